@@ -7,7 +7,8 @@
 pub mod accounts;
 pub mod locale;
 mod syscalls;
+mod usage;
 mod volume;
 
+pub use usage::{ThreadUsage, thread_usage};
 pub use volume::{PosixDir, PosixVolume};
-
