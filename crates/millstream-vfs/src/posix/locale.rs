@@ -247,7 +247,8 @@ pub struct LocalTime {
 
 impl std::fmt::Debug for LocalTime {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (date, time) = ((self.year(), self.month() + 1, self.day()), (self.hour(), self.minute(), self.second()));
+        let (date, time) =
+            ((self.year(), self.month() + 1, self.day()), (self.hour(), self.minute(), self.second()));
         write!(f, "LocalTime({date:?} {time:?} {})", self.utc_offset_seconds())
     }
 }

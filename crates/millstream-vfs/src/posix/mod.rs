@@ -6,6 +6,7 @@
 
 pub mod accounts;
 pub mod locale;
+pub mod pattern;
 mod syscalls;
 mod usage;
 mod volume;
