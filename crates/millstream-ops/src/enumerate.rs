@@ -1,0 +1,1 @@
+//! The files of a data set, packed for Spark.

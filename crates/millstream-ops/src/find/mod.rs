@@ -1,0 +1,1 @@
+//! Evaluation of `find` expressions over a traversal.

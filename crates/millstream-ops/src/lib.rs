@@ -1,0 +1,9 @@
+#![forbid(unsafe_code)]
+//! What the tools and Spark do with a tree, as a library over [`millstream_walk`]: one room an operation, each knowing the
+//! traversal and no volume.
+
+pub mod du;
+pub mod enumerate;
+pub mod find;
+pub mod json;
+pub mod list;

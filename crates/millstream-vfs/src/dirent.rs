@@ -1,0 +1,205 @@
+//! Batches of directory entries.
+//!
+//! A batch holds entries packed as Linux's `getdents64(2)` packs them, so the POSIX volume reads straight into it, and a
+//! batch of a large directory goes to other threads as one allocation. A record is: inode number `u64`, an opaque `u64`,
+//! record length `u16`, `d_type` `u8`, the name and a NUL, padding; native byte order.
+
+use std::ffi::CStr;
+use std::ops::Range;
+
+use crate::FileKind;
+
+const NAME_AT: usize = 19;
+
+/// One entry of a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dirent<'a> {
+    /// The name, without a path.
+    pub name: &'a CStr,
+    /// Inode number as the directory states it; for a mount point, that of the directory underneath.
+    pub ino: u64,
+    /// Type of the entry, [`FileKind::Unknown`] if the volume does not tell.
+    pub kind: FileKind,
+}
+
+/// Packed directory entries with a fixed capacity in bytes.
+#[derive(Debug, Default)]
+pub struct DirentBatch {
+    bytes: Vec<u8>,
+    len: usize,
+    dots: Dots,
+}
+
+/// Whether `.` and `..` count as entries: never those that a directory lists, always those that a user names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Dots {
+    #[default]
+    Skip,
+    Keep,
+}
+
+impl DirentBatch {
+    /// An empty batch of `capacity` bytes. A record takes the name's length and up to 27 bytes more.
+    pub fn with_capacity(capacity: usize) -> Self {
+        DirentBatch { bytes: vec![0; capacity], len: 0, dots: Dots::Skip }
+    }
+
+    /// A batch of exactly these names, of unknown type, for instance the operands of a command.
+    ///
+    /// Returns `None` if a name is longer than a record can hold (65,000 bytes).
+    pub fn from_names<'a>(names: impl IntoIterator<Item = &'a CStr>) -> Option<Self> {
+        let mut batch = DirentBatch { dots: Dots::Keep, ..DirentBatch::default() };
+        for name in names {
+            batch.push(name)?;
+        }
+        Some(batch)
+    }
+
+    fn push(&mut self, name: &CStr) -> Option<()> {
+        let name = name.to_bytes_with_nul();
+        let record = (NAME_AT + name.len()).next_multiple_of(8);
+        let length = u16::try_from(record).ok().filter(|&n| n <= 65_016)?;
+        self.bytes.truncate(self.len);
+        self.bytes.extend_from_slice(&[0; 16]);
+        self.bytes.extend_from_slice(&length.to_ne_bytes());
+        self.bytes.push(FileKind::Unknown.dirent_type());
+        self.bytes.extend_from_slice(name);
+        self.len += record;
+        self.bytes.resize(self.len, 0);
+        Some(())
+    }
+
+    /// Size of the buffer in bytes.
+    pub fn capacity(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Bytes in use.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the batch holds no entry.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Lets `read` fill the buffer; it returns how many bytes hold records.
+    pub(crate) fn fill<E>(&mut self, read: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> Result<usize, E> {
+        self.len = 0;
+        self.len = read(&mut self.bytes)?.min(self.bytes.len());
+        Ok(self.len)
+    }
+
+    /// All entries.
+    pub fn iter(&self) -> Iter<'_> {
+        self.range(0..self.len)
+    }
+
+    /// The entries of a range that [`DirentBatch::split`] made.
+    pub fn range(&self, range: Range<usize>) -> Iter<'_> {
+        Iter { bytes: &self.bytes[range], dots: self.dots }
+    }
+
+    /// Cuts the batch into ranges of at most `entries` entries each, with the number of entries of each; `.` and `..` of
+    /// a directory are counted though they are not delivered.
+    pub fn split(&self, entries: usize) -> Vec<(Range<usize>, usize)> {
+        let mut ranges = Vec::new();
+        let (mut start, mut at, mut count) = (0, 0, 0);
+        while at < self.len {
+            at += record_len(&self.bytes[at..]);
+            count += 1;
+            if count == entries {
+                ranges.push((start..at, count));
+                (start, count) = (at, 0);
+            }
+        }
+        if count > 0 {
+            ranges.push((start..at, count));
+        }
+        ranges
+    }
+
+    /// The number of records, `.` and `..` included.
+    pub fn count(&self) -> usize {
+        let (mut at, mut count) = (0, 0);
+        while at < self.len {
+            at += record_len(&self.bytes[at..]);
+            count += 1;
+        }
+        count
+    }
+}
+
+/// Length of the record at the start of `bytes`; never zero, so that a loop over records ends whatever they hold.
+fn record_len(bytes: &[u8]) -> usize {
+    let length = usize::from(u16::from_ne_bytes([bytes[16], bytes[17]]));
+    length.clamp(NAME_AT + 1, bytes.len())
+}
+
+/// Iterator over the entries of a batch.
+#[derive(Clone, Debug)]
+pub struct Iter<'a> {
+    bytes: &'a [u8],
+    dots: Dots,
+}
+
+impl<'a> Iter<'a> {
+    fn next_record(&mut self) -> Option<Dirent<'a>> {
+        if self.bytes.len() <= NAME_AT {
+            return None;
+        }
+        let (record, rest) = self.bytes.split_at(record_len(self.bytes));
+        self.bytes = rest;
+        let ino = record[..8].try_into().map(u64::from_ne_bytes).ok()?;
+        let name = CStr::from_bytes_until_nul(&record[NAME_AT..]).ok()?;
+        Some(Dirent { name, ino, kind: FileKind::from_dirent_type(record[18]) })
+    }
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = Dirent<'a>;
+
+    fn next(&mut self) -> Option<Dirent<'a>> {
+        loop {
+            let entry = self.next_record()?;
+            if self.dots == Dots::Keep || (entry.name != c"." && entry.name != c"..") {
+                return Some(entry);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(names: &[&CStr]) -> DirentBatch {
+        DirentBatch::from_names(names.iter().copied()).expect("short names")
+    }
+
+    #[test]
+    fn names_come_back_in_order_and_byte_for_byte() {
+        let names = [c"a", c"with\nnewline", c"\xff\xfe", c"/an/absolute/operand", c""];
+        let read: Vec<_> = batch(&names).iter().map(|e| e.name.to_owned()).collect();
+        assert_eq!(read, names.map(|n| n.to_owned()));
+    }
+
+    #[test]
+    fn split_covers_every_entry_once() {
+        let batch = batch(&[c"a", c"bb", c"ccc", c"dddd", c"eeeee"]);
+        assert_eq!(batch.count(), 5);
+        for size in 1..7 {
+            let parts = batch.split(size);
+            assert!(parts.iter().all(|(_, n)| *n <= size));
+            let joined: Vec<_> = parts.iter().flat_map(|(r, _)| batch.range(r.clone())).collect();
+            assert_eq!(joined, batch.iter().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn overlong_name_is_refused() {
+        let long = std::ffi::CString::new(vec![b'x'; 70_000]).expect("no NUL");
+        assert!(DirentBatch::from_names([long.as_c_str()]).is_none());
+    }
+}

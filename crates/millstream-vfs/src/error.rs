@@ -1,0 +1,65 @@
+//! Errors of volumes: what was tried and why it failed. The path is added by who knows it (the traversal).
+
+use std::fmt;
+
+use rustix::io::Errno;
+
+/// Result of a volume's operation.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// The operation that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Opening a directory.
+    OpenDir,
+    /// Reading a directory's entries.
+    ReadDir,
+    /// Reading attributes.
+    Stat,
+    /// Reading a symbolic link.
+    ReadLink,
+    /// Listing extended attributes.
+    ListXattr,
+    /// Removing a file or directory.
+    Remove,
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Operation::OpenDir => "open directory",
+            Operation::ReadDir => "read directory",
+            Operation::Stat => "stat",
+            Operation::ReadLink => "read symbolic link",
+            Operation::ListXattr => "list extended attributes",
+            Operation::Remove => "remove",
+        })
+    }
+}
+
+/// A failed operation of a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{operation}: {}", std::io::Error::from(*.errno))]
+pub struct Error {
+    /// What was tried.
+    pub operation: Operation,
+    /// Why it failed, as the POSIX error number nearest to the volume's own.
+    pub errno: Errno,
+}
+
+impl Error {
+    /// Pairs an operation with its cause.
+    pub fn new(operation: Operation, errno: Errno) -> Self {
+        Error { operation, errno }
+    }
+
+    /// Whether the entry was there a moment ago and is gone, which a traversal of a live tree must expect.
+    pub fn is_vanished(&self) -> bool {
+        matches!(self.errno, Errno::NOENT | Errno::STALE)
+    }
+
+    /// Whether the same call may succeed if it is made again.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self.errno, Errno::INTR | Errno::AGAIN | Errno::TIMEDOUT | Errno::NFILE | Errno::MFILE)
+    }
+}

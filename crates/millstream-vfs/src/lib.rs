@@ -1,0 +1,110 @@
+//! What a file system looks like to the engine.
+//!
+//! A [`Volume`] hands out directory handles ([`Dir`]); every operation is relative to one and takes a single name.
+//! Nothing below the operands is addressed by path, which is what makes a traversal safe against directories that are
+//! swapped for symbolic links while it runs, and cheap on volumes whose own protocol is made of handles (NFS).
+//!
+//! ```text
+//! Volume --base--> Dir --open_dir(name)--> Dir ...
+//!                   |-- read_entries(cursor) --> DirentBatch: packed dirents, handed to other threads whole
+//!                   |-- metadata(name, fields) --> Metadata: only the fields asked for
+//! ```
+//!
+//! All calls block; concurrency is the caller's number of threads. Calls on one handle may run on many threads at once,
+//! except that a cursor belongs to one reader at a time.
+//!
+//! `unsafe` occurs in [`posix`] only, for the system calls that `rustix` does not wrap.
+
+#[cfg(feature = "contract")]
+pub mod contract;
+mod dirent;
+mod error;
+mod metadata;
+pub mod posix;
+
+use std::ffi::CStr;
+use std::fmt::Debug;
+
+pub use dirent::{Dirent, DirentBatch};
+pub use error::{Error, Operation, Result};
+pub use metadata::{Fields, FileKind, Metadata, Timestamp};
+pub use posix::{PosixVolume, ThreadUsage, thread_usage};
+pub use rustix::io::Errno;
+
+/// Whether an operation acts on a symbolic link or on what it points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SymlinkBehavior {
+    /// Resolve the last component.
+    Follow,
+    /// Act on the link itself; opening one as a directory fails.
+    NoFollow,
+}
+
+/// What [`Dir::remove`] expects to find under the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemoveKind {
+    /// Anything but a directory.
+    File,
+    /// An empty directory.
+    Directory,
+}
+
+/// Whether a directory has more entries after a call of [`Dir::read_entries`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadState {
+    /// The batch holds entries and there may be more.
+    More,
+    /// The batch is empty: every entry has been delivered.
+    End,
+}
+
+/// A file system, or a way to reach one.
+pub trait Volume: Debug + Send + Sync + 'static {
+    /// An open directory.
+    type Dir: Dir;
+
+    /// The handle against which operands are resolved. Names given to it may be paths, absolute or relative; names
+    /// given to every other handle are single components.
+    fn base(&self) -> Self::Dir;
+
+    /// How many directory handles may be open at once.
+    fn max_open_dirs(&self) -> usize;
+}
+
+/// An open directory. Dropping it closes it.
+pub trait Dir: Debug + Send + Sync + Sized + 'static {
+    /// Position of a reader in the directory.
+    type Cursor: Debug + Default + Send;
+
+    /// Opens the directory `name` in this one.
+    ///
+    /// # Errors
+    /// `ENOTDIR` if it is no directory, `ELOOP` or `ENOTDIR` if it is a symbolic link that must not be followed.
+    fn open_dir(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<Self>;
+
+    /// Opens the directory that holds this one, wherever that is by now.
+    fn open_parent(&self) -> Result<Self>;
+
+    /// Metadata of `name`; at least `fields` are filled, [`Metadata::fields`] tells which.
+    fn metadata(&self, name: &CStr, symlinks: SymlinkBehavior, fields: Fields) -> Result<Metadata>;
+
+    /// Device and inode number of this directory, which never change while it is open: no server is asked for them.
+    fn identity(&self) -> Result<(u64, u64)>;
+
+    /// Metadata of this directory.
+    fn own_metadata(&self, fields: Fields) -> Result<Metadata>;
+
+    /// Replaces the contents of `batch` with the next entries, at most `batch.capacity()` bytes of them, without `.`
+    /// and `..` unless the batch keeps them. The order is the volume's. One reader at a time.
+    fn read_entries(&self, cursor: &mut Self::Cursor, batch: &mut DirentBatch) -> Result<ReadState>;
+
+    /// The target of the symbolic link `name`, byte for byte.
+    fn read_link(&self, name: &CStr) -> Result<Vec<u8>>;
+
+    /// The names of the extended attributes of `name` (of the link itself, if it is one), each ended by a NUL, appended
+    /// to `names`. An access control list shows as `system.posix_acl_access`.
+    fn list_xattr(&self, name: &CStr, names: &mut Vec<u8>) -> Result<()>;
+
+    /// Removes `name`, never following it.
+    fn remove(&self, name: &CStr, kind: RemoveKind) -> Result<()>;
+}

@@ -1,0 +1,167 @@
+//! Attributes of a file, and the set of them that a caller asks for.
+
+use std::cmp::Ordering;
+
+/// The type of a file, as in `d_type` of a dirent or `S_IFMT` of a mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileKind {
+    /// The volume does not tell without a stat.
+    Unknown,
+    /// Named pipe.
+    Fifo,
+    /// Character device.
+    CharDevice,
+    /// Directory.
+    Directory,
+    /// Block device.
+    BlockDevice,
+    /// Regular file.
+    File,
+    /// Symbolic link.
+    Symlink,
+    /// Unix domain socket.
+    Socket,
+}
+
+impl FileKind {
+    /// From the file type bits of a mode (`st_mode & S_IFMT`).
+    pub fn from_mode(mode: u32) -> Self {
+        Self::from_dirent_type((mode >> 12) as u8 & 0o17)
+    }
+
+    /// From `d_type` of a dirent: `DT_REG` and its kin are the mode's type bits shifted by 12.
+    pub fn from_dirent_type(d_type: u8) -> Self {
+        match d_type {
+            1 => FileKind::Fifo,
+            2 => FileKind::CharDevice,
+            4 => FileKind::Directory,
+            6 => FileKind::BlockDevice,
+            8 => FileKind::File,
+            10 => FileKind::Symlink,
+            12 => FileKind::Socket,
+            _ => FileKind::Unknown,
+        }
+    }
+
+    /// The inverse of [`FileKind::from_dirent_type`].
+    pub fn dirent_type(self) -> u8 {
+        match self {
+            FileKind::Unknown => 0,
+            FileKind::Fifo => 1,
+            FileKind::CharDevice => 2,
+            FileKind::Directory => 4,
+            FileKind::BlockDevice => 6,
+            FileKind::File => 8,
+            FileKind::Symlink => 10,
+            FileKind::Socket => 12,
+        }
+    }
+}
+
+bitflags::bitflags! {
+    /// Attributes of a file; the bits are those of `statx(2)`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Fields: u32 {
+        /// Type bits of the mode.
+        const KIND = 0x001;
+        /// Permission bits of the mode.
+        const MODE = 0x002;
+        /// Number of hard links.
+        const NLINK = 0x004;
+        /// Owner.
+        const UID = 0x008;
+        /// Group.
+        const GID = 0x010;
+        /// Last access.
+        const ATIME = 0x020;
+        /// Last change of the contents.
+        const MTIME = 0x040;
+        /// Last change of the attributes.
+        const CTIME = 0x080;
+        /// Inode number.
+        const INO = 0x100;
+        /// Size in bytes.
+        const SIZE = 0x200;
+        /// Allocated blocks.
+        const BLOCKS = 0x400;
+        /// Creation.
+        const BTIME = 0x800;
+        /// All that `stat(2)` returns.
+        const STAT = 0x7ff;
+    }
+}
+
+/// A moment, in seconds and nanoseconds since 1970-01-01 UTC; the nanoseconds count forward also before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Timestamp {
+    /// Whole seconds, negative before 1970.
+    pub sec: i64,
+    /// Nanoseconds within the second, 0 to 999,999,999.
+    pub nsec: u32,
+}
+
+impl Timestamp {
+    /// Milliseconds since 1970, rounded down.
+    pub fn as_millis(self) -> i64 {
+        self.sec.saturating_mul(1000).saturating_add(i64::from(self.nsec / 1_000_000))
+    }
+}
+
+impl PartialOrd for Timestamp {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Timestamp {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.sec, self.nsec).cmp(&(other.sec, other.nsec))
+    }
+}
+
+/// Attributes of a file. Only those in [`Metadata::fields`] are meaningful; `dev`, `rdev` and `block_size` always are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Metadata {
+    /// Which attributes are filled.
+    pub fields: Fields,
+    /// Type and permission bits, as `st_mode`.
+    pub mode: u32,
+    /// Number of hard links.
+    pub nlink: u64,
+    /// Owner.
+    pub uid: u32,
+    /// Group.
+    pub gid: u32,
+    /// Device that holds the file.
+    pub dev: u64,
+    /// Device that the file stands for, if it is a device.
+    pub rdev: u64,
+    /// Inode number.
+    pub ino: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// Allocated space, in units of 512 bytes.
+    pub blocks: u64,
+    /// Preferred size of a transfer, in bytes.
+    pub block_size: u32,
+    /// Last access.
+    pub atime: Timestamp,
+    /// Last change of the contents.
+    pub mtime: Timestamp,
+    /// Last change of the attributes.
+    pub ctime: Timestamp,
+    /// Creation, if `fields` has it.
+    pub btime: Timestamp,
+}
+
+impl Metadata {
+    /// The type of the file.
+    pub fn kind(&self) -> FileKind {
+        FileKind::from_mode(self.mode)
+    }
+
+    /// What tells one file from every other: device and inode number.
+    pub fn identity(&self) -> (u64, u64) {
+        (self.dev, self.ino)
+    }
+}

@@ -1,0 +1,12 @@
+//! The POSIX volume: whatever the kernel has mounted.
+//!
+//! A handle is a directory file descriptor; operations are the `openat` family, `statx` with only the fields asked for,
+//! and `getdents64` straight into the caller's batch, whose capacity decides the size of the request (on FUSE and NFS
+//! also the size of the request on the wire). The only path-based calls are those on operands, through [`crate::Volume::base`].
+
+mod syscalls;
+mod usage;
+mod volume;
+
+pub use usage::{ThreadUsage, thread_usage};
+pub use volume::{PosixDir, PosixVolume};

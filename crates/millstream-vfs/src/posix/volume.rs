@@ -1,0 +1,197 @@
+//! Handles of the POSIX volume.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{self, AtFlags, CWD, Mode, OFlags, Statx, StatxFlags, StatxTimestamp};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::process::{Resource, getrlimit};
+
+use super::syscalls;
+use crate::{
+    Dir, DirentBatch, Error, Fields, Metadata, Operation, ReadState, RemoveKind, Result, SymlinkBehavior,
+    Timestamp, Volume,
+};
+
+/// The file systems that the kernel has mounted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PosixVolume;
+
+/// Descriptors left to everything but directory handles: standard streams, outputs, pipes to children.
+const RESERVED_FDS: u64 = 32;
+/// Assumed where the process has no limit.
+const UNLIMITED_FDS: u64 = 1 << 20;
+
+impl Volume for PosixVolume {
+    type Dir = PosixDir;
+
+    fn base(&self) -> PosixDir {
+        PosixDir { fd: None }
+    }
+
+    fn max_open_dirs(&self) -> usize {
+        let limit = getrlimit(Resource::Nofile).current.unwrap_or(UNLIMITED_FDS);
+        usize::try_from(limit.saturating_sub(RESERVED_FDS).max(4)).unwrap_or(usize::MAX)
+    }
+}
+
+/// A directory file descriptor, or the current directory of the process.
+#[derive(Debug)]
+pub struct PosixDir {
+    /// `None` is the base, `AT_FDCWD`.
+    fd: Option<OwnedFd>,
+}
+
+impl AsFd for PosixDir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_ref().map_or(CWD, |fd| fd.as_fd())
+    }
+}
+
+const OPEN_DIR: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::NONBLOCK);
+
+impl PosixDir {
+    fn open(&self, name: &CStr, flags: OFlags) -> Result<Self> {
+        retry_on_intr(|| fs::openat(self, name, flags, Mode::empty()))
+            .map(|fd| PosixDir { fd: Some(fd) })
+            .map_err(|errno| Error::new(Operation::OpenDir, errno))
+    }
+
+    fn statx(&self, name: &CStr, flags: AtFlags, fields: Fields) -> Result<Metadata> {
+        let mask = StatxFlags::from_bits_retain(fields.bits());
+        retry_on_intr(|| fs::statx(self, name, flags | AtFlags::NO_AUTOMOUNT, mask))
+            .map(|raw| convert(&raw))
+            .map_err(|errno| Error::new(Operation::Stat, errno))
+    }
+}
+
+fn timestamp(raw: &StatxTimestamp) -> Timestamp {
+    Timestamp { sec: raw.tv_sec, nsec: raw.tv_nsec }
+}
+
+fn convert(raw: &Statx) -> Metadata {
+    Metadata {
+        fields: Fields::from_bits_truncate(raw.stx_mask),
+        mode: u32::from(raw.stx_mode),
+        nlink: u64::from(raw.stx_nlink),
+        uid: raw.stx_uid,
+        gid: raw.stx_gid,
+        dev: fs::makedev(raw.stx_dev_major, raw.stx_dev_minor),
+        rdev: fs::makedev(raw.stx_rdev_major, raw.stx_rdev_minor),
+        ino: raw.stx_ino,
+        size: raw.stx_size,
+        blocks: raw.stx_blocks,
+        block_size: raw.stx_blksize,
+        atime: timestamp(&raw.stx_atime),
+        mtime: timestamp(&raw.stx_mtime),
+        ctime: timestamp(&raw.stx_ctime),
+        btime: timestamp(&raw.stx_btime),
+    }
+}
+
+impl Dir for PosixDir {
+    /// The kernel keeps the position in the open file description.
+    type Cursor = ();
+
+    fn open_dir(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<Self> {
+        match symlinks {
+            SymlinkBehavior::Follow => self.open(name, OPEN_DIR),
+            SymlinkBehavior::NoFollow => self.open(name, OPEN_DIR | OFlags::NOFOLLOW),
+        }
+    }
+
+    fn open_parent(&self) -> Result<Self> {
+        self.open(c"..", OPEN_DIR)
+    }
+
+    fn metadata(&self, name: &CStr, symlinks: SymlinkBehavior, fields: Fields) -> Result<Metadata> {
+        match symlinks {
+            SymlinkBehavior::Follow => self.statx(name, AtFlags::empty(), fields),
+            SymlinkBehavior::NoFollow => self.statx(name, AtFlags::SYMLINK_NOFOLLOW, fields),
+        }
+    }
+
+    fn identity(&self) -> Result<(u64, u64)> {
+        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+        let name = if self.fd.is_some() { c"" } else { c"." };
+        self.statx(name, flags, Fields::INO).map(|metadata| metadata.identity())
+    }
+
+    fn own_metadata(&self, fields: Fields) -> Result<Metadata> {
+        match self.fd {
+            Some(_) => self.statx(c"", AtFlags::EMPTY_PATH, fields),
+            None => self.statx(c".", AtFlags::empty(), fields),
+        }
+    }
+
+    fn read_entries(&self, (): &mut (), batch: &mut DirentBatch) -> Result<ReadState> {
+        let fd = self.fd.as_ref().ok_or(Error::new(Operation::ReadDir, Errno::BADF))?;
+        let read = batch.fill(|buffer| retry_on_intr(|| syscalls::getdents64(fd.as_fd(), buffer)));
+        match read {
+            Ok(0) => Ok(ReadState::End),
+            Ok(_) => Ok(ReadState::More),
+            // Linux answers ENOENT for a directory that was removed while open: it has no entries any more.
+            Err(Errno::NOENT) => Ok(ReadState::End),
+            Err(errno) => Err(Error::new(Operation::ReadDir, errno)),
+        }
+    }
+
+    fn read_link(&self, name: &CStr) -> Result<Vec<u8>> {
+        retry_on_intr(|| fs::readlinkat(self, name, Vec::new()))
+            .map(std::ffi::CString::into_bytes)
+            .map_err(|errno| Error::new(Operation::ReadLink, errno))
+    }
+
+    fn list_xattr(&self, name: &CStr, names: &mut Vec<u8>) -> Result<()> {
+        syscalls::list_xattr_at(self.as_fd(), name, names)
+            .map_err(|errno| Error::new(Operation::ListXattr, errno))
+    }
+
+    fn remove(&self, name: &CStr, kind: RemoveKind) -> Result<()> {
+        let flags = match kind {
+            RemoveKind::File => AtFlags::empty(),
+            RemoveKind::Directory => AtFlags::REMOVEDIR,
+        };
+        retry_on_intr(|| fs::unlinkat(self, name, flags))
+            .map_err(|errno| Error::new(Operation::Remove, errno))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FileKind;
+
+    #[test]
+    fn field_bits_are_those_of_statx() {
+        for (ours, theirs) in [
+            (Fields::KIND, StatxFlags::TYPE),
+            (Fields::MODE, StatxFlags::MODE),
+            (Fields::NLINK, StatxFlags::NLINK),
+            (Fields::UID, StatxFlags::UID),
+            (Fields::GID, StatxFlags::GID),
+            (Fields::ATIME, StatxFlags::ATIME),
+            (Fields::MTIME, StatxFlags::MTIME),
+            (Fields::CTIME, StatxFlags::CTIME),
+            (Fields::INO, StatxFlags::INO),
+            (Fields::SIZE, StatxFlags::SIZE),
+            (Fields::BLOCKS, StatxFlags::BLOCKS),
+            (Fields::STAT, StatxFlags::BASIC_STATS),
+            (Fields::BTIME, StatxFlags::BTIME),
+        ] {
+            assert_eq!(ours.bits(), theirs.bits());
+        }
+    }
+
+    #[test]
+    fn metadata_of_a_device_has_its_number() {
+        let null =
+            PosixVolume.base().metadata(c"/dev/null", SymlinkBehavior::NoFollow, Fields::STAT).expect("stat");
+        assert_eq!(null.kind(), FileKind::CharDevice);
+        assert_eq!((fs::major(null.rdev), fs::minor(null.rdev)), (1, 3));
+    }
+}

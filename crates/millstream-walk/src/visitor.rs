@@ -1,0 +1,305 @@
+//! What a traversal calls: the visitor, and what it is shown.
+
+use std::cell::OnceCell;
+use std::ffi::CStr;
+use std::ops::Range;
+use std::sync::Arc;
+
+use millstream_vfs::{
+    Dir, Dirent, DirentBatch, Errno, Error, Fields, FileKind, Metadata, Result, SymlinkBehavior, Volume,
+};
+
+use crate::{Directory, FollowPolicy};
+
+/// Whether the chunks of a large directory are worth handing to other workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FanOut {
+    /// Visiting an entry calls the volume (a stat, a removal).
+    Parallel,
+    /// Visiting an entry only looks at its name and type; the reader does it itself, in directory order.
+    Inline,
+}
+
+/// The consumer of a traversal.
+///
+/// For each directory, and first of all for the virtual one that holds the operands, the calls are:
+/// [`visit`](Visitor::visit) for every chunk of its entries, possibly on several workers at once;
+/// [`end_of_directory`](Visitor::end_of_directory) once, after the last of them; [`emit`](Visitor::emit), one at a time
+/// for the whole traversal; [`leave`](Visitor::leave) after every directory below it has been left. What a `visit` did
+/// happens before everything that concerns the directories it descended into.
+pub trait Visitor: Sync {
+    /// The volume that is traversed.
+    type Volume: Volume;
+    /// What the visitor keeps with every directory.
+    type State: Send + Sync;
+    /// What every worker has for itself: buffers, counters.
+    type Worker: Send;
+
+    /// Makes the state of the virtual directory that holds the operands.
+    fn root_state(&self) -> Self::State;
+
+    /// Makes the state of one worker.
+    fn worker(&self) -> Self::Worker;
+
+    /// Whether chunks of large directories go to other workers.
+    fn fan_out(&self) -> FanOut;
+
+    /// Looks at entries, and descends into those directories whose subtree is wanted.
+    fn visit(
+        &self,
+        worker: &mut Self::Worker,
+        chunk: &Chunk<'_, Self::Volume, Self::State>,
+        descend: &mut Descend<'_, Self::Volume, Self::State>,
+    );
+
+    /// All entries of `directory` have been visited, or it could not be opened (then [`Visitor::fault`] came before).
+    /// May descend into entries remembered from the visits, and add to the directory's block of output.
+    fn end_of_directory(
+        &self,
+        _worker: &mut Self::Worker,
+        _directory: &Arc<Directory<Self::Volume, Self::State>>,
+        _descend: &mut Descend<'_, Self::Volume, Self::State>,
+        _block: &mut Vec<u8>,
+    ) {
+    }
+
+    /// Takes a directory's block of output, in the order of the traversal's options. Empty blocks are not emitted.
+    fn emit(&self, _block: &[u8]) {}
+
+    /// The subtree of `directory` is done.
+    fn leave(&self, _worker: &mut Self::Worker, _directory: &Arc<Directory<Self::Volume, Self::State>>) {}
+
+    /// Something failed; the traversal goes on.
+    fn fault(&self, worker: &mut Self::Worker, place: &Place<'_, Self::Volume, Self::State>, fault: &Fault);
+
+    /// The worker will not be used any more.
+    fn finish(&self, _worker: Self::Worker) {}
+}
+
+/// What went wrong during a traversal.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// An operation of the volume failed.
+    #[error("{0}")]
+    Volume(#[from] Error),
+    /// A followed symbolic link leads to a directory that it is in.
+    #[error("file system loop: this directory is the same as {}", .ancestor.escape_ascii())]
+    Loop {
+        /// Path of the directory that this one is the same as.
+        ancestor: Vec<u8>,
+    },
+}
+
+/// Where a fault happened.
+#[derive(Debug)]
+pub enum Place<'a, V: Volume, S> {
+    /// At a directory as a whole: it could not be opened, or not be read to its end.
+    Directory(&'a Arc<Directory<V, S>>),
+    /// At an entry of a directory.
+    Entry(&'a Entry<'a, V, S>),
+}
+
+impl<V: Volume, S> Place<'_, V, S> {
+    /// Appends the path, starting with the operand as the user gave it.
+    pub fn write_path(&self, path: &mut Vec<u8>) {
+        match self {
+            Place::Directory(directory) => directory.write_path(path),
+            Place::Entry(entry) => entry.write_path(path),
+        }
+    }
+}
+
+/// Consecutive entries of one directory.
+#[derive(Debug)]
+pub struct Chunk<'a, V: Volume, S> {
+    pub(crate) directory: &'a Arc<Directory<V, S>>,
+    pub(crate) handle: &'a V::Dir,
+    pub(crate) batch: &'a DirentBatch,
+    pub(crate) range: Range<usize>,
+    pub(crate) first_index: u64,
+    pub(crate) follow: FollowPolicy,
+}
+
+impl<'a, V: Volume, S> Chunk<'a, V, S> {
+    /// The directory.
+    pub fn directory(&self) -> &'a Arc<Directory<V, S>> {
+        self.directory
+    }
+
+    /// The directory's handle.
+    pub fn handle(&self) -> &'a V::Dir {
+        self.handle
+    }
+
+    /// The entries, in the order in which the volume listed them.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'a, V, S>> {
+        let (directory, handle, follow) = (self.directory, self.handle, self.follow);
+        let mut index = self.first_index;
+        self.batch.range(self.range.clone()).map(move |dirent| {
+            let entry = Entry { directory, handle, dirent, index, follow, metadata: OnceCell::new() };
+            index += 1;
+            entry
+        })
+    }
+}
+
+/// One entry of a directory, or one operand.
+#[derive(Debug)]
+pub struct Entry<'a, V: Volume, S> {
+    directory: &'a Arc<Directory<V, S>>,
+    handle: &'a V::Dir,
+    dirent: Dirent<'a>,
+    index: u64,
+    follow: FollowPolicy,
+    metadata: OnceCell<Metadata>,
+}
+
+impl<'a, V: Volume, S> Entry<'a, V, S> {
+    /// The name; for an operand, the path as the user gave it.
+    pub fn name(&self) -> &'a CStr {
+        self.dirent.name
+    }
+
+    /// The directory that holds the entry.
+    pub fn directory(&self) -> &'a Arc<Directory<V, S>> {
+        self.directory
+    }
+
+    /// The handle of the directory that holds the entry.
+    pub fn handle(&self) -> &'a V::Dir {
+        self.handle
+    }
+
+    /// Position within the directory, growing in the order in which the volume listed the entries. Of an operand, its
+    /// place on the command line, from 0.
+    pub fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// Distance from the operand, which is at 0.
+    pub fn depth(&self) -> u32 {
+        self.directory.entry_depth()
+    }
+
+    /// Which operand the entry is, or is below.
+    pub fn operand(&self) -> u64 {
+        self.directory.operand().unwrap_or(self.index)
+    }
+
+    /// Inode number as the directory states it, 0 for an operand.
+    pub fn ino(&self) -> u64 {
+        self.dirent.ino
+    }
+
+    /// Type as the directory states it, without any call: of a symbolic link that of the link, maybe unknown.
+    pub fn listed_kind(&self) -> FileKind {
+        self.dirent.kind
+    }
+
+    /// Whether this entry's metadata is that of the target if it is a symbolic link.
+    pub fn symlinks(&self) -> SymlinkBehavior {
+        self.follow.at_depth(self.depth())
+    }
+
+    /// Type of the entry, of its target where links are followed; calls the volume only if the directory did not tell.
+    ///
+    /// # Errors
+    /// Those of [`Entry::metadata`].
+    pub fn kind(&self) -> Result<FileKind> {
+        let decided = match self.dirent.kind {
+            FileKind::Unknown => false,
+            FileKind::Symlink => self.symlinks() == SymlinkBehavior::NoFollow,
+            _ => true,
+        };
+        if decided { Ok(self.dirent.kind) } else { self.metadata(Fields::KIND).map(|m| m.kind()) }
+    }
+
+    /// Metadata with at least `fields`, of the target where links are followed, of a dangling link itself. It is kept:
+    /// asking again for what has been fetched costs nothing, so ask for all that will be needed first.
+    ///
+    /// # Errors
+    /// Those of the volume's `metadata`.
+    pub fn metadata(&self, fields: Fields) -> Result<Metadata> {
+        if let Some(kept) = self.metadata.get().filter(|kept| kept.fields.contains(fields)) {
+            return Ok(*kept);
+        }
+        let fetched = self.fetch_metadata(fields)?;
+        // A second, larger request is answered but not kept: the visitor asks for the larger one first.
+        let _ = self.metadata.set(fetched);
+        Ok(fetched)
+    }
+
+    fn fetch_metadata(&self, fields: Fields) -> Result<Metadata> {
+        let behavior = self.symlinks();
+        match self.handle.metadata(self.dirent.name, behavior, fields) {
+            Err(e)
+                if behavior == SymlinkBehavior::Follow && matches!(e.errno, Errno::NOENT | Errno::LOOP) =>
+            {
+                // A dangling link stands for itself. If not even the link is there, the first error tells more.
+                self.handle.metadata(self.dirent.name, SymlinkBehavior::NoFollow, fields).map_err(|_| e)
+            }
+            result => result,
+        }
+    }
+
+    /// Metadata of the entry itself, never of a link's target.
+    ///
+    /// # Errors
+    /// Those of the volume's `metadata`.
+    pub fn link_metadata(&self, fields: Fields) -> Result<Metadata> {
+        match self.symlinks() {
+            SymlinkBehavior::NoFollow => self.metadata(fields),
+            SymlinkBehavior::Follow => {
+                self.handle.metadata(self.dirent.name, SymlinkBehavior::NoFollow, fields)
+            }
+        }
+    }
+
+    /// Metadata of what the entry leads to, links followed whatever the policy.
+    ///
+    /// # Errors
+    /// Those of the volume's `metadata`.
+    pub fn target_metadata(&self, fields: Fields) -> Result<Metadata> {
+        self.handle.metadata(self.dirent.name, SymlinkBehavior::Follow, fields)
+    }
+
+    /// The target of the symbolic link.
+    ///
+    /// # Errors
+    /// Those of the volume's `read_link`.
+    pub fn read_link(&self) -> Result<Vec<u8>> {
+        self.handle.read_link(self.dirent.name)
+    }
+
+    /// Appends the path, starting with the operand as the user gave it.
+    pub fn write_path(&self, path: &mut Vec<u8>) {
+        self.directory.write_prefix(path);
+        path.extend_from_slice(self.dirent.name.to_bytes());
+    }
+}
+
+/// Collects the directories that a visit descends into; their tasks become visible to other workers when the visit
+/// returns.
+#[derive(Debug)]
+pub struct Descend<'a, V: Volume, S> {
+    pub(crate) directory: &'a Arc<Directory<V, S>>,
+    pub(crate) found: &'a mut Vec<Arc<Directory<V, S>>>,
+    pub(crate) follow: FollowPolicy,
+}
+
+impl<V: Volume, S> Descend<'_, V, S> {
+    /// Traverses `entry`, which must be a directory (or a link to one that the policy follows).
+    pub fn into_entry(&mut self, entry: &Entry<'_, V, S>, state: S) {
+        self.into_name(entry.name(), entry.operand(), state);
+    }
+
+    /// Traverses the entry `name`, remembered from a visit of this directory; `operand` as [`Entry::operand`] gave it.
+    pub fn into_name(&mut self, name: &CStr, operand: u64, state: S) {
+        self.found.push(Directory::child(self.directory, name, operand, self.follow, state));
+    }
+
+    /// Whether this visit has descended into anything yet.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+}
