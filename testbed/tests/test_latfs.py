@@ -158,14 +158,17 @@ class PassThrough(WithSource):
             os.symlink("dir/file", path / "soft")
             os.utime(path / "soft", ns=(5, 6), follow_symlinks=False)
             os.mkfifo(path / "fifo")
+            os.mknod(path / "device", 0o020600, os.makedev(300, 70_000))
+            self.assertEqual(os.lstat(path / "device").st_rdev, os.makedev(300, 70_000))
             os.rename(path / "old", path / "new")
             with open(path / "hard", "ab") as file:
                 file.write(b"tail")
             (path / "gone").mkdir()
             (path / "gone").rmdir()
-            self.assertEqual(sorted(os.listdir(path)), ["dir", "fifo", "hard", "new", "soft"])
-        self.assertEqual(sorted(os.listdir(source)), ["dir", "fifo", "hard", "new", "soft"])
+            self.assertEqual(sorted(os.listdir(path)), ["device", "dir", "fifo", "hard", "new", "soft"])
+        self.assertEqual(sorted(os.listdir(source)), ["device", "dir", "fifo", "hard", "new", "soft"])
         self.assertEqual((source / "dir" / "file").read_bytes(), b"0123tail")
+        self.assertEqual(os.lstat(source / "device").st_rdev, os.makedev(300, 70_000))
         file = os.stat(source / "hard")
         self.assertEqual((file.st_mode, file.st_uid, file.st_gid, file.st_nlink), (0o100640, 12, 34, 2))
         self.assertEqual(os.lstat(source / "soft").st_mtime_ns, 6)
@@ -221,6 +224,18 @@ class Hanging(WithSource):
             child = self.stat_in_child(mount.path / "file_0")
             self.assert_blocked(child)
         self.assertEqual(child.wait(timeout=5), 1)
+
+    def test_the_server_of_a_hanging_mount_ends_with_it(self):
+        with LatencyMount(self.make_files(1), delay_us=0) as mount:
+            os.kill(mount.server_pid, signal.SIGUSR2)
+            time.sleep(0.05)
+            # Without umount(8), which asks the mount first.
+            detach = "import ctypes, sys; sys.exit(ctypes.CDLL(None).umount2(sys.argv[1].encode(), 2))"
+            subprocess.run([sys.executable, "-c", detach, mount.path], check=True, timeout=5)
+            deadline = time.monotonic() + 5
+            while "State:\tZ" not in Path(f"/proc/{mount.server_pid}/status").read_text():
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.01)
 
     def test_it_hangs_after_so_many_requests(self):
         with LatencyMount(self.make_files(50), delay_us=0, hang_after=20) as mount:
