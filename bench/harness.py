@@ -136,6 +136,10 @@ class Contender:
 
     label: str
     command: list[str]
+    rounds_max: int | None = None  # for one that takes minutes
+
+    def takes_part_in(self, round_number: int) -> bool:
+        return self.rounds_max is None or round_number < self.rounds_max
 
     def on(self, path: Path) -> list[str]:
         return [str(path) if word == "{}" else word for word in self.command]
@@ -213,8 +217,10 @@ def measure_cold(contest: Contest) -> list[Result]:
     results = [Result(contender.label) for contender in contest.contenders]
     with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         output = Path(memory, "output")
-        for _ in range(contest.rounds):
+        for round_number in range(contest.rounds):
             for contender, result in zip(contest.contenders, results, strict=True):
+                if not contender.takes_part_in(round_number):
+                    continue
                 with contest.bed() as bed:
                     run = run_command(contender.on(bed.path), output)
                 if bed.statistics:
@@ -310,6 +316,16 @@ def parse_arguments(description: str, argv: list[str]) -> argparse.Namespace:
     return options
 
 
+def command_line(name: str, options: argparse.Namespace) -> str:
+    """What makes these results again."""
+    words = [f"bench/{name}"]
+    if options.quick:
+        words.append("--quick")
+    if options.case:
+        words.append(f"--case {options.case}")
+    return " ".join([*words, f"--rounds {options.rounds}"])
+
+
 def run_bench(name: str, contests: list[Contest], options: argparse.Namespace) -> int:
     """Runs the contests that `--case` selects, prints their tables and ratios; returns the exit status."""
     chosen = [contest for contest in contests if options.case in contest.name]
@@ -318,7 +334,7 @@ def run_bench(name: str, contests: list[Contest], options: argparse.Namespace) -
         return 2
     report = {
         "bench": name,
-        "command": " ".join([f"bench/{name}", *sys.argv[1:]]),
+        "command": command_line(name, options),
         "date": datetime.date.today().isoformat(),
         "quick": options.quick,
         "rounds": options.rounds,
