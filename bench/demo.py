@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
-"""demo - the main job on real text, side by side with what it replaces. Run by `make demo`.
+"""demo.py - the main job on real text, side by side with what it replaces. Run by `make demo`.
 
-    bench/demo [--files N]
+    python bench/demo.py [--files N]
 
 Cuts the documentation and the Python sources of this machine into 100,000 small files, then lists, searches and
 measures that tree on a slow mount (latfs: every request takes 0.5 ms, as on a filer) and on the local disk, and has
