@@ -64,8 +64,13 @@ pub enum BlockSizeError {
 const LETTERS: &[u8] = b"KMGTPEZY";
 
 impl SizeFormat {
+    /// Plain bytes.
+    pub const BYTES: SizeFormat = SizeFormat::blocks(NonZeroU64::MIN);
+    /// Blocks of 1024 bytes.
+    pub const KIBIBYTES: SizeFormat = SizeFormat::blocks(NonZeroU64::new(1024).unwrap());
+
     /// Blocks of `bytes` bytes, without a suffix.
-    pub fn blocks(bytes: NonZeroU64) -> Self {
+    pub const fn blocks(bytes: NonZeroU64) -> Self {
         SizeFormat::Blocks { bytes, suffix: String::new(), digits: Digits::Plain }
     }
 
@@ -96,7 +101,8 @@ impl SizeFormat {
             "" => BlockSizeError::Invalid,
             _ => BlockSizeError::InvalidSuffix,
         })?;
-        let bytes = u64::try_from(factor).ok().and_then(|f| f.checked_mul(count)).ok_or(BlockSizeError::TooLarge)?;
+        let bytes =
+            u64::try_from(factor).ok().and_then(|f| f.checked_mul(count)).ok_or(BlockSizeError::TooLarge)?;
         let bytes = NonZeroU64::new(bytes).ok_or(BlockSizeError::Invalid)?;
         let suffix = if number.is_empty() { suffix } else { String::new() };
         Ok(SizeFormat::Blocks { bytes, suffix, digits })
