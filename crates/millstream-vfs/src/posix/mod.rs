@@ -7,6 +7,7 @@
 pub mod accounts;
 pub mod locale;
 pub mod pattern;
+pub mod process;
 mod syscalls;
 mod usage;
 mod volume;
