@@ -27,6 +27,7 @@ pub mod report;
 mod rows;
 pub mod size;
 pub mod time;
+mod tree;
 mod version;
 mod visitor;
 
@@ -39,6 +40,7 @@ use millstream_walk::{Cancellation, FollowPolicy, Order, WalkOptions, WalkStats,
 pub use options::ListOptions;
 pub use output::Flush;
 pub use report::{Console, Severity};
+pub use tree::TreeForm;
 
 use options::Dereference;
 use output::Output;
@@ -46,7 +48,10 @@ use owners::{AccountStyle, SharedOwners};
 use paint::Painter;
 use quote::{Quoter, QuotingStyle};
 use report::Diagnostics;
+use tree::TreePrinter;
 use visitor::Lister;
+
+use crate::activity::Activity;
 
 /// Bytes of finished output that may wait for their turn.
 pub const MAX_WAITING_BYTES: usize = 64 << 20;
@@ -62,34 +67,85 @@ pub struct Outcome {
     pub stats: WalkStats,
 }
 
-/// Lists `operands` to `writer` as GNU `ls` does; messages go to `console` at once.
-pub fn list<V: Volume>(
+/// Where a listing goes.
+pub struct Sinks<'a> {
+    /// Takes the listing.
+    pub writer: Box<dyn Write + Send + 'a>,
+    /// When it is written.
+    pub flush: Flush,
+    /// Takes messages, at once.
+    pub console: Console<'a>,
+    /// Counts what is done.
+    pub activity: &'a Activity,
+}
+
+/// Lists `operands` as GNU `ls` does.
+pub fn list<V: Volume>(volume: &V, operands: &[CString], options: &ListOptions, sinks: Sinks<'_>) -> Outcome {
+    let order = Order::DepthFirst { max_waiting_bytes: MAX_WAITING_BYTES };
+    run(options, sinks, |parts| {
+        let painter = Painter::new(options, parts.quoter);
+        let lister = Lister::<V>::new(options, &painter, parts, operands.len());
+        walk(volume, operands, &lister, &parts.walk_options(options, order))
+    })
+}
+
+/// Prints the trees below `operands` for programs, see [`TreeForm`].
+pub fn print_trees<V: Volume>(
     volume: &V,
     operands: &[CString],
+    form: TreeForm,
     options: &ListOptions,
-    (writer, flush): (Box<dyn Write + Send + '_>, Flush),
-    console: Console<'_>,
+    sinks: Sinks<'_>,
+) -> Outcome {
+    run(&ListOptions { colors: None, dired: false, ..options.clone() }, sinks, |parts| {
+        let printer = TreePrinter::<V>::new(form, options, parts);
+        walk(volume, operands, &printer, &parts.walk_options(options, Order::Completion))
+    })
+}
+
+/// What the visitors of a listing share.
+#[derive(Debug)]
+struct Shared<'a, 'o> {
+    quoter: Quoter,
+    owners: SharedOwners,
+    diagnostics: Diagnostics<'a>,
+    output: Output<'o>,
+    activity: &'a Activity,
+    cancellation: Cancellation,
+}
+
+impl Shared<'_, '_> {
+    fn walk_options(&self, options: &ListOptions, order: Order) -> WalkOptions {
+        WalkOptions {
+            threads: options.threads,
+            follow: follow_policy(options.dereference),
+            order,
+            cancellation: self.cancellation.clone(),
+            ..WalkOptions::default()
+        }
+    }
+}
+
+fn run(
+    options: &ListOptions,
+    sinks: Sinks<'_>,
+    traverse: impl FnOnce(&Shared<'_, '_>) -> WalkStats,
 ) -> Outcome {
     let quoter = Quoter { style: options.quoting, control: options.control, locale: options.locale };
-    let painter = Painter::new(options, quoter);
     let style = if options.columns.numeric_ids { AccountStyle::Numbers } else { AccountStyle::Names };
-    let owners = SharedOwners::new(style, quoter);
-    let diagnostics = Diagnostics::new(console, options.locale);
     let cancellation = Cancellation::default();
-    let output = Output::new(writer, flush, cancellation.clone());
-    let lister = Lister::<V>::new(options, &painter, &owners, &diagnostics, &output, operands.len());
-    let walk_options = WalkOptions {
-        threads: options.threads,
-        follow: follow_policy(options.dereference),
-        order: Order::DepthFirst { max_waiting_bytes: MAX_WAITING_BYTES },
+    let shared = Shared {
+        quoter,
+        owners: SharedOwners::new(style, quoter),
+        diagnostics: Diagnostics::new(sinks.console, options.locale),
+        output: Output::new(sinks.writer, sinks.flush, cancellation.clone()),
+        activity: sinks.activity,
         cancellation,
-        ..WalkOptions::default()
     };
-    let stats = walk(volume, operands, &lister, &walk_options);
-    drop(lister);
+    let stats = traverse(&shared);
     let dired_style = options.dired.then_some(style_name(options.quoting));
-    let written = output.finish(options.colors.as_ref(), dired_style);
-    Outcome { severity: diagnostics.worst(), output_error: written.err(), stats }
+    let written = shared.output.finish(options.colors.as_ref(), dired_style);
+    Outcome { severity: shared.diagnostics.worst(), output_error: written.err(), stats }
 }
 
 /// Operands that are listed as directories are always entered through links: those that may not be are listed as files.

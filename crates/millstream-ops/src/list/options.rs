@@ -264,7 +264,12 @@ impl ListOptions {
         {
             return false;
         }
-        !self.ignore.iter().any(|p| p.matches(name))
+        !self.ignores(name)
+    }
+
+    /// Whether `name` is never listed.
+    pub fn ignores(&self, name: &CStr) -> bool {
+        self.ignore.iter().any(|p| p.matches(name))
     }
 
     /// Whether every entry's attributes are needed, whatever its type.

@@ -61,6 +61,11 @@ impl<'a> Output<'a> {
         Output { flush, cancellation, state: Mutex::new(state) }
     }
 
+    /// Whether output should not be kept waiting.
+    pub fn is_immediate(&self) -> bool {
+        self.flush == Flush::Always
+    }
+
     fn lock(&self) -> MutexGuard<'_, State<'a>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use millstream_vfs::Errno;
 use millstream_vfs::posix::locale::Locale;
+use millstream_vfs::{Errno, errno_text};
 
 use super::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
 
@@ -53,7 +53,7 @@ impl<'a> Diagnostics<'a> {
         let mut message = format!("{what} ").into_bytes();
         self.quoter.write(path, Colon::Plain, &mut message);
         message.extend_from_slice(b": ");
-        message.extend_from_slice(describe(errno).as_bytes());
+        message.extend_from_slice(errno_text(errno).as_bytes());
         message
     }
 
@@ -79,13 +79,6 @@ impl<'a> Diagnostics<'a> {
             _ => Severity::Serious,
         }
     }
-}
-
-/// The system's words for an error.
-pub fn describe(errno: Errno) -> String {
-    let text = std::io::Error::from(errno).to_string();
-    // The standard library appends the number.
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
 #[cfg(test)]

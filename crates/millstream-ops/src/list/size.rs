@@ -69,6 +69,9 @@ impl SizeFormat {
     /// Blocks of 1024 bytes.
     pub const KIBIBYTES: SizeFormat = SizeFormat::blocks(NonZeroU64::new(1024).unwrap());
 
+    /// Blocks of 512 bytes, as POSIX has it.
+    pub const HALF_KIBIBYTES: SizeFormat = SizeFormat::blocks(NonZeroU64::new(512).unwrap());
+
     /// Blocks of `bytes` bytes, without a suffix.
     pub const fn blocks(bytes: NonZeroU64) -> Self {
         SizeFormat::Blocks { bytes, suffix: String::new(), digits: Digits::Plain }
@@ -135,7 +138,10 @@ fn parse_unit(unit: &str) -> Option<(u128, String)> {
     if unit == "B" {
         return Some((1, "B".to_owned()));
     }
-    let power = 1 + LETTERS.iter().position(|&l| l == letter || (letter == b'k' && l == b'K'))? as u32;
+    let power = 1 + LETTERS
+        .iter()
+        .position(|&l| l == letter || (b"gkmt".contains(&letter) && l == letter.to_ascii_uppercase()))?
+        as u32;
     let letter = letter.to_ascii_uppercase() as char;
     match &unit[1..] {
         "" => Some((Base::Binary.value().pow(power), letter.to_string())),

@@ -14,16 +14,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use millstream_vfs::{FileKind, Operation, Volume};
 use millstream_walk::{Chunk, Descend, Directory, FanOut, Fault, Place as WalkPlace, Visitor};
 
+use super::Shared;
 use super::block::Block;
 use super::gather::Gatherer;
 use super::grid::{Direction, Grid, indent};
 use super::long::{Attributes, Ledger, Widths};
 use super::options::{Depth, Hidden, Layout, ListOptions, SortKey};
 use super::order::{self, Place};
-use super::output::Output;
-use super::owners::SharedOwners;
 use super::paint::{self, Alignment, Painter};
-use super::report::{Diagnostics, Severity};
+use super::report::Severity;
 use super::rows::Part;
 use super::time::Clock;
 
@@ -72,8 +71,7 @@ pub struct Lister<'a, 'o, V> {
     gatherer: Gatherer<'a>,
     painter: &'a Painter<'a>,
     attributes: Attributes<'a>,
-    diagnostics: &'a Diagnostics<'a>,
-    output: &'a Output<'o>,
+    shared: &'a Shared<'a, 'o>,
     operand_count: usize,
     volume: PhantomData<fn() -> V>,
 }
@@ -85,18 +83,15 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
     pub fn new(
         options: &'a ListOptions,
         painter: &'a Painter<'a>,
-        owners: &'a SharedOwners,
-        diagnostics: &'a Diagnostics<'a>,
-        output: &'a Output<'o>,
+        shared: &'a Shared<'a, 'o>,
         operand_count: usize,
     ) -> Self {
         Lister {
             options,
-            gatherer: Gatherer::new(options, diagnostics),
+            gatherer: Gatherer::new(options, &shared.diagnostics),
             painter,
-            attributes: Attributes::new(options, painter, owners),
-            diagnostics,
-            output,
+            attributes: Attributes::new(options, painter, &shared.owners),
+            shared,
             operand_count,
             volume: PhantomData,
         }
@@ -138,7 +133,7 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
         }
         let mut packed = Vec::new();
         block.pack(&mut packed);
-        self.output.write_block(&packed, self.options.colors.as_ref());
+        self.shared.output.write_block(&packed, self.options.colors.as_ref());
     }
 
     /// Writes the heading of a streamed directory unless that was done; only its reader calls this.
@@ -378,6 +373,7 @@ impl<V: Volume> Visitor for Lister<'_, '_, V> {
     }
 
     fn worker(&self) -> Worker {
+        self.shared.activity.add_thread();
         Worker { ledger: Ledger::new(Clock::new(self.options.locale)), scratch: Vec::new() }
     }
 
@@ -392,6 +388,7 @@ impl<V: Volume> Visitor for Lister<'_, '_, V> {
         _descend: &mut Descend<'_, V, Listed>,
     ) {
         let mut part = self.gather(chunk, &mut worker.scratch);
+        self.shared.activity.add_entries(part.len() as u64);
         let state = chunk.directory().state();
         match state.delivery {
             Delivery::Streamed => self.stream(chunk.directory(), &part),
@@ -414,6 +411,9 @@ impl<V: Volume> Visitor for Lister<'_, '_, V> {
         if state.failed.load(Ordering::Acquire) {
             return;
         }
+        if directory.parent().is_some() {
+            self.shared.activity.add_directory();
+        }
         if state.delivery == Delivery::Streamed {
             let mut heading = Block::default();
             self.write_heading_once(directory, &mut heading);
@@ -431,10 +431,11 @@ impl<V: Volume> Visitor for Lister<'_, '_, V> {
     }
 
     fn emit(&self, block: &[u8]) {
-        self.output.write_block(block, self.options.colors.as_ref());
+        self.shared.output.write_block(block, self.options.colors.as_ref());
     }
 
     fn fault(&self, _worker: &mut Worker, place: &WalkPlace<'_, V, Listed>, fault: &Fault) {
+        self.shared.activity.add_error();
         let mut path = Vec::new();
         place.write_path(&mut path);
         let depth = match place {
@@ -448,14 +449,14 @@ impl<V: Volume> Visitor for Lister<'_, '_, V> {
         };
         let severity = if depth.unwrap_or(0) == 0 { Severity::Serious } else { Severity::Minor };
         match fault {
-            Fault::Loop { .. } => self.diagnostics.already_listed(&path),
+            Fault::Loop { .. } => self.shared.diagnostics.already_listed(&path),
             Fault::Volume(error) => {
                 let what = match error.operation {
                     Operation::OpenDir => "cannot open directory",
                     Operation::ReadDir => "reading directory",
                     _ => "cannot access",
                 };
-                self.diagnostics.failed(what, &path, error.errno, severity);
+                self.shared.diagnostics.failed(what, &path, error.errno, severity);
             }
         }
     }
