@@ -6,7 +6,8 @@
 
 pub mod pattern;
 mod syscalls;
+mod usage;
 mod volume;
 
+pub use usage::{ThreadUsage, thread_usage};
 pub use volume::{PosixDir, PosixVolume};
-
