@@ -71,7 +71,8 @@ struct PatternBuffer {
 
 unsafe extern "C" {
     fn re_set_syntax(syntax: c_ulong) -> c_ulong;
-    fn re_compile_pattern(pattern: *const c_char, length: usize, buffer: *mut PatternBuffer) -> *const c_char;
+    fn re_compile_pattern(pattern: *const c_char, length: usize, buffer: *mut PatternBuffer)
+    -> *const c_char;
     fn re_match(
         buffer: *mut PatternBuffer,
         text: *const c_char,
@@ -141,13 +142,7 @@ impl Regex {
         // SAFETY: the pointer and length describe `text`; the pattern was compiled, and `re_match` changes it under its
         // own lock only, which is why a shared reference suffices; no registers are asked for.
         let matched = unsafe {
-            re_match(
-                (&raw const *self.compiled).cast_mut(),
-                text.as_ptr().cast(),
-                length,
-                0,
-                ptr::null_mut(),
-            )
+            re_match((&raw const *self.compiled).cast_mut(), text.as_ptr().cast(), length, 0, ptr::null_mut())
         };
         matched == length
     }
