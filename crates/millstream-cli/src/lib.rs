@@ -2,6 +2,8 @@
 //! What the command line tools share: option tables, diagnostics, progress.
 
 pub mod diagnostics;
+
 pub mod options;
+pub mod pfind;
 pub mod progress;
 pub mod startup;

@@ -21,4 +21,11 @@ impl AccountNames {
     pub fn group(&mut self, gid: u32) -> Option<&[u8]> {
         self.groups.entry(gid).or_insert_with(|| accounts::group_name(gid)).as_deref()
     }
+
+    /// The names of a user and of a group.
+    pub fn both(&mut self, uid: u32, gid: u32) -> (Option<&[u8]>, Option<&[u8]>) {
+        let user = self.users.entry(uid).or_insert_with(|| accounts::user_name(uid));
+        let group = self.groups.entry(gid).or_insert_with(|| accounts::group_name(gid));
+        (user.as_deref(), group.as_deref())
+    }
 }

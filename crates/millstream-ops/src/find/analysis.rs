@@ -21,6 +21,8 @@ pub(super) struct Plan {
     pub actions: ActionOrder,
     /// Whether files are removed.
     pub removal: Removal,
+    /// Whether commands are run.
+    pub commands: Commands,
 }
 
 /// Whether the actions of different entries may happen at the same time.
@@ -41,6 +43,15 @@ pub(super) enum Removal {
     Keeps,
 }
 
+/// Whether an expression runs commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Commands {
+    /// It has `-exec` or one of its kin.
+    Run,
+    /// It has not.
+    None,
+}
+
 impl Plan {
     /// Orders and analyses an expression.
     pub fn new(options: GlobalOptions, expression: Expr) -> Self {
@@ -54,6 +65,7 @@ impl Plan {
             },
             actions: ActionOrder::Parallel,
             removal: Removal::Keeps,
+            commands: Commands::None,
             options,
             expression: Expr::Test(Test::True),
         };
@@ -81,7 +93,11 @@ impl Plan {
         if let Leaf::Action(action) = leaf {
             match action {
                 Action::Delete => self.removal = Removal::Removes,
-                Action::Quit | Action::Exec(_) => self.actions = ActionOrder::OneAtATime,
+                Action::Quit => self.actions = ActionOrder::OneAtATime,
+                Action::Exec(_) => {
+                    self.actions = ActionOrder::OneAtATime;
+                    self.commands = Commands::Run;
+                }
                 Action::Print { stream, .. } | Action::Printf { stream, .. } | Action::List { stream }
                     if *stream != StreamId::STDOUT =>
                 {

@@ -35,8 +35,8 @@ pub(super) struct Worker {
     pub prefix: usize,
     /// Names of users and groups.
     pub accounts: AccountNames,
-    /// Entries evaluated.
-    pub evaluated: u64,
+    /// Inode number of the directory that was last asked for.
+    pub directory_inode: Option<(usize, u64)>,
     scratch: Vec<u8>,
 }
 
@@ -65,7 +65,6 @@ pub(super) struct Evaluation<'a, 'w, D> {
 impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
     /// Evaluates the plan's expression on `subject`.
     pub fn run(shared: &'a Shared, subject: &'a Subject<'a, D>, worker: &'w mut Worker) -> Verdict {
-        worker.evaluated += 1;
         let plan = &shared.plan;
         let verdict = Verdict::Descend;
         let mut evaluation = Evaluation { shared, plan, subject, worker, turn: None, verdict };
@@ -296,7 +295,12 @@ impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
                 }
                 None => false,
             },
-            Action::Record => self.to_stream(StreamId::STDOUT, |evaluation, out| evaluation.render_record(out)),
+            Action::Record => match self.metadata() {
+                Some(metadata) => {
+                    self.to_stream(StreamId::STDOUT, |evaluation, out| evaluation.render_record(metadata, out))
+                }
+                None => false,
+            },
             Action::Prune => true,
             Action::Quit => {
                 self.shared.quit();

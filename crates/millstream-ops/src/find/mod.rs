@@ -33,9 +33,7 @@ mod output;
 mod parser;
 mod primaries;
 mod quote;
-mod record;
 mod render;
-mod report;
 mod run;
 mod subject;
 mod visit;
@@ -43,7 +41,7 @@ mod visit;
 use std::ffi::{CString, OsString};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use millstream_vfs::Volume;
 use millstream_vfs::posix::locale::Locale;
@@ -52,12 +50,14 @@ use millstream_walk::{Cancellation, HandleRetention, WalkOptions, walk};
 pub use parser::{Refusal, Verbosity};
 pub use primaries::{Class, PRIMARIES, Primary};
 
-use analysis::{Plan, Removal};
+use analysis::{Commands, Plan, Removal};
 use environment::{Environment, Nothing, Process};
-use output::{Reader, Streams};
+use output::Streams;
 use parser::Warnings;
 use run::Shared;
 use visit::FindVisitor;
+
+use crate::activity::Activity;
 
 /// Who prints messages.
 pub trait Reporter: Send + Sync {
@@ -77,16 +77,8 @@ pub struct Find {
 pub struct Findings {
     /// Whether everything went well.
     pub success: bool,
-    /// Whether the reader of the output went away.
-    pub output_closed: bool,
-    /// Entries evaluated.
-    pub entries: u64,
-    /// Directories opened.
-    pub directories: u64,
     /// Most workers that there were.
-    pub threads: usize,
-    /// How long it took.
-    pub elapsed: Duration,
+    pub threads_peak: usize,
 }
 
 impl Find {
@@ -97,7 +89,7 @@ impl Find {
     pub fn parse(
         arguments: impl IntoIterator<Item = OsString>,
         locale: &'static Locale,
-        reporter: Box<dyn Reporter>,
+        reporter: Arc<dyn Reporter>,
     ) -> Result<Self, Refusal> {
         let arguments: Result<Vec<_>, _> =
             arguments.into_iter().map(|argument| CString::new(argument.into_vec())).collect();
@@ -135,24 +127,26 @@ impl Find {
         self.verbosity
     }
 
+    /// Whether commands may be run, which should find the process as the user started it.
+    pub fn runs_commands(&self) -> bool {
+        self.shared.plan.commands == Commands::Run
+    }
+
+    /// What has been done so far.
+    pub fn activity(&self) -> &Arc<Activity> {
+        &self.shared.activity
+    }
+
     /// Traverses and evaluates.
     pub fn run<V: Volume>(&self, volume: &V) -> Findings
     where
         V::Dir: AsFd,
     {
-        let started = Instant::now();
         let visitor = FindVisitor::<V>::new(&self.shared);
         let stats = walk(volume, &self.shared.plan.options.operands, &visitor, &self.options);
         self.shared.run_last_batches();
-        let reader = self.shared.close();
-        Findings {
-            success: !self.shared.has_failed(),
-            output_closed: reader == Reader::Gone,
-            entries: visitor.finished.into_inner(),
-            directories: stats.directories,
-            threads: stats.threads_peak,
-            elapsed: started.elapsed(),
-        }
+        self.shared.close();
+        Findings { success: !self.shared.has_failed(), threads_peak: stats.threads_peak }
     }
 }
 

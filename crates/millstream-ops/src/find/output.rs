@@ -107,9 +107,9 @@ impl Streams {
         self.streams[stream.0].device
     }
 
-    /// Adds to a stream. Returns whether anybody still reads it.
-    pub fn append(&self, stream: StreamId, bytes: &[u8]) -> Reader {
-        self.streams[stream.0].append(bytes)
+    /// Adds to a stream.
+    pub fn append(&self, stream: StreamId, bytes: &[u8]) {
+        self.streams[stream.0].append(bytes);
     }
 
     /// Writes out what all streams have gathered.
@@ -127,27 +127,17 @@ impl Streams {
     }
 }
 
-/// Whether anybody reads an output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reader {
-    /// As far as is known.
-    Present,
-    /// The pipe is closed.
-    Gone,
-}
-
 impl Stream {
     fn new(name: Vec<u8>, target: Target, identity: Option<(u64, u64)>, device: StreamDevice) -> Self {
         Stream { name, target, identity, device, buffer: Mutex::default() }
     }
 
-    fn append(&self, bytes: &[u8]) -> Reader {
+    fn append(&self, bytes: &[u8]) {
         let mut buffer = self.buffer.lock().unwrap_or_else(PoisonError::into_inner);
         buffer.bytes.extend_from_slice(bytes);
         if buffer.bytes.len() >= STREAM_BUFFER || self.device == StreamDevice::Terminal {
             self.write_out(&mut buffer);
         }
-        if buffer.failure == Some(Errno::PIPE) { Reader::Gone } else { Reader::Present }
     }
 
     fn write_out(&self, buffer: &mut Buffer) {

@@ -6,7 +6,7 @@
 use std::ffi::{CStr, CString};
 
 use millstream_vfs::posix::pattern::RegexSyntax;
-use millstream_vfs::{Errno, SymlinkBehavior};
+use millstream_vfs::{Errno, SymlinkBehavior, errno_text};
 use millstream_walk::{FollowPolicy, Threads};
 
 use super::environment::{Environment, Severity};
@@ -170,7 +170,7 @@ impl<'a> Parser<'a> {
 
     /// A file that cannot be used.
     pub fn file_error(&self, path: &CStr, errno: Errno) -> Refusal {
-        Refusal::mistake(&[&self.quote(path), b": ", super::report::describe(errno).as_bytes()])
+        Refusal::mistake(&[&self.quote(path), b": ", errno_text(errno).as_bytes()])
     }
 
     /// How the files that arguments name are looked at.
@@ -340,7 +340,7 @@ impl<'a> Parser<'a> {
             ]));
         }
         let text = self.env.read_operands(&file).map_err(|errno| {
-            let reason = super::report::describe(errno);
+            let reason = errno_text(errno);
             Refusal::mistake(&[b"cannot open ", &self.quote(&file), b" for reading: ", reason.as_bytes()])
         })?;
         self.take_operands(&file, &text);

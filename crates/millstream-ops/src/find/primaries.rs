@@ -186,7 +186,7 @@ pub static PRIMARIES: &[Primary] = &[
 
 /// Looks a word up; `-newerXY` stands for all its forms.
 pub(super) fn find(word: &[u8]) -> Option<&'static Primary> {
-    let word = match word {
+    let word: &[u8] = match word {
         [b'-', b'n', b'e', b'w', b'e', b'r', _, ..] => b"-newerXY",
         [b'-', b'-', b't', b'h', b'r', b'e', b'a', b'd', b's', b'=', ..] => b"--threads",
         word => word,

@@ -7,7 +7,8 @@ use millstream_vfs::posix::locale::Locale;
 use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, SymlinkBehavior, Timestamp};
 use rustix::fs::{major, minor};
 
-use super::evaluate::Evaluation;
+use super::evaluate::{Evaluation, Worker};
+use crate::json::{Account, EntryRecord};
 use super::exec::split_operand;
 use super::expression::{StreamId, TimeField};
 use super::format::{Align, Field, Format, Layout, Piece};
@@ -137,6 +138,37 @@ impl<D: Dir + AsFd> Evaluation<'_, '_, D> {
     fn render_missing_context(&mut self) {
         self.path();
         self.shared.report_missing_context(&self.worker.path);
+    }
+
+    /// Appends the record that `--json` prints.
+    pub(super) fn render_record(&mut self, metadata: &Metadata, out: &mut Vec<u8>) {
+        let dirid = self.directory_inode();
+        self.path();
+        let Worker { accounts, path, .. } = &mut *self.worker;
+        let (user, group) = accounts.both(metadata.uid, metadata.gid);
+        let uid = user.map_or(Account::Id(metadata.uid), Account::Name);
+        let gid = group.map_or(Account::Id(metadata.gid), Account::Name);
+        EntryRecord { dirid, metadata, uid, gid, path }.write(out);
+    }
+
+    /// Inode number of the directory that holds the file, 0 if it cannot be had.
+    fn directory_inode(&mut self) -> u64 {
+        if let Some((directory, inode)) = self.worker.directory_inode {
+            if directory == self.subject.directory && self.subject.depth > 0 {
+                return inode;
+            }
+        }
+        let metadata = if self.subject.depth == 0 {
+            let (directory, _) = split_operand(self.subject.name.to_bytes());
+            let directory = std::ffi::CString::new(directory).unwrap_or_default();
+            let directory = if directory.is_empty() { c"." } else { &*directory };
+            self.subject.handle.metadata(directory, SymlinkBehavior::Follow, Fields::INO)
+        } else {
+            self.subject.handle.own_metadata(Fields::INO)
+        };
+        let inode = metadata.map_or(0, |metadata| metadata.ino);
+        self.worker.directory_inode = Some((self.subject.directory, inode));
+        inode
     }
 
     /// Appends the line of `-ls`.

@@ -2,22 +2,22 @@
 
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use millstream_vfs::posix::locale::Locale;
-use millstream_vfs::{Errno, Timestamp};
+use millstream_vfs::{Errno, Timestamp, errno_text};
 use millstream_walk::Cancellation;
 
 use super::Reporter;
+use crate::activity::Activity;
+use crate::json::ErrorRecord;
 use super::analysis::Plan;
 use super::exec::{Batches, ChildInput, Ending, Exec, ExecPlace, FullBatch, StartDirectory, run};
 use super::expression::{Action, Leaf, StreamId};
 use super::mounts::Mounts;
-use super::output::{Reader, StreamDevice, Streams};
+use super::output::{StreamDevice, Streams};
 use super::parser::DefaultOutput;
 use super::quote::{push_for_terminal, push_quoted};
-use super::record::push_error;
-use super::report::describe;
 
 /// What changes under the right to act.
 #[derive(Debug, Default)]
@@ -37,8 +37,10 @@ pub(super) struct Shared {
     /// Bytes that the arguments of a command may take.
     pub argument_limit: usize,
     streams: Streams,
-    reporter: Box<dyn Reporter>,
+    reporter: Arc<dyn Reporter>,
     errors: DefaultOutput,
+    /// What has been done, for who watches.
+    pub activity: Arc<Activity>,
     failed: AtomicBool,
     quit: AtomicBool,
     cancellation: Cancellation,
@@ -49,7 +51,7 @@ impl Shared {
     pub fn new(
         plan: Plan,
         streams: Streams,
-        reporter: Box<dyn Reporter>,
+        reporter: Arc<dyn Reporter>,
         errors: DefaultOutput,
         locale: &'static Locale,
         now: Timestamp,
@@ -64,6 +66,7 @@ impl Shared {
             streams,
             reporter,
             errors,
+            activity: Arc::default(),
             failed: AtomicBool::new(false),
             quit: AtomicBool::new(false),
             cancellation,
@@ -115,9 +118,7 @@ impl Shared {
     }
 
     pub fn append(&self, stream: StreamId, bytes: &[u8]) {
-        if self.streams.append(stream, bytes) == Reader::Gone {
-            self.cancellation.cancel();
-        }
+        self.streams.append(stream, bytes);
     }
 
     pub fn flush(&self) {
@@ -126,19 +127,19 @@ impl Shared {
 
     /// Reports that an operation failed at a path.
     pub fn report_errno(&self, path: &[u8], errno: Errno, operation: &str, out: &mut Vec<u8>) {
-        let reason = describe(errno);
+        let reason = errno_text(errno);
         let mut message = self.quoted(path);
         message.extend_from_slice(b": ");
         message.extend_from_slice(reason.as_bytes());
         self.report(&message);
-        self.record_error(path, &reason, operation, out);
+        self.record_error(path, errno, operation, out);
     }
 
     /// Reports that a file could not be removed.
     pub fn report_failed_removal(&self, path: &[u8], errno: Errno, out: &mut Vec<u8>) {
-        let reason = describe(errno);
+        let reason = errno_text(errno);
         self.report(&[b"cannot delete ", &self.quoted(path)[..], b": ", reason.as_bytes()].concat());
-        self.record_error(path, &reason, "remove", out);
+        self.record_error(path, errno, "remove", out);
     }
 
     /// Reports a directory that is its own ancestor.
@@ -153,7 +154,7 @@ impl Shared {
             ]
             .concat(),
         );
-        self.record_error(path, "File system loop detected", "open directory", out);
+        self.record_error(path, Errno::LOOP, "open directory", out);
     }
 
     /// Reports what the exit status of a command does not tell.
@@ -166,7 +167,7 @@ impl Shared {
                 self.reporter.report(&message);
             }
             Ending::NotStarted(errno) => {
-                let message = [&self.quoted(program)[..], b": ", describe(errno).as_bytes()].concat();
+                let message = [&self.quoted(program)[..], b": ", errno_text(errno).as_bytes()].concat();
                 self.reporter.report(&message);
             }
         }
@@ -175,13 +176,20 @@ impl Shared {
     /// Prints a message; the exit status will tell.
     pub fn report(&self, message: &[u8]) {
         self.fail();
+        self.activity.add_error();
         self.reporter.report(message);
     }
 
-    fn record_error(&self, path: &[u8], reason: &str, operation: &str, out: &mut Vec<u8>) {
+    fn record_error(&self, path: &[u8], errno: Errno, operation: &str, out: &mut Vec<u8>) {
         if self.errors == DefaultOutput::Record {
-            push_error(out, path, reason, operation);
+            ErrorRecord { errno, operation, path }.write(out);
         }
+    }
+
+    /// Reports a file without a security context.
+    pub fn report_missing_context(&self, path: &[u8]) {
+        let reason = errno_text(Errno::NODATA);
+        self.report(&[b"getfilecon failed: ", &self.quoted(path)[..], b": ", reason.as_bytes()].concat());
     }
 
     fn quoted(&self, name: &[u8]) -> Vec<u8> {
@@ -246,21 +254,15 @@ impl Shared {
         waiting
     }
 
-    /// Writes out everything and reports what could not be written. Whether the reader of a pipe has gone away.
-    pub fn close(&self) -> Reader {
-        let mut reader = Reader::Present;
+    /// Writes out everything and reports what could not be written.
+    pub fn close(&self) {
         for (name, errno) in self.streams.failures() {
-            if errno == Errno::PIPE {
-                reader = Reader::Gone;
-                continue;
-            }
-            let reason = describe(errno);
+            let reason = errno_text(errno);
             let shown = if name.is_empty() { &b"standard output"[..] } else { name };
             self.report(&[&self.quoted(shown)[..], b": ", reason.as_bytes()].concat());
             if name.is_empty() {
                 self.report(b"write error");
             }
         }
-        reader
     }
 }

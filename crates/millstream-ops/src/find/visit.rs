@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, Volume};
+use millstream_vfs::{Errno, Fields, FileKind, Metadata, Volume};
 use millstream_walk::{
     Chunk, Descend, Directory, Entry, FanOut, Fault, FollowPolicy, Place, Visitor,
 };
@@ -31,17 +31,12 @@ pub(super) struct Frame {
 /// Evaluates an expression on every entry of a volume whose directories the kernel knows too: commands run in them.
 pub(super) struct FindVisitor<'s, V> {
     pub shared: &'s Shared,
-    pub finished: std::sync::atomic::AtomicU64,
     volume: std::marker::PhantomData<fn() -> V>,
 }
 
 impl<'s, V> FindVisitor<'s, V> {
     pub fn new(shared: &'s Shared) -> Self {
-        FindVisitor {
-            shared,
-            finished: std::sync::atomic::AtomicU64::new(0),
-            volume: std::marker::PhantomData,
-        }
+        FindVisitor { shared, volume: std::marker::PhantomData }
     }
 }
 
@@ -215,6 +210,7 @@ where
     type Worker = Worker;
 
     fn worker(&self) -> Worker {
+        self.shared.activity.add_thread();
         Worker::default()
     }
 
@@ -231,7 +227,9 @@ where
         chunk.directory().write_prefix(&mut worker.path);
         worker.prefix = worker.path.len();
         let may_end = self.shared.plan.actions == ActionOrder::OneAtATime;
+        let mut seen = 0;
         for entry in chunk.entries() {
+            seen += 1;
             if may_end && self.shared.has_quit() {
                 break;
             }
@@ -240,9 +238,20 @@ where
                 self.shared.commit(&mut worker.out);
             }
         }
+        self.shared.activity.add_entries(seen);
         if self.must_commit(worker, descend) {
             self.shared.commit(&mut worker.out);
         }
+    }
+
+    fn end_of_directory(
+        &self,
+        _worker: &mut Worker,
+        _directory: &DirectoryOf<V>,
+        _descend: &mut Descend<'_, V, Frame>,
+        _block: &mut Vec<u8>,
+    ) {
+        self.shared.activity.add_directory();
     }
 
     fn leave(&self, worker: &mut Worker, directory: &DirectoryOf<V>) {
@@ -276,6 +285,5 @@ where
 
     fn finish(&self, mut worker: Worker) {
         self.shared.commit(&mut worker.out);
-        self.finished.fetch_add(worker.evaluated, std::sync::atomic::Ordering::Relaxed);
     }
 }
