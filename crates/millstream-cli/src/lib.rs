@@ -2,7 +2,9 @@
 //! What the command line tools share: option tables, diagnostics, progress.
 
 pub mod diagnostics;
+
 pub mod options;
+pub mod pfind;
 pub mod pls;
 pub mod progress;
 pub mod startup;
