@@ -3,5 +3,6 @@
 
 pub mod diagnostics;
 pub mod options;
+pub mod pdu;
 pub mod progress;
 pub mod startup;
