@@ -6,5 +6,6 @@ pub mod diagnostics;
 pub mod options;
 pub mod pfind;
 pub mod pls;
+pub mod pdu;
 pub mod progress;
 pub mod startup;
