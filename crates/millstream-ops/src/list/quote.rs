@@ -132,10 +132,7 @@ impl Quoter {
             self.hide_control_characters(start, out);
         }
         let shown = &out[start..];
-        Shown {
-            width: self.width(shown),
-            quoted: shown.first() != name.first() || shown.len() != name.len(),
-        }
+        Shown { width: self.width(shown), quoted: shown.first() != name.first() || shown.len() != name.len() }
     }
 
     fn leaves_control_characters(&self) -> bool {
@@ -291,8 +288,28 @@ fn needs_shell_quotes(name: &[u8]) -> bool {
         _ => name.iter().any(|b| {
             matches!(
                 b,
-                b'\t' | b'\n' | b'\r' | b' ' | b'!' | b'"' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b';'
-                    | b'<' | b'=' | b'>' | b'?' | b'[' | b'\\' | b'^' | b'`' | b'|'
+                b'\t'
+                    | b'\n'
+                    | b'\r'
+                    | b' '
+                    | b'!'
+                    | b'"'
+                    | b'$'
+                    | b'&'
+                    | b'\''
+                    | b'('
+                    | b')'
+                    | b'*'
+                    | b';'
+                    | b'<'
+                    | b'='
+                    | b'>'
+                    | b'?'
+                    | b'['
+                    | b'\\'
+                    | b'^'
+                    | b'`'
+                    | b'|'
             )
         }),
     }
@@ -302,7 +319,10 @@ fn needs_shell_quotes(name: &[u8]) -> bool {
 fn fits_double_quotes(name: &[u8]) -> bool {
     name.contains(&b'\'')
         && name.iter().enumerate().all(|(i, &b)| {
-            PLAIN[usize::from(b)] || b >= 0x80 || matches!(b, b' ' | b'\'' | b':') || (i == 0 && matches!(b, b'#' | b'~'))
+            PLAIN[usize::from(b)]
+                || b >= 0x80
+                || matches!(b, b' ' | b'\'' | b':')
+                || (i == 0 && matches!(b, b'#' | b'~'))
         })
 }
 
@@ -311,8 +331,7 @@ mod tests {
     use super::*;
 
     fn shown(style: QuotingStyle, name: &[u8]) -> String {
-        let quoter =
-            Quoter { style, control: ControlCharacters::Show, locale: Locale::from_environment() };
+        let quoter = Quoter { style, control: ControlCharacters::Show, locale: Locale::from_environment() };
         let mut out = Vec::new();
         quoter.write(name, Colon::Plain, &mut out);
         String::from_utf8_lossy(&out).into_owned()

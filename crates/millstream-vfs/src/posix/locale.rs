@@ -245,6 +245,11 @@ pub struct LocalTime {
     fields: libc::tm,
 }
 
+// SAFETY: the only pointer in a `tm` is the name of the time zone, a string that the C library neither changes nor frees.
+unsafe impl Send for LocalTime {}
+// SAFETY: as above.
+unsafe impl Sync for LocalTime {}
+
 impl std::fmt::Debug for LocalTime {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (date, time) =
