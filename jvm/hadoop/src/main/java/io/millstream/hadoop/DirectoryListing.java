@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.BitSet;
 import java.util.List;
 import org.apache.hadoop.fs.Path;
 
@@ -27,7 +28,7 @@ public final class DirectoryListing {
   private final String uriPrefix;
   private final long[] sizes;
   private final long[] modificationTimes;
-  private final boolean[] directories;
+  private final BitSet directories;
   private final int[] nameEnds;
   private final byte[] names;
 
@@ -47,9 +48,9 @@ public final class DirectoryListing {
     int[] allEnds = new int[count];
     in.asIntBuffer().get(allEnds);
     in.position(in.position() + 4 * count);
-    boolean[] allDirectories = new boolean[count];
+    BitSet allDirectories = new BitSet();
     for (int i = 0; i < count; i++) {
-      allDirectories[i] = in.get() != 0;
+      allDirectories.set(i, in.get() != 0);
     }
     in.get(allNames);
     align(in);
@@ -68,13 +69,13 @@ public final class DirectoryListing {
       inexpressible = count - kept.length;
       sizes = Arrays.stream(kept).mapToLong(i -> allSizes[i]).toArray();
       modificationTimes = Arrays.stream(kept).mapToLong(i -> allTimes[i]).toArray();
-      directories = new boolean[kept.length];
+      directories = new BitSet();
       nameEnds = new int[kept.length];
       ByteBuffer keptNames = ByteBuffer.allocate(allNames.length);
       for (int k = 0; k < kept.length; k++) {
         int start = kept[k] == 0 ? 0 : allEnds[kept[k] - 1];
         keptNames.put(allNames, start, allEnds[kept[k]] - start);
-        directories[k] = allDirectories[kept[k]];
+        directories.set(k, allDirectories.get(kept[k]));
         nameEnds[k] = keptNames.position();
       }
       names = Arrays.copyOf(keptNames.array(), keptNames.position());
@@ -123,7 +124,7 @@ public final class DirectoryListing {
     return root;
   }
 
-  /** Whether this "directory" is a root that is a file; then {@link #directory} is the file. */
+  /** Whether this stands for a root that is a file: the one entry of {@link #directory} that was asked for. */
   public boolean isFile() {
     return (flags & NativeWalk.FLAG_NOT_DIRECTORY) != 0;
   }
@@ -175,7 +176,7 @@ public final class DirectoryListing {
 
   /** Whether an entry is a directory, or a link to one. */
   public boolean isDirectory(int i) {
-    return directories[i];
+    return directories.get(i);
   }
 
   /** An entry's name. */

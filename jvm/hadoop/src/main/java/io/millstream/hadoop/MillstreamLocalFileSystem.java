@@ -114,6 +114,29 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     return tree;
   }
 
+  /**
+   * Lists data sets: all files below the roots, without the names that Spark ignores, as Spark's own index would find them.
+   * What could not be listed is in the result with its error.
+   *
+   * @return listings sorted by the directories' paths; several for a huge directory or overlapping roots; null if
+   *     a root's name cannot be expressed
+   */
+  public List<DirectoryListing> listDataset(List<Path> roots) throws IOException {
+    byte[][] names = new byte[roots.size()][];
+    for (int i = 0; i < names.length; i++) {
+      names[i] = LocalPaths.encode(pathToFile(roots.get(i)));
+      if (names[i] == null) {
+        return null;
+      }
+    }
+    List<DirectoryListing> listings = new ArrayList<>();
+    new NativeWalk(names, NativeWalk.RECURSIVE | NativeWalk.SKIP_HIDDEN, options.threads).forEach(listings::add);
+    warnAboutMissing(roots.size() == 1 ? roots.get(0).toString() : roots.size() + " roots", listings);
+    listings.removeIf(d -> d.directory() == null);
+    listings.sort(Comparator.comparing(DirectoryListing::directory));
+    return listings;
+  }
+
   /** Logs what a listing lacks that is there. Stock Hadoop leaves the same entries out, without a word. */
   static void warnAboutMissing(String directory, List<DirectoryListing> listings) {
     long inexpressible = listings.stream().mapToLong(DirectoryListing::inexpressible).sum();

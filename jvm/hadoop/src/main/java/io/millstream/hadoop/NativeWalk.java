@@ -26,8 +26,8 @@ import java.util.function.Consumer;
  *  i64 size[n], i64 mtimeMillis[n], u32 nameEnd[n], u8 isDirectory[n], u8 names[namesLen], padded to a multiple of 8
  * </pre>
  *
- * A root that is no directory comes as a block with {@link #FLAG_NOT_DIRECTORY}: its path is the root, its one entry is
- * the file. Dangling links, and entries that vanish meanwhile, are left out as Hadoop's local file system leaves them out.
+ * A root that is no directory comes as a block with {@link #FLAG_NOT_DIRECTORY}: its path is that of the parent, its one
+ * entry is the file. Dangling links, and entries that vanish meanwhile, are left out as Hadoop's local file system leaves them out.
  */
 final class NativeWalk implements AutoCloseable {
   /** Descend into subdirectories. */
