@@ -23,11 +23,12 @@ mod metadata;
 pub mod posix;
 
 use std::ffi::CStr;
+use std::fmt::Debug;
 
 pub use dirent::{Dirent, DirentBatch};
 pub use error::{Error, Operation, Result};
 pub use metadata::{Fields, FileKind, Metadata, Timestamp};
-pub use posix::PosixVolume;
+pub use posix::{PosixVolume, ThreadUsage, thread_usage};
 pub use rustix::io::Errno;
 
 /// Whether an operation acts on a symbolic link or on what it points to.
@@ -58,7 +59,7 @@ pub enum ReadState {
 }
 
 /// A file system, or a way to reach one.
-pub trait Volume: Send + Sync + 'static {
+pub trait Volume: Debug + Send + Sync + 'static {
     /// An open directory.
     type Dir: Dir;
 
@@ -71,9 +72,9 @@ pub trait Volume: Send + Sync + 'static {
 }
 
 /// An open directory. Dropping it closes it.
-pub trait Dir: Send + Sync + Sized + 'static {
+pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// Position of a reader in the directory.
-    type Cursor: Default + Send;
+    type Cursor: Debug + Default + Send;
 
     /// Opens the directory `name` in this one.
     ///
@@ -86,6 +87,9 @@ pub trait Dir: Send + Sync + Sized + 'static {
 
     /// Metadata of `name`; at least `fields` are filled, [`Metadata::fields`] tells which.
     fn metadata(&self, name: &CStr, symlinks: SymlinkBehavior, fields: Fields) -> Result<Metadata>;
+
+    /// Device and inode number of this directory, which never change while it is open: no server is asked for them.
+    fn identity(&self) -> Result<(u64, u64)>;
 
     /// Metadata of this directory.
     fn own_metadata(&self, fields: Fields) -> Result<Metadata>;

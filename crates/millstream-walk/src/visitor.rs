@@ -35,6 +35,9 @@ pub trait Visitor: Sync {
     /// What every worker has for itself: buffers, counters.
     type Worker: Send;
 
+    /// Makes the state of the virtual directory that holds the operands.
+    fn root_state(&self) -> Self::State;
+
     /// Makes the state of one worker.
     fn worker(&self) -> Self::Worker;
 
@@ -217,10 +220,8 @@ impl<'a, V: Volume, S> Entry<'a, V, S> {
     /// # Errors
     /// Those of the volume's `metadata`.
     pub fn metadata(&self, fields: Fields) -> Result<Metadata> {
-        if let Some(kept) = self.metadata.get() {
-            if kept.fields.contains(fields) {
-                return Ok(*kept);
-            }
+        if let Some(kept) = self.metadata.get().filter(|kept| kept.fields.contains(fields)) {
+            return Ok(*kept);
         }
         let fetched = self.fetch_metadata(fields)?;
         // A second, larger request is answered but not kept: the visitor asks for the larger one first.
@@ -231,7 +232,9 @@ impl<'a, V: Volume, S> Entry<'a, V, S> {
     fn fetch_metadata(&self, fields: Fields) -> Result<Metadata> {
         let behavior = self.symlinks();
         match self.handle.metadata(self.dirent.name, behavior, fields) {
-            Err(e) if behavior == SymlinkBehavior::Follow && matches!(e.errno, Errno::NOENT | Errno::LOOP) => {
+            Err(e)
+                if behavior == SymlinkBehavior::Follow && matches!(e.errno, Errno::NOENT | Errno::LOOP) =>
+            {
                 // A dangling link stands for itself. If not even the link is there, the first error tells more.
                 self.handle.metadata(self.dirent.name, SymlinkBehavior::NoFollow, fields).map_err(|_| e)
             }
@@ -246,7 +249,9 @@ impl<'a, V: Volume, S> Entry<'a, V, S> {
     pub fn link_metadata(&self, fields: Fields) -> Result<Metadata> {
         match self.symlinks() {
             SymlinkBehavior::NoFollow => self.metadata(fields),
-            SymlinkBehavior::Follow => self.handle.metadata(self.dirent.name, SymlinkBehavior::NoFollow, fields),
+            SymlinkBehavior::Follow => {
+                self.handle.metadata(self.dirent.name, SymlinkBehavior::NoFollow, fields)
+            }
         }
     }
 
@@ -279,6 +284,7 @@ impl<'a, V: Volume, S> Entry<'a, V, S> {
 pub struct Descend<'a, V: Volume, S> {
     pub(crate) directory: &'a Arc<Directory<V, S>>,
     pub(crate) found: &'a mut Vec<Arc<Directory<V, S>>>,
+    pub(crate) follow: FollowPolicy,
 }
 
 impl<V: Volume, S> Descend<'_, V, S> {
@@ -289,7 +295,7 @@ impl<V: Volume, S> Descend<'_, V, S> {
 
     /// Traverses the entry `name`, remembered from a visit of this directory; `operand` as [`Entry::operand`] gave it.
     pub fn into_name(&mut self, name: &CStr, operand: u64, state: S) {
-        self.found.push(Directory::child(self.directory, name, operand, state));
+        self.found.push(Directory::child(self.directory, name, operand, self.follow, state));
     }
 
     /// Whether this visit has descended into anything yet.

@@ -5,7 +5,8 @@
 //! also the size of the request on the wire). The only path-based calls are those on operands, through [`crate::Volume::base`].
 
 mod syscalls;
+mod usage;
 mod volume;
 
+pub use usage::{ThreadUsage, thread_usage};
 pub use volume::{PosixDir, PosixVolume};
-

@@ -16,7 +16,8 @@ fn last_errno() -> Errno {
 /// Reads directory entries into `buffer`; returns how many bytes are filled, 0 at the end.
 pub fn getdents64(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
     // SAFETY: the pointer and length describe `buffer`, which the kernel may overwrite with any bytes.
-    let read = unsafe { libc::syscall(libc::SYS_getdents64, fd.as_raw_fd(), buffer.as_mut_ptr(), buffer.len()) };
+    let read =
+        unsafe { libc::syscall(libc::SYS_getdents64, fd.as_raw_fd(), buffer.as_mut_ptr(), buffer.len()) };
     usize::try_from(read).map_err(|_| last_errno())
 }
 

@@ -48,8 +48,11 @@ impl AsFd for PosixDir {
     }
 }
 
-const OPEN_DIR: OFlags =
-    OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOCTTY).union(OFlags::NONBLOCK);
+const OPEN_DIR: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::NONBLOCK);
 
 impl PosixDir {
     fn open(&self, name: &CStr, flags: OFlags) -> Result<Self> {
@@ -112,6 +115,12 @@ impl Dir for PosixDir {
         }
     }
 
+    fn identity(&self) -> Result<(u64, u64)> {
+        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+        let name = if self.fd.is_some() { c"" } else { c"." };
+        self.statx(name, flags, Fields::INO).map(|metadata| metadata.identity())
+    }
+
     fn own_metadata(&self, fields: Fields) -> Result<Metadata> {
         match self.fd {
             Some(_) => self.statx(c"", AtFlags::EMPTY_PATH, fields),
@@ -138,7 +147,8 @@ impl Dir for PosixDir {
     }
 
     fn list_xattr(&self, name: &CStr, names: &mut Vec<u8>) -> Result<()> {
-        syscalls::list_xattr_at(self.as_fd(), name, names).map_err(|errno| Error::new(Operation::ListXattr, errno))
+        syscalls::list_xattr_at(self.as_fd(), name, names)
+            .map_err(|errno| Error::new(Operation::ListXattr, errno))
     }
 
     fn remove(&self, name: &CStr, kind: RemoveKind) -> Result<()> {
@@ -146,7 +156,8 @@ impl Dir for PosixDir {
             RemoveKind::File => AtFlags::empty(),
             RemoveKind::Directory => AtFlags::REMOVEDIR,
         };
-        retry_on_intr(|| fs::unlinkat(self, name, flags)).map_err(|errno| Error::new(Operation::Remove, errno))
+        retry_on_intr(|| fs::unlinkat(self, name, flags))
+            .map_err(|errno| Error::new(Operation::Remove, errno))
     }
 }
 
@@ -178,7 +189,8 @@ mod tests {
 
     #[test]
     fn metadata_of_a_device_has_its_number() {
-        let null = PosixVolume.base().metadata(c"/dev/null", SymlinkBehavior::NoFollow, Fields::STAT).expect("stat");
+        let null =
+            PosixVolume.base().metadata(c"/dev/null", SymlinkBehavior::NoFollow, Fields::STAT).expect("stat");
         assert_eq!(null.kind(), FileKind::CharDevice);
         assert_eq!((fs::major(null.rdev), fs::minor(null.rdev)), (1, 3));
     }

@@ -1,0 +1,178 @@
+//! A directory of the traversal: a node that knows its parent, its name and how much of it is still to be done.
+//!
+//! Three counters decide its life. `parts` counts its own reading and the chunks handed out: at zero its entries have all
+//! been visited. `unopened` counts its own reading and the children not opened yet: at zero its handle is not needed to
+//! open anything. `pending` counts its own reading and the children not left yet: at zero it is left.
+
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use millstream_vfs::{SymlinkBehavior, Volume};
+
+use crate::FollowPolicy;
+use crate::handles::HandleSlot;
+
+/// A directory of the traversal, or the virtual one that holds the operands.
+#[derive(Debug)]
+pub struct Directory<V: Volume, S> {
+    parent: Option<Arc<Self>>,
+    name: Box<CStr>,
+    operand: Option<u64>,
+    entry_depth: u32,
+    state: S,
+    pub(crate) symlinks: SymlinkBehavior,
+    pub(crate) slot: HandleSlot<V>,
+    pub(crate) identity: OnceLock<(u64, u64)>,
+    pub(crate) claimed: AtomicBool,
+    parts: AtomicUsize,
+    unopened: AtomicUsize,
+    pending: AtomicUsize,
+}
+
+impl<V: Volume, S> Directory<V, S> {
+    pub(crate) fn of_operands(base: V::Dir, state: S) -> Arc<Self> {
+        Arc::new(Directory {
+            parent: None,
+            name: c"".into(),
+            operand: None,
+            entry_depth: 0,
+            state,
+            symlinks: SymlinkBehavior::NoFollow,
+            slot: HandleSlot::holding(base),
+            identity: OnceLock::new(),
+            claimed: AtomicBool::new(true),
+            parts: AtomicUsize::new(1),
+            unopened: AtomicUsize::new(1),
+            pending: AtomicUsize::new(1),
+        })
+    }
+
+    pub(crate) fn child(
+        parent: &Arc<Self>,
+        name: &CStr,
+        operand: u64,
+        follow: FollowPolicy,
+        state: S,
+    ) -> Arc<Self> {
+        Arc::new(Directory {
+            parent: Some(Arc::clone(parent)),
+            name: name.into(),
+            operand: Some(operand),
+            entry_depth: parent.entry_depth + 1,
+            state,
+            symlinks: follow.at_depth(parent.entry_depth),
+            slot: HandleSlot::default(),
+            identity: OnceLock::new(),
+            claimed: AtomicBool::new(false),
+            parts: AtomicUsize::new(1),
+            unopened: AtomicUsize::new(1),
+            pending: AtomicUsize::new(1),
+        })
+    }
+
+    /// What the visitor keeps with the directory.
+    pub fn state(&self) -> &S {
+        &self.state
+    }
+
+    /// The directory that holds this one; `None` for the virtual directory of the operands.
+    pub fn parent(&self) -> Option<&Arc<Self>> {
+        self.parent.as_ref()
+    }
+
+    /// The name; for an operand the path as the user gave it, for the virtual directory empty.
+    pub fn name(&self) -> &CStr {
+        &self.name
+    }
+
+    /// Distance from the operand, which is at 0; `None` for the virtual directory of the operands.
+    pub fn depth(&self) -> Option<u32> {
+        self.entry_depth.checked_sub(1)
+    }
+
+    /// Depth of the directory's entries.
+    pub fn entry_depth(&self) -> u32 {
+        self.entry_depth
+    }
+
+    /// Which operand the directory is, or is below; `None` for the virtual directory of the operands.
+    pub fn operand(&self) -> Option<u64> {
+        self.operand
+    }
+
+    /// This directory, its parent, and so on, ending with the operand.
+    pub fn ancestors(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |d| d.parent.as_deref()).take_while(|d| d.parent.is_some())
+    }
+
+    /// Appends the path, starting with the operand as the user gave it.
+    pub fn write_path(&self, path: &mut Vec<u8>) {
+        self.write_prefix(path);
+        if self.parent.is_some() && self.needs_slash() {
+            path.pop();
+        }
+    }
+
+    /// Appends what comes before the name of an entry: the path and a slash, or nothing for an operand.
+    pub fn write_prefix(&self, path: &mut Vec<u8>) {
+        // Names are filled in from the last to the first, over slashes.
+        let length: usize = self.ancestors().map(Self::prefix_len).sum();
+        let mut end = path.len() + length;
+        path.resize(end, b'/');
+        for directory in self.ancestors() {
+            end -= directory.prefix_len();
+            let name = directory.name.to_bytes();
+            path[end..end + name.len()].copy_from_slice(name);
+        }
+    }
+
+    fn prefix_len(&self) -> usize {
+        self.name.count_bytes() + usize::from(self.needs_slash())
+    }
+
+    fn needs_slash(&self) -> bool {
+        !self.name.to_bytes().ends_with(b"/")
+    }
+
+    /// Counts parts handed out before they are.
+    pub(crate) fn add_parts(&self, n: usize) {
+        self.parts.fetch_add(n, Ordering::AcqRel);
+    }
+
+    /// One part is done. Whether it was the last.
+    pub(crate) fn part_done(&self) -> bool {
+        self.parts.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Counts children before their tasks are visible.
+    pub(crate) fn add_children(&self, n: usize) {
+        self.unopened.fetch_add(n, Ordering::AcqRel);
+        self.pending.fetch_add(n, Ordering::AcqRel);
+    }
+
+    /// A child is open, or the directory's own entries are done. Whether the handle has no more children to open.
+    pub(crate) fn opened_one(&self) -> bool {
+        self.unopened.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// A child has been left, or the directory's own entries are done. Whether the whole subtree is.
+    pub(crate) fn left_one(&self) -> bool {
+        self.pending.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Takes the right to open the directory; true once.
+    pub(crate) fn claim(&self) -> bool {
+        !self.claimed.swap(true, Ordering::AcqRel)
+    }
+}
+
+impl<V: Volume, S> Drop for Directory<V, S> {
+    /// Drops a chain of ancestors in a loop: recursion would overflow the stack on a very deep tree.
+    fn drop(&mut self) {
+        let mut next = self.parent.take();
+        while let Some(mut directory) = next.and_then(Arc::into_inner) {
+            next = directory.parent.take();
+        }
+    }
+}

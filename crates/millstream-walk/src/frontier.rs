@@ -1,0 +1,342 @@
+//! Where tasks wait.
+//!
+//! [`Stealing`]: every worker has a stack of its own, from which others steal the oldest task. [`Stacked`]: all share one
+//! stack, so that directories start roughly in the order in which their output is wanted; while too much output waits for
+//! its turn, only the directory whose output is wanted next may start.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crossbeam_deque::{Steal, Stealer, Worker as Deque};
+use millstream_vfs::{Dir, DirentBatch, Volume};
+
+use crate::Directory;
+use crate::sequence::Sequence;
+
+/// Filled in by each worker when it starts.
+type StealerSlot<V, S> = OnceLock<Stealer<Task<V, S>>>;
+type CursorOf<V> = <<V as Volume>::Dir as Dir>::Cursor;
+
+/// A piece of work.
+#[derive(Debug)]
+pub(crate) enum Task<V: Volume, S> {
+    /// Open a directory and read it.
+    Open(Arc<Directory<V, S>>),
+    /// Go on reading a directory.
+    Resume(Box<Reading<V, S>>),
+    /// Visit some of a directory's entries.
+    Part(Part<V, S>),
+}
+
+/// A directory of which a part has been read.
+#[derive(Debug)]
+pub(crate) struct Reading<V: Volume, S> {
+    pub(crate) directory: Arc<Directory<V, S>>,
+    pub(crate) handle: Arc<V::Dir>,
+    pub(crate) cursor: CursorOf<V>,
+    /// Index of the next entry.
+    pub(crate) next_index: u64,
+    /// Size of the next batch.
+    pub(crate) batch_bytes: usize,
+}
+
+/// Entries to be visited.
+#[derive(Debug)]
+pub(crate) struct Part<V: Volume, S> {
+    pub(crate) directory: Arc<Directory<V, S>>,
+    pub(crate) handle: Arc<V::Dir>,
+    pub(crate) batch: Arc<DirentBatch>,
+    pub(crate) range: Range<usize>,
+    pub(crate) first_index: u64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where tasks wait.
+#[derive(Debug)]
+pub(crate) enum Frontier<V: Volume, S> {
+    Stealing(Stealing<V, S>),
+    Stacked(Stacked<V, S>),
+}
+
+/// A worker's end of the frontier.
+#[derive(Debug)]
+pub(crate) struct Local<V: Volume, S> {
+    own: Deque<Task<V, S>>,
+    index: usize,
+}
+
+impl<V: Volume, S> Frontier<V, S> {
+    pub(crate) fn stealing(workers: usize) -> Self {
+        Frontier::Stealing(Stealing {
+            stealers: (0..workers).map(|_| OnceLock::new()).collect(),
+            waiting: AtomicUsize::new(0),
+            idle: AtomicUsize::new(0),
+            unfinished: AtomicUsize::new(0),
+            gate: Mutex::default(),
+            wake: Condvar::new(),
+        })
+    }
+
+    pub(crate) fn stacked() -> Self {
+        Frontier::Stacked(Stacked {
+            stacks: Mutex::new(Stacks { starts: Vec::new(), parts: Vec::new() }),
+            waiting: AtomicUsize::new(0),
+            unfinished: AtomicUsize::new(0),
+            held_back: AtomicBool::new(false),
+            idle: AtomicUsize::new(0),
+            wake: Condvar::new(),
+        })
+    }
+
+    /// The end of worker `index`.
+    pub(crate) fn local(&self, index: usize) -> Local<V, S> {
+        let own = Deque::new_lifo();
+        if let Frontier::Stealing(stealing) = self {
+            stealing.stealers[index].get_or_init(|| own.stealer());
+        }
+        Local { own, index }
+    }
+
+    /// Adds tasks; the last one is the first to be taken by this worker.
+    pub(crate) fn push(&self, local: &Local<V, S>, tasks: impl ExactSizeIterator<Item = Task<V, S>>) {
+        match self {
+            Frontier::Stealing(stealing) => stealing.push(local, tasks),
+            Frontier::Stacked(stacked) => stacked.push(tasks),
+        }
+    }
+
+    /// The next task, waited for; `None` when there is none left and none can come.
+    pub(crate) fn next(&self, local: &Local<V, S>, sequence: Option<&Sequence<V, S>>) -> Option<Task<V, S>> {
+        match self {
+            Frontier::Stealing(stealing) => stealing.next(local),
+            Frontier::Stacked(stacked) => stacked.next(sequence),
+        }
+    }
+
+    /// A task taken by [`Frontier::next`] is done, and what follows from it has been pushed.
+    pub(crate) fn done(&self) {
+        match self {
+            Frontier::Stealing(stealing) => stealing.done(),
+            Frontier::Stacked(stacked) => stacked.done(),
+        }
+    }
+
+    fn counts(&self) -> (usize, usize) {
+        let (waiting, idle) = match self {
+            Frontier::Stealing(s) => (&s.waiting, &s.idle),
+            Frontier::Stacked(s) => (&s.waiting, &s.idle),
+        };
+        (waiting.load(Ordering::Relaxed), idle.load(Ordering::Relaxed))
+    }
+
+    /// Whether tasks wait and nobody is there to take them.
+    pub(crate) fn wants_workers(&self) -> bool {
+        let (waiting, idle) = self.counts();
+        idle == 0 && (waiting as isize) > 0
+    }
+
+    /// Whether `workers` workers have, or will soon have, nothing to do.
+    pub(crate) fn is_hungry(&self, workers: usize) -> bool {
+        let (waiting, idle) = self.counts();
+        idle > 0 || (waiting as isize) < workers as isize
+    }
+
+    /// Ends everything: a worker is gone, and its task with it.
+    pub(crate) fn abandon(&self) {
+        match self {
+            Frontier::Stealing(stealing) => {
+                stealing.unfinished.store(0, Ordering::SeqCst);
+                let _gate = lock(&stealing.gate);
+                stealing.wake.notify_all();
+            }
+            Frontier::Stacked(stacked) => {
+                stacked.unfinished.store(0, Ordering::SeqCst);
+                let _stacks = lock(&stacked.stacks);
+                stacked.wake.notify_all();
+            }
+        }
+    }
+
+    /// Output has moved on, so that workers held back may look again.
+    pub(crate) fn output_moved(&self) {
+        if let Frontier::Stacked(stacked) = self
+            && stacked.held_back.swap(false, Ordering::AcqRel)
+        {
+            let _stacks = lock(&stacked.stacks);
+            stacked.wake.notify_all();
+        }
+    }
+}
+
+/// One stack a worker.
+#[derive(Debug)]
+pub(crate) struct Stealing<V: Volume, S> {
+    stealers: Box<[StealerSlot<V, S>]>,
+    /// Tasks in the stacks.
+    waiting: AtomicUsize,
+    /// Workers that sleep or are about to.
+    idle: AtomicUsize,
+    /// Tasks in the stacks or being worked on.
+    unfinished: AtomicUsize,
+    gate: Mutex<()>,
+    wake: Condvar,
+}
+
+impl<V: Volume, S> Stealing<V, S> {
+    fn push(&self, local: &Local<V, S>, tasks: impl ExactSizeIterator<Item = Task<V, S>>) {
+        let n = tasks.len();
+        self.unfinished.fetch_add(n, Ordering::AcqRel);
+        tasks.for_each(|task| local.own.push(task));
+        // An idle worker counts itself before it looks at `waiting`; this looks at `idle` after it has counted. One of
+        // the two sees the other.
+        self.waiting.fetch_add(n, Ordering::SeqCst);
+        let idle = self.idle.load(Ordering::SeqCst);
+        if idle > 0 {
+            let _gate = lock(&self.gate);
+            (0..n.min(idle)).for_each(|_| self.wake.notify_one());
+        }
+    }
+
+    fn next(&self, local: &Local<V, S>) -> Option<Task<V, S>> {
+        loop {
+            if let Some(task) = local.own.pop().or_else(|| self.steal(local.index)) {
+                // Counts of a push may arrive after its tasks were taken: wrapping keeps the sum right.
+                self.waiting.fetch_sub(1, Ordering::SeqCst);
+                return Some(task);
+            }
+            if !self.sleep() {
+                return None;
+            }
+        }
+    }
+
+    fn steal(&self, thief: usize) -> Option<Task<V, S>> {
+        let others = self.stealers.len();
+        (1..others).find_map(|step| {
+            let stealer = self.stealers[(thief + step) % others].get()?;
+            loop {
+                match stealer.steal() {
+                    Steal::Success(task) => return Some(task),
+                    Steal::Empty => return None,
+                    Steal::Retry => {}
+                }
+            }
+        })
+    }
+
+    /// Waits until there may be a task; false if there will be none.
+    fn sleep(&self) -> bool {
+        self.idle.fetch_add(1, Ordering::SeqCst);
+        let mut gate = lock(&self.gate);
+        let more = loop {
+            if (self.unfinished.load(Ordering::SeqCst) as isize) <= 0 {
+                break false;
+            }
+            // Negative (wrapped) means that a push has not finished counting: its tasks are already taken.
+            if (self.waiting.load(Ordering::SeqCst) as isize) > 0 {
+                break true;
+            }
+            gate = self.wake.wait(gate).unwrap_or_else(PoisonError::into_inner);
+        };
+        drop(gate);
+        self.idle.fetch_sub(1, Ordering::SeqCst);
+        more
+    }
+
+    fn done(&self) {
+        if self.unfinished.fetch_sub(1, Ordering::SeqCst) == 1 {
+            let _gate = lock(&self.gate);
+            self.wake.notify_all();
+        }
+    }
+}
+
+/// One stack for all.
+#[derive(Debug)]
+pub(crate) struct Stacked<V: Volume, S> {
+    stacks: Mutex<Stacks<V, S>>,
+    waiting: AtomicUsize,
+    unfinished: AtomicUsize,
+    /// Whether a worker sleeps because too much output waits.
+    held_back: AtomicBool,
+    idle: AtomicUsize,
+    wake: Condvar,
+}
+
+#[derive(Debug)]
+struct Stacks<V: Volume, S> {
+    /// Directories not started.
+    starts: Vec<Arc<Directory<V, S>>>,
+    /// Work on directories that have been started, which is always welcome.
+    parts: Vec<Task<V, S>>,
+}
+
+impl<V: Volume, S> Stacked<V, S> {
+    fn push(&self, tasks: impl ExactSizeIterator<Item = Task<V, S>>) {
+        let n = tasks.len();
+        self.unfinished.fetch_add(n, Ordering::AcqRel);
+        let mut stacks = lock(&self.stacks);
+        for task in tasks {
+            match task {
+                Task::Open(directory) => stacks.starts.push(directory),
+                task => stacks.parts.push(task),
+            }
+        }
+        self.count(&stacks);
+        if self.idle.load(Ordering::Relaxed) > 0 {
+            (0..n).for_each(|_| self.wake.notify_one());
+        }
+    }
+
+    fn count(&self, stacks: &Stacks<V, S>) {
+        self.waiting.store(stacks.starts.len() + stacks.parts.len(), Ordering::Relaxed);
+    }
+
+    fn next(&self, sequence: Option<&Sequence<V, S>>) -> Option<Task<V, S>> {
+        let mut stacks = lock(&self.stacks);
+        loop {
+            let task = self.take(&mut stacks, sequence);
+            self.count(&stacks);
+            if task.is_some() || (self.unfinished.load(Ordering::SeqCst) as isize) <= 0 {
+                return task;
+            }
+            self.idle.fetch_add(1, Ordering::Relaxed);
+            stacks = self.wake.wait(stacks).unwrap_or_else(PoisonError::into_inner);
+            self.idle.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn take(&self, stacks: &mut Stacks<V, S>, sequence: Option<&Sequence<V, S>>) -> Option<Task<V, S>> {
+        if let Some(part) = stacks.parts.pop() {
+            return Some(part);
+        }
+        while let Some(wanted) = sequence.and_then(Sequence::held_back_for) {
+            if wanted.claim() {
+                // Its entry on the stack stays behind and is passed over when it comes up.
+                return Some(Task::Open(wanted));
+            }
+            if self.held_back.swap(true, Ordering::AcqRel) {
+                return None;
+            }
+            // Asked again now that it is known that somebody sleeps: output may have moved in between.
+        }
+        while let Some(directory) = stacks.starts.pop() {
+            if directory.claim() {
+                return Some(Task::Open(directory));
+            }
+            // Claimed ahead of its turn: that task was counted when this entry was.
+        }
+        None
+    }
+
+    fn done(&self) {
+        if self.unfinished.fetch_sub(1, Ordering::SeqCst) == 1 {
+            let _stacks = lock(&self.stacks);
+            self.wake.notify_all();
+        }
+    }
+}

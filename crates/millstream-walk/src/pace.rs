@@ -1,0 +1,192 @@
+//! How many workers are worth having.
+//!
+//! Each worker meters itself after the calls it makes: wall time, CPU time, and how often it gave up the CPU to wait. Time
+//! lost to preemption is not waiting, so a busy machine does not look like a slow disk. With `c` CPUs and calls that take
+//! `w` of wall time for every unit of CPU time, `c·w` workers keep the CPUs busy; twice as many ride out the variation.
+//! Where a single wait lasts as long as a round trip to a server, 64 is the least: a filer serves that many in parallel,
+//! and the first directories of a tree do not tell how wide it is. Growth is at once, because the first answers of a slow
+//! server are all it takes to know it; shrinking waits for several windows to agree.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use millstream_vfs::{ThreadUsage, thread_usage};
+
+use crate::Threads;
+
+/// A window is judged when it has this many samples …
+const WINDOW_SAMPLES: u32 = 16;
+/// … or this much waiting.
+const WINDOW_WAIT: Duration = Duration::from_micros(500);
+/// Wall time per CPU time from which calls count as waiting.
+const WAITING_RATIO: f64 = 2.0;
+/// A wait as long as this is a round trip to a server.
+const ROUND_TRIP: Duration = Duration::from_micros(200);
+/// Workers for a server, at least.
+const SERVER_WORKERS: usize = 64;
+/// Windows that must agree before the number shrinks.
+const SHRINK_AFTER: u32 = 8;
+
+/// The number of workers that the traversal should have now.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    cpus: usize,
+    max: usize,
+    adaptive: bool,
+    target: AtomicUsize,
+    window: Mutex<Window>,
+}
+
+#[derive(Debug, Default)]
+struct Window {
+    samples: u32,
+    wall: Duration,
+    cpu: Duration,
+    waits: u64,
+    calm: u32,
+}
+
+impl Pace {
+    pub(crate) fn new(threads: Threads, most: usize) -> Self {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let (adaptive, max, target) = match threads {
+            Threads::Fixed(n) => (false, n.clamp(1, most), n),
+            Threads::Adaptive { max } => (true, max.clamp(1, most), cpus),
+        };
+        Pace { cpus, max, adaptive, target: AtomicUsize::new(target.clamp(1, max)), window: Mutex::default() }
+    }
+
+    pub(crate) fn max(&self) -> usize {
+        self.max
+    }
+
+    pub(crate) fn target(&self) -> usize {
+        self.target.load(Ordering::Relaxed)
+    }
+
+    /// Whether calls wait more than they compute, as far as is known.
+    pub(crate) fn calls_wait(&self) -> bool {
+        self.target() > self.cpus
+    }
+
+    /// The least entries that make a chunk: waiting pays for handing over fewer of them.
+    pub(crate) fn min_chunk(&self) -> usize {
+        if self.calls_wait() { 8 } else { 128 }
+    }
+
+    fn add(&self, wall: Duration, cpu: Duration, waits: u64) {
+        let Ok(mut window) = self.window.lock() else { return };
+        window.samples += 1;
+        window.cpu += cpu;
+        window.wall += if waits > 0 { wall.max(cpu) } else { cpu };
+        window.waits += waits;
+        if window.samples < WINDOW_SAMPLES && window.wall.saturating_sub(window.cpu) < WINDOW_WAIT {
+            return;
+        }
+        let wanted = wanted(&window, self.cpus).min(self.max);
+        let calm = if wanted < self.target() { window.calm + 1 } else { 0 };
+        *window = Window { calm: calm % SHRINK_AFTER, ..Window::default() };
+        if wanted > self.target() || calm == SHRINK_AFTER {
+            self.target.store(wanted, Ordering::Relaxed);
+        }
+    }
+}
+
+fn wanted(window: &Window, cpus: usize) -> usize {
+    let cpu = window.cpu.max(Duration::from_micros(1));
+    let ratio = window.wall.as_secs_f64() / cpu.as_secs_f64();
+    if ratio < WAITING_RATIO {
+        return cpus;
+    }
+    let wait =
+        window.wall.saturating_sub(window.cpu) / u32::try_from(window.waits.max(1)).unwrap_or(u32::MAX);
+    let busy = (cpus as f64 * ratio * 2.0) as usize;
+    if wait >= ROUND_TRIP { busy.max(SERVER_WORKERS) } else { busy }
+}
+
+/// One worker's meter.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    started: Instant,
+    usage: ThreadUsage,
+}
+
+impl Meter {
+    pub(crate) fn start() -> Self {
+        Meter { started: Instant::now(), usage: thread_usage() }
+    }
+
+    /// Reports what the worker used since the last report.
+    pub(crate) fn report(&mut self, pace: &Pace) {
+        if !pace.adaptive {
+            return;
+        }
+        let next = Meter::start();
+        let cpu = Duration::from_nanos(next.usage.cpu_ns.saturating_sub(self.usage.cpu_ns));
+        let waits = next.usage.waits.saturating_sub(self.usage.waits);
+        pace.add(next.started - self.started, cpu, waits);
+        *self = next;
+    }
+
+    /// Forgets the time since the last report, which was spent waiting for work.
+    pub(crate) fn restart(&mut self, pace: &Pace) {
+        if pace.adaptive {
+            *self = Meter::start();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace() -> Pace {
+        Pace { cpus: 2, ..Pace::new(Threads::Adaptive { max: 256 }, 1024) }
+    }
+
+    fn feed(pace: &Pace, samples: u32, wall_us: u64, cpu_us: u64, waits: u64) {
+        for _ in 0..samples {
+            pace.add(Duration::from_micros(wall_us), Duration::from_micros(cpu_us), waits);
+        }
+    }
+
+    #[test]
+    fn warm_disk_stays_at_the_number_of_cpus() {
+        let pace = pace();
+        pace.target.store(2, Ordering::Relaxed);
+        feed(&pace, 1000, 40, 38, 0);
+        assert_eq!(pace.target(), 2);
+    }
+
+    #[test]
+    fn preemption_is_not_waiting() {
+        let pace = pace();
+        pace.target.store(2, Ordering::Relaxed);
+        feed(&pace, 1000, 900, 30, 0);
+        assert_eq!(pace.target(), 2);
+    }
+
+    #[test]
+    fn the_first_slow_answer_brings_a_servers_worth_of_workers() {
+        let pace = pace();
+        feed(&pace, 1, 1000, 60, 1);
+        assert!((SERVER_WORKERS..=256).contains(&pace.target()), "{}", pace.target());
+    }
+
+    #[test]
+    fn calm_after_a_slow_start_shrinks_again() {
+        let pace = pace();
+        feed(&pace, 1, 2000, 30, 2);
+        let grown = pace.target();
+        feed(&pace, WINDOW_SAMPLES * (SHRINK_AFTER + 1), 40, 39, 0);
+        assert!(grown > 2 && pace.target() == 2, "{grown} then {}", pace.target());
+    }
+
+    #[test]
+    fn fixed_means_fixed() {
+        let pace = Pace::new(Threads::Fixed(3), 1024);
+        feed(&pace, 100, 5000, 1, 1);
+        assert_eq!(pace.target(), 3);
+    }
+}

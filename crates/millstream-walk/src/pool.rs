@@ -1,0 +1,462 @@
+//! The workers: what each task does, and the threads that do it.
+//!
+//! The calling thread is the first worker. Others start when tasks wait, nobody is idle and the pace allows one more, so
+//! that a small tree costs no thread. A worker beyond the pace's present target stops taking tasks until it rises again;
+//! what is on its stack can be stolen.
+
+use std::ffi::CString;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use millstream_vfs::{Dir, DirentBatch, Errno, Error, Operation, ReadState, Result, Volume};
+
+use crate::frontier::{Frontier, Local, Part, Reading, Task};
+use crate::handles::HandleBudget;
+use crate::pace::{Meter, Pace};
+use crate::sequence::Sequence;
+use crate::{
+    Chunk, Descend, Directory, FanOut, Fault, FollowPolicy, HandleRetention, Order, Place, Visitor,
+    WalkOptions,
+};
+
+/// First batch of a directory, in bytes: about 2,000 entries, one request on FUSE and NFS for most directories.
+const FIRST_BATCH: usize = 64 << 10;
+/// Batches of a large directory that its reader visits itself.
+const INLINE_BATCH: usize = 1 << 20;
+/// Batches of a large directory that are handed to others; every worker may hold one.
+const SHARED_BATCH: usize = 256 << 10;
+/// Most entries in one chunk.
+const MAX_CHUNK: usize = 1024;
+/// Handles that a worker may hold besides those that directories keep.
+const HANDLES_PER_WORKER: usize = 3;
+/// Stack of a worker; visits are shallow, and 256 of them should not look large in a container.
+const WORKER_STACK: usize = 1 << 20;
+
+/// What a traversal did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WalkStats {
+    /// Directories opened.
+    pub directories: u64,
+    /// Most workers that there were.
+    pub threads_peak: usize,
+}
+
+/// Traverses `operands` with `visitor` until all is done or the options' cancellation is called.
+///
+/// The calling thread takes part. Panics of a visitor end the traversal and are passed on.
+pub fn walk<X: Visitor>(
+    volume: &X::Volume,
+    operands: &[CString],
+    visitor: &X,
+    options: &WalkOptions,
+) -> WalkStats {
+    let root = Directory::of_operands(volume.base(), visitor.root_state());
+    let most = (volume.max_open_dirs() / HANDLES_PER_WORKER / 2).max(1);
+    let pace = Pace::new(options.threads, most);
+    let budget = HandleBudget::new(volume.max_open_dirs().saturating_sub(pace.max() * HANDLES_PER_WORKER));
+    let (frontier, sequence) = match options.order {
+        Order::Completion => (Frontier::stealing(pace.max()), None),
+        Order::DepthFirst { max_waiting_bytes } => {
+            (Frontier::stacked(), Some(Sequence::new(&root, max_waiting_bytes)))
+        }
+    };
+    let pool = Pool {
+        visitor,
+        options,
+        frontier,
+        sequence,
+        budget,
+        pace,
+        emit: Mutex::default(),
+        workers: AtomicUsize::new(1),
+        directories: AtomicU64::new(0),
+        over: AtomicBool::new(false),
+        surplus: Mutex::default(),
+        surplus_wake: Condvar::new(),
+    };
+    thread::scope(|scope| {
+        let mut first = Worker::new(&pool, scope, 0);
+        first.visit_operands(&root, operands);
+        first.run();
+    });
+    WalkStats {
+        directories: pool.directories.load(Ordering::Relaxed),
+        threads_peak: pool.workers.load(Ordering::Relaxed),
+    }
+}
+
+struct Pool<'w, X: Visitor> {
+    visitor: &'w X,
+    options: &'w WalkOptions,
+    frontier: Frontier<X::Volume, X::State>,
+    sequence: Option<Sequence<X::Volume, X::State>>,
+    budget: HandleBudget,
+    pace: Pace,
+    /// Held while a block is emitted in order of completion.
+    emit: Mutex<()>,
+    workers: AtomicUsize,
+    directories: AtomicU64,
+    over: AtomicBool,
+    surplus: Mutex<()>,
+    surplus_wake: Condvar,
+}
+
+impl<X: Visitor> Pool<'_, X> {
+    fn cancelled(&self) -> bool {
+        self.options.cancellation.is_cancelled()
+    }
+
+    /// Waits while there are more workers than the pace wants; worker 0 never does.
+    fn wait_while_surplus(&self, index: usize) {
+        if index < self.pace.target() {
+            return;
+        }
+        let mut surplus = self.surplus.lock().unwrap_or_else(PoisonError::into_inner);
+        while index >= self.pace.target() && !self.over.load(Ordering::Acquire) {
+            // The pace rises without telling; looking now and then is enough, for others work meanwhile.
+            let look_again = Duration::from_millis(5);
+            surplus =
+                self.surplus_wake.wait_timeout(surplus, look_again).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn end(&self) {
+        self.over.store(true, Ordering::Release);
+        let _surplus = self.surplus.lock().unwrap_or_else(PoisonError::into_inner);
+        self.surplus_wake.notify_all();
+    }
+}
+
+/// Without it the other workers would wait for the lost task for ever.
+struct AbandonOnPanic<'s, 'w, X: Visitor>(&'s Pool<'w, X>);
+
+impl<X: Visitor> Drop for AbandonOnPanic<'_, '_, X> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.options.cancellation.cancel();
+            self.0.frontier.abandon();
+            self.0.end();
+        }
+    }
+}
+
+struct Worker<'w, 's, 'e, X: Visitor> {
+    pool: &'s Pool<'w, X>,
+    scope: &'s thread::Scope<'s, 'e>,
+    index: usize,
+    local: Local<X::Volume, X::State>,
+    own: X::Worker,
+    batch: DirentBatch,
+    meter: Meter,
+    found: Vec<Arc<Directory<X::Volume, X::State>>>,
+    /// The last directory that could not keep its handle: going down, its child is usually the next to be opened.
+    last: Option<(Dirs<X>, Handle<X>)>,
+}
+
+type Dirs<X> = Arc<Directory<<X as Visitor>::Volume, <X as Visitor>::State>>;
+type Handle<X> = Arc<<<X as Visitor>::Volume as Volume>::Dir>;
+
+impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
+    fn new(pool: &'s Pool<'w, X>, scope: &'s thread::Scope<'s, 'e>, index: usize) -> Self {
+        Worker {
+            pool,
+            scope,
+            index,
+            local: pool.frontier.local(index),
+            own: pool.visitor.worker(),
+            batch: DirentBatch::default(),
+            meter: Meter::start(),
+            found: Vec::new(),
+            last: None,
+        }
+    }
+
+    fn run(mut self) {
+        let _abandon = AbandonOnPanic(self.pool);
+        while let Some(task) = self.next_task() {
+            self.meter.restart(&self.pool.pace);
+            match task {
+                Task::Open(directory) => self.open(directory),
+                Task::Resume(reading) => self.read(*reading),
+                Task::Part(part) => self.visit_part(part),
+            }
+            self.meter.report(&self.pool.pace);
+            self.pool.frontier.done();
+        }
+        self.pool.end();
+        self.pool.visitor.finish(self.own);
+    }
+
+    fn next_task(&mut self) -> Option<Task<X::Volume, X::State>> {
+        self.pool.wait_while_surplus(self.index);
+        self.pool.frontier.next(&self.local, self.pool.sequence.as_ref())
+    }
+
+    /// Makes tasks visible, and starts a worker if nobody is there to take them.
+    fn push(&mut self, tasks: impl ExactSizeIterator<Item = Task<X::Volume, X::State>>) {
+        self.pool.frontier.push(&self.local, tasks);
+        self.start_worker_if_wanted();
+    }
+
+    fn start_worker_if_wanted(&self) {
+        let pool = self.pool;
+        if !pool.frontier.wants_workers() {
+            return;
+        }
+        let target = pool.pace.target();
+        let started = pool
+            .workers
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < target).then_some(n + 1));
+        let Ok(index) = started else { return };
+        let scope = self.scope;
+        let spawned = thread::Builder::new().stack_size(WORKER_STACK).spawn_scoped(scope, move || {
+            let worker = Worker::new(pool, scope, index);
+            // Each new worker looks whether one more is wanted, so that many start at once.
+            worker.start_worker_if_wanted();
+            worker.run();
+        });
+        if spawned.is_err() {
+            // No thread to be had: those that run do the work.
+            pool.workers.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn visit_operands(&mut self, root: &Dirs<X>, operands: &[CString]) {
+        let handle = root.slot.get();
+        let batch = DirentBatch::from_names(operands.iter().map(CString::as_c_str));
+        let (Some(handle), Some(batch)) = (handle, batch) else {
+            let error = Error::new(Operation::Stat, Errno::NAMETOOLONG);
+            self.pool.visitor.fault(&mut self.own, &Place::Directory(root), &Fault::Volume(error));
+            return self.part_done(root, None);
+        };
+        self.batch = batch;
+        if self.is_shared(self.batch.count()) {
+            self.share_batch(root, &handle, 0);
+        } else {
+            self.visit_batch(root, &handle, 0);
+        }
+        self.batch = DirentBatch::default();
+        self.part_done(root, None);
+    }
+
+    fn open(&mut self, directory: Dirs<X>) {
+        let opened = if self.pool.cancelled() { None } else { Some(self.open_handle(&directory)) };
+        self.child_opened(&directory);
+        match opened {
+            None => self.part_done(&directory, None),
+            Some(Err(fault)) => {
+                self.pool.visitor.fault(&mut self.own, &Place::Directory(&directory), &fault);
+                self.part_done(&directory, None);
+            }
+            Some(Ok(handle)) => {
+                self.pool.directories.fetch_add(1, Ordering::Relaxed);
+                if !self.pool.budget.keep(&directory, &handle) {
+                    self.last = Some((Arc::clone(&directory), Arc::clone(&handle)));
+                }
+                let cursor = Default::default();
+                self.read(Reading { directory, handle, cursor, next_index: 0, batch_bytes: FIRST_BATCH });
+            }
+        }
+    }
+
+    fn open_handle(&mut self, directory: &Dirs<X>) -> std::result::Result<Handle<X>, Fault> {
+        let parent = directory.parent().ok_or(Error::new(Operation::OpenDir, Errno::INVAL))?;
+        let above = match self.last.take() {
+            Some((last, handle)) if Arc::ptr_eq(&last, parent) => handle,
+            _ => parent.handle()?,
+        };
+        let handle = above.open_dir(directory.name(), directory.symlinks)?;
+        let identity = handle.identity()?;
+        directory.identity.get_or_init(|| identity);
+        if self.pool.options.follow == FollowPolicy::Always {
+            let above = directory.ancestors().skip(1).find(|a| a.identity.get() == Some(&identity));
+            if let Some(above) = above {
+                let mut ancestor = Vec::new();
+                above.write_path(&mut ancestor);
+                return Err(Fault::Loop { ancestor });
+            }
+        }
+        Ok(Arc::new(handle))
+    }
+
+    /// Tells the parent that one child less waits for its handle.
+    fn child_opened(&self, directory: &Dirs<X>) {
+        if let Some(parent) = directory.parent() {
+            self.opened_one(parent);
+        }
+    }
+
+    fn opened_one(&self, directory: &Dirs<X>) {
+        if directory.opened_one() && self.pool.options.retention == HandleRetention::UntilChildrenOpen {
+            self.pool.budget.release(directory);
+        }
+    }
+
+    fn read(&mut self, mut reading: Reading<X::Volume, X::State>) {
+        if self.batch.capacity() != reading.batch_bytes {
+            self.batch = DirentBatch::with_capacity(reading.batch_bytes);
+        }
+        while let Some(count) = self.read_batch(&mut reading) {
+            let shared = self.is_shared(count);
+            let (directory, handle) = (Arc::clone(&reading.directory), Arc::clone(&reading.handle));
+            let first_index = reading.next_index;
+            reading.next_index += count as u64;
+            if shared || self.batch.len() >= FIRST_BATCH / 2 {
+                // A large directory: the rest of it goes below what this batch leads to, and may be done before it.
+                directory.add_parts(1);
+                let largest = if shared { SHARED_BATCH } else { INLINE_BATCH };
+                reading.batch_bytes = (self.batch.capacity() * 4).min(largest);
+                self.push([Task::Resume(Box::new(reading))].into_iter());
+                if shared {
+                    self.share_batch(&directory, &handle, first_index);
+                } else {
+                    self.visit_batch(&directory, &handle, first_index);
+                }
+                return self.part_done(&directory, Some(handle));
+            }
+            self.visit_batch(&directory, &handle, first_index);
+        }
+        self.part_done(&reading.directory, Some(reading.handle));
+    }
+
+    /// Fills the worker's batch; the number of entries, `None` when there are no more.
+    fn read_batch(&mut self, reading: &mut Reading<X::Volume, X::State>) -> Option<usize> {
+        if self.pool.cancelled() {
+            return None;
+        }
+        let read: Result<ReadState> = reading.handle.read_entries(&mut reading.cursor, &mut self.batch);
+        self.meter.report(&self.pool.pace);
+        match read {
+            Ok(ReadState::More) => Some(self.batch.count()),
+            Ok(ReadState::End) => None,
+            Err(error) => {
+                let place = Place::Directory(&reading.directory);
+                self.pool.visitor.fault(&mut self.own, &place, &Fault::Volume(error));
+                None
+            }
+        }
+    }
+
+    fn is_shared(&self, count: usize) -> bool {
+        let Pool { pace, visitor, frontier, .. } = self.pool;
+        pace.max() > 1
+            && visitor.fan_out() == FanOut::Parallel
+            && count > 2 * pace.min_chunk()
+            && (pace.calls_wait() || frontier.is_hungry(pace.target()))
+    }
+
+    /// Cuts the worker's batch into chunks for everybody.
+    fn share_batch(&mut self, directory: &Dirs<X>, handle: &Handle<X>, first_index: u64) {
+        let batch = Arc::new(std::mem::take(&mut self.batch));
+        let pace = &self.pool.pace;
+        let size = (batch.count() / (2 * pace.target())).clamp(pace.min_chunk(), MAX_CHUNK);
+        let mut index = first_index;
+        let parts: Vec<_> = batch
+            .split(size)
+            .into_iter()
+            .map(|(range, count)| {
+                let (directory, handle, batch) =
+                    (Arc::clone(directory), Arc::clone(handle), Arc::clone(&batch));
+                let part = Part { directory, handle, batch, range, first_index: index };
+                index += count as u64;
+                Task::Part(part)
+            })
+            .collect();
+        directory.add_parts(parts.len());
+        self.push(parts.into_iter().rev());
+    }
+
+    /// Visits the worker's batch here and now.
+    fn visit_batch(&mut self, directory: &Dirs<X>, handle: &Handle<X>, first_index: u64) {
+        let batch = std::mem::take(&mut self.batch);
+        self.visit(directory, handle, &batch, 0..batch.len(), first_index);
+        self.batch = batch;
+    }
+
+    fn visit_part(&mut self, part: Part<X::Volume, X::State>) {
+        if !self.pool.cancelled() {
+            self.visit(&part.directory, &part.handle, &part.batch, part.range, part.first_index);
+        }
+        self.part_done(&part.directory, Some(part.handle));
+    }
+
+    fn visit(
+        &mut self,
+        directory: &Dirs<X>,
+        handle: &Handle<X>,
+        batch: &DirentBatch,
+        range: std::ops::Range<usize>,
+        first_index: u64,
+    ) {
+        let follow = self.pool.options.follow;
+        let chunk = Chunk { directory, handle: &**handle, batch, range, first_index, follow };
+        let mut descend = Descend { directory, found: &mut self.found, follow };
+        self.pool.visitor.visit(&mut self.own, &chunk, &mut descend);
+        self.publish(directory);
+    }
+
+    /// Makes tasks of the directories that were descended into; the first is taken first.
+    fn publish(&mut self, directory: &Dirs<X>) {
+        if self.found.is_empty() {
+            return;
+        }
+        directory.add_children(self.found.len());
+        if let Some(sequence) = &self.pool.sequence {
+            sequence.add_children(directory, &self.found);
+        }
+        let mut found = std::mem::take(&mut self.found);
+        self.push(found.drain(..).rev().map(Task::Open));
+        self.found = found;
+    }
+
+    /// A part of the directory's own entries is done; the last one ends the directory.
+    fn part_done(&mut self, directory: &Dirs<X>, handle: Option<Handle<X>>) {
+        if !directory.part_done() {
+            return;
+        }
+        let mut block = Vec::new();
+        let follow = self.pool.options.follow;
+        let mut descend = Descend { directory, found: &mut self.found, follow };
+        self.pool.visitor.end_of_directory(&mut self.own, directory, &mut descend, &mut block);
+        self.publish(directory);
+        self.emit(directory, block);
+        self.opened_one(directory);
+        self.left_one(directory, handle);
+    }
+
+    fn emit(&mut self, directory: &Dirs<X>, block: Vec<u8>) {
+        let visitor = self.pool.visitor;
+        match &self.pool.sequence {
+            Some(sequence) => {
+                sequence.finish(directory, block);
+                sequence.advance(|block| {
+                    if !block.is_empty() {
+                        visitor.emit(block)
+                    }
+                });
+                self.pool.frontier.output_moved();
+            }
+            None if block.is_empty() => {}
+            None => {
+                let _one_at_a_time = self.pool.emit.lock().unwrap_or_else(PoisonError::into_inner);
+                visitor.emit(&block);
+            }
+        }
+    }
+
+    /// The directory's own entries, or a child, are done: leaves it if that was the last, then maybe its parent.
+    fn left_one(&mut self, directory: &Dirs<X>, mut handle: Option<Handle<X>>) {
+        let mut directory = Arc::clone(directory);
+        while directory.left_one() {
+            if self.pool.options.retention == HandleRetention::UntilLeft {
+                self.pool.budget.hand_up(&directory, handle.take());
+            }
+            self.pool.visitor.leave(&mut self.own, &directory);
+            self.pool.budget.release(&directory);
+            let Some(parent) = directory.parent() else { return };
+            directory = Arc::clone(parent);
+        }
+    }
+}

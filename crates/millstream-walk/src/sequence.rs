@@ -1,0 +1,125 @@
+//! Output in directory order from visits in any order.
+//!
+//! Finished directories deposit their block and the list of their children. A cursor walks the tree depth first and takes
+//! blocks as long as they are there; it stops at the first directory that is not finished. One worker at a time emits.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use millstream_vfs::Volume;
+
+use crate::Directory;
+
+/// The blocks that wait for their turn.
+#[derive(Debug)]
+pub(crate) struct Sequence<V: Volume, S> {
+    state: Mutex<State<V, S>>,
+    max_waiting_bytes: usize,
+}
+
+#[derive(Debug)]
+struct State<V: Volume, S> {
+    /// From the root to the directory that the cursor is at.
+    path: Vec<Level<V, S>>,
+    /// By address of the directory, which its `Arc` here or in `path` keeps from being reused.
+    deposits: HashMap<usize, Deposit<V, S>>,
+    waiting_bytes: usize,
+    emitting: bool,
+}
+
+#[derive(Debug)]
+struct Level<V: Volume, S> {
+    directory: Arc<Directory<V, S>>,
+    children: Option<VecDeque<Arc<Directory<V, S>>>>,
+}
+
+#[derive(Debug)]
+struct Deposit<V: Volume, S> {
+    directory: Arc<Directory<V, S>>,
+    children: VecDeque<Arc<Directory<V, S>>>,
+    block: Option<Vec<u8>>,
+}
+
+fn key<V: Volume, S>(directory: &Arc<Directory<V, S>>) -> usize {
+    Arc::as_ptr(directory).addr()
+}
+
+impl<V: Volume, S> Sequence<V, S> {
+    pub(crate) fn new(root: &Arc<Directory<V, S>>, max_waiting_bytes: usize) -> Self {
+        let path = vec![Level { directory: Arc::clone(root), children: None }];
+        let state = State { path, deposits: HashMap::new(), waiting_bytes: 0, emitting: false };
+        Sequence { state: Mutex::new(state), max_waiting_bytes }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<V, S>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds children of a directory, in their order.
+    pub(crate) fn add_children(&self, directory: &Arc<Directory<V, S>>, children: &[Arc<Directory<V, S>>]) {
+        self.lock().deposit(directory).children.extend(children.iter().cloned());
+    }
+
+    /// All children of `directory` have been added; this is its block.
+    pub(crate) fn finish(&self, directory: &Arc<Directory<V, S>>, block: Vec<u8>) {
+        let mut state = self.lock();
+        state.waiting_bytes += block.len();
+        state.deposit(directory).block = Some(block);
+    }
+
+    /// Emits what is next for as long as it is there, unless another worker is at it.
+    pub(crate) fn advance(&self, mut emit: impl FnMut(&[u8])) {
+        let mut state = self.lock();
+        if state.emitting {
+            return;
+        }
+        state.emitting = true;
+        while let Some(block) = state.next_block() {
+            drop(state);
+            emit(&block);
+            state = self.lock();
+            state.waiting_bytes -= block.len();
+        }
+        state.emitting = false;
+    }
+
+    /// If too much output waits, the directory that is wanted next.
+    pub(crate) fn held_back_for(&self) -> Option<Arc<Directory<V, S>>> {
+        let state = self.lock();
+        if state.waiting_bytes <= self.max_waiting_bytes {
+            return None;
+        }
+        state.path.last().map(|level| Arc::clone(&level.directory))
+    }
+}
+
+impl<V: Volume, S> State<V, S> {
+    fn deposit(&mut self, directory: &Arc<Directory<V, S>>) -> &mut Deposit<V, S> {
+        self.deposits.entry(key(directory)).or_insert_with(|| Deposit {
+            directory: Arc::clone(directory),
+            children: VecDeque::new(),
+            block: None,
+        })
+    }
+
+    /// Moves the cursor to the next block, if it is there.
+    fn next_block(&mut self) -> Option<Vec<u8>> {
+        loop {
+            let level = self.path.last_mut()?;
+            match &mut level.children {
+                Some(children) => match children.pop_front() {
+                    Some(child) => self.path.push(Level { directory: child, children: None }),
+                    None => drop(self.path.pop()),
+                },
+                None => {
+                    let at = key(&level.directory);
+                    self.deposits.get(&at)?.block.as_ref()?;
+                    let Deposit { directory, children, block } = self.deposits.remove(&at)?;
+                    debug_assert!(Arc::ptr_eq(&directory, &level.directory));
+                    level.children = Some(children);
+                    return block;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,483 @@
+//! The traversal against a plain recursive model, on random trees and at every kind of option.
+
+use std::collections::BTreeSet;
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use millstream_vfs::posix::PosixDir;
+use millstream_vfs::{Fields, FileKind, PosixVolume, Volume};
+use millstream_walk::{
+    Chunk, Descend, Directory, FanOut, Fault, FollowPolicy, HandleRetention, Order, Place, Threads, Visitor,
+    WalkOptions, walk,
+};
+
+/// The POSIX volume with a limit of its own on open directories.
+#[derive(Debug)]
+struct Narrow {
+    max_open_dirs: usize,
+}
+
+impl Volume for Narrow {
+    type Dir = PosixDir;
+
+    fn base(&self) -> PosixDir {
+        PosixVolume.base()
+    }
+
+    fn max_open_dirs(&self) -> usize {
+        self.max_open_dirs
+    }
+}
+
+/// What happened, in the order in which it did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Event {
+    Visited(Vec<u8>),
+    Ended(Vec<u8>),
+    Left(Vec<u8>),
+    Fault(Vec<u8>, Fault),
+}
+
+/// Records every event. `Stat` makes it call the volume for each entry, so that chunks are handed out.
+struct Recorder {
+    fan_out: FanOut,
+    descend_at: DescendAt,
+    events: Mutex<Vec<Event>>,
+    emitted: Mutex<Vec<Vec<u8>>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DescendAt {
+    Visit,
+    SortedEnd,
+}
+
+type Names = Mutex<Vec<(CString, u64)>>;
+
+fn path_of<V: Volume>(directory: &Directory<V, Names>) -> Vec<u8> {
+    let mut path = Vec::new();
+    directory.write_path(&mut path);
+    path
+}
+
+impl Recorder {
+    fn new(fan_out: FanOut, descend_at: DescendAt) -> Self {
+        Recorder { fan_out, descend_at, events: Mutex::default(), emitted: Mutex::default() }
+    }
+
+    fn record(&self, event: Event) {
+        self.events.lock().expect("events").push(event);
+    }
+
+    fn events(&self) -> Vec<Event> {
+        self.events.lock().expect("events").clone()
+    }
+
+    fn visited(&self) -> BTreeSet<Vec<u8>> {
+        let visited: Vec<_> = self
+            .events()
+            .into_iter()
+            .filter_map(|e| if let Event::Visited(p) = e { Some(p) } else { None })
+            .collect();
+        let set: BTreeSet<_> = visited.iter().cloned().collect();
+        assert_eq!(set.len(), visited.len(), "an entry was visited twice");
+        set
+    }
+}
+
+impl Visitor for Recorder {
+    type Volume = Narrow;
+    type State = Names;
+    type Worker = ();
+
+    fn root_state(&self) -> Names {
+        Names::default()
+    }
+
+    fn worker(&self) {}
+
+    fn fan_out(&self) -> FanOut {
+        self.fan_out
+    }
+
+    fn visit(&self, (): &mut (), chunk: &Chunk<'_, Narrow, Names>, descend: &mut Descend<'_, Narrow, Names>) {
+        for entry in chunk.entries() {
+            let mut path = Vec::new();
+            entry.write_path(&mut path);
+            self.record(Event::Visited(path));
+            if self.fan_out == FanOut::Parallel
+                && let Err(error) = entry.metadata(Fields::SIZE | Fields::KIND)
+            {
+                self.fault(&mut (), &Place::Entry(&entry), &Fault::Volume(error));
+            }
+            if entry.kind() != Ok(FileKind::Directory) {
+                continue;
+            }
+            match self.descend_at {
+                DescendAt::Visit => descend.into_entry(&entry, Names::default()),
+                DescendAt::SortedEnd => {
+                    let mut names = chunk.directory().state().lock().expect("names");
+                    names.push((entry.name().to_owned(), entry.operand()));
+                }
+            }
+        }
+    }
+
+    fn end_of_directory(
+        &self,
+        (): &mut (),
+        directory: &Arc<Directory<Narrow, Names>>,
+        descend: &mut Descend<'_, Narrow, Names>,
+        block: &mut Vec<u8>,
+    ) {
+        self.record(Event::Ended(path_of(directory)));
+        let mut names = directory.state().lock().expect("names");
+        names.sort();
+        for (name, operand) in names.drain(..) {
+            descend.into_name(&name, operand, Names::default());
+        }
+        directory.write_path(block);
+        block.push(0);
+    }
+
+    fn emit(&self, block: &[u8]) {
+        self.emitted.lock().expect("emitted").push(block[..block.len() - 1].to_vec());
+    }
+
+    fn leave(&self, (): &mut (), directory: &Arc<Directory<Narrow, Names>>) {
+        self.record(Event::Left(path_of(directory)));
+    }
+
+    fn fault(&self, (): &mut (), place: &Place<'_, Narrow, Names>, fault: &Fault) {
+        let mut path = Vec::new();
+        place.write_path(&mut path);
+        self.record(Event::Fault(path, fault.clone()));
+    }
+}
+
+/// A small generator of repeatable numbers (SplitMix64, public domain, Steele et al. 2014).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)) % n
+    }
+
+    /// A name of unusual bytes: newlines, spaces, dashes, invalid UTF-8.
+    fn name(&mut self, i: u64) -> OsString {
+        let alphabet = b"a-Z \n\t\\'\"*?[\xff\xc3\xa9\x01.";
+        let mut name: Vec<u8> = (0..self.below(12)).map(|_| alphabet[self.below(17) as usize]).collect();
+        name.extend_from_slice(format!("{i}").as_bytes());
+        OsString::from_vec(name)
+    }
+}
+
+/// Grows a random tree and returns the paths in it, the root included.
+fn grow(random: &mut Random, root: &Path) -> BTreeSet<Vec<u8>> {
+    let mut paths = BTreeSet::from([root.as_os_str().as_bytes().to_vec()]);
+    let mut dirs = vec![root.to_path_buf()];
+    for i in 0..random.below(60) + 1 {
+        let parent = dirs[random.below(dirs.len() as u64) as usize].clone();
+        let fill = if random.below(8) == 0 { 1500 } else { random.below(5) };
+        let path = parent.join(random.name(i));
+        match random.below(4) {
+            0 | 1 => {
+                std::fs::create_dir(&path).expect("mkdir");
+                for f in 0..fill {
+                    let file = path.join(random.name(f));
+                    std::fs::write(&file, b"x").expect("write");
+                    paths.insert(file.as_os_str().as_bytes().to_vec());
+                }
+                dirs.push(path.clone());
+            }
+            2 => std::os::unix::fs::symlink(&dirs[random.below(dirs.len() as u64) as usize], &path)
+                .expect("symlink"),
+            _ => std::fs::write(&path, b"").expect("write"),
+        }
+        paths.insert(path.as_os_str().as_bytes().to_vec());
+    }
+    paths
+}
+
+fn seed() -> u64 {
+    match std::env::var("MILLSTREAM_SEED") {
+        Ok(seed) => seed.parse().expect("MILLSTREAM_SEED is a number"),
+        Err(_) => std::time::UNIX_EPOCH.elapsed().expect("clock").subsec_nanos().into(),
+    }
+}
+
+fn operand(path: &Path) -> CString {
+    CString::new(path.as_os_str().as_bytes()).expect("no NUL")
+}
+
+fn check_order(events: &[Event]) {
+    let position = |wanted: &Event| events.iter().position(|e| e == wanted);
+    for (at, event) in events.iter().enumerate() {
+        let Event::Visited(path) = event else { continue };
+        let Some(parent) = Path::new(OsStr::from_bytes(path)).parent() else { continue };
+        let parent = parent.as_os_str().as_bytes().to_vec();
+        if let Some(visited) = position(&Event::Visited(parent.clone())) {
+            assert!(visited < at, "{parent:?} after its child");
+            let ended = position(&Event::Ended(parent.clone())).expect("every directory ends");
+            let left = position(&Event::Left(parent)).expect("every directory is left");
+            assert!(at < ended && ended < left);
+            if let Some(own) = position(&Event::Left(path.clone())) {
+                assert!(own < left, "a parent was left before {path:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_entry_once_whatever_the_options() {
+    let seed = seed();
+    println!("MILLSTREAM_SEED={seed}");
+    let mut random = Random(seed);
+    for round in 0..25 {
+        let scratch = tempfile::tempdir().expect("tempdir");
+        let root = scratch.path().join("root");
+        std::fs::create_dir(&root).expect("mkdir");
+        let expected = grow(&mut random, &root);
+        for threads in [Threads::Fixed(1), Threads::Fixed(3), Threads::Fixed(40), Threads::default()] {
+            for order in
+                [Order::Completion, Order::DepthFirst { max_waiting_bytes: random.below(200) as usize }]
+            {
+                let retention = [HandleRetention::UntilChildrenOpen, HandleRetention::UntilLeft][round % 2];
+                let fan_out = [FanOut::Parallel, FanOut::Inline][random.below(2) as usize];
+                let at = [DescendAt::Visit, DescendAt::SortedEnd][random.below(2) as usize];
+                let max_open_dirs = [4, 12, 400][random.below(3) as usize];
+                let recorder = Recorder::new(fan_out, at);
+                let options = WalkOptions { threads, order, retention, ..WalkOptions::default() };
+                walk(&Narrow { max_open_dirs }, &[operand(&root)], &recorder, &options);
+                let visited = recorder.visited();
+                let differing: Vec<_> =
+                    visited.symmetric_difference(&expected).map(|p| p.escape_ascii().to_string()).collect();
+                assert!(
+                    differing.is_empty(),
+                    "seed {seed} round {round} {max_open_dirs} {options:?}: {differing:?}"
+                );
+                if round < 3 {
+                    check_order(&recorder.events());
+                }
+                if at == DescendAt::SortedEnd && order != Order::Completion {
+                    let emitted = recorder.emitted.lock().expect("emitted").clone();
+                    let sorted: Vec<_> =
+                        emitted.iter().map(|p| PathBuf::from(OsStr::from_bytes(p))).collect();
+                    assert!(sorted.is_sorted(), "depth first in the order of descending: {sorted:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn deep_chain_with_few_handles() {
+    const LEVELS: usize = 5_000;
+    let scratch = tempfile::tempdir().expect("tempdir");
+    let top = scratch.path().join("top");
+    std::fs::create_dir(&top).expect("mkdir");
+    let mut fd =
+        rustix::fs::open(&top, rustix::fs::OFlags::DIRECTORY, rustix::fs::Mode::empty()).expect("open");
+    for _ in 0..LEVELS {
+        rustix::fs::mkdirat(&fd, "d", rustix::fs::Mode::RWXU).expect("mkdirat");
+        fd = rustix::fs::openat(&fd, "d", rustix::fs::OFlags::DIRECTORY, rustix::fs::Mode::empty())
+            .expect("openat");
+    }
+    for retention in [HandleRetention::UntilChildrenOpen, HandleRetention::UntilLeft] {
+        let recorder = Remover { removed: Mutex::default(), retention };
+        let options = WalkOptions { threads: Threads::Fixed(2), retention, ..WalkOptions::default() };
+        walk(&Narrow { max_open_dirs: 40 }, &[operand(&top)], &recorder, &options);
+        let removed = *recorder.removed.lock().expect("count");
+        assert_eq!(removed, if retention == HandleRetention::UntilLeft { LEVELS } else { 0 });
+    }
+    assert_eq!(std::fs::read_dir(&top).expect("readable").count(), 0);
+}
+
+/// Removes every directory when it is left, relative to the handle of the parent.
+struct Remover {
+    removed: Mutex<usize>,
+    retention: HandleRetention,
+}
+
+impl Visitor for Remover {
+    type Volume = Narrow;
+    type State = ();
+    type Worker = ();
+
+    fn root_state(&self) {}
+
+    fn worker(&self) {}
+
+    fn fan_out(&self) -> FanOut {
+        FanOut::Inline
+    }
+
+    fn visit(&self, (): &mut (), chunk: &Chunk<'_, Narrow, ()>, descend: &mut Descend<'_, Narrow, ()>) {
+        chunk.entries().for_each(|entry| descend.into_entry(&entry, ()));
+    }
+
+    fn leave(&self, (): &mut (), directory: &Arc<Directory<Narrow, ()>>) {
+        use millstream_vfs::{Dir, RemoveKind};
+        if self.retention != HandleRetention::UntilLeft || directory.depth().is_none_or(|depth| depth == 0) {
+            return;
+        }
+        let parent = directory.parent().expect("below an operand").handle().expect("the parent's handle");
+        parent.remove(directory.name(), RemoveKind::Directory).expect("rmdir");
+        *self.removed.lock().expect("count") += 1;
+    }
+
+    fn fault(&self, (): &mut (), _: &Place<'_, Narrow, ()>, fault: &Fault) {
+        panic!("{fault}");
+    }
+}
+
+#[test]
+fn followed_links_that_loop_are_reported() {
+    let scratch = tempfile::tempdir().expect("tempdir");
+    let root = scratch.path().join("root");
+    std::fs::create_dir_all(root.join("a/b")).expect("mkdir");
+    std::os::unix::fs::symlink("../..", root.join("a/b/up")).expect("symlink");
+    std::os::unix::fs::symlink("nowhere", root.join("dangling")).expect("symlink");
+    let recorder = Recorder::new(FanOut::Inline, DescendAt::Visit);
+    let options = WalkOptions { follow: FollowPolicy::Always, ..WalkOptions::default() };
+    walk(&Narrow { max_open_dirs: 100 }, &[operand(&root)], &recorder, &options);
+    let faults: Vec<_> = recorder.events().into_iter().filter(|e| matches!(e, Event::Fault(..))).collect();
+    let ancestor = root.as_os_str().as_bytes().to_vec();
+    let place = root.join("a/b/up").as_os_str().as_bytes().to_vec();
+    assert_eq!(faults, [Event::Fault(place, Fault::Loop { ancestor })]);
+}
+
+#[test]
+fn operands_are_entries_in_their_order() {
+    let scratch = tempfile::tempdir().expect("tempdir");
+    let names: Vec<_> = (0..700).map(|i| scratch.path().join(format!("f{i}"))).collect();
+    names.iter().for_each(|name| std::fs::write(name, b"x").expect("write"));
+    let missing = scratch.path().join("missing");
+    let operands: Vec<_> = names.iter().chain([&missing]).map(|p| operand(p)).collect();
+    let recorder = Recorder::new(FanOut::Parallel, DescendAt::Visit);
+    walk(&Narrow { max_open_dirs: 100 }, &operands, &recorder, &WalkOptions::default());
+    assert_eq!(recorder.visited().len(), 701);
+    let faults = recorder.events().into_iter().filter(|e| matches!(e, Event::Fault(..))).count();
+    assert_eq!(faults, 1, "the missing operand");
+}
+
+#[test]
+fn directory_that_cannot_be_opened_is_reported_and_passed_over() {
+    let scratch = tempfile::tempdir().expect("tempdir");
+    let file = scratch.path().join("file");
+    std::fs::write(&file, b"").expect("write");
+    let recorder = Recorder::new(FanOut::Inline, DescendAt::Visit);
+    // The operand is a directory when it is looked at and a file when it is opened.
+    let swapped = SwappedVisitor { inner: recorder };
+    walk(&Narrow { max_open_dirs: 100 }, &[operand(&file)], &swapped, &WalkOptions::default());
+    let faults: Vec<_> =
+        swapped.inner.events().into_iter().filter(|e| matches!(e, Event::Fault(..))).collect();
+    assert!(matches!(&faults[..], [Event::Fault(path, Fault::Volume(e))]
+        if path == file.as_os_str().as_bytes() && e.errno == millstream_vfs::Errno::NOTDIR));
+}
+
+/// Descends into whatever it sees.
+struct SwappedVisitor {
+    inner: Recorder,
+}
+
+impl Visitor for SwappedVisitor {
+    type Volume = Narrow;
+    type State = Names;
+    type Worker = ();
+
+    fn root_state(&self) -> Names {
+        Names::default()
+    }
+
+    fn worker(&self) {}
+
+    fn fan_out(&self) -> FanOut {
+        FanOut::Inline
+    }
+
+    fn visit(&self, (): &mut (), chunk: &Chunk<'_, Narrow, Names>, descend: &mut Descend<'_, Narrow, Names>) {
+        chunk.entries().for_each(|entry| descend.into_entry(&entry, Names::default()));
+    }
+
+    fn fault(&self, worker: &mut (), place: &Place<'_, Narrow, Names>, fault: &Fault) {
+        self.inner.fault(worker, place, fault);
+    }
+}
+
+#[test]
+fn cancellation_ends_a_large_walk_early() {
+    let scratch = tempfile::tempdir().expect("tempdir");
+    for i in 0..50 {
+        std::fs::create_dir(scratch.path().join(format!("d{i}"))).expect("mkdir");
+    }
+    let options = WalkOptions { threads: Threads::Fixed(2), ..WalkOptions::default() };
+    options.cancellation.cancel();
+    let recorder = Recorder::new(FanOut::Inline, DescendAt::Visit);
+    let stats = walk(&Narrow { max_open_dirs: 100 }, &[operand(scratch.path())], &recorder, &options);
+    assert_eq!(stats.directories, 0);
+    assert_eq!(
+        recorder.visited().len(),
+        1,
+        "only the operand, which is visited before the flag is looked at"
+    );
+}
+
+#[test]
+#[should_panic(expected = "a scoped thread panicked")]
+fn panicking_visitor_ends_the_walk() {
+    let scratch = tempfile::tempdir().expect("tempdir");
+    for i in 0..500 {
+        std::fs::create_dir(scratch.path().join(format!("d{i}"))).expect("mkdir");
+    }
+    let options = WalkOptions { threads: Threads::Fixed(4), ..WalkOptions::default() };
+    walk(
+        &Narrow { max_open_dirs: 100 },
+        &[operand(scratch.path())],
+        &Panicking(std::thread::current().id()),
+        &options,
+    );
+}
+
+/// Panics on every worker but the first.
+struct Panicking(std::thread::ThreadId);
+
+impl Visitor for Panicking {
+    type Volume = Narrow;
+    type State = ();
+    type Worker = ();
+
+    fn root_state(&self) {}
+
+    fn worker(&self) {}
+
+    fn fan_out(&self) -> FanOut {
+        FanOut::Inline
+    }
+
+    fn visit(&self, (): &mut (), chunk: &Chunk<'_, Narrow, ()>, descend: &mut Descend<'_, Narrow, ()>) {
+        chunk.entries().for_each(|entry| descend.into_entry(&entry, ()));
+    }
+
+    fn end_of_directory(
+        &self,
+        (): &mut (),
+        directory: &Arc<Directory<Narrow, ()>>,
+        _: &mut Descend<'_, Narrow, ()>,
+        _: &mut Vec<u8>,
+    ) {
+        if directory.depth() == Some(1) {
+            // Slow, so that the other workers get their share of directories.
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            assert!(std::thread::current().id() == self.0, "visitor fails");
+        }
+    }
+
+    fn fault(&self, (): &mut (), _: &Place<'_, Narrow, ()>, _: &Fault) {}
+}
