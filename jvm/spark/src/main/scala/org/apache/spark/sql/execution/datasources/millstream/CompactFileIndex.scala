@@ -5,7 +5,7 @@ import java.io.{FileNotFoundException, IOException}
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import io.millstream.hadoop.{DirectoryListing, MillstreamLocalFileSystem}
+import io.millstream.hadoop.MillstreamLocalFileSystem
 import org.apache.hadoop.fs.{FileStatus, Path}
 
 import org.apache.spark.metrics.source.HiveCatalogMetrics
@@ -19,7 +19,7 @@ import org.apache.spark.sql.types.StructType
  * Spark's index of the files below some roots, listed natively and kept in columns.
  *
  * The rules are Spark's own: partition discovery, pruning and filters are inherited from [[PartitioningAwareFileIndex]].
- * What differs is what they work on: [[DirectoryListing]]s, some 40 bytes a file, from which statuses and paths are made
+ * What differs is what they work on: directory listings, some 40 bytes a file, from which statuses and paths are made
  * whenever they are looked at, instead of a status, a path and two map entries for every file for ever.
  */
 class CompactFileIndex private (

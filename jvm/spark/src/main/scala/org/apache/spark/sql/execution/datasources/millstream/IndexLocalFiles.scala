@@ -44,7 +44,7 @@ class IndexLocalFiles(spark: SparkSession) extends Rule[LogicalPlan] {
 
   private def resolve(source: UnresolvedDataSource): Option[LogicalPlan] =
     for {
-      format <- fileFormat(source.source)
+      format <- fileFormat(source.format)
       request <- Request.of(source, conf.legacyPathOptionBehavior)
       hadoopConf = spark.sessionState.newHadoopConfWithOptions(request.options)
       if usesDefaultNameFilter(request.options, hadoopConf)

@@ -83,13 +83,15 @@ private object LeafDirectories {
     val leaves = mutable.LinkedHashMap.empty[Path, Leaf]
     def leaf(path: Path, parts: Array[DirectoryListing]) =
       new Leaf(path, parts, fileSystem.getDefaultBlockSize(path))
-    var i = 0
-    while (i < directories.length) {
-      // Listings are sorted by directory: the parts that one root gave are the directory, those of other roots are the same.
-      val same = directories.drop(i).takeWhile(_.directory == directories(i).directory)
-      val path = directories(i).directoryPath
-      leaves(path) = leaf(path, same.filter(_.root == same.head.root).toArray)
-      i += same.length
+    val byDirectory = mutable.LinkedHashMap.empty[String, mutable.ArrayBuffer[DirectoryListing]]
+    directories.foreach { part =>
+      val parts = byDirectory.getOrElseUpdate(part.directory, mutable.ArrayBuffer.empty)
+      // What another root gave for the same directory is the same.
+      if (parts.headOption.forall(_.root == part.root)) parts += part
+    }
+    byDirectory.valuesIterator.foreach { parts =>
+      val path = parts.head.directoryPath
+      leaves(path) = leaf(path, parts.toArray)
     }
     val fileRoots = files.distinctBy(_.path(0)).map(f => leaf(f.directoryPath, Array(f))).toIndexedSeq
     fileRoots.groupBy(_.path).foreach { case (parent, roots) =>
