@@ -1,1 +1,197 @@
+//! What every volume must do, as a suite that each volume's own tests run.
+//!
+//! The suite prepares a directory through the operating system and looks at it through the volume, so a new volume needs
+//! nothing but a name for that directory. Every function is one clause; [`all`] runs them in turn.
 
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+use crate::{Dir, DirentBatch, Fields, FileKind, Operation, ReadState, RemoveKind, SymlinkBehavior, Volume};
+
+/// A volume and a directory on it that the suite may fill.
+#[derive(Debug)]
+pub struct Subject<V: Volume> {
+    /// The volume.
+    pub volume: V,
+    /// The directory as the operating system names it; empty.
+    pub local: PathBuf,
+    /// The same directory as an operand of the volume.
+    pub root: CString,
+}
+
+impl<V: Volume> Subject<V> {
+    fn open(&self) -> V::Dir {
+        self.volume.base().open_dir(&self.root, SymlinkBehavior::Follow).expect("the root opens")
+    }
+
+    /// Makes a fresh directory for one clause and opens it.
+    fn room(&self, name: &str) -> (PathBuf, V::Dir) {
+        let local = self.local.join(name);
+        std::fs::create_dir(&local).expect("mkdir");
+        let dir =
+            self.open().open_dir(&c_name(name.as_ref()), SymlinkBehavior::NoFollow).expect("the room opens");
+        (local, dir)
+    }
+}
+
+fn c_name(name: &Path) -> CString {
+    CString::new(name.as_os_str().as_bytes()).expect("no NUL")
+}
+
+fn entries(dir: &impl Dir, batch_bytes: usize) -> BTreeMap<CString, FileKind> {
+    let mut batch = DirentBatch::with_capacity(batch_bytes);
+    let mut cursor = Default::default();
+    let mut all = BTreeMap::new();
+    while dir.read_entries(&mut cursor, &mut batch).expect("readable") == ReadState::More {
+        assert!(!batch.is_empty(), "a batch that says More has entries");
+        for entry in batch.iter() {
+            assert!(all.insert(entry.name.to_owned(), entry.kind).is_none(), "{:?} twice", entry.name);
+        }
+    }
+    all
+}
+
+/// Runs every clause.
+pub fn all<V: Volume>(subject: &Subject<V>) {
+    names_are_bytes(subject);
+    large_directories_are_complete(subject);
+    kinds_are_right_or_unknown(subject);
+    metadata_is_that_of_the_system(subject);
+    links_are_followed_only_when_asked(subject);
+    identity_is_stable_and_distinct(subject);
+    parent_is_reached(subject);
+    removal_takes_one_name(subject);
+    errors_tell_operation_and_cause(subject);
+}
+
+/// Any byte but NUL and `/` may occur in a name; `.` and `..` are not entries.
+pub fn names_are_bytes<V: Volume>(subject: &Subject<V>) {
+    let (local, dir) = subject.room("names");
+    let names: [&[u8]; 6] =
+        [b"plain", b"new\nline", b"\xff\xfe invalid", "\u{e9}\u{65e5}".as_bytes(), b"-dash", b"..."];
+    for name in names {
+        std::fs::write(local.join(std::ffi::OsString::from_vec(name.to_vec())), b"").expect("write");
+    }
+    let listed: Vec<_> = entries(&dir, 4096).into_keys().map(CString::into_bytes).collect();
+    let mut expected: Vec<_> = names.iter().map(|n| n.to_vec()).collect();
+    expected.sort();
+    assert_eq!(listed, expected);
+}
+
+/// Reading in many small batches gives every entry once.
+pub fn large_directories_are_complete<V: Volume>(subject: &Subject<V>) {
+    let (local, dir) = subject.room("large");
+    for i in 0..3_000 {
+        std::fs::write(local.join(format!("entry-number-{i:05}")), b"").expect("write");
+    }
+    assert_eq!(entries(&dir, 2_048).len(), 3_000);
+    let again = subject.open().open_dir(c"large", SymlinkBehavior::NoFollow).expect("opens");
+    assert_eq!(entries(&again, 1 << 20).len(), 3_000);
+}
+
+/// A directory entry states its true type or none.
+pub fn kinds_are_right_or_unknown<V: Volume>(subject: &Subject<V>) {
+    let (local, dir) = subject.room("kinds");
+    std::fs::create_dir(local.join("dir")).expect("mkdir");
+    std::fs::write(local.join("file"), b"").expect("write");
+    symlink("file", local.join("link")).expect("symlink");
+    let wanted = [(c"dir", FileKind::Directory), (c"file", FileKind::File), (c"link", FileKind::Symlink)];
+    let listed = entries(&dir, 4096);
+    for (name, kind) in wanted {
+        assert!(
+            [kind, FileKind::Unknown].contains(&listed[name]),
+            "{name:?} is listed as {:?}",
+            listed[name]
+        );
+        let metadata = dir.metadata(name, SymlinkBehavior::NoFollow, Fields::KIND).expect("stat");
+        assert_eq!(metadata.kind(), kind);
+    }
+}
+
+/// All that `stat(2)` tells is told, and the fields asked for are marked as filled.
+pub fn metadata_is_that_of_the_system<V: Volume>(subject: &Subject<V>) {
+    let (local, dir) = subject.room("metadata");
+    std::fs::write(local.join("file"), vec![7; 12_345]).expect("write");
+    std::fs::hard_link(local.join("file"), local.join("second")).expect("link");
+    let ours = dir.metadata(c"file", SymlinkBehavior::NoFollow, Fields::STAT).expect("stat");
+    let theirs = std::fs::symlink_metadata(local.join("file")).expect("stat");
+    assert!(ours.fields.contains(Fields::STAT));
+    assert_eq!((ours.size, ours.nlink, ours.mode), (12_345, 2, theirs.mode()));
+    assert_eq!((ours.uid, ours.gid, ours.ino), (theirs.uid(), theirs.gid(), theirs.ino()));
+    assert_eq!((ours.mtime.sec, i64::from(ours.mtime.nsec)), (theirs.mtime(), theirs.mtime_nsec()));
+    assert_eq!((ours.ctime.sec, i64::from(ours.ctime.nsec)), (theirs.ctime(), theirs.ctime_nsec()));
+    assert_eq!(ours.blocks, theirs.blocks());
+}
+
+/// Opening and examining a link acts on it or on its target as asked.
+pub fn links_are_followed_only_when_asked<V: Volume>(subject: &Subject<V>) {
+    let (local, dir) = subject.room("links");
+    std::fs::create_dir(local.join("target")).expect("mkdir");
+    symlink("target", local.join("link")).expect("symlink");
+    let kind = |symlinks| dir.metadata(c"link", symlinks, Fields::KIND).expect("stat").kind();
+    assert_eq!(kind(SymlinkBehavior::NoFollow), FileKind::Symlink);
+    assert_eq!(kind(SymlinkBehavior::Follow), FileKind::Directory);
+    assert!(dir.open_dir(c"link", SymlinkBehavior::Follow).is_ok());
+    let refused = dir.open_dir(c"link", SymlinkBehavior::NoFollow).expect_err("a link is not followed");
+    assert!(matches!(refused.errno, Errno::LOOP | Errno::NOTDIR), "{refused}");
+    assert_eq!(dir.read_link(c"link").expect("readlink"), b"target");
+}
+
+/// Identity tells directories apart, survives renaming, and is what `stat` tells.
+pub fn identity_is_stable_and_distinct<V: Volume>(subject: &Subject<V>) {
+    let (local, dir) = subject.room("identity");
+    let one = dir.identity().expect("identity");
+    let other = subject.open().identity().expect("identity");
+    assert_ne!(one, other);
+    std::fs::rename(&local, subject.local.join("renamed")).expect("rename");
+    assert_eq!(dir.identity().expect("identity"), one);
+    let told = subject.open().metadata(c"renamed", SymlinkBehavior::NoFollow, Fields::INO).expect("stat");
+    assert_eq!(told.identity(), one);
+    assert_eq!(dir.own_metadata(Fields::INO).expect("stat").identity(), one);
+}
+
+/// The parent is the directory that holds this one now.
+pub fn parent_is_reached<V: Volume>(subject: &Subject<V>) {
+    let (_, dir) = subject.room("child");
+    let parent = dir.open_parent().expect("opens");
+    assert_eq!(parent.identity().expect("identity"), subject.open().identity().expect("identity"));
+}
+
+/// Removal takes the name itself, never the target of a link, and refuses what is not as announced.
+pub fn removal_takes_one_name<V: Volume>(subject: &Subject<V>) {
+    let (local, dir) = subject.room("removal");
+    std::fs::create_dir(local.join("full")).expect("mkdir");
+    std::fs::write(local.join("full/file"), b"").expect("write");
+    symlink("full", local.join("link")).expect("symlink");
+    dir.remove(c"link", RemoveKind::File).expect("a link is removed as a file");
+    assert!(local.join("full/file").exists());
+    let refused = dir.remove(c"full", RemoveKind::Directory).expect_err("not empty");
+    assert!(matches!(refused.errno, Errno::NOTEMPTY | Errno::EXIST), "{refused}");
+    let refused = dir.remove(c"full", RemoveKind::File).expect_err("a directory");
+    assert!(matches!(refused.errno, Errno::ISDIR | Errno::PERM), "{refused}");
+    let full = dir.open_dir(c"full", SymlinkBehavior::NoFollow).expect("opens");
+    full.remove(c"file", RemoveKind::File).expect("unlink");
+    dir.remove(c"full", RemoveKind::Directory).expect("rmdir");
+    assert_eq!(std::fs::read_dir(local).expect("readable").count(), 0);
+}
+
+/// Errors name the operation and carry the system's cause.
+pub fn errors_tell_operation_and_cause<V: Volume>(subject: &Subject<V>) {
+    let (local, dir) = subject.room("errors");
+    std::fs::write(local.join("file"), b"").expect("write");
+    let missing: &CStr = c"missing";
+    let open = |name: &CStr| dir.open_dir(name, SymlinkBehavior::NoFollow).expect_err("cannot be opened");
+    assert_eq!((open(missing).operation, open(missing).errno), (Operation::OpenDir, Errno::NOENT));
+    assert_eq!(open(c"file").errno, Errno::NOTDIR);
+    assert!(open(missing).is_vanished() && !open(c"file").is_vanished());
+    let stat =
+        dir.metadata(missing, SymlinkBehavior::NoFollow, Fields::SIZE).expect_err("cannot be examined");
+    assert_eq!((stat.operation, stat.errno), (Operation::Stat, Errno::NOENT));
+    let link = dir.read_link(c"file").expect_err("no link");
+    assert_eq!((link.operation, link.errno), (Operation::ReadLink, Errno::INVAL));
+}

@@ -1,0 +1,345 @@
+"""What the benchmark programs share: trees, beds, measuring, tables and the JSON behind docs/benchmarks.md.
+
+A bench is a list of `Contest`s. In a contest several commands do the same work on the same bed, in turn,
+for some rounds; of each command's runs the one with the median wall time is shown, with the fastest and
+slowest beside it. `Check`s turn those into ratios with a target; higher is better in every one. A command
+that fails, or prints another number of lines than its rival, scores 0.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+TESTBED = REPOSITORY / "testbed"
+LOCALE = "C.UTF-8"  # for every command, so that sorting costs the same everywhere
+
+
+# ---- trees ----
+
+
+def scratch_directory() -> Path:
+    """Where the trees are kept from run to run."""
+    directory = Path(os.environ.get("MILLSTREAM_BENCH_DIR") or REPOSITORY / "build" / "bench")
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory
+
+
+def make_once(name: str, make: Callable[[Path], None]) -> Path:
+    """The path of scratch item `name`; `make(path)` is called when it is not there yet."""
+    path = scratch_directory() / name
+    if not path.exists():
+        partial = path.with_name(f"{name}.partial")
+        if partial.is_dir():
+            shutil.rmtree(partial)
+        else:
+            partial.unlink(missing_ok=True)
+        print(f"making {path} ...", file=sys.stderr)
+        make(partial)
+        partial.rename(path)
+    return path
+
+
+def tree(kind: str, *numbers: int) -> Path:
+    """A tree by testbed/mktree, made once. `numbers` are those that mktree takes after the directory."""
+    name = "-".join([kind, *map(str, numbers)])
+    return make_once(
+        name, lambda path: subprocess.run([TESTBED / "mktree", kind, path, *map(str, numbers)], check=True)
+    )
+
+
+def ext4_image(source: Path, name: str, inodes: int, megabytes: int) -> Path:
+    """An ext4 image that holds a copy of `source`, made once."""
+    return make_once(
+        name,
+        lambda path: subprocess.run(
+            ["mke2fs", "-q", "-t", "ext4", "-N", str(inodes), "-d", source, path, f"{megabytes}M"],
+            check=True, stdout=subprocess.DEVNULL,
+        ),
+    )
+
+
+# ---- beds ----
+
+
+class LocalDirectory:
+    """A bed for warm runs: the directory itself."""
+
+    statistics = None
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+# ---- measuring ----
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of one command."""
+
+    wall_s: float
+    cpu_s: float
+    rss_mb: float
+    status: int
+    lines: int | None = None  # of output; None when it went to /dev/null
+    requests: int | None = None
+    max_in_flight: int | None = None
+
+
+def count_lines(path: Path) -> int:
+    with open(path, "rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+
+
+def run_command(command: list[str], output: Path | None = None) -> Run:
+    """Runs `command`, its output going to a file or to /dev/null; CPU and memory include its children's."""
+    environment = {**os.environ, "LC_ALL": LOCALE}
+    with open(output or os.devnull, "wb") as sink:
+        start = time.perf_counter()
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, env=environment)
+        _, status, usage = os.wait4(child.pid, 0)
+        wall_s = time.perf_counter() - start
+    child.returncode = os.waitstatus_to_exitcode(status)
+    return Run(
+        wall_s=wall_s,
+        cpu_s=usage.ru_utime + usage.ru_stime,
+        rss_mb=usage.ru_maxrss / 1024,
+        status=child.returncode,
+        lines=count_lines(output) if output else None,
+    )
+
+
+# ---- contests ----
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A command; the word {} in it becomes the bed's path."""
+
+    label: str
+    command: list[str]
+
+    def on(self, path: Path) -> list[str]:
+        return [str(path) if word == "{}" else word for word in self.command]
+
+
+@dataclass
+class Result:
+    """All runs of one contender in a contest."""
+
+    label: str
+    runs: list[Run] = field(default_factory=list)
+    lines: int | None = None
+
+    @property
+    def median(self) -> Run:
+        return sorted(self.runs, key=lambda run: run.wall_s)[(len(self.runs) - 1) // 2]
+
+    @property
+    def failed(self) -> bool:
+        return any(run.status for run in self.runs)
+
+
+@dataclass(frozen=True)
+class Check:
+    """A ratio with a target: `value(results)`, where results are found by label."""
+
+    name: str
+    target: float
+    value: Callable[[dict[str, Result]], float]
+    labels: tuple[str, ...]  # the contenders that must have worked, and agree in their output
+
+
+def wall_check(name: str, rival: str, ours: str, target: float) -> Check:
+    return Check(name, target, lambda by: by[rival].median.wall_s / by[ours].median.wall_s, (rival, ours))
+
+
+def cpu_check(name: str, rival: str, ours: str, target: float = 1.0) -> Check:
+    return Check(name, target, lambda by: by[rival].median.cpu_s / by[ours].median.cpu_s, (rival, ours))
+
+
+def requests_check(name: str, rival: str, ours: str, target: float = 1.0) -> Check:
+    return Check(name, target, lambda by: by[rival].median.requests / by[ours].median.requests, (rival, ours))
+
+
+def memory_check(name: str, limit_mb: float, ours: str) -> Check:
+    return Check(name, 1.0, lambda by: limit_mb / max(run.rss_mb for run in by[ours].runs), (ours,))
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Commands that do the same work on the same bed."""
+
+    name: str
+    title: str
+    contenders: list[Contender]
+    checks: list[Check]
+    rounds: int
+    # Opened anew for every run when cold, once for all when warm. `None`: `measure` does it all.
+    bed: Callable[[], AbstractContextManager] | None = None
+    warm: bool = False
+    measure: Callable[["Contest"], list[Result]] | None = None
+
+    def run(self) -> list[Result]:
+        if self.measure:
+            return self.measure(self)
+        return measure_warm(self) if self.warm else measure_cold(self)
+
+
+def progress(contest: Contest, label: str, run: Run) -> None:
+    print(f"  {contest.name}: {label}: {run.wall_s:.3f} s", file=sys.stderr, flush=True)
+
+
+def measure_cold(contest: Contest) -> list[Result]:
+    """A fresh bed for every run; the output is kept in memory, and its lines counted afterwards."""
+    results = [Result(contender.label) for contender in contest.contenders]
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+        output = Path(memory, "output")
+        for _ in range(contest.rounds):
+            for contender, result in zip(contest.contenders, results, strict=True):
+                with contest.bed() as bed:
+                    run = run_command(contender.on(bed.path), output)
+                if bed.statistics:
+                    counts = {"requests": bed.statistics.total, "max_in_flight": bed.statistics.max_in_flight}
+                    run = Run(**{**asdict(run), **counts})
+                result.runs.append(run)
+                result.lines = run.lines
+                progress(contest, result.label, run)
+    return results
+
+
+def measure_warm(contest: Contest) -> list[Result]:
+    """One bed for all; an untimed first run of each command warms the caches and has its lines counted."""
+    results = [Result(contender.label) for contender in contest.contenders]
+    with contest.bed() as bed, tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+        for contender, result in zip(contest.contenders, results, strict=True):
+            result.lines = run_command(contender.on(bed.path), Path(memory, "output")).lines
+        Path(memory, "output").unlink()
+        for _ in range(contest.rounds):
+            for contender, result in zip(contest.contenders, results, strict=True):
+                result.runs.append(run_command(contender.on(bed.path)))
+                progress(contest, result.label, result.runs[-1])
+    return results
+
+
+# ---- reports ----
+
+
+def machine_facts() -> dict[str, str]:
+    def cpu_model() -> str:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+        return platform.machine()
+
+    memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    file_system = subprocess.run(
+        ["findmnt", "-no", "FSTYPE", "-T", scratch_directory()], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    return {
+        "CPU": f"{len(os.sched_getaffinity(0))} x {cpu_model()}",
+        "memory": f"{memory_gb:.0f} GB",
+        "kernel": platform.release(),
+        "file system": file_system,
+        "locale": LOCALE,
+        "load before": f"{os.getloadavg()[0]:.2f}",
+    }
+
+
+COLUMNS = ["command", "wall s", "min-max s", "CPU s", "peak MB", "requests", "in flight", "lines"]
+
+
+def table_row(result: Result) -> list[str]:
+    run = result.median
+    walls = [run.wall_s for run in result.runs]
+    return [
+        result.label + (" (FAILED)" if result.failed else ""),
+        f"{run.wall_s:.3f}",
+        f"{min(walls):.3f}-{max(walls):.3f}",
+        f"{run.cpu_s:.3f}",
+        f"{run.rss_mb:.0f}" if run.rss_mb else "",
+        str(run.requests or ""),
+        str(run.max_in_flight or ""),
+        str(result.lines or ""),
+    ]
+
+
+def ratio_of(contest: Contest, check: Check, results: list[Result]) -> dict:
+    by_label = {result.label: result for result in results}
+    used = [by_label[label] for label in check.labels]
+    sound = not any(result.failed for result in used) and len({result.lines for result in used}) == 1
+    value = check.value(by_label) if sound else 0.0
+    return {"name": f"{contest.name}/{check.name}", "value": round(value, 3), "target": check.target}
+
+
+def print_table(header: list[str], rows: list[list[str]]) -> None:
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    for row in [header, *rows]:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        print("  ".join(cells).rstrip())
+
+
+def parse_arguments(description: str, argv: list[str]) -> argparse.Namespace:
+    target = Path(os.environ.get("CARGO_TARGET_DIR") or REPOSITORY / "target")
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="small data, few rounds: for a look, not for a claim")
+    parser.add_argument("--rounds", type=int, metavar="N", help="runs of each command (default 3, quick 1)")
+    parser.add_argument("--case", metavar="TEXT", default="", help="only cases whose name contains TEXT")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="also write the results there")
+    parser.add_argument("--bin-dir", metavar="DIR", type=Path, default=target / "release", help="where our tools are")
+    options = parser.parse_args(argv)
+    options.rounds = options.rounds or (1 if options.quick else 3)
+    return options
+
+
+def run_bench(name: str, contests: list[Contest], options: argparse.Namespace) -> int:
+    """Runs the contests that `--case` selects, prints their tables and ratios; returns the exit status."""
+    chosen = [contest for contest in contests if options.case in contest.name]
+    if not chosen:
+        print(f"{name}: no case contains '{options.case}'", file=sys.stderr)
+        return 2
+    report = {
+        "bench": name,
+        "command": " ".join([f"bench/{name}", *sys.argv[1:]]),
+        "date": datetime.date.today().isoformat(),
+        "quick": options.quick,
+        "rounds": options.rounds,
+        "machine": machine_facts(),
+        "contests": [],
+        "ratios": [],
+    }
+    print(f"{name}{' (QUICK: small data, no claim)' if options.quick else ''}, {report['date']}, {options.rounds} rounds")
+    for fact, value in report["machine"].items():
+        print(f"  {fact}: {value}")
+    for contest in chosen:
+        results = contest.run()
+        rows = [table_row(result) for result in results]
+        print(f"\n{contest.name}: {contest.title}")
+        print_table(COLUMNS, rows)
+        report["contests"].append({"name": contest.name, "title": contest.title, "rows": rows})
+        report["ratios"] += [ratio_of(contest, check, results) for check in contest.checks]
+    print()
+    for ratio in report["ratios"]:
+        print(f"ratio {ratio['name']} {ratio['value']:g} target {ratio['target']:g}")
+    if options.json:
+        options.json.parent.mkdir(parents=True, exist_ok=True)
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
+    return 0

@@ -1,0 +1,125 @@
+"""Mounts of the latency beds, as context managers.
+
+`LatencyMount` (latfs: a delay per request over a real directory) and `SyntheticMount` (manyfs: one
+directory of N generated files) build their server if needed, mount it on a fresh temporary directory,
+and unmount when left, however that happens. A fresh mount is a cold one: nothing of it is in the
+kernel's caches. The statistics of the server are there once it is unmounted, and on demand before.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+TESTBED = Path(__file__).resolve().parent
+BINARIES = TESTBED.parent / "build" / "testbed"
+READY_WITHIN_S = 120  # preparing the listings of a million files takes seconds
+
+
+class MountError(Exception):
+    """The bed could not be built or mounted."""
+
+
+class Statistics:
+    """Requests that a file server would have seen, by kind, and how many were in flight at most."""
+
+    def __init__(self, line: str):
+        self.line = line.strip()
+        values = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", line)}
+        self.total = values.pop("total")
+        self.max_in_flight = values.pop("max_inflight")
+        self.by_kind = values
+
+
+def build() -> None:
+    """Compiles the servers; does nothing when they are up to date."""
+    result = subprocess.run(["make", "-s", "-C", str(TESTBED)], capture_output=True, text=True)
+    if result.returncode:
+        raise MountError(f"cannot build the beds:\n{result.stdout}{result.stderr}")
+
+
+class _Mount:
+    def __init__(self, arguments: list[str]):
+        self._arguments = arguments
+        self._scratch: Path | None = None
+        self._server: subprocess.Popen | None = None
+        self.statistics: Statistics | None = None
+
+    def __enter__(self):
+        if os.geteuid() != 0:
+            raise MountError("the beds need root: they mount, and open files by handle")
+        build()
+        self._scratch = Path(tempfile.mkdtemp(prefix="millstream-bed."))
+        self.path = self._scratch / "mnt"
+        self.path.mkdir()
+        self._statistics_file = self._scratch / "statistics"
+        program, *rest = self._arguments
+        command = [str(BINARIES / program), "-s", str(self._statistics_file), *rest, str(self.path)]
+        try:
+            # Its own session: Ctrl-C ends the command that is run here, then we unmount.
+            self._server = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
+            self._wait_until_mounted()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _wait_until_mounted(self):
+        deadline = time.monotonic() + READY_WITHIN_S
+        # Asked of /proc, since a stat would be a request that the statistics count.
+        while f" {self.path} " not in Path("/proc/self/mounts").read_text():
+            if self._server.poll() is not None:
+                raise MountError(f"{self._arguments[0]} ended with status {self._server.returncode}")
+            if time.monotonic() > deadline:
+                raise MountError(f"not mounted within {READY_WITHIN_S} s")
+            time.sleep(0.005)
+
+    @property
+    def server_pid(self) -> int:
+        """For SIGUSR2, which makes the mount stop answering, or answer again."""
+        return self._server.pid
+
+    def read_statistics(self) -> Statistics:
+        """The statistics so far."""
+        self._statistics_file.unlink(missing_ok=True)
+        self._server.send_signal(signal.SIGUSR1)
+        while not self._statistics_file.exists():
+            time.sleep(0.001)
+        return Statistics(self._statistics_file.read_text())
+
+    def __exit__(self, *_):
+        if self._server:
+            self._server.terminate()
+            self._server.wait()
+            if self._statistics_file.exists():
+                self.statistics = Statistics(self._statistics_file.read_text())
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+
+class LatencyMount(_Mount):
+    """`source` with `delay_us` per request. `ttl_s`: how long the kernel may keep attributes and names.
+
+    `prepared` answers listings from memory, which halves the server's CPU; `hang_after` makes the mount
+    stop answering after so many requests.
+    """
+
+    def __init__(self, source, delay_us=500, ttl_s=0.0, readdirplus=True, prepared=False, hang_after=0):
+        arguments = ["latfs", "-d", str(delay_us), "-T", str(ttl_s)]
+        if not readdirplus:
+            arguments.append("-n")
+        if prepared:
+            arguments.append("-p")
+        if hang_after:
+            arguments += ["-x", str(hang_after)]
+        super().__init__([*arguments, str(source)])
+
+
+class SyntheticMount(_Mount):
+    """One directory of `count` empty files that exist only as answers."""
+
+    def __init__(self, count: int):
+        super().__init__(["manyfs", str(count)])

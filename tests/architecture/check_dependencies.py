@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Holds the direction of dependencies that ARCHITECTURE.md states.
+
+Reads the workspace's real dependency graph (`cargo metadata`), the modules of jvm/ and the `unsafe` rooms, and fails on
+every arrow that is not in the table below. `--self-test` proves that a forbidden arrow is found.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# crate -> crates of this workspace that it may know.
+ALLOWED = {
+    "millstream-vfs": set(),
+    "millstream-walk": {"millstream-vfs"},
+    "millstream-ops": {"millstream-vfs", "millstream-walk"},
+    "millstream-cli": {"millstream-vfs", "millstream-walk", "millstream-ops"},
+    "millstream-jni": {"millstream-vfs", "millstream-walk", "millstream-ops"},
+}
+# The only files in which `unsafe` may occur: system calls, and the JNI boundary.
+UNSAFE_ROOMS = ("crates/millstream-vfs/src/posix/", "crates/millstream-jni/src/")
+# Names that a crate must not utter though it could: the traversal and the operations know no volume.
+FORBIDDEN_WORDS = {
+    "crates/millstream-walk/src": r"\b(PosixVolume|PosixDir|libc|nfs3?|s3|hdfs)\b",
+    "crates/millstream-ops/src": r"\b(PosixDir|jni|spark)::",
+}
+# Java below, Scala above: the Hadoop module knows neither Spark nor Scala.
+HADOOP_FORBIDDEN = r"^import (org\.apache\.spark|scala)\b"
+
+
+def graph():
+    """The workspace's crates and which of each other they depend on (tests aside)."""
+    out = subprocess.run(
+        ["cargo", "metadata", "--format-version=1", "--no-deps"], cwd=ROOT, check=True, stdout=subprocess.PIPE
+    ).stdout
+    packages = json.loads(out)["packages"]
+    names = {p["name"] for p in packages}
+    return {p["name"]: {d["name"] for d in p["dependencies"] if d["name"] in names and d["kind"] is None} for p in packages}
+
+
+def forbidden_arrows(dependencies):
+    """Arrows of `dependencies` that the table does not allow, as messages."""
+    for crate, known in sorted(dependencies.items()):
+        if crate not in ALLOWED:
+            yield f"{crate}: not in the table of tests/architecture/check_dependencies.py"
+        else:
+            for other in sorted(known - ALLOWED[crate]):
+                yield f"{crate} must not know {other}"
+
+
+def code_lines(path):
+    """Numbered lines of a source file, without comments and without what follows `mod tests`."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if re.match(r"\s*mod tests\b", line):
+            return
+        yield number, re.sub(r"//.*", "", line)
+
+
+def forbidden_words():
+    for folder, pattern in FORBIDDEN_WORDS.items():
+        for path in sorted((ROOT / folder).rglob("*.rs")):
+            for number, line in code_lines(path):
+                if re.search(pattern, line):
+                    yield f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+
+
+def unsafe_outside_its_rooms():
+    for path in sorted((ROOT / "crates").rglob("src/**/*.rs")):
+        relative = path.relative_to(ROOT).as_posix()
+        if relative.startswith(UNSAFE_ROOMS):
+            continue
+        for number, line in code_lines(path):
+            if re.search(r"\bunsafe\b(?!_)", line):
+                yield f"{relative}:{number}: unsafe outside its rooms"
+
+
+def hadoop_knows_spark():
+    for path in sorted((ROOT / "jvm/hadoop/src/main").rglob("*.java")):
+        for number, line in code_lines(path):
+            if re.search(HADOOP_FORBIDDEN, line):
+                yield f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+
+
+def self_test():
+    found = list(forbidden_arrows({"millstream-walk": {"millstream-ops"}, "millstream-new": set()}))
+    assert found == [
+        "millstream-new: not in the table of tests/architecture/check_dependencies.py",
+        "millstream-walk must not know millstream-ops",
+    ], found
+
+
+def main():
+    self_test()
+    if "--self-test" in sys.argv:
+        return 0
+    dependencies = graph()
+    faults = [*forbidden_arrows(dependencies), *forbidden_words(), *unsafe_outside_its_rooms(), *hadoop_knows_spark()]
+    print(*faults, sep="\n", end="\n" if faults else "")
+    print(f"dependencies: {len(dependencies)} crates checked, {len(faults)} forbidden arrows")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
