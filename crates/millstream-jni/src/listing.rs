@@ -1,4 +1,4 @@
-//! `io.millstream.hadoop.NativeWalk`.
+//! `io.millstream.hadoop.NativeListing`.
 
 use std::ffi::CString;
 use std::ptr;
@@ -46,7 +46,7 @@ fn roots(env: &mut JNIEnv<'_>, paths: &JObjectArray<'_>) -> Result<Vec<CString>,
 
 /// `static native long open(byte[][] roots, int flags, int threads)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeWalk_open<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_NativeListing_open<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     paths: JObjectArray<'local>,
@@ -63,7 +63,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeWalk_open<'local>(
 
 /// `static native byte[] next(long handle, int timeoutMillis)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeWalk_next<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_NativeListing_next<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
@@ -86,7 +86,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeWalk_next<'local>(
 
 /// `static native void close(long handle)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeWalk_close<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_NativeListing_close<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,

@@ -10,7 +10,7 @@
 //! first file; directories are delivered as they are done. The consumer may stop at any time: dropping the
 //! [`Enumeration`] ends the traversal, and a thread that hangs in the volume is not waited for.
 //!
-//! The layout of a block is that of Java's `NativeWalk`, which documents it; `tests::block_is_the_shared_vector` and
+//! The layout of a block is that of Java's `NativeListing`, which documents it; `tests::block_is_the_shared_vector` and
 //! Java's `DirectoryListingTest` hold both sides to one example.
 
 use std::collections::VecDeque;

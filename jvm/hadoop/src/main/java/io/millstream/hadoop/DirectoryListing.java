@@ -98,7 +98,7 @@ public final class DirectoryListing {
     return count == ends.length ? null : Arrays.copyOf(kept, count);
   }
 
-  /** Reads all blocks of a buffer; {@link NativeWalk} describes them. */
+  /** Reads all blocks of a buffer; {@link NativeListing} describes them. */
   static List<DirectoryListing> parse(byte[] blocks) {
     ByteBuffer in = ByteBuffer.wrap(blocks).order(ByteOrder.LITTLE_ENDIAN);
     List<DirectoryListing> listings = new ArrayList<>();
@@ -126,12 +126,12 @@ public final class DirectoryListing {
 
   /** Whether this stands for a root that is a file: the one entry of {@link #directory} that was asked for. */
   public boolean isFile() {
-    return (flags & NativeWalk.FLAG_NOT_DIRECTORY) != 0;
+    return (flags & NativeListing.FLAG_NOT_DIRECTORY) != 0;
   }
 
   /** Whether another part of the same directory follows. */
   boolean hasMore() {
-    return (flags & NativeWalk.FLAG_MORE) != 0;
+    return (flags & NativeListing.FLAG_MORE) != 0;
   }
 
   /** 0, or why the directory could not be listed. */

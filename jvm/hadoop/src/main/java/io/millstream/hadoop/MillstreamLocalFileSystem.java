@@ -86,7 +86,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     List<DirectoryListing> parts = readAhead.take(directory.getPath());
     if (parts == null) {
       parts = new ArrayList<>();
-      new NativeWalk(new byte[][] {root}, NativeWalk.DIRECTORIES, options.threads).forEach(parts::add);
+      new NativeListing(new byte[][] {root}, NativeListing.DIRECTORIES, options.threads).forEach(parts::add);
     }
     if (parts.stream().anyMatch(p -> p.errno() != 0 || p.isFile())) {
       return null;
@@ -103,7 +103,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
       return null;
     }
     List<DirectoryListing> tree = new ArrayList<>();
-    new NativeWalk(new byte[][] {root}, NativeWalk.RECURSIVE, options.threads).forEach(tree::add);
+    new NativeListing(new byte[][] {root}, NativeListing.RECURSIVE, options.threads).forEach(tree::add);
     String top = directory.getPath();
     if (tree.stream().anyMatch(d -> d.isFile() || d.errno() != 0 && (d.errno() != ENOENT || top.equals(d.directory())))) {
       return null;
@@ -130,7 +130,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
       }
     }
     List<DirectoryListing> listings = new ArrayList<>();
-    new NativeWalk(names, NativeWalk.RECURSIVE | NativeWalk.SKIP_HIDDEN, options.threads).forEach(listings::add);
+    new NativeListing(names, NativeListing.RECURSIVE | NativeListing.SKIP_HIDDEN, options.threads).forEach(listings::add);
     warnAboutMissing(roots.size() == 1 ? roots.get(0).toString() : roots.size() + " roots", listings);
     listings.removeIf(d -> d.directory() == null);
     listings.sort(Comparator.comparing(DirectoryListing::directory));

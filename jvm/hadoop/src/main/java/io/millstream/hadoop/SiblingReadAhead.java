@@ -41,7 +41,7 @@ final class SiblingReadAhead {
   };
   private final Map<String, List<DirectoryListing>> ready = new HashMap<>();
   private final Set<String> pending = new HashSet<>();
-  private NativeWalk walk;
+  private NativeListing walk;
   private int entriesReady;
   private boolean paused;
   private long pausedAtNanos;
@@ -124,7 +124,7 @@ final class SiblingReadAhead {
       }
     }
     if (roots.size() >= MIN_SIBLINGS) {
-      walk = new NativeWalk(roots.toArray(new byte[0][]), NativeWalk.DIRECTORIES, options.threads);
+      walk = new NativeListing(roots.toArray(new byte[0][]), NativeListing.DIRECTORIES, options.threads);
     } else {
       pending.clear();
     }

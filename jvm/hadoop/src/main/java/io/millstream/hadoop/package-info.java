@@ -2,7 +2,7 @@
  * File systems for Hadoop, on Hadoop's public API only, so that one jar serves every Spark.
  *
  * <pre>
- * MillstreamLocalFileSystem ── one directory, or a tree ──► NativeWalk ──► libmillstream_jni (packed buffers)
+ * MillstreamLocalFileSystem ── one directory, or a tree ──► NativeListing ──► libmillstream_jni (packed buffers)
  *      │        └── SiblingReadAhead: the caller lists one sibling after another, so list the others now
  *      └── DirectoryListing (columns) ──► LocalPaths (names to Paths) ──► ListedFileStatus
  * </pre>

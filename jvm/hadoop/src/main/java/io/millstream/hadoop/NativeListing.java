@@ -29,7 +29,7 @@ import java.util.function.Consumer;
  * A root that is no directory comes as a block with {@link #FLAG_NOT_DIRECTORY}: its path is that of the parent, its one
  * entry is the file. Dangling links, and entries that vanish meanwhile, are left out as Hadoop's local file system leaves them out.
  */
-final class NativeWalk implements AutoCloseable {
+final class NativeListing implements AutoCloseable {
   /** Descend into subdirectories. */
   static final int RECURSIVE = 1;
   /** Report subdirectories as entries, too. */
@@ -52,7 +52,7 @@ final class NativeWalk implements AutoCloseable {
    * @param flags sum of {@link #RECURSIVE}, {@link #DIRECTORIES}, {@link #SKIP_HIDDEN}
    * @param threads number of native threads, 0 to adapt it to the storage
    */
-  NativeWalk(byte[][] roots, int flags, int threads) {
+  NativeListing(byte[][] roots, int flags, int threads) {
     handle = open(roots, flags, threads);
   }
 
