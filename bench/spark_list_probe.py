@@ -17,7 +17,7 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 def session(conf: dict[str, str]) -> SparkSession:
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.driver.memory", "6g").config("spark.log.level", "ERROR")
+    builder = builder.config("spark.driver.memory", "6g")
     for key, value in conf.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
