@@ -136,6 +136,10 @@ class Contender:
 
     label: str
     command: list[str]
+    rounds_max: int | None = None  # for one that takes minutes
+
+    def takes_part_in(self, round_number: int) -> bool:
+        return self.rounds_max is None or round_number < self.rounds_max
 
     def on(self, path: Path) -> list[str]:
         return [str(path) if word == "{}" else word for word in self.command]
@@ -197,6 +201,7 @@ class Contest:
     bed: Callable[[], AbstractContextManager] | None = None
     warm: bool = False
     measure: Callable[["Contest"], list[Result]] | None = None
+    memory_column: str = "peak MB"  # what the runs' rss_mb is
 
     def run(self) -> list[Result]:
         if self.measure:
@@ -213,8 +218,10 @@ def measure_cold(contest: Contest) -> list[Result]:
     results = [Result(contender.label) for contender in contest.contenders]
     with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         output = Path(memory, "output")
-        for _ in range(contest.rounds):
+        for round_number in range(contest.rounds):
             for contender, result in zip(contest.contenders, results, strict=True):
+                if not contender.takes_part_in(round_number):
+                    continue
                 with contest.bed() as bed:
                     run = run_command(contender.on(bed.path), output)
                 if bed.statistics:
@@ -264,7 +271,8 @@ def machine_facts() -> dict[str, str]:
     }
 
 
-COLUMNS = ["command", "wall s", "min-max s", "CPU s", "peak MB", "requests", "in flight", "lines"]
+def table_header(contest: Contest) -> list[str]:
+    return ["command", "wall s", "min-max s", "CPU s", contest.memory_column, "requests", "in flight", "lines"]
 
 
 def table_row(result: Result) -> list[str]:
@@ -310,6 +318,16 @@ def parse_arguments(description: str, argv: list[str]) -> argparse.Namespace:
     return options
 
 
+def command_line(name: str, options: argparse.Namespace) -> str:
+    """What makes these results again."""
+    words = [f"bench/{name}"]
+    if options.quick:
+        words.append("--quick")
+    if options.case:
+        words.append(f"--case {options.case}")
+    return " ".join([*words, f"--rounds {options.rounds}"])
+
+
 def run_bench(name: str, contests: list[Contest], options: argparse.Namespace) -> int:
     """Runs the contests that `--case` selects, prints their tables and ratios; returns the exit status."""
     chosen = [contest for contest in contests if options.case in contest.name]
@@ -318,7 +336,7 @@ def run_bench(name: str, contests: list[Contest], options: argparse.Namespace) -
         return 2
     report = {
         "bench": name,
-        "command": " ".join([f"bench/{name}", *sys.argv[1:]]),
+        "command": command_line(name, options),
         "date": datetime.date.today().isoformat(),
         "quick": options.quick,
         "rounds": options.rounds,
@@ -333,8 +351,9 @@ def run_bench(name: str, contests: list[Contest], options: argparse.Namespace) -
         results = contest.run()
         rows = [table_row(result) for result in results]
         print(f"\n{contest.name}: {contest.title}")
-        print_table(COLUMNS, rows)
-        report["contests"].append({"name": contest.name, "title": contest.title, "rows": rows})
+        header = table_header(contest)
+        print_table(header, rows)
+        report["contests"].append({"name": contest.name, "title": contest.title, "header": header, "rows": rows})
         report["ratios"] += [ratio_of(contest, check, results) for check in contest.checks]
     print()
     for ratio in report["ratios"]:

@@ -199,9 +199,11 @@ static void serve_request(const struct fuse_in_header *header, struct fuse_out_h
     enqueue(queued);
 }
 
+enum wait_result { MAY_READ, UNMOUNTED };
+
 // Waits until there is a request to read and the mount is to answer it.
-static void wait_for_request(void) {
-    do {
+static enum wait_result wait_for_request(void) {
+    for (;;) {
         bool hanging = server.hanging;
         struct pollfd fds[] = {{.fd = server.wake_event, .events = POLLIN},
                                {.fd = server.device, .events = hanging ? 0 : POLLIN}};
@@ -210,9 +212,11 @@ static void wait_for_request(void) {
             eventfd_t ignored;
             eventfd_read(server.wake_event, &ignored);
         }
-        if (fds[1].revents)
-            return; // also on POLLERR, which an unmount raises
-    } while (true);
+        if (fds[1].revents & POLLERR)
+            return UNMOUNTED;
+        if (fds[1].revents & POLLIN)
+            return MAY_READ;
+    }
 }
 
 static void *run_receiver(void *unused) {
@@ -223,13 +227,16 @@ static void *run_receiver(void *unused) {
     if (!request || !scratch)
         die("buffers");
     for (;;) {
-        ssize_t bytes = server.hanging ? -1 : read(server.device, request, request_bytes_max);
+        if (server.hanging && wait_for_request() == UNMOUNTED)
+            break;
+        ssize_t bytes = read(server.device, request, request_bytes_max);
         if (bytes >= 0) {
             request[bytes] = 0;
             serve_request((const void *)request, scratch);
-        } else if (server.hanging || errno == EAGAIN) {
-            wait_for_request();
-        } else if (errno != EINTR && errno != ENOENT) { // ENOENT: interrupted before it was read
+        } else if (errno == EAGAIN) {
+            if (wait_for_request() == UNMOUNTED)
+                break;
+        } else if (errno != EINTR && errno != ENOENT) { // ENOENT: given up before it was read
             break;                                      // ENODEV: unmounted
         }
     }

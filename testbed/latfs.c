@@ -34,6 +34,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 enum {
@@ -132,6 +133,16 @@ static int open_to_change(uint64_t node, int flags) {
 
 // ---- attributes ----
 
+// The kernel's own 32 bits for a device: 12 of the minor number's bits lie above the major number.
+static uint32_t encode_device(dev_t device) {
+    uint32_t low = minor(device);
+    return (low & 0xff) | major(device) << 8 | (low & ~0xffu) << 12;
+}
+
+static dev_t decode_device(uint32_t device) {
+    return makedev(device >> 8 & 0xfff, (device & 0xff) | (device >> 12 & 0xfff00));
+}
+
 static struct fuse_attr attributes_of(const struct stat *st) {
     return (struct fuse_attr){
         .ino = st->st_ino,
@@ -147,7 +158,7 @@ static struct fuse_attr attributes_of(const struct stat *st) {
         .nlink = st->st_nlink,
         .uid = st->st_uid,
         .gid = st->st_gid,
-        .rdev = (st->st_rdev & 0xff) | (st->st_rdev >> 8 & 0xfff) << 8,
+        .rdev = encode_device(st->st_rdev),
         .blksize = st->st_blksize,
     };
 }
@@ -309,7 +320,7 @@ static int serve_mknod(const struct fuse_in_header *header, const void *body, st
     int dir_fd = open_to_change(header->nodeid, O_PATH);
     if (dir_fd < 0)
         return dir_fd;
-    return finish_make(dir_fd, mknodat(dir_fd, name, in->mode, in->rdev), name, header, reply);
+    return finish_make(dir_fd, mknodat(dir_fd, name, in->mode, decode_device(in->rdev)), name, header, reply);
 }
 
 static int serve_symlink(const struct fuse_in_header *header, const void *body, struct reply *reply) {

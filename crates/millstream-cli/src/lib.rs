@@ -1,2 +1,7 @@
 #![forbid(unsafe_code)]
 //! What the command line tools share: option tables, diagnostics, progress.
+
+pub mod diagnostics;
+pub mod options;
+pub mod progress;
+pub mod startup;

@@ -2,6 +2,7 @@
 //! What the tools and Spark do with a tree, as a library over [`millstream_walk`]: one room an operation, each knowing the
 //! traversal and no volume.
 
+pub mod activity;
 pub mod du;
 pub mod enumerate;
 pub mod find;

@@ -145,6 +145,12 @@ pub struct Iter<'a> {
 }
 
 impl<'a> Iter<'a> {
+    /// With `.` and `..` where the directory lists them.
+    #[must_use]
+    pub fn with_dots(self) -> Self {
+        Iter { dots: Dots::Keep, ..self }
+    }
+
     fn next_record(&mut self) -> Option<Dirent<'a>> {
         if self.bytes.len() <= NAME_AT {
             return None;
@@ -195,6 +201,15 @@ mod tests {
             let joined: Vec<_> = parts.iter().flat_map(|(r, _)| batch.range(r.clone())).collect();
             assert_eq!(joined, batch.iter().collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn dots_of_a_directory_are_delivered_on_request() {
+        let mut listed = batch(&[c".", c"a", c".."]);
+        listed.dots = Dots::Skip;
+        let names = |entries: Iter<'_>| entries.map(|e| e.name.to_owned()).collect::<Vec<_>>();
+        assert_eq!(names(listed.iter()), [c"a".to_owned()]);
+        assert_eq!(names(listed.iter().with_dots()), [c".", c"a", c".."].map(|n| n.to_owned()));
     }
 
     #[test]

@@ -37,9 +37,16 @@ impl fmt::Display for Operation {
     }
 }
 
+/// The text of an error number, as `strerror(3)` has it.
+pub fn errno_text(errno: Errno) -> String {
+    let text = std::io::Error::from(errno).to_string();
+    // Rust adds the number.
+    text.rfind(" (os error ").map_or(text.clone(), |at| text[..at].to_owned())
+}
+
 /// A failed operation of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{operation}: {}", std::io::Error::from(*.errno))]
+#[error("{operation}: {}", errno_text(*.errno))]
 pub struct Error {
     /// What was tried.
     pub operation: Operation,
@@ -61,5 +68,17 @@ impl Error {
     /// Whether the same call may succeed if it is made again.
     pub fn is_retryable(&self) -> bool {
         matches!(self.errno, Errno::INTR | Errno::AGAIN | Errno::TIMEDOUT | Errno::NFILE | Errno::MFILE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_tell_what_and_why() {
+        let error = Error::new(Operation::OpenDir, Errno::ACCESS);
+        assert_eq!(error.to_string(), "open directory: Permission denied");
+        assert_eq!(errno_text(Errno::IO), "Input/output error");
     }
 }

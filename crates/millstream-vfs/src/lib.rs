@@ -25,8 +25,8 @@ pub mod posix;
 use std::ffi::CStr;
 use std::fmt::Debug;
 
-pub use dirent::{Dirent, DirentBatch};
-pub use error::{Error, Operation, Result};
+pub use dirent::{Dirent, DirentBatch, Iter as DirentIter};
+pub use error::{Error, Operation, Result, errno_text};
 pub use metadata::{Fields, FileKind, Metadata, Timestamp};
 pub use posix::{PosixVolume, ThreadUsage, thread_usage};
 pub use rustix::io::Errno;

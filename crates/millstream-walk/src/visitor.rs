@@ -6,7 +6,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use millstream_vfs::{
-    Dir, Dirent, DirentBatch, Errno, Error, Fields, FileKind, Metadata, Result, SymlinkBehavior, Volume,
+    Dir, Dirent, DirentBatch, DirentIter, Errno, Error, Fields, FileKind, Metadata, Result, SymlinkBehavior,
+    Volume,
 };
 
 use crate::{Directory, FollowPolicy};
@@ -133,13 +134,27 @@ impl<'a, V: Volume, S> Chunk<'a, V, S> {
 
     /// The entries, in the order in which the volume listed them.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'a, V, S>> {
+        self.entries_of(self.batch.range(self.range.clone()))
+    }
+
+    /// The entries and, where the volume lists them, `.` and `..`.
+    pub fn entries_and_dots(&self) -> impl Iterator<Item = Entry<'a, V, S>> {
+        self.entries_of(self.batch.range(self.range.clone()).with_dots())
+    }
+
+    fn entries_of(&self, dirents: DirentIter<'a>) -> impl Iterator<Item = Entry<'a, V, S>> {
         let (directory, handle, follow) = (self.directory, self.handle, self.follow);
         let mut index = self.first_index;
-        self.batch.range(self.range.clone()).map(move |dirent| {
+        dirents.map(move |dirent| {
             let entry = Entry { directory, handle, dirent, index, follow, metadata: OnceCell::new() };
             index += 1;
             entry
         })
+    }
+
+    /// Position of the first entry within the directory; chunks of a directory are in order if sorted by it.
+    pub fn first_index(&self) -> u64 {
+        self.first_index
     }
 }
 

@@ -1,1 +1,5 @@
 //! Directory listings.
+
+pub mod quote;
+pub mod size;
+pub mod time;

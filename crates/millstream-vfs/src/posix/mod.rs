@@ -4,6 +4,10 @@
 //! and `getdents64` straight into the caller's batch, whose capacity decides the size of the request (on FUSE and NFS
 //! also the size of the request on the wire). The only path-based calls are those on operands, through [`crate::Volume::base`].
 
+pub mod accounts;
+pub mod locale;
+pub mod pattern;
+pub mod process;
 mod syscalls;
 mod usage;
 mod volume;

@@ -1,0 +1,102 @@
+# The one door. `make demo` and `make test` work on a fresh Debian 12 machine: they install what is missing (testbed/setup) and
+# build what is out of date. See CONTRIBUTING.md for what each target is for.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+
+PYTHON  ?= python3
+QUICK   ?=
+# The Spark that tests, demo and benches run, and the oldest line that is supported.
+SPARK     := 4.3.0
+SPARK_OLD := 4.0.1
+
+PLATFORM := linux-$(shell uname -m)
+NATIVE   := build/native/$(PLATFORM)/libmillstream_jni.so
+JAR      := jvm/spark/target/millstream-spark.jar
+VENV     := build/venv-$(SPARK)
+VENV_OLD := build/venv-$(SPARK_OLD)
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+JVM_SOURCES  := $(shell find jvm -path '*/target' -prune -o -type f -print)
+
+.PHONY: build tools jar wheel demo test test-rust test-beds test-tools test-jvm test-spark test-slow fuzz bench fmt clean
+
+build: tools jar wheel
+
+tools: target/release/pfind
+
+target/release/pfind $(NATIVE) &: $(RUST_SOURCES) $(wildcard jvm/spark/src/main/resources/millstream/*)
+	testbed/setup build
+	cargo build --release --locked
+	install -D target/release/libmillstream_jni.so $(NATIVE)
+	touch target/release/pfind
+
+jar: $(JAR)
+
+$(JAR): $(NATIVE) $(JVM_SOURCES)
+	mvn -B -q -f jvm/pom.xml -DskipTests package
+	touch $@
+
+wheel: build/wheel.stamp
+
+build/wheel.stamp: $(JAR) target/release/pfind $(shell find python -type f -not -path '*/dist/*')
+	$(PYTHON) -m venv build/venv-build
+	build/venv-build/bin/pip -q install build==1.3.0
+	rm -rf python/dist
+	build/venv-build/bin/python -m build -q --wheel python
+	touch $@
+
+# An environment with one Spark and our wheel in it.
+build/venv-%/ready: build/wheel.stamp python/requirements-test.txt
+	test -x build/venv-$*/bin/python || $(PYTHON) -m venv build/venv-$*
+	build/venv-$*/bin/pip -q install pyspark==$* -r python/requirements-test.txt
+	build/venv-$*/bin/pip -q install --force-reinstall --no-deps python/dist/*.whl
+	touch $@
+
+demo: tools $(VENV)/ready
+	testbed/setup demo
+	$(VENV)/bin/python bench/demo.py
+
+test: test-rust test-beds test-tools test-jvm test-spark
+
+test-rust:
+	testbed/setup build test
+	cargo fmt --check
+	cargo clippy --all-targets --locked -- -D warnings
+	$(PYTHON) tests/architecture/check_dependencies.py
+	cargo test --locked
+
+test-beds:
+	testbed/setup build test
+	$(PYTHON) -m unittest discover -s testbed/tests -v
+	$(PYTHON) -m unittest discover -s bench/tests -v
+
+test-tools: tools
+	testbed/setup build test
+	$(PYTHON) -m unittest discover -s tests/tools -v
+
+test-jvm: $(JAR)
+	mvn -B -q -f jvm/pom.xml verify
+
+test-spark: $(VENV)/ready $(VENV_OLD)/ready
+	$(VENV)/bin/python -m pytest -q python/tests tests/spark
+	$(VENV_OLD)/bin/python -m pytest -q tests/spark
+
+test-slow: tools $(VENV)/ready
+	testbed/setup build test slow bench
+	$(PYTHON) -m unittest discover -s testbed/tests -p 'slow_*.py' -v
+	$(PYTHON) -m unittest discover -s tests/tools -p 'slow_*.py' -v
+	$(MAKE) fuzz
+
+fuzz:
+	fuzz/run
+
+bench: tools $(VENV)/ready
+	testbed/setup build bench slow
+	bench/report $(if $(QUICK),--quick)
+
+fmt:
+	cargo fmt
+
+clean:
+	rm -rf build target python/dist jvm/*/target

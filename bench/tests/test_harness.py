@@ -1,0 +1,69 @@
+"""The harness: which run is shown, and that a claim cannot be met by a command that does less."""
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from harness import (  # noqa: E402
+    Contender, Contest, LocalDirectory, Result, Run, cpu_check, memory_check, ratio_of, run_command, wall_check,
+)
+
+
+def run_of(wall_s, cpu_s=1.0, rss_mb=10.0, status=0):
+    return Run(wall_s, cpu_s, rss_mb, status)
+
+
+def ratio(check, *results):
+    return ratio_of(Contest("contest", "", [], [check], 1), check, list(results))
+
+
+class Ratios(unittest.TestCase):
+    def test_the_median_run_is_shown(self):
+        self.assertEqual(Result("x", [run_of(9), run_of(2), run_of(3)]).median.wall_s, 3)
+
+    def test_higher_is_better(self):
+        rival = Result("rival", [run_of(10, cpu_s=1)], lines=5)
+        ours = Result("ours", [run_of(2, cpu_s=4, rss_mb=100)], lines=5)
+        cases = [
+            (wall_check("wall", "rival", "ours", 4), 5.0, 4),
+            (cpu_check("cpu", "rival", "ours"), 0.25, 1),
+            (memory_check("peak", 1000, "ours"), 10.0, 1),
+        ]
+        for check, value, target in cases:
+            with self.subTest(check.name):
+                expected = {"name": f"contest/{check.name}", "value": value, "target": target}
+                self.assertEqual(ratio(check, rival, ours), expected)
+
+    def test_failing_or_printing_less_scores_nothing(self):
+        check = wall_check("wall", "rival", "ours", 1)
+        rival = Result("rival", [run_of(10)], lines=5)
+        for ours in (Result("ours", [run_of(1, status=1)], lines=5), Result("ours", [run_of(1)], lines=4)):
+            self.assertEqual(ratio(check, rival, ours)["value"], 0)
+
+
+class Running(unittest.TestCase):
+    def test_a_run_is_measured_with_its_children(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            burn = "timeout 0.2 sh -c 'while :; do :; done'; echo a; echo b; exit 3"
+            run = run_command(["sh", "-c", burn], Path(scratch, "output"))
+        self.assertEqual((run.status, run.lines), (3, 2))
+        self.assertGreater(run.wall_s, 0.19)
+        self.assertGreater(run.cpu_s, 0.02)
+
+    def test_contenders_take_turns_and_a_slow_one_runs_less(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            log = Path(scratch, "log")
+            contenders = [
+                Contender("slow", ["sh", "-c", f"echo slow {{}} >> {log}", "{}"], rounds_max=1),
+                Contender("quick", ["sh", "-c", f"echo quick >> {log}"]),
+            ]
+            contest = Contest("c", "", contenders, [], 2, bed=lambda: LocalDirectory(Path(scratch)))
+            results = contest.run()
+            self.assertEqual(log.read_text().split("\n")[:3], ["slow {}", "quick", "quick"])
+        self.assertEqual([len(result.runs) for result in results], [1, 2])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,102 @@
+//! The text of `--help`: made to fit 80 columns.
+
+use super::reference::ReferenceEntry;
+use super::{Paragraph, Reference};
+
+const COLUMNS: usize = 79;
+/// Where the explanations of options begin.
+const HELP_COLUMN: usize = 26;
+
+/// What `--help` prints, for a tool that was called by the name `program`.
+pub fn help(command: &Reference, program: &str) -> String {
+    let mut text = String::new();
+    for (i, usage) in command.usage.iter().enumerate() {
+        text.push_str(if i == 0 { "Usage: " } else { "  or:  " });
+        text.push_str(&format!("{program} {usage}\n"));
+    }
+    for paragraph in command.description {
+        wrap(&mut text, "", 0, paragraph);
+    }
+    for (group, entries) in command.groups() {
+        text.push_str(&format!("\n{group}:\n"));
+        for entry in entries {
+            wrap(&mut text, &label(entry), HELP_COLUMN, entry.help);
+        }
+    }
+    for section in command.sections {
+        text.push_str(&format!("\n{}:\n", section.title));
+        for paragraph in section.body {
+            match paragraph {
+                Paragraph::Text(paragraph) => wrap(&mut text, "", 0, paragraph),
+                Paragraph::Terms(terms) => {
+                    for (term, definition) in *terms {
+                        wrap(&mut text, &format!("  {term}"), HELP_COLUMN, definition);
+                    }
+                }
+            }
+        }
+    }
+    text
+}
+
+/// What `--version` prints.
+pub fn version(command: &Reference, program: &str) -> String {
+    let name = command.name;
+    let also = if program == name { String::new() } else { format!(" as {program}") };
+    format!("{name} (Millstream) {}{also}\nLicense Apache-2.0.\n", env!("CARGO_PKG_VERSION"))
+}
+
+/// `  -B, --block-size=SIZE`
+fn label(entry: &ReferenceEntry) -> String {
+    let indent = if entry.short.is_none() && entry.dashes == "--" { "      " } else { "  " };
+    format!("{indent}{}{}", entry.spellings().join(", "), entry.argument_suffix())
+}
+
+/// Appends `text` wrapped, from `column` on, after `label`, on a line of its own if there is no room for both.
+fn wrap(out: &mut String, label: &str, column: usize, text: &str) {
+    out.push_str(label);
+    let mut at = label.chars().count();
+    if at + 2 > column && column > 0 {
+        out.push('\n');
+        at = 0;
+    }
+    out.push_str(&" ".repeat(column.saturating_sub(at)));
+    at = column;
+    let mut first = true;
+    for word in text.split_whitespace() {
+        let width = word.chars().count();
+        if !first && at + 1 + width > COLUMNS {
+            out.push('\n');
+            out.push_str(&" ".repeat(column));
+            at = column;
+        } else if !first {
+            out.push(' ');
+            at += 1;
+        }
+        out.push_str(word);
+        at += width;
+        first = false;
+    }
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::SAMPLE;
+    use super::*;
+
+    #[test]
+    fn options_are_listed_by_group() {
+        let text = help(&Reference::from(&SAMPLE), "ls");
+        for line in [
+            "Usage: ls [OPTION]... [FILE]...\n",
+            "\nOptions:\n  -a, --all               do not ignore entries starting with .\n",
+            "\n      --color, --colour[=WHEN]\n                          color the output\n",
+            "\nNot in GNU's tool:\n      --json              write one JSON object a line, errors too; see\n                          docs/json.md\n",
+            "\nExit status:\n0 if all went well.\n  1                       minor problems\n",
+        ] {
+            assert!(text.contains(line), "{line:?} is not in:\n{text}");
+        }
+        assert!(text.lines().all(|line| line.chars().count() < 80));
+    }
+}

@@ -1,0 +1,257 @@
+//! Option tables: each option of a tool is written down once, and everything that mentions it is made from there.
+//!
+//! ```text
+//!                     ┌─ parse.rs        arguments -> occurrences, as getopt_long(3) does, message for message
+//!  Command + Options ─┼─ help.rs         --help
+//!                     ├─ man.rs          the manual page
+//!                     └─ completions.rs  bash, zsh, fish
+//! ```
+//!
+//! The parser returns occurrences in order and decides nothing: which of two options wins is the tool's rule.
+
+mod choice;
+mod completions;
+mod help;
+mod man;
+mod parse;
+mod reference;
+
+pub use choice::{Choice, choose};
+pub use completions::{Shell, completions};
+pub use help::{help, version};
+pub use man::man_page;
+pub use parse::{Occurrence, Parser, Spelling};
+pub use reference::Reference;
+
+/// A command line tool.
+#[derive(Debug)]
+pub struct Command<I: 'static> {
+    /// Name of the binary.
+    pub name: &'static str,
+    /// What it does, as a phrase for the manual's NAME section: no capital, no full stop.
+    pub summary: &'static str,
+    /// What may follow the name, one line for each form.
+    pub usage: &'static [&'static str],
+    /// Paragraphs that explain the tool.
+    pub description: &'static [&'static str],
+    /// How options are spelled.
+    pub syntax: Syntax,
+    /// The options, those of a group together.
+    pub options: &'static [OptionSpec<I>],
+    /// Long names in the order in which a message about an ambiguous abbreviation lists them, where that is not the
+    /// order of the table; names that are missing come after those that are there.
+    pub long_order: &'static [&'static str],
+    /// What comes after the options.
+    pub sections: &'static [Section],
+}
+
+/// How the options of a command are spelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    /// `-a`, `-n5`, `--all`, `--depth=5`, in clusters and abbreviated.
+    Getopt,
+    /// The words of an expression: long names follow a single dash. The command has a parser of its own.
+    Expression,
+}
+
+/// What an option takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// Nothing.
+    None,
+    /// An argument of this name, attached or in the next word.
+    Required(&'static str),
+    /// Maybe an argument of this name, attached.
+    Optional(&'static str),
+}
+
+/// Whether abbreviations of an option's long names are understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Abbreviation {
+    /// As long as they are unambiguous.
+    Allowed,
+    /// Never: the option is not GNU's, and must not make an abbreviation ambiguous that works with GNU's tool.
+    Never,
+}
+
+/// One option.
+#[derive(Clone, Copy, Debug)]
+pub struct OptionSpec<I: 'static> {
+    /// What the tool calls it.
+    pub id: I,
+    /// The letter.
+    pub short: Option<u8>,
+    /// The long names, without dashes.
+    pub long: &'static [&'static str],
+    /// What it takes.
+    pub argument: Argument,
+    /// What the argument may be, if that is one of a few words.
+    pub words: &'static [&'static str],
+    /// Whether the long names may be abbreviated.
+    pub abbreviation: Abbreviation,
+    /// Heading under which it is listed.
+    pub group: &'static str,
+    /// What it does, in a sentence without capital and full stop; empty for options that are not listed.
+    pub help: &'static str,
+}
+
+impl<I: 'static> OptionSpec<I> {
+    /// An option under the heading `group`.
+    pub const fn new(
+        id: I,
+        short: Option<u8>,
+        long: &'static [&'static str],
+        argument: Argument,
+        group: &'static str,
+        help: &'static str,
+    ) -> Self {
+        OptionSpec { id, short, long, argument, words: &[], abbreviation: Abbreviation::Allowed, group, help }
+    }
+
+    /// Names what the argument may be, for completions.
+    #[must_use]
+    pub const fn words(mut self, words: &'static [&'static str]) -> Self {
+        self.words = words;
+        self
+    }
+
+    /// Marks an option that GNU's tool does not have.
+    #[must_use]
+    pub const fn extension(mut self) -> Self {
+        self.abbreviation = Abbreviation::Never;
+        self
+    }
+}
+
+/// Heading of the options that all tools have besides GNU's.
+const MILLSTREAM: &str = "Not in GNU's tool";
+
+/// `--threads=N`.
+pub const fn threads<I: 'static>(id: I) -> OptionSpec<I> {
+    const HELP: &str =
+        "use N threads; 0, the default, starts with one a CPU and adds more, up to 256, while calls wait";
+    OptionSpec::new(id, None, &["threads"], Argument::Required("N"), MILLSTREAM, HELP).extension()
+}
+
+/// `--verbose`.
+pub const fn verbose<I: 'static>(id: I) -> OptionSpec<I> {
+    const HELP: &str = "tell on standard error at the end how many entries, threads and seconds it was";
+    OptionSpec::new(id, None, &["verbose"], Argument::None, MILLSTREAM, HELP).extension()
+}
+
+/// `--json`.
+pub const fn json<I: 'static>(id: I) -> OptionSpec<I> {
+    const HELP: &str = "write one JSON object a line, errors too; see docs/json.md";
+    OptionSpec::new(id, None, &["json"], Argument::None, MILLSTREAM, HELP).extension()
+}
+
+/// `--help`.
+pub const fn help_option<I: 'static>(id: I, group: &'static str) -> OptionSpec<I> {
+    OptionSpec::new(id, None, &["help"], Argument::None, group, "display this help and exit")
+}
+
+/// `--version`.
+pub const fn version_option<I: 'static>(id: I, group: &'static str) -> OptionSpec<I> {
+    OptionSpec::new(id, None, &["version"], Argument::None, group, "output version information and exit")
+}
+
+/// A part of the help and the manual after the options.
+#[derive(Clone, Copy, Debug)]
+pub struct Section {
+    /// The heading.
+    pub title: &'static str,
+    /// What is below it.
+    pub body: &'static [Paragraph],
+}
+
+/// What a section is made of.
+#[derive(Clone, Copy, Debug)]
+pub enum Paragraph {
+    /// Text, wrapped.
+    Text(&'static str),
+    /// Terms, each with its definition.
+    Terms(&'static [(&'static str, &'static str)]),
+}
+
+#[cfg(test)]
+mod sample {
+    //! The table that the tests of this module use.
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Id {
+        All,
+        Width,
+        Color,
+        Size,
+        Si,
+        ShowControl,
+        Sort,
+        Dereference,
+        DereferenceArgs,
+        Json,
+    }
+
+    const G: &str = "Options";
+
+    pub const SAMPLE: Command<Id> = Command {
+        name: "pls",
+        summary: "list directory contents",
+        usage: &["[OPTION]... [FILE]..."],
+        description: &["List information about the FILEs."],
+        syntax: Syntax::Getopt,
+        options: &[
+            OptionSpec::new(
+                Id::All,
+                Some(b'a'),
+                &["all"],
+                Argument::None,
+                G,
+                "do not ignore entries starting with .",
+            ),
+            OptionSpec::new(
+                Id::Width,
+                Some(b'w'),
+                &["width"],
+                Argument::Required("COLS"),
+                G,
+                "set output width",
+            ),
+            OptionSpec::new(
+                Id::Color,
+                None,
+                &["color", "colour"],
+                Argument::Optional("WHEN"),
+                G,
+                "color the output",
+            )
+            .words(&["always", "auto", "never"]),
+            OptionSpec::new(Id::Si, None, &["si"], Argument::None, G, "use powers of 1000"),
+            OptionSpec::new(Id::Size, Some(b's'), &["size"], Argument::None, G, "print the allocated size"),
+            OptionSpec::new(
+                Id::ShowControl,
+                None,
+                &["show-control-chars"],
+                Argument::None,
+                G,
+                "show them as is",
+            ),
+            OptionSpec::new(Id::Sort, None, &["sort"], Argument::Required("WORD"), G, "sort by WORD"),
+            OptionSpec::new(Id::Dereference, Some(b'L'), &["dereference"], Argument::None, G, "follow links"),
+            OptionSpec::new(
+                Id::DereferenceArgs,
+                Some(b'D'),
+                &["dereference-args"],
+                Argument::None,
+                G,
+                "it's -H",
+            ),
+            json(Id::Json),
+        ],
+        long_order: &["size", "si", "show-control-chars", "sort"],
+        sections: &[Section {
+            title: "Exit status",
+            body: &[Paragraph::Text("0 if all went well."), Paragraph::Terms(&[("1", "minor problems")])],
+        }],
+    };
+}

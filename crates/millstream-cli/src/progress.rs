@@ -1,0 +1,177 @@
+//! The progress line, and the report of `--verbose`.
+//!
+//! The line is drawn on standard error, if that is a terminal, once the work has taken a second. Where standard output
+//! goes to a terminal as well the two would mix: a tool that writes its results at the end takes the line away for that
+//! ([`Screen::without_progress`]), for one that streams them no line is drawn, as the output itself shows progress.
+
+use std::io::{self, IsTerminal};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use millstream_ops::activity::Activity;
+
+use crate::diagnostics::Diagnostics;
+
+/// Work that takes less shows no line.
+const PATIENCE: Duration = Duration::from_secs(1);
+const REDRAW: Duration = Duration::from_millis(200);
+
+/// When a tool writes to standard output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StdoutUse {
+    /// All the time.
+    Streams,
+    /// Now and then, within [`Screen::without_progress`].
+    WithoutProgress,
+}
+
+/// The terminal that the progress line shares with messages and output.
+#[derive(Clone, Debug, Default)]
+pub struct Screen {
+    bar: Arc<Mutex<Option<ProgressBar>>>,
+}
+
+impl Screen {
+    /// Calls `write` while the progress line is away.
+    pub fn without_progress<T>(&self, write: impl FnOnce() -> T) -> T {
+        // The lock keeps the line from appearing meanwhile.
+        let bar = self.bar.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*bar {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        }
+    }
+
+    fn draw(&self, text: String) {
+        let mut bar = self.bar.lock().unwrap_or_else(PoisonError::into_inner);
+        bar.get_or_insert_with(new_bar).set_message(text);
+    }
+
+    fn clear(&self) {
+        if let Some(bar) = self.bar.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn new_bar() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    match ProgressStyle::with_template("{wide_msg}") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+/// The progress line of a piece of work; dropping it takes the line away.
+#[derive(Debug)]
+pub struct Progress {
+    screen: Screen,
+    drawer: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Progress {
+    /// Starts to watch `activity`.
+    pub fn start(activity: &Arc<Activity>, stdout: StdoutUse, diagnostics: &Diagnostics) -> Self {
+        let screen = Screen::default();
+        let visible = io::stderr().is_terminal()
+            && (stdout == StdoutUse::WithoutProgress || !io::stdout().is_terminal());
+        let drawer = visible.then(|| {
+            diagnostics.share_screen(screen.clone());
+            let (stop, stopped) = mpsc::channel();
+            let (screen, activity) = (screen.clone(), Arc::clone(activity));
+            let drawer = thread::spawn(move || {
+                let mut wait = PATIENCE;
+                while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                    screen.draw(line(&activity));
+                    wait = REDRAW;
+                }
+                screen.clear();
+            });
+            (stop, drawer)
+        });
+        Progress { screen, drawer }
+    }
+
+    /// The terminal, for who writes to standard output.
+    pub fn screen(&self) -> &Screen {
+        &self.screen
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some((stop, drawer)) = self.drawer.take() {
+            drop(stop);
+            // A panic of the drawer leaves a line on the screen, which is no reason for another one.
+            let _ = drawer.join();
+        }
+    }
+}
+
+/// `12,345 entries (6,789/s), 12 directories, 3 errors, 2 threads`
+fn line(activity: &Activity) -> String {
+    let entries = activity.entries.load(Ordering::Relaxed);
+    let per_second = entries as f64 / activity.elapsed().as_secs_f64().max(0.001);
+    let mut parts = vec![
+        format!("{} entries ({}/s)", grouped(entries), grouped(per_second as u64)),
+        format!("{} directories", grouped(activity.directories.load(Ordering::Relaxed))),
+    ];
+    let errors = activity.errors.load(Ordering::Relaxed);
+    if errors > 0 {
+        parts.push(format!("{} errors", grouped(errors)));
+    }
+    parts.push(format!("{} threads", activity.threads.load(Ordering::Relaxed)));
+    parts.join(", ")
+}
+
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Writes the report of `--verbose`.
+pub fn report(activity: &Activity, threads_peak: usize, started: Instant, diagnostics: &Diagnostics) {
+    let entries = activity.entries.load(Ordering::Relaxed);
+    let directories = activity.directories.load(Ordering::Relaxed);
+    let errors = activity.errors.load(Ordering::Relaxed);
+    let seconds = started.elapsed().as_secs_f64();
+    let text = format!(
+        "{entries} entries, {directories} directories, {errors} errors, {threads_peak} threads, {seconds:.3} seconds"
+    );
+    diagnostics.warning().text(&text).send();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_tells_what_is_known() {
+        let activity = Activity::default();
+        activity.entries.store(1_234_567, Ordering::Relaxed);
+        activity.directories.store(89, Ordering::Relaxed);
+        activity.threads.store(2, Ordering::Relaxed);
+        let text = line(&activity);
+        assert!(text.starts_with("1,234,567 entries ("), "{text}");
+        assert!(text.ends_with("/s), 89 directories, 2 threads"), "{text}");
+        activity.errors.store(1000, Ordering::Relaxed);
+        assert!(line(&activity).ends_with("/s), 89 directories, 1,000 errors, 2 threads"));
+    }
+
+    #[test]
+    fn writing_without_progress_writes() {
+        let screen = Screen::default();
+        assert_eq!(screen.without_progress(|| 5), 5);
+    }
+}

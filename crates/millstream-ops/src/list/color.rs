@@ -1,0 +1,417 @@
+//! Colors of names: the `LS_COLORS` language.
+//!
+//! `LS_COLORS` is a list of `xx=SEQUENCE` and `*ENDING=SEQUENCE`, separated by colons. A sequence is written between
+//! those of `lc` and `rc`; after a name comes `ec`, or `rs` between `lc` and `rc`.
+
+use millstream_vfs::FileKind;
+
+/// What can have a color.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// `lc`: begins a sequence.
+    Left,
+    /// `rc`: ends a sequence.
+    Right,
+    /// `ec`: goes back to normal.
+    End,
+    /// `rs`: goes back to normal, between `lc` and `rc`.
+    Reset,
+    /// `no`: all text that is not a name.
+    Normal,
+    /// `fi`: regular files.
+    File,
+    /// `di`
+    Directory,
+    /// `ln`
+    Link,
+    /// `pi`
+    Fifo,
+    /// `so`
+    Socket,
+    /// `bd`
+    BlockDevice,
+    /// `cd`
+    CharDevice,
+    /// `mi`: the missing target of a link.
+    Missing,
+    /// `or`: a link whose target is missing.
+    Orphan,
+    /// `ex`
+    Executable,
+    /// `do`
+    Door,
+    /// `su`
+    SetUid,
+    /// `sg`
+    SetGid,
+    /// `st`
+    Sticky,
+    /// `ow`
+    OtherWritable,
+    /// `tw`
+    StickyOtherWritable,
+    /// `ca`: files with capabilities.
+    Capability,
+    /// `mh`
+    MultipleHardLinks,
+    /// `cl`: clears to the end of the line.
+    ClearLine,
+}
+
+/// Key in `LS_COLORS` and sequence without it, in the order of [`Role`].
+const ROLES: [(&[u8; 2], Option<&[u8]>); 24] = [
+    (b"lc", Some(b"\x1b[")),
+    (b"rc", Some(b"m")),
+    (b"ec", None),
+    (b"rs", Some(b"0")),
+    (b"no", None),
+    (b"fi", None),
+    (b"di", Some(b"01;34")),
+    (b"ln", Some(b"01;36")),
+    (b"pi", Some(b"33")),
+    (b"so", Some(b"01;35")),
+    (b"bd", Some(b"01;33")),
+    (b"cd", Some(b"01;33")),
+    (b"mi", None),
+    (b"or", None),
+    (b"ex", Some(b"01;32")),
+    (b"do", Some(b"01;35")),
+    (b"su", Some(b"37;41")),
+    (b"sg", Some(b"30;43")),
+    (b"st", Some(b"37;44")),
+    (b"ow", Some(b"34;42")),
+    (b"tw", Some(b"30;42")),
+    (b"ca", Some(b"30;41")),
+    (b"mh", None),
+    (b"cl", Some(b"\x1b[K")),
+];
+
+/// The sequences of a listing.
+#[derive(Clone, Debug)]
+pub struct Colors {
+    roles: [Option<Vec<u8>>; 24],
+    /// Endings in lower case, the last one given first.
+    endings: Vec<(Vec<u8>, Vec<u8>)>,
+    links_as_targets: bool,
+}
+
+/// What is wrong with `LS_COLORS`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ColorError {
+    /// A key that does not exist.
+    #[error("unrecognized prefix: {}", .0.escape_ascii())]
+    UnrecognizedPrefix(Vec<u8>),
+    /// Anything else.
+    #[error("unparsable value")]
+    Unparsable,
+}
+
+/// What decides the color of an entry.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The name, whose ending may have a color.
+    pub name: &'a [u8],
+    /// The type.
+    pub kind: FileKind,
+    /// Mode and number of links, if they are known.
+    pub attributes: Option<(u32, u32)>,
+    /// Whether the file has capabilities.
+    pub capability: bool,
+    /// If it is a link, what is known of its target.
+    pub target: Target,
+}
+
+/// What is known of the target of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Nothing.
+    Unknown,
+    /// It is there.
+    Exists,
+    /// It is not there, and the subject is the link.
+    MissingFromLink,
+    /// It is not there, and the subject is the target.
+    Missing,
+}
+
+impl Default for Colors {
+    fn default() -> Self {
+        let roles = ROLES.map(|(_, sequence)| sequence.map(<[u8]>::to_vec));
+        Colors { roles, endings: Vec::new(), links_as_targets: false }
+    }
+}
+
+impl Colors {
+    /// From the value of `LS_COLORS`, on top of the defaults.
+    ///
+    /// # Errors
+    /// If the value is not understood.
+    pub fn parse(value: &[u8]) -> Result<Self, ColorError> {
+        let mut colors = Colors::default();
+        let mut rest = value;
+        while let Some(&first) = rest.first() {
+            match first {
+                b':' => rest = &rest[1..],
+                b'*' => {
+                    let (ending, after) = unescape(&rest[1..], Terminator::Equals)?;
+                    let after = after.strip_prefix(b"=").ok_or(ColorError::Unparsable)?;
+                    let (sequence, after) = unescape(after, Terminator::Colon)?;
+                    colors.endings.insert(0, (ending.to_ascii_lowercase(), sequence));
+                    rest = after;
+                }
+                _ => {
+                    let [a, b, b'=', after @ ..] = rest else { return Err(ColorError::Unparsable) };
+                    let role = ROLES.iter().position(|(key, _)| *key == &[*a, *b]);
+                    let role = role.ok_or_else(|| ColorError::UnrecognizedPrefix(vec![*a, *b]))?;
+                    let (sequence, after) = unescape(after, Terminator::Colon)?;
+                    colors.roles[role] = Some(sequence);
+                    rest = after;
+                }
+            }
+        }
+        if colors.sequence(Role::Link) == Some(b"target") {
+            colors.links_as_targets = true;
+        }
+        Ok(colors)
+    }
+
+    /// The sequence of a role, if it has one.
+    pub fn sequence(&self, role: Role) -> Option<&[u8]> {
+        self.roles[role as usize].as_deref()
+    }
+
+    /// Whether a role has a color that differs from no color at all.
+    pub fn is_colored(&self, role: Role) -> bool {
+        self.sequence(role).is_some_and(|s| !matches!(s, b"" | b"0" | b"00"))
+    }
+
+    /// Whether links have the colors of their targets.
+    pub fn links_as_targets(&self) -> bool {
+        self.links_as_targets
+    }
+
+    /// The sequence for an entry, if it has one.
+    pub fn of(&self, subject: &Subject<'_>) -> Option<&[u8]> {
+        let role = self.role_of(subject);
+        if role == Role::File {
+            let ending = self.endings.iter().find(|(ending, _)| ends_with_ignoring_case(subject.name, ending));
+            if let Some((_, sequence)) = ending {
+                return Some(sequence);
+            }
+        }
+        let orphan = role == Role::Link
+            && subject.target == Target::MissingFromLink
+            && (self.links_as_targets || self.is_colored(Role::Orphan));
+        self.sequence(if orphan { Role::Orphan } else { role })
+    }
+
+    fn role_of(&self, subject: &Subject<'_>) -> Role {
+        if subject.target == Target::Missing && self.is_colored(Role::Missing) {
+            return Role::Missing;
+        }
+        match (subject.kind, subject.attributes) {
+            (FileKind::File, Some((mode, nlink))) => self.role_of_file(mode, nlink, subject.capability),
+            (FileKind::Directory, Some((mode, _))) => self.role_of_directory(mode),
+            (FileKind::File, None) => Role::File,
+            (FileKind::Directory, None) => Role::Directory,
+            (FileKind::Symlink, _) => Role::Link,
+            (FileKind::Fifo, _) => Role::Fifo,
+            (FileKind::Socket, _) => Role::Socket,
+            (FileKind::BlockDevice, _) => Role::BlockDevice,
+            (FileKind::CharDevice, _) => Role::CharDevice,
+            (FileKind::Unknown, _) => Role::Orphan,
+        }
+    }
+
+    fn role_of_file(&self, mode: u32, nlink: u32, capability: bool) -> Role {
+        let candidates = [
+            (mode & 0o4000 != 0, Role::SetUid),
+            (mode & 0o2000 != 0, Role::SetGid),
+            (capability, Role::Capability),
+            (mode & 0o111 != 0, Role::Executable),
+            (nlink > 1, Role::MultipleHardLinks),
+        ];
+        let found = candidates.into_iter().find(|&(applies, role)| applies && self.is_colored(role));
+        found.map_or(Role::File, |(_, role)| role)
+    }
+
+    fn role_of_directory(&self, mode: u32) -> Role {
+        let (sticky, writable) = (mode & 0o1000 != 0, mode & 0o002 != 0);
+        let candidates = [
+            (sticky && writable, Role::StickyOtherWritable),
+            (writable, Role::OtherWritable),
+            (sticky, Role::Sticky),
+        ];
+        let found = candidates.into_iter().find(|&(applies, role)| applies && self.is_colored(role));
+        found.map_or(Role::Directory, |(_, role)| role)
+    }
+
+    /// Appends `sequence` between those of `lc` and `rc`.
+    pub fn write(&self, sequence: &[u8], out: &mut Vec<u8>) {
+        self.append(Role::Left, out);
+        out.extend_from_slice(sequence);
+        self.append(Role::Right, out);
+    }
+
+    /// Appends what goes back to normal.
+    pub fn write_end(&self, out: &mut Vec<u8>) {
+        if self.sequence(Role::End).is_some() {
+            self.append(Role::End, out);
+        } else {
+            self.append(Role::Left, out);
+            self.append(Role::Reset, out);
+            self.append(Role::Right, out);
+        }
+    }
+
+    /// Appends what the whole listing ends with once a color was written: nothing if `lc` and `rc` are the usual ones.
+    pub fn write_farewell(&self, out: &mut Vec<u8>) {
+        let usual = self.sequence(Role::Left) == Some(b"\x1b[") && self.sequence(Role::Right) == Some(b"m");
+        if !usual {
+            self.write(b"", out);
+        }
+    }
+
+    /// Appends the bare sequence of a role.
+    pub fn append(&self, role: Role, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.sequence(role).unwrap_or_default());
+    }
+}
+
+fn ends_with_ignoring_case(name: &[u8], lowercase_ending: &[u8]) -> bool {
+    name.len() >= lowercase_ending.len()
+        && name[name.len() - lowercase_ending.len()..].eq_ignore_ascii_case(lowercase_ending)
+}
+
+/// What ends a part of `LS_COLORS` besides its own end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Terminator {
+    Colon,
+    Equals,
+}
+
+/// Reads a part with its `\` and `^` escapes; returns it and what follows, terminator included.
+fn unescape(text: &[u8], terminator: Terminator) -> Result<(Vec<u8>, &[u8]), ColorError> {
+    let mut value = Vec::new();
+    let mut rest = text;
+    loop {
+        match rest {
+            [] | [b':', ..] => return Ok((value, rest)),
+            [b'=', ..] if terminator == Terminator::Equals => return Ok((value, rest)),
+            [b'\\', b'x' | b'X', after @ ..] => {
+                let (byte, after) = read_number(after, 16, usize::MAX)?;
+                value.push(byte);
+                rest = after;
+            }
+            [b'\\', b'0'..=b'7', ..] => {
+                let (byte, after) = read_number(&rest[1..], 8, usize::MAX)?;
+                value.push(byte);
+                rest = after;
+            }
+            [b'\\', escaped, after @ ..] => {
+                value.push(named_escape(*escaped));
+                rest = after;
+            }
+            [b'\\'] => return Err(ColorError::Unparsable),
+            [b'^', control @ (b'@'..=b'~'), after @ ..] => {
+                value.push(control & 0x1f);
+                rest = after;
+            }
+            [b'^', b'?', after @ ..] => {
+                value.push(0x7f);
+                rest = after;
+            }
+            [b'^', ..] => return Err(ColorError::Unparsable),
+            [byte, after @ ..] => {
+                value.push(*byte);
+                rest = after;
+            }
+        }
+    }
+}
+
+fn named_escape(letter: u8) -> u8 {
+    match letter {
+        b'a' => 0x07,
+        b'b' => 0x08,
+        b'e' => 0x1b,
+        b'f' => 0x0c,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'v' => 0x0b,
+        b'?' => 0x7f,
+        b'_' => b' ',
+        other => other,
+    }
+}
+
+fn read_number(text: &[u8], radix: u32, most: usize) -> Result<(u8, &[u8]), ColorError> {
+    let digits = text.iter().take(most).take_while(|&&b| (b as char).is_digit(radix)).count();
+    let value = text[..digits]
+        .iter()
+        .fold(0u8, |n, &b| n.wrapping_mul(radix as u8).wrapping_add((b as char).to_digit(radix).unwrap_or(0) as u8));
+    Ok((value, &text[digits..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subject(name: &[u8], mode: u32, nlink: u32) -> Subject<'_> {
+        let kind = FileKind::from_mode(mode);
+        Subject { name, kind, attributes: Some((mode, nlink)), capability: false, target: Target::Unknown }
+    }
+
+    #[test]
+    fn defaults_by_mode() {
+        let colors = Colors::default();
+        for (mode, expected) in [
+            (0o100_644, None),
+            (0o100_755, Some(&b"01;32"[..])),
+            (0o104_755, Some(b"37;41")),
+            (0o102_755, Some(b"30;43")),
+            (0o040_755, Some(b"01;34")),
+            (0o041_777, Some(b"30;42")),
+            (0o040_777, Some(b"34;42")),
+            (0o041_755, Some(b"37;44")),
+            (0o120_777, Some(b"01;36")),
+            (0o010_644, Some(b"33")),
+        ] {
+            assert_eq!(colors.of(&subject(b"x", mode, 1)), expected, "{mode:o}");
+        }
+    }
+
+    #[test]
+    fn endings_ignore_case_and_the_last_wins() {
+        let colors = Colors::parse(b"*.txt=31:*.TXT=32:*~=33").expect("valid");
+        assert_eq!(colors.of(&subject(b"a.Txt", 0o100_644, 1)), Some(&b"32"[..]));
+        assert_eq!(colors.of(&subject(b"a~", 0o100_644, 1)), Some(&b"33"[..]));
+        assert_eq!(colors.of(&subject(b"a.txt", 0o100_755, 1)), Some(&b"01;32"[..]));
+    }
+
+    #[test]
+    fn escapes() {
+        let colors = Colors::parse(b"di=4;x\\e^a\\?\\n=:fi=\\x41\\101^[\\_x").expect("valid");
+        assert_eq!(colors.sequence(Role::Directory), Some(&b"4;x\x1b\x01\x7f\n="[..]));
+        assert_eq!(colors.sequence(Role::File), Some(&b"AA\x1b x"[..]));
+    }
+
+    #[test]
+    fn bad_values() {
+        for value in ["foo=1", "x=1", "di", "*.txt", "di=\\", "zz"] {
+            assert!(Colors::parse(value.as_bytes()).is_err(), "{value}");
+        }
+        assert_eq!(Colors::parse(b"zz=1").err(), Some(ColorError::UnrecognizedPrefix(b"zz".to_vec())));
+    }
+
+    #[test]
+    fn orphans() {
+        let link = |target| Subject { target, ..subject(b"l", 0o120_777, 1) };
+        let colors = Colors::parse(b"or=31:mi=32").expect("valid");
+        assert_eq!(colors.of(&link(Target::MissingFromLink)), Some(&b"31"[..]));
+        assert_eq!(colors.of(&link(Target::Exists)), Some(&b"01;36"[..]));
+        assert_eq!(colors.of(&link(Target::Missing)), Some(&b"32"[..]));
+        assert_eq!(Colors::default().of(&link(Target::MissingFromLink)), Some(&b"01;36"[..]));
+    }
+}

@@ -1,0 +1,66 @@
+"""kernel-nfs: a real kernel NFS mount from either server, cold after `remount`, its RPCs counted.
+
+Boots User-Mode Linux, and so is run by `make test-slow` and not found with the others. Needs root and
+`testbed/setup slow`.
+"""
+
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+TESTBED = Path(__file__).resolve().parent.parent
+DIRECTORIES, FILES = 20, 200
+
+
+class KernelNfs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.tree = Path(scratch.name, "tree")
+        subprocess.run([TESTBED / "mktree", "nested", cls.tree, str(DIRECTORIES), str(FILES)], check=True)
+
+    def run_in_guest(self, script, *options):
+        with tempfile.TemporaryDirectory() as out:
+            command = [TESTBED / "kernel-nfs", *options, "-e", self.tree, "-O", out, "--", "bash", "-c", script]
+            result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+            files = {path.name: path.read_text() for path in Path(out).iterdir()}
+        return result, files
+
+    def test_both_servers(self):
+        for server in ("knfsd", "ganesha"):
+            with self.subTest(server):
+                script = ('findmnt -no FSTYPE "$MNT" > $OUT/type; find "$MNT" -mindepth 1 | wc -l > $OUT/count; '
+                          "rpc_counts > $OUT/first; remount && find $MNT > /dev/null; rpc_counts > $OUT/second; exit 5")
+                result, files = self.run_in_guest(script, "-s", server)
+                self.assertEqual(result.returncode, 5, result.stdout + result.stderr)
+                self.assertEqual(files["type"].strip(), "nfs")
+                self.assertEqual(int(files["count"]), DIRECTORIES - 1 + FILES)
+                for name in ("first", "second"):  # the second as cold as the first
+                    counts = dict(word.split("=") for word in files[name].split())
+                    self.assertEqual(int(counts["READDIRPLUS"]) // DIRECTORIES, 1)
+                    self.assertEqual(int(counts["total"]), sum(int(n) for kind, n in counts.items() if kind != "total"))
+
+    def test_the_round_trip_time_is_paid(self):
+        script = 'TIMEFORMAT=%R; { time find "$MNT" > /dev/null; } 2> $OUT/seconds; rpc_counts > $OUT/rpcs'
+        _, files = self.run_in_guest(script, "-r", "20")
+        round_trips = 2 * DIRECTORIES  # at least: permission and listing, one after the other
+        self.assertGreater(float(files["seconds"]), round_trips * 0.020)
+
+    def test_the_guest_cannot_change_the_host(self):
+        script = 'touch "$MNT/new" && ! touch /usr/new 2> /dev/null'
+        result, _ = self.run_in_guest(script)
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertFalse((self.tree / "new").exists())
+
+    def test_bad_use(self):
+        for options in (["--", "true"], ["-s", "ganesha", "--", "true"], ["-s", "other", "-e", "/", "--", "true"], ["-e", "/"]):
+            with self.subTest(options):
+                result = subprocess.run([TESTBED / "kernel-nfs", *options], capture_output=True, text=True)
+                self.assertIn(result.returncode, (2, 99))
+                self.assertNotEqual(result.stderr, "")
+
+
+if __name__ == "__main__":
+    unittest.main()

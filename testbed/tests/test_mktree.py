@@ -1,0 +1,94 @@
+"""mktree: the same arguments make the same tree, of the shape that was asked for."""
+
+import hashlib
+import os
+import stat
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+MKTREE = Path(__file__).resolve().parent.parent / "mktree"
+
+
+def fingerprint(root, fields):
+    listing = subprocess.run(["find", root, "-mindepth", "1", "-printf", fields], capture_output=True, check=True)
+    digest = hashlib.sha256(b"\0".join(sorted(listing.stdout.split(b"\0"))))
+    for folder, subfolders, names in os.walk(os.fsencode(root)):
+        subfolders.sort()
+        for name in sorted(names):
+            path = os.path.join(folder, name)
+            if stat.S_ISREG(os.lstat(path).st_mode) and os.lstat(path).st_size < 1 << 20:
+                digest.update(Path(os.fsdecode(path)).read_bytes())
+    return digest.hexdigest()
+
+
+class MakeTree(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.scratch = Path(scratch.name)
+
+    def make(self, name, kind, *arguments):
+        """`arguments` contain DIR where the directory goes."""
+        path = self.scratch / name
+        words = [str(path) if word == "DIR" else str(word) for word in arguments]
+        subprocess.run([MKTREE, kind, *words], check=True)
+        return path
+
+    def test_it_is_deterministic(self):
+        names_and_sizes, everything = r"%P %y %s %l\0", r"%P %y %m %U %G %s %n %l %T@\0"
+        for fields, arguments in (
+            (names_and_sizes, ["nested", "DIR", 50, 500]),
+            (names_and_sizes, ["flat", "DIR", 100]),
+            (names_and_sizes, ["text", "DIR", 300, 40]),
+            (everything, ["random", 1, "DIR"]),
+            (everything, ["random", 2, "DIR", 100]),
+        ):
+            with self.subTest(arguments):
+                name = "-".join(map(str, arguments))
+                first, second = (self.make(f"{name}.{i}", *arguments) for i in (1, 2))
+                self.assertEqual(fingerprint(first, fields), fingerprint(second, fields))
+
+    def test_seeds_differ(self):
+        trees = [self.make(str(seed), "random", seed, "DIR") for seed in (1, 2)]
+        self.assertNotEqual(*(fingerprint(tree, r"%P\0") for tree in trees))
+
+    def test_counts(self):
+        for kind, numbers, directories, files in (
+            ("nested", [9, 100], 9, 100), ("nested", [100, 30], 100, 30), ("flat", [25], 1, 25), ("text", [200, 30], 30, 200),
+        ):
+            with self.subTest(kind=kind, numbers=numbers):
+                path = self.make(f"{kind}{directories}", kind, "DIR", *numbers)
+                walked = list(os.walk(path))
+                self.assertEqual((len(walked), sum(len(names) for *_, names in walked)), (directories, files))
+
+    def test_text_is_small_files_of_whole_lines(self):
+        files = [path for path in self.make("text", "text", "DIR", 300).rglob("*") if path.is_file()]
+        self.assertGreater(len({path.read_bytes() for path in files}), 200)
+        for path in files:
+            contents = path.read_bytes()
+            self.assertTrue(1_000 <= len(contents) <= 16_000 and contents.endswith(b"\n"), path)
+            contents.decode()
+
+    def test_random_trees_have_every_kind_of_entry(self):
+        kinds, linked, sparse = set(), False, False
+        for seed in range(1, 6):
+            # By descriptor: the deepest paths are longer than a system call takes.
+            for _, subfolders, names, fd in os.fwalk(self.make(str(seed), "random", seed, "DIR")):
+                for name in subfolders + names:
+                    entry = os.lstat(name, dir_fd=fd)
+                    kinds.add(stat.S_IFMT(entry.st_mode))
+                    linked |= stat.S_ISREG(entry.st_mode) and entry.st_nlink > 1
+                    sparse |= entry.st_blocks * 512 < entry.st_size - 4096
+        expected = {stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK, stat.S_IFIFO, stat.S_IFSOCK}
+        self.assertEqual((kinds, linked, sparse), (expected, True, True))
+
+    def test_a_directory_in_use_is_refused(self):
+        (self.scratch / "file").touch()
+        result = subprocess.run([MKTREE, "flat", self.scratch, "1"], capture_output=True, text=True)
+        self.assertEqual((result.returncode, result.stderr), (1, f"mktree: {self.scratch}: not empty\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()
