@@ -172,7 +172,8 @@ final class SiblingReadAhead {
     if (siblings != null && siblings.positions.containsKey(directory)) {
       siblings.asked++;
       boolean wanted = options.readAheadDirectories > 0 && lastCallMillis >= pausedUntilMillis;
-      if (wanted && siblings.asked >= EVIDENCE && (ahead == null || !ahead.covers(directory))) {
+      boolean known = ahead != null && (ahead.covers(directory) || ahead.taken.contains(directory));
+      if (wanted && siblings.asked >= EVIDENCE && !known) {
         start(siblings, directory);
       }
     }
