@@ -64,8 +64,7 @@ object TextFiles {
       partitions: Int,
       conf: Configuration): Option[DataFrame] =
     CompactFileIndex.create(spark, fs, Seq(root), Map("recursiveFileLookup" -> "true"), None).map { index =>
-      val (whole, large) = index.allFiles().iterator
-        .filter(_.getLen > 0)
+      val (whole, large) = index.listFiles(Nil, Nil).iterator.flatMap(_.files)
         .map(f => (new File(f.getPath.toUri.getPath), f.getLen))
         .partition { case (_, length) => length <= spark.sessionState.conf.filesMaxPartitionBytes }
       val files = whole.toArray
