@@ -30,6 +30,7 @@ object TextFiles {
   /** What opening a file counts for, in bytes. */
   private val OpenCostBytes = 32L << 10
   private val BufferBytes = 64 << 10
+  private val MarkBytes = 3
 
   private val Schema = new StructType().add("value", "string")
 
@@ -138,7 +139,7 @@ object TextFiles {
       }
   }
 
-  /** Splits as Hadoop's text input does: at LF, CR or CRLF, without a byte order mark. */
+  /** Splits as Hadoop's text input does: at LF, CR or CRLF, without a byte order mark; a file that is only a mark is empty. */
   private final class Lines(in: InputStream, bufferBytes: Int) extends Iterator[UTF8String] {
     private val reader = new LineReader(in, bufferBytes)
     private val text = new Text
@@ -148,7 +149,8 @@ object TextFiles {
 
     override def hasNext: Boolean = {
       if (!ready && open) {
-        ready = reader.readLine(text) > 0
+        val bytes = reader.readLine(text)
+        ready = bytes > 0 && !(atStart && startsWithMark && bytes == MarkBytes)
         if (!ready) close()
       }
       ready
@@ -157,14 +159,14 @@ object TextFiles {
     override def next(): UTF8String = {
       if (!hasNext) throw new NoSuchElementException("no more lines")
       ready = false
-      val skipped = if (atStart && startsWithMark) 3 else 0
+      val skipped = if (atStart && startsWithMark) MarkBytes else 0
       atStart = false
       UTF8String.fromBytes(java.util.Arrays.copyOfRange(text.getBytes, skipped, text.getLength))
     }
 
     private def startsWithMark: Boolean = {
       val bytes = text.getBytes
-      text.getLength >= 3 && bytes(0) == 0xEF.toByte && bytes(1) == 0xBB.toByte && bytes(2) == 0xBF.toByte
+      text.getLength >= MarkBytes && bytes(0) == 0xEF.toByte && bytes(1) == 0xBB.toByte && bytes(2) == 0xBF.toByte
     }
 
     def close(): Unit = if (open) {
