@@ -42,7 +42,7 @@ def test_a_file_larger_than_a_partition_is_split(stock, ours, data):
     assert got["lines"] == stock.call("calls:stock_lines", path=path)["lines"]
 
 
-@pytest.mark.parametrize("path", ["nowhere", "forbidden/directory", "checksums"])
+@pytest.mark.parametrize("path", ["nowhere", "forbidden/directory", "forbidden/file", "checksums"])
 def test_errors_are_those_of_spark(stock, ours, data, path):
     expected = stock.call("text_calls:error_of_stock", path=str(data / path))
     assert "message" in expected
