@@ -54,7 +54,8 @@ def make(root: Path, seed: int) -> None:
     os.symlink("nowhere", root / "links" / "dangling")
     os.symlink("self", root / "links" / "self")
     write(root / "loop" / "f")
-    os.symlink("..", root / "loop" / "up")
+    (root / "loop" / "in").mkdir()
+    os.symlink("..", root / "loop" / "in" / "up")
     write(root / "undecodable" / "ok")
     with open(os.fsencode(root / "undecodable") + b"/bad\xff\xfe", "w") as file:
         file.write("bad\n")
