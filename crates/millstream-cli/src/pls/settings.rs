@@ -472,7 +472,7 @@ impl<'a> Collector<'a> {
                 message.extend_from_slice(format!("\n  - [posix-]{name}").as_bytes());
             }
             message.extend_from_slice(b"\n  - +FORMAT (e.g., +%H:%M) for a 'date'-style format");
-            Refusal::WithHint(UsageError::argument(message))
+            Refusal::WithHint(UsageError::option(message))
         })
     }
 }

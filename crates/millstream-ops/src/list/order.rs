@@ -129,7 +129,7 @@ impl Keys {
             SortKey::None | SortKey::Version => 0,
             SortKey::Name | SortKey::Extension => first_bytes(self.key(entry, ordinal)),
             SortKey::Width => quoter.write(entry.name(), Colon::Plain, &mut Vec::new()).width as u64,
-            SortKey::Size => !entry.facts().map_or(0, |f| f.size),
+            SortKey::Size => !entry.facts().map_or(0, |f| f.file_size()),
             // Seconds as an unsigned number in the same order, newest first.
             SortKey::Time => !(entry.facts().map_or(0, |f| f.time.sec).cast_unsigned() ^ (1 << 63)),
         }

@@ -110,6 +110,16 @@ impl Facts {
         }
     }
 
+    /// Whether it is a device, so that its size is a number of one.
+    pub fn is_device(&self) -> bool {
+        matches!(FileKind::from_mode(self.mode), FileKind::CharDevice | FileKind::BlockDevice)
+    }
+
+    /// Size in bytes, of a device 0.
+    pub fn file_size(&self) -> u64 {
+        if self.is_device() { 0 } else { self.size }
+    }
+
     /// Whether the volume told the time.
     pub fn time_known(&self) -> bool {
         self.time_known

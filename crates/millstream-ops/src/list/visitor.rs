@@ -180,7 +180,8 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
         });
         let mut block = Block::default();
         if !files.is_empty() {
-            self.write_entries(&files, parts, Some(Path::new("")), worker, &mut block);
+            let here = self.options.hyperlink_host.as_ref().map(|_| resolve_bytes(b"."));
+            self.write_entries(&files, parts, here.as_deref(), worker, &mut block);
             if !directories.is_empty() {
                 block.text.push(b'\n');
             }
