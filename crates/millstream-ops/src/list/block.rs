@@ -113,8 +113,14 @@ mod tests {
         for (headed, first_color, names, heading) in
             [(false, None, vec![], None), (true, Some(3), vec![(1, 2), (5, 9)], Some((0, 1)))]
         {
-            let block =
-                Block { text: b"some text".to_vec(), headed, first_color, uncounted: 4, names: names.clone(), heading };
+            let block = Block {
+                text: b"some text".to_vec(),
+                headed,
+                first_color,
+                uncounted: 4,
+                names: names.clone(),
+                heading,
+            };
             let mut packed = Vec::new();
             block.pack(&mut packed);
             let unpacked = Block::unpack(&packed);

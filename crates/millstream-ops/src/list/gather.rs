@@ -91,6 +91,7 @@ impl<'a> Gatherer<'a> {
                     self.complain(entry, "error canonicalizing", error, Severity::Serious);
                 }
                 self.complain(entry, "cannot access", error, Severity::Serious);
+                part.missing.push(entry.name().to_bytes().into());
             }
         }
     }

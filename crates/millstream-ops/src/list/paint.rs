@@ -75,16 +75,20 @@ impl<'a> Painter<'a> {
 
     /// Columns of a name with its indicator.
     pub fn width(&self, entry: &EntryView<'_>, alignment: Alignment, scratch: &mut Vec<u8>) -> usize {
+        self.name_width(entry, alignment, scratch) + usize::from(self.indicator(entry).is_some())
+    }
+
+    /// Columns of a name without its indicator.
+    pub fn name_width(&self, entry: &EntryView<'_>, alignment: Alignment, scratch: &mut Vec<u8>) -> usize {
         scratch.clear();
         let shown = self.quoter.write_special(entry.name(), self.special(), scratch);
-        let padding = usize::from(alignment == Alignment::PastQuotes && !shown.quoted);
-        shown.width + padding + usize::from(self.indicator(entry).is_some())
+        shown.width + usize::from(alignment == Alignment::PastQuotes && !shown.quoted)
     }
 
     /// Whether quoting changes the name.
-    pub fn quotes(&self, entry: &EntryView<'_>, scratch: &mut Vec<u8>) -> bool {
+    pub fn quotes(&self, name: &[u8], scratch: &mut Vec<u8>) -> bool {
         scratch.clear();
-        self.quoter.write_special(entry.name(), self.special(), scratch).quoted
+        self.quoter.write_special(name, self.special(), scratch).quoted
     }
 
     /// Begins a line, or an item of one, in the color of ordinary text.

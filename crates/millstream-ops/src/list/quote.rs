@@ -136,11 +136,12 @@ impl Quoter {
             QuotingStyle::Locale => self.write_c(name, self.locale_quotes(b"'"), special, out),
             QuotingStyle::Clocale => self.write_c(name, self.locale_quotes(b"\""), special, out),
         }
+        let text = &out[start..];
+        let quoted = text.first() != name.first() || text.len() != name.len();
         if self.control == ControlCharacters::Hide && self.leaves_control_characters() {
             self.hide_control_characters(start, out);
         }
-        let shown = &out[start..];
-        Shown { width: self.width(shown), quoted: shown.first() != name.first() || shown.len() != name.len() }
+        Shown { width: self.width(&out[start..]), quoted }
     }
 
     fn leaves_control_characters(&self) -> bool {

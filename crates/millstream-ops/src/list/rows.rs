@@ -19,6 +19,8 @@ pub struct Part {
     rows: Vec<Row>,
     facts: Vec<Facts>,
     targets: Vec<u8>,
+    /// Operands that could not be examined. As in GNU's listing they take part in deciding whether quotes are lined up.
+    pub missing: Vec<Box<[u8]>>,
 }
 
 /// One entry.
@@ -180,9 +182,9 @@ impl Part {
         self.targets.shrink_to_fit();
     }
 
-    /// Whether there is no entry.
+    /// Whether there is nothing to be kept.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.rows.is_empty() && self.missing.is_empty()
     }
 
     /// Number of entries.
