@@ -55,7 +55,7 @@ build/venv-%/ready: build/wheel.stamp python/requirements-test.txt
 
 demo: tools $(VENV)/ready
 	testbed/setup demo
-	$(VENV)/bin/python bench/demo
+	$(VENV)/bin/python bench/demo.py
 
 test: test-rust test-beds test-tools test-jvm test-spark
 

@@ -1,0 +1,184 @@
+//! The structure of an expression: operators, their precedence, and what may stand where.
+//!
+//! From loosest to tightest: `,`, `-o`, `-a` (also between two terms without an operator), `!`, parentheses.
+
+use std::ffi::CString;
+
+use super::expression::{Expr, Test};
+use super::parser::Refusal;
+
+/// How deep parentheses and negations may be nested; the tree is walked by recursion on small stacks.
+const MAX_NESTING: usize = 500;
+
+/// A word of the expression.
+#[derive(Debug)]
+pub(super) struct Token {
+    /// What it is.
+    pub kind: TokenKind,
+    /// How the user wrote it.
+    pub name: CString,
+}
+
+/// What a word of the expression is.
+#[derive(Debug)]
+pub(super) enum TokenKind {
+    /// `(`
+    Open,
+    /// `)`
+    Close,
+    /// `!`, `-not`
+    Not,
+    /// `-a`, `-and`
+    And,
+    /// `-o`, `-or`
+    Or,
+    /// `,`
+    Comma,
+    /// A test, an action or an option.
+    Primary(Expr),
+}
+
+impl TokenKind {
+    /// The operator that a word is.
+    pub fn of_operator(word: &[u8]) -> Option<Self> {
+        Some(match word {
+            b"(" => TokenKind::Open,
+            b")" => TokenKind::Close,
+            b"!" | b"-not" => TokenKind::Not,
+            b"-a" | b"-and" => TokenKind::And,
+            b"-o" | b"-or" => TokenKind::Or,
+            b"," => TokenKind::Comma,
+            _ => return None,
+        })
+    }
+}
+
+/// Makes the tree of an expression, which is true if it is empty.
+pub(super) fn build_tree(tokens: Vec<Token>) -> Result<Expr, Refusal> {
+    let mut builder = Builder { tokens: tokens.into_iter().peekable(), nesting: 0 };
+    if builder.tokens.peek().is_none() {
+        return Ok(Expr::Test(Test::True));
+    }
+    let tree = builder.list(None)?;
+    match builder.tokens.next() {
+        None => Ok(tree),
+        Some(_) => Err(Refusal::mistake(&[b"you have too many ')'"])),
+    }
+}
+
+struct Builder {
+    tokens: std::iter::Peekable<std::vec::IntoIter<Token>>,
+    nesting: usize,
+}
+
+impl Builder {
+    /// Takes the next token if it is one of these.
+    fn take_if(&mut self, wanted: fn(&TokenKind) -> bool) -> Option<CString> {
+        self.tokens.next_if(|token| wanted(&token.kind)).map(|token| token.name)
+    }
+
+    fn list(&mut self, before: Option<&Token>) -> Result<Expr, Refusal> {
+        let mut all = vec![self.disjunction(before)?];
+        while let Some(name) = self.take_if(|kind| matches!(kind, TokenKind::Comma)) {
+            all.push(self.disjunction(Some(&Token { kind: TokenKind::Comma, name }))?);
+        }
+        Ok(single_or(all, Expr::Comma))
+    }
+
+    fn disjunction(&mut self, before: Option<&Token>) -> Result<Expr, Refusal> {
+        let mut all = vec![self.conjunction(before)?];
+        while let Some(name) = self.take_if(|kind| matches!(kind, TokenKind::Or)) {
+            all.push(self.conjunction(Some(&Token { kind: TokenKind::Or, name }))?);
+        }
+        Ok(single_or(all, Expr::Or))
+    }
+
+    fn conjunction(&mut self, before: Option<&Token>) -> Result<Expr, Refusal> {
+        let mut all = vec![self.term(before)?];
+        loop {
+            if let Some(name) = self.take_if(|kind| matches!(kind, TokenKind::And)) {
+                all.push(self.term(Some(&Token { kind: TokenKind::And, name }))?);
+                continue;
+            }
+            match self.tokens.peek().map(|token| &token.kind) {
+                Some(TokenKind::Primary(_) | TokenKind::Not | TokenKind::Open) => all.push(self.term(None)?),
+                _ => return Ok(single_or(all, Expr::And)),
+            }
+        }
+    }
+
+    /// A term after `before`, the operator or parenthesis that makes one necessary.
+    fn term(&mut self, before: Option<&Token>) -> Result<Expr, Refusal> {
+        let Some(token) = self.tokens.next() else { return Err(missing_term(before, &[])) };
+        match token.kind {
+            TokenKind::Primary(expr) => Ok(expr),
+            TokenKind::Not => {
+                self.nest()?;
+                let inner = self.term(Some(&token))?;
+                self.nesting -= 1;
+                Ok(Expr::Not(Box::new(inner)))
+            }
+            TokenKind::Open => {
+                self.nest()?;
+                self.group(&token)
+            }
+            TokenKind::Close => match before.map(|before| &before.kind) {
+                None => Err(Refusal::mistake(&[b"you have too many ')'"])),
+                Some(TokenKind::Open) => {
+                    Err(Refusal::mistake(&[b"invalid expression; empty parentheses are not allowed."]))
+                }
+                Some(_) => Err(missing_term(before, b")")),
+            },
+            TokenKind::And | TokenKind::Or | TokenKind::Comma => Err(Refusal::mistake(&[
+                b"invalid expression; you have used a binary operator '",
+                token.name.to_bytes(),
+                b"' with nothing before it.",
+            ])),
+        }
+    }
+
+    fn group(&mut self, open: &Token) -> Result<Expr, Refusal> {
+        let inner = self.list(Some(open))?;
+        self.nesting -= 1;
+        match self.take_if(|kind| matches!(kind, TokenKind::Close)) {
+            Some(_) => Ok(inner),
+            None => Err(Refusal::mistake(&[
+                b"invalid expression; I was expecting to find a ')' somewhere but did not see one.",
+            ])),
+        }
+    }
+
+    fn nest(&mut self) -> Result<(), Refusal> {
+        self.nesting += 1;
+        if self.nesting > MAX_NESTING {
+            return Err(Refusal::mistake(&[b"invalid expression; it is nested too deeply"]));
+        }
+        Ok(())
+    }
+}
+
+/// The list itself if it has one member.
+fn single_or(mut all: Vec<Expr>, many: fn(Vec<Expr>) -> Expr) -> Expr {
+    match all.pop() {
+        Some(only) if all.is_empty() => only,
+        Some(last) => {
+            all.push(last);
+            many(all)
+        }
+        None => many(all),
+    }
+}
+
+fn missing_term(before: Option<&Token>, end: &[u8]) -> Refusal {
+    let Some(before) = before else { return Refusal::mistake(&[b"invalid expression"]) };
+    let name = before.name.to_bytes();
+    match (&before.kind, end) {
+        (TokenKind::Open, _) => Refusal::mistake(&[
+            b"invalid expression; expected to find a ')' but didn't see one. Perhaps you need an extra predicate after '",
+            name,
+            b"'",
+        ]),
+        (_, b"") => Refusal::mistake(&[b"expected an expression after '", name, b"'"]),
+        (_, end) => Refusal::mistake(&[b"expected an expression between '", name, b"' and '", end, b"'"]),
+    }
+}
