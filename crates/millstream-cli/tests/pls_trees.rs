@@ -15,7 +15,9 @@ fn tree() -> TempDir {
     let tree = tempfile::tempdir().expect("scratch directory");
     let root = tree.path();
     fs::create_dir_all(root.join("a/b/.hidden/c")).expect("directories");
-    for name in [&b"a/plain"[..], b"a/b/.hidden/c/deep", b"a/new\nline", b"a/\xff\"\\", b".dot", "a/é".as_bytes()] {
+    for name in
+        [&b"a/plain"[..], b"a/b/.hidden/c/deep", b"a/new\nline", b"a/\xff\"\\", b".dot", "a/é".as_bytes()]
+    {
         File::create(root.join(OsStr::from_bytes(name))).expect("file");
     }
     symlink("plain", root.join("a/link")).expect("link");
@@ -122,7 +124,8 @@ fn records_of_operands_themselves() {
         (&["--json", "-n", "a/plain"], &["a/plain"]),
     ] {
         let records = records(&pls(tree.path(), arguments));
-        let found: Vec<_> = records.iter().map(|r| String::from_utf8_lossy(&r["path"]).into_owned()).collect();
+        let found: Vec<_> =
+            records.iter().map(|r| String::from_utf8_lossy(&r["path"]).into_owned()).collect();
         assert_eq!(found, paths, "{arguments:?}");
         for (record, path) in records.iter().zip(paths).filter(|(_, path)| path.contains('/')) {
             let numeric = arguments.contains(&"-n");
@@ -165,7 +168,8 @@ fn paths_of_all_that_can_be_read() {
         paths.collect::<BTreeSet<_>>()
     };
     let set = |names: &[&[u8]]| names.iter().map(|n| n.to_vec()).collect::<BTreeSet<_>>();
-    let visible: &[&[u8]] = &[b"./a/plain", b"./a/new\nline", b"./a/\xff\"\\", "./a/é".as_bytes(), b"./a/link"];
+    let visible: &[&[u8]] =
+        &[b"./a/plain", b"./a/new\nline", b"./a/\xff\"\\", "./a/é".as_bytes(), b"./a/link"];
     assert_eq!(found(&["--paths", "--zero"], 0), set(visible));
     let mut all = set(visible);
     all.extend([b"./.dot".to_vec(), b"./a/b/.hidden/c/deep".to_vec()]);
