@@ -538,3 +538,41 @@ fn a_deep_chain() {
     assert_eq!(readable(&ours.stdout[..shared]), readable(&theirs.stdout[..shared]));
     Command::new("rm").arg("-rf").arg(&root).status().expect("rm runs");
 }
+
+/// Entries come and go while they are listed: whatever a listing says about them, it ends and says it as `ls` would.
+#[test]
+fn entries_that_vanish() {
+    let rivals = Rivals::new();
+    let scratch = tempfile::tempdir().expect("scratch directory");
+    let root = scratch.path().to_owned();
+    let over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                for i in 0..50 {
+                    let directory = root.join(format!("d{i}"));
+                    fs::create_dir_all(directory.join("sub")).expect("directories");
+                    File::create(directory.join("file")).expect("file");
+                }
+                for i in 0..50 {
+                    fs::remove_dir_all(root.join(format!("d{i}"))).expect("removal");
+                }
+            }
+        });
+        for arguments in ["-lR", "-R", "-laR --color=always", "-FR", "--json", "--paths"].repeat(15) {
+            let arguments = arguments.split(' ').map(OsString::from).collect();
+            let case = Case { locale: "C", environment: vec![], arguments };
+            let output = rivals.command(OURS, &[], &case, &root).output().expect("it runs");
+            assert!(matches!(output.status.code(), Some(0 | 1)), "{case:?} {:?}", output.status);
+            for line in output.stderr.split(|&b| b == b'\n').filter(|line| !line.is_empty()) {
+                let line = String::from_utf8_lossy(line);
+                assert!(
+                    line.starts_with("ls: cannot ") || line.starts_with("ls: reading directory "),
+                    "{line}"
+                );
+                assert!(line.ends_with(": No such file or directory"), "{line}");
+            }
+        }
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
