@@ -128,8 +128,12 @@ enum Calls {
 
 fn needs_of_test(test: &Test) -> (Fields, Calls) {
     let fields = match test {
-        Test::True | Test::False | Test::Name(_) | Test::Path(_) | Test::Regex(_) | Test::Kind(_) => Fields::empty(),
-        Test::LinkTarget(_) | Test::OtherKind(_) | Test::Access(_) => return (Fields::empty(), Calls::Volume),
+        Test::True | Test::False | Test::Name(_) | Test::Path(_) | Test::Regex(_) | Test::Kind(_) => {
+            Fields::empty()
+        }
+        Test::LinkTarget(_) | Test::OtherKind(_) | Test::Access(_) => {
+            return (Fields::empty(), Calls::Volume);
+        }
         Test::Empty => Fields::SIZE,
         Test::FsType(_) => Fields::KIND,
         Test::Uid(_) | Test::NoUser => Fields::UID,
@@ -146,7 +150,9 @@ fn needs_of_test(test: &Test) -> (Fields, Calls) {
 
 fn needs_of_action(action: &Action) -> (Fields, Calls) {
     match action {
-        Action::Print { .. } | Action::Prune | Action::Quit | Action::Exec(_) => (Fields::empty(), Calls::Nothing),
+        Action::Print { .. } | Action::Prune | Action::Quit | Action::Exec(_) => {
+            (Fields::empty(), Calls::Nothing)
+        }
         Action::Delete => (Fields::empty(), Calls::Volume),
         Action::List { .. } | Action::Record => (Fields::STAT, Calls::Volume),
         Action::Printf { format, .. } => {
@@ -314,7 +320,11 @@ mod tests {
             ("-type f", Fields::empty(), FanOut::Inline),
             ("-name x -o -path y", Fields::empty(), FanOut::Inline),
             ("-size +1", Fields::SIZE, FanOut::Parallel),
-            ("-mtime 1 ( -uid 0 -o -perm 644 )", Fields::MTIME | Fields::UID | Fields::MODE, FanOut::Parallel),
+            (
+                "-mtime 1 ( -uid 0 -o -perm 644 )",
+                Fields::MTIME | Fields::UID | Fields::MODE,
+                FanOut::Parallel,
+            ),
             ("-printf %p%s%y", Fields::SIZE, FanOut::Parallel),
             ("-delete", Fields::empty(), FanOut::Parallel),
             ("-readable", Fields::empty(), FanOut::Parallel),

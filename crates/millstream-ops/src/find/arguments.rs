@@ -18,7 +18,10 @@ pub(super) fn decimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    Some(text.iter().fold(0_u64, |value, digit| value.saturating_mul(10).saturating_add(u64::from(digit - b'0'))))
+    Some(
+        text.iter()
+            .fold(0_u64, |value, digit| value.saturating_mul(10).saturating_add(u64::from(digit - b'0'))),
+    )
 }
 
 /// `N`, `+N` or `-N`.

@@ -49,6 +49,8 @@ pub(super) trait Environment {
 pub(super) enum Severity {
     /// Worth knowing.
     Warning,
+    /// Worth knowing, and not called a warning.
+    Remark,
     /// The exit status will tell.
     Error,
 }
@@ -112,7 +114,8 @@ impl Environment for Process<'_> {
     fn next_midnight(&self) -> i64 {
         let now = self.now().sec;
         let Some(local) = self.locale.local_time(now) else { return now };
-        let since_midnight = i64::from(local.hour()) * 3600 + i64::from(local.minute()) * 60 + i64::from(local.second());
+        let since_midnight =
+            i64::from(local.hour()) * 3600 + i64::from(local.minute()) * 60 + i64::from(local.second());
         now - since_midnight + 86_400
     }
 
@@ -138,6 +141,7 @@ impl Environment for Process<'_> {
     fn complain(&mut self, severity: Severity, message: &[u8]) {
         match severity {
             Severity::Warning => self.reporter.report(&[b"warning: ", message].concat()),
+            Severity::Remark => self.reporter.report(message),
             Severity::Error => {
                 self.failed = true;
                 self.reporter.report(message);

@@ -55,7 +55,11 @@ impl TokenKind {
 
 /// Makes the tree of an expression, which is true if it is empty.
 pub(super) fn build_tree(tokens: Vec<Token>) -> Result<Expr, Refusal> {
-    let mut builder = Builder { tokens: tokens.into_iter().peekable(), nesting: 0 };
+    let acts = tokens.iter().any(|token| match &token.kind {
+        TokenKind::Primary(expr) => expr.acts(),
+        _ => false,
+    });
+    let mut builder = Builder { tokens: tokens.into_iter().peekable(), nesting: 0, acts };
     if builder.tokens.peek().is_none() {
         return Ok(Expr::Test(Test::True));
     }
@@ -69,6 +73,8 @@ pub(super) fn build_tree(tokens: Vec<Token>) -> Result<Expr, Refusal> {
 struct Builder {
     tokens: std::iter::Peekable<std::vec::IntoIter<Token>>,
     nesting: usize,
+    /// Whether there is an action, so that nothing is printed by default.
+    acts: bool,
 }
 
 impl Builder {
@@ -109,7 +115,14 @@ impl Builder {
 
     /// A term after `before`, the operator or parenthesis that makes one necessary.
     fn term(&mut self, before: Option<&Token>) -> Result<Expr, Refusal> {
-        let Some(token) = self.tokens.next() else { return Err(missing_term(before, &[])) };
+        let Some(token) = self.tokens.next() else {
+            return Err(match before.map(|before| &before.kind) {
+                Some(TokenKind::Open) | None => missing_term(before, b""),
+                // GNU find knows more here if it adds a -print of its own.
+                Some(_) if self.acts => missing_term(None, b""),
+                Some(_) => missing_term(before, b""),
+            });
+        };
         match token.kind {
             TokenKind::Primary(expr) => Ok(expr),
             TokenKind::Not => {

@@ -125,7 +125,7 @@ pub(super) fn parse(
         },
         depth_asked: false,
         files_from: None,
-        regex_syntax: RegexSyntax::EMACS_DOT_NEWLINE,
+        regex_syntax: RegexSyntax::EMACS,
         warnings,
         output: DefaultOutput::Path,
         threads: Threads::default(),
@@ -225,7 +225,10 @@ impl<'a> Parser<'a> {
             }
             if !KNOWN.contains(&flag) {
                 let quoted = self.env.quote(flag);
-                self.env.complain(Severity::Warning, &[b"Ignoring unrecognised debug flag ", &quoted[..]].concat());
+                self.env.complain(
+                    Severity::Remark,
+                    &[b"Ignoring unrecognised debug flag ", &quoted[..]].concat(),
+                );
             }
         }
         Ok(())
@@ -285,11 +288,10 @@ impl<'a> Parser<'a> {
             return Refusal::mistake(&[b"unknown predicate `", word.to_bytes(), b"'"]);
         }
         let mut lines = vec![[b"paths must precede expression: `", word.to_bytes(), b"'"].concat()];
-        if let Some(last) = self.last_predicate {
-            if self.env.metadata(word, SymlinkBehavior::Follow).is_ok() {
-                let last = last.to_bytes();
-                lines.push([b"possible unquoted pattern after predicate `", last, b"'?"].concat());
-            }
+        let exists = || self.env.metadata(word, SymlinkBehavior::Follow).is_ok();
+        if let Some(last) = self.last_predicate.filter(|_| exists()) {
+            let last = last.to_bytes();
+            lines.push([b"possible unquoted pattern after predicate `", last, b"'?"].concat());
         }
         Refusal::Mistake(lines)
     }
@@ -303,7 +305,7 @@ impl<'a> Parser<'a> {
             ]));
         }
         self.read_operands(&facts)?;
-        let expression = if facts.acts { expression } else { self.with_default_action(expression) };
+        let expression = if expression.acts() { expression } else { self.with_default_action(expression) };
         Ok(Parsed {
             options: self.options,
             expression,
@@ -369,7 +371,6 @@ impl<'a> Parser<'a> {
 /// What the expression does, as far as the command line's own rules depend on it.
 #[derive(Default)]
 struct Facts {
-    acts: bool,
     deletes: bool,
     prunes: bool,
     asks: bool,
@@ -386,7 +387,6 @@ impl Facts {
                     Action::Exec(exec) if exec.mode == super::exec::ExecMode::Ask => facts.asks = true,
                     _ => {}
                 }
-                facts.acts |= !matches!(action, Action::Prune);
             }
         });
         facts
@@ -400,9 +400,7 @@ fn starts_expression(word: &[u8]) -> bool {
 
 fn check_optimisation(level: &[u8]) -> Result<(), Refusal> {
     if level.is_empty() {
-        return Err(Refusal::mistake(&[
-            b"The -O option must be immediately followed by a decimal integer",
-        ]));
+        return Err(Refusal::mistake(&[b"The -O option must be immediately followed by a decimal integer"]));
     }
     if !level[0].is_ascii_digit() {
         return Err(Refusal::mistake(&[b"Please specify a decimal number immediately after -O"]));

@@ -4,9 +4,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use millstream_vfs::{Errno, Fields, FileKind, Metadata, Volume};
-use millstream_walk::{
-    Chunk, Descend, Directory, Entry, FanOut, Fault, FollowPolicy, Place, Visitor,
-};
+use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, FollowPolicy, Place, Visitor};
 
 use super::analysis::ActionOrder;
 use super::evaluate::{Evaluation, Verdict, Worker};
@@ -67,7 +65,7 @@ where
         entry: &Entry<'_, V, Frame>,
         descend: &mut Descend<'_, V, Frame>,
     ) {
-        let subject = Subject::new(
+        let mut subject = Subject::new(
             entry.name(),
             entry.handle(),
             key_of(entry.directory()),
@@ -84,7 +82,14 @@ where
                 Evaluation::run(self.shared, &subject, worker);
                 return;
             }
-            Err(fetched) => return self.report_unreachable(worker, &subject, fetched),
+            Err(fetched) => {
+                self.report_unreachable(worker, &subject, fetched);
+                if fetched == Fetched::Now(Errno::NOTDIR) && subject.listed == FileKind::Symlink {
+                    subject = subject.standing_for_link(self.shared.plan.fields);
+                    Evaluation::run(self.shared, &subject, worker);
+                }
+                return;
+            }
         }
         let plan = self.plan_directory(worker, &subject, entry);
         let post_order = options.visits == VisitOrder::PostOrder;
@@ -274,7 +279,12 @@ where
         match fault {
             Fault::Loop { ancestor } => self.shared.report_loop(&path, ancestor, &mut worker.out),
             Fault::Volume(error) => {
-                let ignored = self.shared.plan.options.vanished == VanishedFiles::Ignore;
+                // An operand is there because the user says so, not because a directory listed it.
+                let listed = match place {
+                    Place::Directory(directory) => directory.depth() > Some(0),
+                    Place::Entry(entry) => entry.depth() > 0,
+                };
+                let ignored = listed && self.shared.plan.options.vanished == VanishedFiles::Ignore;
                 if !(ignored && error.errno == Errno::NOENT) {
                     let operation = error.operation.to_string();
                     self.shared.report_errno(&path, error.errno, &operation, &mut worker.out);
