@@ -158,3 +158,59 @@ pub fn fuzz_parse(bytes: &[u8]) {
         drop(Plan::new(parsed.options, parsed.expression));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words of expressions in any order, with bytes that are none, never make the parser panic.
+    #[test]
+    fn any_bytes_are_parsed_or_refused() {
+        let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = move |bound: usize| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            usize::try_from(seed >> 33).unwrap_or(0) % bound
+        };
+        let names: Vec<&str> = PRIMARIES.iter().flat_map(|primary| primary.names).copied().collect();
+        let others: [&[u8]; 24] = [
+            b"(",
+            b")",
+            b"!",
+            b",",
+            b"-o",
+            b"-a",
+            b"-not",
+            b";",
+            b"+",
+            b"{}",
+            b"",
+            b"-",
+            b"\xff",
+            b"-newermt",
+            b"-newerBa",
+            b"%",
+            b"%-5.3p\\n",
+            b"%T",
+            b"+5k",
+            b"-1.5",
+            b"u+x,g=",
+            b"f,d,",
+            b"99999999999999999999999",
+            b"-O",
+        ];
+        for _ in 0..50_000 {
+            let mut bytes = Vec::new();
+            for _ in 0..random(12) {
+                match random(3) {
+                    0 => bytes.extend_from_slice(names[random(names.len())].as_bytes()),
+                    1 => bytes.extend_from_slice(others[random(others.len())]),
+                    _ => (0..random(4)).for_each(|_| bytes.push(random(256) as u8)),
+                }
+                bytes.push(0);
+            }
+            fuzz_parse(&bytes);
+        }
+    }
+}

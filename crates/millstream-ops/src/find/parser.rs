@@ -410,3 +410,78 @@ fn check_optimisation(level: &[u8]) -> Result<(), Refusal> {
         _ => Err(Refusal::mistake(&[b"Invalid optimisation level ", level])),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::environment::Nothing;
+    use super::*;
+
+    fn parsed(words: &[&str]) -> Parsed {
+        let args: Vec<_> = words.iter().map(|word| CString::new(*word).expect("no NUL")).collect();
+        parse(&args, Warnings::Off, &mut Nothing::default()).expect("valid")
+    }
+
+    fn operands(words: &[&str]) -> Vec<String> {
+        let names = parsed(words).options.operands;
+        names.into_iter().map(|name| name.into_string().expect("text")).collect()
+    }
+
+    #[test]
+    fn operands_end_where_the_expression_begins() {
+        for (words, expected) in [
+            (&[][..], &["."][..]),
+            (&["-type", "f"], &["."]),
+            (&["a", "b", "-print"], &["a", "b"]),
+            (&["-L", "a"], &["a"]),
+            (&["--", "a"], &["a"]),
+            (&["-"], &["-"]),
+            (&[")", ","], &[")", ","]),
+            (&["a", "(", "-true", ")"], &["a"]),
+            (&["a", "!", "-true"], &["a"]),
+            (&["--json", "a"], &["a"]),
+            (&["--threads", "3", "a", "--verbose"], &["a"]),
+            (&["-files0-from", "list"], &["a", "b"]),
+        ] {
+            assert_eq!(operands(words), expected, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn our_own_options_stand_anywhere() {
+        let command = parsed(&["a", "-type", "f", "--threads=5", "--json", "--verbose"]);
+        assert_eq!(command.threads, Threads::Fixed(5));
+        assert_eq!(command.output, DefaultOutput::Record);
+        assert_eq!(command.verbosity, Verbosity::Statistics);
+        assert_eq!(parsed(&["--threads", "0", "a"]).threads, Threads::default());
+    }
+
+    #[test]
+    fn the_last_of_the_link_options_counts() {
+        for (words, follow) in [
+            (&["-H", "-L", "-P"][..], FollowPolicy::Never),
+            (&["-P", "-H"], FollowPolicy::Operands),
+            (&["-L"], FollowPolicy::Always),
+            (&["-P", "a", "-follow"], FollowPolicy::Always),
+        ] {
+            assert_eq!(parsed(words).options.follow, follow);
+        }
+    }
+
+    #[test]
+    fn paths_are_printed_unless_the_expression_acts() {
+        for (words, prints) in [
+            (&["-type", "f"][..], true),
+            (&["-name", "a", "-prune"], true),
+            (&["-print0"], false),
+            (&["-name", "a", "-quit"], true),
+            (&["-exec", "true", ";"], false),
+            (&["-delete"], false),
+        ] {
+            let mut found = false;
+            parsed(words).expression.for_each_leaf(&mut |leaf| {
+                found |= matches!(leaf, Leaf::Action(Action::Print { terminator: b'\n', .. }));
+            });
+            assert_eq!(found, prints, "{words:?}");
+        }
+    }
+}

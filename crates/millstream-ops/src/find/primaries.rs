@@ -347,7 +347,7 @@ pub(super) fn invalid(argument: &CStr, name: &CStr) -> Refusal {
 }
 
 fn number(p: &mut Parser<'_>, name: &CStr) -> Result<Number, Refusal> {
-    let argument = p.argument(name)?;
+    let argument = p.next().ok_or_else(|| invalid(name, name))?;
     arguments::number(argument.to_bytes()).ok_or_else(|| invalid(argument, name))
 }
 
