@@ -23,6 +23,8 @@ pub(super) struct Plan {
     pub removal: Removal,
     /// Whether commands are run.
     pub commands: Commands,
+    /// In which order the operands are traversed.
+    pub operands: OperandOrder,
 }
 
 /// Whether the actions of different entries may happen at the same time.
@@ -41,6 +43,15 @@ pub(super) enum Removal {
     Removes,
     /// It has not.
     Keeps,
+}
+
+/// In which order operands are traversed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OperandOrder {
+    /// All at the same time.
+    Together,
+    /// One after the other: `-quit` in one keeps those after it from being looked at.
+    InTurn,
 }
 
 /// Whether an expression runs commands.
@@ -66,6 +77,7 @@ impl Plan {
             actions: ActionOrder::Parallel,
             removal: Removal::Keeps,
             commands: Commands::None,
+            operands: OperandOrder::Together,
             options,
             expression: Expr::Test(Test::True),
         };
@@ -93,7 +105,10 @@ impl Plan {
         if let Leaf::Action(action) = leaf {
             match action {
                 Action::Delete => self.removal = Removal::Removes,
-                Action::Quit => self.actions = ActionOrder::OneAtATime,
+                Action::Quit => {
+                    self.actions = ActionOrder::OneAtATime;
+                    self.operands = OperandOrder::InTurn;
+                }
                 Action::Exec(_) => {
                     self.actions = ActionOrder::OneAtATime;
                     self.commands = Commands::Run;

@@ -18,7 +18,7 @@ pub(super) trait Environment {
     /// Creates the file of an `-fprint`.
     fn open_output(&mut self, path: &CStr) -> Result<StreamId, Errno>;
     /// Contents of the file that lists the operands; `-` is standard input.
-    fn read_operands(&mut self, path: &CStr) -> Result<Vec<u8>, Errno>;
+    fn read_operands(&mut self, path: &CStr) -> Result<Vec<u8>, UnreadableList>;
     /// The identifier of a user.
     fn user_id(&self, name: &CStr) -> Option<u32>;
     /// The identifier of a group.
@@ -42,6 +42,15 @@ pub(super) trait Environment {
     fn complain(&mut self, severity: Severity, message: &[u8]);
     /// Text in the locale's quotation marks.
     fn quote(&self, text: &[u8]) -> Vec<u8>;
+}
+
+/// Why a list of operands cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UnreadableList {
+    /// It cannot be opened.
+    Open(Errno),
+    /// It cannot be read.
+    Read(Errno),
 }
 
 /// How bad a message is.
@@ -76,16 +85,18 @@ impl Environment for Process<'_> {
         self.streams.open(path.to_bytes())
     }
 
-    fn read_operands(&mut self, path: &CStr) -> Result<Vec<u8>, Errno> {
+    fn read_operands(&mut self, path: &CStr) -> Result<Vec<u8>, UnreadableList> {
         use std::io::Read;
         use std::os::unix::ffi::OsStrExt;
+        let errno = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
         let mut text = Vec::new();
         let read = match path.to_bytes() {
             b"-" => std::io::stdin().read_to_end(&mut text),
             path => std::fs::File::open(std::ffi::OsStr::from_bytes(path))
-                .and_then(|mut file| file.read_to_end(&mut text)),
+                .map_err(|error| UnreadableList::Open(errno(error)))?
+                .read_to_end(&mut text),
         };
-        read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        read.map_err(|error| UnreadableList::Read(errno(error)))?;
         Ok(text)
     }
 
@@ -172,7 +183,7 @@ impl Environment for Nothing {
         Ok(StreamId::STDOUT)
     }
 
-    fn read_operands(&mut self, _path: &CStr) -> Result<Vec<u8>, Errno> {
+    fn read_operands(&mut self, _path: &CStr) -> Result<Vec<u8>, UnreadableList> {
         Ok(b"a\0b\0".to_vec())
     }
 

@@ -11,8 +11,9 @@ use std::os::fd::AsFd;
 use std::sync::{MutexGuard, PoisonError};
 
 use millstream_vfs::{
-    Dir, DirentBatch, Errno, Fields, FileKind, Metadata, ReadState, RemoveKind, SymlinkBehavior,
+    Dir, DirentBatch, Errno, Fields, FileKind, Metadata, ReadState, RemoveKind, SymlinkBehavior, Volume,
 };
+use millstream_walk::Directory;
 use rustix::fs::{Access, AtFlags};
 
 use super::accounts::AccountNames;
@@ -35,8 +36,8 @@ pub(super) struct Worker {
     pub prefix: usize,
     /// Names of users and groups.
     pub accounts: AccountNames,
-    /// Inode number of the directory that was last asked for.
-    pub directory_inode: Option<(usize, u64)>,
+    /// Inode number of the directory at hand, once somebody asked for it.
+    pub directory_inode: Option<u64>,
     scratch: Vec<u8>,
 }
 
@@ -60,6 +61,16 @@ pub(super) struct Evaluation<'a, 'w, D> {
     pub worker: &'w mut Worker,
     turn: Option<MutexGuard<'a, Turn>>,
     verdict: Verdict,
+}
+
+impl Worker {
+    /// Turns to the entries of a directory.
+    pub fn enter<V: Volume, S>(&mut self, directory: &Directory<V, S>) {
+        self.path.clear();
+        directory.write_prefix(&mut self.path);
+        self.prefix = self.path.len();
+        self.directory_inode = None;
+    }
 }
 
 impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {

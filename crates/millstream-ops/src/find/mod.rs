@@ -50,7 +50,7 @@ use millstream_walk::{Cancellation, HandleRetention, WalkOptions, walk};
 pub use parser::{Refusal, Verbosity};
 pub use primaries::{Class, PRIMARIES, Primary};
 
-use analysis::{Commands, Plan, Removal};
+use analysis::{Commands, OperandOrder, Plan, Removal};
 use environment::{Environment, Nothing, Process};
 use output::Streams;
 use parser::Warnings;
@@ -142,11 +142,23 @@ impl Find {
     where
         V::Dir: AsFd,
     {
-        let visitor = FindVisitor::<V>::new(&self.shared);
-        let stats = walk(volume, &self.shared.plan.options.operands, &visitor, &self.options);
+        let operands = &self.shared.plan.options.operands;
+        let groups = match self.shared.plan.operands {
+            OperandOrder::Together => operands.chunks(operands.len().max(1)),
+            OperandOrder::InTurn => operands.chunks(1),
+        };
+        let mut threads_peak = 0;
+        for (first, group) in (0..).zip(groups) {
+            if self.shared.has_quit() {
+                break;
+            }
+            // Groups of more than one operand begin at the first.
+            let visitor = FindVisitor::<V>::new(&self.shared, first);
+            threads_peak = walk(volume, group, &visitor, &self.options).threads_peak.max(threads_peak);
+        }
         self.shared.run_last_batches();
         self.shared.close();
-        Findings { success: !self.shared.has_failed(), threads_peak: stats.threads_peak }
+        Findings { success: !self.shared.has_failed(), threads_peak }
     }
 }
 

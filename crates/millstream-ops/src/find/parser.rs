@@ -9,7 +9,7 @@ use millstream_vfs::posix::pattern::RegexSyntax;
 use millstream_vfs::{Errno, SymlinkBehavior, errno_text};
 use millstream_walk::{FollowPolicy, Threads};
 
-use super::environment::{Environment, Severity};
+use super::environment::{Environment, Severity, UnreadableList};
 use super::expression::{
     Action, Devices, Expr, GlobalOptions, Leaf, StreamId, VanishedFiles, VisitOrder, nanoseconds,
 };
@@ -28,6 +28,9 @@ pub enum Refusal {
     /// It asks which arguments `-D` takes.
     #[error("help on debugging was asked for")]
     DebugHelp,
+    /// It is wrong, and help may help.
+    #[error("{}", String::from_utf8_lossy(.0))]
+    Usage(Vec<u8>),
     /// It is wrong: the lines that say why.
     #[error("{}", .0.iter().map(|line| String::from_utf8_lossy(line)).collect::<Vec<_>>().join("\n"))]
     Mistake(Vec<Vec<u8>>),
@@ -191,9 +194,11 @@ impl<'a> Parser<'a> {
                     self.at += 1;
                     break;
                 }
-                b"-D" if self.args.len() > self.at + 1 => {
+                b"-D" => {
                     self.at += 1;
-                    let flags = &self.args[self.at];
+                    let Some(flags) = self.peek() else {
+                        return Err(Refusal::Usage(b"Missing argument after the -D option.".to_vec()));
+                    };
                     self.debug_flags(flags)?;
                 }
                 [b'-', b'O', level @ ..] => check_optimisation(level)?,
@@ -341,11 +346,24 @@ impl<'a> Parser<'a> {
                 b"option -files0-from reading from standard input cannot be combined with -ok, -okdir\n",
             ]));
         }
-        let text = self.env.read_operands(&file).map_err(|errno| {
-            let reason = errno_text(errno);
-            Refusal::mistake(&[b"cannot open ", &self.quote(&file), b" for reading: ", reason.as_bytes()])
-        })?;
-        self.take_operands(&file, &text);
+        match self.env.read_operands(&file) {
+            Ok(text) => self.take_operands(&file, &text),
+            Err(UnreadableList::Open(errno)) => {
+                let reason = errno_text(errno);
+                let quoted = self.quote(&file);
+                return Err(Refusal::mistake(&[
+                    b"cannot open ",
+                    &quoted,
+                    b" for reading: ",
+                    reason.as_bytes(),
+                ]));
+            }
+            Err(UnreadableList::Read(errno)) => {
+                let reason = errno_text(errno);
+                let message = [&self.quote(&file)[..], b": read error: ", reason.as_bytes()].concat();
+                self.env.complain(Severity::Error, &message);
+            }
+        }
         Ok(())
     }
 

@@ -153,11 +153,8 @@ impl<D: Dir + AsFd> Evaluation<'_, '_, D> {
 
     /// Inode number of the directory that holds the file, 0 if it cannot be had.
     fn directory_inode(&mut self) -> u64 {
-        match self.worker.directory_inode {
-            Some((directory, inode)) if directory == self.subject.directory && self.subject.depth > 0 => {
-                return inode;
-            }
-            _ => {}
+        if let Some(inode) = self.worker.directory_inode.filter(|_| self.subject.depth > 0) {
+            return inode;
         }
         let metadata = if self.subject.depth == 0 {
             let (directory, _) = split_operand(self.subject.name.to_bytes());
@@ -168,7 +165,7 @@ impl<D: Dir + AsFd> Evaluation<'_, '_, D> {
             self.subject.handle.own_metadata(Fields::INO)
         };
         let inode = metadata.map_or(0, |metadata| metadata.ino);
-        self.worker.directory_inode = Some((self.subject.directory, inode));
+        self.worker.directory_inode = Some(inode);
         inode
     }
 
@@ -258,14 +255,11 @@ fn printed_base_name(operand: &[u8]) -> &[u8] {
     }
 }
 
-/// `%h`: all before the last component; of an operand that is one component and slashes, all before the last slash.
+/// `%h`: all before the last component; of an operand of one character and slashes, all before the last slash.
 fn dir_name(path: &[u8]) -> &[u8] {
     let end = path.iter().rposition(|&b| b != b'/').map_or(0, |at| at + 1);
-    match path[..end].iter().rposition(|&b| b == b'/') {
-        Some(slash) => &path[..slash],
-        None if path.starts_with(b"/") => b"",
-        None => path.iter().rposition(|&b| b == b'/').map_or(b".", |slash| &path[..slash]),
-    }
+    let visible = if end > 1 { &path[..end] } else { path };
+    visible.iter().rposition(|&b| b == b'/').map_or(b".", |slash| &path[..slash])
 }
 
 fn sparseness(metadata: &Metadata) -> f64 {
@@ -429,10 +423,12 @@ mod tests {
             (b"t//d//", b"t/", b"d/"),
             (b"/", b"", b"/"),
             (b"/etc", b"", b"etc"),
-            (b"//", b"", b"/"),
+            (b"//", b"/", b"/"),
             (b"..", b".", b".."),
             (b"t/", b"t", b"t/"),
             (b"t///", b"t//", b"t/"),
+            (b"foo/", b".", b"foo/"),
+            (b"./foo//", b".", b"foo/"),
         ] {
             assert_eq!((dir_name(path), printed_base_name(path)), (dir, base), "{}", path.escape_ascii());
         }

@@ -28,13 +28,15 @@ pub(super) struct Frame {
 
 /// Evaluates an expression on every entry of a volume whose directories the kernel knows too: commands run in them.
 pub(super) struct FindVisitor<'s, V> {
-    pub shared: &'s Shared,
+    shared: &'s Shared,
+    /// Index of the first operand of this traversal among all.
+    first_operand: u64,
     volume: std::marker::PhantomData<fn() -> V>,
 }
 
 impl<'s, V> FindVisitor<'s, V> {
-    pub fn new(shared: &'s Shared) -> Self {
-        FindVisitor { shared, volume: std::marker::PhantomData }
+    pub fn new(shared: &'s Shared, first_operand: u64) -> Self {
+        FindVisitor { shared, first_operand, volume: std::marker::PhantomData }
     }
 }
 
@@ -70,7 +72,7 @@ where
             entry.handle(),
             key_of(entry.directory()),
             entry.depth(),
-            entry.operand(),
+            self.first_operand + entry.operand(),
             entry.listed_kind(),
             entry.symlinks(),
         );
@@ -172,9 +174,7 @@ where
         if depth < self.shared.plan.options.min_depth || self.shared.has_quit() {
             return;
         }
-        worker.path.clear();
-        parent.write_prefix(&mut worker.path);
-        worker.prefix = worker.path.len();
+        worker.enter(parent);
         let handle = match parent.handle() {
             Ok(handle) => handle,
             Err(error) => {
@@ -189,7 +189,7 @@ where
             &*handle,
             key_of(parent),
             depth,
-            directory.operand().unwrap_or(0),
+            self.first_operand + directory.operand().unwrap_or(0),
             frame.listed,
             self.shared.plan.options.follow.at_depth(depth),
         )
@@ -228,9 +228,7 @@ where
     }
 
     fn visit(&self, worker: &mut Worker, chunk: &Chunk<'_, V, Frame>, descend: &mut Descend<'_, V, Frame>) {
-        worker.path.clear();
-        chunk.directory().write_prefix(&mut worker.path);
-        worker.prefix = worker.path.len();
+        worker.enter(chunk.directory());
         let may_end = self.shared.plan.actions == ActionOrder::OneAtATime;
         let mut seen = 0;
         for entry in chunk.entries() {
