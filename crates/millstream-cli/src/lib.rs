@@ -2,6 +2,10 @@
 //! What the command line tools share: option tables, diagnostics, progress.
 
 pub mod diagnostics;
+
 pub mod options;
+pub mod pfind;
+pub mod pls;
+pub mod pdu;
 pub mod progress;
 pub mod startup;
