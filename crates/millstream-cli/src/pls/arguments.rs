@@ -136,7 +136,7 @@ pub fn known_terminal() -> bool {
     let variable = |name| std::env::var_os(name).map(OsString::into_vec).unwrap_or_default();
     let terminal = CString::new(variable("TERM")).unwrap_or_default();
     let is_known = |pattern: &&CStr| matches_glob(pattern, &terminal, CaseSensitivity::Sensitive);
-    !variable("COLORTERM").is_empty() || TERMINALS.iter().any(|p| is_known(&p))
+    !variable("COLORTERM").is_empty() || TERMINALS.iter().any(is_known)
 }
 
 /// Operands, the current directory if there are none.

@@ -14,7 +14,7 @@ use millstream_ops::list::{Flush, Outcome, Sinks, TreeForm, list, print_trees};
 use millstream_vfs::PosixVolume;
 use rustix::fs::{FileType, fstat};
 
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, UsageErrorKind};
 use crate::options::{Parser, Reference, help, version};
 use crate::progress::{Progress, StdoutUse, report};
 use crate::startup::{Startup, startup};
@@ -23,6 +23,8 @@ use table::{Id, PLS};
 
 /// The exit code of a wrong option, and of output that cannot be written.
 const SERIOUS: u8 = 2;
+/// The exit code of a wrong word in the argument of an option.
+const MINOR: u8 = 1;
 
 /// What texts about `pls` are made from.
 pub fn reference() -> Reference {
@@ -74,6 +76,10 @@ fn write_text(id: Id, diagnostics: &Diagnostics) -> ExitCode {
 
 fn refuse(refusal: &Refusal, diagnostics: &Diagnostics) -> ExitCode {
     match refusal {
+        // The exit code for a word that is none of those possible is GNU's, though it documents another.
+        Refusal::WithHint(error) if error.kind() == UsageErrorKind::Argument => {
+            diagnostics.usage_error(error, MINOR);
+        }
         Refusal::WithHint(error) => diagnostics.usage_error(error, SERIOUS),
         Refusal::Plain(message) => diagnostics.error(SERIOUS).bytes(message).send(),
     }

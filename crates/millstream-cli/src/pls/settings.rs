@@ -392,8 +392,7 @@ impl<'a> Collector<'a> {
         }
         self.list.line_width = self.line_width.unwrap_or_else(|| self.default_line_width());
         let tabs = |c: &Self| {
-            let value =
-                std::env::var_os("TABSIZE").filter(|_| std::env::var_os("POSIXLY_CORRECT").is_none())?;
+            let value = std::env::var_os("TABSIZE")?;
             let width = integer(value.as_bytes()).flatten();
             if width.is_none() {
                 c.ignore_variable("tab size in environment variable TABSIZE", value.as_bytes());
@@ -472,7 +471,7 @@ impl<'a> Collector<'a> {
                 message.extend_from_slice(format!("\n  - [posix-]{name}").as_bytes());
             }
             message.extend_from_slice(b"\n  - +FORMAT (e.g., +%H:%M) for a 'date'-style format");
-            Refusal::WithHint(UsageError::argument(message))
+            Refusal::WithHint(UsageError::option(message))
         })
     }
 }

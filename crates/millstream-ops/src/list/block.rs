@@ -13,25 +13,35 @@ pub struct Block {
     pub headed: bool,
     /// Where the first color sequence is.
     pub first_color: Option<usize>,
+    /// Bytes of color sequences in the text, which Emacs does not count.
+    pub uncounted: usize,
     /// Begin and end of names, for Emacs.
     pub names: Vec<(usize, usize)>,
     /// Begin and end of the directory in the heading, for Emacs.
     pub heading: Option<(usize, usize)>,
 }
 
-/// What the trailer takes besides the offsets of names: count of names, first color, heading, flags.
-const TRAILER: usize = 8 * 5;
+/// What the trailer takes besides the offsets of names: count of names, first color, heading, uncounted bytes, flags.
+const TRAILER: usize = 8 * 6;
 const ABSENT: u64 = u64::MAX;
 
 impl Block {
-    /// Notes that a color sequence follows.
-    pub fn mark_color(&mut self) {
-        self.first_color.get_or_insert(self.text.len());
+    /// Appends what `write` writes, a color sequence.
+    pub fn add_color(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.text.len();
+        self.first_color.get_or_insert(start);
+        write(&mut self.text);
+        self.uncounted += self.text.len() - start;
+    }
+
+    /// Where Emacs sees the end of the text.
+    pub fn position(&self) -> usize {
+        self.text.len() - self.uncounted
     }
 
     /// Appends the block to `out` in the form that [`Block::unpack`] reads.
     pub fn pack(self, out: &mut Vec<u8>) {
-        let Block { text, headed, first_color, names, heading } = self;
+        let Block { text, headed, first_color, uncounted, names, heading } = self;
         if out.is_empty() {
             *out = text;
         } else {
@@ -46,6 +56,7 @@ impl Block {
         put(first_color.map_or(ABSENT, |at| at as u64));
         put(heading.map_or(ABSENT, |(begin, _)| begin as u64));
         put(heading.map_or(ABSENT, |(_, end)| end as u64));
+        put(uncounted as u64);
         put(u64::from(headed));
     }
 
@@ -57,7 +68,8 @@ impl Block {
         let (text, offsets) = rest.split_at(rest.len().saturating_sub(names * 16));
         Unpacked {
             text,
-            headed: value(4) == 1,
+            headed: value(5) == 1,
+            uncounted: value(4),
             first_color: (value(1) != ABSENT).then_some(value(1) as usize),
             heading: (value(2) != ABSENT).then_some((value(2), value(3))),
             offsets,
@@ -78,6 +90,8 @@ pub struct Unpacked<'a> {
     pub headed: bool,
     /// See [`Block::first_color`].
     pub first_color: Option<usize>,
+    /// See [`Block::uncounted`].
+    pub uncounted: u64,
     /// See [`Block::heading`].
     pub heading: Option<(u64, u64)>,
     offsets: &'a [u8],
@@ -99,13 +113,19 @@ mod tests {
         for (headed, first_color, names, heading) in
             [(false, None, vec![], None), (true, Some(3), vec![(1, 2), (5, 9)], Some((0, 1)))]
         {
-            let block =
-                Block { text: b"some text".to_vec(), headed, first_color, names: names.clone(), heading };
+            let block = Block {
+                text: b"some text".to_vec(),
+                headed,
+                first_color,
+                uncounted: 4,
+                names: names.clone(),
+                heading,
+            };
             let mut packed = Vec::new();
             block.pack(&mut packed);
             let unpacked = Block::unpack(&packed);
             assert_eq!(unpacked.text, b"some text");
-            assert_eq!((unpacked.headed, unpacked.first_color), (headed, first_color));
+            assert_eq!((unpacked.headed, unpacked.first_color, unpacked.uncounted), (headed, first_color, 4));
             assert_eq!(unpacked.heading, heading.map(|(a, b)| (a as u64, b as u64)));
             let expected: Vec<_> = names.into_iter().map(|(a, b)| (a as u64, b as u64)).collect();
             assert_eq!(unpacked.names().collect::<Vec<_>>(), expected);

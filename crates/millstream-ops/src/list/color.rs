@@ -199,7 +199,7 @@ impl Colors {
             }
         }
         let orphan = role == Role::Link
-            && subject.target == Target::MissingFromLink
+            && matches!(subject.target, Target::Unknown | Target::MissingFromLink)
             && (self.links_as_targets || self.is_colored(Role::Orphan));
         self.sequence(if orphan { Role::Orphan } else { role })
     }

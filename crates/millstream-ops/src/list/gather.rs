@@ -86,7 +86,13 @@ impl<'a> Gatherer<'a> {
                 self.add(entry, &metadata, Severity::Serious, part, names);
                 part.set_operand(entry.index());
             }
-            Err(error) => self.complain(entry, "cannot access", error, Severity::Serious),
+            Err(error) => {
+                if self.options.hyperlink_host.is_some() && entry.name().is_empty() {
+                    self.complain(entry, "error canonicalizing", error, Severity::Serious);
+                }
+                self.complain(entry, "cannot access", error, Severity::Serious);
+                part.missing.push(entry.name().to_bytes().into());
+            }
         }
     }
 
@@ -170,7 +176,12 @@ impl<'a> Gatherer<'a> {
 
     fn complain<V: Volume, S>(&self, entry: &Entry<'_, V, S>, what: &str, error: Error, severity: Severity) {
         let mut path = Vec::new();
-        entry.write_path(&mut path);
+        // As in a listing, what is in the current directory goes by its name.
+        if entry.depth() == 1 && entry.directory().name() == c"." {
+            path.extend_from_slice(entry.name().to_bytes());
+        } else {
+            entry.write_path(&mut path);
+        }
         self.diagnostics.failed(what, &path, error.errno, severity);
     }
 }

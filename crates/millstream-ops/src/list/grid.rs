@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn as_many_columns_as_fit() {
         for (widths, line, direction, rows, columns) in [
-            (vec![3, 1, 8, 2, 2, 2], 20, Direction::Down, 2, vec![5, 10, 2]),
+            (vec![3, 1, 8, 2, 2, 2], 20, Direction::Down, 2, vec![5, 10, 3]),
             (vec![1, 1, 1], 80, Direction::Across, 1, vec![3, 3, 3]),
             (vec![30, 30], 20, Direction::Down, 2, vec![30]),
             (vec![], 80, Direction::Down, 0, vec![3]),

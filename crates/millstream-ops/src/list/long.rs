@@ -81,8 +81,8 @@ impl<'a> Attributes<'a> {
         let mut widths = Widths { context: 1, ..Widths::default() };
         let mut largest = Largest::default();
         for entry in parts.iter().flat_map(Part::entries) {
-            largest.ino = largest.ino.max(entry.ino());
             let Some(facts) = entry.facts() else { continue };
+            largest.ino = largest.ino.max(entry.ino());
             largest.add(facts);
             if self.is_long() {
                 if owner || author {
@@ -94,7 +94,7 @@ impl<'a> Attributes<'a> {
                     widths.group = widths.group.max(width);
                 }
                 widths.marks_access |= facts.access != AccessMarker::None;
-                if matches!(self.options.file_size, SizeFormat::Human(_)) && !is_device(facts) {
+                if matches!(self.options.file_size, SizeFormat::Human(_)) && !facts.is_device() {
                     widths.size = widths.size.max(self.size_width(facts.size, ledger));
                 }
             }
@@ -103,7 +103,7 @@ impl<'a> Attributes<'a> {
             }
         }
         widths.author = widths.owner;
-        widths.inode = if inode { integer_width(largest.ino) } else { 0 };
+        widths.inode = if inode && largest.nlink > 0 { integer_width(largest.ino) } else { 0 };
         self.finish_widths(&largest, &mut widths, ledger);
         widths
     }
@@ -206,11 +206,12 @@ impl<'a> Attributes<'a> {
             self.write_blocks_column(entry.facts(), widths.blocks, &mut block.text);
         }
         write_mode(&entry, widths.marks_access, &mut block.text);
-        match entry.facts() {
+        let size_start = match entry.facts() {
             Some(facts) => self.write_facts(facts, widths, ledger, &mut block.text),
             None => self.write_unknown(widths, &mut block.text),
-        }
-        let column = block.text.len() - line_start;
+        };
+        // GNU's forgets what is before the size once it has written an owner.
+        let column = block.text.len() - if self.shows_owners() { size_start } else { line_start };
         let width = self.painter.write_name(&entry, link_directory, alignment, column, block);
         if let Some(target) = entry.target() {
             block.text.extend_from_slice(b" -> ");
@@ -222,7 +223,13 @@ impl<'a> Attributes<'a> {
         block.text.push(self.options.line_end);
     }
 
-    fn write_facts(&self, facts: &Facts, widths: &Widths, ledger: &mut Ledger, out: &mut Vec<u8>) {
+    fn shows_owners(&self) -> bool {
+        let Columns { owner, group, author, context, .. } = self.options.columns;
+        owner || group || author || context
+    }
+
+    /// Appends the columns from the number of links to the time; returns where the size is.
+    fn write_facts(&self, facts: &Facts, widths: &Widths, ledger: &mut Ledger, out: &mut Vec<u8>) -> usize {
         let Columns { owner, group, author, context, .. } = self.options.columns;
         write_number(u64::from(facts.nlink), widths.nlink, out);
         out.push(b' ');
@@ -239,14 +246,16 @@ impl<'a> Attributes<'a> {
             write_left(b"?", 1, widths.context, out);
             out.push(b' ');
         }
+        let size_start = out.len();
         self.write_size(facts, widths, out);
         out.push(b' ');
         self.write_time(facts, widths, ledger, out);
         out.push(b' ');
+        size_start
     }
 
     fn write_size(&self, facts: &Facts, widths: &Widths, out: &mut Vec<u8>) {
-        if is_device(facts) {
+        if facts.is_device() {
             let blank = widths.size.saturating_sub(widths.major + 2 + widths.minor);
             write_number(u64::from(major(facts.size)), widths.major + blank, out);
             out.extend_from_slice(b", ");
@@ -272,7 +281,8 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    fn write_unknown(&self, widths: &Widths, out: &mut Vec<u8>) {
+    /// Likewise, where nothing is known.
+    fn write_unknown(&self, widths: &Widths, out: &mut Vec<u8>) -> usize {
         let Columns { owner, group, author, context, .. } = self.options.columns;
         write_right(b"?", 1, widths.nlink, out);
         out.push(b' ');
@@ -281,10 +291,12 @@ impl<'a> Attributes<'a> {
             write_left(b"?", 1, width, out);
             out.push(b' ');
         }
+        let size_start = out.len();
         write_right(b"?", 1, widths.size, out);
         out.push(b' ');
         write_right(b"?", 1, widths.time, out);
         out.push(b' ');
+        size_start
     }
 
     fn write_owner(&self, account: Account, width: usize, ledger: &mut Ledger, out: &mut Vec<u8>) {
@@ -324,7 +336,7 @@ impl Largest {
         // Everything that exists has a link; a volume that does not count them says 0.
         self.nlink = self.nlink.max(u64::from(facts.nlink)).max(1);
         self.blocks = self.blocks.max(facts.blocks);
-        if is_device(facts) {
+        if facts.is_device() {
             self.devices = true;
             self.major = self.major.max(u64::from(major(facts.size)));
             self.minor = self.minor.max(u64::from(minor(facts.size)));
@@ -332,10 +344,6 @@ impl Largest {
             self.size = self.size.max(facts.size);
         }
     }
-}
-
-fn is_device(facts: &Facts) -> bool {
-    matches!(FileKind::from_mode(facts.mode), FileKind::CharDevice | FileKind::BlockDevice)
 }
 
 fn write_inode(entry: &EntryView<'_>, width: usize, out: &mut Vec<u8>) {

@@ -286,6 +286,7 @@ impl ListOptions {
             || self.colors.is_some()
             || self.indicator != Indicator::None
             || self.directories_first
+            || self.hyperlink_host.is_some()
     }
 
     pub(super) fn colors_any_of(&self, roles: &[Role]) -> bool {

@@ -9,7 +9,6 @@ use millstream_vfs::FileKind;
 use millstream_vfs::posix::locale::Collation;
 
 use super::options::{ListOptions, SortKey};
-use super::quote::{Colon, Quoter};
 use super::rows::{EntryView, Part};
 use super::version;
 
@@ -28,15 +27,18 @@ impl Place {
     }
 }
 
-/// The places of all entries of `parts`, in the order that the options ask for.
-pub fn sorted(parts: &[Part], options: &ListOptions, quoter: &Quoter) -> Vec<Place> {
+/// The places of all entries of `parts`, in the order that the options ask for; `width` is the columns of a name.
+pub fn sorted(parts: &[Part], options: &ListOptions, width: impl Fn(&EntryView<'_>) -> usize) -> Vec<Place> {
     let mut places = in_directory_order(parts);
     if options.sort == SortKey::None {
         return places;
     }
     let keys = Keys::new(parts, options);
     for (ordinal, place) in places.iter_mut().enumerate() {
-        place.prefix = keys.prefix(place.entry(parts), ordinal, options, quoter);
+        place.prefix = match options.sort {
+            SortKey::Width => width(&place.entry(parts)) as u64,
+            _ => keys.prefix(place.entry(parts), ordinal, options),
+        };
     }
     places.sort_unstable_by(|a, b| {
         let order = keys.compare(parts, options.sort, a, b);
@@ -124,12 +126,11 @@ impl Keys {
         }
     }
 
-    fn prefix(&self, entry: EntryView<'_>, ordinal: usize, options: &ListOptions, quoter: &Quoter) -> u64 {
+    fn prefix(&self, entry: EntryView<'_>, ordinal: usize, options: &ListOptions) -> u64 {
         match options.sort {
-            SortKey::None | SortKey::Version => 0,
+            SortKey::None | SortKey::Version | SortKey::Width => 0,
             SortKey::Name | SortKey::Extension => first_bytes(self.key(entry, ordinal)),
-            SortKey::Width => quoter.write(entry.name(), Colon::Plain, &mut Vec::new()).width as u64,
-            SortKey::Size => !entry.facts().map_or(0, |f| f.size),
+            SortKey::Size => !entry.facts().map_or(0, |f| f.file_size()),
             // Seconds as an unsigned number in the same order, newest first.
             SortKey::Time => !(entry.facts().map_or(0, |f| f.time.sec).cast_unsigned() ^ (1 << 63)),
         }
@@ -169,12 +170,10 @@ fn first_bytes(key: &[u8]) -> u64 {
 mod tests {
     use std::ffi::CString;
 
-    use millstream_vfs::posix::locale::Locale;
-    use millstream_vfs::{Metadata, Timestamp};
-
-    use super::super::quote::{ControlCharacters, QuotingStyle};
     use super::super::rows::Facts;
     use super::*;
+    use millstream_vfs::posix::locale::Locale;
+    use millstream_vfs::{Metadata, Timestamp};
 
     /// Names with a size, and the seconds and nanoseconds of a time, in two parts.
     fn parts(entries: &[(&str, u64, i64, u32)]) -> Vec<Part> {
@@ -192,9 +191,10 @@ mod tests {
     fn order(sort: SortKey, reverse: bool, entries: &[(&str, u64, i64, u32)]) -> Vec<String> {
         let locale = Locale::from_environment();
         let options = ListOptions { sort, reverse, ..ListOptions::new(locale) };
-        let quoter = Quoter { style: QuotingStyle::Literal, control: ControlCharacters::Show, locale };
         let parts = parts(entries);
-        let names = sorted(&parts, &options, &quoter).into_iter().map(|p| p.entry(&parts).name().to_vec());
+        let names = sorted(&parts, &options, |entry| entry.name().len())
+            .into_iter()
+            .map(|p| p.entry(&parts).name().to_vec());
         names.map(|n| String::from_utf8(n).expect("ASCII")).collect()
     }
 

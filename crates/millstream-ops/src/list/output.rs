@@ -132,7 +132,7 @@ impl State<'_> {
 
     fn put_text(&mut self, block: &Unpacked<'_>, colors: Option<&Colors>) {
         let mut text = block.text;
-        let mut base = self.position;
+        let base = self.position;
         if let (false, Some(at), Some(colors)) = (self.colored, block.first_color, colors) {
             self.colored = true;
             let (before, after) = text.split_at(at);
@@ -140,10 +140,11 @@ impl State<'_> {
             let mut reset = Vec::new();
             colors.write_end(&mut reset);
             self.put(&reset);
-            base += reset.len() as u64;
             text = after;
         }
         self.put(text);
+        // Emacs does not count colors.
+        self.position = base + block.text.len() as u64 - block.uncounted;
         self.names.extend(block.names().map(|(begin, end)| (base + begin, base + end)));
         self.headings.extend(block.heading.map(|(begin, end)| (base + begin, base + end)));
     }

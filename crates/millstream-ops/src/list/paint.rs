@@ -64,29 +64,42 @@ impl<'a> Painter<'a> {
             )
     }
 
+    /// Characters that names must not seem to have as indicators.
+    fn special(&self) -> &'static [u8] {
+        match self.options.indicator {
+            Indicator::None | Indicator::Slash => b" ",
+            Indicator::FileType => b" *=>@|",
+            Indicator::Classify => b" =>@|",
+        }
+    }
+
     /// Columns of a name with its indicator.
     pub fn width(&self, entry: &EntryView<'_>, alignment: Alignment, scratch: &mut Vec<u8>) -> usize {
+        self.name_width(entry, alignment, scratch) + usize::from(self.indicator(entry).is_some())
+    }
+
+    /// Columns of a name without its indicator.
+    pub fn name_width(&self, entry: &EntryView<'_>, alignment: Alignment, scratch: &mut Vec<u8>) -> usize {
         scratch.clear();
-        let shown = self.quoter.write(entry.name(), Colon::Plain, scratch);
-        let padding = usize::from(alignment == Alignment::PastQuotes && !shown.quoted);
-        shown.width + padding + usize::from(self.indicator(entry).is_some())
+        let shown = self.quoter.write_special(entry.name(), self.special(), scratch);
+        shown.width + usize::from(alignment == Alignment::PastQuotes && !shown.quoted)
     }
 
     /// Whether quoting changes the name.
-    pub fn quotes(&self, entry: &EntryView<'_>, scratch: &mut Vec<u8>) -> bool {
+    pub fn quotes(&self, name: &[u8], scratch: &mut Vec<u8>) -> bool {
         scratch.clear();
-        self.quoter.write(entry.name(), Colon::Plain, scratch).quoted
+        self.quoter.write_special(name, self.special(), scratch).quoted
     }
 
     /// Begins a line, or an item of one, in the color of ordinary text.
     pub fn begin(&self, block: &mut Block) {
         if let Some(colors) = self.options.colors.as_ref().filter(|c| c.is_colored(Role::Normal)) {
-            block.mark_color();
-            colors.write(colors.sequence(Role::Normal).unwrap_or_default(), &mut block.text);
+            let normal = colors.sequence(Role::Normal).unwrap_or_default();
+            block.add_color(|out| colors.write(normal, out));
         }
     }
 
-    /// Appends the name of `entry`, in `directory` if names are links; returns its columns.
+    /// Appends the name of `entry`, in `directory` if names are links; returns how long it is.
     pub fn write_name(
         &self,
         entry: &EntryView<'_>,
@@ -122,10 +135,10 @@ impl<'a> Painter<'a> {
         if let Some(link) = link {
             self.write_link_start(link, &mut block.text);
         }
-        let begin = block.text.len();
+        let begin = block.position();
         self.quoter.write(path, Colon::Special, &mut block.text);
         if self.options.dired {
-            block.heading = Some((begin, block.text.len()));
+            block.heading = Some((begin, block.position()));
         }
         if link.is_some() {
             block.text.extend_from_slice(LINK_END);
@@ -136,31 +149,31 @@ impl<'a> Painter<'a> {
         let colors = self.options.colors.as_ref();
         // Quotes are written first to see whether there are any; nearly always there are none.
         let start = block.text.len();
-        let shown = self.quoter.write(text.name, Colon::Plain, &mut block.text);
+        let shown = self.quoter.write_special(text.name, self.special(), &mut block.text);
+        let length = block.text.len() - start;
         let padded = text.alignment == Alignment::PastQuotes && !shown.quoted;
         let decorated = padded || text.color.is_some() || text.link.is_some();
-        let begin = if decorated {
+        if decorated {
             let quoted = block.text.split_off(start);
-            self.write_decorated(&quoted, text, padded, shown.quoted, block)
-        } else {
-            start
-        };
-        if self.options.dired {
-            block.names.push((begin, block.text.len()));
+            self.write_decorated(&quoted, text, padded, shown.quoted, block);
         }
-        let width = shown.width + usize::from(padded);
+        if self.options.dired {
+            let end = block.position();
+            block.names.push((end - length, end));
+        }
+        // GNU's counts bytes here, and so clears lines that do not wrap.
+        let width = length + usize::from(padded);
         if let Some(colors) = colors.filter(|c| text.color.is_some() || c.is_colored(Role::Normal)) {
-            block.mark_color();
-            colors.write_end(&mut block.text);
+            block.add_color(|out| colors.write_end(out));
             let line = self.options.line_width;
             if line > 0 && text.start_column / line != (text.start_column + width).saturating_sub(1) / line {
-                colors.append(Role::ClearLine, &mut block.text);
+                block.add_color(|out| colors.append(Role::ClearLine, out));
             }
         }
         width
     }
 
-    /// Appends a quoted name with what goes around it; returns where the name begins.
+    /// Appends a quoted name with what goes around it.
     fn write_decorated(
         &self,
         quoted: &[u8],
@@ -168,21 +181,19 @@ impl<'a> Painter<'a> {
         padded: bool,
         has_quotes: bool,
         block: &mut Block,
-    ) -> usize {
+    ) {
         if padded {
             block.text.push(b' ');
         }
         if let (Some(colors), Some(sequence)) = (&self.options.colors, text.color) {
-            block.mark_color();
             if colors.is_colored(Role::Normal) {
-                colors.write(b"", &mut block.text);
+                block.add_color(|out| colors.write(b"", out));
             }
-            colors.write(sequence, &mut block.text);
+            block.add_color(|out| colors.write(sequence, out));
         }
         let Some(link) = &text.link else {
-            let begin = block.text.len();
             block.text.extend_from_slice(quoted);
-            return begin;
+            return;
         };
         // Where quotes are lined up they are not part of the link.
         let outside = usize::from(text.alignment == Alignment::PastQuotes && has_quotes);
@@ -190,11 +201,9 @@ impl<'a> Painter<'a> {
         let (inside, after) = rest.split_at(rest.len() - outside);
         block.text.extend_from_slice(before);
         self.write_link_start(link, &mut block.text);
-        let begin = block.text.len();
         block.text.extend_from_slice(inside);
         block.text.extend_from_slice(LINK_END);
         block.text.extend_from_slice(after);
-        begin
     }
 
     fn write_link_start(&self, link: &Path, out: &mut Vec<u8>) {

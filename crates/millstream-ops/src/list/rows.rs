@@ -19,6 +19,8 @@ pub struct Part {
     rows: Vec<Row>,
     facts: Vec<Facts>,
     targets: Vec<u8>,
+    /// Operands that could not be examined. As in GNU's listing they take part in deciding whether quotes are lined up.
+    pub missing: Vec<Box<[u8]>>,
 }
 
 /// One entry.
@@ -110,6 +112,16 @@ impl Facts {
         }
     }
 
+    /// Whether it is a device, so that its size is a number of one.
+    pub fn is_device(&self) -> bool {
+        matches!(FileKind::from_mode(self.mode), FileKind::CharDevice | FileKind::BlockDevice)
+    }
+
+    /// Size in bytes, of a device 0.
+    pub fn file_size(&self) -> u64 {
+        if self.is_device() { 0 } else { self.size }
+    }
+
     /// Whether the volume told the time.
     pub fn time_known(&self) -> bool {
         self.time_known
@@ -170,9 +182,9 @@ impl Part {
         self.targets.shrink_to_fit();
     }
 
-    /// Whether there is no entry.
+    /// Whether there is nothing to be kept.
     pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
+        self.rows.is_empty() && self.missing.is_empty()
     }
 
     /// Number of entries.

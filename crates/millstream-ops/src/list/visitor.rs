@@ -97,14 +97,21 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
         }
     }
 
-    /// Whether a directory's entries may be written as they are read.
-    fn streams(&self) -> bool {
-        let columns = self.options.columns;
+    /// Whether each entry of a directory is written without regard to the others.
+    fn writes_singly(&self) -> bool {
         self.options.layout == Layout::OnePerLine
             && self.options.sort == SortKey::None
             && self.options.depth != Depth::Tree
-            && !(columns.inode || columns.blocks || columns.context)
-            && self.fan_out() == FanOut::Inline
+            && !self.options.columns.blocks
+    }
+
+    /// Whether a directory's entries may be written as they are read, by its only reader.
+    fn streams(&self) -> bool {
+        self.writes_singly() && self.fan_out() == FanOut::Inline
+    }
+
+    fn padding(&self) -> Padding {
+        if self.options.layout == Layout::Commas { Padding::None } else { Padding::ToWidest }
     }
 
     fn gather(&self, chunk: &Chunk<'_, V, Listed>, scratch: &mut Vec<u8>) -> Part {
@@ -127,6 +134,7 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
         let links = self.link_directory(directory);
         for entry in part.entries() {
             self.painter.begin(&mut block);
+            self.attributes.write_frills(&entry, &Widths::default(), &mut block.text);
             self.painter.write_name(&entry, links.as_deref(), Alignment::Flush, 0, &mut block);
             block.text.extend(self.painter.indicator(&entry));
             block.text.push(self.options.line_end);
@@ -174,13 +182,16 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
         worker: &mut Worker,
         descend: &mut Descend<'_, V, Listed>,
     ) -> Block {
-        let places = order::sorted(parts, self.options, self.painter.quoter());
+        let alignment = self.alignment(parts, &mut worker.scratch);
+        let places = self.sorted(parts, alignment);
         let (directories, files): (Vec<_>, Vec<_>) = places.into_iter().partition(|place| {
             self.options.depth != Depth::Entries && place.entry(parts).kind() == FileKind::Directory
         });
         let mut block = Block::default();
         if !files.is_empty() {
-            self.write_entries(&files, parts, Some(Path::new("")), worker, &mut block);
+            let here = self.options.hyperlink_host.as_ref().map(|_| resolve_bytes(b"."));
+            let style = Style { links: here.as_deref(), alignment, padding: self.padding() };
+            self.write_entries(&files, parts, style, worker, &mut block);
             if !directories.is_empty() {
                 block.text.push(b'\n');
             }
@@ -206,14 +217,17 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
         worker: &mut Worker,
         descend: &mut Descend<'_, V, Listed>,
     ) -> Block {
-        let places = order::sorted(parts, self.options, self.painter.quoter());
+        let alignment = self.alignment(parts, &mut worker.scratch);
+        let places = self.sorted(parts, alignment);
         let mut block = Block::default();
         self.write_heading(directory, &mut block);
         if self.attributes.shows_total() {
             self.attributes.write_total(parts, &mut block);
         }
         let links = self.link_directory(directory);
-        self.write_entries(&places, parts, links.as_deref(), worker, &mut block);
+        let padding = if self.writes_singly() { Padding::None } else { self.padding() };
+        let style = Style { links: links.as_deref(), alignment, padding };
+        self.write_entries(&places, parts, style, worker, &mut block);
         if self.options.depth == Depth::Tree {
             for place in places {
                 let entry = place.entry(parts);
@@ -227,19 +241,21 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
         block
     }
 
+    fn sorted(&self, parts: &[Part], alignment: Alignment) -> Vec<Place> {
+        order::sorted(parts, self.options, |entry| self.painter.name_width(entry, alignment, &mut Vec::new()))
+    }
+
     fn write_entries(
         &self,
         places: &[Place],
         parts: &[Part],
-        links: Option<&Path>,
+        Style { links, alignment, padding }: Style<'_>,
         worker: &mut Worker,
         block: &mut Block,
     ) {
-        let links = links.filter(|_| self.options.hyperlink_host.is_some());
-        let alignment = self.alignment(parts, &mut worker.scratch);
         let columns = self.options.columns;
         let framed = columns.inode || columns.blocks || columns.context;
-        let widths = if framed || self.options.layout == Layout::Long {
+        let widths = if padding == Padding::ToWidest && (framed || self.options.layout == Layout::Long) {
             self.attributes.widths(parts, &mut worker.ledger)
         } else {
             Widths::default()
@@ -263,10 +279,30 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
     }
 
     fn alignment(&self, parts: &[Part], scratch: &mut Vec<u8>) -> Alignment {
+        let mut quotes = |name: &[u8]| self.painter.quotes(name, scratch);
         let quotes = self.painter.aligns_quotes()
-            && parts.iter().flat_map(Part::entries).any(|entry| self.painter.quotes(&entry, scratch));
+            && parts.iter().any(|part| {
+                part.entries().any(|entry| quotes(entry.name()))
+                    || part.missing.iter().any(|name| quotes(name))
+            });
         if quotes { Alignment::PastQuotes } else { Alignment::Flush }
     }
+}
+
+/// How the entries of one directory are written.
+#[derive(Clone, Copy)]
+struct Style<'p> {
+    /// The directory, if names are links.
+    links: Option<&'p Path>,
+    alignment: Alignment,
+    padding: Padding,
+}
+
+/// Whether the columns before names are as wide as the widest of the directory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Padding {
+    ToWidest,
+    None,
 }
 
 /// The entries of one directory, laid out.
@@ -336,17 +372,15 @@ impl<V: Volume> Page<'_, '_, V> {
 
     fn write_commas(&self, scratch: &mut Vec<u8>, block: &mut Block) {
         let options = self.lister.options;
-        // Items are not lined up, so numbers take what they need.
-        let page = Page { widths: Widths::default(), ..*self };
         let mut column = 0;
         for (i, &place) in self.places.iter().enumerate() {
-            let width = page.item_width(place, scratch);
+            let width = self.item_width(place, scratch);
             if i > 0 {
                 let fits = options.line_width == 0 || column + width + 2 < options.line_width;
                 block.text.extend_from_slice(&[b',', if fits { b' ' } else { options.line_end }]);
                 column = if fits { column + 2 } else { 0 };
             }
-            page.write_item(place, column, block);
+            self.write_item(place, column, block);
             column += width;
         }
         if !self.places.is_empty() {
