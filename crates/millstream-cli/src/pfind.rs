@@ -9,10 +9,31 @@ const LEADING: &str = "Options before the starting points";
 
 const LEADING_OPTIONS: [OptionSpec<()>; 5] = [
     OptionSpec::new((), Some(b'P'), &[], Argument::None, LEADING, "never follow symbolic links, the default"),
-    OptionSpec::new((), Some(b'H'), &[], Argument::None, LEADING, "follow symbolic links that are starting points"),
+    OptionSpec::new(
+        (),
+        Some(b'H'),
+        &[],
+        Argument::None,
+        LEADING,
+        "follow symbolic links that are starting points",
+    ),
     OptionSpec::new((), Some(b'L'), &[], Argument::None, LEADING, "follow all symbolic links"),
-    OptionSpec::new((), Some(b'D'), &[], Argument::Required("FLAGS"), LEADING, "accepted and ignored; -D help lists what GNU's tool knows"),
-    OptionSpec::new((), Some(b'O'), &[], Argument::Required("LEVEL"), LEADING, "accepted and ignored: cheap tests always come first where nobody can tell"),
+    OptionSpec::new(
+        (),
+        Some(b'D'),
+        &[],
+        Argument::Required("FLAGS"),
+        LEADING,
+        "accepted and ignored; -D help lists what GNU's tool knows",
+    ),
+    OptionSpec::new(
+        (),
+        Some(b'O'),
+        &[],
+        Argument::Required("LEVEL"),
+        LEADING,
+        "accepted and ignored: cheap tests always come first where nobody can tell",
+    ),
 ];
 
 const SECTIONS: &[Section] = &[
@@ -23,7 +44,10 @@ const SECTIONS: &[Section] = &[
             Paragraph::Terms(&[
                 ("( EXPR )", "the value of EXPR; for a shell the parentheses must be quoted"),
                 ("! EXPR, -not EXPR", "true if EXPR is false"),
-                ("EXPR EXPR, EXPR -a EXPR, EXPR -and EXPR", "the second is evaluated only if the first is true"),
+                (
+                    "EXPR EXPR, EXPR -a EXPR, EXPR -and EXPR",
+                    "the second is evaluated only if the first is true",
+                ),
                 ("EXPR -o EXPR, EXPR -or EXPR", "the second is evaluated only if the first is false"),
                 ("EXPR , EXPR", "both are evaluated, the value is that of the second"),
             ]),
@@ -47,7 +71,10 @@ const SECTIONS: &[Section] = &[
                 ("%m %M", "permissions in octal; type and permissions as ls -l shows them"),
                 ("%u %U %g %G", "owner, its number; group, its number"),
                 ("%a %c %t", "times of last access, change of attributes, modification"),
-                ("%Ak %Bk %Ck %Tk", "parts of the times of access, creation, change, modification: @ for seconds since 1970, + for date and time, else a letter of strftime(3)"),
+                (
+                    "%Ak %Bk %Ck %Tk",
+                    "parts of the times of access, creation, change, modification: @ for seconds since 1970, + for date and time, else a letter of strftime(3)",
+                ),
             ]),
         ],
     },

@@ -57,6 +57,10 @@ fn refuse(refusal: &Refusal, diagnostics: &Diagnostics) -> ExitCode {
         Refusal::Help => options::help(&pfind::reference(), &program),
         Refusal::Version => options::version(&pfind::reference(), &program),
         Refusal::DebugHelp => DEBUG_HELP.to_owned(),
+        Refusal::Usage(message) => {
+            diagnostics.warning().bytes(message).send_with_hint();
+            return ExitCode::from(FAILURE);
+        }
         Refusal::Mistake(lines) => {
             lines.iter().for_each(|line| diagnostics.warning().bytes(line).send());
             return ExitCode::from(FAILURE);

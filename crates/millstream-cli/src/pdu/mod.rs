@@ -15,7 +15,7 @@ use millstream_ops::du::{Problem, Sink, measure};
 use millstream_vfs::{Operation, PosixVolume};
 use millstream_walk::Cancellation;
 
-use crate::diagnostics::{Diagnostics, error_text};
+use crate::diagnostics::Diagnostics;
 use crate::options::{Parser, Reference, help, version};
 use crate::progress::{Progress, Screen, StdoutUse, report};
 use crate::startup::{Startup, startup};
@@ -78,12 +78,12 @@ fn work(mut settings: Settings<'_>, parser: Parser<Id>, diagnostics: &Diagnostic
         diagnostics,
         screen: progress.screen().clone(),
         cancellation: options.cancellation.clone(),
-        failure: Mutex::default(),
+        failed: Mutex::default(),
     };
     let stats = measure(&PosixVolume, &operands, &options, &output, &activity);
     drop(progress);
-    if let Some(error) = output.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        diagnostics.error(1).text("write error: ").text(&error_text(&error)).send();
+    if output.has_failed() {
+        diagnostics.error(1).text("write error").send();
     }
     if verbose {
         report(&activity, stats.threads_peak, started, diagnostics);
@@ -96,18 +96,24 @@ struct Output<'a> {
     diagnostics: &'a Diagnostics,
     screen: Screen,
     cancellation: Cancellation,
-    /// Why standard output could not be written; there is no point in going on then.
-    failure: Mutex<Option<io::Error>>,
+    /// Standard output could not be written; there is no point in going on then.
+    failed: Mutex<bool>,
+}
+
+impl Output<'_> {
+    fn has_failed(&self) -> bool {
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Sink for Output<'_> {
     fn lines(&self, lines: &[u8]) {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        if failure.is_none() {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*failed {
             let mut stdout = io::stdout().lock();
             let write = || stdout.write_all(lines).and_then(|()| stdout.flush());
-            *failure = self.screen.without_progress(write).err();
-            if failure.is_some() {
+            *failed = self.screen.without_progress(write).is_err();
+            if *failed {
                 self.cancellation.cancel();
             }
         }

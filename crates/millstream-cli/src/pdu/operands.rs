@@ -41,7 +41,17 @@ pub(super) fn operands(
         name.len() < PATH_MAX
     };
     // Names hold no NUL: they come from arguments, or from between NULs.
-    Ok(names.into_iter().filter(fits).filter_map(|name| CString::new(name).ok()).collect())
+    Ok(names.into_iter().filter(fits).filter_map(|name| CString::new(trimmed(name)).ok()).collect())
+}
+
+/// Of slashes at the end of a path one is kept, as GNU's tools show it; `//` stays, for it may differ from `/`.
+fn trimmed(mut name: Vec<u8>) -> Vec<u8> {
+    if name.len() > 2 {
+        while name.ends_with(b"//") {
+            name.pop();
+        }
+    }
+    name
 }
 
 fn is_named(name: &[u8], diagnostics: &Diagnostics) -> bool {

@@ -189,7 +189,6 @@ impl<'a> Settings<'a> {
             self.diagnostics.usage_hint(1);
             return Err(Refused);
         }
-        let max_depth = self.max_depth()?;
         if self.summarize && self.lines == Lines::All {
             if gnu {
                 let message = self.diagnostics.error(1);
@@ -198,6 +197,7 @@ impl<'a> Settings<'a> {
             }
             self.lines = Lines::Directories;
         }
+        let max_depth = self.max_depth()?;
         if self.inodes && self.apparent_size {
             let warning = "warning: options --apparent-size and -b are ineffective with --inodes";
             self.diagnostics.warning().text(warning).send();

@@ -15,8 +15,8 @@
 //!
 //! Memory: directories deeper than lines are printed add to the node above and leave nothing. Otherwise a directory
 //! takes about 200 bytes, a printed file (`-a`) its name and about 10 bytes, a path of an inode with several links 4
-//! bytes and such an inode about 60, each until its operand has been reported. Where links are followed (`-L`) every
-//! directory has a node and every file counts as having several links.
+//! bytes and such an inode about 60, each until its operand has been reported. With `-S` every
+//! directory has a node; where links are followed (`-L`) also, and every file counts as having several links.
 
 mod exclude;
 mod inodes;

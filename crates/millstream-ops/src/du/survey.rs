@@ -12,7 +12,7 @@ use super::inodes::{Identity, IdentityMap, Inodes, Sharded};
 use super::line::LineFormat;
 use super::report::Report;
 use super::tree::{Child, FileLines, LinkedFile, Node, NodeKind, Totals};
-use super::{FileSystems, HardLinks, Lines, Measure, Options, Problem, Sink, TimeField};
+use super::{FileSystems, HardLinks, Lines, Measure, Options, Problem, Sink, Subdirectories, TimeField};
 use crate::activity::Activity;
 use crate::json::ErrorRecord;
 
@@ -275,7 +275,7 @@ impl<'a, V: Volume> Survey<'a, V> {
                 buffers.children.push(Child { name: name(), node: Arc::clone(&node) });
                 Some(Base { node, device: base.device })
             }
-            Known::Untracked if has_line || self.options.follow == FollowPolicy::Always => {
+            Known::Untracked if has_line || self.keeps_all_directories() => {
                 let node = Node::new(NodeKind::Directory, totals);
                 buffers.children.push(Child { name: name(), node: Arc::clone(&node) });
                 Some(Base { node, device: base.device })
@@ -285,6 +285,12 @@ impl<'a, V: Volume> Survey<'a, V> {
                 Some(Base { node: Arc::clone(&base.node), device: base.device })
             }
         }
+    }
+
+    /// Whether directories without a line have a node: because it may be another's, or because what is below does not
+    /// belong to the line of the directory above.
+    fn keeps_all_directories(&self) -> bool {
+        self.options.follow == FollowPolicy::Always || self.options.subdirectories == Subdirectories::Separate
     }
 
     fn known_directory(&self, identity: Identity) -> Known {

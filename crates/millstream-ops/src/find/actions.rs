@@ -2,8 +2,6 @@
 
 use std::ffi::CStr;
 
-use millstream_vfs::Errno;
-
 use super::environment::Severity;
 use super::exec::{Exec, ExecMode, ExecPlace};
 use super::expression::{Action, Expr, StreamId, VisitOrder};
@@ -56,30 +54,34 @@ pub(super) fn fls(p: &mut Parser<'_>, name: &CStr) -> Parsed {
 }
 
 pub(super) fn printf(p: &mut Parser<'_>, name: &CStr) -> Parsed {
-    let format = format(p, name)?;
+    let text = p.argument(name)?;
+    let format = compile(p, text)?;
     action(Action::Printf { stream: StreamId::STDOUT, format })
 }
 
 pub(super) fn fprintf(p: &mut Parser<'_>, name: &CStr) -> Parsed {
-    let stream = open(p, name)?;
-    let format = format(p, name)?;
+    let path = p.argument(name)?;
+    let stream = p.env.open_output(path).map_err(|errno| p.file_error(path, errno))?;
+    let text = p.next().ok_or_else(|| invalid(path, name))?;
+    let format = compile(p, text)?;
     action(Action::Printf { stream, format })
 }
 
 fn open(p: &mut Parser<'_>, name: &CStr) -> Result<StreamId, Refusal> {
     let path = p.argument(name)?;
-    p.env.open_output(path).map_err(|errno: Errno| p.file_error(path, errno))
+    p.env.open_output(path).map_err(|errno| p.file_error(path, errno))
 }
 
-fn format(p: &mut Parser<'_>, name: &CStr) -> Result<Format, Refusal> {
-    let text = p.argument(name)?;
+fn compile(p: &mut Parser<'_>, text: &CStr) -> Result<Format, Refusal> {
     let env = &mut *p.env;
     Format::compile(text.to_bytes(), &mut |warning| env.complain(Severity::Warning, warning)).map_err(
         |error| match error {
             FormatError::PercentAtEnd => Refusal::mistake(&[b"error: % at end of format string"]),
-            FormatError::Reserved(letter) => {
-                Refusal::mistake(&[b"error: the format directive `%", &[letter], b"' is reserved for future use"])
-            }
+            FormatError::Reserved(letter) => Refusal::mistake(&[
+                b"error: the format directive `%",
+                &[letter],
+                b"' is reserved for future use",
+            ]),
         },
     )
 }

@@ -23,6 +23,8 @@ pub(super) struct Plan {
     pub removal: Removal,
     /// Whether commands are run.
     pub commands: Commands,
+    /// In which order the operands are traversed.
+    pub operands: OperandOrder,
 }
 
 /// Whether the actions of different entries may happen at the same time.
@@ -41,6 +43,15 @@ pub(super) enum Removal {
     Removes,
     /// It has not.
     Keeps,
+}
+
+/// In which order operands are traversed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OperandOrder {
+    /// All at the same time.
+    Together,
+    /// One after the other: `-quit` in one keeps those after it from being looked at.
+    InTurn,
 }
 
 /// Whether an expression runs commands.
@@ -66,6 +77,7 @@ impl Plan {
             actions: ActionOrder::Parallel,
             removal: Removal::Keeps,
             commands: Commands::None,
+            operands: OperandOrder::Together,
             options,
             expression: Expr::Test(Test::True),
         };
@@ -93,7 +105,10 @@ impl Plan {
         if let Leaf::Action(action) = leaf {
             match action {
                 Action::Delete => self.removal = Removal::Removes,
-                Action::Quit => self.actions = ActionOrder::OneAtATime,
+                Action::Quit => {
+                    self.actions = ActionOrder::OneAtATime;
+                    self.operands = OperandOrder::InTurn;
+                }
                 Action::Exec(_) => {
                     self.actions = ActionOrder::OneAtATime;
                     self.commands = Commands::Run;
@@ -128,8 +143,12 @@ enum Calls {
 
 fn needs_of_test(test: &Test) -> (Fields, Calls) {
     let fields = match test {
-        Test::True | Test::False | Test::Name(_) | Test::Path(_) | Test::Regex(_) | Test::Kind(_) => Fields::empty(),
-        Test::LinkTarget(_) | Test::OtherKind(_) | Test::Access(_) => return (Fields::empty(), Calls::Volume),
+        Test::True | Test::False | Test::Name(_) | Test::Path(_) | Test::Regex(_) | Test::Kind(_) => {
+            Fields::empty()
+        }
+        Test::LinkTarget(_) | Test::OtherKind(_) | Test::Access(_) => {
+            return (Fields::empty(), Calls::Volume);
+        }
         Test::Empty => Fields::SIZE,
         Test::FsType(_) => Fields::KIND,
         Test::Uid(_) | Test::NoUser => Fields::UID,
@@ -146,7 +165,9 @@ fn needs_of_test(test: &Test) -> (Fields, Calls) {
 
 fn needs_of_action(action: &Action) -> (Fields, Calls) {
     match action {
-        Action::Print { .. } | Action::Prune | Action::Quit | Action::Exec(_) => (Fields::empty(), Calls::Nothing),
+        Action::Print { .. } | Action::Prune | Action::Quit | Action::Exec(_) => {
+            (Fields::empty(), Calls::Nothing)
+        }
         Action::Delete => (Fields::empty(), Calls::Volume),
         Action::List { .. } | Action::Record => (Fields::STAT, Calls::Volume),
         Action::Printf { format, .. } => {
@@ -314,7 +335,11 @@ mod tests {
             ("-type f", Fields::empty(), FanOut::Inline),
             ("-name x -o -path y", Fields::empty(), FanOut::Inline),
             ("-size +1", Fields::SIZE, FanOut::Parallel),
-            ("-mtime 1 ( -uid 0 -o -perm 644 )", Fields::MTIME | Fields::UID | Fields::MODE, FanOut::Parallel),
+            (
+                "-mtime 1 ( -uid 0 -o -perm 644 )",
+                Fields::MTIME | Fields::UID | Fields::MODE,
+                FanOut::Parallel,
+            ),
             ("-printf %p%s%y", Fields::SIZE, FanOut::Parallel),
             ("-delete", Fields::empty(), FanOut::Parallel),
             ("-readable", Fields::empty(), FanOut::Parallel),

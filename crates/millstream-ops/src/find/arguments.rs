@@ -18,7 +18,10 @@ pub(super) fn decimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    Some(text.iter().fold(0_u64, |value, digit| value.saturating_mul(10).saturating_add(u64::from(digit - b'0'))))
+    Some(
+        text.iter()
+            .fold(0_u64, |value, digit| value.saturating_mul(10).saturating_add(u64::from(digit - b'0'))),
+    )
 }
 
 /// `N`, `+N` or `-N`.
@@ -93,15 +96,15 @@ pub(super) fn age(text: &[u8], unit: AgeUnit, now: i128) -> Option<Window> {
     })
 }
 
-/// How many days may lie between two times: `N`, `+N` or `-N`.
+/// How many days may lie between two times: `N`, fractions rounded up, `+N` or `-N`.
 pub(super) fn span_of_days(text: &[u8]) -> Option<Window> {
     let (comparison, digits) = comparison(text);
     let days = |count: f64| (count * AgeUnit::Days.nanoseconds()) as i128;
     let count = real(digits)?;
     Some(match comparison {
-        Comparison::Less => Window { after: 0, until: days(count) - 1 },
-        Comparison::Equal => Window { after: days(count) - 1, until: days(count + 1.0) - 1 },
-        Comparison::Greater => Window::later_than(days(count + 1.0) - 1),
+        Comparison::Less => Window { after: -1, until: days(count) - 1 },
+        Comparison::Equal => Window { after: days(count - 1.0), until: days(count) },
+        Comparison::Greater => Window::later_than(days(count)),
     })
 }
 
@@ -217,6 +220,24 @@ mod tests {
         }
         for bad in [&b""[..], b"x", b"+", b"1.5x", b"nan", b"inf", b"-+1"] {
             assert_eq!(age(bad, AgeUnit::Days, 0), None);
+        }
+    }
+
+    #[test]
+    fn days_between_access_and_change_are_rounded_up() {
+        const DAY: i128 = 86_400_000_000_000;
+        for (text, span, expected) in [
+            (&b"11"[..], 10 * DAY + 1, true),
+            (b"10", 10 * DAY + 1, false),
+            (b"10", 10 * DAY, true),
+            (b"+10", 10 * DAY + 1, true),
+            (b"+10", 10 * DAY, false),
+            (b"-11", 10 * DAY + 1, true),
+            (b"-10", 10 * DAY + 1, false),
+            (b"-1", -DAY, false),
+        ] {
+            let window = span_of_days(text).expect("valid");
+            assert_eq!(window.contains(span), expected, "{} {span}", text.escape_ascii());
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) trait Environment {
     /// Creates the file of an `-fprint`.
     fn open_output(&mut self, path: &CStr) -> Result<StreamId, Errno>;
     /// Contents of the file that lists the operands; `-` is standard input.
-    fn read_operands(&mut self, path: &CStr) -> Result<Vec<u8>, Errno>;
+    fn read_operands(&mut self, path: &CStr) -> Result<Vec<u8>, UnreadableList>;
     /// The identifier of a user.
     fn user_id(&self, name: &CStr) -> Option<u32>;
     /// The identifier of a group.
@@ -44,11 +44,22 @@ pub(super) trait Environment {
     fn quote(&self, text: &[u8]) -> Vec<u8>;
 }
 
+/// Why a list of operands cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UnreadableList {
+    /// It cannot be opened.
+    Open(Errno),
+    /// It cannot be read.
+    Read(Errno),
+}
+
 /// How bad a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Severity {
     /// Worth knowing.
     Warning,
+    /// Worth knowing, and not called a warning.
+    Remark,
     /// The exit status will tell.
     Error,
 }
@@ -74,16 +85,18 @@ impl Environment for Process<'_> {
         self.streams.open(path.to_bytes())
     }
 
-    fn read_operands(&mut self, path: &CStr) -> Result<Vec<u8>, Errno> {
+    fn read_operands(&mut self, path: &CStr) -> Result<Vec<u8>, UnreadableList> {
         use std::io::Read;
         use std::os::unix::ffi::OsStrExt;
+        let errno = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
         let mut text = Vec::new();
         let read = match path.to_bytes() {
             b"-" => std::io::stdin().read_to_end(&mut text),
             path => std::fs::File::open(std::ffi::OsStr::from_bytes(path))
-                .and_then(|mut file| file.read_to_end(&mut text)),
+                .map_err(|error| UnreadableList::Open(errno(error)))?
+                .read_to_end(&mut text),
         };
-        read.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        read.map_err(|error| UnreadableList::Read(errno(error)))?;
         Ok(text)
     }
 
@@ -112,7 +125,8 @@ impl Environment for Process<'_> {
     fn next_midnight(&self) -> i64 {
         let now = self.now().sec;
         let Some(local) = self.locale.local_time(now) else { return now };
-        let since_midnight = i64::from(local.hour()) * 3600 + i64::from(local.minute()) * 60 + i64::from(local.second());
+        let since_midnight =
+            i64::from(local.hour()) * 3600 + i64::from(local.minute()) * 60 + i64::from(local.second());
         now - since_midnight + 86_400
     }
 
@@ -138,6 +152,7 @@ impl Environment for Process<'_> {
     fn complain(&mut self, severity: Severity, message: &[u8]) {
         match severity {
             Severity::Warning => self.reporter.report(&[b"warning: ", message].concat()),
+            Severity::Remark => self.reporter.report(message),
             Severity::Error => {
                 self.failed = true;
                 self.reporter.report(message);
@@ -168,7 +183,7 @@ impl Environment for Nothing {
         Ok(StreamId::STDOUT)
     }
 
-    fn read_operands(&mut self, _path: &CStr) -> Result<Vec<u8>, Errno> {
+    fn read_operands(&mut self, _path: &CStr) -> Result<Vec<u8>, UnreadableList> {
         Ok(b"a\0b\0".to_vec())
     }
 

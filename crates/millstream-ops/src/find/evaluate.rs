@@ -11,8 +11,9 @@ use std::os::fd::AsFd;
 use std::sync::{MutexGuard, PoisonError};
 
 use millstream_vfs::{
-    Dir, DirentBatch, Errno, Fields, FileKind, Metadata, ReadState, RemoveKind, SymlinkBehavior,
+    Dir, DirentBatch, Errno, Fields, FileKind, Metadata, ReadState, RemoveKind, SymlinkBehavior, Volume,
 };
+use millstream_walk::Directory;
 use rustix::fs::{Access, AtFlags};
 
 use super::accounts::AccountNames;
@@ -35,8 +36,8 @@ pub(super) struct Worker {
     pub prefix: usize,
     /// Names of users and groups.
     pub accounts: AccountNames,
-    /// Inode number of the directory that was last asked for.
-    pub directory_inode: Option<(usize, u64)>,
+    /// Inode number of the directory at hand, once somebody asked for it.
+    pub directory_inode: Option<u64>,
     scratch: Vec<u8>,
 }
 
@@ -60,6 +61,16 @@ pub(super) struct Evaluation<'a, 'w, D> {
     pub worker: &'w mut Worker,
     turn: Option<MutexGuard<'a, Turn>>,
     verdict: Verdict,
+}
+
+impl Worker {
+    /// Turns to the entries of a directory.
+    pub fn enter<V: Volume, S>(&mut self, directory: &Directory<V, S>) {
+        self.path.clear();
+        directory.write_prefix(&mut self.path);
+        self.prefix = self.path.len();
+        self.directory_inode = None;
+    }
 }
 
 impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
@@ -151,7 +162,8 @@ impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
 
     /// Reports that something failed at this file, unless it has vanished and nobody wants to know.
     pub fn complain(&mut self, errno: Errno, operation: &str) {
-        if errno == Errno::NOENT && self.plan.options.vanished == VanishedFiles::Ignore {
+        let listed = self.subject.depth > 0;
+        if listed && errno == Errno::NOENT && self.plan.options.vanished == VanishedFiles::Ignore {
             return;
         }
         let shared = self.shared;
@@ -191,7 +203,9 @@ impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
             },
             Test::Links(number) => self.of_metadata(|m| number.matches(m.nlink)),
             Test::Inode(number) => self.of_metadata(|m| number.matches(m.ino)),
-            Test::Size { number, unit_bytes } => self.of_metadata(|m| number.matches(m.size.div_ceil(*unit_bytes))),
+            Test::Size { number, unit_bytes } => {
+                self.of_metadata(|m| number.matches(m.size.div_ceil(*unit_bytes)))
+            }
             Test::Mode(mode) => self.of_metadata(|m| mode.matches(m.mode)),
             Test::Time { which, window } => self.of_metadata(|m| window.contains(nanoseconds(which.of(m)))),
             Test::Used(window) => {
@@ -233,7 +247,7 @@ impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
         };
         match subject.handle.metadata(subject.name, other, Fields::KIND) {
             Ok(metadata) => Some(metadata.kind()),
-            Err(error) if error.errno == Errno::NOENT => Some(FileKind::Symlink),
+            Err(error) if matches!(error.errno, Errno::NOENT | Errno::NOTDIR) => Some(FileKind::Symlink),
             Err(error) => {
                 self.complain(error.errno, "stat");
                 None
@@ -244,6 +258,8 @@ impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
     fn is_empty(&mut self) -> bool {
         match self.kind() {
             Some(FileKind::File) => self.of_metadata(|m| m.size == 0),
+            // One that cannot be looked at cannot be opened either, which is then reported once.
+            Some(FileKind::Directory) if self.metadata().is_none() => false,
             Some(FileKind::Directory) => match self.has_no_entries() {
                 Ok(empty) => empty,
                 Err(error) => {
@@ -287,17 +303,17 @@ impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
                         None => return ControlFlow::Continue(false),
                     }
                 }
-                self.to_stream(*stream, |evaluation, out| evaluation.render(format, *stream, out))
+                self.write_to(*stream, |evaluation, out| evaluation.render(format, *stream, out))
             }
             Action::List { stream } => match self.metadata() {
                 Some(metadata) => {
-                    self.to_stream(*stream, |evaluation, out| evaluation.render_listing(metadata, out))
+                    self.write_to(*stream, |evaluation, out| evaluation.render_listing(metadata, out))
                 }
                 None => false,
             },
             Action::Record => match self.metadata() {
                 Some(metadata) => {
-                    self.to_stream(StreamId::STDOUT, |evaluation, out| evaluation.render_record(metadata, out))
+                    self.write_to(StreamId::STDOUT, |evaluation, out| evaluation.render_record(metadata, out))
                 }
                 None => false,
             },
@@ -328,7 +344,7 @@ impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
 
     fn print(&mut self, stream: StreamId, terminator: u8) -> bool {
         if stream != StreamId::STDOUT || self.shared.shows_on_terminal(stream) {
-            return self.to_stream(stream, |evaluation, out| {
+            return self.write_to(stream, |evaluation, out| {
                 evaluation.path();
                 match terminator {
                     b'\n' => evaluation.shared.push_name(stream, &evaluation.worker.path, out),
@@ -345,7 +361,7 @@ impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
     }
 
     /// Lets `write` append to what goes to a stream.
-    fn to_stream(&mut self, stream: StreamId, write: impl FnOnce(&mut Self, &mut Vec<u8>)) -> bool {
+    fn write_to(&mut self, stream: StreamId, write: impl FnOnce(&mut Self, &mut Vec<u8>)) -> bool {
         if stream == StreamId::STDOUT {
             let mut out = std::mem::take(&mut self.worker.out);
             write(self, &mut out);
@@ -369,9 +385,10 @@ impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
             return true;
         }
         let listed = match subject.listed {
-            FileKind::Unknown => {
-                subject.handle.metadata(subject.name, SymlinkBehavior::NoFollow, Fields::KIND).map(|m| m.kind())
-            }
+            FileKind::Unknown => subject
+                .handle
+                .metadata(subject.name, SymlinkBehavior::NoFollow, Fields::KIND)
+                .map(|m| m.kind()),
             known => Ok(known),
         };
         let removed = listed.and_then(|kind| match kind {

@@ -66,7 +66,9 @@ impl StartDirectory {
     /// The directory that holds an operand.
     pub fn of_operand(operand: &[u8]) -> Self {
         let (directory, _) = split_operand(operand);
-        StartDirectory::Path(OsStr::from_bytes(if directory.is_empty() { b"." } else { directory }).to_owned())
+        StartDirectory::Path(
+            OsStr::from_bytes(if directory.is_empty() { b"." } else { directory }).to_owned(),
+        )
     }
 }
 
@@ -202,21 +204,21 @@ mod tests {
 
     #[test]
     fn braces_are_replaced_wherever_they_are() {
-        for (word, expected) in
-            [(&b"{}"[..], &b"N"[..]), (b"x{}y{}", b"xNyN"), (b"{{}}", b"{N}"), (b"plain", b"plain"), (b"{", b"{")]
-        {
+        for (word, expected) in [
+            (&b"{}"[..], &b"N"[..]),
+            (b"x{}y{}", b"xNyN"),
+            (b"{{}}", b"{N}"),
+            (b"plain", b"plain"),
+            (b"{", b"{"),
+        ] {
             assert_eq!(substitute(word, b"N"), expected);
         }
     }
 
     #[test]
     fn a_batch_ends_before_it_is_too_long() {
-        let exec = Exec {
-            index: 0,
-            words: vec![b"echo".to_vec()],
-            place: ExecPlace::Start,
-            mode: ExecMode::Batch,
-        };
+        let exec =
+            Exec { index: 0, words: vec![b"echo".to_vec()], place: ExecPlace::Start, mode: ExecMode::Batch };
         let limit = cost(b"echo") + 2 * cost(b"name");
         let mut batches = Batches::default();
         assert_eq!(batches.add(&exec, 0, b"nam1".to_vec(), limit), None);

@@ -28,6 +28,17 @@ pub(super) enum Expr {
 }
 
 impl Expr {
+    /// Whether there is an action that makes printing paths by default superfluous.
+    pub fn acts(&self) -> bool {
+        let mut acts = false;
+        self.for_each_leaf(&mut |leaf| {
+            if let Leaf::Action(action) = leaf {
+                acts |= !matches!(action, Action::Prune | Action::Quit);
+            }
+        });
+        acts
+    }
+
     /// Calls `look` on every test and action, in order.
     pub fn for_each_leaf<'e>(&'e self, look: &mut dyn FnMut(Leaf<'e>)) {
         match self {

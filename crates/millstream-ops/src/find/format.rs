@@ -223,7 +223,7 @@ impl Compiler<'_> {
 
     fn unrecognized(&mut self, spec: &[u8], letter: u8) {
         let directive = [b"%", spec, &[letter]].concat();
-        (self.warn)(&[b"unrecognized format directive `", &directive[..], b"'"].concat());
+        (self.warn)(&[b"unrecognized format directive `%", &[letter][..], b"'"].concat());
         self.literal(&directive);
     }
 
@@ -242,7 +242,8 @@ impl Compiler<'_> {
             None => {
                 let directive = [b"%", spec, &[letter]].concat();
                 let message =
-                    [b"format directive `", &directive[..], b"' should be followed by another character"].concat();
+                    [b"format directive `", &directive[..], b"' should be followed by another character"]
+                        .concat();
                 (self.warn)(&message);
                 self.literal(&directive);
             }
@@ -321,8 +322,9 @@ mod tests {
 
     fn compile(text: &[u8]) -> (Result<Format, FormatError>, Vec<String>) {
         let mut warnings = Vec::new();
-        let format =
-            Format::compile(text, &mut |warning| warnings.push(String::from_utf8_lossy(warning).into_owned()));
+        let format = Format::compile(text, &mut |warning| {
+            warnings.push(String::from_utf8_lossy(warning).into_owned())
+        });
         (format, warnings)
     }
 
@@ -361,7 +363,7 @@ mod tests {
     fn oddities_are_printed_with_a_warning() {
         for (format, text, warning) in [
             (&b"%Q"[..], &b"%Q"[..], "unrecognized format directive `%Q'"),
-            (b"%#o", b"%#o", "unrecognized format directive `%#o'"),
+            (b"%#o", b"%#o", "unrecognized format directive `%o'"),
             (b"\\q", b"\\q", "unrecognized escape `\\q'"),
             (b"x\\", b"x\\", "escape `\\' followed by nothing at all"),
             (b"%A", b"%A", "format directive `%A' should be followed by another character"),

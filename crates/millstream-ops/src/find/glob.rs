@@ -79,7 +79,11 @@ mod tests {
         for pattern in patterns {
             let glob = Glob::new(pattern.to_owned(), Sensitive);
             for text in texts {
-                assert_eq!(glob.matches(text), matches_glob(pattern, text, Sensitive), "{pattern:?} {text:?}");
+                assert_eq!(
+                    glob.matches(text),
+                    matches_glob(pattern, text, Sensitive),
+                    "{pattern:?} {text:?}"
+                );
             }
         }
     }

@@ -8,7 +8,7 @@ use super::expression::{Expr, Test};
 use super::parser::Refusal;
 
 /// How deep parentheses and negations may be nested; the tree is walked by recursion on small stacks.
-const MAX_NESTING: usize = 500;
+const MAX_NESTING: usize = 128;
 
 /// A word of the expression.
 #[derive(Debug)]
@@ -55,7 +55,11 @@ impl TokenKind {
 
 /// Makes the tree of an expression, which is true if it is empty.
 pub(super) fn build_tree(tokens: Vec<Token>) -> Result<Expr, Refusal> {
-    let mut builder = Builder { tokens: tokens.into_iter().peekable(), nesting: 0 };
+    let acts = tokens.iter().any(|token| match &token.kind {
+        TokenKind::Primary(expr) => expr.acts(),
+        _ => false,
+    });
+    let mut builder = Builder { tokens: tokens.into_iter().peekable(), nesting: 0, acts };
     if builder.tokens.peek().is_none() {
         return Ok(Expr::Test(Test::True));
     }
@@ -69,6 +73,8 @@ pub(super) fn build_tree(tokens: Vec<Token>) -> Result<Expr, Refusal> {
 struct Builder {
     tokens: std::iter::Peekable<std::vec::IntoIter<Token>>,
     nesting: usize,
+    /// Whether there is an action, so that nothing is printed by default.
+    acts: bool,
 }
 
 impl Builder {
@@ -109,7 +115,14 @@ impl Builder {
 
     /// A term after `before`, the operator or parenthesis that makes one necessary.
     fn term(&mut self, before: Option<&Token>) -> Result<Expr, Refusal> {
-        let Some(token) = self.tokens.next() else { return Err(missing_term(before, &[])) };
+        let Some(token) = self.tokens.next() else {
+            return Err(match before.map(|before| &before.kind) {
+                Some(TokenKind::Open) | None => missing_term(before, b""),
+                // GNU find knows more here if it adds a -print of its own.
+                Some(_) if self.acts => missing_term(None, b""),
+                Some(_) => missing_term(before, b""),
+            });
+        };
         match token.kind {
             TokenKind::Primary(expr) => Ok(expr),
             TokenKind::Not => {
@@ -180,5 +193,62 @@ fn missing_term(before: Option<&Token>, end: &[u8]) -> Refusal {
         ]),
         (_, b"") => Refusal::mistake(&[b"expected an expression after '", name, b"'"]),
         (_, end) => Refusal::mistake(&[b"expected an expression between '", name, b"' and '", end, b"'"]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Parses words of one letter as tests that remember their letter.
+    fn tree(words: &str) -> Result<String, String> {
+        let tokens = words.split_whitespace().map(|word| Token {
+            kind: TokenKind::of_operator(word.as_bytes())
+                .unwrap_or_else(|| TokenKind::Primary(Expr::Test(Test::FsType(word.as_bytes().to_vec())))),
+            name: CString::new(word).expect("no NUL"),
+        });
+        build_tree(tokens.collect()).map(|expr| show(&expr)).map_err(|refusal| refusal.to_string())
+    }
+
+    fn show(expr: &Expr) -> String {
+        let join = |all: &[Expr], operator: &str| {
+            format!("({})", all.iter().map(show).collect::<Vec<_>>().join(operator))
+        };
+        match expr {
+            Expr::And(all) => join(all, "&"),
+            Expr::Or(all) => join(all, "|"),
+            Expr::Comma(all) => join(all, ","),
+            Expr::Not(inner) => format!("!{}", show(inner)),
+            Expr::Test(Test::FsType(letter)) => String::from_utf8_lossy(letter).into_owned(),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn operators_bind_as_documented() {
+        for (words, expected) in [
+            ("a", "a"),
+            ("a b", "(a&b)"),
+            ("a -o b c", "(a|(b&c))"),
+            ("a -a b -or c -and d", "((a&b)|(c&d))"),
+            ("! a b", "(!a&b)"),
+            ("! ( a b )", "!(a&b)"),
+            ("-not ! a", "!!a"),
+            ("a , b -o c , d", "(a,(b|c),d)"),
+            ("( a -o b ) c", "((a|b)&c)"),
+            ("( ( a ) )", "a"),
+        ] {
+            assert_eq!(tree(words).as_deref(), Ok(expected), "{words}");
+        }
+    }
+
+    #[test]
+    fn nesting_is_bounded() {
+        let nested = |n: usize| format!("{}a{}", "( ".repeat(n), " )".repeat(n));
+        assert_eq!(tree(&nested(MAX_NESTING)).as_deref(), Ok("a"));
+        assert!(tree(&nested(MAX_NESTING + 1)).is_err());
+        assert!(tree(&format!("{}a", "! ".repeat(100_000))).is_err());
+        let long = vec!["a"; 100_000].join(" -o ");
+        assert!(tree(&long).is_ok());
     }
 }

@@ -50,7 +50,7 @@ use millstream_walk::{Cancellation, HandleRetention, WalkOptions, walk};
 pub use parser::{Refusal, Verbosity};
 pub use primaries::{Class, PRIMARIES, Primary};
 
-use analysis::{Commands, Plan, Removal};
+use analysis::{Commands, OperandOrder, Plan, Removal};
 use environment::{Environment, Nothing, Process};
 use output::Streams;
 use parser::Warnings;
@@ -142,11 +142,23 @@ impl Find {
     where
         V::Dir: AsFd,
     {
-        let visitor = FindVisitor::<V>::new(&self.shared);
-        let stats = walk(volume, &self.shared.plan.options.operands, &visitor, &self.options);
+        let operands = &self.shared.plan.options.operands;
+        let groups = match self.shared.plan.operands {
+            OperandOrder::Together => operands.chunks(operands.len().max(1)),
+            OperandOrder::InTurn => operands.chunks(1),
+        };
+        let mut threads_peak = 0;
+        for (first, group) in (0..).zip(groups) {
+            if self.shared.has_quit() {
+                break;
+            }
+            // Groups of more than one operand begin at the first.
+            let visitor = FindVisitor::<V>::new(&self.shared, first);
+            threads_peak = walk(volume, group, &visitor, &self.options).threads_peak.max(threads_peak);
+        }
         self.shared.run_last_batches();
         self.shared.close();
-        Findings { success: !self.shared.has_failed(), threads_peak: stats.threads_peak }
+        Findings { success: !self.shared.has_failed(), threads_peak }
     }
 }
 
@@ -156,5 +168,61 @@ pub fn fuzz_parse(bytes: &[u8]) {
         bytes.split(|&b| b == 0).map(|word| CString::new(word).unwrap_or_default()).collect();
     if let Ok(parsed) = parser::parse(&words, Warnings::On, &mut Nothing::default()) {
         drop(Plan::new(parsed.options, parsed.expression));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words of expressions in any order, with bytes that are none, never make the parser panic.
+    #[test]
+    fn any_bytes_are_parsed_or_refused() {
+        let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = move |bound: usize| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            usize::try_from(seed >> 33).unwrap_or(0) % bound
+        };
+        let names: Vec<&str> = PRIMARIES.iter().flat_map(|primary| primary.names).copied().collect();
+        let others: [&[u8]; 24] = [
+            b"(",
+            b")",
+            b"!",
+            b",",
+            b"-o",
+            b"-a",
+            b"-not",
+            b";",
+            b"+",
+            b"{}",
+            b"",
+            b"-",
+            b"\xff",
+            b"-newermt",
+            b"-newerBa",
+            b"%",
+            b"%-5.3p\\n",
+            b"%T",
+            b"+5k",
+            b"-1.5",
+            b"u+x,g=",
+            b"f,d,",
+            b"99999999999999999999999",
+            b"-O",
+        ];
+        for _ in 0..50_000 {
+            let mut bytes = Vec::new();
+            for _ in 0..random(12) {
+                match random(3) {
+                    0 => bytes.extend_from_slice(names[random(names.len())].as_bytes()),
+                    1 => bytes.extend_from_slice(others[random(others.len())]),
+                    _ => (0..random(4)).for_each(|_| bytes.push(random(256) as u8)),
+                }
+                bytes.push(0);
+            }
+            fuzz_parse(&bytes);
+        }
     }
 }

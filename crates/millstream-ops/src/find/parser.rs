@@ -9,7 +9,7 @@ use millstream_vfs::posix::pattern::RegexSyntax;
 use millstream_vfs::{Errno, SymlinkBehavior, errno_text};
 use millstream_walk::{FollowPolicy, Threads};
 
-use super::environment::{Environment, Severity};
+use super::environment::{Environment, Severity, UnreadableList};
 use super::expression::{
     Action, Devices, Expr, GlobalOptions, Leaf, StreamId, VanishedFiles, VisitOrder, nanoseconds,
 };
@@ -28,6 +28,9 @@ pub enum Refusal {
     /// It asks which arguments `-D` takes.
     #[error("help on debugging was asked for")]
     DebugHelp,
+    /// It is wrong, and help may help.
+    #[error("{}", String::from_utf8_lossy(.0))]
+    Usage(Vec<u8>),
     /// It is wrong: the lines that say why.
     #[error("{}", .0.iter().map(|line| String::from_utf8_lossy(line)).collect::<Vec<_>>().join("\n"))]
     Mistake(Vec<Vec<u8>>),
@@ -125,7 +128,7 @@ pub(super) fn parse(
         },
         depth_asked: false,
         files_from: None,
-        regex_syntax: RegexSyntax::EMACS_DOT_NEWLINE,
+        regex_syntax: RegexSyntax::EMACS,
         warnings,
         output: DefaultOutput::Path,
         threads: Threads::default(),
@@ -191,9 +194,11 @@ impl<'a> Parser<'a> {
                     self.at += 1;
                     break;
                 }
-                b"-D" if self.args.len() > self.at + 1 => {
+                b"-D" => {
                     self.at += 1;
-                    let flags = &self.args[self.at];
+                    let Some(flags) = self.peek() else {
+                        return Err(Refusal::Usage(b"Missing argument after the -D option.".to_vec()));
+                    };
                     self.debug_flags(flags)?;
                 }
                 [b'-', b'O', level @ ..] => check_optimisation(level)?,
@@ -225,7 +230,10 @@ impl<'a> Parser<'a> {
             }
             if !KNOWN.contains(&flag) {
                 let quoted = self.env.quote(flag);
-                self.env.complain(Severity::Warning, &[b"Ignoring unrecognised debug flag ", &quoted[..]].concat());
+                self.env.complain(
+                    Severity::Remark,
+                    &[b"Ignoring unrecognised debug flag ", &quoted[..]].concat(),
+                );
             }
         }
         Ok(())
@@ -285,11 +293,10 @@ impl<'a> Parser<'a> {
             return Refusal::mistake(&[b"unknown predicate `", word.to_bytes(), b"'"]);
         }
         let mut lines = vec![[b"paths must precede expression: `", word.to_bytes(), b"'"].concat()];
-        if let Some(last) = self.last_predicate {
-            if self.env.metadata(word, SymlinkBehavior::Follow).is_ok() {
-                let last = last.to_bytes();
-                lines.push([b"possible unquoted pattern after predicate `", last, b"'?"].concat());
-            }
+        let exists = || self.env.metadata(word, SymlinkBehavior::Follow).is_ok();
+        if let Some(last) = self.last_predicate.filter(|_| exists()) {
+            let last = last.to_bytes();
+            lines.push([b"possible unquoted pattern after predicate `", last, b"'?"].concat());
         }
         Refusal::Mistake(lines)
     }
@@ -303,7 +310,7 @@ impl<'a> Parser<'a> {
             ]));
         }
         self.read_operands(&facts)?;
-        let expression = if facts.acts { expression } else { self.with_default_action(expression) };
+        let expression = if expression.acts() { expression } else { self.with_default_action(expression) };
         Ok(Parsed {
             options: self.options,
             expression,
@@ -339,11 +346,24 @@ impl<'a> Parser<'a> {
                 b"option -files0-from reading from standard input cannot be combined with -ok, -okdir\n",
             ]));
         }
-        let text = self.env.read_operands(&file).map_err(|errno| {
-            let reason = errno_text(errno);
-            Refusal::mistake(&[b"cannot open ", &self.quote(&file), b" for reading: ", reason.as_bytes()])
-        })?;
-        self.take_operands(&file, &text);
+        match self.env.read_operands(&file) {
+            Ok(text) => self.take_operands(&file, &text),
+            Err(UnreadableList::Open(errno)) => {
+                let reason = errno_text(errno);
+                let quoted = self.quote(&file);
+                return Err(Refusal::mistake(&[
+                    b"cannot open ",
+                    &quoted,
+                    b" for reading: ",
+                    reason.as_bytes(),
+                ]));
+            }
+            Err(UnreadableList::Read(errno)) => {
+                let reason = errno_text(errno);
+                let message = [&self.quote(&file)[..], b": read error: ", reason.as_bytes()].concat();
+                self.env.complain(Severity::Error, &message);
+            }
+        }
         Ok(())
     }
 
@@ -369,7 +389,6 @@ impl<'a> Parser<'a> {
 /// What the expression does, as far as the command line's own rules depend on it.
 #[derive(Default)]
 struct Facts {
-    acts: bool,
     deletes: bool,
     prunes: bool,
     asks: bool,
@@ -386,7 +405,6 @@ impl Facts {
                     Action::Exec(exec) if exec.mode == super::exec::ExecMode::Ask => facts.asks = true,
                     _ => {}
                 }
-                facts.acts |= !matches!(action, Action::Prune);
             }
         });
         facts
@@ -400,9 +418,7 @@ fn starts_expression(word: &[u8]) -> bool {
 
 fn check_optimisation(level: &[u8]) -> Result<(), Refusal> {
     if level.is_empty() {
-        return Err(Refusal::mistake(&[
-            b"The -O option must be immediately followed by a decimal integer",
-        ]));
+        return Err(Refusal::mistake(&[b"The -O option must be immediately followed by a decimal integer"]));
     }
     if !level[0].is_ascii_digit() {
         return Err(Refusal::mistake(&[b"Please specify a decimal number immediately after -O"]));
@@ -410,5 +426,80 @@ fn check_optimisation(level: &[u8]) -> Result<(), Refusal> {
     match super::arguments::decimal(level) {
         Some(level) if level <= u64::from(u16::MAX) => Ok(()),
         _ => Err(Refusal::mistake(&[b"Invalid optimisation level ", level])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::environment::Nothing;
+    use super::*;
+
+    fn parsed(words: &[&str]) -> Parsed {
+        let args: Vec<_> = words.iter().map(|word| CString::new(*word).expect("no NUL")).collect();
+        parse(&args, Warnings::Off, &mut Nothing::default()).expect("valid")
+    }
+
+    fn operands(words: &[&str]) -> Vec<String> {
+        let names = parsed(words).options.operands;
+        names.into_iter().map(|name| name.into_string().expect("text")).collect()
+    }
+
+    #[test]
+    fn operands_end_where_the_expression_begins() {
+        for (words, expected) in [
+            (&[][..], &["."][..]),
+            (&["-type", "f"], &["."]),
+            (&["a", "b", "-print"], &["a", "b"]),
+            (&["-L", "a"], &["a"]),
+            (&["--", "a"], &["a"]),
+            (&["-"], &["-"]),
+            (&[")", ","], &[")", ","]),
+            (&["a", "(", "-true", ")"], &["a"]),
+            (&["a", "!", "-true"], &["a"]),
+            (&["--json", "a"], &["a"]),
+            (&["--threads", "3", "a", "--verbose"], &["a"]),
+            (&["-files0-from", "list"], &["a", "b"]),
+        ] {
+            assert_eq!(operands(words), expected, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn our_own_options_stand_anywhere() {
+        let command = parsed(&["a", "-type", "f", "--threads=5", "--json", "--verbose"]);
+        assert_eq!(command.threads, Threads::Fixed(5));
+        assert_eq!(command.output, DefaultOutput::Record);
+        assert_eq!(command.verbosity, Verbosity::Statistics);
+        assert_eq!(parsed(&["--threads", "0", "a"]).threads, Threads::default());
+    }
+
+    #[test]
+    fn the_last_of_the_link_options_counts() {
+        for (words, follow) in [
+            (&["-H", "-L", "-P"][..], FollowPolicy::Never),
+            (&["-P", "-H"], FollowPolicy::Operands),
+            (&["-L"], FollowPolicy::Always),
+            (&["-P", "a", "-follow"], FollowPolicy::Always),
+        ] {
+            assert_eq!(parsed(words).options.follow, follow);
+        }
+    }
+
+    #[test]
+    fn paths_are_printed_unless_the_expression_acts() {
+        for (words, prints) in [
+            (&["-type", "f"][..], true),
+            (&["-name", "a", "-prune"], true),
+            (&["-print0"], false),
+            (&["-name", "a", "-quit"], true),
+            (&["-exec", "true", ";"], false),
+            (&["-delete"], false),
+        ] {
+            let mut found = false;
+            parsed(words).expression.for_each_leaf(&mut |leaf| {
+                found |= matches!(leaf, Leaf::Action(Action::Print { terminator: b'\n', .. }));
+            });
+            assert_eq!(found, prints, "{words:?}");
+        }
     }
 }

@@ -68,7 +68,13 @@ pub static PRIMARIES: &[Primary] = &[
         p.options.follow = FollowPolicy::Always;
         truth()
     }),
-    primary(&["-regextype"], "TYPE", PositionalOption, "dialect of the regular expressions after it", regextype),
+    primary(
+        &["-regextype"],
+        "TYPE",
+        PositionalOption,
+        "dialect of the regular expressions after it",
+        regextype,
+    ),
     primary(&["-warn"], "", PositionalOption, "warn of oddities", |p, _| {
         p.warnings = Warnings::On;
         truth()
@@ -77,59 +83,115 @@ pub static PRIMARIES: &[Primary] = &[
         p.warnings = Warnings::Off;
         truth()
     }),
-    primary(&["-noleaf"], "", PositionalOption, "accepted and ignored", |_, _| truth()),
+    primary(&["-noleaf"], "", GlobalOption, "accepted and ignored", |_, _| truth()),
     primary(&["-depth"], "", GlobalOption, "evaluate a directory after its contents", |p, _| post_order(p)),
     primary(&["-d"], "", GlobalOption, "as -depth", |p, _| {
         p.warn(&[b"the -d option is deprecated; please use -depth instead, because the latter is a POSIX-compliant feature."]);
         post_order(p)
     }),
-    primary(&["-files0-from"], "FILE", GlobalOption, "read the starting points from FILE, each ended by a NUL", |p, name| {
-        p.files_from = Some(p.argument(name)?.to_owned());
-        truth()
-    }),
-    primary(&["-maxdepth"], "LEVELS", GlobalOption, "descend at most LEVELS levels below the starting points", |p, name| {
-        p.options.max_depth = depth(p, name)?;
-        truth()
-    }),
-    primary(&["-mindepth"], "LEVELS", GlobalOption, "evaluate nothing at levels less than LEVELS", |p, name| {
-        p.options.min_depth = depth(p, name)?;
-        truth()
-    }),
+    primary(
+        &["-files0-from"],
+        "FILE",
+        GlobalOption,
+        "read the starting points from FILE, each ended by a NUL",
+        |p, name| {
+            p.files_from = Some(p.argument(name)?.to_owned());
+            truth()
+        },
+    ),
+    primary(
+        &["-maxdepth"],
+        "LEVELS",
+        GlobalOption,
+        "descend at most LEVELS levels below the starting points",
+        |p, name| {
+            p.options.max_depth = depth(p, name)?;
+            truth()
+        },
+    ),
+    primary(
+        &["-mindepth"],
+        "LEVELS",
+        GlobalOption,
+        "evaluate nothing at levels less than LEVELS",
+        |p, name| {
+            p.options.min_depth = depth(p, name)?;
+            truth()
+        },
+    ),
     primary(&["-xdev", "-mount"], "", GlobalOption, "do not descend into other file systems", |p, _| {
         p.options.devices = Devices::One;
         truth()
     }),
-    primary(&["-ignore_readdir_race"], "", GlobalOption, "say nothing about files that vanish meanwhile", |p, _| {
-        p.options.vanished = VanishedFiles::Ignore;
-        truth()
-    }),
+    primary(
+        &["-ignore_readdir_race"],
+        "",
+        GlobalOption,
+        "say nothing about files that vanish meanwhile",
+        |p, _| {
+            p.options.vanished = VanishedFiles::Ignore;
+            truth()
+        },
+    ),
     primary(&["-noignore_readdir_race"], "", GlobalOption, "report files that vanish meanwhile", |p, _| {
         p.options.vanished = VanishedFiles::Report;
         truth()
     }),
-    primary(&["--json"], "", PositionalOption, "print a JSON record for every match in place of its path", |p, _| {
-        p.output = DefaultOutput::Record;
-        truth()
-    }),
+    primary(
+        &["--json"],
+        "",
+        PositionalOption,
+        "print a JSON record for every match in place of its path",
+        |p, _| {
+            p.output = DefaultOutput::Record;
+            truth()
+        },
+    ),
     primary(&["--threads"], "N", PositionalOption, "use exactly N threads; 0 adapts their number", threads),
     primary(&["--verbose"], "", PositionalOption, "say at the end what was done", |p, _| {
         p.verbosity = Verbosity::Statistics;
         truth()
     }),
     primary(&["-help", "--help"], "", PositionalOption, "print help and exit", |_, _| Err(Refusal::Help)),
-    primary(&["-version", "--version"], "", PositionalOption, "print the version and exit", |_, _| Err(Refusal::Version)),
-    primary(&["-amin"], "N", Tests, "last accessed N minutes ago", |p, n| age(p, n, TimeField::Access, AgeUnit::Minutes)),
-    primary(&["-anewer"], "FILE", Tests, "last accessed after FILE was modified", |p, n| newer(p, n, TimeField::Access, TimeField::Modification)),
-    primary(&["-atime"], "N", Tests, "last accessed N days ago", |p, n| age(p, n, TimeField::Access, AgeUnit::Days)),
-    primary(&["-cmin"], "N", Tests, "attributes last changed N minutes ago", |p, n| age(p, n, TimeField::Change, AgeUnit::Minutes)),
-    primary(&["-cnewer"], "FILE", Tests, "attributes last changed after FILE was modified", |p, n| newer(p, n, TimeField::Change, TimeField::Modification)),
-    primary(&["-context"], "PATTERN", Tests, "the security context matches PATTERN (needs SELinux)", |p, name| {
-        p.argument(name)?;
-        Err(Refusal::mistake(&[b"invalid predicate -context: SELinux is not enabled."]))
+    primary(&["-version", "--version"], "", PositionalOption, "print the version and exit", |_, _| {
+        Err(Refusal::Version)
     }),
-    primary(&["-ctime"], "N", Tests, "attributes last changed N days ago", |p, n| age(p, n, TimeField::Change, AgeUnit::Days)),
+    primary(&["-amin"], "N", Tests, "last accessed N minutes ago", |p, n| {
+        age(p, n, TimeField::Access, AgeUnit::Minutes)
+    }),
+    primary(&["-anewer"], "FILE", Tests, "last accessed after FILE was modified", |p, n| {
+        newer(p, n, TimeField::Access, TimeField::Modification)
+    }),
+    primary(&["-atime"], "N", Tests, "last accessed N days ago", |p, n| {
+        age(p, n, TimeField::Access, AgeUnit::Days)
+    }),
+    primary(&["-cmin"], "N", Tests, "attributes last changed N minutes ago", |p, n| {
+        age(p, n, TimeField::Change, AgeUnit::Minutes)
+    }),
+    primary(&["-cnewer"], "FILE", Tests, "attributes last changed after FILE was modified", |p, n| {
+        newer(p, n, TimeField::Change, TimeField::Modification)
+    }),
+    primary(
+        &["-context"],
+        "PATTERN",
+        Tests,
+        "the security context matches PATTERN (needs SELinux)",
+        |p, name| {
+            p.argument(name)?;
+            Err(Refusal::mistake(&[b"invalid predicate -context: SELinux is not enabled."]))
+        },
+    ),
+    primary(&["-ctime"], "N", Tests, "attributes last changed N days ago", |p, n| {
+        age(p, n, TimeField::Change, AgeUnit::Days)
+    }),
     primary(&["-empty"], "", Tests, "an empty file or directory", |_, _| test(Test::Empty)),
-    primary(&["-executable"], "", Tests, "a file that may be executed, or a directory that may be searched", |_, _| test(Test::Access(Access::EXEC_OK))),
+    primary(
+        &["-executable"],
+        "",
+        Tests,
+        "a file that may be executed, or a directory that may be searched",
+        |_, _| test(Test::Access(Access::EXEC_OK)),
+    ),
     primary(&["-false"], "", Tests, "always false", |_, _| test(Test::False)),
     primary(&["-fstype"], "TYPE", Tests, "on a file system of type TYPE", |p, name| {
         let kind = p.argument(name)?.to_bytes().to_vec();
@@ -137,39 +199,105 @@ pub static PRIMARIES: &[Primary] = &[
     }),
     primary(&["-gid"], "N", Tests, "group identifier is N", |p, name| test(Test::Gid(number(p, name)?))),
     primary(&["-group"], "NAME", Tests, "belongs to the group NAME", group),
-    primary(&["-ilname"], "PATTERN", Tests, "as -lname, regardless of case", |p, n| link_target(p, n, CaseSensitivity::Insensitive)),
-    primary(&["-iname"], "PATTERN", Tests, "as -name, regardless of case", |p, n| base_name(p, n, CaseSensitivity::Insensitive)),
+    primary(&["-ilname"], "PATTERN", Tests, "as -lname, regardless of case", |p, n| {
+        link_target(p, n, CaseSensitivity::Insensitive)
+    }),
+    primary(&["-iname"], "PATTERN", Tests, "as -name, regardless of case", |p, n| {
+        base_name(p, n, CaseSensitivity::Insensitive)
+    }),
     primary(&["-inum"], "N", Tests, "inode number is N", |p, name| test(Test::Inode(number(p, name)?))),
-    primary(&["-ipath", "-iwholename"], "PATTERN", Tests, "as -path, regardless of case", |p, n| whole_path(p, n, CaseSensitivity::Insensitive)),
-    primary(&["-iregex"], "PATTERN", Tests, "as -regex, regardless of case", |p, n| regex(p, n, CaseSensitivity::Insensitive)),
+    primary(&["-ipath", "-iwholename"], "PATTERN", Tests, "as -path, regardless of case", |p, n| {
+        whole_path(p, n, CaseSensitivity::Insensitive)
+    }),
+    primary(&["-iregex"], "PATTERN", Tests, "as -regex, regardless of case", |p, n| {
+        regex(p, n, CaseSensitivity::Insensitive)
+    }),
     primary(&["-links"], "N", Tests, "has N hard links", |p, name| test(Test::Links(number(p, name)?))),
-    primary(&["-lname"], "PATTERN", Tests, "a symbolic link whose contents match the shell pattern", |p, n| link_target(p, n, CaseSensitivity::Sensitive)),
-    primary(&["-mmin"], "N", Tests, "last modified N minutes ago", |p, n| age(p, n, TimeField::Modification, AgeUnit::Minutes)),
-    primary(&["-mtime"], "N", Tests, "last modified N days ago", |p, n| age(p, n, TimeField::Modification, AgeUnit::Days)),
-    primary(&["-name"], "PATTERN", Tests, "last component matches the shell pattern", |p, n| base_name(p, n, CaseSensitivity::Sensitive)),
-    primary(&["-newer"], "FILE", Tests, "modified after FILE was", |p, n| newer(p, n, TimeField::Modification, TimeField::Modification)),
-    primary(&["-newerXY"], "REFERENCE", Tests, "time X (a, B, c or m) is after time Y (or t: a date) of REFERENCE", newer_xy),
+    primary(
+        &["-lname"],
+        "PATTERN",
+        Tests,
+        "a symbolic link whose contents match the shell pattern",
+        |p, n| link_target(p, n, CaseSensitivity::Sensitive),
+    ),
+    primary(&["-mmin"], "N", Tests, "last modified N minutes ago", |p, n| {
+        age(p, n, TimeField::Modification, AgeUnit::Minutes)
+    }),
+    primary(&["-mtime"], "N", Tests, "last modified N days ago", |p, n| {
+        age(p, n, TimeField::Modification, AgeUnit::Days)
+    }),
+    primary(&["-name"], "PATTERN", Tests, "last component matches the shell pattern", |p, n| {
+        base_name(p, n, CaseSensitivity::Sensitive)
+    }),
+    primary(&["-newer"], "FILE", Tests, "modified after FILE was", |p, n| {
+        newer(p, n, TimeField::Modification, TimeField::Modification)
+    }),
+    primary(
+        &["-newerXY"],
+        "REFERENCE",
+        Tests,
+        "time X (a, B, c or m) is after time Y (or t: a date) of REFERENCE",
+        newer_xy,
+    ),
     primary(&["-nogroup"], "", Tests, "the group has no name", |_, _| test(Test::NoGroup)),
     primary(&["-nouser"], "", Tests, "the owner has no name", |_, _| test(Test::NoUser)),
-    primary(&["-path", "-wholename"], "PATTERN", Tests, "whole path matches the shell pattern", |p, n| whole_path(p, n, CaseSensitivity::Sensitive)),
-    primary(&["-perm"], "[-/]MODE", Tests, "permission bits are MODE, include all (-) or one (/) of MODE", permissions),
+    primary(&["-path", "-wholename"], "PATTERN", Tests, "whole path matches the shell pattern", |p, n| {
+        whole_path(p, n, CaseSensitivity::Sensitive)
+    }),
+    primary(
+        &["-perm"],
+        "[-/]MODE",
+        Tests,
+        "permission bits are MODE, include all (-) or one (/) of MODE",
+        permissions,
+    ),
     primary(&["-readable"], "", Tests, "may be read", |_, _| test(Test::Access(Access::READ_OK))),
-    primary(&["-regex"], "PATTERN", Tests, "whole path matches the regular expression", |p, n| regex(p, n, CaseSensitivity::Sensitive)),
+    primary(&["-regex"], "PATTERN", Tests, "whole path matches the regular expression", |p, n| {
+        regex(p, n, CaseSensitivity::Sensitive)
+    }),
     primary(&["-samefile"], "FILE", Tests, "is the same file as FILE", same_file),
-    primary(&["-size"], "N[bcwkMG]", Tests, "takes N units, rounded up; blocks of 512 bytes unless a letter follows", size),
+    primary(
+        &["-size"],
+        "N[bcwkMG]",
+        Tests,
+        "takes N units, rounded up; blocks of 512 bytes unless a letter follows",
+        size,
+    ),
     primary(&["-true"], "", Tests, "always true", |_, _| truth()),
-    primary(&["-type"], "[bcdpfls],...", Tests, "is of one of the types", |p, name| Ok(Expr::Test(Test::Kind(kinds(p, name)?)))),
+    primary(&["-type"], "[bcdpfls],...", Tests, "is of one of the types", |p, name| {
+        Ok(Expr::Test(Test::Kind(kinds(p, name)?)))
+    }),
     primary(&["-uid"], "N", Tests, "user identifier is N", |p, name| test(Test::Uid(number(p, name)?))),
     primary(&["-used"], "N", Tests, "last accessed N days after its attributes changed", |p, name| {
         let argument = p.argument(name)?;
-        arguments::span_of_days(argument.to_bytes()).map(|window| Expr::Test(Test::Used(window))).ok_or_else(|| invalid(argument, name))
+        arguments::span_of_days(argument.to_bytes())
+            .map(|window| Expr::Test(Test::Used(window)))
+            .ok_or_else(|| Refusal::mistake(&[b"Invalid argument ", argument.to_bytes(), b" to -used"]))
     }),
     primary(&["-user"], "NAME", Tests, "belongs to the user NAME", user),
     primary(&["-writable"], "", Tests, "may be written", |_, _| test(Test::Access(Access::WRITE_OK))),
-    primary(&["-xtype"], "[bcdpfls],...", Tests, "as -type, for the other side of a symbolic link", |p, name| Ok(Expr::Test(Test::OtherKind(kinds(p, name)?)))),
+    primary(
+        &["-xtype"],
+        "[bcdpfls],...",
+        Tests,
+        "as -type, for the other side of a symbolic link",
+        |p, name| Ok(Expr::Test(Test::OtherKind(kinds(p, name)?))),
+    ),
     primary(&["-delete"], "", Action, "remove the file; implies -depth", actions::delete),
-    primary(&["-exec"], "COMMAND ;", Action, "run COMMAND, or with {} + at its end on many files at a time", actions::exec),
-    primary(&["-execdir"], "COMMAND ;", Action, "as -exec, in the directory that holds the file", actions::execdir),
+    primary(
+        &["-exec"],
+        "COMMAND ;",
+        Action,
+        "run COMMAND, or with {} + at its end on many files at a time",
+        actions::exec,
+    ),
+    primary(
+        &["-execdir"],
+        "COMMAND ;",
+        Action,
+        "as -exec, in the directory that holds the file",
+        actions::execdir,
+    ),
     primary(&["-fls"], "FILE", Action, "as -ls, to FILE", actions::fls),
     primary(&["-fprint"], "FILE", Action, "as -print, to FILE", actions::fprint),
     primary(&["-fprint0"], "FILE", Action, "as -print0, to FILE", actions::fprint0),
@@ -187,7 +315,7 @@ pub static PRIMARIES: &[Primary] = &[
 /// Looks a word up; `-newerXY` stands for all its forms.
 pub(super) fn find(word: &[u8]) -> Option<&'static Primary> {
     let word: &[u8] = match word {
-        [b'-', b'n', b'e', b'w', b'e', b'r', _, ..] => b"-newerXY",
+        [b'-', b'n', b'e', b'w', b'e', b'r', _, _] => b"-newerXY",
         [b'-', b'-', b't', b'h', b'r', b'e', b'a', b'd', b's', b'=', ..] => b"--threads",
         word => word,
     };
@@ -219,7 +347,7 @@ pub(super) fn invalid(argument: &CStr, name: &CStr) -> Refusal {
 }
 
 fn number(p: &mut Parser<'_>, name: &CStr) -> Result<Number, Refusal> {
-    let argument = p.argument(name)?;
+    let argument = p.next().ok_or_else(|| invalid(name, name))?;
     arguments::number(argument.to_bytes()).ok_or_else(|| invalid(argument, name))
 }
 
@@ -258,7 +386,8 @@ fn age(p: &mut Parser<'_>, name: &CStr, which: TimeField, unit: AgeUnit) -> Pars
 
 fn newer(p: &mut Parser<'_>, name: &CStr, which: TimeField, of_reference: TimeField) -> Parsed {
     let reference = p.argument(name)?;
-    let metadata = p.env.metadata(reference, p.argument_symlinks()).map_err(|e| p.file_error(reference, e))?;
+    let metadata =
+        p.env.metadata(reference, p.argument_symlinks()).map_err(|e| p.file_error(reference, e))?;
     later_than(which, of_reference.of(&metadata))
 }
 
@@ -358,7 +487,7 @@ fn link_target(p: &mut Parser<'_>, name: &CStr, case: CaseSensitivity) -> Parsed
 
 /// The dialects of `-regextype`.
 const DIALECTS: [(&str, RegexSyntax); 13] = [
-    ("findutils-default", RegexSyntax::EMACS_DOT_NEWLINE),
+    ("findutils-default", RegexSyntax::EMACS),
     ("ed", RegexSyntax::POSIX_BASIC),
     ("emacs", RegexSyntax::EMACS),
     ("gnu-awk", RegexSyntax::GNU_AWK),
@@ -430,9 +559,11 @@ fn size(p: &mut Parser<'_>, name: &CStr) -> Parsed {
     match arguments::size(argument.to_bytes()) {
         Ok((number, unit_bytes)) => test(Test::Size { number, unit_bytes }),
         Err(SizeError::Empty) => Err(Refusal::mistake(&[b"invalid null argument to -size"])),
-        Err(SizeError::Unit) => {
-            Err(Refusal::mistake(&[b"invalid -size type `", &argument.to_bytes()[argument.count_bytes() - 1..], b"'"]))
-        }
+        Err(SizeError::Unit) => Err(Refusal::mistake(&[
+            b"invalid -size type `",
+            &argument.to_bytes()[argument.count_bytes() - 1..],
+            b"'",
+        ])),
         Err(SizeError::Digits) => {
             Err(Refusal::mistake(&[b"Invalid argument `", argument.to_bytes(), b"' to -size"]))
         }

@@ -6,12 +6,20 @@ use crate::list::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
 
 /// Appends `name` in the locale's quotation marks, unusual characters as in C.
 pub(super) fn push_quoted(out: &mut Vec<u8>, name: &[u8], locale: &'static Locale) {
-    Quoter { style: QuotingStyle::Locale, control: ControlCharacters::Show, locale }.write(name, Colon::Plain, out);
+    Quoter { style: QuotingStyle::Locale, control: ControlCharacters::Show, locale }.write(
+        name,
+        Colon::Plain,
+        out,
+    );
 }
 
 /// Appends `name` with `?` for every character that a terminal may take for a command.
 pub(super) fn push_for_terminal(out: &mut Vec<u8>, name: &[u8], locale: &'static Locale) {
-    Quoter { style: QuotingStyle::Literal, control: ControlCharacters::Hide, locale }.write(name, Colon::Plain, out);
+    Quoter { style: QuotingStyle::Literal, control: ControlCharacters::Hide, locale }.write(
+        name,
+        Colon::Plain,
+        out,
+    );
 }
 
 /// Appends `name` as `-ls` shows it: ASCII only, everything else and spaces escaped.

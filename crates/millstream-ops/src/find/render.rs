@@ -8,12 +8,12 @@ use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, SymlinkBehavior, Ti
 use rustix::fs::{major, minor};
 
 use super::evaluate::{Evaluation, Worker};
-use crate::json::{Account, EntryRecord};
 use super::exec::split_operand;
 use super::expression::{StreamId, TimeField};
 use super::format::{Align, Field, Format, Layout, Piece};
 use super::primaries::kind_letter;
 use super::quote::push_listed;
+use crate::json::{Account, EntryRecord};
 
 impl<D: Dir + AsFd> Evaluation<'_, '_, D> {
     /// Appends what a format says about the file.
@@ -153,10 +153,8 @@ impl<D: Dir + AsFd> Evaluation<'_, '_, D> {
 
     /// Inode number of the directory that holds the file, 0 if it cannot be had.
     fn directory_inode(&mut self) -> u64 {
-        if let Some((directory, inode)) = self.worker.directory_inode {
-            if directory == self.subject.directory && self.subject.depth > 0 {
-                return inode;
-            }
+        if let Some(inode) = self.worker.directory_inode.filter(|_| self.subject.depth > 0) {
+            return inode;
         }
         let metadata = if self.subject.depth == 0 {
             let (directory, _) = split_operand(self.subject.name.to_bytes());
@@ -167,7 +165,7 @@ impl<D: Dir + AsFd> Evaluation<'_, '_, D> {
             self.subject.handle.own_metadata(Fields::INO)
         };
         let inode = metadata.map_or(0, |metadata| metadata.ino);
-        self.worker.directory_inode = Some((self.subject.directory, inode));
+        self.worker.directory_inode = Some(inode);
         inode
     }
 
@@ -257,14 +255,11 @@ fn printed_base_name(operand: &[u8]) -> &[u8] {
     }
 }
 
-/// `%h`: all before the last component.
+/// `%h`: all before the last component; of an operand of one character and slashes, all before the last slash.
 fn dir_name(path: &[u8]) -> &[u8] {
     let end = path.iter().rposition(|&b| b != b'/').map_or(0, |at| at + 1);
-    match path[..end].iter().rposition(|&b| b == b'/') {
-        Some(slash) => &path[..slash],
-        None if path.starts_with(b"/") => b"",
-        None => b".",
-    }
+    let visible = if end > 1 { &path[..end] } else { path };
+    visible.iter().rposition(|&b| b == b'/').map_or(b".", |slash| &path[..slash])
 }
 
 fn sparseness(metadata: &Metadata) -> f64 {
@@ -391,8 +386,8 @@ mod tests {
     fn floats_are_printed_as_percent_g_does() {
         for (value, precision, text) in [
             (1.0, None, "1"),
-            (1365.333_333, None, "1365.33"),
-            (1365.333_333, Some(3), "1.37e+03"),
+            (1_365.333_333, None, "1365.33"),
+            (1_365.333_333, Some(3), "1.37e+03"),
             (0.5, None, "0.5"),
             (0.0, None, "0"),
             (1_234_567.0, None, "1.23457e+06"),
@@ -428,8 +423,12 @@ mod tests {
             (b"t//d//", b"t/", b"d/"),
             (b"/", b"", b"/"),
             (b"/etc", b"", b"etc"),
-            (b"//", b"", b"/"),
+            (b"//", b"/", b"/"),
             (b"..", b".", b".."),
+            (b"t/", b"t", b"t/"),
+            (b"t///", b"t//", b"t/"),
+            (b"foo/", b".", b"foo/"),
+            (b"./foo//", b".", b"foo/"),
         ] {
             assert_eq!((dir_name(path), printed_base_name(path)), (dir, base), "{}", path.escape_ascii());
         }

@@ -9,8 +9,6 @@ use millstream_vfs::{Errno, Timestamp, errno_text};
 use millstream_walk::Cancellation;
 
 use super::Reporter;
-use crate::activity::Activity;
-use crate::json::ErrorRecord;
 use super::analysis::Plan;
 use super::exec::{Batches, ChildInput, Ending, Exec, ExecPlace, FullBatch, StartDirectory, run};
 use super::expression::{Action, Leaf, StreamId};
@@ -18,6 +16,8 @@ use super::mounts::Mounts;
 use super::output::{StreamDevice, Streams};
 use super::parser::DefaultOutput;
 use super::quote::{push_for_terminal, push_quoted};
+use crate::activity::Activity;
+use crate::json::ErrorRecord;
 
 /// What changes under the right to act.
 #[derive(Debug, Default)]
@@ -163,7 +163,8 @@ impl Shared {
             Ending::Success | Ending::Failure => {}
             Ending::Signal(signal) => {
                 let signal = signal.to_string();
-                let message = [&self.quoted(program)[..], b" terminated by signal ", signal.as_bytes()].concat();
+                let message =
+                    [&self.quoted(program)[..], b" terminated by signal ", signal.as_bytes()].concat();
                 self.reporter.report(&message);
             }
             Ending::NotStarted(errno) => {

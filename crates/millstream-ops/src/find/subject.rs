@@ -26,7 +26,6 @@ pub(super) struct Subject<'a, D> {
 
 impl<'a, D: Dir> Subject<'a, D> {
     /// A file of which nothing has been asked yet.
-    #[expect(clippy::too_many_arguments, reason = "the fields of the structure, each once")]
     pub fn new(
         name: &'a CStr,
         handle: &'a D,
@@ -75,10 +74,20 @@ impl<'a, D: Dir> Subject<'a, D> {
         match first {
             // A dangling link stands for itself.
             Err(error) if self.symlinks == SymlinkBehavior::Follow && error.errno == Errno::NOENT => {
-                self.handle.metadata(self.name, SymlinkBehavior::NoFollow, fields).map_err(|_| error.errno)
+                self.fetch_link(fields).map_err(|_| error.errno)
             }
             other => other.map_err(|error| error.errno),
         }
+    }
+
+    fn fetch_link(&self, fields: Fields) -> Result<Metadata, Errno> {
+        self.handle.metadata(self.name, SymlinkBehavior::NoFollow, fields).map_err(|error| error.errno)
+    }
+
+    /// After a link was found to lead through something that is no directory: the same subject, standing for the link.
+    pub fn standing_for_link(self, fields: Fields) -> Self {
+        let metadata = self.fetch_link(fields | Fields::KIND).ok();
+        Subject { metadata: OnceCell::new(), ..self }.with_metadata(metadata)
     }
 
     /// The type, that of the target where links are followed.

@@ -4,9 +4,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use millstream_vfs::{Errno, Fields, FileKind, Metadata, Volume};
-use millstream_walk::{
-    Chunk, Descend, Directory, Entry, FanOut, Fault, FollowPolicy, Place, Visitor,
-};
+use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, FollowPolicy, Place, Visitor};
 
 use super::analysis::ActionOrder;
 use super::evaluate::{Evaluation, Verdict, Worker};
@@ -30,13 +28,15 @@ pub(super) struct Frame {
 
 /// Evaluates an expression on every entry of a volume whose directories the kernel knows too: commands run in them.
 pub(super) struct FindVisitor<'s, V> {
-    pub shared: &'s Shared,
+    shared: &'s Shared,
+    /// Index of the first operand of this traversal among all.
+    first_operand: u64,
     volume: std::marker::PhantomData<fn() -> V>,
 }
 
 impl<'s, V> FindVisitor<'s, V> {
-    pub fn new(shared: &'s Shared) -> Self {
-        FindVisitor { shared, volume: std::marker::PhantomData }
+    pub fn new(shared: &'s Shared, first_operand: u64) -> Self {
+        FindVisitor { shared, first_operand, volume: std::marker::PhantomData }
     }
 }
 
@@ -67,12 +67,12 @@ where
         entry: &Entry<'_, V, Frame>,
         descend: &mut Descend<'_, V, Frame>,
     ) {
-        let subject = Subject::new(
+        let mut subject = Subject::new(
             entry.name(),
             entry.handle(),
             key_of(entry.directory()),
             entry.depth(),
-            entry.operand(),
+            self.first_operand + entry.operand(),
             entry.listed_kind(),
             entry.symlinks(),
         );
@@ -84,7 +84,14 @@ where
                 Evaluation::run(self.shared, &subject, worker);
                 return;
             }
-            Err(fetched) => return self.report_unreachable(worker, &subject, fetched),
+            Err(fetched) => {
+                self.report_unreachable(worker, &subject, fetched);
+                if fetched == Fetched::Now(Errno::NOTDIR) && subject.listed == FileKind::Symlink {
+                    subject = subject.standing_for_link(self.shared.plan.fields);
+                    Evaluation::run(self.shared, &subject, worker);
+                }
+                return;
+            }
         }
         let plan = self.plan_directory(worker, &subject, entry);
         let post_order = options.visits == VisitOrder::PostOrder;
@@ -167,9 +174,7 @@ where
         if depth < self.shared.plan.options.min_depth || self.shared.has_quit() {
             return;
         }
-        worker.path.clear();
-        parent.write_prefix(&mut worker.path);
-        worker.prefix = worker.path.len();
+        worker.enter(parent);
         let handle = match parent.handle() {
             Ok(handle) => handle,
             Err(error) => {
@@ -184,7 +189,7 @@ where
             &*handle,
             key_of(parent),
             depth,
-            directory.operand().unwrap_or(0),
+            self.first_operand + directory.operand().unwrap_or(0),
             frame.listed,
             self.shared.plan.options.follow.at_depth(depth),
         )
@@ -223,9 +228,7 @@ where
     }
 
     fn visit(&self, worker: &mut Worker, chunk: &Chunk<'_, V, Frame>, descend: &mut Descend<'_, V, Frame>) {
-        worker.path.clear();
-        chunk.directory().write_prefix(&mut worker.path);
-        worker.prefix = worker.path.len();
+        worker.enter(chunk.directory());
         let may_end = self.shared.plan.actions == ActionOrder::OneAtATime;
         let mut seen = 0;
         for entry in chunk.entries() {
@@ -274,7 +277,12 @@ where
         match fault {
             Fault::Loop { ancestor } => self.shared.report_loop(&path, ancestor, &mut worker.out),
             Fault::Volume(error) => {
-                let ignored = self.shared.plan.options.vanished == VanishedFiles::Ignore;
+                // An operand is there because the user says so, not because a directory listed it.
+                let listed = match place {
+                    Place::Directory(directory) => directory.depth() > Some(0),
+                    Place::Entry(entry) => entry.depth() > 0,
+                };
+                let ignored = listed && self.shared.plan.options.vanished == VanishedFiles::Ignore;
                 if !(ignored && error.errno == Errno::NOENT) {
                     let operation = error.operation.to_string();
                     self.shared.report_errno(&path, error.errno, &operation, &mut worker.out);
