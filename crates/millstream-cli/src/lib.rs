@@ -5,5 +5,7 @@ pub mod diagnostics;
 
 pub mod options;
 pub mod pfind;
+pub mod pls;
+pub mod pdu;
 pub mod progress;
 pub mod startup;

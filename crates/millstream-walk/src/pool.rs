@@ -21,8 +21,9 @@ use crate::{
     WalkOptions,
 };
 
-/// First batch of a directory, in bytes: about 2,000 entries, one request on FUSE and NFS for most directories.
-const FIRST_BATCH: usize = 64 << 10;
+/// First batch of a directory, in bytes: about 1,000 entries, one request on FUSE and NFS for most directories. FUSE
+/// allocates pages for all of it at every call.
+const FIRST_BATCH: usize = 32 << 10;
 /// Batches of a large directory that its reader visits itself.
 const INLINE_BATCH: usize = 1 << 20;
 /// Batches of a large directory that are handed to others; every worker may hold one.
@@ -307,7 +308,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
                 // A large directory: the rest of it goes below what this batch leads to, and may be done before it.
                 directory.add_parts(1);
                 let largest = if shared { SHARED_BATCH } else { INLINE_BATCH };
-                reading.batch_bytes = (self.batch.capacity() * 4).min(largest);
+                reading.batch_bytes = (self.batch.capacity() * 8).min(largest);
                 self.push([Task::Resume(Box::new(reading))].into_iter());
                 if shared {
                     self.share_batch(&directory, &handle, first_index);

@@ -1,0 +1,133 @@
+//! `pdu`: disk usage, as GNU `du` tells it.
+
+mod number;
+mod operands;
+mod settings;
+mod table;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use millstream_ops::activity::Activity;
+use millstream_ops::du::{Problem, Sink, measure};
+use millstream_vfs::{Operation, PosixVolume};
+use millstream_walk::Cancellation;
+
+use crate::diagnostics::Diagnostics;
+use crate::options::{Parser, Reference, help, version};
+use crate::progress::{Progress, Screen, StdoutUse, report};
+use crate::startup::{Startup, startup};
+use settings::{Refused, Settings};
+use table::{Id, PDU};
+
+/// What texts about `pdu` are made from.
+pub fn reference() -> Reference {
+    Reference::from(&PDU)
+}
+
+/// Runs `pdu` with the arguments of the process.
+pub fn run() -> ExitCode {
+    let Startup { arguments, diagnostics, locale, .. } = startup(PDU.name);
+    let mut parser = Parser::new(&PDU, arguments);
+    let mut settings = Settings::new(locale, &diagnostics);
+    for option in parser.by_ref() {
+        let taken = match option {
+            Ok(option) if matches!(option.id, Id::Help | Id::Version) => {
+                write_text(option.id, &diagnostics);
+                return diagnostics.exit_code();
+            }
+            Ok(option) => settings.take(&option),
+            Err(error) => {
+                diagnostics.error(1).bytes(error.message()).send();
+                settings.note_wrong();
+                Ok(())
+            }
+        };
+        if taken.is_err() {
+            return diagnostics.exit_code();
+        }
+    }
+    match work(settings, parser, &diagnostics) {
+        Ok(()) | Err(Refused) => diagnostics.exit_code(),
+    }
+}
+
+fn write_text(which: Id, diagnostics: &Diagnostics) {
+    let program = diagnostics.program().to_string_lossy();
+    let text = match which {
+        Id::Version => version(&reference(), &program),
+        _ => help(&reference(), &program),
+    };
+    let written = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
+    if let Err(error) = written {
+        diagnostics.error(1).text("write error").cause(&error).send();
+    }
+}
+
+fn work(mut settings: Settings<'_>, parser: Parser<Id>, diagnostics: &Diagnostics) -> Result<(), Refused> {
+    let started = Instant::now();
+    let files0_from = settings.files0_from.take();
+    let verbose = settings.verbose;
+    let options = settings.finish(diagnostics.is_called("du"))?;
+    let operands = operands::operands(parser.into_operands(), files0_from.as_deref(), diagnostics)?;
+    let activity = Arc::new(Activity::default());
+    let progress = Progress::start(&activity, StdoutUse::WithoutProgress, diagnostics);
+    let output = Output {
+        diagnostics,
+        screen: progress.screen().clone(),
+        cancellation: options.cancellation.clone(),
+        failed: Mutex::default(),
+    };
+    let stats = measure(&PosixVolume, &operands, &options, &output, &activity);
+    drop(progress);
+    if output.has_failed() {
+        diagnostics.error(1).text("write error").send();
+    }
+    if verbose {
+        report(&activity, stats.threads_peak, started, diagnostics);
+    }
+    Ok(())
+}
+
+/// Standard output and standard error.
+struct Output<'a> {
+    diagnostics: &'a Diagnostics,
+    screen: Screen,
+    cancellation: Cancellation,
+    /// Standard output could not be written; there is no point in going on then.
+    failed: Mutex<bool>,
+}
+
+impl Output<'_> {
+    fn has_failed(&self) -> bool {
+        *self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sink for Output<'_> {
+    fn lines(&self, lines: &[u8]) {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*failed {
+            let mut stdout = io::stdout().lock();
+            let write = || stdout.write_all(lines).and_then(|()| stdout.flush());
+            *failed = self.screen.without_progress(write).is_err();
+            if *failed {
+                self.cancellation.cancel();
+            }
+        }
+    }
+
+    fn problem(&self, problem: &Problem<'_>) {
+        let what = match problem.operation {
+            Operation::OpenDir | Operation::ReadDir => "cannot read directory ",
+            _ => "cannot access ",
+        };
+        let message = self.diagnostics.error(1).text(what).name(problem.path);
+        match problem.errno {
+            Some(errno) => message.errno(errno).send(),
+            None => message.send(),
+        }
+    }
+}

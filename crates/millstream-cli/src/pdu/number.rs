@@ -1,0 +1,111 @@
+//! Numbers in arguments, as GNU's tools read them.
+
+use millstream_ops::du::Threshold;
+use millstream_ops::list::size::{BlockSizeError, SizeFormat};
+
+use crate::diagnostics::Diagnostics;
+use crate::options::Spelling;
+
+/// A block size, of `-B` or from the environment.
+pub(super) fn block_size(text: &[u8]) -> Result<SizeFormat, BlockSizeError> {
+    SizeFormat::parse(std::str::from_utf8(text).map_err(|_| BlockSizeError::Invalid)?)
+}
+
+/// A size with a sign.
+pub(super) fn threshold(text: &[u8]) -> Result<Threshold, BlockSizeError> {
+    let (negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let bytes = if digits.first() == Some(&b'\'') {
+        return Err(BlockSizeError::Invalid);
+    } else if !digits.is_empty() && digits.iter().all(|&b| b == b'0') {
+        0
+    } else {
+        match block_size(digits)? {
+            SizeFormat::Blocks { bytes, .. } => bytes.get(),
+            SizeFormat::Human(_) => return Err(BlockSizeError::Invalid),
+        }
+    };
+    match (negative, bytes) {
+        (true, 0) => Err(BlockSizeError::Invalid),
+        (true, most) => Ok(Threshold::AtMost(most)),
+        (false, least) => Ok(Threshold::AtLeast(least)),
+    }
+}
+
+/// A number in C's notation: octal after a 0, hexadecimal after 0x.
+pub(super) fn unsigned(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let (digits, radix) = match text.strip_prefix('0') {
+        Some(rest) if rest.starts_with(['x', 'X']) => (&rest[1..], 16),
+        Some(rest) if !rest.is_empty() => (rest, 8),
+        _ => (text, 10),
+    };
+    // Rust would accept another sign.
+    if digits.starts_with('+') { None } else { u64::from_str_radix(digits, radix).ok() }
+}
+
+/// Reports a bad size in the words of GNU's tools. The exit code is 1; there is no hint.
+pub(super) fn report_bad_size(
+    error: BlockSizeError,
+    spelling: Spelling,
+    text: &[u8],
+    diagnostics: &Diagnostics,
+) {
+    let (before, after): (_, &[u8]) = match error {
+        BlockSizeError::Invalid => (format!("invalid {spelling} argument '"), b"'"),
+        BlockSizeError::InvalidSuffix => (format!("invalid suffix in {spelling} argument '"), b"'"),
+        BlockSizeError::TooLarge => (format!("{spelling} argument '"), b"' too large"),
+    };
+    diagnostics.error(1).text(&before).bytes(text).bytes(after).send();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_c_notation() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("00", Some(0)),
+            ("017", Some(15)),
+            ("0x1F", Some(31)),
+            (" 1", Some(1)),
+            ("+1", Some(1)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616", None),
+            ("-1", None),
+            ("", None),
+            ("x", None),
+            ("08", None),
+            ("0x", None),
+            ("++1", None),
+        ] {
+            assert_eq!(unsigned(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn thresholds() {
+        use BlockSizeError::{Invalid, InvalidSuffix, TooLarge};
+        for (text, expected) in [
+            ("0", Ok(Threshold::AtLeast(0))),
+            ("10K", Ok(Threshold::AtLeast(10_240))),
+            ("+3KB", Ok(Threshold::AtLeast(3000))),
+            ("-1M", Ok(Threshold::AtMost(1 << 20))),
+            ("-0", Err(Invalid)),
+            ("", Err(Invalid)),
+            ("x", Err(Invalid)),
+            ("si", Err(Invalid)),
+            ("'1", Err(Invalid)),
+            ("1x", Err(InvalidSuffix)),
+            ("99999999999999999999", Err(TooLarge)),
+        ] {
+            assert_eq!(threshold(text.as_bytes()), expected, "{text}");
+        }
+    }
+}

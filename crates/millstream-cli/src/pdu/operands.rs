@@ -1,0 +1,98 @@
+//! The operands: from the command line, or from the file of `--files0-from`.
+
+use std::ffi::{CString, OsString};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+use millstream_vfs::Errno;
+
+use super::settings::Refused;
+use crate::diagnostics::Diagnostics;
+
+/// No system call takes a longer path, its NUL included.
+const PATH_MAX: usize = 4096;
+
+/// The operands that can be measured; the others are reported.
+pub(super) fn operands(
+    given: Vec<OsString>,
+    files0_from: Option<&[u8]>,
+    diagnostics: &Diagnostics,
+) -> Result<Vec<CString>, Refused> {
+    let names = match files0_from {
+        None if given.is_empty() => vec![b".".to_vec()],
+        None => {
+            given.into_iter().map(OsString::into_vec).filter(|name| is_named(name, diagnostics)).collect()
+        }
+        Some(file) => match given.first() {
+            None => read_names(file, diagnostics)?,
+            Some(extra) => {
+                let message = diagnostics.error(1).text("extra operand ").quoted(extra.as_bytes());
+                message.text("\nfile operands cannot be combined with --files0-from").send_with_hint();
+                return Err(Refused);
+            }
+        },
+    };
+    let fits = |name: &Vec<u8>| {
+        if name.len() >= PATH_MAX {
+            diagnostics.error(1).text("cannot access ").name(name).errno(Errno::NAMETOOLONG).send();
+        }
+        name.len() < PATH_MAX
+    };
+    // Names hold no NUL: they come from arguments, or from between NULs.
+    Ok(names.into_iter().filter(fits).filter_map(|name| CString::new(trimmed(name)).ok()).collect())
+}
+
+/// Of slashes at the end of a path one is kept, as GNU's tools show it; `//` stays, for it may differ from `/`.
+fn trimmed(mut name: Vec<u8>) -> Vec<u8> {
+    if name.len() > 2 {
+        while name.ends_with(b"//") {
+            name.pop();
+        }
+    }
+    name
+}
+
+fn is_named(name: &[u8], diagnostics: &Diagnostics) -> bool {
+    if name.is_empty() {
+        diagnostics.error(1).text("invalid zero-length file name").send();
+    }
+    !name.is_empty()
+}
+
+fn read_names(file: &[u8], diagnostics: &Diagnostics) -> Result<Vec<Vec<u8>>, Refused> {
+    let opened: Result<Box<dyn Read>, _> = match file {
+        b"-" => Ok(Box::new(io::stdin())),
+        file => File::open(Path::new(std::ffi::OsStr::from_bytes(file)))
+            .map(|file| Box::new(file) as Box<dyn Read>),
+    };
+    let mut input = opened.map_err(|error| {
+        diagnostics.error(1).text("cannot open ").name(file).text(" for reading").cause(&error).send();
+        Refused
+    })?;
+    let mut text = Vec::new();
+    if let Err(error) = input.read_to_end(&mut text) {
+        diagnostics.error(1).name_before_colon(file).text(": read error").cause(&error).send();
+    }
+    let mut names: Vec<_> = text.split(|&b| b == 0).enumerate().collect();
+    if names.last().is_some_and(|(_, name)| name.is_empty()) {
+        names.pop();
+    }
+    let wanted = names.into_iter().filter(|(index, name)| is_usable(file, *index, name, diagnostics));
+    Ok(wanted.map(|(_, name)| name.to_vec()).collect())
+}
+
+fn is_usable(file: &[u8], index: usize, name: &[u8], diagnostics: &Diagnostics) -> bool {
+    if file == b"-" && name == b"-" {
+        let message = diagnostics.error(1).text("when reading file names from stdin, no file name of ");
+        message.name(name).text(" allowed").send();
+        return false;
+    }
+    if name.is_empty() {
+        let place = format!(":{}: invalid zero-length file name", index + 1);
+        diagnostics.error(1).name_before_colon(file).text(&place).send();
+        return false;
+    }
+    true
+}

@@ -1,0 +1,297 @@
+//! From options to what is to be done.
+
+use std::fs;
+use std::num::NonZeroU64;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+use millstream_ops::du::{
+    Exclude, FileSystems, GrandTotal, HardLinks, LineFormat, Lines, Measure, Options, Sizes, Subdirectories,
+    Threshold, TimeField,
+};
+use millstream_ops::list::size::{Base, SizeFormat};
+use millstream_ops::list::time::TimeStyle;
+use millstream_vfs::posix::locale::Locale;
+use millstream_walk::{Cancellation, FollowPolicy, Threads};
+
+use super::number::{block_size, report_bad_size, threshold, unsigned};
+use super::table::Id;
+use crate::diagnostics::Diagnostics;
+use crate::options::{Choice, Occurrence, choose};
+use crate::startup::parse_threads;
+
+/// The command line was wrong; it has been said how.
+#[derive(Debug)]
+pub(super) struct Refused;
+
+const TIMES: &[Choice<TimeField>] = &[
+    Choice { words: &["atime", "access", "use"], meaning: TimeField::Accessed },
+    Choice { words: &["ctime", "status"], meaning: TimeField::Changed },
+];
+
+const STYLES: &[Choice<&str>] = &[
+    Choice { words: &["full-iso"], meaning: "%Y-%m-%d %H:%M:%S.%N %z" },
+    Choice { words: &["long-iso"], meaning: "%Y-%m-%d %H:%M" },
+    Choice { words: &["iso"], meaning: "%Y-%m-%d" },
+];
+
+/// What the options said.
+#[derive(Debug)]
+pub(super) struct Settings<'a> {
+    diagnostics: &'a Diagnostics,
+    locale: &'static Locale,
+    lines: Lines,
+    apparent_size: bool,
+    inodes: bool,
+    summarize: bool,
+    max_depth: Option<u64>,
+    hard_links: HardLinks,
+    subdirectories: Subdirectories,
+    file_systems: FileSystems,
+    follow: FollowPolicy,
+    exclude: Exclude,
+    threshold: Option<Threshold>,
+    time: Option<TimeField>,
+    time_style: Option<Vec<u8>>,
+    grand_total: GrandTotal,
+    size: Option<SizeFormat>,
+    terminator: u8,
+    json: bool,
+    threads: Threads,
+    /// Something was wrong that lets the options after it be looked at still.
+    wrong: bool,
+    /// Name of the file with the names of operands.
+    pub(super) files0_from: Option<Vec<u8>>,
+    /// Whether to tell of the work at the end.
+    pub(super) verbose: bool,
+}
+
+fn blocks(bytes: u64) -> Option<SizeFormat> {
+    NonZeroU64::new(bytes).map(SizeFormat::blocks)
+}
+
+impl<'a> Settings<'a> {
+    pub(super) fn new(locale: &'static Locale, diagnostics: &'a Diagnostics) -> Self {
+        Settings {
+            diagnostics,
+            locale,
+            lines: Lines::Directories,
+            apparent_size: false,
+            inodes: false,
+            summarize: false,
+            max_depth: None,
+            hard_links: HardLinks::Once,
+            subdirectories: Subdirectories::Included,
+            file_systems: FileSystems::All,
+            follow: FollowPolicy::Never,
+            exclude: Exclude::default(),
+            threshold: None,
+            time: None,
+            time_style: None,
+            grand_total: GrandTotal::Omit,
+            size: None,
+            terminator: b'\n',
+            json: false,
+            threads: Threads::default(),
+            wrong: false,
+            files0_from: None,
+            verbose: false,
+        }
+    }
+
+    /// Remembers that an option was wrong; the others are looked at before the command is refused.
+    pub(super) fn note_wrong(&mut self) {
+        self.wrong = true;
+    }
+
+    /// Takes an option.
+    pub(super) fn take(&mut self, option: &Occurrence<Id>) -> Result<(), Refused> {
+        match option.id {
+            Id::All => self.lines = Lines::All,
+            Id::ApparentSize => self.apparent_size = true,
+            Id::Bytes => {
+                self.apparent_size = true;
+                self.size = blocks(1);
+            }
+            Id::CountLinks => self.hard_links = HardLinks::Each,
+            Id::Dereference => self.follow = FollowPolicy::Always,
+            Id::DereferenceArgs => self.follow = FollowPolicy::Operands,
+            Id::NoDereference => self.follow = FollowPolicy::Never,
+            Id::Exclude => self.exclude.add(option.bytes()),
+            Id::Files0From => self.files0_from = Some(option.bytes().to_vec()),
+            Id::HumanReadable => self.size = Some(SizeFormat::Human(Base::Binary)),
+            Id::Si => self.size = Some(SizeFormat::Human(Base::Decimal)),
+            Id::Inodes => self.inodes = true,
+            Id::Kibibytes => self.size = blocks(1 << 10),
+            Id::Mebibytes => self.size = blocks(1 << 20),
+            Id::Null => self.terminator = 0,
+            Id::OneFileSystem => self.file_systems = FileSystems::One,
+            Id::SeparateDirs => self.subdirectories = Subdirectories::Separate,
+            Id::Summarize => self.summarize = true,
+            Id::TimeStyle => self.time_style = Some(option.bytes().to_vec()),
+            Id::Total => self.grand_total = GrandTotal::Print,
+            Id::Json => self.json = true,
+            Id::Verbose => self.verbose = true,
+            Id::Help | Id::Version => {}
+            Id::BlockSize | Id::ExcludeFrom | Id::MaxDepth | Id::Threshold | Id::Time | Id::Threads => {
+                self.take_argument(option)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes an option whose argument may be wrong.
+    fn take_argument(&mut self, option: &Occurrence<Id>) -> Result<(), Refused> {
+        let text = option.bytes();
+        let bad_size = |error| {
+            report_bad_size(error, option.spelling, text, self.diagnostics);
+            Refused
+        };
+        let refuse = |error| {
+            self.diagnostics.usage_error(&error, 1);
+            Refused
+        };
+        match option.id {
+            Id::BlockSize => self.size = Some(block_size(text).map_err(bad_size)?),
+            Id::Threshold => self.threshold = Some(threshold(text).map_err(bad_size)?),
+            Id::Threads => self.threads = parse_threads(text, self.diagnostics).map_err(refuse)?,
+            Id::Time if option.value.is_none() => self.time = Some(TimeField::Modified),
+            Id::Time => self.time = Some(choose(text, "--time", TIMES, self.diagnostics).map_err(refuse)?),
+            Id::MaxDepth => match unsigned(text) {
+                Some(depth) => self.max_depth = Some(depth),
+                None => {
+                    self.diagnostics.error(1).text("invalid maximum depth ").quoted(text).send();
+                    self.wrong = true;
+                }
+            },
+            _ => self.exclude_from(text),
+        }
+        Ok(())
+    }
+
+    fn exclude_from(&mut self, name: &[u8]) {
+        let path = match name {
+            b"-" => PathBuf::from("/dev/stdin"),
+            name => PathBuf::from(std::ffi::OsString::from_vec(name.to_vec())),
+        };
+        match fs::read(path) {
+            Ok(text) => self.exclude.add_lines(&text),
+            Err(error) => {
+                self.diagnostics.error(1).name_before_colon(name).cause(&error).send();
+                self.wrong = true;
+            }
+        }
+    }
+
+    /// What is to be done, if the options can be taken together.
+    pub(super) fn finish(mut self, gnu: bool) -> Result<Options, Refused> {
+        if self.wrong {
+            self.diagnostics.usage_hint(1);
+            return Err(Refused);
+        }
+        if self.summarize && self.lines == Lines::All {
+            if gnu {
+                let message = self.diagnostics.error(1);
+                message.text("cannot both summarize and show all entries").send_with_hint();
+                return Err(Refused);
+            }
+            self.lines = Lines::Directories;
+        }
+        let max_depth = self.max_depth()?;
+        if self.inodes && self.apparent_size {
+            let warning = "warning: options --apparent-size and -b are ineffective with --inodes";
+            self.diagnostics.warning().text(warning).send();
+        }
+        let time = self.time.map(|field| Ok((field, self.time_style()?))).transpose()?;
+        let measure = match (self.inodes, self.apparent_size) {
+            (true, _) => Measure::Inodes,
+            (false, true) => Measure::Apparent,
+            (false, false) => Measure::Allocated,
+        };
+        let format = match self.json {
+            true => LineFormat::Json,
+            false => LineFormat::Text {
+                sizes: Sizes {
+                    format: self.size.or_else(size_from_environment).unwrap_or_else(default_size),
+                    locale: self.locale,
+                },
+                terminator: self.terminator,
+            },
+        };
+        Ok(Options {
+            measure,
+            lines: self.lines,
+            max_depth,
+            hard_links: self.hard_links,
+            subdirectories: self.subdirectories,
+            file_systems: self.file_systems,
+            follow: self.follow,
+            exclude: self.exclude,
+            threshold: self.threshold,
+            time,
+            grand_total: self.grand_total,
+            format,
+            threads: self.threads,
+            cancellation: Cancellation::default(),
+        })
+    }
+
+    fn max_depth(&self) -> Result<u32, Refused> {
+        match (self.summarize, self.max_depth) {
+            (true, Some(0)) => {
+                let warning = "warning: summarizing is the same as using --max-depth=0";
+                self.diagnostics.warning().text(warning).send();
+            }
+            (true, Some(depth)) => {
+                let text = format!("warning: summarizing conflicts with --max-depth={depth}");
+                self.diagnostics.error(1).text(&text).send_with_hint();
+                return Err(Refused);
+            }
+            _ => {}
+        }
+        let depth = if self.summarize { 0 } else { self.max_depth.unwrap_or(u64::MAX) };
+        Ok(u32::try_from(depth).unwrap_or(u32::MAX))
+    }
+
+    fn time_style(&self) -> Result<TimeStyle, Refused> {
+        let style = self.time_style.clone().or_else(style_from_environment);
+        let format = match style.as_deref() {
+            None => b"%Y-%m-%d %H:%M",
+            Some([b'+', format @ ..]) => format,
+            Some(word) => choose(word, "time style", STYLES, self.diagnostics)
+                .map_err(|error| {
+                    self.diagnostics.usage_error(&error, 1);
+                    Refused
+                })?
+                .as_bytes(),
+        };
+        Ok(TimeStyle::new(format, format, self.locale))
+    }
+}
+
+/// `TIME_STYLE` means `ls` in the first place: what only that understands is passed over.
+fn style_from_environment() -> Option<Vec<u8>> {
+    let style = std::env::var_os("TIME_STYLE")?;
+    let mut style = style.as_bytes();
+    if style == b"locale" {
+        return None;
+    }
+    if style.first() == Some(&b'+') {
+        return style.split(|&b| b == b'\n').next().map(<[u8]>::to_vec);
+    }
+    while let Some(rest) = style.strip_prefix(b"posix-") {
+        style = rest;
+    }
+    Some(style.to_vec())
+}
+
+fn size_from_environment() -> Option<SizeFormat> {
+    let variables = ["DU_BLOCK_SIZE", "BLOCK_SIZE", "BLOCKSIZE"];
+    let set = variables.iter().find_map(std::env::var_os)?;
+    block_size(set.as_bytes()).ok()
+}
+
+fn default_size() -> SizeFormat {
+    let bytes = if std::env::var_os("POSIXLY_CORRECT").is_some() { 512 } else { 1024 };
+    SizeFormat::blocks(NonZeroU64::MIN.saturating_add(bytes - 1))
+}

@@ -1,0 +1,262 @@
+//! The options of `pdu`.
+
+use crate::options::{
+    Argument, Command, OptionSpec, Paragraph, Section, Syntax, help_option, json, threads, verbose,
+    version_option,
+};
+
+/// An option of `pdu`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Id {
+    All,
+    ApparentSize,
+    BlockSize,
+    Bytes,
+    CountLinks,
+    Dereference,
+    DereferenceArgs,
+    Exclude,
+    ExcludeFrom,
+    Files0From,
+    HumanReadable,
+    Inodes,
+    Kibibytes,
+    MaxDepth,
+    Mebibytes,
+    NoDereference,
+    Null,
+    OneFileSystem,
+    SeparateDirs,
+    Si,
+    Summarize,
+    Threshold,
+    Time,
+    TimeStyle,
+    Total,
+    Threads,
+    Json,
+    Verbose,
+    Help,
+    Version,
+}
+
+const WHAT: &str = "What is measured";
+const LINES: &str = "What is printed";
+const UNITS: &str = "How it is printed";
+const OTHER: &str = "Other";
+
+const fn flag(
+    id: Id,
+    short: Option<u8>,
+    long: &'static [&'static str],
+    group: &'static str,
+    help: &'static str,
+) -> OptionSpec<Id> {
+    OptionSpec::new(id, short, long, Argument::None, group, help)
+}
+
+const fn value(
+    id: Id,
+    short: Option<u8>,
+    long: &'static [&'static str],
+    name: &'static str,
+    group: &'static str,
+    help: &'static str,
+) -> OptionSpec<Id> {
+    OptionSpec::new(id, short, long, Argument::Required(name), group, help)
+}
+
+const TIME_WORDS: &[&str] = &["atime", "access", "use", "ctime", "status"];
+const STYLE_WORDS: &[&str] = &["full-iso", "long-iso", "iso"];
+
+/// `pdu`.
+pub(super) static PDU: Command<Id> = Command {
+    name: "pdu",
+    summary: "estimate file space usage, in parallel",
+    usage: &["[OPTION]... [FILE]...", "[OPTION]... --files0-from=F"],
+    description: &[
+        "Sum up the space that the FILEs take, the current directory by default, directories recursively.",
+        "Options are those of GNU du. Lines come when an operand and all before it have been measured, \
+         directories after what is in them, names sorted. A file with several links counts once, for the first \
+         operand that has it, in that for the first directory.",
+    ],
+    syntax: Syntax::Getopt,
+    options: &[
+        flag(
+            Id::ApparentSize,
+            None,
+            &["apparent-size"],
+            WHAT,
+            "sizes of files instead of the space they take",
+        ),
+        flag(Id::Inodes, None, &["inodes"], WHAT, "numbers of inodes instead of space"),
+        flag(Id::CountLinks, Some(b'l'), &["count-links"], WHAT, "count a file as often as it is met"),
+        flag(
+            Id::DereferenceArgs,
+            Some(b'D'),
+            &["dereference-args"],
+            WHAT,
+            "follow symbolic links that are operands",
+        ),
+        flag(Id::DereferenceArgs, Some(b'H'), &[], WHAT, "the same as -D"),
+        flag(Id::Dereference, Some(b'L'), &["dereference"], WHAT, "follow all symbolic links"),
+        flag(
+            Id::NoDereference,
+            Some(b'P'),
+            &["no-dereference"],
+            WHAT,
+            "follow no symbolic links (the default)",
+        ),
+        flag(Id::OneFileSystem, Some(b'x'), &["one-file-system"], WHAT, "stay on the operand's file system"),
+        value(
+            Id::Exclude,
+            None,
+            &["exclude"],
+            "PATTERN",
+            WHAT,
+            "leave out files whose path, or its end after a slash, matches PATTERN",
+        ),
+        value(
+            Id::ExcludeFrom,
+            Some(b'X'),
+            &["exclude-from"],
+            "FILE",
+            WHAT,
+            "leave out files that match a pattern in FILE, one a line",
+        ),
+        value(
+            Id::Files0From,
+            None,
+            &["files0-from"],
+            "F",
+            WHAT,
+            "measure the files whose NUL-terminated names are in F; - is standard input",
+        ),
+        flag(
+            Id::All,
+            Some(b'a'),
+            &["all"],
+            LINES,
+            "a line for every file, not only for directories; with -s, which GNU du refuses, it has no effect",
+        ),
+        flag(Id::Summarize, Some(b's'), &["summarize"], LINES, "a line for each operand only"),
+        value(
+            Id::MaxDepth,
+            Some(b'd'),
+            &["max-depth"],
+            "N",
+            LINES,
+            "lines for what is N or fewer levels below",
+        ),
+        flag(
+            Id::SeparateDirs,
+            Some(b'S'),
+            &["separate-dirs"],
+            LINES,
+            "do not add subdirectories to the line of a directory",
+        ),
+        value(
+            Id::Threshold,
+            Some(b't'),
+            &["threshold"],
+            "SIZE",
+            LINES,
+            "only lines of SIZE or more, or if SIZE is negative of -SIZE or less",
+        ),
+        flag(Id::Total, Some(b'c'), &["total"], LINES, "a grand total at the end"),
+        value(
+            Id::BlockSize,
+            Some(b'B'),
+            &["block-size"],
+            "SIZE",
+            UNITS,
+            "in units of SIZE: a number, or one of K, M, G, T, P, E (powers of 1024), KB, MB, ... (of 1000), or both",
+        ),
+        flag(Id::Bytes, Some(b'b'), &["bytes"], UNITS, "the same as --apparent-size --block-size=1"),
+        flag(
+            Id::HumanReadable,
+            Some(b'h'),
+            &["human-readable"],
+            UNITS,
+            "with a unit that fits (1K, 234M, 2G)",
+        ),
+        flag(Id::Si, None, &["si"], UNITS, "like -h, with powers of 1000"),
+        flag(Id::Kibibytes, Some(b'k'), &[], UNITS, "the same as --block-size=1K"),
+        flag(Id::Mebibytes, Some(b'm'), &[], UNITS, "the same as --block-size=1M"),
+        OptionSpec::new(
+            Id::Time,
+            None,
+            &["time"],
+            Argument::Optional("WORD"),
+            UNITS,
+            "also the latest modification in the directory; or if WORD is atime or ctime, that time",
+        )
+        .words(TIME_WORDS),
+        value(
+            Id::TimeStyle,
+            None,
+            &["time-style"],
+            "STYLE",
+            UNITS,
+            "times as full-iso, long-iso, iso, or +FORMAT as for date(1)",
+        )
+        .words(STYLE_WORDS),
+        flag(Id::Null, Some(b'0'), &["null"], UNITS, "end lines with NUL"),
+        help_option(Id::Help, OTHER),
+        version_option(Id::Version, OTHER),
+        json(Id::Json),
+        threads(Id::Threads),
+        verbose(Id::Verbose),
+    ],
+    long_order: &[
+        "all",
+        "apparent-size",
+        "block-size",
+        "bytes",
+        "count-links",
+        "dereference",
+        "dereference-args",
+        "exclude",
+        "exclude-from",
+        "files0-from",
+        "human-readable",
+        "inodes",
+        "si",
+        "max-depth",
+        "null",
+        "no-dereference",
+        "one-file-system",
+        "separate-dirs",
+        "summarize",
+        "total",
+        "threshold",
+        "time",
+        "time-style",
+        "help",
+        "version",
+    ],
+    sections: &[
+        Section {
+            title: "Memory",
+            body: &[Paragraph::Text(
+                "Directories that get no line take none. Others take about 200 bytes each, files with -a about 10 \
+                 and their name, paths of files with several links 4, such files 60, until their operand is \
+                 printed. With -L every directory and file counts as one of these.",
+            )],
+        },
+        Section {
+            title: "Environment",
+            body: &[Paragraph::Terms(&[
+                ("DU_BLOCK_SIZE", "the unit, if no option sets it; else BLOCK_SIZE, else BLOCKSIZE"),
+                ("POSIXLY_CORRECT", "if none of these is set the unit is 512, not 1024"),
+                ("TIME_STYLE", "the time style, if no option sets it"),
+            ])],
+        },
+        Section {
+            title: "Exit status",
+            body: &[Paragraph::Text(
+                "0 if all has been measured, 1 if something could not be, or an option is wrong.",
+            )],
+        },
+    ],
+};

@@ -1,0 +1,106 @@
+//! Lines of the output.
+
+use millstream_vfs::posix::locale::Locale;
+
+use super::tree::Totals;
+use super::{GrandTotal, Measure, Options, TimeField};
+use crate::json::Object;
+use crate::list::size::{SizeFormat, write_integer};
+use crate::list::time::Clock;
+
+/// How lines are written.
+#[derive(Clone, Debug)]
+pub enum LineFormat {
+    /// Number, maybe a time, and path.
+    Text {
+        /// How numbers are written.
+        sizes: Sizes,
+        /// What ends a line.
+        terminator: u8,
+    },
+    /// A JSON object a line.
+    Json,
+}
+
+/// How numbers are written, with the locale that tells the decimal point.
+#[derive(Clone, Debug)]
+pub struct Sizes {
+    /// Block or unit.
+    pub format: SizeFormat,
+    /// The locale.
+    pub locale: &'static Locale,
+}
+
+/// Writes lines.
+#[derive(Debug)]
+pub(super) struct LineWriter<'a> {
+    options: &'a Options,
+    clock: Clock,
+}
+
+impl<'a> LineWriter<'a> {
+    pub(super) fn new(options: &'a Options) -> Self {
+        LineWriter { options, clock: Clock::new(Locale::from_environment()) }
+    }
+
+    /// The number that stands for `totals`.
+    pub(super) fn value(&self, totals: &Totals) -> u64 {
+        match self.options.measure {
+            Measure::Allocated => totals.blocks.saturating_mul(512),
+            Measure::Apparent => totals.bytes,
+            Measure::Inodes => totals.inodes,
+        }
+    }
+
+    /// Appends the line of `path`, unless the threshold leaves it out.
+    pub(super) fn write(&mut self, path: &[u8], totals: &Totals, out: &mut Vec<u8>) {
+        let value = self.value(totals);
+        if self.options.threshold.is_some_and(|threshold| !threshold.admits(value)) {
+            return;
+        }
+        match &self.options.format {
+            LineFormat::Json => self.record(totals, out).string("path", path).end(),
+            LineFormat::Text { .. } => self.write_text(path, totals, out),
+        }
+    }
+
+    /// Appends the line of the grand total.
+    pub(super) fn write_grand_total(&mut self, totals: &Totals, out: &mut Vec<u8>) {
+        if self.options.grand_total == GrandTotal::Omit {
+            return;
+        }
+        match &self.options.format {
+            LineFormat::Json => self.record(totals, out).number("total", 1).end(),
+            LineFormat::Text { .. } => self.write_text(b"total", totals, out),
+        }
+    }
+
+    fn write_text(&mut self, path: &[u8], totals: &Totals, out: &mut Vec<u8>) {
+        let LineFormat::Text { sizes, terminator } = &self.options.format else { return };
+        let value = self.value(totals);
+        match (self.options.measure, &sizes.format) {
+            (Measure::Inodes, SizeFormat::Blocks { .. }) => write_integer(value, out),
+            _ => sizes.format.write(value.into(), sizes.locale, out),
+        }
+        if let Some((_, style)) = &self.options.time {
+            out.push(b'\t');
+            self.clock.write(style, totals.latest, out);
+        }
+        out.push(b'\t');
+        out.extend_from_slice(path);
+        out.push(*terminator);
+    }
+
+    fn record<'o>(&self, totals: &Totals, out: &'o mut Vec<u8>) -> Object<'o> {
+        let object = Object::begin(out)
+            .number("bytes", totals.bytes.into())
+            .number("blocks", totals.blocks.into())
+            .number("inodes", totals.inodes.into());
+        match &self.options.time {
+            None => object,
+            Some((TimeField::Modified, _)) => object.number("mtime", totals.latest.sec.into()),
+            Some((TimeField::Accessed, _)) => object.number("atime", totals.latest.sec.into()),
+            Some((TimeField::Changed, _)) => object.number("ctime", totals.latest.sec.into()),
+        }
+    }
+}

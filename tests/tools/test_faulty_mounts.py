@@ -1,0 +1,82 @@
+"""Mounts that stop answering, directories that vanish, readers that go away."""
+
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+
+import tools
+from latency_mount import LatencyMount
+
+
+class HangingMount(unittest.TestCase):
+    def test_a_signal_ends_a_tool_whose_mount_does_not_answer(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            tree = Path(scratch, "tree")
+            subprocess.run([tools.ROOT / "testbed/mktree", "nested", tree, "200", "2000"], check=True)
+            for tool in tools.TOOLS:
+                with self.subTest(tool), LatencyMount(tree, delay_us=0, hang_after=100) as mount:
+                    running = subprocess.Popen(
+                        tools.command(tool, *(["-lR"] if tool == "pls" else []), mount.path), stdout=subprocess.DEVNULL
+                    )
+                    time.sleep(0.5)
+                    self.assertIsNone(running.poll(), "the tool waits for the mount")
+                    running.send_signal(signal.SIGINT)
+                    self.assertEqual(running.wait(timeout=5), -signal.SIGINT)
+
+
+class VanishingTree(unittest.TestCase):
+    def test_a_tree_that_is_removed_meanwhile_ends_the_walk_without_harm(self):
+        for tool in tools.TOOLS:
+            with self.subTest(tool), tempfile.TemporaryDirectory() as scratch:
+                tree = Path(scratch, "tree")
+                subprocess.run([tools.ROOT / "testbed/mktree", "nested", tree, "600", "6000"], check=True)
+                with LatencyMount(tree, delay_us=1000) as mount:
+                    remover = threading.Timer(0.03, subprocess.run, [["rm", "-rf", tree / "dir_0", tree / "dir_3"]])
+                    remover.start()
+                    result = tools.run(tool, *(["-lR"] if tool == "pls" else []), mount.path)
+                    remover.join()
+                self.assertIn(result.returncode, (0, 1))
+                self.assertNotIn(b"panicked", result.stderr)
+                for line in result.stderr.splitlines():
+                    self.assertRegex(line, rb"^(pfind|pls|pdu): .*(No such file or directory|Stale file handle)$")
+
+
+class ClosedPipe(unittest.TestCase):
+    def test_a_reader_that_goes_away_ends_the_tool_quietly(self):
+        for tool in tools.TOOLS:
+            writer = subprocess.Popen(
+                tools.command(tool, *{"pls": ["-R"], "pdu": ["-a"], "pfind": []}[tool], "/usr"),
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )
+            writer.stdout.read(10)
+            writer.stdout.close()
+            self.assertEqual(writer.wait(timeout=60), -signal.SIGPIPE, tool)
+            self.assertEqual(writer.stderr.read(), b"", tool)
+            writer.stderr.close()
+
+
+class PermissionDenied(unittest.TestCase):
+    def test_one_error_for_the_directory_and_the_rest_goes_on(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            os.chmod(scratch, 0o755)
+            for name in ("open", "closed"):
+                Path(scratch, name).mkdir()
+                Path(scratch, name, "file").write_text("x")
+            os.chmod(Path(scratch, "closed"), 0)
+            for tool, status in (("pfind", 1), ("pls", 1), ("pdu", 1)):
+                line = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+                line += tools.command(tool, *(["-R"] if tool == "pls" else []), scratch)
+                result = subprocess.run(line, capture_output=True, timeout=60)
+                self.assertEqual(result.returncode, status, tool)
+                self.assertIn(b"Permission denied", result.stderr)
+                self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+                self.assertIn(b"open", result.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
