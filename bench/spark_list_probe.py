@@ -1,6 +1,6 @@
-"""Creates one DataFrame in a fresh JVM and prints what that cost, as JSON. Run by bench/spark-list with a PySpark Python.
+"""Creates one DataFrame in a fresh JVM and prints what that cost, as JSON. Run by bench/spark-list with a Spark's Python.
 
-    spark_list_probe.py DIRECTORY JSON-OF-SPARK-CONF
+    spark_list_probe.py DIRECTORY stock|file-system|millstream
 """
 
 import json
@@ -10,16 +10,19 @@ import tempfile
 import time
 from pathlib import Path
 
+import millstream
 from pyspark.sql import DataFrame, SparkSession
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
-def session(conf: dict[str, str]) -> SparkSession:
+def session(way: str) -> SparkSession:
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.memory", "6g")
-    for key, value in conf.items():
-        builder = builder.config(key, value)
+    if way != "stock":
+        builder = millstream.enable(builder)
+    if way == "file-system":
+        builder = builder.config("spark.millstream.list.enabled", "false")
     return builder.getOrCreate()
 
 
@@ -40,8 +43,8 @@ def create(spark: SparkSession, directory: str) -> DataFrame:
     return spark.read.option("recursiveFileLookup", "true").text(directory)
 
 
-def main(directory: str, conf: str) -> None:
-    spark = session(json.loads(conf))
+def main(directory: str, way: str) -> None:
+    spark = session(way)
     with tempfile.TemporaryDirectory() as small:
         Path(small, "sub").mkdir()
         Path(small, "sub", "file").touch()

@@ -57,6 +57,12 @@ private final class LeafDirectories(
   /** Every file is in exactly one of these. */
   val all: IndexedSeq[Leaf] = directories.values.toIndexedSeq
 
+  /**
+   * As Spark's own index has them, after `files.groupBy(parent)`: partition discovery takes the first spelling of a column's
+   * name, and names the first conflict.
+   */
+  private val inSparksOrder: Map[Path, Leaf] = (mutable.HashMap.empty[Path, Leaf] ++= directories).toMap
+
   private val fileRootsByPath = fileRoots.map(leaf => leaf.status(0).getPath -> leaf).toMap
 
   /** The files of the directory `path`, or the file `path`. */
@@ -65,7 +71,7 @@ private final class LeafDirectories(
   override def get(path: Path): Option[Array[FileStatus]] = directories.get(path).map(_.statuses)
 
   override def iterator: Iterator[(Path, Array[FileStatus])] =
-    directories.iterator.map { case (path, leaf) => path -> leaf.statuses }
+    inSparksOrder.iterator.map { case (path, leaf) => path -> leaf.statuses }
 
   override def removed(path: Path): Map[Path, Array[FileStatus]] = Map.from(iterator).removed(path)
 
