@@ -39,11 +39,11 @@ $(JAR): $(NATIVE) $(JVM_SOURCES)
 
 wheel: build/wheel.stamp
 
-build/wheel.stamp: $(JAR) target/release/pfind $(shell find python -type f -not -path '*/dist/*')
+build/wheel.stamp: $(JAR) target/release/pfind $(shell find python -type f -not -path '*/dist/*' -not -path '*/__pycache__/*')
 	$(PYTHON) -m venv build/venv-build
 	build/venv-build/bin/pip -q install build==1.3.0
 	rm -rf python/dist
-	build/venv-build/bin/python -m build -q --wheel python
+	build/venv-build/bin/python -m build --wheel python
 	touch $@
 
 # An environment with one Spark and our wheel in it.

@@ -201,6 +201,7 @@ class Contest:
     bed: Callable[[], AbstractContextManager] | None = None
     warm: bool = False
     measure: Callable[["Contest"], list[Result]] | None = None
+    memory_column: str = "peak MB"  # what the runs' rss_mb is
 
     def run(self) -> list[Result]:
         if self.measure:
@@ -270,7 +271,8 @@ def machine_facts() -> dict[str, str]:
     }
 
 
-COLUMNS = ["command", "wall s", "min-max s", "CPU s", "peak MB", "requests", "in flight", "lines"]
+def table_header(contest: Contest) -> list[str]:
+    return ["command", "wall s", "min-max s", "CPU s", contest.memory_column, "requests", "in flight", "lines"]
 
 
 def table_row(result: Result) -> list[str]:
@@ -349,8 +351,9 @@ def run_bench(name: str, contests: list[Contest], options: argparse.Namespace) -
         results = contest.run()
         rows = [table_row(result) for result in results]
         print(f"\n{contest.name}: {contest.title}")
-        print_table(COLUMNS, rows)
-        report["contests"].append({"name": contest.name, "title": contest.title, "rows": rows})
+        header = table_header(contest)
+        print_table(header, rows)
+        report["contests"].append({"name": contest.name, "title": contest.title, "header": header, "rows": rows})
         report["ratios"] += [ratio_of(contest, check, results) for check in contest.checks]
     print()
     for ratio in report["ratios"]:

@@ -46,6 +46,12 @@ fn raise_open_files() -> Rlimit {
     inherited
 }
 
+/// Gives the process, and the commands that it will run, the limit of open files back that it was started with.
+pub fn restore_open_files(inherited: Rlimit) {
+    // Lowering a limit to what it was does not fail; if it did, commands would have more files than they ask for.
+    let _ = setrlimit(Resource::Nofile, inherited);
+}
+
 /// The argument of `--threads`.
 ///
 /// # Errors

@@ -1,7 +1,8 @@
 //! How many workers are worth having.
 //!
 //! Each worker meters itself after the calls it makes: wall time, CPU time, and how often it gave up the CPU to wait. Time
-//! lost to preemption is not waiting, so a busy machine does not look like a slow disk. With `c` CPUs and calls that take
+//! lost to other threads on the same CPU is not waiting, so a busy machine does not look like a slow disk: where there is a
+//! wait worth a thought, the kernel is asked how much of it was spent on the run queue. With `c` CPUs and calls that take
 //! `w` of wall time for every unit of CPU time, `c·w` workers keep the CPUs busy; twice as many ride out the variation.
 //! Where a single wait lasts as long as a round trip to a server, 64 is the least: a filer serves that many in parallel,
 //! and the first directories of a tree do not tell how wide it is. Growth is at once, because the first answers of a slow
@@ -11,7 +12,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use millstream_vfs::{ThreadUsage, thread_usage};
+use millstream_vfs::{RunQueueDelay, ThreadUsage, thread_usage};
 
 use crate::Threads;
 
@@ -110,11 +111,15 @@ fn wanted(window: &Window, cpus: usize) -> usize {
 pub(crate) struct Meter {
     started: Instant,
     usage: ThreadUsage,
+    /// Opened when first needed.
+    run_queue: Option<RunQueueDelay>,
+    /// What of the run queue's delay has been accounted for.
+    delay_ns: u64,
 }
 
 impl Meter {
     pub(crate) fn start() -> Self {
-        Meter { started: Instant::now(), usage: thread_usage() }
+        Meter { started: Instant::now(), usage: thread_usage(), run_queue: None, delay_ns: 0 }
     }
 
     /// Reports what the worker used since the last report.
@@ -122,17 +127,31 @@ impl Meter {
         if !pace.adaptive {
             return;
         }
-        let next = Meter::start();
-        let cpu = Duration::from_nanos(next.usage.cpu_ns.saturating_sub(self.usage.cpu_ns));
-        let waits = next.usage.waits.saturating_sub(self.usage.waits);
-        pace.add(next.started - self.started, cpu, waits);
-        *self = next;
+        let (now, usage) = (Instant::now(), thread_usage());
+        let cpu = Duration::from_nanos(usage.cpu_ns.saturating_sub(self.usage.cpu_ns));
+        let waits = usage.waits.saturating_sub(self.usage.waits);
+        let mut wall = now - self.started;
+        // Once there are as many workers as a server wants, knowing better would change nothing.
+        if waits > 0 && wall > cpu + ROUND_TRIP && pace.target() < SERVER_WORKERS {
+            wall = wall.saturating_sub(self.run_queue_delay());
+        }
+        pace.add(wall, cpu, waits);
+        (self.started, self.usage) = (now, usage);
+    }
+
+    /// Time on the run queue since it was last asked for. That may be longer than the time being accounted for, which
+    /// errs on the side of fewer workers, once.
+    fn run_queue_delay(&mut self) -> Duration {
+        let total = self.run_queue.get_or_insert_with(RunQueueDelay::of_this_thread).nanoseconds();
+        let since = total.saturating_sub(self.delay_ns);
+        self.delay_ns = total;
+        Duration::from_nanos(since)
     }
 
     /// Forgets the time since the last report, which was spent waiting for work.
     pub(crate) fn restart(&mut self, pace: &Pace) {
         if pace.adaptive {
-            *self = Meter::start();
+            (self.started, self.usage) = (Instant::now(), thread_usage());
         }
     }
 }

@@ -1,1 +1,230 @@
 //! Evaluation of `find` expressions over a traversal.
+//!
+//! ```text
+//! words ── parser ──► tokens ── grammar ──► tree ── analysis ──► plan ──► visitor ── evaluate ──► streams
+//!          primaries, actions    precedence        order, fields  │       what to descend into
+//!          (one table)                             fan-out        └─ one value, read by all workers
+//! ```
+//!
+//! * The **tree** ([`expression`]) is made once; patterns are compiled, names of users resolved, files of `-fprint`
+//!   opened while the words are read, so mistakes are found before anything is traversed.
+//! * The **plan** ([`analysis`]) says which attributes are needed, all fetched by one call at the first test that wants
+//!   one, and whether entries may act side by side.
+//! * The **visitor** ([`visit`]) decides what is descended into; [`evaluate`] walks the tree for one entry.
+//! * Output of siblings comes in no particular order, but a directory always before its contents (after them with
+//!   `-depth`): a worker hands over what it printed before anything that it descended into can be seen by others.
+//!
+//! The volume is any whose directories have a file descriptor: commands run in them, and access is checked there.
+
+mod accounts;
+mod actions;
+mod analysis;
+mod arguments;
+mod environment;
+mod evaluate;
+mod exec;
+mod expression;
+mod format;
+mod glob;
+mod grammar;
+mod mode;
+mod mounts;
+mod output;
+mod parser;
+mod primaries;
+mod quote;
+mod render;
+mod run;
+mod subject;
+mod visit;
+
+use std::ffi::{CString, OsString};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStringExt;
+use std::sync::Arc;
+
+use millstream_vfs::Volume;
+use millstream_vfs::posix::locale::Locale;
+use millstream_walk::{Cancellation, HandleRetention, WalkOptions, walk};
+
+pub use parser::{Refusal, Verbosity};
+pub use primaries::{Class, PRIMARIES, Primary};
+
+use analysis::{Commands, OperandOrder, Plan};
+use environment::{Environment, Nothing, Process};
+use expression::VisitOrder;
+use output::Streams;
+use parser::Warnings;
+use run::Shared;
+use visit::FindVisitor;
+
+use crate::activity::Activity;
+
+/// Who prints messages.
+pub trait Reporter: Send + Sync {
+    /// Prints one message, without the program's name and the newline.
+    fn report(&self, message: &[u8]);
+}
+
+/// A command line that is ready to be carried out.
+pub struct Find {
+    shared: Shared,
+    options: WalkOptions,
+    verbosity: Verbosity,
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Findings {
+    /// Whether everything went well.
+    pub success: bool,
+    /// Most workers that there were.
+    pub threads_peak: usize,
+}
+
+impl Find {
+    /// Parses the arguments of a command line, without the program's name.
+    ///
+    /// # Errors
+    /// What is to be said instead of finding anything.
+    pub fn parse(
+        arguments: impl IntoIterator<Item = OsString>,
+        locale: &'static Locale,
+        reporter: Arc<dyn Reporter>,
+    ) -> Result<Self, Refusal> {
+        let arguments: Result<Vec<_>, _> =
+            arguments.into_iter().map(|argument| CString::new(argument.into_vec())).collect();
+        let arguments =
+            arguments.map_err(|_| Refusal::mistake(&[b"an argument contains a NUL character"]))?;
+        let warnings = match rustix::termios::isatty(std::io::stdin()) {
+            true => Warnings::On,
+            false => Warnings::Off,
+        };
+        let mut streams = Streams::default();
+        let mut process = Process { streams: &mut streams, reporter: &*reporter, locale, failed: false };
+        let parsed = parser::parse(&arguments, warnings, &mut process)?;
+        let (now, failed) = (process.now(), process.failed);
+        let plan = Plan::new(parsed.options, parsed.expression);
+        let cancellation = Cancellation::default();
+        let options = WalkOptions {
+            threads: parsed.threads,
+            follow: plan.options.follow,
+            retention: match plan.options.visits {
+                // A directory that is left is looked at, or removed, from the one above it.
+                VisitOrder::PostOrder => HandleRetention::UntilLeft,
+                VisitOrder::PreOrder => HandleRetention::UntilChildrenOpen,
+            },
+            cancellation: cancellation.clone(),
+            ..WalkOptions::default()
+        };
+        let shared = Shared::new(plan, streams, reporter, parsed.output, locale, now, cancellation);
+        if failed {
+            shared.fail();
+        }
+        Ok(Find { shared, options, verbosity: parsed.verbosity })
+    }
+
+    /// Whether the user wants to know what was done.
+    pub fn verbosity(&self) -> Verbosity {
+        self.verbosity
+    }
+
+    /// Whether commands may be run, which should find the process as the user started it.
+    pub fn runs_commands(&self) -> bool {
+        self.shared.plan.commands == Commands::Run
+    }
+
+    /// What has been done so far.
+    pub fn activity(&self) -> &Arc<Activity> {
+        &self.shared.activity
+    }
+
+    /// Traverses and evaluates.
+    pub fn run<V: Volume>(&self, volume: &V) -> Findings
+    where
+        V::Dir: AsFd,
+    {
+        let operands = &self.shared.plan.options.operands;
+        let groups = match self.shared.plan.operands {
+            OperandOrder::Together => operands.chunks(operands.len().max(1)),
+            OperandOrder::InTurn => operands.chunks(1),
+        };
+        let mut threads_peak = 0;
+        for (first, group) in (0..).zip(groups) {
+            if self.shared.has_quit() {
+                break;
+            }
+            // Groups of more than one operand begin at the first.
+            let visitor = FindVisitor::<V>::new(&self.shared, first);
+            threads_peak = walk(volume, group, &visitor, &self.options).threads_peak.max(threads_peak);
+        }
+        self.shared.run_last_batches();
+        self.shared.close();
+        Findings { success: !self.shared.has_failed(), threads_peak }
+    }
+}
+
+/// Parses any bytes as a command line of words that are each ended by a NUL, for the fuzzer: nothing outside is touched.
+pub fn fuzz_parse(bytes: &[u8]) {
+    let words: Vec<CString> =
+        bytes.split(|&b| b == 0).map(|word| CString::new(word).unwrap_or_default()).collect();
+    if let Ok(parsed) = parser::parse(&words, Warnings::On, &mut Nothing::default()) {
+        drop(Plan::new(parsed.options, parsed.expression));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words of expressions in any order, with bytes that are none, never make the parser panic.
+    #[test]
+    fn any_bytes_are_parsed_or_refused() {
+        let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = move |bound: usize| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            usize::try_from(seed >> 33).unwrap_or(0) % bound
+        };
+        let names: Vec<&str> = PRIMARIES.iter().flat_map(|primary| primary.names).copied().collect();
+        let others: [&[u8]; 24] = [
+            b"(",
+            b")",
+            b"!",
+            b",",
+            b"-o",
+            b"-a",
+            b"-not",
+            b";",
+            b"+",
+            b"{}",
+            b"",
+            b"-",
+            b"\xff",
+            b"-newermt",
+            b"-newerBa",
+            b"%",
+            b"%-5.3p\\n",
+            b"%T",
+            b"+5k",
+            b"-1.5",
+            b"u+x,g=",
+            b"f,d,",
+            b"99999999999999999999999",
+            b"-O",
+        ];
+        for _ in 0..50_000 {
+            let mut bytes = Vec::new();
+            for _ in 0..random(12) {
+                match random(3) {
+                    0 => bytes.extend_from_slice(names[random(names.len())].as_bytes()),
+                    1 => bytes.extend_from_slice(others[random(others.len())]),
+                    _ => (0..random(4)).for_each(|_| bytes.push(random(256) as u8)),
+                }
+                bytes.push(0);
+            }
+            fuzz_parse(&bytes);
+        }
+    }
+}

@@ -50,7 +50,7 @@ pub enum Role {
     OtherWritable,
     /// `tw`
     StickyOtherWritable,
-    /// `ca`: files with capabilities.
+    /// `ca`: files with capabilities, which are not looked for (Debian's `ls` does not either).
     Capability,
     /// `mh`
     MultipleHardLinks,
@@ -115,8 +115,6 @@ pub struct Subject<'a> {
     pub kind: FileKind,
     /// Mode and number of links, if they are known.
     pub attributes: Option<(u32, u32)>,
-    /// Whether the file has capabilities.
-    pub capability: bool,
     /// If it is a link, what is known of its target.
     pub target: Target,
 }
@@ -194,13 +192,14 @@ impl Colors {
     pub fn of(&self, subject: &Subject<'_>) -> Option<&[u8]> {
         let role = self.role_of(subject);
         if role == Role::File {
-            let ending = self.endings.iter().find(|(ending, _)| ends_with_ignoring_case(subject.name, ending));
+            let ending =
+                self.endings.iter().find(|(ending, _)| ends_with_ignoring_case(subject.name, ending));
             if let Some((_, sequence)) = ending {
                 return Some(sequence);
             }
         }
         let orphan = role == Role::Link
-            && subject.target == Target::MissingFromLink
+            && matches!(subject.target, Target::Unknown | Target::MissingFromLink)
             && (self.links_as_targets || self.is_colored(Role::Orphan));
         self.sequence(if orphan { Role::Orphan } else { role })
     }
@@ -210,7 +209,7 @@ impl Colors {
             return Role::Missing;
         }
         match (subject.kind, subject.attributes) {
-            (FileKind::File, Some((mode, nlink))) => self.role_of_file(mode, nlink, subject.capability),
+            (FileKind::File, Some((mode, nlink))) => self.role_of_file(mode, nlink),
             (FileKind::Directory, Some((mode, _))) => self.role_of_directory(mode),
             (FileKind::File, None) => Role::File,
             (FileKind::Directory, None) => Role::Directory,
@@ -223,11 +222,10 @@ impl Colors {
         }
     }
 
-    fn role_of_file(&self, mode: u32, nlink: u32, capability: bool) -> Role {
+    fn role_of_file(&self, mode: u32, nlink: u32) -> Role {
         let candidates = [
             (mode & 0o4000 != 0, Role::SetUid),
             (mode & 0o2000 != 0, Role::SetGid),
-            (capability, Role::Capability),
             (mode & 0o111 != 0, Role::Executable),
             (nlink > 1, Role::MultipleHardLinks),
         ];
@@ -299,12 +297,12 @@ fn unescape(text: &[u8], terminator: Terminator) -> Result<(Vec<u8>, &[u8]), Col
             [] | [b':', ..] => return Ok((value, rest)),
             [b'=', ..] if terminator == Terminator::Equals => return Ok((value, rest)),
             [b'\\', b'x' | b'X', after @ ..] => {
-                let (byte, after) = read_number(after, 16, usize::MAX)?;
+                let (byte, after) = read_number(after, 16)?;
                 value.push(byte);
                 rest = after;
             }
             [b'\\', b'0'..=b'7', ..] => {
-                let (byte, after) = read_number(&rest[1..], 8, usize::MAX)?;
+                let (byte, after) = read_number(&rest[1..], 8)?;
                 value.push(byte);
                 rest = after;
             }
@@ -346,11 +344,11 @@ fn named_escape(letter: u8) -> u8 {
     }
 }
 
-fn read_number(text: &[u8], radix: u32, most: usize) -> Result<(u8, &[u8]), ColorError> {
-    let digits = text.iter().take(most).take_while(|&&b| (b as char).is_digit(radix)).count();
-    let value = text[..digits]
-        .iter()
-        .fold(0u8, |n, &b| n.wrapping_mul(radix as u8).wrapping_add((b as char).to_digit(radix).unwrap_or(0) as u8));
+fn read_number(text: &[u8], radix: u32) -> Result<(u8, &[u8]), ColorError> {
+    let digits = text.iter().take_while(|&&b| (b as char).is_digit(radix)).count();
+    let value = text[..digits].iter().fold(0u8, |n, &b| {
+        n.wrapping_mul(radix as u8).wrapping_add((b as char).to_digit(radix).unwrap_or(0) as u8)
+    });
     Ok((value, &text[digits..]))
 }
 
@@ -360,7 +358,7 @@ mod tests {
 
     fn subject(name: &[u8], mode: u32, nlink: u32) -> Subject<'_> {
         let kind = FileKind::from_mode(mode);
-        Subject { name, kind, attributes: Some((mode, nlink)), capability: false, target: Target::Unknown }
+        Subject { name, kind, attributes: Some((mode, nlink)), target: Target::Unknown }
     }
 
     #[test]

@@ -90,7 +90,16 @@ struct Piece<'a> {
 impl Quoter {
     /// Appends `name`.
     pub fn write(&self, name: &[u8], colon: Colon, out: &mut Vec<u8>) -> Shown {
-        let plain = name.iter().all(|&b| PLAIN[usize::from(b)]);
+        match colon {
+            Colon::Plain => self.write_special(name, b" ", out),
+            Colon::Special => self.write_special(name, b":", out),
+        }
+    }
+
+    /// Appends `name`, quoting these characters too. A space among them only matters where there are no quotes.
+    pub fn write_special(&self, name: &[u8], special: &[u8], out: &mut Vec<u8>) -> Shown {
+        let is_plain = |b: u8| PLAIN[usize::from(b)] && (b != b'@' || !special.contains(&b));
+        let plain = name.iter().all(|&b| is_plain(b));
         match self.style {
             QuotingStyle::Literal
             | QuotingStyle::Shell
@@ -102,40 +111,37 @@ impl Quoter {
                 out.extend_from_slice(name);
                 Shown { width: name.len(), quoted: false }
             }
-            _ => self.write_slowly(name, colon, out),
+            _ => self.write_slowly(name, special, out),
         }
     }
 
-    fn write_slowly(&self, name: &[u8], colon: Colon, out: &mut Vec<u8>) -> Shown {
+    fn write_slowly(&self, name: &[u8], special: &[u8], out: &mut Vec<u8>) -> Shown {
         let start = out.len();
         match self.style {
             QuotingStyle::Literal => out.extend_from_slice(name),
             QuotingStyle::Shell
             | QuotingStyle::ShellAlways
             | QuotingStyle::ShellEscape
-            | QuotingStyle::ShellEscapeAlways => self.write_shell(name, colon, out),
-            QuotingStyle::C => self.write_c(name, (b"\"", b"\""), colon, out),
+            | QuotingStyle::ShellEscapeAlways => self.write_shell(name, special, out),
+            QuotingStyle::C => self.write_c(name, (b"\"", b"\""), special, out),
             QuotingStyle::CMaybe => {
-                self.write_c(name, (b"\"", b"\""), colon, out);
-                let inner = start + 1..out.len() - 1;
-                let colon_forces = colon == Colon::Special && name.contains(&b':');
-                if out[inner.clone()] == *name && !colon_forces {
-                    out.truncate(inner.end);
-                    out.remove(start);
+                // A backslash is doubled if there are quotes, but is no reason for them.
+                if has_special(name, special) || name.contains(&b'"') || self.has_unprintable(name) {
+                    self.write_c(name, (b"\"", b"\""), special, out);
+                } else {
+                    out.extend_from_slice(name);
                 }
             }
-            QuotingStyle::Escape => self.write_c(name, (b"", b""), colon, out),
-            QuotingStyle::Locale => self.write_c(name, self.locale_quotes(b"'"), colon, out),
-            QuotingStyle::Clocale => self.write_c(name, self.locale_quotes(b"\""), colon, out),
+            QuotingStyle::Escape => self.write_c(name, (b"", b""), special, out),
+            QuotingStyle::Locale => self.write_c(name, self.locale_quotes(b"'"), special, out),
+            QuotingStyle::Clocale => self.write_c(name, self.locale_quotes(b"\""), special, out),
         }
+        let text = &out[start..];
+        let quoted = text.first() != name.first() || text.len() != name.len();
         if self.control == ControlCharacters::Hide && self.leaves_control_characters() {
             self.hide_control_characters(start, out);
         }
-        let shown = &out[start..];
-        Shown {
-            width: self.width(shown),
-            quoted: shown.first() != name.first() || shown.len() != name.len(),
-        }
+        Shown { width: self.width(&out[start..]), quoted }
     }
 
     fn leaves_control_characters(&self) -> bool {
@@ -145,11 +151,11 @@ impl Quoter {
     fn locale_quotes(&self, ascii: &'static [u8]) -> (&'static [u8], &'static [u8]) {
         match self.locale.encoding() {
             Encoding::Utf8 => ("‘".as_bytes(), "’".as_bytes()),
-            Encoding::Other => (ascii, ascii),
+            Encoding::SingleByte | Encoding::Multibyte => (ascii, ascii),
         }
     }
 
-    fn write_c(&self, name: &[u8], (open, close): (&[u8], &[u8]), colon: Colon, out: &mut Vec<u8>) {
+    fn write_c(&self, name: &[u8], (open, close): (&[u8], &[u8]), special: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(open);
         let mut rest = name;
         while !rest.is_empty() {
@@ -162,9 +168,9 @@ impl Quoter {
             let piece = self.next_piece(&mut rest);
             match piece.bytes {
                 b"\\" => out.extend_from_slice(b"\\\\"),
-                b" " if open.is_empty() && colon == Colon::Plain => out.extend_from_slice(b"\\ "),
-                b":" if colon == Colon::Special && self.style != QuotingStyle::CMaybe => {
-                    out.extend_from_slice(b"\\:");
+                &[b' '] if !open.is_empty() => out.push(b' '),
+                &[byte] if special.contains(&byte) && self.style != QuotingStyle::CMaybe => {
+                    out.extend_from_slice(&[b'\\', byte]);
                 }
                 bytes if piece.class == CharacterClass::Printable => out.extend_from_slice(bytes),
                 bytes => write_escapes(bytes, out),
@@ -173,14 +179,14 @@ impl Quoter {
         out.extend_from_slice(close);
     }
 
-    fn write_shell(&self, name: &[u8], colon: Colon, out: &mut Vec<u8>) {
+    fn write_shell(&self, name: &[u8], special: &[u8], out: &mut Vec<u8>) {
         let escapes = matches!(self.style, QuotingStyle::ShellEscape | QuotingStyle::ShellEscapeAlways);
         let always = matches!(self.style, QuotingStyle::ShellAlways | QuotingStyle::ShellEscapeAlways);
-        let colon_forces = colon == Colon::Special && name.contains(&b':');
+        let forced = has_special(name, special);
         let unprintable = escapes && self.has_unprintable(name);
-        if !always && !unprintable && !colon_forces && !needs_shell_quotes(name) {
+        if !always && !unprintable && !forced && !needs_shell_quotes(name) {
             out.extend_from_slice(name);
-        } else if !unprintable && fits_double_quotes(name) {
+        } else if !unprintable && self.fits_double_quotes(name) {
             out.push(b'"');
             out.extend_from_slice(name);
             out.push(b'"');
@@ -192,7 +198,8 @@ impl Quoter {
     /// In single quotes; unprintable characters, if `escapes`, in `$'…'` between them.
     fn write_single_quoted(&self, name: &[u8], escapes: bool, out: &mut Vec<u8>) {
         out.push(b'\'');
-        let mut escaping = false;
+        // GNU's looks at a name with single quotes twice, and the second time begins as it ended the first time.
+        let mut escaping = escapes && name.contains(&b'\'') && self.ends_unprintable(name);
         let mut rest = name;
         while !rest.is_empty() {
             let piece = self.next_piece(&mut rest);
@@ -216,6 +223,19 @@ impl Quoter {
         out.push(b'\'');
     }
 
+    /// Whether `name` has single quotes and means the same in double quotes.
+    fn fits_double_quotes(&self, name: &[u8]) -> bool {
+        let fits = |i: usize, b: u8| {
+            PLAIN[usize::from(b)]
+                || b >= 0x80
+                || matches!(b, b' ' | b'\'' | b':')
+                || (i == 0 && matches!(b, b'#' | b'~'))
+        };
+        name.contains(&b'\'')
+            && name.iter().enumerate().all(|(i, &b)| fits(i, b))
+            && !self.has_unprintable(name)
+    }
+
     fn has_unprintable(&self, name: &[u8]) -> bool {
         let mut rest = name;
         while !rest.is_empty() {
@@ -224,6 +244,15 @@ impl Quoter {
             }
         }
         false
+    }
+
+    fn ends_unprintable(&self, name: &[u8]) -> bool {
+        let mut rest = name;
+        let mut last = CharacterClass::Printable;
+        while !rest.is_empty() {
+            last = self.next_piece(&mut rest).class;
+        }
+        last != CharacterClass::Printable
     }
 
     fn hide_control_characters(&self, start: usize, out: &mut Vec<u8>) {
@@ -239,7 +268,7 @@ impl Quoter {
         }
     }
 
-    /// Columns that `text` takes; a byte that is part of no character takes one.
+    /// Columns that `text` takes. A byte that is part of no character takes one, or none where every byte is one.
     pub fn width(&self, text: &[u8]) -> usize {
         if text.iter().all(|b| (b' '..=b'~').contains(b)) {
             return text.len();
@@ -261,10 +290,17 @@ impl Quoter {
                 Decoded::Incomplete => (rest.len(), 1, CharacterClass::Unprintable),
             },
         };
+        let counts = class == CharacterClass::Printable || self.locale.encoding() != Encoding::SingleByte;
+        let width = if counts { width } else { 0 };
         let (bytes, after) = rest.split_at(len);
         *rest = after;
         Piece { bytes, width, class }
     }
+}
+
+/// Whether `name` has a character that must be quoted besides those that always are.
+fn has_special(name: &[u8], special: &[u8]) -> bool {
+    name.iter().any(|b| *b != b' ' && special.contains(b))
 }
 
 /// Bytes as C escapes: the named ones, octal for the rest.
@@ -291,19 +327,31 @@ fn needs_shell_quotes(name: &[u8]) -> bool {
         _ => name.iter().any(|b| {
             matches!(
                 b,
-                b'\t' | b'\n' | b'\r' | b' ' | b'!' | b'"' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b';'
-                    | b'<' | b'=' | b'>' | b'?' | b'[' | b'\\' | b'^' | b'`' | b'|'
+                b'\t'
+                    | b'\n'
+                    | b'\r'
+                    | b' '
+                    | b'!'
+                    | b'"'
+                    | b'$'
+                    | b'&'
+                    | b'\''
+                    | b'('
+                    | b')'
+                    | b'*'
+                    | b';'
+                    | b'<'
+                    | b'='
+                    | b'>'
+                    | b'?'
+                    | b'['
+                    | b'\\'
+                    | b'^'
+                    | b'`'
+                    | b'|'
             )
         }),
     }
-}
-
-/// Whether `name` has single quotes and means the same in double quotes.
-fn fits_double_quotes(name: &[u8]) -> bool {
-    name.contains(&b'\'')
-        && name.iter().enumerate().all(|(i, &b)| {
-            PLAIN[usize::from(b)] || b >= 0x80 || matches!(b, b' ' | b'\'' | b':') || (i == 0 && matches!(b, b'#' | b'~'))
-        })
 }
 
 #[cfg(test)]
@@ -311,8 +359,7 @@ mod tests {
     use super::*;
 
     fn shown(style: QuotingStyle, name: &[u8]) -> String {
-        let quoter =
-            Quoter { style, control: ControlCharacters::Show, locale: Locale::from_environment() };
+        let quoter = Quoter { style, control: ControlCharacters::Show, locale: Locale::from_environment() };
         let mut out = Vec::new();
         quoter.write(name, Colon::Plain, &mut out);
         String::from_utf8_lossy(&out).into_owned()
@@ -338,6 +385,8 @@ mod tests {
             (ShellEscape, "new\nline", "'new'$'\\n''line'"),
             (ShellEscape, "\x01\x012", "''$'\\001\\001''2'"),
             (ShellEscape, "ab\x01'c", "'ab'$'\\001'\\''c'"),
+            (ShellEscape, "it's\x01", "'''it'\\''s'$'\\001'"),
+            (ShellEscape, "'\x01", "''\\'''$'\\001'"),
             (ShellEscape, "tab\t", "'tab'$'\\t'"),
             (ShellEscape, "it's", "\"it's\""),
         ] {
@@ -353,6 +402,7 @@ mod tests {
             (C, "dq\"", "\"dq\\\"\""),
             (C, "back\\slash", "\"back\\\\slash\""),
             (CMaybe, "a b", "a b"),
+            (CMaybe, "a\\b", "a\\b"),
             (CMaybe, "a\tb", "\"a\\tb\""),
             (Escape, "a b", "a\\ b"),
             (Escape, "dq\"", "dq\""),

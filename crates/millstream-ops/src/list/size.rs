@@ -64,8 +64,16 @@ pub enum BlockSizeError {
 const LETTERS: &[u8] = b"KMGTPEZY";
 
 impl SizeFormat {
+    /// Plain bytes.
+    pub const BYTES: SizeFormat = SizeFormat::blocks(NonZeroU64::MIN);
+    /// Blocks of 1024 bytes.
+    pub const KIBIBYTES: SizeFormat = SizeFormat::blocks(NonZeroU64::new(1024).unwrap());
+
+    /// Blocks of 512 bytes, as POSIX has it.
+    pub const HALF_KIBIBYTES: SizeFormat = SizeFormat::blocks(NonZeroU64::new(512).unwrap());
+
     /// Blocks of `bytes` bytes, without a suffix.
-    pub fn blocks(bytes: NonZeroU64) -> Self {
+    pub const fn blocks(bytes: NonZeroU64) -> Self {
         SizeFormat::Blocks { bytes, suffix: String::new(), digits: Digits::Plain }
     }
 
@@ -96,7 +104,8 @@ impl SizeFormat {
             "" => BlockSizeError::Invalid,
             _ => BlockSizeError::InvalidSuffix,
         })?;
-        let bytes = u64::try_from(factor).ok().and_then(|f| f.checked_mul(count)).ok_or(BlockSizeError::TooLarge)?;
+        let bytes =
+            u64::try_from(factor).ok().and_then(|f| f.checked_mul(count)).ok_or(BlockSizeError::TooLarge)?;
         let bytes = NonZeroU64::new(bytes).ok_or(BlockSizeError::Invalid)?;
         let suffix = if number.is_empty() { suffix } else { String::new() };
         Ok(SizeFormat::Blocks { bytes, suffix, digits })
@@ -129,7 +138,10 @@ fn parse_unit(unit: &str) -> Option<(u128, String)> {
     if unit == "B" {
         return Some((1, "B".to_owned()));
     }
-    let power = 1 + LETTERS.iter().position(|&l| l == letter || (letter == b'k' && l == b'K'))? as u32;
+    let power = 1 + LETTERS
+        .iter()
+        .position(|&l| l == letter || (b"gkmt".contains(&letter) && l == letter.to_ascii_uppercase()))?
+        as u32;
     let letter = letter.to_ascii_uppercase() as char;
     match &unit[1..] {
         "" => Some((Base::Binary.value().pow(power), letter.to_string())),

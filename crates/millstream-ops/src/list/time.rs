@@ -65,8 +65,13 @@ enum Field {
     Hour,
     Minute,
     Second,
-    Nanoseconds { flag: u8, digits: usize },
-    Offset { colons: usize },
+    Nanoseconds {
+        flag: u8,
+        digits: usize,
+    },
+    Offset {
+        colons: usize,
+    },
     /// Any other conversion: `strftime` knows.
     Other(CString),
 }
@@ -113,7 +118,9 @@ impl Field {
             b"%M" => Field::Minute,
             b"%S" => Field::Second,
             b"%z" => Field::Offset { colons: 0 },
-            [b'%', colons @ .., b'z'] if (1..=3).contains(&colons.len()) && colons.iter().all(|&b| b == b':') => {
+            [b'%', colons @ .., b'z']
+                if (1..=3).contains(&colons.len()) && colons.iter().all(|&b| b == b':') =>
+            {
                 Field::Offset { colons: colons.len() }
             }
             [b'%', modifiers @ .., b'N'] => Field::nanoseconds(modifiers),
@@ -124,7 +131,8 @@ impl Field {
 
     fn nanoseconds(modifiers: &[u8]) -> Field {
         let flag = modifiers.iter().copied().rfind(|b| matches!(b, b'-' | b'_')).unwrap_or(b'0');
-        let digits = modifiers.iter().skip_while(|b| !matches!(b, b'1'..=b'9')).take_while(|b| b.is_ascii_digit());
+        let digits =
+            modifiers.iter().skip_while(|b| !matches!(b, b'1'..=b'9')).take_while(|b| b.is_ascii_digit());
         let digits = digits.fold(0usize, |n, &b| n.saturating_mul(10).saturating_add(usize::from(b - b'0')));
         Field::Nanoseconds { flag, digits: if digits == 0 { 9 } else { digits.min(1024) } }
     }
@@ -210,13 +218,17 @@ impl Clock {
         Clock { locale, now: current_time(), quarters: vec![None; REMEMBERED_QUARTERS] }
     }
 
-    /// Appends `time` in local time; as a number of seconds if it has no year.
-    pub fn write(&mut self, style: &TimeStyle, time: Timestamp, out: &mut Vec<u8>) {
-        let Some(local) = self.local_time(time.sec) else { return write_signed(time.sec, out) };
+    /// Appends `time` in local time, or as a number of seconds and returns false if it has no year.
+    pub fn write(&mut self, style: &TimeStyle, time: Timestamp, out: &mut Vec<u8>) -> bool {
+        let Some(local) = self.local_time(time.sec) else {
+            write_signed(time.sec, out);
+            return false;
+        };
         let format = if self.is_recent(time) { &style.recent } else { &style.old };
         for field in &format.fields {
             field.write(&local, time.nsec, self.locale, out);
         }
+        true
     }
 
     fn is_recent(&mut self, time: Timestamp) -> bool {

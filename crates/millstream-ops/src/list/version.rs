@@ -93,9 +93,34 @@ mod tests {
     #[test]
     fn documented_order() {
         let sorted: &[&[u8]] = &[
-            b"", b".", b"..", b".0", b".9", b".A", b".a", b"0", b"9", b"A", b"Z", b"a~", b"a", b"a.b~", b"a.b",
-            b"a.bc~", b"a.bc", b"a+", b"a+a", b"b", b"foo-1.2.tar.gz", b"foo-1.10.tar.gz", b"gcc-c++-10.fc9.tar.gz",
-            b"z", b"zz~", b"zz", b"zz.0", b"zz.0.txt",
+            b"",
+            b".",
+            b"..",
+            b".0",
+            b".9",
+            b".A",
+            b".a",
+            b"0",
+            b"9",
+            b"A",
+            b"Z",
+            b"a~",
+            b"a",
+            b"a.b~",
+            b"a.b",
+            b"a.bc~",
+            b"a.bc",
+            b"a+",
+            b"a+a",
+            b"b",
+            b"foo-1.2.tar.gz",
+            b"foo-1.10.tar.gz",
+            b"gcc-c++-10.fc9.tar.gz",
+            b"z",
+            b"zz~",
+            b"zz",
+            b"zz.0",
+            b"zz.0.txt",
         ];
         for pair in sorted.windows(2) {
             let (a, b) = (String::from_utf8_lossy(pair[0]), String::from_utf8_lossy(pair[1]));

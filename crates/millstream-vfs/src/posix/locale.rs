@@ -18,6 +18,7 @@ unsafe extern "C" {
     fn mbrtowc(wc: *mut wchar_t, s: *const c_char, n: size_t, state: *mut c_void) -> size_t;
     fn wcwidth(c: wchar_t) -> c_int;
     fn iswprint(c: libc::c_uint) -> c_int;
+    fn __ctype_get_mb_cur_max() -> size_t;
     fn iswcntrl(c: libc::c_uint) -> c_int;
     fn tzset();
 }
@@ -47,8 +48,10 @@ pub enum Collation {
 pub enum Encoding {
     /// UTF-8.
     Utf8,
-    /// ASCII or whatever else the C library converts.
-    Other,
+    /// One byte a character, as in the C locale.
+    SingleByte,
+    /// Whatever else the C library converts.
+    Multibyte,
 }
 
 /// Whether a category of the locale is the C locale's.
@@ -120,7 +123,7 @@ impl Locale {
                 b"C" | b"POSIX" | b"C.UTF-8" | b"C.utf8" => Collation::Bytewise,
                 _ => Collation::Language,
             },
-            encoding: if langinfo(libc::CODESET) == b"UTF-8" { Encoding::Utf8 } else { Encoding::Other },
+            encoding: current_encoding(),
             time: match category_name(libc::LC_TIME).as_slice() {
                 b"C" | b"POSIX" => LocaleKind::Posix,
                 _ => LocaleKind::Natural,
@@ -317,6 +320,15 @@ fn category_name(category: c_int) -> Vec<u8> {
 fn langinfo(item: libc::nl_item) -> Vec<u8> {
     // SAFETY: `nl_langinfo` returns a NUL-terminated string for every item, an empty one for unknown items.
     unsafe { CStr::from_ptr(libc::nl_langinfo(item)) }.to_bytes().to_vec()
+}
+
+fn current_encoding() -> Encoding {
+    // SAFETY: takes and returns plain values; the locale is not being changed.
+    match unsafe { __ctype_get_mb_cur_max() } {
+        1 => Encoding::SingleByte,
+        _ if langinfo(libc::CODESET) == b"UTF-8" => Encoding::Utf8,
+        _ => Encoding::Multibyte,
+    }
 }
 
 fn number_format() -> (Vec<u8>, Grouping) {

@@ -1,5 +1,8 @@
 //! What a thread has used: the difference between its waiting and its computing steers the number of threads.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
 /// CPU time and waits of one thread since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadUsage {
@@ -25,6 +28,29 @@ pub fn thread_usage() -> ThreadUsage {
     }
 }
 
+/// Tells how long the thread that opened it has waited for a CPU: `/proc/thread-self/schedstat`, see the kernel's
+/// `Documentation/scheduler/sched-stats.rst`.
+#[derive(Debug)]
+pub struct RunQueueDelay {
+    file: Option<File>,
+}
+
+impl RunQueueDelay {
+    /// For the calling thread, and to be read by it.
+    pub fn of_this_thread() -> Self {
+        RunQueueDelay { file: File::open("/proc/thread-self/schedstat").ok() }
+    }
+
+    /// Nanoseconds since the thread began; 0 where the kernel does not tell.
+    pub fn nanoseconds(&self) -> u64 {
+        let mut text = [0; 64];
+        let Some(Ok(length)) = self.file.as_ref().map(|file| file.read_at(&mut text, 0)) else { return 0 };
+        // "time on the CPU, time on the run queue, slices", the times in nanoseconds.
+        let text = std::str::from_utf8(&text[..length]).unwrap_or_default();
+        text.split_whitespace().nth(1).and_then(|delay| delay.parse().ok()).unwrap_or(0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,5 +62,23 @@ mod tests {
         let after = thread_usage();
         assert!(after.waits > before.waits);
         assert!(after.cpu_ns - before.cpu_ns < 10_000_000);
+    }
+
+    #[test]
+    fn run_queue_delay_grows_when_threads_compete() {
+        let busy = |_| {
+            let delay = RunQueueDelay::of_this_thread();
+            let started = std::time::Instant::now();
+            while started.elapsed() < std::time::Duration::from_millis(100) {
+                std::hint::spin_loop();
+            }
+            delay.nanoseconds()
+        };
+        let threads = 4 * std::thread::available_parallelism().map_or(1, usize::from);
+        let delays: Vec<u64> = std::thread::scope(|scope| {
+            let running: Vec<_> = (0..threads).map(|i| scope.spawn(move || busy(i))).collect();
+            running.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        });
+        assert!(delays.iter().max() > Some(&1_000_000), "{delays:?}");
     }
 }

@@ -1,0 +1,149 @@
+//! What help, manual and completions say about `pfind`; the words of its expression come from their table in
+//! [`millstream_ops::find::PRIMARIES`].
+
+use millstream_ops::find::{Class, PRIMARIES, Primary};
+
+use crate::options::{Argument, Command, OptionSpec, Paragraph, Reference, Section, Syntax};
+
+const LEADING: &str = "Options before the starting points";
+
+const LEADING_OPTIONS: [OptionSpec<()>; 5] = [
+    OptionSpec::new((), Some(b'P'), &[], Argument::None, LEADING, "never follow symbolic links, the default"),
+    OptionSpec::new(
+        (),
+        Some(b'H'),
+        &[],
+        Argument::None,
+        LEADING,
+        "follow symbolic links that are starting points",
+    ),
+    OptionSpec::new((), Some(b'L'), &[], Argument::None, LEADING, "follow all symbolic links"),
+    OptionSpec::new(
+        (),
+        Some(b'D'),
+        &[],
+        Argument::Required("FLAGS"),
+        LEADING,
+        "accepted and ignored; -D help lists what GNU's tool knows",
+    ),
+    OptionSpec::new(
+        (),
+        Some(b'O'),
+        &[],
+        Argument::Required("LEVEL"),
+        LEADING,
+        "accepted and ignored: cheap tests always come first where nobody can tell",
+    ),
+];
+
+const SECTIONS: &[Section] = &[
+    Section {
+        title: "Operators",
+        body: &[
+            Paragraph::Text("In order of decreasing precedence:"),
+            Paragraph::Terms(&[
+                ("( EXPR )", "the value of EXPR; for a shell the parentheses must be quoted"),
+                ("! EXPR, -not EXPR", "true if EXPR is false"),
+                (
+                    "EXPR EXPR, EXPR -a EXPR, EXPR -and EXPR",
+                    "the second is evaluated only if the first is true",
+                ),
+                ("EXPR -o EXPR, EXPR -or EXPR", "the second is evaluated only if the first is false"),
+                ("EXPR , EXPR", "both are evaluated, the value is that of the second"),
+            ]),
+            Paragraph::Text(
+                "N is a number: exactly N, or +N for more than N, or -N for less. An expression without an action other than -prune prints what it is true of.",
+            ),
+        ],
+    },
+    Section {
+        title: "Formats",
+        body: &[
+            Paragraph::Text(
+                "-printf understands the escapes \\a \\b \\c \\f \\n \\r \\t \\v \\\\ \\NNN (octal; \\c ends the output), and directives, between whose % and letter may be flags, a width and a precision as for printf(3):",
+            ),
+            Paragraph::Terms(&[
+                ("%p %P %H", "path; path without the starting point; the starting point"),
+                ("%f %h %d", "last component of the path; what is before it; depth"),
+                ("%y %Y %l", "type; type of a link's target; target of a link"),
+                ("%s %b %k %S", "size in bytes; blocks of 512 bytes; of 1 KiB; how sparse it is"),
+                ("%i %n %D %F", "inode number; hard links; device; type of the file system"),
+                ("%m %M", "permissions in octal; type and permissions as ls -l shows them"),
+                ("%u %U %g %G", "owner, its number; group, its number"),
+                ("%a %c %t", "times of last access, change of attributes, modification"),
+                (
+                    "%Ak %Bk %Ck %Tk",
+                    "parts of the times of access, creation, change, modification: @ for seconds since 1970, + for date and time, else a letter of strftime(3)",
+                ),
+            ]),
+        ],
+    },
+    Section {
+        title: "Order",
+        body: &[Paragraph::Text(
+            "Directories are read by several threads. A directory is printed before its contents, after them with -depth; its entries come in no particular order, nor do the starting points. Commands run one at a time. An expression with -quit prints nothing after it.",
+        )],
+    },
+    Section {
+        title: "Exit status",
+        body: &[Paragraph::Terms(&[
+            ("0", "everything was examined"),
+            ("1", "something could not be, a command of -exec ... {} + failed, or the command line is wrong"),
+        ])],
+    },
+];
+
+/// All that texts about `pfind` are made from.
+pub fn reference() -> Reference {
+    let mut options = LEADING_OPTIONS.to_vec();
+    options.extend(PRIMARIES.iter().map(option_of));
+    let command = Command {
+        name: "pfind",
+        summary: "search for files in a directory hierarchy, in parallel",
+        usage: &["[-H] [-L] [-P] [-Olevel] [-D FLAGS] [STARTING-POINT...] [EXPRESSION]"],
+        description: &[
+            "Evaluate EXPRESSION on every file at and below the STARTING-POINTs, the current directory if there is none. Without an expression, print all paths.",
+        ],
+        syntax: Syntax::Expression,
+        // A text is made once in the life of the process.
+        options: Vec::leak(options),
+        long_order: &[],
+        sections: SECTIONS,
+    };
+    Reference::from(&command)
+}
+
+fn option_of(primary: &'static Primary) -> OptionSpec<()> {
+    let names: Vec<_> = primary.names.iter().map(|name| &name[1..]).collect();
+    let argument = match primary.argument {
+        "" => Argument::None,
+        name => Argument::Required(name),
+    };
+    OptionSpec::new((), None, Vec::leak(names), argument, group_of(primary), primary.help)
+}
+
+fn group_of(primary: &Primary) -> &'static str {
+    match primary.class {
+        _ if primary.names[0].starts_with("--") => "Not in GNU's tool",
+        _ if primary.names.contains(&"--help") || primary.names.contains(&"--version") => "Help",
+        Class::GlobalOption => "Global options (always true)",
+        Class::PositionalOption => "Options for what comes after them (always true)",
+        Class::Test => "Tests",
+        Class::Action => "Actions",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{help, man_page};
+
+    #[test]
+    fn every_word_of_the_expression_is_explained() {
+        let (text, page) = (help(&reference(), "pfind"), man_page(&reference()));
+        for name in PRIMARIES.iter().flat_map(|primary| primary.names) {
+            assert!(text.contains(name), "{name} is not in the help");
+            assert!(page.contains(&name.replace('-', "\\-")), "{name} is not in the manual");
+        }
+    }
+}

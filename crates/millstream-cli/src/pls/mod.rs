@@ -1,0 +1,140 @@
+//! `pls`: directory listings, as GNU `ls` makes them.
+
+mod arguments;
+mod settings;
+mod table;
+
+use std::io::{self, IsTerminal};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use millstream_ops::activity::Activity;
+use millstream_ops::list::{Flush, Outcome, Sinks, TreeForm, list, print_trees};
+use millstream_vfs::PosixVolume;
+use rustix::fs::{FileType, fstat};
+
+use crate::diagnostics::{Diagnostics, UsageErrorKind};
+use crate::options::{Parser, Reference, help, version};
+use crate::progress::{Progress, StdoutUse, report};
+use crate::startup::{Startup, startup};
+use settings::{Collector, Refusal, Settings};
+use table::{Id, PLS};
+
+/// The exit code of a wrong option, and of output that cannot be written.
+const SERIOUS: u8 = 2;
+/// The exit code of a wrong word in the argument of an option.
+const MINOR: u8 = 1;
+
+/// What texts about `pls` are made from.
+pub fn reference() -> Reference {
+    Reference::from(&PLS)
+}
+
+/// Runs `pls` with the arguments of the process.
+pub fn run() -> ExitCode {
+    let started = Instant::now();
+    let Startup { arguments, diagnostics, locale, .. } = startup(PLS.name);
+    let mut parser = Parser::new(&PLS, arguments);
+    let mut collector = Collector::new(locale, &diagnostics);
+    for option in parser.by_ref() {
+        let taken = match option {
+            Ok(option) if matches!(option.id, Id::Help | Id::Version) => {
+                return write_text(option.id, &diagnostics);
+            }
+            Ok(option) => collector.take(&option),
+            Err(error) => Err(error.into()),
+        };
+        if let Err(refusal) = taken {
+            return refuse(&refusal, &diagnostics);
+        }
+    }
+    match collector.finish() {
+        Ok(settings) => {
+            let operands = arguments::operands(parser.into_operands());
+            let activity = Arc::new(Activity::default());
+            let outcome = work(&settings, &operands, &activity, &diagnostics);
+            finish(&outcome, &diagnostics);
+            if settings.verbose {
+                report(&activity, outcome.stats.threads_peak, started, &diagnostics);
+            }
+            diagnostics.exit_code()
+        }
+        Err(refusal) => refuse(&refusal, &diagnostics),
+    }
+}
+
+fn write_text(id: Id, diagnostics: &Diagnostics) -> ExitCode {
+    let program = diagnostics.program().to_string_lossy();
+    let make = if id == Id::Help { help } else { version };
+    let text = make(&reference(), &program);
+    if let Err(error) = io::Write::write_all(&mut io::stdout(), text.as_bytes()) {
+        diagnostics.error(SERIOUS).text("write error").cause(&error).send();
+    }
+    diagnostics.exit_code()
+}
+
+fn refuse(refusal: &Refusal, diagnostics: &Diagnostics) -> ExitCode {
+    match refusal {
+        // The exit code for a word that is none of those possible is GNU's, though it documents another.
+        Refusal::WithHint(error) if error.kind() == UsageErrorKind::Argument => {
+            diagnostics.usage_error(error, MINOR);
+        }
+        Refusal::WithHint(error) => diagnostics.usage_error(error, SERIOUS),
+        Refusal::Plain(message) => diagnostics.error(SERIOUS).bytes(message).send(),
+    }
+    diagnostics.exit_code()
+}
+
+fn work(
+    settings: &Settings,
+    operands: &[std::ffi::CString],
+    activity: &Arc<Activity>,
+    diagnostics: &Diagnostics,
+) -> Outcome {
+    let _progress = Progress::start(activity, StdoutUse::Streams, diagnostics);
+    let silent = settings.tree == Some(TreeForm::Records) && shares_records();
+    let console = |message: &[u8]| {
+        if !silent {
+            diagnostics.warning().bytes(message).send();
+        }
+    };
+    let flush = if io::stdout().is_terminal() { Flush::Always } else { Flush::Full };
+    let sinks = Sinks { writer: Box::new(UnbufferedStdout), flush, console: &console, activity };
+    match settings.tree {
+        Some(form) => print_trees(&PosixVolume, operands, form, &settings.list, sinks),
+        None => list(&PosixVolume, operands, &settings.list, sinks),
+    }
+}
+
+/// Whether messages would end up among the records: callers that read both as one stream find an error's record there,
+/// and a line that is no record would stop them.
+fn shares_records() -> bool {
+    match (fstat(io::stdout()), fstat(io::stderr())) {
+        (Ok(out), Ok(err)) => {
+            (out.st_dev, out.st_ino) == (err.st_dev, err.st_ino)
+                && FileType::from_raw_mode(out.st_mode) != FileType::CharacterDevice
+        }
+        _ => false,
+    }
+}
+
+/// Standard output without the line buffer of [`io::Stdout`], which would cut each write at its last newline.
+struct UnbufferedStdout;
+
+impl io::Write for UnbufferedStdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(rustix::io::write(io::stdout(), bytes)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn finish(outcome: &Outcome, diagnostics: &Diagnostics) {
+    diagnostics.fail(outcome.severity as u8);
+    if let Some(error) = &outcome.output_error {
+        diagnostics.error(SERIOUS).text("write error").cause(error).send();
+    }
+}

@@ -1,0 +1,482 @@
+//! Occurrences of options, and the environment, to the options of a listing.
+
+use std::ffi::{CString, OsString};
+use std::io::IsTerminal;
+use std::os::unix::ffi::OsStrExt;
+
+use millstream_ops::list::color::{ColorError, Colors};
+use millstream_ops::list::options::{
+    Depth, Dereference, Hidden, Indicator, Layout, NamePattern, SortKey, TimeField,
+};
+use millstream_ops::list::quote::{ControlCharacters, QuotingStyle};
+use millstream_ops::list::size::{Base, SizeFormat};
+use millstream_ops::list::time::TimeStyle;
+use millstream_ops::list::{ListOptions, TreeForm};
+use millstream_vfs::posix::locale::{Locale, LocaleKind};
+
+use super::arguments::{
+    FORMATS, INDICATORS, QUOTING_STYLES, SORTS, TIMES, WHENS, When, block_size_message, integer,
+    known_terminal,
+};
+use super::table::Id;
+use crate::diagnostics::{Diagnostics, UsageError};
+use crate::options::{Choice, Occurrence, choose};
+use crate::startup::parse_threads;
+
+/// What a command line asks for.
+#[derive(Debug)]
+pub struct Settings {
+    /// The listing.
+    pub list: ListOptions,
+    /// What is printed instead of a listing.
+    pub tree: Option<TreeForm>,
+    /// Whether to report at the end.
+    pub verbose: bool,
+}
+
+/// What the command line has said so far; what it has not said depends on the rest.
+#[derive(Debug)]
+pub struct Collector<'a> {
+    diagnostics: &'a Diagnostics,
+    list: ListOptions,
+    layout: Option<Layout>,
+    sort: Option<SortKey>,
+    time_given: bool,
+    time_style: Option<OsString>,
+    dereference: Option<Dereference>,
+    quoting: Option<QuotingStyle>,
+    control: Option<ControlCharacters>,
+    sizes: Option<SizeFormat>,
+    kibibytes: bool,
+    colored: bool,
+    hyperlinks: bool,
+    line_width: Option<usize>,
+    tab_width: Option<usize>,
+    tree: Option<TreeForm>,
+    verbose: bool,
+    stdout_is_terminal: bool,
+}
+
+/// Why there will be no listing.
+#[derive(Debug)]
+pub enum Refusal {
+    /// A mistake that the hint at `--help` goes with.
+    WithHint(UsageError),
+    /// Any other mistake, in full.
+    Plain(Vec<u8>),
+}
+
+impl From<UsageError> for Refusal {
+    fn from(error: UsageError) -> Self {
+        Refusal::WithHint(error)
+    }
+}
+
+impl<'a> Collector<'a> {
+    /// Nothing said yet.
+    pub fn new(locale: &'static Locale, diagnostics: &'a Diagnostics) -> Self {
+        Collector {
+            diagnostics,
+            list: ListOptions::new(locale),
+            layout: None,
+            sort: None,
+            time_given: false,
+            time_style: None,
+            dereference: None,
+            quoting: None,
+            control: None,
+            sizes: None,
+            kibibytes: false,
+            colored: false,
+            hyperlinks: false,
+            line_width: None,
+            tab_width: None,
+            tree: None,
+            verbose: false,
+            stdout_is_terminal: std::io::stdout().is_terminal(),
+        }
+    }
+
+    /// Takes one option. The groups of the table hand on what is not theirs.
+    ///
+    /// # Errors
+    /// If its argument is wrong.
+    pub fn take(&mut self, option: &Occurrence<Id>) -> Result<(), Refusal> {
+        match option.id {
+            Id::All => self.list.hidden = Hidden::ShowWithDots,
+            Id::AlmostAll => self.list.hidden = Hidden::Show,
+            Id::IgnoreBackups => {
+                self.list.ignore.extend([c"*~", c".*~"].map(|p| NamePattern::new(p.to_owned())));
+            }
+            Id::Ignore => self.list.ignore.push(pattern(option)),
+            Id::Hide => self.list.hide.push(pattern(option)),
+            Id::Directory => self.list.depth = Depth::Entries,
+            Id::Recursive if self.list.depth == Depth::Entries => {}
+            Id::Recursive => self.list.depth = Depth::Tree,
+            Id::Dereference => self.dereference = Some(Dereference::Always),
+            Id::DereferenceOperands => self.dereference = Some(Dereference::Operands),
+            Id::DereferenceOperandDirectories => self.dereference = Some(Dereference::OperandDirectories),
+            Id::Dired => self.list.dired = true,
+            Id::Json => self.tree = Some(TreeForm::Records),
+            Id::Paths => self.tree = Some(TreeForm::Paths),
+            Id::Threads => self.list.threads = parse_threads(option.bytes(), self.diagnostics)?,
+            Id::Verbose => self.verbose = true,
+            _ => return self.take_columns(option),
+        }
+        Ok(())
+    }
+
+    fn take_columns(&mut self, option: &Occurrence<Id>) -> Result<(), Refusal> {
+        let columns = &mut self.list.columns;
+        match option.id {
+            Id::NoOwner => columns.owner = false,
+            Id::NoGroupLong | Id::NoGroup => columns.group = false,
+            Id::NumericIds => columns.numeric_ids = true,
+            Id::Author => columns.author = true,
+            Id::FullTime => self.time_style = Some("full-iso".into()),
+            Id::Inode => columns.inode = true,
+            Id::Size => columns.blocks = true,
+            Id::Context => columns.context = true,
+            Id::Human => self.set_sizes(SizeFormat::Human(Base::Binary)),
+            Id::Si => self.set_sizes(SizeFormat::Human(Base::Decimal)),
+            Id::BlockSize => {
+                let text = String::from_utf8_lossy(option.bytes());
+                let sizes = SizeFormat::parse(&text)
+                    .map_err(|error| Refusal::Plain(block_size_message(error, option)))?;
+                self.set_sizes(sizes);
+            }
+            Id::Kibibytes => self.kibibytes = true,
+            _ => return self.take_layout(option),
+        }
+        if matches!(option.id, Id::NoOwner | Id::NoGroupLong | Id::NumericIds | Id::FullTime) {
+            self.layout = Some(Layout::Long);
+        }
+        Ok(())
+    }
+
+    fn set_sizes(&mut self, sizes: SizeFormat) {
+        self.list.file_size = sizes.clone();
+        self.sizes = Some(sizes);
+    }
+
+    fn take_layout(&mut self, option: &Occurrence<Id>) -> Result<(), Refusal> {
+        match option.id {
+            Id::Long => self.layout = Some(Layout::Long),
+            Id::Columns => self.layout = Some(Layout::Columns),
+            Id::Across => self.layout = Some(Layout::Across),
+            Id::Commas => self.layout = Some(Layout::Commas),
+            Id::OnePerLine => self.set_one_per_line(),
+            Id::Format => self.layout = Some(self.choose(option, FORMATS)?),
+            Id::Width => {
+                // What is too large is no limit.
+                let width =
+                    integer(option.bytes()).ok_or_else(|| self.refuse("invalid line width: ", option))?;
+                self.line_width = Some(width.unwrap_or(0));
+            }
+            Id::TabSize => {
+                let width =
+                    integer(option.bytes()).ok_or_else(|| self.refuse("invalid tab size: ", option))?;
+                self.tab_width = Some(width.ok_or_else(|| {
+                    let Refusal::Plain(mut message) = self.refuse("invalid tab size: ", option) else {
+                        return Refusal::Plain(Vec::new());
+                    };
+                    message.extend_from_slice(b": Value too large for defined data type");
+                    Refusal::Plain(message)
+                })?);
+            }
+            Id::Zero => {
+                self.list.line_end = 0;
+                self.colored = false;
+                self.set_one_per_line();
+                self.quoting = Some(QuotingStyle::Literal);
+                self.control = Some(ControlCharacters::Show);
+            }
+            _ => return self.take_order(option),
+        }
+        Ok(())
+    }
+
+    /// One name a line, but not instead of long lines.
+    fn set_one_per_line(&mut self) {
+        if self.layout != Some(Layout::Long) {
+            self.layout = Some(Layout::OnePerLine);
+        }
+    }
+
+    fn take_order(&mut self, option: &Occurrence<Id>) -> Result<(), Refusal> {
+        match option.id {
+            Id::SortTime => self.sort = Some(SortKey::Time),
+            Id::SortSize => self.sort = Some(SortKey::Size),
+            Id::SortExtension => self.sort = Some(SortKey::Extension),
+            Id::SortVersion => self.sort = Some(SortKey::Version),
+            Id::Unsorted => self.sort = Some(SortKey::None),
+            Id::UnsortedAll => {
+                self.list.hidden = Hidden::ShowWithDots;
+                self.sort = Some(SortKey::None);
+                self.layout = self.layout.filter(|&layout| layout != Layout::Long);
+                self.list.columns.blocks = false;
+                self.colored = false;
+                self.hyperlinks = false;
+            }
+            Id::Sort => self.sort = Some(self.choose(option, SORTS)?),
+            Id::Reverse => self.list.reverse = true,
+            Id::DirectoriesFirst => self.list.directories_first = true,
+            Id::Change => self.set_time(TimeField::Change),
+            Id::Access => self.set_time(TimeField::Access),
+            Id::Time => {
+                let time = self.choose(option, TIMES)?;
+                self.set_time(time);
+            }
+            Id::TimeStyle => self.time_style.clone_from(&option.value),
+            _ => return self.take_names(option),
+        }
+        Ok(())
+    }
+
+    fn set_time(&mut self, time: TimeField) {
+        self.list.time = time;
+        self.time_given = true;
+    }
+
+    fn take_names(&mut self, option: &Occurrence<Id>) -> Result<(), Refusal> {
+        match option.id {
+            Id::Escape => self.quoting = Some(QuotingStyle::Escape),
+            Id::Literal => self.quoting = Some(QuotingStyle::Literal),
+            Id::QuoteName => self.quoting = Some(QuotingStyle::C),
+            Id::QuotingStyle => self.quoting = Some(self.choose(option, QUOTING_STYLES)?),
+            Id::HideControl => self.control = Some(ControlCharacters::Hide),
+            Id::ShowControl => self.control = Some(ControlCharacters::Show),
+            Id::Classify => self.list.indicator = Indicator::Classify,
+            Id::ClassifyWhen if self.applies(option)? => self.list.indicator = Indicator::Classify,
+            Id::FileType => self.list.indicator = Indicator::FileType,
+            Id::Slash => self.list.indicator = Indicator::Slash,
+            Id::IndicatorStyle => self.list.indicator = self.choose(option, INDICATORS)?,
+            Id::Color => self.colored = self.applies(option)?,
+            Id::Hyperlink => self.hyperlinks = self.applies(option)?,
+            // The rest was answered before: `--help` and `--version`.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Whether an option with an argument like `auto` applies.
+    fn applies(&self, option: &Occurrence<Id>) -> Result<bool, Refusal> {
+        if option.value.is_none() {
+            return Ok(true);
+        }
+        Ok(match self.choose(option, WHENS)? {
+            When::Always => true,
+            When::Never => false,
+            When::Auto => self.stdout_is_terminal,
+        })
+    }
+
+    fn choose<T: Copy>(&self, option: &Occurrence<Id>, choices: &[Choice<T>]) -> Result<T, Refusal> {
+        Ok(choose(option.bytes(), &option.spelling.to_string(), choices, self.diagnostics)?)
+    }
+
+    fn refuse(&self, what: &str, option: &Occurrence<Id>) -> Refusal {
+        Refusal::Plain([what.as_bytes(), &self.diagnostics.quoted(option.bytes())].concat())
+    }
+
+    /// All that was said, and what follows from it and the environment.
+    ///
+    /// # Errors
+    /// If the options do not go together, or a style of times is none.
+    pub fn finish(mut self) -> Result<Settings, Refusal> {
+        let terminal = self.stdout_is_terminal;
+        let default_layout = if terminal { Layout::Columns } else { Layout::OnePerLine };
+        self.list.layout = self.layout.unwrap_or(default_layout);
+        let default_sort = match self.list.layout {
+            Layout::Long => SortKey::Name,
+            _ if self.time_given => SortKey::Time,
+            _ => SortKey::Name,
+        };
+        self.list.sort = self.sort.unwrap_or(default_sort);
+        self.list.dereference = self.dereference.unwrap_or_else(|| self.default_dereference());
+        self.finish_sizes();
+        self.list.quoting =
+            self.quoting.or_else(|| self.quoting_from_environment()).unwrap_or(match terminal {
+                true => QuotingStyle::ShellEscape,
+                false => QuotingStyle::Literal,
+            });
+        self.list.control = self.control.unwrap_or(match terminal {
+            true => ControlCharacters::Hide,
+            false => ControlCharacters::Show,
+        });
+        self.finish_colors();
+        self.finish_lines();
+        let is_long = self.list.layout == Layout::Long;
+        self.list.dired &= is_long && !self.hyperlinks;
+        if self.list.dired && self.list.line_end == 0 {
+            return Err(Refusal::Plain(b"--dired and --zero are incompatible".to_vec()));
+        }
+        if self.hyperlinks {
+            self.list.hyperlink_host = Some(rustix::system::uname().nodename().to_bytes().to_vec());
+        }
+        if is_long {
+            self.finish_times()?;
+        }
+        Ok(Settings { list: self.list, tree: self.tree, verbose: self.verbose })
+    }
+
+    fn default_dereference(&self) -> Dereference {
+        let shows_links = self.list.depth == Depth::Entries
+            || self.list.indicator == Indicator::Classify
+            || self.list.layout == Layout::Long;
+        // Records and paths are of trees, so they go through links to them.
+        if shows_links && self.tree.is_none() { Dereference::Never } else { Dereference::OperandDirectories }
+    }
+
+    fn finish_sizes(&mut self) {
+        if let Some(sizes) = self.sizes.take() {
+            self.list.block_size = sizes;
+            return;
+        }
+        let variable = |name| std::env::var_os(name);
+        let for_files = variable("LS_BLOCK_SIZE").or_else(|| variable("BLOCK_SIZE"));
+        let given = for_files.clone().or_else(|| variable("BLOCKSIZE"));
+        let default = match variable("POSIXLY_CORRECT") {
+            Some(_) => SizeFormat::HALF_KIBIBYTES,
+            None => SizeFormat::KIBIBYTES,
+        };
+        let parsed = given.and_then(|text| SizeFormat::parse(&text.to_string_lossy()).ok());
+        self.list.block_size = parsed.unwrap_or(default);
+        if for_files.is_some() {
+            self.list.file_size = self.list.block_size.clone();
+        }
+        if self.kibibytes {
+            self.list.block_size = SizeFormat::KIBIBYTES;
+        }
+    }
+
+    fn quoting_from_environment(&self) -> Option<QuotingStyle> {
+        let value = std::env::var_os("QUOTING_STYLE")?;
+        let found = QUOTING_STYLES.iter().find(|c| c.words.iter().any(|w| w.as_bytes() == value.as_bytes()));
+        if found.is_none() {
+            self.ignore_variable("value of environment variable QUOTING_STYLE", value.as_bytes());
+        }
+        found.map(|choice| choice.meaning)
+    }
+
+    fn ignore_variable(&self, what: &str, value: &[u8]) {
+        self.diagnostics.warning().text("ignoring invalid ").text(what).text(": ").quoted(value).send();
+    }
+
+    fn finish_colors(&mut self) {
+        if !self.colored {
+            return;
+        }
+        self.list.colors = match std::env::var_os("LS_COLORS").filter(|value| !value.is_empty()) {
+            None => known_terminal().then(Colors::default),
+            Some(value) => match Colors::parse(value.as_bytes()) {
+                Ok(colors) => Some(colors),
+                Err(error) => {
+                    if let ColorError::UnrecognizedPrefix(prefix) = &error {
+                        self.diagnostics.warning().text("unrecognized prefix: ").quoted(prefix).send();
+                    }
+                    self.diagnostics
+                        .warning()
+                        .text("unparsable value for LS_COLORS environment variable")
+                        .send();
+                    None
+                }
+            },
+        };
+    }
+
+    fn finish_lines(&mut self) {
+        let grid = matches!(self.list.layout, Layout::Columns | Layout::Across | Layout::Commas);
+        if !grid && self.list.colors.is_none() {
+            return;
+        }
+        self.list.line_width = self.line_width.unwrap_or_else(|| self.default_line_width());
+        let tabs = |c: &Self| {
+            let value = std::env::var_os("TABSIZE")?;
+            let width = integer(value.as_bytes()).flatten();
+            if width.is_none() {
+                c.ignore_variable("tab size in environment variable TABSIZE", value.as_bytes());
+            }
+            width
+        };
+        if grid {
+            self.list.tab_width = self.tab_width.or_else(|| tabs(self)).unwrap_or(self.list.tab_width);
+        }
+    }
+
+    fn default_line_width(&self) -> usize {
+        let terminal = self.stdout_is_terminal.then(|| rustix::termios::tcgetwinsize(std::io::stdout()).ok());
+        if let Some(columns) = terminal.flatten().map(|size| usize::from(size.ws_col)).filter(|&n| n > 0) {
+            return columns;
+        }
+        let Some(value) = std::env::var_os("COLUMNS").filter(|value| !value.is_empty()) else {
+            return self.list.line_width;
+        };
+        integer(value.as_bytes()).map_or_else(
+            || {
+                self.ignore_variable("width in environment variable COLUMNS", value.as_bytes());
+                self.list.line_width
+            },
+            |width| width.unwrap_or(0),
+        )
+    }
+
+    fn finish_times(&mut self) -> Result<(), Refusal> {
+        let style = self.time_style.take().or_else(|| std::env::var_os("TIME_STYLE"));
+        let style = style.unwrap_or_else(|| "locale".into());
+        let mut word = style.as_bytes();
+        while let Some(rest) = word.strip_prefix(b"posix-") {
+            if self.list.locale.time() == LocaleKind::Posix {
+                return Ok(());
+            }
+            word = rest;
+        }
+        let (old, recent): (&[u8], &[u8]) = match word {
+            [b'+', format @ ..] => self.split_time_format(format)?,
+            _ => self.choose_time_style(word)?,
+        };
+        self.list.time_style = TimeStyle::new(old, recent, self.list.locale);
+        Ok(())
+    }
+
+    fn split_time_format<'f>(&self, format: &'f [u8]) -> Result<(&'f [u8], &'f [u8]), Refusal> {
+        let mut lines = format.splitn(3, |&b| b == b'\n');
+        let (old, recent) = (lines.next().unwrap_or_default(), lines.next());
+        if lines.next().is_some() {
+            let message = [b"invalid time style format ", &self.diagnostics.quoted(format)[..]].concat();
+            return Err(Refusal::Plain(message));
+        }
+        Ok((old, recent.unwrap_or(old)))
+    }
+
+    fn choose_time_style(&self, word: &[u8]) -> Result<(&'static [u8], &'static [u8]), Refusal> {
+        const STYLES: &[(&str, &[u8], &[u8])] = &[
+            ("full-iso", b"%Y-%m-%d %H:%M:%S.%N %z", b"%Y-%m-%d %H:%M:%S.%N %z"),
+            ("long-iso", b"%Y-%m-%d %H:%M", b"%Y-%m-%d %H:%M"),
+            ("iso", b"%Y-%m-%d ", b"%m-%d %H:%M"),
+            ("locale", b"%b %e  %Y", b"%b %e %H:%M"),
+        ];
+        let exact = STYLES.iter().find(|(name, ..)| name.as_bytes() == word);
+        let mut possible = STYLES.iter().filter(|(name, ..)| name.as_bytes().starts_with(word));
+        let found = exact.or_else(|| possible.next().filter(|_| possible.next().is_none()));
+        found.map(|&(_, old, recent)| (old, recent)).ok_or_else(|| {
+            let ambiguous = STYLES.iter().any(|(name, ..)| name.as_bytes().starts_with(word));
+            let mut message = if ambiguous { b"ambiguous".to_vec() } else { b"invalid".to_vec() };
+            message.extend_from_slice(b" argument ");
+            message.extend(self.diagnostics.quoted(word));
+            message.extend_from_slice(b" for ");
+            message.extend(self.diagnostics.quoted(b"time style"));
+            message.extend_from_slice(b"\nValid arguments are:");
+            for (name, ..) in STYLES {
+                message.extend_from_slice(format!("\n  - [posix-]{name}").as_bytes());
+            }
+            message.extend_from_slice(b"\n  - +FORMAT (e.g., +%H:%M) for a 'date'-style format");
+            Refusal::WithHint(UsageError::option(message))
+        })
+    }
+}
+
+fn pattern(option: &Occurrence<Id>) -> NamePattern {
+    // Arguments of a process have no NUL.
+    NamePattern::new(CString::new(option.bytes()).unwrap_or_default())
+}

@@ -1,0 +1,356 @@
+//! The option table of `pls`.
+
+use crate::options::{
+    Argument, Command, OptionSpec, Paragraph, Section, Syntax, help_option, json, threads, verbose,
+    version_option,
+};
+
+/// The options of `pls`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Id {
+    All,
+    AlmostAll,
+    IgnoreBackups,
+    Ignore,
+    Hide,
+    Directory,
+    Recursive,
+    Dereference,
+    DereferenceOperands,
+    DereferenceOperandDirectories,
+    Long,
+    NoOwner,
+    NoGroupLong,
+    NoGroup,
+    NumericIds,
+    Author,
+    FullTime,
+    Inode,
+    Size,
+    Context,
+    Human,
+    Si,
+    BlockSize,
+    Kibibytes,
+    Columns,
+    Across,
+    Commas,
+    OnePerLine,
+    Format,
+    Width,
+    TabSize,
+    Zero,
+    SortTime,
+    SortSize,
+    SortExtension,
+    SortVersion,
+    Unsorted,
+    UnsortedAll,
+    Sort,
+    Reverse,
+    DirectoriesFirst,
+    Change,
+    Access,
+    Time,
+    TimeStyle,
+    Escape,
+    Literal,
+    QuoteName,
+    QuotingStyle,
+    HideControl,
+    ShowControl,
+    Classify,
+    ClassifyWhen,
+    FileType,
+    Slash,
+    IndicatorStyle,
+    Color,
+    Hyperlink,
+    Dired,
+    Json,
+    Paths,
+    Threads,
+    Verbose,
+    Help,
+    Version,
+}
+
+use Argument::{None as NoArg, Optional, Required};
+
+const WHEN: &[&str] = &["always", "auto", "never"];
+const WHICH: &str = "Which files";
+const WHAT: &str = "What is shown of them";
+const LAYOUT: &str = "Layout";
+const ORDER: &str = "Order and time";
+const NAMES: &str = "Names";
+const OTHER: &str = "Other";
+
+const fn flag(
+    id: Id,
+    short: u8,
+    long: &'static [&'static str],
+    group: &'static str,
+    help: &'static str,
+) -> OptionSpec<Id> {
+    OptionSpec::new(id, Some(short), long, NoArg, group, help)
+}
+
+const fn long(
+    id: Id,
+    long: &'static [&'static str],
+    argument: Argument,
+    group: &'static str,
+    help: &'static str,
+) -> OptionSpec<Id> {
+    OptionSpec::new(id, None, long, argument, group, help)
+}
+
+/// The table.
+pub const PLS: Command<Id> = Command {
+    name: "pls",
+    summary: "list directory contents in parallel",
+    usage: &["[OPTION]... [FILE]..."],
+    description: &[
+        "List the FILEs, of directories their contents; the current directory if there are none.",
+        "Output, messages and exit codes are those of GNU ls for the same options.",
+    ],
+    syntax: Syntax::Getopt,
+    options: &[
+        flag(Id::All, b'a', &["all"], WHICH, "list names that begin with a dot too"),
+        flag(Id::AlmostAll, b'A', &["almost-all"], WHICH, "likewise, but not . and .."),
+        flag(Id::IgnoreBackups, b'B', &["ignore-backups"], WHICH, "leave out names that end with ~"),
+        OptionSpec::new(
+            Id::Ignore,
+            Some(b'I'),
+            &["ignore"],
+            Required("PATTERN"),
+            WHICH,
+            "leave out names that match the shell PATTERN",
+        ),
+        long(Id::Hide, &["hide"], Required("PATTERN"), WHICH, "likewise, unless -a or -A is given"),
+        flag(Id::Directory, b'd', &["directory"], WHICH, "list directories themselves, not what is in them"),
+        flag(Id::Recursive, b'R', &["recursive"], WHICH, "list directories below directories too"),
+        flag(Id::Dereference, b'L', &["dereference"], WHICH, "show what symbolic links lead to"),
+        flag(Id::DereferenceOperands, b'H', &["dereference-command-line"], WHICH, "likewise for FILEs only"),
+        long(
+            Id::DereferenceOperandDirectories,
+            &["dereference-command-line-symlink-to-dir"],
+            NoArg,
+            WHICH,
+            "likewise for FILEs that lead to directories only",
+        ),
+        flag(Id::Long, b'l', &[], WHAT, "one line a file, with its attributes"),
+        flag(Id::NoOwner, b'g', &[], WHAT, "like -l, without the owner"),
+        flag(Id::NoGroupLong, b'o', &[], WHAT, "like -l, without the group"),
+        flag(Id::NoGroup, b'G', &["no-group"], WHAT, "leave out the group in long lines"),
+        flag(Id::NumericIds, b'n', &["numeric-uid-gid"], WHAT, "like -l, with numbers of users and groups"),
+        long(Id::Author, &["author"], NoArg, WHAT, "show the author in long lines"),
+        long(Id::FullTime, &["full-time"], NoArg, WHAT, "like -l --time-style=full-iso"),
+        flag(Id::Inode, b'i', &["inode"], WHAT, "show inode numbers"),
+        flag(Id::Size, b's', &["size"], WHAT, "show allocated sizes, in blocks"),
+        flag(Id::Context, b'Z', &["context"], WHAT, "show security contexts, always as ?"),
+        flag(Id::Human, b'h', &["human-readable"], WHAT, "sizes like 1K, 234M, 2G"),
+        long(Id::Si, &["si"], NoArg, WHAT, "likewise, in powers of 1000"),
+        long(Id::BlockSize, &["block-size"], Required("SIZE"), WHAT, "sizes in units of SIZE, like K or 1MB"),
+        flag(Id::Kibibytes, b'k', &["kibibytes"], WHAT, "allocated sizes in units of 1024 bytes"),
+        flag(Id::Columns, b'C', &[], LAYOUT, "columns, sorted downwards; the default on a terminal"),
+        flag(Id::Across, b'x', &[], LAYOUT, "columns, sorted across"),
+        flag(Id::Commas, b'm', &[], LAYOUT, "names separated by commas"),
+        flag(Id::OnePerLine, b'1', &[], LAYOUT, "one name a line; the default elsewhere"),
+        long(Id::Format, &["format"], Required("WORD"), LAYOUT, "choose the layout by its name").words(&[
+            "across",
+            "commas",
+            "horizontal",
+            "long",
+            "single-column",
+            "verbose",
+            "vertical",
+        ]),
+        OptionSpec::new(
+            Id::Width,
+            Some(b'w'),
+            &["width"],
+            Required("COLS"),
+            LAYOUT,
+            "lines of COLS columns; 0 is no limit",
+        ),
+        OptionSpec::new(
+            Id::TabSize,
+            Some(b'T'),
+            &["tabsize"],
+            Required("COLS"),
+            LAYOUT,
+            "tab stops every COLS columns; 0 is no tabs",
+        ),
+        long(Id::Zero, &["zero"], NoArg, LAYOUT, "end lines with NUL, and change no name"),
+        flag(Id::SortTime, b't', &[], ORDER, "newest first"),
+        flag(Id::SortSize, b'S', &[], ORDER, "largest first"),
+        flag(Id::SortExtension, b'X', &[], ORDER, "by the ending of the name"),
+        flag(Id::SortVersion, b'v', &[], ORDER, "by name, numbers in it as numbers"),
+        flag(
+            Id::Unsorted,
+            b'U',
+            &[],
+            ORDER,
+            "in the order of the directory; names are printed as they are read",
+        ),
+        flag(Id::UnsortedAll, b'f', &[], ORDER, "like -aU, without -l, -s and colors given before"),
+        long(Id::Sort, &["sort"], Required("WORD"), ORDER, "choose the order by its name").words(&[
+            "none",
+            "size",
+            "time",
+            "version",
+            "extension",
+            "width",
+        ]),
+        flag(Id::Reverse, b'r', &["reverse"], ORDER, "reverse the order"),
+        long(Id::DirectoriesFirst, &["group-directories-first"], NoArg, ORDER, "directories before files"),
+        flag(Id::Change, b'c', &[], ORDER, "use the time of the last change of attributes"),
+        flag(Id::Access, b'u', &[], ORDER, "use the time of the last access"),
+        long(Id::Time, &["time"], Required("WORD"), ORDER, "choose the time by its name")
+            .words(&["atime", "access", "use", "ctime", "status", "birth", "creation"]),
+        long(
+            Id::TimeStyle,
+            &["time-style"],
+            Required("STYLE"),
+            ORDER,
+            "full-iso, long-iso, iso, locale, or +FORMAT as for date(1); posix-STYLE is STYLE outside of the \
+             POSIX locale",
+        ),
+        flag(Id::Escape, b'b', &["escape"], NAMES, "C escapes for what cannot be shown"),
+        flag(Id::Literal, b'N', &["literal"], NAMES, "names as they are"),
+        flag(Id::QuoteName, b'Q', &["quote-name"], NAMES, "names in double quotes"),
+        long(
+            Id::QuotingStyle,
+            &["quoting-style"],
+            Required("WORD"),
+            NAMES,
+            "choose the quotes by their name",
+        )
+        .words(&[
+            "literal",
+            "locale",
+            "shell",
+            "shell-always",
+            "shell-escape",
+            "shell-escape-always",
+            "c",
+            "c-maybe",
+            "clocale",
+            "escape",
+        ]),
+        flag(Id::HideControl, b'q', &["hide-control-chars"], NAMES, "? for what cannot be shown"),
+        long(Id::ShowControl, &["show-control-chars"], NoArg, NAMES, "what cannot be shown as it is"),
+        flag(Id::Classify, b'F', &[], NAMES, "append one of */=@| that tells the type"),
+        long(Id::ClassifyWhen, &["classify"], Optional("WHEN"), NAMES, "likewise, always, auto or never")
+            .words(WHEN),
+        long(Id::FileType, &["file-type"], NoArg, NAMES, "likewise, without *"),
+        flag(Id::Slash, b'p', &[], NAMES, "append / to directories"),
+        long(
+            Id::IndicatorStyle,
+            &["indicator-style"],
+            Required("WORD"),
+            NAMES,
+            "choose what is appended by its name",
+        )
+        .words(&["none", "slash", "file-type", "classify"]),
+        long(Id::Color, &["color"], Optional("WHEN"), NAMES, "color names by type: always, auto or never")
+            .words(WHEN),
+        long(
+            Id::Hyperlink,
+            &["hyperlink"],
+            Optional("WHEN"),
+            NAMES,
+            "link names to files: always, auto or never",
+        )
+        .words(WHEN),
+        flag(Id::Dired, b'D', &["dired"], OTHER, "tell Emacs where the names are"),
+        json(Id::Json),
+        long(
+            Id::Paths,
+            &["paths"],
+            NoArg,
+            "Not in GNU's tool",
+            "write the path of every file of the whole tree, in no order, as soon as it is found",
+        )
+        .extension(),
+        threads(Id::Threads),
+        verbose(Id::Verbose),
+        help_option(Id::Help, OTHER),
+        version_option(Id::Version, OTHER),
+    ],
+    long_order: &[
+        "all",
+        "escape",
+        "directory",
+        "dired",
+        "full-time",
+        "group-directories-first",
+        "human-readable",
+        "inode",
+        "kibibytes",
+        "numeric-uid-gid",
+        "no-group",
+        "hide-control-chars",
+        "reverse",
+        "size",
+        "width",
+        "almost-all",
+        "ignore-backups",
+        "classify",
+        "file-type",
+        "si",
+        "dereference-command-line",
+        "dereference-command-line-symlink-to-dir",
+        "hide",
+        "ignore",
+        "indicator-style",
+        "dereference",
+        "literal",
+        "quote-name",
+        "quoting-style",
+        "recursive",
+        "format",
+        "show-control-chars",
+        "sort",
+        "tabsize",
+        "time",
+        "time-style",
+        "zero",
+        "color",
+        "hyperlink",
+        "block-size",
+        "context",
+        "author",
+        "help",
+        "version",
+    ],
+    sections: &[
+        Section {
+            title: "Whole trees",
+            body: &[Paragraph::Text(
+                "--json writes a record for every entry below the FILEs, hidden ones too, and with -d for the \
+                     FILEs themselves; names that are not UTF-8 can be told back from it. --paths writes the paths \
+                     of regular files and of links to them, byte for byte, hidden ones with -a or -A only. Neither \
+                     needs -R, sorts, or holds more than a few thousand entries. -I and -B also keep it from \
+                     entering the directories they name.",
+            )],
+        },
+        Section {
+            title: "Memory",
+            body: &[Paragraph::Text(
+                "Names in directory order, one a line (-U1), are written as they are read. All other listings hold \
+                 one directory: about 60 bytes and the name for each entry, with -l about 120.",
+            )],
+        },
+        Section {
+            title: "Exit status",
+            body: &[Paragraph::Terms(&[
+                ("0", "all went well"),
+                ("1", "something below the FILEs could not be listed"),
+                ("2", "one of the FILEs could not be listed, or an option is wrong"),
+            ])],
+        },
+    ],
+};

@@ -1,0 +1,5 @@
+//! Trees, runs and random expressions for the tests of `pfind`.
+
+pub mod bed;
+pub mod expressions;
+pub mod random;

@@ -1,0 +1,48 @@
+//! The engine for the JVM: converts arguments and results, holds native objects behind handles, turns failures and panics
+//! into exceptions. What is done is done elsewhere ([`millstream_ops`]).
+//!
+//! A handle is the address of a boxed object that Java owns: `open` makes it, `close` frees it, and Java's
+//! `AutoCloseable`s see to it that nothing is called after `close` and no two calls run at once.
+
+mod listing;
+mod volume;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use jni::JNIEnv;
+
+/// Why a native call fails.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    /// A call into the JVM failed; maybe a Java exception is already pending.
+    #[error(transparent)]
+    Jvm(#[from] jni::errors::Error),
+    /// An argument that the engine cannot take.
+    #[error("{0}")]
+    Argument(&'static str),
+    /// The engine reported a failure.
+    #[error("{0}")]
+    Engine(String),
+}
+
+/// Runs `call`; what it returns as failure, or panics with, is thrown as a Java exception and replaced by `otherwise`.
+fn guard<'local, T>(
+    env: &mut JNIEnv<'local>,
+    otherwise: T,
+    call: impl FnOnce(&mut JNIEnv<'local>) -> Result<T, Failure>,
+) -> T {
+    let failure = match catch_unwind(AssertUnwindSafe(|| call(env))) {
+        Ok(Ok(value)) => return value,
+        Ok(Err(failure)) => failure,
+        Err(_) => Failure::Engine("panic in native code".into()),
+    };
+    let class = match failure {
+        Failure::Argument(_) => "java/lang/IllegalArgumentException",
+        Failure::Jvm(_) | Failure::Engine(_) => "java/lang/IllegalStateException",
+    };
+    if !env.exception_check().unwrap_or(true) {
+        // If not even this works, the JVM has an exception of its own pending.
+        let _ = env.throw_new(class, failure.to_string());
+    }
+    otherwise
+}

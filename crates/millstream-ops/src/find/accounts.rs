@@ -1,0 +1,31 @@
+//! Names of users and groups, remembered.
+
+use std::collections::HashMap;
+
+use millstream_vfs::posix::accounts;
+
+/// What has been looked up.
+#[derive(Default)]
+pub(super) struct AccountNames {
+    users: HashMap<u32, Option<Vec<u8>>>,
+    groups: HashMap<u32, Option<Vec<u8>>>,
+}
+
+impl AccountNames {
+    /// The name of a user.
+    pub fn user(&mut self, uid: u32) -> Option<&[u8]> {
+        self.users.entry(uid).or_insert_with(|| accounts::user_name(uid)).as_deref()
+    }
+
+    /// The name of a group.
+    pub fn group(&mut self, gid: u32) -> Option<&[u8]> {
+        self.groups.entry(gid).or_insert_with(|| accounts::group_name(gid)).as_deref()
+    }
+
+    /// The names of a user and of a group.
+    pub fn both(&mut self, uid: u32, gid: u32) -> (Option<&[u8]>, Option<&[u8]>) {
+        let user = self.users.entry(uid).or_insert_with(|| accounts::user_name(uid));
+        let group = self.groups.entry(gid).or_insert_with(|| accounts::group_name(gid));
+        (user.as_deref(), group.as_deref())
+    }
+}

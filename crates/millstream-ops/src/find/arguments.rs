@@ -1,0 +1,263 @@
+//! Arguments of tests: numbers, sizes, ages, lists of types.
+
+use millstream_vfs::FileKind;
+
+use super::expression::{Comparison, KindSet, Number, Window};
+
+/// Splits the sign that says how a number is compared from the rest.
+pub(super) fn comparison(text: &[u8]) -> (Comparison, &[u8]) {
+    match text {
+        [b'+', rest @ ..] => (Comparison::Greater, rest),
+        [b'-', rest @ ..] => (Comparison::Less, rest),
+        rest => (Comparison::Equal, rest),
+    }
+}
+
+/// Digits only.
+pub(super) fn decimal(text: &[u8]) -> Option<u64> {
+    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    Some(
+        text.iter()
+            .fold(0_u64, |value, digit| value.saturating_mul(10).saturating_add(u64::from(digit - b'0'))),
+    )
+}
+
+/// `N`, `+N` or `-N`.
+pub(super) fn number(text: &[u8]) -> Option<Number> {
+    let (comparison, digits) = comparison(text);
+    Some(Number { comparison, value: decimal(digits)? })
+}
+
+/// A number that may have a fraction.
+fn real(text: &[u8]) -> Option<f64> {
+    let starts_well = text.first().is_some_and(|&b| b.is_ascii_digit() || b == b'.');
+    let text = std::str::from_utf8(text).ok().filter(|_| starts_well)?;
+    text.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+/// Why a size is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SizeError {
+    /// There is nothing.
+    Empty,
+    /// The letter after the number is none of the units.
+    Unit,
+    /// What comes before the unit is no number.
+    Digits,
+}
+
+/// The argument of `-size`: the number and the bytes of its unit.
+pub(super) fn size(text: &[u8]) -> Result<(Number, u64), SizeError> {
+    let Some((&last, front)) = text.split_last() else { return Err(SizeError::Empty) };
+    let (digits, unit_bytes) = match last {
+        b'0'..=b'9' => (text, 512),
+        b'b' => (front, 512),
+        b'c' => (front, 1),
+        b'w' => (front, 2),
+        b'k' => (front, 1 << 10),
+        b'M' => (front, 1 << 20),
+        b'G' => (front, 1 << 30),
+        _ => return Err(SizeError::Unit),
+    };
+    Ok((number(digits).ok_or(SizeError::Digits)?, unit_bytes))
+}
+
+/// How the age of a file is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AgeUnit {
+    /// In whole days, fractions dropped.
+    Days,
+    /// In minutes, fractions rounded up.
+    Minutes,
+}
+
+impl AgeUnit {
+    fn nanoseconds(self) -> f64 {
+        match self {
+            AgeUnit::Days => 86_400e9,
+            AgeUnit::Minutes => 60e9,
+        }
+    }
+}
+
+/// When a file's time must lie for its age at `now` to be `N`, `+N` or `-N` units.
+pub(super) fn age(text: &[u8], unit: AgeUnit, now: i128) -> Option<Window> {
+    let (comparison, digits) = comparison(text);
+    let count = real(digits)?;
+    let before = |count: f64| now - (count * unit.nanoseconds()) as i128;
+    Some(match (comparison, unit) {
+        (Comparison::Less, _) => Window::later_than(before(count)),
+        (Comparison::Greater, AgeUnit::Days) => Window::earlier_than(before(count + 1.0)),
+        (Comparison::Greater, AgeUnit::Minutes) => Window::earlier_than(before(count)),
+        (Comparison::Equal, AgeUnit::Days) => Window { after: before(count + 1.0), until: before(count) },
+        (Comparison::Equal, AgeUnit::Minutes) => Window { after: before(count), until: before(count - 1.0) },
+    })
+}
+
+/// How many days may lie between two times: `N` for at least N - 1 and less than N, `+N` or `-N`.
+pub(super) fn span_of_days(text: &[u8]) -> Option<Window> {
+    let (comparison, digits) = comparison(text);
+    let days = |count: f64| (count * AgeUnit::Days.nanoseconds()) as i128;
+    let count = real(digits)?;
+    Some(match comparison {
+        Comparison::Less => Window { after: -1, until: days(count) - 1 },
+        Comparison::Equal => Window { after: days(count - 1.0) - 1, until: days(count) - 1 },
+        Comparison::Greater => Window::later_than(days(count)),
+    })
+}
+
+/// Why a list of types is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KindsError {
+    /// There is nothing.
+    Empty,
+    /// This letter is no type.
+    Unknown(u8),
+    /// Doors exist on another system.
+    Door,
+    /// The letters need commas.
+    Separator,
+    /// The list ends in a comma.
+    Trailing,
+    /// This letter is there twice.
+    Duplicate(u8),
+}
+
+/// The argument of `-type`: letters with commas between them.
+pub(super) fn kinds(text: &[u8]) -> Result<KindSet, KindsError> {
+    let mut set = KindSet::default();
+    let mut rest = text;
+    if rest.is_empty() {
+        return Err(KindsError::Empty);
+    }
+    while let [letter, tail @ ..] = rest {
+        let kind = match letter {
+            b'b' => FileKind::BlockDevice,
+            b'c' => FileKind::CharDevice,
+            b'd' => FileKind::Directory,
+            b'f' => FileKind::File,
+            b'l' => FileKind::Symlink,
+            b'p' => FileKind::Fifo,
+            b's' => FileKind::Socket,
+            b'D' => return Err(KindsError::Door),
+            &other => return Err(KindsError::Unknown(other)),
+        };
+        if !set.insert(kind) {
+            return Err(KindsError::Duplicate(*letter));
+        }
+        rest = match tail {
+            [] => tail,
+            [b','] => return Err(KindsError::Trailing),
+            [b',', more @ ..] => more,
+            _ => return Err(KindsError::Separator),
+        };
+    }
+    Ok(set)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Comparison::{Equal, Greater, Less};
+
+    #[test]
+    fn numbers_carry_their_comparison() {
+        for (text, expected) in [
+            (&b"5"[..], Some(Number { comparison: Equal, value: 5 })),
+            (b"+5", Some(Number { comparison: Greater, value: 5 })),
+            (b"-5", Some(Number { comparison: Less, value: 5 })),
+            (b"", None),
+            (b"+", None),
+            (b"5x", None),
+            (b"--5", None),
+            (b"99999999999999999999", Some(Number { comparison: Equal, value: u64::MAX })),
+        ] {
+            assert_eq!(number(text), expected);
+        }
+    }
+
+    #[test]
+    fn sizes_have_units() {
+        let number = |comparison, value| Number { comparison, value };
+        for (text, expected) in [
+            (&b"5"[..], Ok((number(Equal, 5), 512))),
+            (b"+5k", Ok((number(Greater, 5), 1024))),
+            (b"-2M", Ok((number(Less, 2), 1 << 20))),
+            (b"3w", Ok((number(Equal, 3), 2))),
+            (b"", Err(SizeError::Empty)),
+            (b"x", Err(SizeError::Unit)),
+            (b"+", Err(SizeError::Unit)),
+            (b"5kk", Err(SizeError::Digits)),
+            (b"-c", Err(SizeError::Digits)),
+        ] {
+            assert_eq!(size(text), expected, "{}", text.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn ages_match_as_documented() {
+        const HOUR: i128 = 3_600_000_000_000;
+        const SECOND: i128 = 1_000_000_000;
+        for (text, unit, age_of_file, expected) in [
+            (&b"0"[..], AgeUnit::Days, 23 * HOUR, true),
+            (b"0", AgeUnit::Days, 24 * HOUR, false),
+            (b"1", AgeUnit::Days, 47 * HOUR, true),
+            (b"+1", AgeUnit::Days, 47 * HOUR, false),
+            (b"+1", AgeUnit::Days, 49 * HOUR, true),
+            (b"-1", AgeUnit::Days, 23 * HOUR, true),
+            (b"-1", AgeUnit::Days, 24 * HOUR, false),
+            (b"1.5", AgeUnit::Days, 36 * HOUR, true),
+            (b"1.5", AgeUnit::Days, 35 * HOUR, false),
+            (b"2", AgeUnit::Minutes, 61 * SECOND, true),
+            (b"2", AgeUnit::Minutes, 59 * SECOND, false),
+            (b"+1", AgeUnit::Minutes, 61 * SECOND, true),
+            (b"-1", AgeUnit::Minutes, 59 * SECOND, true),
+        ] {
+            let window = age(text, unit, 0).expect("valid");
+            assert_eq!(window.contains(-age_of_file), expected, "{} {age_of_file}", text.escape_ascii());
+        }
+        for bad in [&b""[..], b"x", b"+", b"1.5x", b"nan", b"inf", b"-+1"] {
+            assert_eq!(age(bad, AgeUnit::Days, 0), None);
+        }
+    }
+
+    #[test]
+    fn days_between_access_and_change_are_rounded_up() {
+        const DAY: i128 = 86_400_000_000_000;
+        for (text, span, expected) in [
+            (&b"11"[..], 10 * DAY + 1, true),
+            (b"10", 10 * DAY + 1, false),
+            (b"10", 10 * DAY, false),
+            (b"10", 10 * DAY - 1, true),
+            (b"0", 0, false),
+            (b"+10", 10 * DAY + 1, true),
+            (b"+10", 10 * DAY, false),
+            (b"-11", 10 * DAY + 1, true),
+            (b"-10", 10 * DAY + 1, false),
+            (b"-1", -DAY, false),
+        ] {
+            let window = span_of_days(text).expect("valid");
+            assert_eq!(window.contains(span), expected, "{} {span}", text.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn type_lists() {
+        let both = kinds(b"f,d").expect("valid");
+        assert!(both.contains(FileKind::File) && both.contains(FileKind::Directory));
+        assert!(!both.contains(FileKind::Symlink));
+        for (text, error) in [
+            (&b""[..], KindsError::Empty),
+            (b"fd", KindsError::Separator),
+            (b"ff", KindsError::Separator),
+            (b"f,", KindsError::Trailing),
+            (b",f", KindsError::Unknown(b',')),
+            (b"f,f", KindsError::Duplicate(b'f')),
+            (b"D", KindsError::Door),
+        ] {
+            assert_eq!(kinds(text), Err(error));
+        }
+    }
+}

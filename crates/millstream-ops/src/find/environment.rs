@@ -1,0 +1,240 @@
+//! What parsing an expression needs from outside: files, accounts, the clock, the terminal.
+//!
+//! Tests and the fuzzer give an environment in which there is nothing.
+
+use std::ffi::CStr;
+
+use millstream_vfs::posix::accounts;
+use millstream_vfs::posix::pattern::{CaseSensitivity, Regex, RegexSyntax};
+use millstream_vfs::{Dir, Errno, Fields, Metadata, PosixVolume, SymlinkBehavior, Timestamp, Volume};
+
+use super::expression::StreamId;
+use super::output::Streams;
+
+/// The outside of an expression.
+pub(super) trait Environment {
+    /// Metadata of a file that an argument names.
+    fn metadata(&self, path: &CStr, symlinks: SymlinkBehavior) -> Result<Metadata, Errno>;
+    /// Creates the file of an `-fprint`.
+    fn open_output(&mut self, path: &CStr) -> Result<StreamId, Errno>;
+    /// Contents of the file that lists the operands; `-` is standard input.
+    fn read_operands(&mut self, path: &CStr) -> Result<Vec<u8>, UnreadableList>;
+    /// Device and inode number of standard input.
+    fn standard_input(&self) -> Option<(u64, u64)>;
+    /// The identifier of a user.
+    fn user_id(&self, name: &CStr) -> Option<u32>;
+    /// The identifier of a group.
+    fn group_id(&self, name: &CStr) -> Option<u32>;
+    /// Compiles a regular expression; `None` where there is no matcher.
+    fn regex(
+        &self,
+        pattern: &CStr,
+        syntax: RegexSyntax,
+        case: CaseSensitivity,
+    ) -> Result<Option<Regex>, Vec<u8>>;
+    /// The present time.
+    fn now(&self) -> Timestamp;
+    /// Seconds since 1970 of the beginning of the next local day.
+    fn next_midnight(&self) -> i64;
+    /// The moment that a date in words means.
+    fn parse_date(&self, text: &CStr) -> Option<Timestamp>;
+    /// The search path for commands.
+    fn search_path(&self) -> Option<Vec<u8>>;
+    /// Prints a warning or an error that does not end the parsing.
+    fn complain(&mut self, severity: Severity, message: &[u8]);
+    /// Text in the locale's quotation marks.
+    fn quote(&self, text: &[u8]) -> Vec<u8>;
+}
+
+/// Why a list of operands cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum UnreadableList {
+    /// It cannot be opened.
+    Open(Errno),
+    /// It cannot be read.
+    Read(Errno),
+}
+
+/// How bad a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Severity {
+    /// Worth knowing.
+    Warning,
+    /// Worth knowing, and not called a warning.
+    Remark,
+    /// The exit status will tell.
+    Error,
+}
+
+/// The process and the machine.
+pub(super) struct Process<'a> {
+    /// Files that the expression prints to.
+    pub streams: &'a mut Streams,
+    /// Prints a message.
+    pub reporter: &'a dyn super::Reporter,
+    /// The locale.
+    pub locale: &'static millstream_vfs::posix::locale::Locale,
+    /// Whether a complaint was an error.
+    pub failed: bool,
+}
+
+impl Environment for Process<'_> {
+    fn metadata(&self, path: &CStr, symlinks: SymlinkBehavior) -> Result<Metadata, Errno> {
+        PosixVolume.base().metadata(path, symlinks, Fields::STAT | Fields::BTIME).map_err(|e| e.errno)
+    }
+
+    fn open_output(&mut self, path: &CStr) -> Result<StreamId, Errno> {
+        self.streams.open(path.to_bytes())
+    }
+
+    fn read_operands(&mut self, path: &CStr) -> Result<Vec<u8>, UnreadableList> {
+        use std::io::Read;
+        use std::os::unix::ffi::OsStrExt;
+        let errno = |error: std::io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+        let mut text = Vec::new();
+        let read = match path.to_bytes() {
+            b"-" => std::io::stdin().read_to_end(&mut text),
+            path => std::fs::File::open(std::ffi::OsStr::from_bytes(path))
+                .map_err(|error| UnreadableList::Open(errno(error)))?
+                .read_to_end(&mut text),
+        };
+        read.map_err(|error| UnreadableList::Read(errno(error)))?;
+        Ok(text)
+    }
+
+    fn standard_input(&self) -> Option<(u64, u64)> {
+        rustix::fs::fstat(std::io::stdin()).ok().map(|stat| (stat.st_dev, stat.st_ino))
+    }
+
+    fn user_id(&self, name: &CStr) -> Option<u32> {
+        accounts::user_id(name)
+    }
+
+    fn group_id(&self, name: &CStr) -> Option<u32> {
+        accounts::group_id(name)
+    }
+
+    fn regex(
+        &self,
+        pattern: &CStr,
+        syntax: RegexSyntax,
+        case: CaseSensitivity,
+    ) -> Result<Option<Regex>, Vec<u8>> {
+        Regex::new(pattern.to_bytes(), syntax, case).map(Some)
+    }
+
+    fn now(&self) -> Timestamp {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        Timestamp { sec: now.tv_sec, nsec: u32::try_from(now.tv_nsec).unwrap_or(0) }
+    }
+
+    fn next_midnight(&self) -> i64 {
+        let now = self.now().sec;
+        let Some(local) = self.locale.local_time(now) else { return now };
+        let since_midnight =
+            i64::from(local.hour()) * 3600 + i64::from(local.minute()) * 60 + i64::from(local.second());
+        now - since_midnight + 86_400
+    }
+
+    fn parse_date(&self, text: &CStr) -> Option<Timestamp> {
+        let text = text.to_str().ok()?;
+        // Words of dates are case-insensitive, and an empty text is the last midnight.
+        let text = if text.trim().is_empty() { "00:00" } else { text };
+        let parsed = parse_datetime::parse_datetime(text).ok()?;
+        let timestamp = match parsed {
+            parse_datetime::ParsedDateTime::InRange(zoned) => zoned.timestamp(),
+            parse_datetime::ParsedDateTime::Extended(_) => return None,
+        };
+        let nanoseconds = timestamp.as_nanosecond();
+        let sec = i64::try_from(nanoseconds.div_euclid(1_000_000_000)).ok()?;
+        Some(Timestamp { sec, nsec: u32::try_from(nanoseconds.rem_euclid(1_000_000_000)).ok()? })
+    }
+
+    fn search_path(&self) -> Option<Vec<u8>> {
+        use std::os::unix::ffi::OsStringExt;
+        std::env::var_os("PATH").map(OsStringExt::into_vec)
+    }
+
+    fn complain(&mut self, severity: Severity, message: &[u8]) {
+        match severity {
+            Severity::Warning => self.reporter.report(&[b"warning: ", message].concat()),
+            Severity::Remark => self.reporter.report(message),
+            Severity::Error => {
+                self.failed = true;
+                self.reporter.report(message);
+            }
+        }
+    }
+
+    fn quote(&self, text: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        super::quote::push_quoted(&mut out, text, self.locale);
+        out
+    }
+}
+
+/// An environment without anything: no file exists, nobody is known, nothing is written.
+#[derive(Debug, Default)]
+pub(super) struct Nothing {
+    /// What was complained about.
+    pub complaints: Vec<Vec<u8>>,
+}
+
+impl Environment for Nothing {
+    fn metadata(&self, _path: &CStr, _symlinks: SymlinkBehavior) -> Result<Metadata, Errno> {
+        Err(Errno::NOENT)
+    }
+
+    fn open_output(&mut self, _path: &CStr) -> Result<StreamId, Errno> {
+        Ok(StreamId::STDOUT)
+    }
+
+    fn read_operands(&mut self, _path: &CStr) -> Result<Vec<u8>, UnreadableList> {
+        Ok(b"a\0b\0".to_vec())
+    }
+
+    fn standard_input(&self) -> Option<(u64, u64)> {
+        None
+    }
+
+    fn user_id(&self, _name: &CStr) -> Option<u32> {
+        None
+    }
+
+    fn group_id(&self, _name: &CStr) -> Option<u32> {
+        None
+    }
+
+    fn regex(
+        &self,
+        _pattern: &CStr,
+        _syntax: RegexSyntax,
+        _case: CaseSensitivity,
+    ) -> Result<Option<Regex>, Vec<u8>> {
+        Ok(None)
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp { sec: 1_000_000_000, nsec: 0 }
+    }
+
+    fn next_midnight(&self) -> i64 {
+        1_000_080_000
+    }
+
+    fn parse_date(&self, _text: &CStr) -> Option<Timestamp> {
+        None
+    }
+
+    fn search_path(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn complain(&mut self, _severity: Severity, message: &[u8]) {
+        self.complaints.push(message.to_vec());
+    }
+
+    fn quote(&self, text: &[u8]) -> Vec<u8> {
+        [b"'", text, b"'"].concat()
+    }
+}

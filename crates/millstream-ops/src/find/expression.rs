@@ -1,0 +1,321 @@
+//! The expression as a tree. It is made once and only read afterwards, by all workers at once.
+
+use std::ffi::CString;
+
+use millstream_vfs::posix::pattern::Regex;
+use millstream_vfs::{FileKind, Metadata, Timestamp};
+
+use super::exec::Exec;
+use super::format::Format;
+use super::glob::Glob;
+use super::mode::ModeTest;
+
+/// A node of the tree.
+#[derive(Debug)]
+pub(super) enum Expr {
+    /// True if all are, evaluated until one is false.
+    And(Vec<Expr>),
+    /// True if one is, evaluated until it is found.
+    Or(Vec<Expr>),
+    /// All are evaluated, the last one's value counts.
+    Comma(Vec<Expr>),
+    /// The opposite.
+    Not(Box<Expr>),
+    /// A test without side effects.
+    Test(Test),
+    /// Something that is done.
+    Action(Action),
+}
+
+impl Expr {
+    /// Whether there is an action that makes printing paths by default superfluous.
+    pub fn acts(&self) -> bool {
+        let mut acts = false;
+        self.for_each_leaf(&mut |leaf| {
+            if let Leaf::Action(action) = leaf {
+                acts |= !matches!(action, Action::Prune | Action::Quit);
+            }
+        });
+        acts
+    }
+
+    /// Calls `look` on every test and action, in order.
+    pub fn for_each_leaf<'e>(&'e self, look: &mut dyn FnMut(Leaf<'e>)) {
+        match self {
+            Expr::And(all) | Expr::Or(all) | Expr::Comma(all) => {
+                all.iter().for_each(|expr| expr.for_each_leaf(look));
+            }
+            Expr::Not(inner) => inner.for_each_leaf(look),
+            Expr::Test(test) => look(Leaf::Test(test)),
+            Expr::Action(action) => look(Leaf::Action(action)),
+        }
+    }
+}
+
+/// What is at the ends of the tree.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Leaf<'e> {
+    /// A test.
+    Test(&'e Test),
+    /// An action.
+    Action(&'e Action),
+}
+
+/// A test without side effects.
+#[derive(Debug)]
+pub(super) enum Test {
+    /// `-true`, and options, which are true wherever they stand.
+    True,
+    /// `-false`
+    False,
+    /// `-name`, `-iname`
+    Name(Glob),
+    /// `-path` and its kin
+    Path(Glob),
+    /// `-lname`, `-ilname`
+    LinkTarget(Glob),
+    /// `-regex`, `-iregex`
+    Regex(Regex),
+    /// `-type`
+    Kind(KindSet),
+    /// `-xtype`: the type on the other side of a symbolic link
+    OtherKind(KindSet),
+    /// `-empty`
+    Empty,
+    /// `-readable`, `-writable`, `-executable`
+    Access(rustix::fs::Access),
+    /// `-fstype`
+    FsType(Vec<u8>),
+    /// `-uid`, `-user`
+    Uid(Number),
+    /// `-gid`, `-group`
+    Gid(Number),
+    /// `-nouser`
+    NoUser,
+    /// `-nogroup`
+    NoGroup,
+    /// `-links`
+    Links(Number),
+    /// `-inum`
+    Inode(Number),
+    /// `-size`, in units, rounded up
+    Size {
+        /// How many.
+        number: Number,
+        /// Size of a unit.
+        unit_bytes: u64,
+    },
+    /// `-perm`
+    Mode(ModeTest),
+    /// `-mtime`, `-mmin`, `-newer` and their kin
+    Time {
+        /// Which of the file's times.
+        which: TimeField,
+        /// When it must lie.
+        window: Window,
+    },
+    /// `-used`: days from the last change of the attributes to the last access
+    Used(Window),
+    /// `-samefile`
+    SameFile {
+        /// Device of the file.
+        dev: u64,
+        /// Its inode number.
+        ino: u64,
+    },
+}
+
+/// Something that is done.
+#[derive(Debug)]
+pub(super) enum Action {
+    /// `-print`, `-print0`, `-fprint`, `-fprint0`
+    Print {
+        /// Where to.
+        stream: StreamId,
+        /// What comes after the path.
+        terminator: u8,
+    },
+    /// `-printf`, `-fprintf`
+    Printf {
+        /// Where to.
+        stream: StreamId,
+        /// What.
+        format: Format,
+    },
+    /// `-ls`, `-fls`
+    List {
+        /// Where to.
+        stream: StreamId,
+    },
+    /// The record that `--json` prints instead of the path.
+    Record,
+    /// `-prune`
+    Prune,
+    /// `-quit`
+    Quit,
+    /// `-delete`
+    Delete,
+    /// `-exec`, `-execdir`, `-ok`, `-okdir`
+    Exec(Exec),
+}
+
+/// An output: its index among [`super::output::Streams`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StreamId(pub usize);
+
+impl StreamId {
+    /// Standard output.
+    pub const STDOUT: StreamId = StreamId(0);
+}
+
+/// How a number is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Comparison {
+    /// `-N`
+    Less,
+    /// `N`
+    Equal,
+    /// `+N`
+    Greater,
+}
+
+/// A number with its comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Number {
+    /// How.
+    pub comparison: Comparison,
+    /// To what.
+    pub value: u64,
+}
+
+impl Number {
+    /// Whether `value` compares as wanted.
+    pub fn matches(self, value: u64) -> bool {
+        match self.comparison {
+            Comparison::Less => value < self.value,
+            Comparison::Equal => value == self.value,
+            Comparison::Greater => value > self.value,
+        }
+    }
+}
+
+/// A set of file types.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct KindSet(u16);
+
+impl KindSet {
+    /// Adds a type; false if it was there.
+    pub fn insert(&mut self, kind: FileKind) -> bool {
+        let bit = 1 << kind.dirent_type();
+        let new = self.0 & bit == 0;
+        self.0 |= bit;
+        new
+    }
+
+    /// Whether the type is in the set.
+    pub fn contains(self, kind: FileKind) -> bool {
+        self.0 & (1 << kind.dirent_type()) != 0
+    }
+}
+
+/// One of a file's times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TimeField {
+    /// Last access.
+    Access,
+    /// Creation.
+    Birth,
+    /// Last change of the attributes.
+    Change,
+    /// Last change of the contents.
+    Modification,
+}
+
+impl TimeField {
+    /// The time, in nanoseconds since 1970.
+    pub fn of(self, metadata: &Metadata) -> Timestamp {
+        match self {
+            TimeField::Access => metadata.atime,
+            TimeField::Birth => metadata.btime,
+            TimeField::Change => metadata.ctime,
+            TimeField::Modification => metadata.mtime,
+        }
+    }
+}
+
+/// A stretch of time, in nanoseconds: `after < t <= until`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Window {
+    /// Exclusive lower end.
+    pub after: i128,
+    /// Inclusive upper end.
+    pub until: i128,
+}
+
+impl Window {
+    /// Everything later than `moment`.
+    pub fn later_than(moment: i128) -> Self {
+        Window { after: moment, until: i128::MAX }
+    }
+
+    /// Everything earlier than `moment`.
+    pub fn earlier_than(moment: i128) -> Self {
+        Window { after: i128::MIN, until: moment - 1 }
+    }
+
+    /// Whether the moment or span lies within.
+    pub fn contains(self, nanoseconds: i128) -> bool {
+        self.after < nanoseconds && nanoseconds <= self.until
+    }
+}
+
+/// Nanoseconds since 1970.
+pub(super) fn nanoseconds(time: Timestamp) -> i128 {
+    i128::from(time.sec) * 1_000_000_000 + i128::from(time.nsec)
+}
+
+/// The operands and options that apply to the whole traversal.
+#[derive(Debug)]
+pub(super) struct GlobalOptions {
+    /// What to traverse.
+    pub operands: Vec<CString>,
+    /// `-H`, `-L`, `-P`, `-follow`
+    pub follow: millstream_walk::FollowPolicy,
+    /// `-depth`
+    pub visits: VisitOrder,
+    /// `-mindepth`
+    pub min_depth: u32,
+    /// `-maxdepth`
+    pub max_depth: u32,
+    /// `-xdev`
+    pub devices: Devices,
+    /// `-ignore_readdir_race`
+    pub vanished: VanishedFiles,
+}
+
+/// When a directory is evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum VisitOrder {
+    /// Before its contents.
+    PreOrder,
+    /// After them.
+    PostOrder,
+}
+
+/// Whether a traversal crosses into other file systems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Devices {
+    /// It does.
+    All,
+    /// It stays on that of the operand.
+    One,
+}
+
+/// What to say about files that disappear between being listed and being looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum VanishedFiles {
+    /// That they are gone.
+    Report,
+    /// Nothing.
+    Ignore,
+}

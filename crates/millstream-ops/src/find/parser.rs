@@ -1,0 +1,520 @@
+//! The command line: leading options, operands, and the words of the expression.
+//!
+//! Words are read one after the other, each test or action taking its arguments, into a list of tokens; [`super::grammar`]
+//! makes the tree. A mistake in a word is therefore reported before one in the structure, as users are used to.
+
+use std::ffi::{CStr, CString};
+
+use millstream_vfs::posix::pattern::RegexSyntax;
+use millstream_vfs::{Errno, SymlinkBehavior, errno_text};
+use millstream_walk::{FollowPolicy, Threads};
+
+use super::environment::{Environment, Severity, UnreadableList};
+use super::expression::{
+    Action, Devices, Expr, GlobalOptions, Leaf, StreamId, VanishedFiles, VisitOrder, nanoseconds,
+};
+use super::grammar::{Token, TokenKind, build_tree};
+use super::primaries::{self, Class, Primary};
+
+/// Why a command line is not carried out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// It asks for help.
+    #[error("help was asked for")]
+    Help,
+    /// It asks for the version.
+    #[error("the version was asked for")]
+    Version,
+    /// It asks which arguments `-D` takes.
+    #[error("help on debugging was asked for")]
+    DebugHelp,
+    /// It is wrong, and help may help.
+    #[error("{}", String::from_utf8_lossy(.0))]
+    Usage(Vec<u8>),
+    /// It is wrong: the lines that say why.
+    #[error("{}", .0.iter().map(|line| String::from_utf8_lossy(line)).collect::<Vec<_>>().join("\n"))]
+    Mistake(Vec<Vec<u8>>),
+}
+
+impl Refusal {
+    /// A mistake that takes one line.
+    pub(super) fn mistake(parts: &[&[u8]]) -> Self {
+        Refusal::Mistake(vec![parts.concat()])
+    }
+}
+
+/// What is printed for an entry where the expression does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DefaultOutput {
+    /// The path.
+    Path,
+    /// A record of JSON.
+    Record,
+}
+
+/// Whether something is said at the end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verbosity {
+    /// Nothing.
+    Quiet,
+    /// What was done, with how many threads, in which time.
+    Statistics,
+}
+
+/// A parsed command line.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub options: GlobalOptions,
+    pub expression: Expr,
+    pub output: DefaultOutput,
+    pub threads: Threads,
+    pub verbosity: Verbosity,
+}
+
+/// Whether oddities are warned about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Warnings {
+    /// They are.
+    On,
+    /// They are not.
+    Off,
+}
+
+/// Reads a command line from left to right.
+pub(super) struct Parser<'a> {
+    pub env: &'a mut dyn Environment,
+    args: &'a [CString],
+    at: usize,
+    tokens: Vec<Token>,
+    /// The last word that was a predicate, for messages.
+    last_predicate: Option<&'a CStr>,
+    /// The first word after which global options surprise.
+    first_positional: Option<&'a CStr>,
+    pub options: GlobalOptions,
+    pub depth_asked: bool,
+    pub files_from: Option<CString>,
+    pub regex_syntax: RegexSyntax,
+    pub warnings: Warnings,
+    pub output: DefaultOutput,
+    pub threads: Threads,
+    pub verbosity: Verbosity,
+    /// From when ages count.
+    pub age_origin: i128,
+    pub commands: usize,
+}
+
+/// Parses a command line without the program's name.
+pub(super) fn parse(
+    args: &[CString],
+    warnings: Warnings,
+    env: &mut dyn Environment,
+) -> Result<Parsed, Refusal> {
+    let now = nanoseconds(env.now());
+    let mut parser = Parser {
+        env,
+        args,
+        at: 0,
+        tokens: Vec::new(),
+        last_predicate: None,
+        first_positional: None,
+        options: GlobalOptions {
+            operands: Vec::new(),
+            follow: FollowPolicy::Never,
+            visits: VisitOrder::PreOrder,
+            min_depth: 0,
+            max_depth: u32::MAX,
+            devices: Devices::All,
+            vanished: VanishedFiles::Report,
+        },
+        depth_asked: false,
+        files_from: None,
+        regex_syntax: RegexSyntax::EMACS,
+        warnings,
+        output: DefaultOutput::Path,
+        threads: Threads::default(),
+        verbosity: Verbosity::Quiet,
+        age_origin: now,
+        commands: 0,
+    };
+    parser.leading_options()?;
+    parser.operands();
+    parser.expression()?;
+    parser.finish()
+}
+
+impl<'a> Parser<'a> {
+    fn peek(&self) -> Option<&'a CStr> {
+        self.args.get(self.at).map(CString::as_c_str)
+    }
+
+    /// The next word.
+    pub fn next(&mut self) -> Option<&'a CStr> {
+        let word = self.peek()?;
+        self.at += 1;
+        Some(word)
+    }
+
+    /// The argument of the predicate `name`.
+    pub fn argument(&mut self, name: &CStr) -> Result<&'a CStr, Refusal> {
+        self.next().ok_or_else(|| Refusal::mistake(&[b"missing argument to `", name.to_bytes(), b"'"]))
+    }
+
+    /// Prints a warning if they are wanted.
+    pub fn warn(&mut self, parts: &[&[u8]]) {
+        if self.warnings == Warnings::On {
+            self.env.complain(Severity::Warning, &parts.concat());
+        }
+    }
+
+    /// Text in the locale's quotation marks.
+    pub fn quote(&self, text: &CStr) -> Vec<u8> {
+        self.env.quote(text.to_bytes())
+    }
+
+    /// A file that cannot be used.
+    pub fn file_error(&self, path: &CStr, errno: Errno) -> Refusal {
+        Refusal::mistake(&[&self.quote(path), b": ", errno_text(errno).as_bytes()])
+    }
+
+    /// How the files that arguments name are looked at.
+    pub fn argument_symlinks(&self) -> SymlinkBehavior {
+        match self.options.follow {
+            FollowPolicy::Never => SymlinkBehavior::NoFollow,
+            FollowPolicy::Operands | FollowPolicy::Always => SymlinkBehavior::Follow,
+        }
+    }
+
+    fn leading_options(&mut self) -> Result<(), Refusal> {
+        while let Some(word) = self.peek() {
+            match word.to_bytes() {
+                b"-H" => self.options.follow = FollowPolicy::Operands,
+                b"-L" => self.options.follow = FollowPolicy::Always,
+                b"-P" => self.options.follow = FollowPolicy::Never,
+                b"--" => {
+                    self.at += 1;
+                    break;
+                }
+                b"-D" => {
+                    self.at += 1;
+                    let Some(flags) = self.peek() else {
+                        return Err(Refusal::Usage(b"Missing argument after the -D option.".to_vec()));
+                    };
+                    self.debug_flags(flags)?;
+                }
+                [b'-', b'O', level @ ..] => check_optimisation(level)?,
+                bytes if primaries::is_leading(bytes) => {
+                    self.at += 1;
+                    self.leading_long_option(word)?;
+                    continue;
+                }
+                _ => break,
+            }
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn leading_long_option(&mut self, word: &'a CStr) -> Result<(), Refusal> {
+        match primaries::find(word.to_bytes()) {
+            Some(primary) => (primary.parse)(self, word).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    fn debug_flags(&mut self, flags: &CStr) -> Result<(), Refusal> {
+        const KNOWN: [&[u8]; 9] =
+            [b"exec", b"opt", b"rates", b"search", b"stat", b"time", b"tree", b"all", b"fts"];
+        for flag in flags.to_bytes().split(|&b| b == b',') {
+            if flag == b"help" {
+                return Err(Refusal::DebugHelp);
+            }
+            if !KNOWN.contains(&flag) {
+                let quoted = self.env.quote(flag);
+                self.env.complain(
+                    Severity::Remark,
+                    &[b"Ignoring unrecognised debug flag ", &quoted[..]].concat(),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn operands(&mut self) {
+        while let Some(word) = self.peek().filter(|word| !starts_expression(word.to_bytes())) {
+            self.options.operands.push(word.to_owned());
+            self.at += 1;
+        }
+    }
+
+    fn expression(&mut self) -> Result<(), Refusal> {
+        while let Some(word) = self.next() {
+            self.word(word)?;
+        }
+        Ok(())
+    }
+
+    fn word(&mut self, word: &'a CStr) -> Result<(), Refusal> {
+        if let Some(kind) = TokenKind::of_operator(word.to_bytes()) {
+            self.first_positional.get_or_insert(word);
+            self.last_predicate = Some(word);
+            self.tokens.push(Token { kind, name: word.to_owned() });
+            return Ok(());
+        }
+        let Some(primary) = primaries::find(word.to_bytes()) else { return Err(self.unknown(word)) };
+        self.note_position(primary, word);
+        let expr = (primary.parse)(self, word)?;
+        self.last_predicate = Some(word);
+        if word == c"-files0-from" {
+            // It takes the place of operands, and no place in the expression.
+            return Ok(());
+        }
+        self.tokens.push(Token { kind: TokenKind::Primary(expr), name: word.to_owned() });
+        Ok(())
+    }
+
+    /// Warns of global options that stand after what they apply to.
+    fn note_position(&mut self, primary: &Primary, word: &'a CStr) {
+        match (primary.class, self.first_positional) {
+            (Class::GlobalOption, Some(first)) => {
+                let (option, first) = (word.to_bytes(), first.to_bytes());
+                self.warn(&[
+                    b"you have specified the global option ",
+                    option,
+                    b" after the argument ",
+                    first,
+                    b", but global options are not positional, i.e., ",
+                    option,
+                    b" affects tests specified before it as well as those specified after it.  Please specify global options before other arguments.",
+                ]);
+            }
+            (Class::Test | Class::Action, None) => self.first_positional = Some(word),
+            _ => {}
+        }
+    }
+
+    fn unknown(&self, word: &CStr) -> Refusal {
+        if word.to_bytes().starts_with(b"-") && word.to_bytes() != b"-" {
+            return Refusal::mistake(&[b"unknown predicate `", word.to_bytes(), b"'"]);
+        }
+        let mut lines = vec![[b"paths must precede expression: `", word.to_bytes(), b"'"].concat()];
+        let exists = || self.env.metadata(word, SymlinkBehavior::Follow).is_ok();
+        if let Some(last) = self.last_predicate.filter(|_| exists()) {
+            let last = last.to_bytes();
+            lines.push([b"possible unquoted pattern after predicate `", last, b"'?"].concat());
+        }
+        Refusal::Mistake(lines)
+    }
+
+    fn finish(mut self) -> Result<Parsed, Refusal> {
+        let expression = build_tree(std::mem::take(&mut self.tokens))?;
+        let facts = Facts::of(&expression);
+        if facts.deletes && facts.prunes && !self.depth_asked {
+            return Err(Refusal::mistake(&[
+                b"The -delete action automatically turns on -depth, but -prune does nothing when -depth is in effect.  If you want to carry on anyway, just explicitly use the -depth option.",
+            ]));
+        }
+        self.read_operands(&facts)?;
+        let expression = if expression.acts() { expression } else { self.with_default_action(expression) };
+        Ok(Parsed {
+            options: self.options,
+            expression,
+            output: self.output,
+            threads: self.threads,
+            verbosity: self.verbosity,
+        })
+    }
+
+    fn with_default_action(&self, expression: Expr) -> Expr {
+        let action = match self.output {
+            DefaultOutput::Path => Action::Print { stream: StreamId::STDOUT, terminator: b'\n' },
+            DefaultOutput::Record => Action::Record,
+        };
+        Expr::And(vec![expression, Expr::Action(action)])
+    }
+
+    fn read_operands(&mut self, facts: &Facts) -> Result<(), Refusal> {
+        let Some(file) = self.files_from.take() else {
+            if self.options.operands.is_empty() {
+                self.options.operands.push(c".".to_owned());
+            }
+            return Ok(());
+        };
+        if let Some(operand) = self.options.operands.first() {
+            return Err(Refusal::Mistake(vec![
+                [b"extra operand ", &self.quote(operand)[..]].concat(),
+                b"file operands cannot be combined with -files0-from".to_vec(),
+            ]));
+        }
+        if facts.asks && file.as_bytes() == b"-" {
+            return Err(Refusal::mistake(&[
+                b"option -files0-from reading from standard input cannot be combined with -ok, -okdir\n",
+            ]));
+        }
+        if facts.asks && self.is_standard_input(&file) {
+            return Err(Refusal::mistake(&[
+                b"option -files0-from: standard input must not refer to the same file when combined with -ok, -okdir: ",
+                &self.quote(&file),
+                b"\n",
+            ]));
+        }
+        let shown = if file.as_bytes() == b"-" { self.quote(c"(standard input)") } else { self.quote(&file) };
+        match self.env.read_operands(&file) {
+            Ok(text) => self.take_operands(&shown, &text),
+            Err(UnreadableList::Open(errno)) => {
+                let reason = errno_text(errno);
+                return Err(Refusal::mistake(&[
+                    b"cannot open ",
+                    &shown,
+                    b" for reading: ",
+                    reason.as_bytes(),
+                ]));
+            }
+            Err(UnreadableList::Read(errno)) => {
+                let reason = errno_text(errno);
+                self.env
+                    .complain(Severity::Error, &[&shown[..], b": read error: ", reason.as_bytes()].concat());
+            }
+        }
+        Ok(())
+    }
+
+    fn is_standard_input(&self, file: &CStr) -> bool {
+        let file = self.env.metadata(file, SymlinkBehavior::Follow);
+        file.is_ok_and(|file| self.env.standard_input() == Some(file.identity()))
+    }
+
+    fn take_operands(&mut self, shown: &[u8], text: &[u8]) {
+        let text = text.strip_suffix(b"\0").unwrap_or(text);
+        if text.is_empty() {
+            return;
+        }
+        for (index, name) in text.split(|&b| b == 0).enumerate() {
+            match CString::new(name) {
+                Ok(name) if !name.is_empty() => self.options.operands.push(name),
+                _ => {
+                    let line = (index + 1).to_string();
+                    let message = [shown, b":", line.as_bytes(), b": invalid zero-length file name"];
+                    self.env.complain(Severity::Error, &message.concat());
+                }
+            }
+        }
+    }
+}
+
+/// What the expression does, as far as the command line's own rules depend on it.
+#[derive(Default)]
+struct Facts {
+    deletes: bool,
+    prunes: bool,
+    asks: bool,
+}
+
+impl Facts {
+    fn of(expression: &Expr) -> Self {
+        let mut facts = Facts::default();
+        expression.for_each_leaf(&mut |leaf| {
+            if let Leaf::Action(action) = leaf {
+                match action {
+                    Action::Prune => facts.prunes = true,
+                    Action::Delete => facts.deletes = true,
+                    Action::Exec(exec) if exec.mode == super::exec::ExecMode::Ask => facts.asks = true,
+                    _ => {}
+                }
+            }
+        });
+        facts
+    }
+}
+
+/// Whether a word ends the operands.
+fn starts_expression(word: &[u8]) -> bool {
+    matches!(word, [b'-', _, ..] | b"(" | b"!")
+}
+
+fn check_optimisation(level: &[u8]) -> Result<(), Refusal> {
+    if level.is_empty() {
+        return Err(Refusal::mistake(&[b"The -O option must be immediately followed by a decimal integer"]));
+    }
+    if !level[0].is_ascii_digit() {
+        return Err(Refusal::mistake(&[b"Please specify a decimal number immediately after -O"]));
+    }
+    match super::arguments::decimal(level) {
+        Some(level) if level <= u64::from(u16::MAX) => Ok(()),
+        _ => Err(Refusal::mistake(&[b"Invalid optimisation level ", level])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::environment::Nothing;
+    use super::*;
+
+    fn parsed(words: &[&str]) -> Parsed {
+        let args: Vec<_> = words.iter().map(|word| CString::new(*word).expect("no NUL")).collect();
+        parse(&args, Warnings::Off, &mut Nothing::default()).expect("valid")
+    }
+
+    fn operands(words: &[&str]) -> Vec<String> {
+        let names = parsed(words).options.operands;
+        names.into_iter().map(|name| name.into_string().expect("text")).collect()
+    }
+
+    #[test]
+    fn operands_end_where_the_expression_begins() {
+        for (words, expected) in [
+            (&[][..], &["."][..]),
+            (&["-type", "f"], &["."]),
+            (&["a", "b", "-print"], &["a", "b"]),
+            (&["-L", "a"], &["a"]),
+            (&["--", "a"], &["a"]),
+            (&["-"], &["-"]),
+            (&[")", ","], &[")", ","]),
+            (&["a", "(", "-true", ")"], &["a"]),
+            (&["a", "!", "-true"], &["a"]),
+            (&["--json", "a"], &["a"]),
+            (&["--threads", "3", "a", "--verbose"], &["a"]),
+            (&["-files0-from", "list"], &["a", "b"]),
+        ] {
+            assert_eq!(operands(words), expected, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn our_own_options_stand_anywhere() {
+        let command = parsed(&["a", "-type", "f", "--threads=5", "--json", "--verbose"]);
+        assert_eq!(command.threads, Threads::Fixed(5));
+        assert_eq!(command.output, DefaultOutput::Record);
+        assert_eq!(command.verbosity, Verbosity::Statistics);
+        assert_eq!(parsed(&["--threads", "0", "a"]).threads, Threads::default());
+    }
+
+    #[test]
+    fn the_last_of_the_link_options_counts() {
+        for (words, follow) in [
+            (&["-H", "-L", "-P"][..], FollowPolicy::Never),
+            (&["-P", "-H"], FollowPolicy::Operands),
+            (&["-L"], FollowPolicy::Always),
+            (&["-P", "a", "-follow"], FollowPolicy::Always),
+        ] {
+            assert_eq!(parsed(words).options.follow, follow);
+        }
+    }
+
+    #[test]
+    fn paths_are_printed_unless_the_expression_acts() {
+        for (words, prints) in [
+            (&["-type", "f"][..], true),
+            (&["-name", "a", "-prune"], true),
+            (&["-print0"], false),
+            (&["-name", "a", "-quit"], true),
+            (&["-exec", "true", ";"], false),
+            (&["-delete"], false),
+        ] {
+            let mut found = false;
+            parsed(words).expression.for_each_leaf(&mut |leaf| {
+                found |= matches!(leaf, Leaf::Action(Action::Print { terminator: b'\n', .. }));
+            });
+            assert_eq!(found, prints, "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What an expression is evaluated on: an entry during a visit, or a directory that is being left.
+
+use std::cell::OnceCell;
+use std::ffi::CStr;
+
+use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, SymlinkBehavior};
+
+/// A file, as seen from the directory that holds it.
+pub(super) struct Subject<'a, D> {
+    /// The name; for an operand the path as the user gave it.
+    pub name: &'a CStr,
+    /// The directory that holds it.
+    pub handle: &'a D,
+    /// Distinguishes that directory from all others while it is traversed.
+    pub directory: usize,
+    /// Distance from the operand.
+    pub depth: u32,
+    /// Which operand it is, or is below.
+    pub operand: u64,
+    /// Type as the directory states it, without following a link.
+    pub listed: FileKind,
+    /// Whether links are followed here.
+    pub symlinks: SymlinkBehavior,
+    metadata: OnceCell<Result<Metadata, Errno>>,
+}
+
+impl<'a, D: Dir> Subject<'a, D> {
+    /// A file of which nothing has been asked yet.
+    pub fn new(
+        name: &'a CStr,
+        handle: &'a D,
+        directory: usize,
+        depth: u32,
+        operand: u64,
+        listed: FileKind,
+        symlinks: SymlinkBehavior,
+    ) -> Self {
+        Subject { name, handle, directory, depth, operand, listed, symlinks, metadata: OnceCell::new() }
+    }
+
+    /// With metadata that is known already.
+    pub fn with_metadata(self, metadata: Option<Metadata>) -> Self {
+        if let Some(metadata) = metadata {
+            let _ = self.metadata.set(Ok(metadata));
+        }
+        self
+    }
+
+    /// Metadata, fetched with `fields` the first time; every caller must ask for all that is ever needed.
+    ///
+    /// # Errors
+    /// Why it cannot be had; [`Fetched::Now`] the first time.
+    pub fn metadata(&self, fields: Fields) -> Result<&Metadata, Fetched> {
+        let first = self.metadata.get().is_none();
+        match self.metadata.get_or_init(|| self.fetch(fields)) {
+            Ok(metadata) => Ok(metadata),
+            Err(errno) if first => Err(Fetched::Now(*errno)),
+            Err(_) => Err(Fetched::Before),
+        }
+    }
+
+    /// What is known without asking.
+    pub fn known_metadata(&self) -> Option<&Metadata> {
+        self.metadata.get()?.as_ref().ok()
+    }
+
+    /// Whether metadata was asked for in vain.
+    pub fn is_unreachable(&self) -> bool {
+        self.metadata.get().is_some_and(Result::is_err)
+    }
+
+    fn fetch(&self, fields: Fields) -> Result<Metadata, Errno> {
+        let first = self.handle.metadata(self.name, self.symlinks, fields);
+        match first {
+            // A dangling link stands for itself.
+            Err(error) if self.symlinks == SymlinkBehavior::Follow && error.errno == Errno::NOENT => {
+                self.fetch_link(fields).map_err(|_| error.errno)
+            }
+            other => other.map_err(|error| error.errno),
+        }
+    }
+
+    fn fetch_link(&self, fields: Fields) -> Result<Metadata, Errno> {
+        self.handle.metadata(self.name, SymlinkBehavior::NoFollow, fields).map_err(|error| error.errno)
+    }
+
+    /// After a link was found to lead through something that is no directory: the same subject, standing for the link.
+    pub fn standing_for_link(self, fields: Fields) -> Self {
+        let metadata = self.fetch_link(fields | Fields::KIND).ok();
+        Subject { metadata: OnceCell::new(), ..self }.with_metadata(metadata)
+    }
+
+    /// The type, that of the target where links are followed.
+    ///
+    /// # Errors
+    /// As [`Subject::metadata`].
+    pub fn kind(&self, fields: Fields) -> Result<FileKind, Fetched> {
+        let decided = match self.listed {
+            FileKind::Unknown => false,
+            FileKind::Symlink => self.symlinks == SymlinkBehavior::NoFollow,
+            _ => true,
+        };
+        if decided { Ok(self.listed) } else { self.metadata(fields | Fields::KIND).map(Metadata::kind) }
+    }
+
+    /// The last component of the name, without the slashes that end an operand; of the root, a slash.
+    pub fn base_name(&self) -> std::borrow::Cow<'a, CStr> {
+        let bytes = self.name.to_bytes();
+        if self.depth > 0 || !bytes.contains(&b'/') {
+            return self.name.into();
+        }
+        let (_, last) = super::exec::split_operand(bytes);
+        let end = last.iter().rposition(|&b| b != b'/').map_or(1, |at| at + 1);
+        std::ffi::CString::new(&last[..end.min(last.len())]).unwrap_or_default().into()
+    }
+}
+
+/// Why there is no metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fetched {
+    /// It has just been asked for in vain: to be reported.
+    Now(Errno),
+    /// It was asked for before, and reported.
+    Before,
+}

@@ -1,0 +1,7 @@
+#![no_main]
+//! Any words make an expression or a message, never a panic. The words are separated by NUL bytes.
+
+use libfuzzer_sys::fuzz_target;
+use millstream_ops::find::fuzz_parse;
+
+fuzz_target!(|bytes: &[u8]| fuzz_parse(bytes));

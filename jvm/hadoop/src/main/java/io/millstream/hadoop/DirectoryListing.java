@@ -1,0 +1,200 @@
+package io.millstream.hadoop;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.BitSet;
+import java.util.List;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * The entries of one directory (or a part of a huge one) in columns: about 20 bytes an entry and its name. Paths and
+ * statuses are made from it when they are asked for.
+ *
+ * <p>Entries whose names Java cannot express ({@link LocalPaths}) are not in it: Java could not open them, and Hadoop's
+ * local file system leaves them out, too.
+ */
+public final class DirectoryListing {
+  private static final int HEADER_BYTES = 32;
+
+  private final int root;
+  private final int flags;
+  private final int errno;
+  private final int unexamined;
+  private final int listedAtMillis;
+  private final int inexpressible;
+  private final String directory;
+  private final String uriPrefix;
+  private final long[] sizes;
+  private final long[] modificationTimes;
+  private final BitSet directories;
+  private final int[] nameEnds;
+  private final byte[] names;
+
+  private DirectoryListing(ByteBuffer in) {
+    root = in.getInt();
+    flags = in.getInt();
+    errno = in.getInt();
+    int count = in.getInt();
+    byte[] path = new byte[in.getInt()];
+    byte[] allNames = new byte[in.getInt()];
+    unexamined = in.getInt();
+    listedAtMillis = in.getInt();
+    in.get(path);
+    align(in);
+    long[] allSizes = longs(in, count);
+    long[] allTimes = longs(in, count);
+    int[] allEnds = new int[count];
+    in.asIntBuffer().get(allEnds);
+    in.position(in.position() + 4 * count);
+    BitSet allDirectories = new BitSet();
+    for (int i = 0; i < count; i++) {
+      allDirectories.set(i, in.get() != 0);
+    }
+    in.get(allNames);
+    align(in);
+
+    directory = LocalPaths.decode(path, 0, path.length);
+    uriPrefix = directory == null ? null : LocalPaths.uriPrefix(directory);
+    int[] kept = directory == null ? new int[0] : expressible(allNames, allEnds);
+    if (kept == null) {
+      inexpressible = 0;
+      sizes = allSizes;
+      modificationTimes = allTimes;
+      directories = allDirectories;
+      nameEnds = allEnds;
+      names = allNames;
+    } else {
+      inexpressible = count - kept.length;
+      sizes = Arrays.stream(kept).mapToLong(i -> allSizes[i]).toArray();
+      modificationTimes = Arrays.stream(kept).mapToLong(i -> allTimes[i]).toArray();
+      directories = new BitSet();
+      nameEnds = new int[kept.length];
+      ByteBuffer keptNames = ByteBuffer.allocate(allNames.length);
+      for (int k = 0; k < kept.length; k++) {
+        int start = kept[k] == 0 ? 0 : allEnds[kept[k] - 1];
+        keptNames.put(allNames, start, allEnds[kept[k]] - start);
+        directories.set(k, allDirectories.get(kept[k]));
+        nameEnds[k] = keptNames.position();
+      }
+      names = Arrays.copyOf(keptNames.array(), keptNames.position());
+    }
+  }
+
+  /** The entries that Java can express, or null for all. */
+  private static int[] expressible(byte[] names, int[] ends) {
+    if (LocalPaths.isAscii(names, 0, names.length)) {
+      return null;
+    }
+    int[] kept = new int[ends.length];
+    int count = 0;
+    for (int i = 0; i < ends.length; i++) {
+      int start = i == 0 ? 0 : ends[i - 1];
+      if (LocalPaths.decode(names, start, ends[i]) != null) {
+        kept[count++] = i;
+      }
+    }
+    return count == ends.length ? null : Arrays.copyOf(kept, count);
+  }
+
+  /** Reads all blocks of a buffer; {@link NativeListing} describes them. */
+  static List<DirectoryListing> parse(byte[] blocks) {
+    ByteBuffer in = ByteBuffer.wrap(blocks).order(ByteOrder.LITTLE_ENDIAN);
+    List<DirectoryListing> listings = new ArrayList<>();
+    while (in.remaining() >= HEADER_BYTES) {
+      listings.add(new DirectoryListing(in));
+    }
+    return listings;
+  }
+
+  private static long[] longs(ByteBuffer in, int count) {
+    long[] values = new long[count];
+    in.asLongBuffer().get(values);
+    in.position(in.position() + 8 * count);
+    return values;
+  }
+
+  private static void align(ByteBuffer in) {
+    in.position((in.position() + 7) & ~7);
+  }
+
+  /** Which of the roots the directory is, or is below. */
+  public int root() {
+    return root;
+  }
+
+  /** Whether this stands for a root that is a file: the one entry of {@link #directory} that was asked for. */
+  public boolean isFile() {
+    return (flags & NativeListing.FLAG_NOT_DIRECTORY) != 0;
+  }
+
+  /** Whether another part of the same directory follows. */
+  boolean hasMore() {
+    return (flags & NativeListing.FLAG_MORE) != 0;
+  }
+
+  /** 0, or why the directory could not be listed. */
+  public int errno() {
+    return errno;
+  }
+
+  /** Entries that exist but are missing here, because the storage did not answer for them. */
+  public int unexamined() {
+    return unexamined;
+  }
+
+  /** Entries (or the whole directory) that are missing here because Java cannot express their names. */
+  public int inexpressible() {
+    return directory == null ? Math.max(1, inexpressible) : inexpressible;
+  }
+
+  /** The directory's absolute path, or null if Java cannot express it. */
+  public String directory() {
+    return directory;
+  }
+
+  /** How long ago the directory was listed. */
+  int ageMillis() {
+    return (int) (System.nanoTime() / 1_000_000) - listedAtMillis;
+  }
+
+  /** Number of entries. */
+  public int count() {
+    return nameEnds.length;
+  }
+
+  /** Length in bytes of an entry. */
+  public long size(int i) {
+    return sizes[i];
+  }
+
+  /** Time of an entry's last modification, in milliseconds since 1970. */
+  public long modificationTime(int i) {
+    return modificationTimes[i];
+  }
+
+  /** Whether an entry is a directory, or a link to one. */
+  public boolean isDirectory(int i) {
+    return directories.get(i);
+  }
+
+  /** An entry's name. */
+  public String name(int i) {
+    return LocalPaths.decode(names, nameStart(i), nameEnds[i]);
+  }
+
+  /** An entry's path, equal to the one that Hadoop's local file system makes. */
+  public Path path(int i) {
+    return LocalPaths.child(uriPrefix, names, nameStart(i), nameEnds[i]);
+  }
+
+  /** The directory's path, equal to the one that Hadoop's local file system makes. */
+  public Path directoryPath() {
+    return LocalPaths.directory(uriPrefix);
+  }
+
+  private int nameStart(int i) {
+    return i == 0 ? 0 : nameEnds[i - 1];
+  }
+}

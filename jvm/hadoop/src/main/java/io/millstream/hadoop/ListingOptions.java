@@ -1,0 +1,35 @@
+package io.millstream.hadoop;
+
+import org.apache.hadoop.conf.Configuration;
+
+/** The keys of the Hadoop configuration that concern listing, read in one place. */
+final class ListingOptions {
+  /** Whether directories are listed natively. Default true. */
+  static final String ENABLED = "fs.millstream.list.enabled";
+  /** Number of native threads; 0, the default, adapts it to the storage. */
+  static final String THREADS = "fs.millstream.list.threads";
+  /** How many directories are listed ahead of a caller that lists siblings one by one; 0 for none. Default 1024. */
+  static final String READ_AHEAD_DIRECTORIES = "fs.millstream.list.readahead.directories";
+  /** How old a directory listed ahead may be when it is handed out, in milliseconds. Default 3000. */
+  static final String READ_AHEAD_MAX_AGE_MILLIS = "fs.millstream.list.readahead.max.age.ms";
+
+  final boolean enabled;
+  final int threads;
+  final int readAheadDirectories;
+  final int readAheadMaxAgeMillis;
+
+  ListingOptions(Configuration conf) {
+    enabled = conf.getBoolean(ENABLED, true);
+    threads = nonNegative(conf, THREADS, 0);
+    readAheadDirectories = nonNegative(conf, READ_AHEAD_DIRECTORIES, 1024);
+    readAheadMaxAgeMillis = nonNegative(conf, READ_AHEAD_MAX_AGE_MILLIS, 3000);
+  }
+
+  private static int nonNegative(Configuration conf, String key, int defaultValue) {
+    int value = conf.getInt(key, defaultValue);
+    if (value < 0) {
+      throw new IllegalArgumentException(key + " must not be negative: " + value);
+    }
+    return value;
+  }
+}

@@ -1,0 +1,307 @@
+package io.millstream.hadoop;
+
+import java.io.File;
+import java.io.IOException;
+import java.net.URI;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.EnumSet;
+import java.util.List;
+import java.util.NoSuchElementException;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.CreateFlag;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.LocalFileSystem;
+import org.apache.hadoop.fs.LocatedFileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RemoteIterator;
+import org.apache.hadoop.fs.permission.FsPermission;
+import org.apache.hadoop.util.Progressable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Hadoop's local file system with native, parallel listing.
+ *
+ * <p>Set {@code fs.file.impl} to this class. {@code listStatus} lists one directory natively, and with it all that is
+ * built on it: {@code listLocatedStatus}, {@code listStatusIterator}, {@code globStatus}. {@code listFiles} recurses
+ * natively. A directory that cannot be listed, a root that is a file, a loop of links: all of that is left to the
+ * superclass, whose answers and exceptions are the contract.
+ */
+public class MillstreamLocalFileSystem extends LocalFileSystem {
+  private static final Logger LOG = LoggerFactory.getLogger(MillstreamLocalFileSystem.class);
+  private static final int ENOENT = 2;
+
+  private ListingOptions options;
+  private boolean listsNatively;
+  private SiblingReadAhead readAhead;
+
+  /** As Hadoop makes it; {@link #initialize} follows. */
+  public MillstreamLocalFileSystem() {
+    setOptions(new Configuration(false));
+  }
+
+  @Override
+  public void initialize(URI name, Configuration conf) throws IOException {
+    super.initialize(name, conf);
+    setOptions(conf);
+    listsNatively = options.enabled && NativeLibrary.isLoaded();
+  }
+
+  private void setOptions(Configuration conf) {
+    options = new ListingOptions(conf);
+    readAhead = new SiblingReadAhead(options);
+  }
+
+  /** Whether directories are listed natively: it is enabled, and the native library is loaded. */
+  public boolean listsNatively() {
+    return listsNatively;
+  }
+
+  @Override
+  public FileStatus[] listStatus(Path f) throws IOException {
+    List<DirectoryListing> parts = listsNatively ? list(pathToFile(f)) : null;
+    return parts == null ? super.listStatus(f) : statuses(parts).toArray(new FileStatus[0]);
+  }
+
+  @Override
+  public RemoteIterator<LocatedFileStatus> listLocatedStatus(Path f) throws IOException {
+    List<DirectoryListing> parts = listsNatively ? list(pathToFile(f)) : null;
+    return parts == null ? super.listLocatedStatus(f) : new ListedEntries(f, parts);
+  }
+
+  @Override
+  public RemoteIterator<LocatedFileStatus> listFiles(Path f, boolean recursive) throws IOException {
+    List<DirectoryListing> tree = listsNatively && recursive ? listTree(pathToFile(f)) : null;
+    return tree == null ? super.listFiles(f, recursive) : new ListedEntries(f, tree);
+  }
+
+  /** One directory; null if the superclass must answer. */
+  private List<DirectoryListing> list(File directory) throws IOException {
+    byte[] root = LocalPaths.encode(directory);
+    if (root == null) {
+      return null;
+    }
+    List<DirectoryListing> parts = readAhead.take(directory.getPath());
+    if (parts == null) {
+      parts = new ArrayList<>();
+      new NativeListing(new byte[][] {root}, NativeListing.DIRECTORIES, options.threads).forEach(parts::add);
+    }
+    if (parts.stream().anyMatch(p -> p.errno() != 0 || p.isFile())) {
+      return null;
+    }
+    warnAboutMissing(directory.getPath(), parts);
+    readAhead.listed(directory.getPath(), parts);
+    return parts;
+  }
+
+  /** All directories of a tree, sorted by path; null if the superclass must answer. */
+  private List<DirectoryListing> listTree(File directory) throws IOException {
+    byte[] root = LocalPaths.encode(directory);
+    if (root == null) {
+      return null;
+    }
+    List<DirectoryListing> tree = new ArrayList<>();
+    new NativeListing(new byte[][] {root}, NativeListing.RECURSIVE, options.threads).forEach(tree::add);
+    String top = directory.getPath();
+    if (tree.stream().anyMatch(d -> d.isFile() || d.errno() != 0 && (d.errno() != ENOENT || top.equals(d.directory())))) {
+      return null;
+    }
+    warnAboutMissing(top, tree);
+    tree.removeIf(d -> d.directory() == null);
+    tree.sort(Comparator.comparing(DirectoryListing::directory));
+    return tree;
+  }
+
+  /**
+   * Lists data sets: all files below the roots, without the names that Spark ignores, as Spark's own index would find them.
+   * What could not be listed is in the result with its error.
+   *
+   * @return listings sorted by the directories' paths; several for a huge directory or overlapping roots; null if
+   *     a root's name cannot be expressed
+   */
+  public List<DirectoryListing> listDataset(List<Path> roots) throws IOException {
+    byte[][] names = new byte[roots.size()][];
+    for (int i = 0; i < names.length; i++) {
+      names[i] = LocalPaths.encode(pathToFile(roots.get(i)));
+      if (names[i] == null) {
+        return null;
+      }
+    }
+    List<DirectoryListing> listings = new ArrayList<>();
+    new NativeListing(names, NativeListing.RECURSIVE | NativeListing.SKIP_HIDDEN, options.threads).forEach(listings::add);
+    warnAboutMissing(roots.size() == 1 ? roots.get(0).toString() : roots.size() + " roots", listings);
+    listings.removeIf(d -> d.directory() == null);
+    listings.sort(Comparator.comparing(DirectoryListing::directory));
+    return listings;
+  }
+
+  /** Logs what a listing lacks that is there. Stock Hadoop leaves the same entries out, without a word. */
+  static void warnAboutMissing(String directory, List<DirectoryListing> listings) {
+    long inexpressible = listings.stream().mapToLong(DirectoryListing::inexpressible).sum();
+    if (inexpressible > 0) {
+      LOG.warn("Left out {} entries under {}: their names are not valid in this JVM's encoding ({}), so Java cannot open "
+          + "them", inexpressible, directory, System.getProperty("sun.jnu.encoding"));
+    }
+    long unexamined = listings.stream().mapToLong(DirectoryListing::unexamined).sum();
+    if (unexamined > 0) {
+      LOG.warn("Left out {} entries under {}: the file system gave errors for them", unexamined, directory);
+    }
+  }
+
+  private List<LocatedFileStatus> statuses(List<DirectoryListing> parts) {
+    List<LocatedFileStatus> statuses = new ArrayList<>();
+    for (DirectoryListing part : parts) {
+      long blockSize = getDefaultBlockSize(part.directoryPath());
+      for (int i = 0; i < part.count(); i++) {
+        statuses.add(status(part, i, blockSize));
+      }
+    }
+    return statuses;
+  }
+
+  private static LocatedFileStatus status(DirectoryListing part, int i, long blockSize) {
+    return new ListedFileStatus(part.size(i), part.isDirectory(i), blockSize, part.modificationTime(i), part.path(i));
+  }
+
+  /** Entries of listings, made as the caller proceeds. */
+  private final class ListedEntries implements RemoteIterator<LocatedFileStatus> {
+    private final Path top;
+    private final List<DirectoryListing> listings;
+    private int listing;
+    private int entry;
+
+    ListedEntries(Path top, List<DirectoryListing> listings) {
+      this.top = top;
+      this.listings = listings;
+    }
+
+    @Override
+    public boolean hasNext() {
+      while (listing < listings.size() && entry == listings.get(listing).count()) {
+        listings.set(listing, null);
+        listing++;
+        entry = 0;
+      }
+      return listing < listings.size();
+    }
+
+    @Override
+    public LocatedFileStatus next() {
+      if (!hasNext()) {
+        throw new NoSuchElementException("No more entries in " + top);
+      }
+      DirectoryListing current = listings.get(listing);
+      return status(current, entry++, getDefaultBlockSize(top));
+    }
+  }
+
+  // What follows changes the tree: what was listed ahead is dropped, before and after, since a listing may run meanwhile.
+
+  /** A change of the tree. */
+  private interface Change<T> {
+    T run() throws IOException;
+  }
+
+  private <T> T changing(Change<T> change) throws IOException {
+    readAhead.invalidate();
+    try {
+      return change.run();
+    } finally {
+      readAhead.invalidate();
+    }
+  }
+
+  private FSDataOutputStream opening(Change<FSDataOutputStream> open) throws IOException {
+    readAhead.invalidateAndPause();
+    return open.run();
+  }
+
+  @Override
+  public FSDataOutputStream create(Path f, FsPermission permission, boolean overwrite, int bufferSize,
+      short replication, long blockSize, Progressable progress) throws IOException {
+    return opening(() -> super.create(f, permission, overwrite, bufferSize, replication, blockSize, progress));
+  }
+
+  @Override
+  public FSDataOutputStream create(Path f, FsPermission permission, EnumSet<CreateFlag> flags, int bufferSize,
+      short replication, long blockSize, Progressable progress,
+      org.apache.hadoop.fs.Options.ChecksumOpt checksumOpt) throws IOException {
+    return opening(() -> super.create(f, permission, flags, bufferSize, replication, blockSize, progress, checksumOpt));
+  }
+
+  @Override
+  public FSDataOutputStream createNonRecursive(Path f, FsPermission permission, EnumSet<CreateFlag> flags,
+      int bufferSize, short replication, long blockSize, Progressable progress) throws IOException {
+    return opening(() -> super.createNonRecursive(f, permission, flags, bufferSize, replication, blockSize, progress));
+  }
+
+  @Override
+  public FSDataOutputStream append(Path f, int bufferSize, Progressable progress) throws IOException {
+    return opening(() -> super.append(f, bufferSize, progress));
+  }
+
+  @Override
+  public boolean truncate(Path f, long newLength) throws IOException {
+    return changing(() -> super.truncate(f, newLength));
+  }
+
+  @Override
+  public boolean rename(Path src, Path dst) throws IOException {
+    return changing(() -> super.rename(src, dst));
+  }
+
+  @Override
+  public boolean delete(Path f, boolean recursive) throws IOException {
+    return changing(() -> super.delete(f, recursive));
+  }
+
+  @Override
+  public boolean mkdirs(Path f) throws IOException {
+    return changing(() -> super.mkdirs(f));
+  }
+
+  @Override
+  public boolean mkdirs(Path f, FsPermission permission) throws IOException {
+    return changing(() -> super.mkdirs(f, permission));
+  }
+
+  @Override
+  public void setTimes(Path p, long mtime, long atime) throws IOException {
+    changing(() -> {
+      super.setTimes(p, mtime, atime);
+      return null;
+    });
+  }
+
+  @Override
+  public void setPermission(Path p, FsPermission permission) throws IOException {
+    changing(() -> {
+      super.setPermission(p, permission);
+      return null;
+    });
+  }
+
+  @Override
+  public void createSymlink(Path target, Path link, boolean createParent) throws IOException {
+    changing(() -> {
+      super.createSymlink(target, link, createParent);
+      return null;
+    });
+  }
+
+  @Override
+  public void copyFromLocalFile(boolean delSrc, Path src, Path dst) throws IOException {
+    changing(() -> {
+      super.copyFromLocalFile(delSrc, src, dst);
+      return null;
+    });
+  }
+
+  @Override
+  public void close() throws IOException {
+    readAhead.invalidate();
+    super.close();
+  }
+}

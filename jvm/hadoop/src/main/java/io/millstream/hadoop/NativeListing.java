@@ -1,0 +1,108 @@
+package io.millstream.hadoop;
+
+import java.io.InterruptedIOException;
+import java.util.List;
+import java.util.function.Consumer;
+
+/**
+ * A native enumeration of directories, running on native threads. Symbolic links are followed; names of Hadoop's checksum
+ * files ({@code .*.crc}) never appear and are never descended into.
+ *
+ * <p>{@link #next} delivers buffers of whole blocks. A block holds the entries of one directory, in the order in which
+ * the file system lists them; a huge directory comes as several blocks, in order, all but the last marked {@link
+ * #FLAG_MORE}. Blocks of different directories come in any order. A block, all numbers little-endian, starting at a
+ * multiple of 8:
+ *
+ * <pre>
+ *  u32 root          which of the roots the directory is, or is below
+ *  u32 flags         FLAG_MORE, FLAG_NOT_DIRECTORY
+ *  u32 errno         0, or why the directory could not be opened or read to its end (then n is 0)
+ *  u32 n             number of entries
+ *  u32 pathLen       bytes of the directory's path
+ *  u32 namesLen      bytes of all names together
+ *  u32 unexamined    entries left out because they could not be examined, though they exist
+ *  u32 listedAt      CLOCK_MONOTONIC (that of System.nanoTime) in milliseconds, modulo 2^32, before it was listed
+ *  u8  path[pathLen], padded to a multiple of 8
+ *  i64 size[n], i64 mtimeMillis[n], u32 nameEnd[n], u8 isDirectory[n], u8 names[namesLen], padded to a multiple of 8
+ * </pre>
+ *
+ * A root that is no directory comes as a block with {@link #FLAG_NOT_DIRECTORY}: its path is that of the parent, its one
+ * entry is the file. Dangling links, and entries that vanish meanwhile, are left out as Hadoop's local file system leaves them out.
+ */
+final class NativeListing implements AutoCloseable {
+  /** Descend into subdirectories. */
+  static final int RECURSIVE = 1;
+  /** Report subdirectories as entries, too. */
+  static final int DIRECTORIES = 2;
+  /** Leave out, and do not descend into, the names that Spark ignores in a data set. */
+  static final int SKIP_HIDDEN = 4;
+
+  static final int FLAG_MORE = 1;
+  static final int FLAG_NOT_DIRECTORY = 2;
+
+  /** How long a Java thread stays in native code before it looks at its interrupt flag. */
+  private static final int POLL_MILLIS = 100;
+
+  private long handle;
+
+  /**
+   * Starts to enumerate.
+   *
+   * @param roots absolute paths
+   * @param flags sum of {@link #RECURSIVE}, {@link #DIRECTORIES}, {@link #SKIP_HIDDEN}
+   * @param threads number of native threads, 0 to adapt it to the storage
+   */
+  NativeListing(byte[][] roots, int flags, int threads) {
+    handle = open(roots, flags, threads);
+  }
+
+  /**
+   * Passes every directory to {@code consumer} and closes the walk.
+   *
+   * @throws InterruptedIOException if the thread is interrupted; its flag stays set
+   */
+  void forEach(Consumer<DirectoryListing> consumer) throws InterruptedIOException {
+    try (this) {
+      for (List<DirectoryListing> batch = nextBatch(); batch != null; batch = nextBatch()) {
+        batch.forEach(consumer);
+      }
+    }
+  }
+
+  /**
+   * The next directories, or null at the end.
+   *
+   * @throws InterruptedIOException if the thread is interrupted; its flag stays set
+   */
+  List<DirectoryListing> nextBatch() throws InterruptedIOException {
+    while (true) {
+      byte[] blocks = next(handle, POLL_MILLIS);
+      if (blocks == null) {
+        return null;
+      }
+      if (blocks.length > 0) {
+        return DirectoryListing.parse(blocks);
+      }
+      if (Thread.currentThread().isInterrupted()) {
+        throw new InterruptedIOException("Interrupted while listing directories");
+      }
+    }
+  }
+
+  /** Cancels what still runs; a native thread that hangs in a system call is left behind, and not waited for. */
+  @Override
+  public void close() {
+    long closing = handle;
+    handle = 0;
+    if (closing != 0) {
+      close(closing);
+    }
+  }
+
+  private static native long open(byte[][] roots, int flags, int threads);
+
+  /** Null at the end, an empty array if nothing came within the time. */
+  private static native byte[] next(long handle, int timeoutMillis);
+
+  private static native void close(long handle);
+}

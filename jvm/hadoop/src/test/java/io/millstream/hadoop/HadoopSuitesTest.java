@@ -1,0 +1,78 @@
+package io.millstream.hadoop;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.platform.engine.discovery.ClassNameFilter.includeClassNamePatterns;
+import static org.junit.platform.engine.discovery.DiscoverySelectors.selectClass;
+import static org.junit.platform.engine.discovery.DiscoverySelectors.selectPackage;
+
+import java.util.Set;
+import java.util.TreeSet;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.LocalFileSystem;
+import org.junit.jupiter.api.Test;
+import org.junit.platform.launcher.LauncherDiscoveryRequest;
+import org.junit.platform.launcher.TestExecutionListener;
+import org.junit.platform.launcher.TestIdentifier;
+import org.junit.platform.launcher.core.LauncherDiscoveryRequestBuilder;
+import org.junit.platform.launcher.core.LauncherFactory;
+import org.junit.platform.engine.TestExecutionResult;
+
+/** Hadoop's own suites for the local file system, run on stock Hadoop and on Millstream. */
+class HadoopSuitesTest {
+  private static final String SUITES = "org.apache.hadoop.fs.";
+
+  /** What one run of the suites gave. */
+  private static final class Outcome implements TestExecutionListener {
+    final Set<String> passed = new TreeSet<>();
+    final Set<String> failed = new TreeSet<>();
+
+    @Override
+    public void executionFinished(TestIdentifier test, TestExecutionResult result) {
+      boolean success = result.getStatus() == TestExecutionResult.Status.SUCCESSFUL;
+      boolean aborted = result.getStatus() == TestExecutionResult.Status.ABORTED;
+      if (success && test.isTest()) {
+        passed.add(test.getUniqueId());
+      } else if (!success && !aborted) {
+        failed.add(test.getUniqueId() + result.getThrowable().map(t -> " " + t).orElse(""));
+      }
+    }
+  }
+
+  private static LauncherDiscoveryRequest request() throws ClassNotFoundException {
+    return LauncherDiscoveryRequestBuilder.request()
+        .selectors(
+            selectPackage(SUITES + "contract.localfs"),
+            selectClass(Class.forName(SUITES + "TestListFiles")),
+            selectClass(Class.forName(SUITES + "TestChecksumFileSystem")),
+            selectClass(Class.forName(SUITES + "TestFSMainOperationsLocalFileSystem")),
+            selectClass(Class.forName(SUITES + "TestFsShellList")),
+            selectClass(Class.forName(SUITES + "TestFsShellCopy")),
+            selectClass(Class.forName(SUITES + "TestGetFileBlockLocations")),
+            selectClass(Class.forName(SUITES + "TestLocalFSCopyFromLocal")))
+        .filters(includeClassNamePatterns(".*\\.Test[^.]*"))
+        .build();
+  }
+
+  private static Outcome runOn(Class<? extends FileSystem> fileSystem) throws Exception {
+    System.setProperty("millstream.test.file.impl", fileSystem.getName());
+    FileSystem.closeAll();
+    assertEquals(fileSystem, FileSystem.getLocal(new Configuration()).getClass());
+    Outcome outcome = new Outcome();
+    LauncherFactory.create().execute(request(), outcome);
+    return outcome;
+  }
+
+  @Test
+  void failNoMoreOftenThanOnStockHadoop() throws Exception {
+    Outcome stock = runOn(LocalFileSystem.class);
+    Outcome ours = runOn(MillstreamLocalFileSystem.class);
+    System.out.printf("Hadoop's suites: stock %d passed, %d failed; Millstream %d passed, %d failed%n",
+        stock.passed.size(), stock.failed.size(), ours.passed.size(), ours.failed.size());
+    assertTrue(stock.passed.size() > 150, "the suites did not run: " + stock.passed);
+    Set<String> lost = new TreeSet<>(stock.passed);
+    lost.removeAll(ours.passed);
+    assertTrue(lost.isEmpty(), "pass on stock Hadoop only: " + lost + "\n" + ours.failed);
+  }
+}

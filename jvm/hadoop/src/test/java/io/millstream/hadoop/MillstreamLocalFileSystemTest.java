@@ -1,0 +1,225 @@
+package io.millstream.hadoop;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.stream.Collectors;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.BlockLocation;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.LocalFileSystem;
+import org.apache.hadoop.fs.LocatedFileStatus;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RemoteIterator;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.RepeatedTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Every listing call gives what stock Hadoop gives. */
+class MillstreamLocalFileSystemTest {
+  @TempDir
+  File temp;
+
+  private final FileSystem stock = new LocalFileSystem();
+  private final MillstreamLocalFileSystem ours = new MillstreamLocalFileSystem();
+
+  @BeforeEach
+  void initialize() throws IOException {
+    Configuration conf = new Configuration(false);
+    stock.initialize(FileSystem.getDefaultUri(conf), conf);
+    ours.initialize(FileSystem.getDefaultUri(conf), conf);
+    assertTrue(ours.listsNatively(), "the native library does not load");
+  }
+
+  private interface Listing {
+    List<? extends FileStatus> of(FileSystem fs) throws IOException;
+  }
+
+  private static <T extends FileStatus> List<T> drain(RemoteIterator<T> statuses) throws IOException {
+    List<T> list = new ArrayList<>();
+    while (statuses.hasNext()) {
+      list.add(statuses.next());
+    }
+    return list;
+  }
+
+  /** All that a status tells, but for the times of access, which listing itself may change. */
+  private static String describe(FileStatus status) {
+    String blocks = "";
+    if (status instanceof LocatedFileStatus located && located.getBlockLocations() != null) {
+      for (BlockLocation block : located.getBlockLocations()) {
+        blocks += block;
+      }
+    }
+    return String.join(" ", status.getPath().toString(), status.getPath().toUri().toString(),
+        "" + status.getLen(), "" + status.isDirectory(), "" + status.isFile(), "" + status.isSymlink(),
+        "" + status.getModificationTime(), "" + status.getBlockSize(), "" + status.getReplication(),
+        status.getPermission().toString(), status.getOwner(), status.getGroup(), blocks);
+  }
+
+  /** Stock listStatus gives no locations, so they are compared only where both have them. */
+  private void assertSame(String call, Listing listing) throws IOException {
+    assertEquals(outcome(call, listing, stock), outcome(call, listing, ours), call + " in " + Arrays.toString(temp.list()));
+  }
+
+  /** What was listed, sorted, or the exception: Hadoop's Globber cannot take every name. */
+  private static String outcome(String call, Listing listing, FileSystem fs) throws IOException {
+    try {
+      return listing.of(fs).stream().map(s -> describe(plainUnlessLocated(call, s))).sorted()
+          .collect(Collectors.joining("\n"));
+    } catch (IllegalArgumentException e) {
+      return e.toString();
+    }
+  }
+
+  private static FileStatus plainUnlessLocated(String call, FileStatus status) {
+    try {
+      return call.startsWith("located") ? status : new FileStatus(status);
+    } catch (IOException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  private void assertEveryCallSame(Path directory) throws IOException {
+    assertSame("listStatus", fs -> Arrays.asList(fs.listStatus(directory)));
+    assertSame("listStatusIterator", fs -> drain(fs.listStatusIterator(directory)));
+    assertSame("located listLocatedStatus", fs -> drain(fs.listLocatedStatus(directory)));
+    assertSame("located listFiles", fs -> drain(fs.listFiles(directory, false)));
+    assertSame("located listFiles recursive", fs -> drain(fs.listFiles(directory, true)));
+    assertSame("globStatus", fs -> Arrays.asList(fs.globStatus(new Path(directory, "*"))));
+  }
+
+  /** The seed is in the name of the tree, and so in the message of a failure. */
+  @RepeatedTest(3)
+  void randomTreesWithNastyNames() throws IOException {
+    long seed = Long.getLong("millstream.test.seed", System.nanoTime());
+    File root = new File(temp, "tree %é -Dmillstream.test.seed=" + seed);
+    Trees.random(root.toPath(), new Random(seed));
+    assertEveryCallSame(new Path(root.toURI()));
+  }
+
+  @Test
+  void everyNastyNameAsFileAndDirectory() throws IOException {
+    for (String name : Trees.NASTY_NAMES) {
+      Trees.write(temp.toPath().resolve("files").resolve(name), 1);
+      Trees.write(temp.toPath().resolve("directories").resolve(name).resolve("f"), 1);
+    }
+    assertEveryCallSame(new Path(temp.toURI()));
+    for (FileStatus directory : stock.listStatus(new Path(new Path(temp.toURI()), "directories"))) {
+      assertSame("listStatus", fs -> Arrays.asList(fs.listStatus(directory.getPath())));
+    }
+  }
+
+  @Test
+  void relativePathsAndTrailingSlashes() throws IOException {
+    Trees.write(temp.toPath().resolve("d/f"), 1);
+    ours.setWorkingDirectory(new Path(temp.toURI()));
+    stock.setWorkingDirectory(new Path(temp.toURI()));
+    for (String path : List.of("d", "./d", "d/", "d/../d", temp + "/d", "file:" + temp + "/d", "file://" + temp + "//d/")) {
+      assertSame("listStatus " + path, fs -> Arrays.asList(fs.listStatus(new Path(path))));
+      assertSame("located recursive " + path, fs -> drain(fs.listFiles(new Path(path), true)));
+    }
+  }
+
+  @Test
+  void filesMissingPathsAndForeignPathsAnswerAsStockDoes() throws IOException {
+    Trees.write(temp.toPath().resolve("f"), 7);
+    Path file = new Path(temp.toString(), "f");
+    assertSame("listStatus", fs -> Arrays.asList(fs.listStatus(file)));
+    assertSame("located listFiles", fs -> drain(fs.listFiles(file, true)));
+    assertSame("globStatus", fs -> Arrays.asList(fs.globStatus(file)));
+    assertSameFailure(fs -> fs.listStatus(new Path(temp.toString(), "gone")));
+    assertSameFailure(fs -> drain(fs.listFiles(new Path(temp.toString(), "gone"), true)));
+    assertSameFailure(fs -> fs.listStatus(new Path("hdfs://host/x")));
+  }
+
+  private interface Call {
+    void on(FileSystem fs) throws IOException;
+  }
+
+  private void assertSameFailure(Call call) {
+    Exception expected = assertThrows(Exception.class, () -> call.on(stock));
+    Exception found = assertThrows(Exception.class, () -> call.on(ours));
+    assertEquals(expected.getClass(), found.getClass());
+    // A file system is named in the message for foreign paths.
+    assertEquals(expected.getMessage(), found.getMessage());
+  }
+
+  @Test
+  void loopOfLinksIsListedAsStockListsIt() throws IOException {
+    Trees.write(temp.toPath().resolve("d/f"), 1);
+    Files.createSymbolicLink(temp.toPath().resolve("d/up"), java.nio.file.Path.of(".."));
+    assertSame("located listFiles", fs -> drain(fs.listFiles(new Path(temp.toString()), true)));
+  }
+
+  @Test
+  void namesThatJavaCannotExpressAreLeftOutAsStockLeavesThem() throws Exception {
+    Trees.write(temp.toPath().resolve("ok"), 1);
+    String script = "cd \"$0\" && touch $'bad\\xff' && mkdir $'dir\\xfe' && touch $'dir\\xfe/in'";
+    assertEquals(0, new ProcessBuilder("bash", "-c", script, temp.toString()).start().waitFor());
+    assertEveryCallSame(new Path(temp.toURI()));
+  }
+
+  @Test
+  void whatIsWrittenThroughTheFileSystemIsSeenAtOnce() throws IOException {
+    Path root = new Path(temp.toURI());
+    for (int i = 0; i < 20; i++) {
+      Trees.write(temp.toPath().resolve("d" + i + "/f"), 1);
+    }
+    List<Path> directories = Arrays.stream(ours.listStatus(root)).map(FileStatus::getPath).toList();
+    for (Path directory : directories) {
+      int before = ours.listStatus(directory).length;
+      ours.rename(new Path(directory, "f"), new Path(directory, "g"));
+      ours.mkdirs(new Path(directory, "sub"));
+      assertEquals(before + 1, ours.listStatus(directory).length);
+      ours.delete(new Path(directory, "g"), false);
+      assertEquals(before, ours.listStatus(directory).length);
+      ours.create(new Path(directory, "h")).close();
+      assertEquals(before + 1, ours.listStatus(directory).length);
+    }
+  }
+
+  @Test
+  void recursionByTheCallerSeesWhatStockSees() throws IOException {
+    for (int i = 0; i < 400; i++) {
+      Trees.write(temp.toPath().resolve("a" + i % 5 + "/b" + i % 20 + "/c" + i % 100 + "/f" + i), i % 7);
+    }
+    assertSame("depth first", fs -> depthFirst(fs, new Path(temp.toURI())));
+    assertSame("globStatus", fs -> Arrays.asList(fs.globStatus(new Path(temp.toString(), "*/*/*/f*"))));
+  }
+
+  private static List<FileStatus> depthFirst(FileSystem fs, Path directory) throws IOException {
+    List<FileStatus> all = new ArrayList<>();
+    for (FileStatus status : fs.listStatus(directory)) {
+      all.add(status);
+      if (status.isDirectory()) {
+        all.addAll(depthFirst(fs, status.getPath()));
+      }
+    }
+    return all;
+  }
+
+  @Test
+  void switchedOffItIsTheSuperclass() throws IOException {
+    Configuration conf = new Configuration(false);
+    conf.setBoolean("fs.millstream.list.enabled", false);
+    MillstreamLocalFileSystem off = new MillstreamLocalFileSystem();
+    off.initialize(FileSystem.getDefaultUri(conf), conf);
+    Trees.write(temp.toPath().resolve("f"), 1);
+    assertEquals(false, off.listsNatively());
+    assertEquals(stock.listStatus(new Path(temp.toURI()))[0].getClass(), off.listStatus(new Path(temp.toURI()))[0].getClass());
+    conf.setInt("fs.millstream.list.threads", -1);
+    assertThrows(IllegalArgumentException.class,
+        () -> new MillstreamLocalFileSystem().initialize(FileSystem.getDefaultUri(conf), conf));
+  }
+}

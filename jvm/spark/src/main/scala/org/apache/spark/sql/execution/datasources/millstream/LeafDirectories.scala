@@ -1,0 +1,128 @@
+package org.apache.spark.sql.execution.datasources.millstream
+
+import scala.collection.immutable.AbstractMap
+import scala.collection.mutable
+
+import io.millstream.hadoop.{DirectoryListing, MillstreamLocalFileSystem}
+import org.apache.hadoop.fs.{FileStatus, Path}
+
+/**
+ * Files of one directory, or one root that is a file.
+ *
+ * @param path the directory
+ * @param parts its listing, in parts if it is huge
+ */
+private final class Leaf(val path: Path, val parts: Array[DirectoryListing], blockSize: Long) {
+  val count: Int = parts.map(_.count).sum
+
+  def bytes: Long = parts.iterator.map(p => (0 until p.count).iterator.map(p.size).sum).sum
+
+  def status(i: Int): FileStatus = {
+    var part = 0
+    var entry = i
+    while (entry >= parts(part).count) {
+      entry -= parts(part).count
+      part += 1
+    }
+    new IndexedFileStatus(parts(part), entry, blockSize)
+  }
+
+  def statuses: Array[FileStatus] = Array.tabulate(count)(status)
+}
+
+/** A status whose path is made when it is asked for. */
+private final class IndexedFileStatus(listing: DirectoryListing, entry: Int, blockSize: Long)
+  extends FileStatus(listing.size(entry), false, 1, blockSize, listing.modificationTime(entry), null) {
+
+  override def getPath: Path = listing.path(entry)
+
+  override def toString: String = plain.toString
+
+  /** What leaves this JVM is an ordinary status. */
+  protected def writeReplace(): AnyRef = plain
+
+  private def plain = new FileStatus(getLen, false, 1, blockSize, getModificationTime, getPath)
+}
+
+/**
+ * The directories that hold files, and the roots that are files, as the map from directories to files that Spark's index
+ * works on; its values are made when they are looked at.
+ */
+private final class LeafDirectories(
+    directories: mutable.LinkedHashMap[Path, Leaf],
+    val fileRoots: IndexedSeq[Leaf],
+    val tookMillis: Long)
+  extends AbstractMap[Path, Array[FileStatus]] {
+
+  /** Every file is in exactly one of these. */
+  val all: IndexedSeq[Leaf] = directories.values.toIndexedSeq
+
+  /**
+   * As Spark's own index has them, after `files.groupBy(parent)`: partition discovery takes the first spelling of a column's
+   * name, and names the first conflict.
+   */
+  private val inSparksOrder: Map[Path, Leaf] = (mutable.HashMap.empty[Path, Leaf] ++= directories).toMap
+
+  private val fileRootsByPath = fileRoots.map(leaf => leaf.status(0).getPath -> leaf).toMap
+
+  /** The files of the directory `path`, or the file `path`. */
+  def at(path: Path): Option[Leaf] = directories.get(path).orElse(fileRootsByPath.get(path))
+
+  override def get(path: Path): Option[Array[FileStatus]] = directories.get(path).map(_.statuses)
+
+  override def iterator: Iterator[(Path, Array[FileStatus])] =
+    inSparksOrder.iterator.map { case (path, leaf) => path -> leaf.statuses }
+
+  override def removed(path: Path): Map[Path, Array[FileStatus]] = Map.from(iterator).removed(path)
+
+  override def updated[V >: Array[FileStatus]](path: Path, files: V): Map[Path, V] =
+    Map.from[Path, V](iterator).updated(path, files)
+}
+
+private object LeafDirectories {
+  /** Merges parts, and what overlapping roots list twice. */
+  def of(
+      listings: collection.Seq[DirectoryListing],
+      fileSystem: MillstreamLocalFileSystem,
+      tookMillis: Long): LeafDirectories = {
+    val (files, directories) = listings.filter(_.count > 0).partition(_.isFile)
+    val leaves = mutable.LinkedHashMap.empty[Path, Leaf]
+    def leaf(path: Path, parts: Array[DirectoryListing]) =
+      new Leaf(path, parts, fileSystem.getDefaultBlockSize(path))
+    val byDirectory = mutable.LinkedHashMap.empty[String, mutable.ArrayBuffer[DirectoryListing]]
+    directories.foreach { part =>
+      val parts = byDirectory.getOrElseUpdate(part.directory, mutable.ArrayBuffer.empty)
+      // What another root gave for the same directory is the same.
+      if (parts.headOption.forall(_.root == part.root)) parts += part
+    }
+    byDirectory.valuesIterator.foreach { parts =>
+      val path = parts.head.directoryPath
+      leaves(path) = leaf(path, parts.toArray)
+    }
+    val fileRoots = files.distinctBy(_.path(0)).map(f => leaf(f.directoryPath, Array(f))).toIndexedSeq
+    fileRoots.groupBy(_.path).foreach { case (parent, roots) =>
+      val known = leaves.get(parent)
+      val listed = known.fold(Set.empty[String])(_.statuses.map(_.getPath.getName).toSet)
+      val more = roots.filterNot(root => listed(root.status(0).getPath.getName))
+      leaves(parent) = leaf(parent, known.fold(Array.empty[DirectoryListing])(_.parts) ++ more.flatMap(_.parts))
+    }
+    new LeafDirectories(leaves, fileRoots, tookMillis)
+  }
+}
+
+/** All statuses of some leaves, each made when it is looked at. */
+private final class Statuses(leaves: IndexedSeq[Leaf]) extends scala.collection.immutable.IndexedSeq[FileStatus] {
+  /** `starts(i)` files come before leaf `i`. */
+  private val starts: Array[Int] = leaves.iterator.map(_.count).scanLeft(0)(_ + _).toArray
+
+  override def length: Int = starts.last
+
+  override def apply(i: Int): FileStatus = {
+    val found = java.util.Arrays.binarySearch(starts, i)
+    val leaf = if (found < 0) -found - 2 else starts.lastIndexOf(i, leaves.length - 1)
+    leaves(leaf).status(i - starts(leaf))
+  }
+
+  override def iterator: Iterator[FileStatus] =
+    leaves.iterator.flatMap(leaf => Iterator.range(0, leaf.count).map(leaf.status))
+}

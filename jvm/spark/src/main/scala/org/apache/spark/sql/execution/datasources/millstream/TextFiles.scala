@@ -1,0 +1,175 @@
+package org.apache.spark.sql.execution.datasources.millstream
+
+import java.io.{File, FileInputStream, InputStream}
+
+import scala.collection.mutable
+
+import io.millstream.hadoop.MillstreamLocalFileSystem
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+import org.apache.hadoop.io.Text
+import org.apache.hadoop.io.compress.CompressionCodecFactory
+import org.apache.hadoop.util.LineReader
+
+import org.apache.spark.TaskContext
+import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
+import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.unsafe.types.UTF8String
+import org.apache.spark.util.SerializableConfiguration
+
+/**
+ * The lines of all files below a path, as `spark.read.option("recursiveFileLookup", true).text(path)` gives them.
+ *
+ * Local files that one task reads anyway are read here: packed into few partitions, without Hadoop's cost of 200 us a file
+ * for copies of its configuration. Large files, which several tasks should share, and other file systems go Spark's way.
+ */
+object TextFiles {
+  /** What opening a file counts for, in bytes. */
+  private val OpenCostBytes = 32L << 10
+  private val BufferBytes = 64 << 10
+
+  private val Schema = new StructType().add("value", "string")
+
+  /** Consecutive files of one directory. */
+  private final case class Run(directory: String, names: Array[String], lengths: Array[Long])
+
+  /**
+   * Reads the lines.
+   *
+   * @param partitions number of partitions, or 0 for one that suits the data and the cores
+   */
+  def read(spark: SparkSession, path: String, partitions: Int): DataFrame = {
+    require(partitions >= 0, s"partitions must not be negative: $partitions")
+    val conf = spark.sessionState.newHadoopConf()
+    val stock = spark.read.option("recursiveFileLookup", "true")
+    val root = new Path(path)
+    root.getFileSystem(conf) match {
+      case fs: MillstreamLocalFileSystem if fs.listsNatively && fs.exists(root) =>
+        readLocal(spark, fs, fs.makeQualified(root), partitions, conf)
+          .getOrElse(coalesced(stock.text(path), partitions))
+      case _ => coalesced(stock.text(path), partitions)
+    }
+  }
+
+  private def coalesced(lines: DataFrame, partitions: Int) =
+    if (partitions > 0) lines.coalesce(partitions) else lines
+
+  private def readLocal(
+      spark: SparkSession,
+      fs: MillstreamLocalFileSystem,
+      root: Path,
+      partitions: Int,
+      conf: Configuration): Option[DataFrame] =
+    CompactFileIndex.create(spark, fs, Seq(root), Map("recursiveFileLookup" -> "true"), None).map { index =>
+      val (whole, large) = index.listFiles(Nil, Nil).iterator.flatMap(_.files)
+        .map(f => (new File(f.getPath.toUri.getPath), f.getLen))
+        .partition { case (_, length) => length <= spark.sessionState.conf.filesMaxPartitionBytes }
+      val files = whole.toArray
+      val packed = pack(files, if (partitions > 0) partitions else suitable(spark, files.map(_._2)))
+      val read = new ReadRuns(new SerializableConfiguration(conf))
+      val rows = spark.sparkContext.parallelize(packed, math.max(1, packed.length)).flatMap(read)
+      val small = spark.asInstanceOf[ClassicSession].internalCreateDataFrame(rows, Schema, isStreaming = false)
+      val largePaths = large.map { case (file, _) => new Path(file.toURI).toString }.toSeq
+      if (largePaths.isEmpty) small else small.union(spark.read.text(largePaths: _*))
+    }
+
+  /** One for every core, more where a partition would be larger than Spark would make it. */
+  private def suitable(spark: SparkSession, lengths: Array[Long]): Int = {
+    val cost = lengths.iterator.map(_ + OpenCostBytes).sum
+    val forSize = (cost + spark.sessionState.conf.filesMaxPartitionBytes - 1) / spark.sessionState.conf.filesMaxPartitionBytes
+    math.max(forSize, spark.sparkContext.defaultParallelism.toLong).toInt
+  }
+
+  /** Cuts the files, in their order, into at most `partitions` groups of about equal cost. */
+  private def pack(files: Array[(File, Long)], partitions: Int): Seq[Array[Run]] = {
+    val total = files.iterator.map(_._2 + OpenCostBytes).sum
+    val groups = Array.fill(partitions)(mutable.ArrayBuffer.empty[(File, Long)])
+    var before = 0L
+    files.foreach { file =>
+      groups((before.toDouble * partitions / total).toInt.min(partitions - 1)) += file
+      before += file._2 + OpenCostBytes
+    }
+    groups.iterator.filter(_.nonEmpty).map(runs).toSeq
+  }
+
+  private def runs(files: collection.Seq[(File, Long)]): Array[Run] = {
+    val byDirectory = mutable.LinkedHashMap.empty[String, mutable.ArrayBuffer[(File, Long)]]
+    files.foreach { f => byDirectory.getOrElseUpdate(f._1.getParent, mutable.ArrayBuffer.empty) += f }
+    byDirectory.iterator.map { case (directory, inside) =>
+      Run(directory, inside.map(_._1.getName).toArray, inside.map(_._2).toArray)
+    }.toArray
+  }
+
+  /** Reads the files of a partition, line by line. */
+  private final class ReadRuns(conf: SerializableConfiguration)
+    extends (Array[Run] => Iterator[InternalRow]) with Serializable {
+
+    override def apply(runs: Array[Run]): Iterator[InternalRow] = {
+      val codecs = new CompressionCodecFactory(conf.value)
+      var current: Option[Lines] = None
+      Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => current.foreach(_.close())))
+      for {
+        run <- runs.iterator
+        i <- run.names.indices.iterator
+        line <- {
+          current = Some(lines(new File(run.directory, run.names(i)), run.lengths(i), codecs))
+          current.get
+        }
+      } yield new GenericInternalRow(Array[Any](line))
+    }
+
+    private def lines(file: File, length: Long, codecs: CompressionCodecFactory): Lines = {
+      val codec = codecs.getCodec(new Path(file.toURI))
+      val bytes = open(file)
+      val stream = if (codec == null) bytes else codec.createInputStream(bytes)
+      new Lines(stream, math.min(BufferBytes.toLong, length + 1).toInt)
+    }
+
+    /** Hadoop checks a file against its checksums if it has any. */
+    private def open(file: File): InputStream =
+      if (new File(file.getParent, s".${file.getName}.crc").exists) {
+        val path = new Path(file.toURI)
+        path.getFileSystem(conf.value).open(path)
+      } else {
+        new FileInputStream(file)
+      }
+  }
+
+  /** Splits as Hadoop's text input does: at LF, CR or CRLF, without a byte order mark. */
+  private final class Lines(in: InputStream, bufferBytes: Int) extends Iterator[UTF8String] {
+    private val reader = new LineReader(in, bufferBytes)
+    private val text = new Text
+    private var open = true
+    private var atStart = true
+    private var ready = false
+
+    override def hasNext: Boolean = {
+      if (!ready && open) {
+        ready = reader.readLine(text) > 0
+        if (!ready) close()
+      }
+      ready
+    }
+
+    override def next(): UTF8String = {
+      if (!hasNext) throw new NoSuchElementException("no more lines")
+      ready = false
+      val skipped = if (atStart && startsWithMark) 3 else 0
+      atStart = false
+      UTF8String.fromBytes(java.util.Arrays.copyOfRange(text.getBytes, skipped, text.getLength))
+    }
+
+    private def startsWithMark: Boolean = {
+      val bytes = text.getBytes
+      text.getLength >= 3 && bytes(0) == 0xEF.toByte && bytes(1) == 0xBB.toByte && bytes(2) == 0xBF.toByte
+    }
+
+    def close(): Unit = if (open) {
+      open = false
+      in.close()
+    }
+  }
+}

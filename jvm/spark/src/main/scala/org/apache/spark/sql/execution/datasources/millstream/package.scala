@@ -1,0 +1,14 @@
+package org.apache.spark.sql.execution.datasources
+
+/**
+ * Millstream inside Spark's SQL session.
+ *
+ * {{{
+ * DataFrameReader.load ─► UnresolvedDataSource ─► IndexLocalFiles (a hint rule: runs before Spark lists anything)
+ *                                                     └─► HadoopFsRelation over CompactFileIndex ◄─ MillstreamLocalFileSystem
+ * }}}
+ *
+ * It lives below `org.apache.spark.sql.execution.datasources` because Spark's partition discovery is private to that
+ * package, and re-implementing it would be the one sure way to differ from it.
+ */
+package object millstream

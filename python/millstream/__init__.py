@@ -1,0 +1,15 @@
+"""Millstream for PySpark: the storage fast path for Apache Spark.
+
+    spark = millstream.enable(SparkSession.builder).getOrCreate()
+
+From then on `spark.read.…(path)`, SQL tables and `sc.textFile` list local and mounted files through Millstream's parallel
+engine. Rows, schemas and errors stay those of stock Spark.
+"""
+
+from importlib.metadata import version
+
+from millstream.session import enable, spark_conf
+from millstream.text import pure_read_text, read_text
+
+__all__ = ["enable", "pure_read_text", "read_text", "spark_conf"]
+__version__ = version("millstream")

@@ -1,0 +1,80 @@
+"""Lines of many text files, in partitions sized by cost instead of one task for every few files."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+    from pyspark import RDD, SparkContext
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def read_text(spark: SparkSession, path: str | os.PathLike[str], partitions: int | None = None) -> DataFrame:
+    """The lines of all files below a path, as `spark.read.option("recursiveFileLookup", True).text(path)` gives them.
+
+    Small files of one task are opened and read without Hadoop's cost for each; files larger than
+    `spark.sql.files.maxPartitionBytes`, and file systems other than local and mounted ones, are read by Spark's own
+    source. Compressed files are decompressed. Hidden files (names that begin with `.` or `_`) are left out, as in Spark.
+
+    Args:
+        spark: a session made by `millstream.enable`.
+        path: a directory or a file; without a scheme it is on the session's default file system.
+        partitions: number of partitions at most; by default one for every core, more if one would hold more than
+            `spark.sql.files.maxPartitionBytes`.
+
+    Returns:
+        A DataFrame with one column, `value: string`, one row for every line, without its line break.
+
+    Raises:
+        ValueError: `partitions` is not positive.
+        RuntimeError: the session's JVM does not have Millstream's jar, or it is a Spark Connect session.
+        pyspark.errors.AnalysisException: the path does not exist.
+    """
+    from pyspark.sql import DataFrame
+
+    return DataFrame(read_in_jvm(spark, path, partitions), spark)
+
+
+def pure_read_text(
+    sc_or_spark: SparkContext | SparkSession, path: str | os.PathLike[str], partitions: int | None = None
+) -> RDD[str]:
+    """The same lines as an RDD of strings: a drop-in for the pattern that lists files in a subprocess, parallelizes their
+    names, and opens and reads each one in Python (`sc.parallelize(names, partitions).flatMap(read_lines)`).
+
+    Listing and reading happen in the JVM; a line reaches Python as it does from `sc.textFile`: without its line break, and
+    with replacement characters for what is not UTF-8.
+
+    Args:
+        sc_or_spark: the SparkContext, as in that pattern, or the session.
+        path: as in `read_text`.
+        partitions: as in `read_text`.
+
+    Returns:
+        An RDD with one string for every line.
+
+    Raises:
+        as `read_text`.
+    """
+    from pyspark import RDD, SparkContext
+    from pyspark.serializers import UTF8Deserializer
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.getOrCreate() if isinstance(sc_or_spark, SparkContext) else sc_or_spark
+    frame = read_in_jvm(spark, path, partitions)
+    sc = spark.sparkContext
+    strings = getattr(frame, "as")(sc._jvm.org.apache.spark.sql.Encoders.STRING())
+    return RDD(strings.javaRDD(), sc, UTF8Deserializer())
+
+
+def read_in_jvm(spark: SparkSession, path: str | os.PathLike[str], partitions: int | None) -> JavaObject:
+    if partitions is not None and partitions < 1:
+        raise ValueError(f"partitions must be positive: {partitions}")
+    jvm = getattr(spark, "_jvm", None)
+    if jvm is None:
+        raise RuntimeError("read_text needs a session with a JVM of its own; Spark Connect has none")
+    reader = jvm.org.apache.spark.sql.execution.datasources.millstream.TextFiles
+    if not hasattr(reader, "read"):
+        raise RuntimeError("Millstream's jar is not in this session's JVM: make the session with millstream.enable")
+    return reader.read(spark._jsparkSession, os.fspath(path), partitions or 0)

@@ -1,0 +1,78 @@
+"""What a case gave, in a form that can be sent and compared: rows, schema, files, sizes, or the error."""
+
+import re
+
+from py4j.protocol import Py4JJavaError
+from pyspark import RDD
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+import cases
+
+# What differs from run to run, whoever lists the files.
+VOLATILE = [
+    (r"\n\s*at [^\n]*", ""),
+    (r"stage \d+\.\d+", "stage N"),
+    (r"Task \d+|task \d+\.\d+", "task N"),
+    (r"TID \d+\) \([^)]*\)", "TID N)"),
+    (r"#\d+L?", "#N"),
+    (r"part-\d+-[0-9a-f-]{36}", "part"),
+    (r"\n\s*\.\.\. \d+ more", ""),
+    (r"Driver stacktrace:.*", ""),
+]
+
+
+def run_case(spark, name, data, scratch):
+    """Runs a case; the answer's key `index` tells which index a DataFrame's files came from."""
+    try:
+        value = cases.CASES[name].run(cases.Context(spark, data, scratch))
+        answer = describe(value)
+    except PySparkException as error:
+        answer = {"error": type(error).__name__, "condition": error.getCondition(), "message": str(error)}
+    except Py4JJavaError as error:
+        thrown = error.java_exception
+        answer = {"error": thrown.getClass().getName(), "message": str(thrown.getMessage())}
+    if "message" in answer:
+        answer["message"] = stable(answer["message"])
+    return replace(answer, scratch, "<scratch>")
+
+
+def describe(value):
+    if isinstance(value, DataFrame):
+        return {
+            "schema": value.schema.jsonValue(),
+            "rows": sorted(map(repr, value.collect())),
+            "files": sorted(value.inputFiles()),
+            "partitions": value.rdd.getNumPartitions(),
+            "bytes": str(value._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()),
+            "index": index_of(value),
+        }
+    if isinstance(value, RDD):
+        return {"items": [repr(item) for item in value.collect()], "partitions": value.getNumPartitions()}
+    return {"value": repr(value)}
+
+
+def index_of(frame):
+    """The class of the file index of a DataFrame's first file relation, or None."""
+    leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
+    for i in range(leaves.size()):
+        leaf = leaves.apply(i)
+        if leaf.getClass().getSimpleName() == "LogicalRelation":
+            return leaf.relation().location().getClass().getSimpleName()
+    return None
+
+
+def stable(message):
+    for pattern, substitute in VOLATILE:
+        message = re.sub(pattern, substitute, message, flags=re.DOTALL if ".*" in pattern else 0)
+    return message
+
+
+def replace(value, old, new):
+    if isinstance(value, str):
+        return value.replace(old, new)
+    if isinstance(value, list):
+        return [replace(item, old, new) for item in value]
+    if isinstance(value, dict):
+        return {key: replace(item, old, new) for key, item in value.items()}
+    return value

@@ -1,0 +1,206 @@
+"""The trees that the cases read. They are made once; every file has a content and a time of its own, the same in each run."""
+
+import gzip
+import os
+import shutil
+from pathlib import Path
+
+FORMATS = ("text", "csv", "json", "parquet", "orc", "binaryFile")
+TEMPLATES = 4
+FIRST_MTIME_S = 1_600_000_000
+MTIME_STEP_S = 3600
+
+# Names that path handling gets wrong somewhere: in URIs, globs, partition directories, encodings or shells.
+NASTY_NAMES = (
+    "two words", " leading", "trailing ", "100%", "%20", "a%2Fb", "%zz", "a#b", "#", "what?", "a:b", ":", "a;b", "a&b", "a+b", "a=b",
+    "k=v=w", "back\\slash", "quo'te", 'quo"te', "back`tick", "[x]", "{a,b}", "star*", "a,b", "~", "-dash", "$x", "a@b", "a|b", "<a>", "^",
+    "new\nline", "tab\there", "return\r", "\x01", "\x7f", "é", "e\u0301", "漢字", "🙂", "\u00a0", "\u2028", "\u0085", "\u200b", "..x", "x..",
+    "file:", "http:", "n" * 255, "é" * 127,
+)
+
+
+def lines(n: int) -> list[str]:
+    return [f"line {n}.{k}" for k in range(n % 3 + 1)]
+
+
+class Trees:
+    """Writes files below one directory, with content `n` and time `n`, both counted up from file to file."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self.count = 0
+
+    def file(self, path: str | Path, format_name: str = "text", content: bytes | None = None) -> None:
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        n = self.count
+        self.count += 1
+        if content is not None:
+            target.write_bytes(content)
+        elif format_name in ("parquet", "orc"):
+            shutil.copyfile(self.root / "templates" / f"{n % TEMPLATES}.{format_name}", target)
+        else:
+            target.write_bytes(self.content(format_name, n))
+        set_time(target, n)
+
+    @staticmethod
+    def content(format_name: str, n: int) -> bytes:
+        match format_name:
+            case "text" | "binaryFile":
+                rows = lines(n)
+            case "csv":
+                rows = ["id,name,price", *(f"{n * 10 + k},n{n}.{k},{k}.5" for k in range(3))]
+            case "json":
+                rows = [f'{{"id": {n * 10 + k}, "name": "n{n}.{k}", "tags": ["t{k}"]}}' for k in range(3)]
+        return "".join(row + "\n" for row in rows).encode()
+
+    def files(self, folder: str, names, format_name: str = "text") -> None:
+        for name in names:
+            self.file(f"{folder}/{name}", format_name)
+
+
+def set_time(path: Path, n: int) -> None:
+    time_s = FIRST_MTIME_S + n * MTIME_STEP_S
+    os.utime(path, (time_s, time_s), follow_symlinks=False)
+
+
+def write_templates(spark, root: Path) -> None:
+    """One parquet and one ORC file of each content, by stock Spark."""
+    from pyspark.sql.functions import col
+
+    for format_name in ("parquet", "orc"):
+        for n in range(TEMPLATES):
+            frame = spark.range(n * 10, n * 10 + 3).select("id", (col("id") * 1.5).alias("price"), col("id").cast("string").alias("name"))
+            out = root / "written"
+            frame.coalesce(1).write.mode("overwrite").option("compression", "uncompressed").format(format_name).save(str(out))
+            (part,) = (f for f in out.iterdir() if f.name.startswith("part-"))
+            (root / "templates").mkdir(exist_ok=True)
+            part.rename(root / "templates" / f"{n}.{format_name}")
+            shutil.rmtree(out)
+
+
+def build(root: Path) -> None:
+    trees = Trees(root)
+    for format_name in FORMATS:
+        layouts_of(trees, format_name)
+    partition_values(trees)
+    hidden_names(trees)
+    links_and_odd_files(trees)
+    nasty_names(trees)
+    unreadable(trees)
+
+
+def layouts_of(trees: Trees, format_name: str) -> None:
+    top = f"layouts/{format_name}"
+    trees.files(f"{top}/flat", [f"part-{i}" for i in range(5)], format_name)
+    trees.files(f"{top}/nested", ["p0", "a/p1", "a/b/p2", "c d/p3", "a/b/c/d/e/p4"], format_name)
+    hive = ["year=2020/month=1/p0", "year=2020/month=2/p1", "year=2020/month=2/p1b", "year=2021/month=10/p2",
+            "year=2021/month=__HIVE_DEFAULT_PARTITION__/p3"]
+    trees.files(f"{top}/hive", hive, format_name)
+    trees.files(f"{top}/hive-deep", ["year=2020/x/p0", "year=2020/x/y/p1", "year=2021/p2"], format_name)
+    trees.files(f"{top}/empties", ["p0", "sub/p1"], format_name)
+    trees.file(f"{top}/empties/zero", content=b"")
+    (trees.root / top / "nothing" / "below" / "here").mkdir(parents=True)
+
+
+# What each partition column holds; every list is a data set of its own.
+PARTITION_VALUES = {
+    "ints": ["1", "2", "10", "-3"],
+    "longs": ["1", "3000000000", "99999999999999999999"],
+    "doubles": ["1", "1.5", "1e5", "NaN"],
+    "decimals": ["123456789012345678901234567890", "1"],
+    "dates": ["2020-01-01", "2021-12-31"],
+    "bad-dates": ["2020-13-01", "2020-01-01"],
+    "timestamps": ["2020-01-01 12%3A00%3A00", "2020-01-02 00%3A00%3A00.5"],
+    "dates-and-timestamps": ["2020-01-01", "2020-01-02 00%3A00%3A00"],
+    "strings": ["a", "b", "A"],
+    "mixed": ["1", "a", "2020-01-01"],
+    "zeros": ["007", "0", "00", "-0"],
+    "booleans": ["true", "false"],
+    "nulls": ["1", "__HIVE_DEFAULT_PARTITION__"],
+    "all-null": ["__HIVE_DEFAULT_PARTITION__"],
+    "suffixes": ["1L", "2d", "0x1F"],
+    "escaped": ["a%20b", "a%2Fb", "a%3Db", "%25", "%", "%zz", "a%3Fb", "%C3%A9", "é"],
+    "spaces": ["a b", " a", "a "],
+    "empty": ["", "x"],
+}
+
+
+def partition_values(trees: Trees) -> None:
+    for name, values in PARTITION_VALUES.items():
+        trees.files(f"values/{name}", [f"k={value}/p" for value in values])
+    trees.files("columns/case", ["A=1/p", "a=2/p"])
+    trees.files("columns/conflict", ["a=1/p", "b=2/p"])
+    trees.files("columns/depth", ["a=1/b=2/p", "a=3/p"])
+    trees.files("columns/beside-root-file", ["p", "a=1/p"])
+    trees.files("columns/beside-directory", ["plain/p", "a=1/p"])
+    trees.files("columns/escaped-name", ["my%20column=1/p", "my%20column=2/p"])
+    trees.files("columns/no-name", ["=1/p", "=2/p"])
+    trees.files("columns/twice", ["a=1/a=2/p"])
+    trees.files("columns/in-value", ["value=7/p", "value=8/p"])
+    trees.files("columns/in-data", ["id=100/p", "id=200/p"], "json")
+    trees.files("columns/hidden-name", ["_k=1/p", "_k=2/p"])
+    trees.files("columns/many", [f"a={i % 3}/b={i % 5}/c={i}/p" for i in range(40)])
+
+
+def hidden_names(trees: Trees) -> None:
+    names = ["seen", "_SUCCESS", "_hidden", ".hidden", "_metadata", "_common_metadata", "_metadata_x", "x._COPYING_", ".x=1", "_x=1", "x.crc",
+             "_temporary/0/t", ".dot/d", "_metadata/m2", "_metadata_dir/m", "dir._COPYING_/c", "_common_metadata_dir/cm", "a/_b/c", "a/.b/c", "a/b/_c",
+             "_a=1/p"]
+    used = set()
+    for name in names:
+        if name.split("/")[0] not in used or "/" not in name:
+            trees.file(f"hidden/{name}")
+            used.add(name)
+    trees.files("hidden-partitions", ["k=1/p", "k=1/_p", "k=2/.p", "k=3/_temporary/p", "_temporary/k=9/p", "k=4/_k=5/p"])
+
+
+def links_and_odd_files(trees: Trees) -> None:
+    trees.files("links", ["real", "dir/inside"])
+    top = trees.root / "links"
+    (top / "to-file").symlink_to("real")
+    (top / "to-dir").symlink_to("dir")
+    (top / "dangling").symlink_to("nowhere")
+    trees.files("loop", ["p", "sub/q"])
+    (trees.root / "loop" / "sub" / "up").symlink_to("..")
+    (trees.root / "link-to-root").symlink_to("links")
+    trees.files("checksums", ["good", "bad"])
+    (trees.root / "checksums" / ".bad.crc").write_bytes(b"crc\0\0\0\x02\0\0\0\0\0")
+    trees.file("compressed/a.gz", content=gzip.compress(b"zipped 1\nzipped 2\n", mtime=0))
+    trees.file("compressed/plain")
+    trees.file("endings/crlf", content=b"one\r\ntwo\r\n\r\nlast")
+    trees.file("endings/cr", content=b"one\rtwo\r")
+    trees.file("endings/lf", content=b"one\n\n\ntwo\n")
+    trees.file("endings/mark", content=b"\xef\xbb\xbfmarked\nnot")
+    trees.file("endings/mark-alone", content=b"\xef\xbb\xbf")
+    trees.file("endings/not-utf8", content=b"caf\xe9\n\xff\xfe\n")
+    trees.file("endings/zero-bytes", content=b"a\0b\n")
+    trees.file("endings/long", content=b"x" * 200_000 + b"\nshort\n")
+    trees.files("types", ["p"])
+    for fill in ("a", "b", "c"):
+        trees.file(f"sizes/{fill}", content=b"".join(b"%s %d\n" % (fill.encode(), i) for i in range(30_000)))
+    trees.files("csv-headers", ["p"], "csv")
+    trees.file("orc-schemas/a/p", content=(trees.root / "templates" / "1.orc").read_bytes())
+    trees.files("siblings", [f"d{i:02}/e{j}/p{k}" for i in range(8) for j in range(3) for k in range(2)])
+
+
+def nasty_names(trees: Trees) -> None:
+    for i, name in enumerate(NASTY_NAMES):
+        trees.file(f"names/{i}/{name}")
+        trees.file(f"directories/{i}/{name}/p")
+        if len(name.encode()) < 250:
+            trees.file(f"partitions/{i}/k={name}/p")
+    raw = os.fsencode(trees.root) + b"/undecodable"
+    os.makedirs(raw + b"/d\xff")
+    for name in (b"ok", b"bad\xff", b"d\xff/p"):
+        with open(raw + b"/" + name, "wb") as out:
+            out.write(b"of undecodable\n")
+
+
+def unreadable(trees: Trees) -> None:
+    trees.files("forbidden/directory", ["p", "locked/q"])
+    trees.files("forbidden/file", ["p", "locked"])
+    trees.files("forbidden/search", ["p", "listable/q"])
+    trees.files("forbidden/partitions", ["k=1/p", "k=2/p"])
+    for path, mode in {"directory/locked": 0, "file/locked": 0, "search/listable": 0o600, "partitions/k=2": 0}.items():
+        (trees.root / "forbidden" / path).chmod(mode)

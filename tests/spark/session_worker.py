@@ -1,0 +1,54 @@
+"""session_worker.py SETTINGS - one Spark session in a process of its own; the tests talk to it through pipes.
+
+SETTINGS is a JSON object: `millstream` (whether to switch it on), `jar` (which, null for the wheel's own), `conf`.
+Reads one request a line from standard input and writes one answer a line to standard output, both JSON:
+
+    {"call": "module:function", "arguments": {...}}  ->  {"answer": ...}
+
+The function gets the session and the arguments. An exception that Spark throws is an answer like any other.
+"""
+
+import importlib
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+
+def make_session(settings):
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    for key, value in settings["conf"].items():
+        builder = builder.config(key, value)
+    if settings["millstream"]:
+        import millstream
+        from millstream import session
+
+        if settings["jar"]:
+            session.add_settings(builder, millstream.spark_conf(settings["jar"]))
+        else:
+            builder = millstream.enable(builder)
+    return builder.getOrCreate()
+
+
+def main():
+    answers = os.fdopen(os.dup(1), "w", encoding="ascii")
+    os.dup2(2, 1)  # what the JVM or a library prints belongs to the log
+    spark = make_session(json.loads(sys.argv[1]))
+    for line in sys.stdin:
+        request = json.loads(line)
+        module, function = request["call"].split(":")
+        try:
+            reply = {"answer": getattr(importlib.import_module(module), function)(spark, **request["arguments"])}
+        except Exception:
+            reply = {"crash": traceback.format_exc()}
+        print(json.dumps(reply), file=answers, flush=True)
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()
