@@ -72,7 +72,7 @@ fn known_tree() -> TempDir {
     symlink("../b", at("a/lb")).expect("a link");
     symlink("nowhere", at("a/dang")).expect("a link");
     symlink("..", at("a/sub/up")).expect("a link");
-    fs::write(at("patterns"), "sub\ng \n#x\n\n").expect("a file");
+    fs::write(at("patterns"), "sub\nf \n#x\n\n").expect("a file");
     fs::write(at("names"), "a\0a\0b").expect("a file");
     fs::write(at("bad-names"), "a\nb\0\0-\0").expect("a file");
     settle(root.path());
