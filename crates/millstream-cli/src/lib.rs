@@ -4,8 +4,8 @@
 pub mod diagnostics;
 
 pub mod options;
+pub mod pdu;
 pub mod pfind;
 pub mod pls;
-pub mod pdu;
 pub mod progress;
 pub mod startup;
