@@ -71,10 +71,12 @@ def pure_read_text(
 def read_in_jvm(spark: SparkSession, path: str | os.PathLike[str], partitions: int | None) -> JavaObject:
     if partitions is not None and partitions < 1:
         raise ValueError(f"partitions must be positive: {partitions}")
+    from py4j.java_gateway import JavaClass
+
     jvm = getattr(spark, "_jvm", None)
     if jvm is None:
         raise RuntimeError("read_text needs a session with a JVM of its own; Spark Connect has none")
     reader = jvm.org.apache.spark.sql.execution.datasources.millstream.TextFiles
-    if not hasattr(reader, "read"):
+    if not isinstance(reader, JavaClass):
         raise RuntimeError("Millstream's jar is not in this session's JVM: make the session with millstream.enable")
     return reader.read(spark._jsparkSession, os.fspath(path), partitions or 0)

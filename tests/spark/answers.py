@@ -24,17 +24,29 @@ VOLATILE = [
 
 def run_case(spark, name, data, scratch):
     """Runs a case; the answer's key `index` tells which index a DataFrame's files came from."""
+    return replace(answer_of(lambda: cases.CASES[name].run(cases.Context(spark, data, scratch))), scratch, "<scratch>")
+
+
+def run_query(spark, query, path):
+    """Runs one of a few queries over a tree that may hold anything."""
+    reader = spark.read
+    queries = {
+        "plain": lambda: reader.text(path),
+        "recursive": lambda: reader.option("recursiveFileLookup", True).text(path).selectExpr("value", "_metadata.file_path"),
+        "filtered": lambda: reader.options(recursiveFileLookup=True, pathGlobFilter="*[a-z]*", modifiedAfter="2020-09-20T00:00:00").text(path),
+        "rdd": lambda: spark.sparkContext.textFile(f"{path}/*"),
+    }
+    return answer_of(queries[query])
+
+
+def answer_of(run):
     try:
-        value = cases.CASES[name].run(cases.Context(spark, data, scratch))
-        answer = describe(value)
+        return describe(run())
     except PySparkException as error:
-        answer = {"error": type(error).__name__, "condition": error.getCondition(), "message": str(error)}
+        return {"error": type(error).__name__, "condition": error.getCondition(), "message": stable(str(error))}
     except Py4JJavaError as error:
         thrown = error.java_exception
-        answer = {"error": thrown.getClass().getName(), "message": str(thrown.getMessage())}
-    if "message" in answer:
-        answer["message"] = stable(answer["message"])
-    return replace(answer, scratch, "<scratch>")
+        return {"error": thrown.getClass().getName(), "message": stable(str(thrown.getMessage()))}
 
 
 def describe(value):

@@ -1,5 +1,7 @@
 """One stock session and one with Millstream for all tests, over trees that are made once."""
 
+import os
+import random
 import shutil
 import sys
 from pathlib import Path
@@ -42,3 +44,8 @@ def data(top, stock):
     stock.call("calls:write_templates", data=str(directory))
     datasets.build(directory)
     return directory
+
+
+def pytest_generate_tests(metafunc):
+    if "seed" in metafunc.fixturenames:
+        metafunc.parametrize("seed", [int(os.environ.get("MILLSTREAM_SEED") or random.randrange(2**32))])

@@ -49,6 +49,26 @@ for format_name in FORMATS:
         add(f"{format_name}: {layout}", read_layout(format_name, paths, options))
 
 
+@case("basePath that is no ancestor")
+def wrong_base_path(context):
+    return context.text("layouts/text/hive/year=2020", basePath=f"{context.data}/layouts/text/nested")
+
+
+@case("basePath that does not exist")
+def missing_base_path(context):
+    return context.text("layouts/text/hive/year=2020", basePath=f"{context.data}/nowhere")
+
+
+@case("basePath that is a file")
+def file_base_path(context):
+    return context.text("layouts/text/hive/year=2020", basePath=f"{context.data}/layouts/text/flat/part-0")
+
+
+@case("glob and plain path")
+def glob_and_plain(context):
+    return context.text("layouts/text/hive/year=20{20,21}/*", "layouts/text/flat")
+
+
 @case("path with a trailing slash")
 def trailing_slash(context):
     return context.text("layouts/text/flat/")

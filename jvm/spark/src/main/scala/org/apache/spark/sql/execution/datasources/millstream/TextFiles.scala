@@ -1,6 +1,6 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
-import java.io.{File, FileInputStream, InputStream}
+import java.io.{File, FileInputStream, FileNotFoundException, IOException, InputStream}
 
 import scala.collection.mutable
 
@@ -16,6 +16,7 @@ import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
+import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.SerializableConfiguration
@@ -30,6 +31,7 @@ object TextFiles {
   /** What opening a file counts for, in bytes. */
   private val OpenCostBytes = 32L << 10
   private val BufferBytes = 64 << 10
+  private val MarkBytes = 3
 
   private val Schema = new StructType().add("value", "string")
 
@@ -47,12 +49,16 @@ object TextFiles {
     val stock = spark.read.option("recursiveFileLookup", "true")
     val root = new Path(path)
     root.getFileSystem(conf) match {
-      case fs: MillstreamLocalFileSystem if fs.listsNatively && fs.exists(root) =>
+      case fs: MillstreamLocalFileSystem if fs.listsNatively && fs.exists(root) && failsOnBadFiles(spark) =>
         readLocal(spark, fs, fs.makeQualified(root), partitions, conf)
           .getOrElse(coalesced(stock.text(path), partitions))
       case _ => coalesced(stock.text(path), partitions)
     }
   }
+
+  /** What Spark is told to ignore in files it reads, it alone ignores. */
+  private def failsOnBadFiles(spark: SparkSession) =
+    !spark.sessionState.conf.ignoreCorruptFiles && !spark.sessionState.conf.ignoreMissingFiles
 
   private def coalesced(lines: DataFrame, partitions: Int) =
     if (partitions > 0) lines.coalesce(partitions) else lines
@@ -121,11 +127,11 @@ object TextFiles {
       } yield new GenericInternalRow(Array[Any](line))
     }
 
-    private def lines(file: File, length: Long, codecs: CompressionCodecFactory): Lines = {
+    private def lines(file: File, length: Long, codecs: CompressionCodecFactory): Lines = reading(file) {
       val codec = codecs.getCodec(new Path(file.toURI))
       val bytes = open(file)
       val stream = if (codec == null) bytes else codec.createInputStream(bytes)
-      new Lines(stream, math.min(BufferBytes.toLong, length + 1).toInt)
+      new Lines(file, stream, math.min(BufferBytes.toLong, length + 1).toInt)
     }
 
     /** Hadoop checks a file against its checksums if it has any. */
@@ -138,8 +144,17 @@ object TextFiles {
       }
   }
 
-  /** Splits as Hadoop's text input does: at LF, CR or CRLF, without a byte order mark. */
-  private final class Lines(in: InputStream, bufferBytes: Int) extends Iterator[UTF8String] {
+  /** Fails as Spark's own readers do. */
+  private def reading[T](file: File)(read: => T): T =
+    try {
+      read
+    } catch {
+      case e: FileNotFoundException => throw QueryExecutionErrors.fileNotExistError(file.toPath.toUri.toString, e)
+      case e: IOException => throw QueryExecutionErrors.cannotReadFilesError(e, file.toPath.toUri.toString)
+    }
+
+  /** Splits as Hadoop's text input does: at LF, CR or CRLF, without a byte order mark; a file that is only a mark is empty. */
+  private final class Lines(file: File, in: InputStream, bufferBytes: Int) extends Iterator[UTF8String] {
     private val reader = new LineReader(in, bufferBytes)
     private val text = new Text
     private var open = true
@@ -148,7 +163,8 @@ object TextFiles {
 
     override def hasNext: Boolean = {
       if (!ready && open) {
-        ready = reader.readLine(text) > 0
+        val bytes = reading(file)(reader.readLine(text))
+        ready = bytes > 0 && !(atStart && startsWithMark && bytes == MarkBytes)
         if (!ready) close()
       }
       ready
@@ -157,14 +173,14 @@ object TextFiles {
     override def next(): UTF8String = {
       if (!hasNext) throw new NoSuchElementException("no more lines")
       ready = false
-      val skipped = if (atStart && startsWithMark) 3 else 0
+      val skipped = if (atStart && startsWithMark) MarkBytes else 0
       atStart = false
       UTF8String.fromBytes(java.util.Arrays.copyOfRange(text.getBytes, skipped, text.getLength))
     }
 
     private def startsWithMark: Boolean = {
       val bytes = text.getBytes
-      text.getLength >= 3 && bytes(0) == 0xEF.toByte && bytes(1) == 0xBB.toByte && bytes(2) == 0xBF.toByte
+      text.getLength >= MarkBytes && bytes(0) == 0xEF.toByte && bytes(1) == 0xBB.toByte && bytes(2) == 0xBF.toByte
     }
 
     def close(): Unit = if (open) {

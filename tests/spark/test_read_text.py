@@ -1,0 +1,72 @@
+"""`millstream.read_text` and `pure_read_text` against the text source of stock Spark."""
+
+import random
+
+import pytest
+
+TREES = ["layouts/text/flat", "layouts/text/nested", "layouts/text/hive", "layouts/text/flat/part-1", "layouts/text/empties", "layouts/text/nothing",
+         "hidden", "links", "endings", "compressed", "names/4", "names/32", "directories", "sizes", "siblings", "checksums/good"]
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_lines_are_those_of_stock_spark(stock, ours, data, tree):
+    stock.ask("calls:stock_lines", path=str(data / tree))
+    ours.ask("calls:read_text_lines", path=str(data / tree))
+    expected, actual = stock.answer(), ours.answer()
+    assert "crash" not in expected
+    assert actual == expected
+
+
+@pytest.mark.parametrize("tree", ["layouts/text/nested", "endings", "compressed", "sizes"])
+def test_the_rdd_has_the_lines_of_text_file(stock, ours, data, tree):
+    expected = stock.call("calls:stock_lines", path=str(data / tree))["lines"]
+    for start in ("context", "session"):
+        assert ours.call("text_calls:pure_lines", path=str(data / tree), start=start) == expected
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 7, 1000])
+def test_partitions_are_at_most_as_many_as_asked_for(ours, data, partitions):
+    got = ours.call("text_calls:partition_count", path=str(data / "siblings"), partitions=partitions)
+    assert got == min(partitions, 48)
+
+
+def test_small_files_share_partitions(ours, data):
+    assert ours.call("text_calls:partition_count", path=str(data / "siblings"), partitions=None) == 2
+
+
+def test_a_file_larger_than_a_partition_is_split(stock, ours, data):
+    """With partitions of 100 KB the three files of some 230 KB, read by Spark, make more than one each."""
+    path = str(data / "sizes")
+    got = ours.call("text_calls:with_small_partitions", path=path)
+    assert got["partitions"] > 3
+    assert got["lines"] == stock.call("calls:stock_lines", path=path)["lines"]
+
+
+@pytest.mark.parametrize("path", ["nowhere", "forbidden/directory", "forbidden/file", "checksums"])
+def test_errors_are_those_of_spark(stock, ours, data, path):
+    expected = stock.call("text_calls:error_of_stock", path=str(data / path))
+    assert "message" in expected
+    assert ours.call("text_calls:error_of_read_text", path=str(data / path)) == expected
+
+
+@pytest.mark.parametrize("partitions", [0, -1])
+def test_a_number_of_partitions_must_be_positive(ours, data, partitions):
+    assert ours.call("text_calls:refused", path=str(data / "siblings"), partitions=partitions) == f"ValueError: partitions must be positive: {partitions}"
+
+
+def test_without_the_jar_it_says_so(stock, data):
+    assert stock.call("text_calls:refused", path=str(data / "siblings"), partitions=None) == (
+        "RuntimeError: Millstream's jar is not in this session's JVM: make the session with millstream.enable")
+
+
+def test_random_contents(stock, ours, data, seed):
+    """Files of random bytes, with line breaks of all kinds at any place, also across the reader's buffers."""
+    rng = random.Random(seed)
+    tree = data / f"random-contents-{seed}"
+    tree.mkdir()
+    for number in range(30):
+        pieces = [b"\n", b"\r", b"\r\n", b"\xef\xbb\xbf", "é".encode(), b"\xff", b"a" * rng.choice([1, 7, 65_530, 65_536, 131_071])]
+        (tree / f"f{number}").write_bytes(b"".join(rng.choices(pieces, [5, 3, 5, 1, 5, 1, 5], k=rng.randrange(60))))
+    stock.ask("calls:stock_lines", path=str(tree))
+    ours.ask("calls:read_text_lines", path=str(tree))
+    assert stock.answer() == ours.answer()
