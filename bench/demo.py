@@ -53,9 +53,9 @@ def compare_tools(title, make_bed):
 
 def count_lines(way, directory):
     """One Spark application of its own that counts the lines; returns its figures."""
-    result = subprocess.run([sys.executable, SPARK_JOB, way, directory], stdout=subprocess.PIPE, text=True)
+    result = subprocess.run([sys.executable, SPARK_JOB, way, directory], capture_output=True, text=True)
     if result.returncode:
-        sys.exit(f"demo: the Spark job '{way}' failed")
+        sys.exit(f"{result.stderr}\ndemo: the Spark job '{way}' failed")
     figures = json.loads(result.stdout.splitlines()[-1])
     print(f"  Spark, {way}: {figures['lines']} lines, {figures['total_s']:.1f} s", file=sys.stderr, flush=True)
     return figures

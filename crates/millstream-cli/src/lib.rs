@@ -2,10 +2,11 @@
 //! What the command line tools share: option tables, diagnostics, progress.
 
 pub mod diagnostics;
+pub mod millstream;
 
 pub mod options;
+pub mod pdu;
 pub mod pfind;
 pub mod pls;
-pub mod pdu;
 pub mod progress;
 pub mod startup;

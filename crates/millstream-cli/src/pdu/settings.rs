@@ -17,7 +17,7 @@ use millstream_walk::{Cancellation, FollowPolicy, Threads};
 use super::number::{block_size, report_bad_size, threshold, unsigned};
 use super::table::Id;
 use crate::diagnostics::Diagnostics;
-use crate::options::{Choice, Occurrence, choose};
+use crate::options::{Choice, Occurrence, Spelling, choose};
 use crate::startup::parse_threads;
 
 /// The command line was wrong; it has been said how.
@@ -153,7 +153,15 @@ impl<'a> Settings<'a> {
         };
         match option.id {
             Id::BlockSize => self.size = Some(block_size(text).map_err(bad_size)?),
-            Id::Threshold => self.threshold = Some(threshold(text).map_err(bad_size)?),
+            Id::Threshold => {
+                self.threshold = Some(threshold(text).map_err(|error| {
+                    // GNU's tool names the long option where the number itself is in order.
+                    let is_minus_zero = text.strip_prefix(b"-").is_some_and(|n| unsigned(n) == Some(0));
+                    let spelling = if is_minus_zero { Spelling::Long("threshold") } else { option.spelling };
+                    report_bad_size(error, spelling, text, self.diagnostics);
+                    Refused
+                })?);
+            }
             Id::Threads => self.threads = parse_threads(text, self.diagnostics).map_err(refuse)?,
             Id::Time if option.value.is_none() => self.time = Some(TimeField::Modified),
             Id::Time => self.time = Some(choose(text, "--time", TIMES, self.diagnostics).map_err(refuse)?),

@@ -239,8 +239,8 @@ pub(super) static PDU: Command<Id> = Command {
         Section {
             title: "Memory",
             body: &[Paragraph::Text(
-                "Directories that get no line take none. Others take about 200 bytes each, files with -a about 10 \
-                 and their name, paths of files with several links 4, such files 60, until their operand is \
+                "Directories that get no line take none, unless -S is given. Others take about 250 bytes each, files with -a about 10 \
+                 and their name, paths of files with several links 4, such files 100, until their operand is \
                  printed. With -L every directory and file counts as one of these.",
             )],
         },

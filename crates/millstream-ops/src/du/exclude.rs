@@ -25,10 +25,10 @@ impl Exclude {
         }
     }
 
-    /// Adds the patterns of a file, one a line.
+    /// Adds the patterns of a file, one a line; white space at the end of a line does not count.
     pub fn add_lines(&mut self, text: &[u8]) {
-        let lines = text.split(|&b| b == b'\n').filter(|line| !line.is_empty());
-        lines.for_each(|line| self.add(line));
+        let lines = text.split(|&b| b == b'\n').map(<[u8]>::trim_ascii_end);
+        lines.filter(|line| !line.is_empty()).for_each(|line| self.add(line));
     }
 
     /// Whether nothing is left out.
@@ -79,8 +79,15 @@ mod tests {
     #[test]
     fn lines_of_a_file_are_patterns() {
         let mut exclude = Exclude::default();
-        exclude.add_lines(b"x\n\n*.o\nlast");
-        for (path, expected) in [(c"d/x", true), (c"d/y.o", true), (c"last", true), (c"d/y", false)] {
+        exclude.add_lines(b"x \t\n\n*.o\n  \n lead\n#\nlast");
+        for (path, expected) in [
+            (c"d/x", true),
+            (c"d/y.o", true),
+            (c"last", true),
+            (c" lead", true),
+            (c"#", true),
+            (c"d/y", false),
+        ] {
             assert_eq!(exclude.matches(path), expected, "{path:?}");
         }
     }

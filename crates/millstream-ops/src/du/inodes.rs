@@ -22,7 +22,7 @@ impl Hasher for IdentityHasher {
     }
 
     fn write_u64(&mut self, value: u64) {
-        let product = u128::from(self.0 ^ value ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93_a5a3_8b1b;
+        let product = u128::from(self.0 ^ value ^ 0x9e37_79b9_7f4a_7c15) * 0xd6e8_feb8_6659_fd93;
         self.0 = (product >> 64) as u64 ^ product as u64;
     }
 

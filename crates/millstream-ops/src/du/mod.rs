@@ -14,8 +14,8 @@
 //! reported when it and all before it are complete, so that an earlier operand always comes first.
 //!
 //! Memory: directories deeper than lines are printed add to the node above and leave nothing. Otherwise a directory
-//! takes about 200 bytes, a printed file (`-a`) its name and about 10 bytes, a path of an inode with several links 4
-//! bytes and such an inode about 60, each until its operand has been reported. With `-S` every
+//! takes about 250 bytes, a printed file (`-a`) its name and about 10 bytes, a path of an inode with several links 4
+//! bytes and such an inode about 100, each until its operand has been reported. With `-S` every
 //! directory has a node; where links are followed (`-L`) also, and every file counts as having several links.
 
 mod exclude;

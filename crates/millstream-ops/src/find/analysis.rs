@@ -19,8 +19,6 @@ pub(super) struct Plan {
     pub fan_out: FanOut,
     /// Whether entries act one at a time.
     pub actions: ActionOrder,
-    /// Whether files are removed.
-    pub removal: Removal,
     /// Whether commands are run.
     pub commands: Commands,
     /// In which order the operands are traversed.
@@ -34,15 +32,6 @@ pub(super) enum ActionOrder {
     Parallel,
     /// From its first side effect to the end of its evaluation an entry has the right to act alone.
     OneAtATime,
-}
-
-/// Whether an expression removes files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Removal {
-    /// It has `-delete`.
-    Removes,
-    /// It has not.
-    Keeps,
 }
 
 /// In which order operands are traversed.
@@ -75,7 +64,6 @@ impl Plan {
                 FollowPolicy::Never | FollowPolicy::Operands => FanOut::Inline,
             },
             actions: ActionOrder::Parallel,
-            removal: Removal::Keeps,
             commands: Commands::None,
             operands: OperandOrder::Together,
             options,
@@ -104,7 +92,6 @@ impl Plan {
         }
         if let Leaf::Action(action) = leaf {
             match action {
-                Action::Delete => self.removal = Removal::Removes,
                 Action::Quit => {
                     self.actions = ActionOrder::OneAtATime;
                     self.operands = OperandOrder::InTurn;

@@ -96,14 +96,14 @@ pub(super) fn age(text: &[u8], unit: AgeUnit, now: i128) -> Option<Window> {
     })
 }
 
-/// How many days may lie between two times: `N`, fractions rounded up, `+N` or `-N`.
+/// How many days may lie between two times: `N` for at least N - 1 and less than N, `+N` or `-N`.
 pub(super) fn span_of_days(text: &[u8]) -> Option<Window> {
     let (comparison, digits) = comparison(text);
     let days = |count: f64| (count * AgeUnit::Days.nanoseconds()) as i128;
     let count = real(digits)?;
     Some(match comparison {
         Comparison::Less => Window { after: -1, until: days(count) - 1 },
-        Comparison::Equal => Window { after: days(count - 1.0), until: days(count) },
+        Comparison::Equal => Window { after: days(count - 1.0) - 1, until: days(count) - 1 },
         Comparison::Greater => Window::later_than(days(count)),
     })
 }
@@ -229,7 +229,9 @@ mod tests {
         for (text, span, expected) in [
             (&b"11"[..], 10 * DAY + 1, true),
             (b"10", 10 * DAY + 1, false),
-            (b"10", 10 * DAY, true),
+            (b"10", 10 * DAY, false),
+            (b"10", 10 * DAY - 1, true),
+            (b"0", 0, false),
             (b"+10", 10 * DAY + 1, true),
             (b"+10", 10 * DAY, false),
             (b"-11", 10 * DAY + 1, true),

@@ -19,6 +19,8 @@ pub(super) trait Environment {
     fn open_output(&mut self, path: &CStr) -> Result<StreamId, Errno>;
     /// Contents of the file that lists the operands; `-` is standard input.
     fn read_operands(&mut self, path: &CStr) -> Result<Vec<u8>, UnreadableList>;
+    /// Device and inode number of standard input.
+    fn standard_input(&self) -> Option<(u64, u64)>;
     /// The identifier of a user.
     fn user_id(&self, name: &CStr) -> Option<u32>;
     /// The identifier of a group.
@@ -98,6 +100,10 @@ impl Environment for Process<'_> {
         };
         read.map_err(|error| UnreadableList::Read(errno(error)))?;
         Ok(text)
+    }
+
+    fn standard_input(&self) -> Option<(u64, u64)> {
+        rustix::fs::fstat(std::io::stdin()).ok().map(|stat| (stat.st_dev, stat.st_ino))
     }
 
     fn user_id(&self, name: &CStr) -> Option<u32> {
@@ -185,6 +191,10 @@ impl Environment for Nothing {
 
     fn read_operands(&mut self, _path: &CStr) -> Result<Vec<u8>, UnreadableList> {
         Ok(b"a\0b\0".to_vec())
+    }
+
+    fn standard_input(&self) -> Option<(u64, u64)> {
+        None
     }
 
     fn user_id(&self, _name: &CStr) -> Option<u32> {

@@ -21,7 +21,7 @@ use super::analysis::{ActionOrder, Plan};
 use super::exec::{
     ChildInput, Ending, Exec, ExecMode, ExecPlace, FullBatch, StartDirectory, run, split_operand, substitute,
 };
-use super::expression::{Action, Expr, StreamId, Test, VanishedFiles, nanoseconds};
+use super::expression::{Action, Expr, StreamId, Test, TimeField, VanishedFiles, nanoseconds};
 use super::run::{Shared, Turn};
 use super::subject::{Fetched, Subject};
 
@@ -207,7 +207,10 @@ impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
                 self.of_metadata(|m| number.matches(m.size.div_ceil(*unit_bytes)))
             }
             Test::Mode(mode) => self.of_metadata(|m| mode.matches(m.mode)),
-            Test::Time { which, window } => self.of_metadata(|m| window.contains(nanoseconds(which.of(m)))),
+            Test::Time { which, window } => self.of_metadata(|m| {
+                let known = *which != TimeField::Birth || m.fields.contains(Fields::BTIME);
+                known && window.contains(nanoseconds(which.of(m)))
+            }),
             Test::Used(window) => {
                 self.of_metadata(|m| window.contains(nanoseconds(m.atime) - nanoseconds(m.ctime)))
             }

@@ -136,7 +136,9 @@ impl Builder {
                 self.group(&token)
             }
             TokenKind::Close => match before.map(|before| &before.kind) {
-                None => Err(Refusal::mistake(&[b"you have too many ')'"])),
+                None => Err(Refusal::mistake(&[
+                    b"invalid expression: expected expression before closing parentheses ')'.",
+                ])),
                 Some(TokenKind::Open) => {
                     Err(Refusal::mistake(&[b"invalid expression; empty parentheses are not allowed."]))
                 }

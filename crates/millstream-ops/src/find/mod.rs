@@ -50,8 +50,9 @@ use millstream_walk::{Cancellation, HandleRetention, WalkOptions, walk};
 pub use parser::{Refusal, Verbosity};
 pub use primaries::{Class, PRIMARIES, Primary};
 
-use analysis::{Commands, OperandOrder, Plan, Removal};
+use analysis::{Commands, OperandOrder, Plan};
 use environment::{Environment, Nothing, Process};
+use expression::VisitOrder;
 use output::Streams;
 use parser::Warnings;
 use run::Shared;
@@ -108,9 +109,10 @@ impl Find {
         let options = WalkOptions {
             threads: parsed.threads,
             follow: plan.options.follow,
-            retention: match plan.removal {
-                Removal::Removes => HandleRetention::UntilLeft,
-                Removal::Keeps => HandleRetention::UntilChildrenOpen,
+            retention: match plan.options.visits {
+                // A directory that is left is looked at, or removed, from the one above it.
+                VisitOrder::PostOrder => HandleRetention::UntilLeft,
+                VisitOrder::PreOrder => HandleRetention::UntilChildrenOpen,
             },
             cancellation: cancellation.clone(),
             ..WalkOptions::default()

@@ -264,6 +264,10 @@ impl<'a> Parser<'a> {
         self.note_position(primary, word);
         let expr = (primary.parse)(self, word)?;
         self.last_predicate = Some(word);
+        if word == c"-files0-from" {
+            // It takes the place of operands, and no place in the expression.
+            return Ok(());
+        }
         self.tokens.push(Token { kind: TokenKind::Primary(expr), name: word.to_owned() });
         Ok(())
     }
@@ -346,28 +350,40 @@ impl<'a> Parser<'a> {
                 b"option -files0-from reading from standard input cannot be combined with -ok, -okdir\n",
             ]));
         }
+        if facts.asks && self.is_standard_input(&file) {
+            return Err(Refusal::mistake(&[
+                b"option -files0-from: standard input must not refer to the same file when combined with -ok, -okdir: ",
+                &self.quote(&file),
+                b"\n",
+            ]));
+        }
+        let shown = if file.as_bytes() == b"-" { self.quote(c"(standard input)") } else { self.quote(&file) };
         match self.env.read_operands(&file) {
-            Ok(text) => self.take_operands(&file, &text),
+            Ok(text) => self.take_operands(&shown, &text),
             Err(UnreadableList::Open(errno)) => {
                 let reason = errno_text(errno);
-                let quoted = self.quote(&file);
                 return Err(Refusal::mistake(&[
                     b"cannot open ",
-                    &quoted,
+                    &shown,
                     b" for reading: ",
                     reason.as_bytes(),
                 ]));
             }
             Err(UnreadableList::Read(errno)) => {
                 let reason = errno_text(errno);
-                let message = [&self.quote(&file)[..], b": read error: ", reason.as_bytes()].concat();
-                self.env.complain(Severity::Error, &message);
+                self.env
+                    .complain(Severity::Error, &[&shown[..], b": read error: ", reason.as_bytes()].concat());
             }
         }
         Ok(())
     }
 
-    fn take_operands(&mut self, file: &CStr, text: &[u8]) {
+    fn is_standard_input(&self, file: &CStr) -> bool {
+        let file = self.env.metadata(file, SymlinkBehavior::Follow);
+        file.is_ok_and(|file| self.env.standard_input() == Some(file.identity()))
+    }
+
+    fn take_operands(&mut self, shown: &[u8], text: &[u8]) {
         let text = text.strip_suffix(b"\0").unwrap_or(text);
         if text.is_empty() {
             return;
@@ -377,8 +393,7 @@ impl<'a> Parser<'a> {
                 Ok(name) if !name.is_empty() => self.options.operands.push(name),
                 _ => {
                     let line = (index + 1).to_string();
-                    let quoted = self.quote(file);
-                    let message = [&quoted[..], b":", line.as_bytes(), b": invalid zero-length file name"];
+                    let message = [shown, b":", line.as_bytes(), b": invalid zero-length file name"];
                     self.env.complain(Severity::Error, &message.concat());
                 }
             }

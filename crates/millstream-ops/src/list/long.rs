@@ -215,9 +215,10 @@ impl<'a> Attributes<'a> {
         let width = self.painter.write_name(&entry, link_directory, alignment, column, block);
         if let Some(target) = entry.target() {
             block.text.extend_from_slice(b" -> ");
-            self.painter.write_target(&entry, target, link_directory, column + width + 4, block);
+            let place = (alignment, link_directory);
+            self.painter.write_target(&entry, target, place, column + width + 4, block);
             block.text.extend(self.painter.target_indicator(&entry));
-        } else {
+        } else if entry.kind() != FileKind::Symlink {
             block.text.extend(self.painter.indicator(&entry));
         }
         block.text.push(self.options.line_end);

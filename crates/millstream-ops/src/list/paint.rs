@@ -8,7 +8,7 @@ use millstream_vfs::FileKind;
 
 use super::block::Block;
 use super::color::{Colors, Role, Subject, Target};
-use super::options::{Indicator, Layout, ListOptions};
+use super::options::{Dereference, Indicator, Layout, ListOptions};
 use super::quote::{Colon, Quoter, QuotingStyle};
 use super::rows::{EntryView, LinkState};
 
@@ -35,6 +35,8 @@ struct Text<'a> {
     /// Absolute path that the name links to.
     link: Option<PathBuf>,
     alignment: Alignment,
+    /// Whether it is indented where it has no quotes; the target of a link is not.
+    indents: bool,
     /// Columns before the name, for lines that wrap.
     start_column: usize,
 }
@@ -109,8 +111,11 @@ impl<'a> Painter<'a> {
         block: &mut Block,
     ) -> usize {
         let color = self.options.colors.as_ref().and_then(|colors| colors.of(&self.subject(entry, colors)));
-        let link = directory.map(|directory| absolute(directory, entry.name(), entry.kind()));
-        self.write_text(&Text { name: entry.name(), color, link, alignment, start_column }, block)
+        let link = directory.map(|directory| self.absolute(directory, entry));
+        self.write_text(
+            &Text { name: entry.name(), color, link, alignment, indents: true, start_column },
+            block,
+        )
     }
 
     /// Appends the target of a link, as a name.
@@ -118,15 +123,14 @@ impl<'a> Painter<'a> {
         &self,
         entry: &EntryView<'_>,
         target: &[u8],
-        directory: Option<&Path>,
+        (alignment, directory): (Alignment, Option<&Path>),
         start_column: usize,
         block: &mut Block,
     ) {
         let color = self.options.colors.as_ref().and_then(|colors| colors.of(&target_subject(entry, target)));
-        let link = directory.map(|directory| absolute(directory, entry.name(), entry.kind()));
+        let link = directory.map(|directory| self.absolute(directory, entry));
         let names = block.names.len();
-        let alignment = Alignment::Flush;
-        self.write_text(&Text { name: target, color, link, alignment, start_column }, block);
+        self.write_text(&Text { name: target, color, link, alignment, indents: false, start_column }, block);
         block.names.truncate(names);
     }
 
@@ -151,7 +155,7 @@ impl<'a> Painter<'a> {
         let start = block.text.len();
         let shown = self.quoter.write_special(text.name, self.special(), &mut block.text);
         let length = block.text.len() - start;
-        let padded = text.alignment == Alignment::PastQuotes && !shown.quoted;
+        let padded = text.indents && text.alignment == Alignment::PastQuotes && !shown.quoted;
         let decorated = padded || text.color.is_some() || text.link.is_some();
         if decorated {
             let quoted = block.text.split_off(start);
@@ -204,6 +208,19 @@ impl<'a> Painter<'a> {
         block.text.extend_from_slice(inside);
         block.text.extend_from_slice(LINK_END);
         block.text.extend_from_slice(after);
+    }
+
+    /// The path that a hyperlink names: absolute, with links resolved, of things that need not exist.
+    fn absolute(&self, directory: &Path, entry: &EntryView<'_>) -> PathBuf {
+        let name = entry.name();
+        let path = directory.join(OsStr::from_bytes(name));
+        let followed = matches!(self.options.dereference, Dereference::Always | Dereference::Operands);
+        let may_be_link = followed || matches!(entry.kind(), FileKind::Symlink | FileKind::Unknown);
+        if may_be_link || name == b"." || name == b".." || name.contains(&b'/') {
+            resolve(&path)
+        } else {
+            path
+        }
     }
 
     fn write_link_start(&self, link: &Path, out: &mut Vec<u8>) {
@@ -265,16 +282,6 @@ fn target_subject<'e>(entry: &EntryView<'_>, target: &'e [u8]) -> Subject<'e> {
         kind: FileKind::from_mode(mode),
         attributes: Some((mode, 0)),
         target: if state == LinkState::Exists { Target::Exists } else { Target::Missing },
-    }
-}
-
-/// The path that a hyperlink names: absolute, with links resolved, of things that need not exist.
-fn absolute(directory: &Path, name: &[u8], kind: FileKind) -> PathBuf {
-    let path = directory.join(OsStr::from_bytes(name));
-    match kind {
-        FileKind::Symlink | FileKind::Unknown => resolve(&path),
-        _ if name == b"." || name == b".." || name.contains(&b'/') => resolve(&path),
-        _ => path,
     }
 }
 

@@ -38,6 +38,9 @@ pub struct Row {
     ino: u64,
 }
 
+/// Older than the oldest time that file systems leave where they know none.
+const UNKNOWN_TIME: Timestamp = Timestamp { sec: -1, nsec: 0 };
+
 const NO_FACTS: u32 = u32::MAX;
 
 /// Attributes of one entry.
@@ -55,7 +58,7 @@ pub struct Facts {
     pub size: u64,
     /// Allocated space, in units of 512 bytes.
     pub blocks: u64,
-    /// The time that is shown or sorted by; zero if it is not known.
+    /// The time that is shown or sorted by; [`UNKNOWN_TIME`] if it is not known.
     pub time: Timestamp,
     time_known: bool,
     /// Access control list or security context.
@@ -102,7 +105,7 @@ impl Facts {
             gid: metadata.gid,
             size: if device { metadata.rdev } else { metadata.size },
             blocks: metadata.blocks,
-            time: time.unwrap_or_default(),
+            time: time.unwrap_or(UNKNOWN_TIME),
             time_known: time.is_some(),
             access: AccessMarker::None,
             link: LinkState::NotRead,

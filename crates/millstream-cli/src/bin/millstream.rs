@@ -1,0 +1,8 @@
+#![forbid(unsafe_code)]
+//! `millstream`: the conf block for Spark, manual pages and completions.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    millstream_cli::millstream::run()
+}

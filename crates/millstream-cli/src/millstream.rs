@@ -1,0 +1,254 @@
+//! `millstream`: what belongs to no single tool. `spark-conf` prints the settings that switch Millstream on in Spark, the
+//! same block that Python's `millstream.enable` sets; `man` and `completions` write what the option tables tell.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use crate::diagnostics::{Diagnostics, UsageError};
+use crate::options::{
+    Argument, Command, OptionSpec, Paragraph, Parser, Reference, Section, Shell, Syntax, completions, help,
+    help_option, man_page, version, version_option,
+};
+use crate::startup::{Startup, startup};
+use crate::{pdu, pfind, pls};
+
+/// The one source of the settings, which the jar and the Python package carry too.
+const SPARK_DEFAULTS: &str =
+    include_str!("../../../jvm/spark/src/main/resources/millstream/spark-defaults.conf");
+const JAR_PLACEHOLDER: &str = "@JAR@";
+const JAR_NAME: &str = "millstream-spark.jar";
+const FAILURE: u8 = 1;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Id {
+    Jar,
+    Help,
+    Version,
+}
+
+const GROUP: &str = "Options";
+
+const MILLSTREAM: Command<Id> = Command {
+    name: "millstream",
+    summary: "set up Millstream for Spark and the shell",
+    usage: &["spark-conf [--jar=PATH]", "man DIRECTORY", "completions DIRECTORY"],
+    description: &[
+        "Print the settings that switch Millstream on in Spark, or write the manual pages or shell completions of all tools into DIRECTORY, which is made if it does not exist.",
+    ],
+    syntax: Syntax::Getopt,
+    options: &[
+        OptionSpec::new(
+            Id::Jar,
+            None,
+            &["jar"],
+            Argument::Required("PATH"),
+            GROUP,
+            "the jar's path on the driver, by default that of the Python package that this program belongs to",
+        ),
+        help_option(Id::Help, GROUP),
+        version_option(Id::Version, GROUP),
+    ],
+    long_order: &[],
+    sections: &[Section {
+        title: "Example",
+        body: &[Paragraph::Text("millstream spark-conf >> $SPARK_HOME/conf/spark-defaults.conf")],
+    }],
+};
+
+/// What texts about `millstream` are made from.
+pub fn reference() -> Reference {
+    Reference::from(&MILLSTREAM)
+}
+
+/// Runs `millstream` with the arguments of the process.
+pub fn run() -> ExitCode {
+    let Startup { arguments, diagnostics, .. } = startup(MILLSTREAM.name);
+    let done = prepare(arguments, &diagnostics).map(|action| action.carry_out(&diagnostics));
+    match done {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(())) => ExitCode::from(FAILURE),
+        Err(error) => {
+            diagnostics.warning().bytes(error.message()).send_with_hint();
+            ExitCode::from(FAILURE)
+        }
+    }
+}
+
+/// What the command line asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Action {
+    Help,
+    Version,
+    SparkConf { jar: Option<OsString> },
+    Manuals(PathBuf),
+    Completions(PathBuf),
+}
+
+fn prepare(
+    arguments: impl IntoIterator<Item = OsString>,
+    diagnostics: &Diagnostics,
+) -> Result<Action, UsageError> {
+    let mut parser = Parser::new(&MILLSTREAM, arguments);
+    let mut jar = None;
+    for option in parser.by_ref() {
+        let option = option?;
+        match option.id {
+            Id::Help => return Ok(Action::Help),
+            Id::Version => return Ok(Action::Version),
+            Id::Jar => jar = option.value,
+        }
+    }
+    let operands = parser.into_operands();
+    match operands.iter().map(|word| word.as_bytes()).collect::<Vec<_>>()[..] {
+        [b"spark-conf"] => Ok(Action::SparkConf { jar }),
+        [b"man", directory] => Ok(Action::Manuals(OsStr::from_bytes(directory).into())),
+        [b"completions", directory] => Ok(Action::Completions(OsStr::from_bytes(directory).into())),
+        [] => Err(UsageError::argument(b"missing command".to_vec())),
+        [b"man" | b"completions"] => Err(UsageError::argument(b"missing directory".to_vec())),
+        [b"spark-conf", extra, ..] | [b"man" | b"completions", _, extra, ..] => {
+            Err(UsageError::argument([b"extra operand ", &diagnostics.quoted(extra)[..]].concat()))
+        }
+        [other, ..] => {
+            Err(UsageError::argument([b"unknown command ", &diagnostics.quoted(other)[..]].concat()))
+        }
+    }
+}
+
+impl Action {
+    fn carry_out(self, diagnostics: &Diagnostics) -> Result<(), ()> {
+        let program = diagnostics.program().to_string_lossy();
+        match self {
+            Action::Help => print(help(&reference(), &program).as_bytes(), diagnostics),
+            Action::Version => print(version(&reference(), &program).as_bytes(), diagnostics),
+            Action::SparkConf { jar } => {
+                let jar =
+                    jar.or_else(|| jar_of_installation().map(PathBuf::into_os_string)).ok_or_else(|| {
+                        let text =
+                            format!("cannot find {JAR_NAME} beside this program: name it with --jar=PATH");
+                        diagnostics.warning().text(&text).send();
+                    })?;
+                print(&spark_conf(&jar), diagnostics)
+            }
+            Action::Manuals(directory) => {
+                write_all(&directory, diagnostics, |tool| vec![(format!("{}.1", tool.name), man_page(tool))])
+            }
+            Action::Completions(directory) => write_all(&directory, diagnostics, |tool| {
+                Shell::ALL.map(|shell| (shell.file_name(tool.name), completions(tool, shell))).to_vec()
+            }),
+        }
+    }
+}
+
+/// The conf block for a jar at `jar`, whose path need not be UTF-8.
+fn spark_conf(jar: &OsStr) -> Vec<u8> {
+    let parts: Vec<_> = SPARK_DEFAULTS.split(JAR_PLACEHOLDER).map(str::as_bytes).collect();
+    parts.join(jar.as_bytes())
+}
+
+/// The jar of the Python package that was installed together with this program: `PREFIX/bin/millstream` goes with
+/// `PREFIX/lib/python3.N/site-packages`.
+fn jar_of_installation() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let library = program.parent()?.parent()?.join("lib");
+    let pythons = std::fs::read_dir(library).ok()?;
+    let jar_below = |python: PathBuf| python.join("site-packages/millstream/jars").join(JAR_NAME);
+    let mut jars: Vec<_> = pythons.flatten().map(|python| jar_below(python.path())).collect();
+    jars.retain(|jar| jar.is_file());
+    jars.sort();
+    jars.pop()
+}
+
+fn print(text: &[u8], diagnostics: &Diagnostics) -> Result<(), ()> {
+    let mut stdout = io::stdout();
+    stdout.write_all(text).and_then(|()| stdout.flush()).map_err(|error| {
+        diagnostics.warning().text("write error").cause(&error).send();
+    })
+}
+
+fn write_all(
+    directory: &Path,
+    diagnostics: &Diagnostics,
+    texts: impl Fn(&Reference) -> Vec<(String, String)>,
+) -> Result<(), ()> {
+    let fail = |what: &str, path: &Path, error: &io::Error| {
+        let quoted = diagnostics.quoted(path.as_os_str().as_bytes());
+        diagnostics.warning().text(what).bytes(&quoted).cause(error).send();
+    };
+    std::fs::create_dir_all(directory)
+        .map_err(|error| fail("cannot create directory ", directory, &error))?;
+    for tool in [pls::reference(), pfind::reference(), pdu::reference(), reference()] {
+        for (name, text) in texts(&tool) {
+            let path = directory.join(OsString::from_vec(name.into_bytes()));
+            std::fs::write(&path, text).map_err(|error| fail("cannot write ", &path, &error))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prepared(words: &[&str]) -> Result<Action, UsageError> {
+        prepare(words.iter().map(OsString::from), &Diagnostics::new("millstream"))
+    }
+
+    #[test]
+    fn commands() {
+        assert_eq!(prepared(&["spark-conf"]), Ok(Action::SparkConf { jar: None }));
+        assert_eq!(
+            prepared(&["spark-conf", "--jar", "/x.jar"]),
+            Ok(Action::SparkConf { jar: Some("/x.jar".into()) })
+        );
+        assert_eq!(prepared(&["man", "d"]), Ok(Action::Manuals("d".into())));
+        assert_eq!(prepared(&["completions", "d"]), Ok(Action::Completions("d".into())));
+        assert_eq!(prepared(&["nonsense", "--help"]), Ok(Action::Help));
+    }
+
+    #[test]
+    fn mistakes_name_the_word() {
+        for (words, message) in [
+            (&[][..], "missing command"),
+            (&["man"], "missing directory"),
+            (&["nonsense"], "unknown command 'nonsense'"),
+            (&["spark-conf", "more"], "extra operand 'more'"),
+            (&["man", "d", "more"], "extra operand 'more'"),
+        ] {
+            let error = prepared(words).expect_err("a mistake");
+            // The quotes are those of the locale.
+            let told = String::from_utf8_lossy(error.message()).replace(['\u{2018}', '\u{2019}'], "'");
+            assert_eq!(told, message);
+        }
+    }
+
+    #[test]
+    fn every_placeholder_becomes_the_jar() {
+        let block = String::from_utf8(spark_conf("/opt/m.jar".as_ref())).expect("UTF-8");
+        assert!(!block.contains(JAR_PLACEHOLDER));
+        let settings: Vec<_> = block.lines().filter(|line| line.starts_with("spark.")).collect();
+        assert!(settings.iter().any(|line| line.starts_with("spark.jars") && line.ends_with("/opt/m.jar")));
+        assert!(settings.iter().all(|line| line.split_whitespace().count() == 2), "{settings:?}");
+    }
+
+    #[test]
+    fn manuals_and_completions_of_every_tool_are_written() {
+        let scratch = tempfile::tempdir().expect("scratch");
+        let directory = scratch.path().join("new");
+        let diagnostics = Diagnostics::new("millstream");
+        assert_eq!(Action::Manuals(directory.clone()).carry_out(&diagnostics), Ok(()));
+        assert_eq!(Action::Completions(directory.clone()).carry_out(&diagnostics), Ok(()));
+        for tool in ["pls", "pfind", "pdu", "millstream"] {
+            let manual = std::fs::read_to_string(directory.join(format!("{tool}.1"))).expect("a manual");
+            assert!(
+                manual.contains("--help") || manual.contains("\\-\\-help") || manual.contains("help"),
+                "{tool}"
+            );
+            for shell in Shell::ALL {
+                assert!(directory.join(shell.file_name(tool)).is_file(), "{tool} {shell:?}");
+            }
+        }
+    }
+}

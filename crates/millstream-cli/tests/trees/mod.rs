@@ -1,0 +1,97 @@
+//! Random trees with names that break careless programs.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// A generator of random numbers that tells its seed.
+pub struct Random(u64);
+
+impl Random {
+    /// Seeded by `MILLSTREAM_SEED`, else by the clock; the seed is printed.
+    pub fn from_environment() -> Self {
+        let given = std::env::var("MILLSTREAM_SEED").ok().map(|seed| seed.parse().expect("a number"));
+        let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
+        let seed = given.unwrap_or_else(clock);
+        println!("MILLSTREAM_SEED={seed}");
+        Random(seed | 1)
+    }
+
+    /// A number below `bound`.
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) as usize % bound
+    }
+}
+
+/// Where files get further links.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    /// Nowhere.
+    None,
+    /// In any directory.
+    Anywhere,
+}
+
+const PIECES: [&[u8]; 12] =
+    [b"a", b"e", b" ", b"\n", b"'", b"\"", b"\xff", "é".as_bytes(), b"*", b"-", b"\\", b".x"];
+
+fn name(random: &mut Random, serial: usize) -> Vec<u8> {
+    let mut name = Vec::new();
+    for _ in 0..1 + random.below(3) {
+        name.extend_from_slice(PIECES[random.below(PIECES.len())]);
+    }
+    name.extend_from_slice(serial.to_string().as_bytes());
+    // An operand that looks like an option would be one.
+    if name.starts_with(b"-") { [b"_", &name[..]].concat() } else { name }
+}
+
+/// Fills `root` with files, holes, links and directories; the paths of the directories, relative to `root`.
+pub fn grow(root: &Path, random: &mut Random, links: Links) -> Vec<PathBuf> {
+    let mut directories = vec![PathBuf::from(".")];
+    let mut files: Vec<PathBuf> = Vec::new();
+    for serial in 0..30 + random.below(120) {
+        let parent = directories[random.below(directories.len())].clone();
+        let path = parent.join(OsStr::from_bytes(&name(random, serial)));
+        let at = root.join(&path);
+        match random.below(10) {
+            0..=2 => {
+                fs::create_dir(&at).expect("a directory");
+                directories.push(path);
+            }
+            3 => symlink(format!("nowhere{serial}"), &at).expect("a link"),
+            4 if links == Links::Anywhere && !files.is_empty() => {
+                let target = root.join(&files[random.below(files.len())]);
+                fs::hard_link(target, &at).expect("a hard link");
+            }
+            5 => {
+                let file = fs::File::create(&at).expect("a file");
+                file.set_len(random.below(1 << 24) as u64).expect("a hole");
+                files.push(path);
+            }
+            _ => {
+                fs::write(&at, vec![b'x'; random.below(20_000)]).expect("a file");
+                files.push(path);
+            }
+        }
+    }
+    if directories.len() == 1 {
+        fs::create_dir(root.join("only")).expect("a directory");
+        directories.push("only".into());
+    }
+    settle(root);
+    directories.remove(0);
+    directories
+}
+
+/// Has everything written, so that the space it takes no longer changes.
+pub fn settle(root: &Path) {
+    let done = Command::new("sync").arg("-f").arg(root).status().expect("sync runs");
+    assert!(done.success());
+}
