@@ -145,3 +145,9 @@ def test_spark_submit_with_the_block_is_on(tmp_path):
 def test_the_wheel_installs_the_tools(tool):
     path = Path(sysconfig.get_path("scripts"), tool)
     assert subprocess.run([path, "--version"], capture_output=True, timeout=60).returncode == 0
+
+
+def test_the_tool_prints_the_same_block():
+    tool = Path(sysconfig.get_path("scripts"), "millstream")
+    printed = subprocess.run([tool, "spark-conf"], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert session.parse_defaults(printed) == millstream.spark_conf()
