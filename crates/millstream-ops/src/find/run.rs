@@ -270,7 +270,10 @@ impl Shared {
             let shown = if name.is_empty() { &b"standard output"[..] } else { name };
             self.report(&[&self.quoted(shown)[..], b": ", reason.as_bytes()].concat());
             if name.is_empty() {
-                self.report(b"write error");
+                match errno {
+                    Errno::BADF => self.report(&[b"write error: ", reason.as_bytes()].concat()),
+                    _ => self.report(b"write error"),
+                }
             }
         }
     }
