@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     let startup = startup("pfind");
     let diagnostics = Arc::new(startup.diagnostics);
     let reporter = Arc::new(Messages(Arc::clone(&diagnostics)));
-    let find = match Find::parse(startup.arguments, startup.locale, reporter) {
+    let find = match Find::parse(startup.arguments, &PosixVolume, startup.locale, reporter) {
         Ok(find) => find,
         Err(refusal) => return refuse(&refusal, &diagnostics),
     };
