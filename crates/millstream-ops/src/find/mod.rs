@@ -170,7 +170,7 @@ impl Find {
 /// Parses any bytes as a command line of words that are each ended by a NUL, for the fuzzer: nothing outside is touched.
 pub fn fuzz_parse(bytes: &[u8]) {
     let words: Vec<CString> =
-        bytes.split(|&b| b == 0).map(|word| CString::new(word).unwrap_or_default()).collect();
+        bytes.split(|&b| b == 0).map(|word| CString::new(word).expect("split at every NUL")).collect();
     if let Ok(parsed) = parser::parse(&words, Warnings::On, &mut Nothing::default()) {
         drop(Plan::new(parsed.options, parsed.expression));
     }
