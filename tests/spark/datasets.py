@@ -18,6 +18,9 @@ NASTY_NAMES = (
     "file:", "http:", "n" * 255, "é" * 127,
 )
 
+# Directories whose files differ in their columns: the first that Spark finds decides.
+FIRST_OF_MANY = ("m", "z", "a", "k=1", "b")
+
 
 def lines(n: int) -> list[str]:
     return [f"line {n}.{k}" for k in range(n % 3 + 1)]
@@ -65,18 +68,22 @@ def set_time(path: Path, n: int) -> None:
 
 
 def write_templates(spark, root: Path) -> None:
-    """One parquet and one ORC file of each content, by stock Spark."""
-    from pyspark.sql.functions import col
+    """One parquet and one ORC file of each content, by stock Spark, and ORC files of other columns."""
+    for n in range(TEMPLATES):
+        rows = spark.range(n * 10, n * 10 + 3).selectExpr("id", "id * 1.5 as price", "cast(id as string) as name")
+        for format_name in ("parquet", "orc"):
+            write_one_file(rows, format_name, root / "templates" / f"{n}.{format_name}")
+    for i in range(len(FIRST_OF_MANY)):
+        write_one_file(spark.range(1).selectExpr(f"id as column{i}"), "orc", root / "templates" / f"column{i}.orc")
 
-    for format_name in ("parquet", "orc"):
-        for n in range(TEMPLATES):
-            frame = spark.range(n * 10, n * 10 + 3).select("id", (col("id") * 1.5).alias("price"), col("id").cast("string").alias("name"))
-            out = root / "written"
-            frame.coalesce(1).write.mode("overwrite").option("compression", "uncompressed").format(format_name).save(str(out))
-            (part,) = (f for f in out.iterdir() if f.name.startswith("part-"))
-            (root / "templates").mkdir(exist_ok=True)
-            part.rename(root / "templates" / f"{n}.{format_name}")
-            shutil.rmtree(out)
+
+def write_one_file(rows, format_name: str, target: Path) -> None:
+    target.parent.mkdir(exist_ok=True)
+    out = target.with_suffix(".written")
+    rows.coalesce(1).write.option("compression", "uncompressed").format(format_name).save(str(out))
+    (part,) = (f for f in out.iterdir() if f.name.startswith("part-"))
+    part.rename(target)
+    shutil.rmtree(out)
 
 
 def build(root: Path) -> None:
@@ -176,11 +183,12 @@ def links_and_odd_files(trees: Trees) -> None:
     trees.file("endings/not-utf8", content=b"caf\xe9\n\xff\xfe\n")
     trees.file("endings/zero-bytes", content=b"a\0b\n")
     trees.file("endings/long", content=b"x" * 200_000 + b"\nshort\n")
-    trees.files("types", ["p"])
     for fill in ("a", "b", "c"):
         trees.file(f"sizes/{fill}", content=b"".join(b"%s %d\n" % (fill.encode(), i) for i in range(30_000)))
-    trees.files("csv-headers", ["p"], "csv")
-    trees.file("orc-schemas/a/p", content=(trees.root / "templates" / "1.orc").read_bytes())
+    for i, directory in enumerate(FIRST_OF_MANY):
+        trees.file(f"first/csv/{directory}/p", content=f"c{i}\nvalue\n".encode())
+        trees.file(f"first/orc/{directory}/p", content=(trees.root / "templates" / f"column{i}.orc").read_bytes())
+    trees.files("first/text", [f"{directory}/{name}" for directory in FIRST_OF_MANY for name in ("p", "x/q", "a/r")])
     trees.files("siblings", [f"d{i:02}/e{j}/p{k}" for i in range(8) for j in range(3) for k in range(2)])
 
 

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! A directory is delivered whole, in the order in which the volume lists it, because Spark takes some decisions by the
-//! first file; directories are delivered as they are done. The consumer may stop at any time: dropping the
+//! first file; directories are delivered as they are done, with their position, by which the consumer can put them in the
+//! order of a serial traversal. The consumer may stop at any time: dropping the
 //! [`Enumeration`] ends the traversal, and a thread that hangs in the volume is not waited for.
 //!
 //! The layout of a block is that of Java's `NativeListing`, which documents it; `tests::block_is_the_shared_vector` and
@@ -286,6 +287,7 @@ struct Header<'a> {
     unexamined: u32,
     listed_at_millis: u32,
     path: &'a [u8],
+    position: &'a [u8],
 }
 
 impl Header<'_> {
@@ -302,10 +304,12 @@ impl Header<'_> {
             names_len as u32,
             self.unexamined,
             self.listed_at_millis,
+            self.position.len() as u32,
         ];
-        block.reserve(fields.len() * 4 + self.path.len() + count * 21 + names_len + 16);
+        block.reserve(fields.len() * 4 + self.path.len() + self.position.len() + count * 21 + names_len + 16);
         fields.iter().for_each(|f| block.extend_from_slice(&f.to_le_bytes()));
         block.extend_from_slice(self.path);
+        block.extend_from_slice(self.position);
         pad(block);
         parts.iter().flat_map(|p| &p.sizes).for_each(|s| block.extend_from_slice(&s.to_le_bytes()));
         parts.iter().flat_map(|p| &p.times).for_each(|t| block.extend_from_slice(&t.to_le_bytes()));
@@ -331,11 +335,17 @@ struct Listing {
     unexamined: AtomicU32,
     errno: AtomicI32,
     listed_at_millis: u32,
+    /// The index of each directory on the way here among its parent's entries, from the root's, as big-endian u32:
+    /// sorted by this, a directory is followed by its subtrees, in the order in which it lists them.
+    position: Vec<u8>,
 }
 
 impl Listing {
-    fn now() -> Self {
-        Listing { listed_at_millis: monotonic_millis(), ..Listing::default() }
+    fn of<V: Volume>(directory: &Entry<'_, V, Listing>) -> Self {
+        let index = directory.index() as u32;
+        let mut position = directory.directory().state().position.clone();
+        position.extend_from_slice(&index.to_be_bytes());
+        Listing { listed_at_millis: monotonic_millis(), position, ..Listing::default() }
     }
 
     fn take_parts(&self) -> Vec<Columns> {
@@ -362,13 +372,14 @@ impl<V: Volume> Packer<'_, V> {
 
     fn visit_root(&self, entry: &Entry<'_, V, Listing>, descend: &mut Descend<'_, V, Listing>) {
         let errno = match entry.metadata(Self::FIELDS) {
-            Ok(m) if m.kind() == FileKind::Directory => return descend.into_entry(entry, Listing::now()),
+            Ok(m) if m.kind() == FileKind::Directory => return descend.into_entry(entry, Listing::of(entry)),
             Ok(m) if m.kind() != FileKind::Symlink => return self.send_file_root(entry, &m),
             Ok(_dangling) => Errno::NOENT,
             Err(e) => e.errno,
         };
+        let position = (entry.index() as u32).to_be_bytes();
         let header = Header { root: entry.index(), errno: errno.raw_os_error(), ..Header::default() };
-        self.send(Header { path: entry.name().to_bytes(), ..header }, &[]);
+        self.send(Header { path: entry.name().to_bytes(), position: &position, ..header }, &[]);
     }
 
     fn send_file_root(&self, entry: &Entry<'_, V, Listing>, metadata: &Metadata) {
@@ -379,8 +390,10 @@ impl<V: Volume> Packer<'_, V> {
         if !self.options.ignored.ignores(name) {
             columns.push(name, metadata);
         }
+        let position = (entry.index() as u32).to_be_bytes();
         let header = Header { root: entry.index(), flags: FLAG_NOT_DIRECTORY, ..Header::default() };
-        self.send(Header { path: parent, listed_at_millis: monotonic_millis(), ..header }, &[columns]);
+        let listed_at_millis = monotonic_millis();
+        self.send(Header { path: parent, position: &position, listed_at_millis, ..header }, &[columns]);
     }
 
     fn visit_entry(
@@ -414,7 +427,7 @@ impl<V: Volume> Packer<'_, V> {
 
     fn descend(&self, entry: &Entry<'_, V, Listing>, descend: &mut Descend<'_, V, Listing>) {
         if self.options.depth == Depth::Tree {
-            descend.into_entry(entry, Listing::now());
+            descend.into_entry(entry, Listing::of(entry));
         }
     }
 
@@ -491,6 +504,7 @@ impl<V: Volume> Visitor for Packer<'_, V> {
             unexamined: listing.unexamined.load(Ordering::Relaxed),
             listed_at_millis: listing.listed_at_millis,
             path: &path,
+            position: &listing.position,
         };
         let parts = listing.take_parts();
         self.send_directory(header, if header.errno == 0 { &parts } else { &[] });

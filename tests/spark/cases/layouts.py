@@ -119,6 +119,32 @@ def order_of_files(context):
     return context.text("layouts/text/flat").inputFiles()
 
 
+@case("the order of rows of nested directories")
+def order_of_nested_rows(context):
+    frame = context.text("first/text", recursiveFileLookup=True).selectExpr("_metadata.file_path")
+    return [row.file_path for row in frame.collect()]
+
+
+@case("the order of rows of partitions")
+def order_of_partitions(context):
+    return [row.asDict() for row in context.text("columns/many").collect()]
+
+
+@case("the first of several ORC schemas")
+def first_orc_schema(context):
+    return context.read("orc", "first/orc", recursiveFileLookup=True)
+
+
+@case("the first of several CSV headers")
+def first_csv_header(context):
+    return context.read("csv", "first/csv", recursiveFileLookup=True, header=True).schema.simpleString()
+
+
+@case("the first of several headers, several roots")
+def first_of_roots(context):
+    return context.read("csv", *(f"first/csv/{name}" for name in "zam"), recursiveFileLookup=True, header=True).schema.simpleString()
+
+
 @case("line endings and byte order marks")
 def endings(context):
     return context.text("endings")

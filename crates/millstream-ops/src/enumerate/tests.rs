@@ -21,6 +21,7 @@ struct Decoded {
     flags: u32,
     errno: i32,
     path: Vec<u8>,
+    position: Vec<u8>,
     entries: Vec<(Vec<u8>, i64, bool)>,
 }
 
@@ -34,7 +35,8 @@ fn decode(mut bytes: &[u8]) -> Vec<Decoded> {
     let mut decoded = Vec::new();
     while !bytes.is_empty() {
         let (n, path_len, names_len) = (u32_at(bytes, 12), u32_at(bytes, 16), u32_at(bytes, 20));
-        let sizes = (32 + path_len).next_multiple_of(8);
+        let (path_end, position_end) = (36 + path_len, 36 + path_len + u32_at(bytes, 32));
+        let sizes = position_end.next_multiple_of(8);
         let (ends, kinds, names) = (sizes + 16 * n, sizes + 20 * n, sizes + 21 * n);
         let mut start = 0;
         let entries = (0..n).map(|i| {
@@ -48,7 +50,8 @@ fn decode(mut bytes: &[u8]) -> Vec<Decoded> {
             root: u32_at(bytes, 0) as u32,
             flags: u32_at(bytes, 4) as u32,
             errno: u32_at(bytes, 8) as i32,
-            path: bytes[32..32 + path_len].to_vec(),
+            path: bytes[36..path_end].to_vec(),
+            position: bytes[path_end..position_end].to_vec(),
         });
         bytes = &bytes[(names + names_len).next_multiple_of(8)..];
     }
@@ -99,7 +102,15 @@ fn block_is_the_shared_vector() {
     first.push(b"a", &file(1, 2, 3_000_000, 0o100_644));
     let mut second = Columns { first_index: 1, ..Columns::default() };
     second.push("\u{e9} %".as_bytes(), &file(1 << 40, -1, 500_000_000, 0o040_755));
-    let header = Header { root: 3, flags: 1, errno: 0, unexamined: 2, listed_at_millis: 7, path: b"/d/e" };
+    let header = Header {
+        root: 3,
+        flags: 1,
+        errno: 0,
+        unexamined: 2,
+        listed_at_millis: 7,
+        path: b"/d/e",
+        position: &[0, 0, 0, 3],
+    };
     let mut block = Vec::new();
     header.write_block(&[first, second], &mut block);
     let hex: String = block.iter().map(|b| format!("{b:02x}")).collect();
@@ -158,10 +169,23 @@ fn roots_that_are_no_directories_come_as_what_they_are() {
             flags: FLAG_NOT_DIRECTORY,
             errno: 0,
             path: parent.clone(),
+            position: vec![0, 0, 0, 0],
             entries: vec![(b"f".to_vec(), 9, false)],
         },
-        Decoded { root: 1, errno: 2, path: missing.as_os_str().as_bytes().to_vec(), ..Decoded::default() },
-        Decoded { root: 2, flags: FLAG_NOT_DIRECTORY, path: parent, ..Decoded::default() },
+        Decoded {
+            root: 1,
+            errno: 2,
+            path: missing.as_os_str().as_bytes().to_vec(),
+            position: vec![0, 0, 0, 1],
+            ..Decoded::default()
+        },
+        Decoded {
+            root: 2,
+            flags: FLAG_NOT_DIRECTORY,
+            path: parent,
+            position: vec![0, 0, 0, 2],
+            ..Decoded::default()
+        },
     ];
     assert_eq!(blocks, expected);
 }
@@ -185,6 +209,31 @@ fn links_are_followed_dangling_ones_left_out_and_loops_told() {
         blocks.iter().any(|b| b.errno == Errno::LOOP.raw_os_error() && b.entries.is_empty()),
         "{blocks:?}"
     );
+}
+
+/// A directory, then its subtrees in the order in which it lists them, as a serial traversal has them.
+fn serially(directory: &Path, found: &mut Vec<Vec<u8>>) {
+    found.push(directory.as_os_str().as_bytes().to_vec());
+    let entries = fs::read_dir(directory).expect("read_dir").map(|e| e.expect("entry"));
+    let below: Vec<_> =
+        entries.filter(|e| e.file_type().expect("a type").is_dir()).map(|e| e.path()).collect();
+    below.iter().for_each(|d| serially(d, found));
+}
+
+#[test]
+fn positions_give_the_order_of_a_serial_traversal() {
+    let dir = tempfile::tempdir().expect("tempdir");
+    let roots = ["z", "a"].map(|root| dir.path().join(root));
+    for root in &roots {
+        for i in 0..300 {
+            touch(root.join(format!("{}/d{}/f", i % 7, i)), 1);
+        }
+    }
+    let mut blocks = enumerate(&[&roots[0], &roots[1]], TREE);
+    blocks.sort_by(|a, b| a.position.cmp(&b.position));
+    let mut expected = Vec::new();
+    roots.iter().for_each(|root| serially(root, &mut expected));
+    assert_eq!(blocks.into_iter().map(|b| b.path).collect::<Vec<_>>(), expected);
 }
 
 #[test]

@@ -5,6 +5,7 @@ import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.BitSet;
+import java.util.Comparator;
 import java.util.List;
 import org.apache.hadoop.fs.Path;
 
@@ -16,7 +17,11 @@ import org.apache.hadoop.fs.Path;
  * local file system leaves them out, too.
  */
 public final class DirectoryListing {
-  private static final int HEADER_BYTES = 32;
+  /** A directory before what is below it, siblings in the order in which their parent lists them. */
+  static final Comparator<DirectoryListing> SERIAL_ORDER =
+      (a, b) -> Arrays.compareUnsigned(a.position, b.position);
+
+  private static final int HEADER_BYTES = 36;
 
   private final int root;
   private final int flags;
@@ -24,6 +29,7 @@ public final class DirectoryListing {
   private final int unexamined;
   private final int listedAtMillis;
   private final int inexpressible;
+  private final byte[] position;
   private final String directory;
   private final String uriPrefix;
   private final long[] sizes;
@@ -41,7 +47,9 @@ public final class DirectoryListing {
     byte[] allNames = new byte[in.getInt()];
     unexamined = in.getInt();
     listedAtMillis = in.getInt();
+    position = new byte[in.getInt()];
     in.get(path);
+    in.get(position);
     align(in);
     long[] allSizes = longs(in, count);
     long[] allTimes = longs(in, count);

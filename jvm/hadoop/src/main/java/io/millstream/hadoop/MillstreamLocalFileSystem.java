@@ -4,7 +4,6 @@ import java.io.File;
 import java.io.IOException;
 import java.net.URI;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.NoSuchElementException;
@@ -96,7 +95,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     return parts;
   }
 
-  /** All directories of a tree, sorted by path; null if the superclass must answer. */
+  /** All directories of a tree, in serial order; null if the superclass must answer. */
   private List<DirectoryListing> listTree(File directory) throws IOException {
     byte[] root = LocalPaths.encode(directory);
     if (root == null) {
@@ -110,7 +109,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     }
     warnAboutMissing(top, tree);
     tree.removeIf(d -> d.directory() == null);
-    tree.sort(Comparator.comparing(DirectoryListing::directory));
+    tree.sort(DirectoryListing.SERIAL_ORDER);
     return tree;
   }
 
@@ -118,8 +117,8 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
    * Lists data sets: all files below the roots, without the names that Spark ignores, as Spark's own index would find them.
    * What could not be listed is in the result with its error.
    *
-   * @return listings sorted by the directories' paths; several for a huge directory or overlapping roots; null if
-   *     a root's name cannot be expressed
+   * @return listings in the order of a serial traversal, since Spark takes some decisions by the first file; several for a
+   *     huge directory or overlapping roots; null if a root's name cannot be expressed
    */
   public List<DirectoryListing> listDataset(List<Path> roots) throws IOException {
     byte[][] names = new byte[roots.size()][];
@@ -133,7 +132,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     new NativeListing(names, NativeListing.RECURSIVE | NativeListing.SKIP_HIDDEN, options.threads).forEach(listings::add);
     warnAboutMissing(roots.size() == 1 ? roots.get(0).toString() : roots.size() + " roots", listings);
     listings.removeIf(d -> d.directory() == null);
-    listings.sort(Comparator.comparing(DirectoryListing::directory));
+    listings.sort(DirectoryListing.SERIAL_ORDER);
     return listings;
   }
 

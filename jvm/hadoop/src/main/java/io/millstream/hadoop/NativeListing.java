@@ -22,11 +22,14 @@ import java.util.function.Consumer;
  *  u32 namesLen      bytes of all names together
  *  u32 unexamined    entries left out because they could not be examined, though they exist
  *  u32 listedAt      CLOCK_MONOTONIC (that of System.nanoTime) in milliseconds, modulo 2^32, before it was listed
- *  u8  path[pathLen], padded to a multiple of 8
+ *  u32 positionLen
+ *  u8  path[pathLen], u8 position[positionLen], padded to a multiple of 8
  *  i64 size[n], i64 mtimeMillis[n], u32 nameEnd[n], u8 isDirectory[n], u8 names[namesLen], padded to a multiple of 8
  * </pre>
  *
- * A root that is no directory comes as a block with {@link #FLAG_NOT_DIRECTORY}: its path is that of the parent, its one
+ * The position of a directory is the index of each directory on the way to it among its parent's entries, the root's index
+ * among the roots first, as big-endian u32. Sorted by it, a directory is followed by its subtrees in the order in which it
+ * lists them. A root that is no directory comes as a block with {@link #FLAG_NOT_DIRECTORY}: its path is that of the parent, its one
  * entry is the file. Dangling links, and entries that vanish meanwhile, are left out as Hadoop's local file system leaves them out.
  */
 final class NativeListing implements AutoCloseable {
