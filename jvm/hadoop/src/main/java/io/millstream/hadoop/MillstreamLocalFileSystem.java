@@ -32,12 +32,18 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   private static final Logger LOG = LoggerFactory.getLogger(MillstreamLocalFileSystem.class);
   private static final int ENOENT = 2;
 
+  private final DirectoryWalk.Starter walks;
   private ListingOptions options;
   private boolean listsNatively;
   private SiblingReadAhead readAhead;
 
   /** As Hadoop makes it; {@link #initialize} follows. */
   public MillstreamLocalFileSystem() {
+    this(NativeListing::new);
+  }
+
+  MillstreamLocalFileSystem(DirectoryWalk.Starter walks) {
+    this.walks = walks;
     setOptions(new Configuration(false));
   }
 
@@ -50,7 +56,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
 
   private void setOptions(Configuration conf) {
     options = new ListingOptions(conf);
-    readAhead = new SiblingReadAhead(options);
+    readAhead = new SiblingReadAhead(options, walks);
   }
 
   /** Whether directories are listed natively: it is enabled, and the native library is loaded. */
@@ -85,7 +91,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     List<DirectoryListing> parts = readAhead.take(directory.getPath());
     if (parts == null) {
       parts = new ArrayList<>();
-      new NativeListing(new byte[][] {root}, NativeListing.DIRECTORIES, options.threads).forEach(parts::add);
+      walks.start(new byte[][] {root}, NativeListing.DIRECTORIES, options.threads).forEach(parts::add);
     }
     if (parts.stream().anyMatch(p -> p.errno() != 0 || p.isFile())) {
       return null;
@@ -102,7 +108,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
       return null;
     }
     List<DirectoryListing> tree = new ArrayList<>();
-    new NativeListing(new byte[][] {root}, NativeListing.RECURSIVE, options.threads).forEach(tree::add);
+    walks.start(new byte[][] {root}, NativeListing.RECURSIVE, options.threads).forEach(tree::add);
     String top = directory.getPath();
     if (tree.stream().anyMatch(d -> d.isFile() || d.errno() != 0 && (d.errno() != ENOENT || top.equals(d.directory())))) {
       return null;
@@ -129,7 +135,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
       }
     }
     List<DirectoryListing> listings = new ArrayList<>();
-    new NativeListing(names, NativeListing.RECURSIVE | NativeListing.SKIP_HIDDEN, options.threads).forEach(listings::add);
+    walks.start(names, NativeListing.RECURSIVE | NativeListing.SKIP_HIDDEN, options.threads).forEach(listings::add);
     warnAboutMissing(roots.size() == 1 ? roots.get(0).toString() : roots.size() + " roots", listings);
     listings.removeIf(d -> d.directory() == null);
     listings.sort(DirectoryListing.SERIAL_ORDER);
@@ -252,6 +258,15 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   }
 
   @Override
+  @SuppressWarnings("deprecation")
+  protected void rename(Path src, Path dst, org.apache.hadoop.fs.Options.Rename... flags) throws IOException {
+    changing(() -> {
+      super.rename(src, dst, flags);
+      return null;
+    });
+  }
+
+  @Override
   public boolean delete(Path f, boolean recursive) throws IOException {
     return changing(() -> super.delete(f, recursive));
   }
@@ -278,6 +293,14 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   public void setPermission(Path p, FsPermission permission) throws IOException {
     changing(() -> {
       super.setPermission(p, permission);
+      return null;
+    });
+  }
+
+  @Override
+  public void setOwner(Path p, String username, String groupname) throws IOException {
+    changing(() -> {
+      super.setOwner(p, username, groupname);
       return null;
     });
   }
