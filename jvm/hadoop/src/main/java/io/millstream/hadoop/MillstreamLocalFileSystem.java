@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.FSDataOutputStream;
@@ -31,6 +32,12 @@ import org.slf4j.LoggerFactory;
 public class MillstreamLocalFileSystem extends LocalFileSystem {
   private static final Logger LOG = LoggerFactory.getLogger(MillstreamLocalFileSystem.class);
   private static final int ENOENT = 2;
+  private static final AtomicBoolean WARNED_OF_FAILURE = new AtomicBoolean();
+
+  /** Listing, or changing the tree. */
+  private interface Call<T> {
+    T run() throws IOException;
+  }
 
   private final DirectoryWalk.Starter walks;
   private ListingOptions options;
@@ -82,18 +89,36 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     return tree == null ? super.listFiles(f, recursive) : new ListedEntries(f, tree);
   }
 
+  private List<DirectoryListing> walk(byte[][] roots, int flags) throws IOException {
+    List<DirectoryListing> listings = new ArrayList<>();
+    walks.start(roots, flags, options.threads).forEach(listings::add);
+    return listings;
+  }
+
+  /** What the call gives, or null if native code fails: without a thread to run on, or by an error of its own. */
+  private static List<DirectoryListing> unlessItFails(Call<List<DirectoryListing>> listing) throws IOException {
+    try {
+      return listing.run();
+    } catch (IllegalStateException | LinkageError e) {
+      if (WARNED_OF_FAILURE.compareAndSet(false, true)) {
+        LOG.warn("Native listing fails, so directories are listed as slowly as without Millstream when it does; results "
+            + "are the same. This is said once. Cause: {}", e.toString());
+      }
+      return null;
+    }
+  }
+
   /** One directory; null if the superclass must answer. */
   private List<DirectoryListing> list(File directory) throws IOException {
     byte[] root = LocalPaths.encode(directory);
     if (root == null) {
       return null;
     }
-    List<DirectoryListing> parts = readAhead.take(directory.getPath());
-    if (parts == null) {
-      parts = new ArrayList<>();
-      walks.start(new byte[][] {root}, NativeListing.DIRECTORIES, options.threads).forEach(parts::add);
-    }
-    if (parts.stream().anyMatch(p -> p.errno() != 0 || p.isFile())) {
+    List<DirectoryListing> parts = unlessItFails(() -> {
+      List<DirectoryListing> ahead = readAhead.take(directory.getPath());
+      return ahead != null ? ahead : walk(new byte[][] {root}, NativeListing.DIRECTORIES);
+    });
+    if (parts == null || parts.stream().anyMatch(p -> p.errno() != 0 || p.isFile())) {
       return null;
     }
     warnAboutMissing(directory.getPath(), parts);
@@ -107,10 +132,9 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     if (root == null) {
       return null;
     }
-    List<DirectoryListing> tree = new ArrayList<>();
-    walks.start(new byte[][] {root}, NativeListing.RECURSIVE, options.threads).forEach(tree::add);
+    List<DirectoryListing> tree = unlessItFails(() -> walk(new byte[][] {root}, NativeListing.RECURSIVE));
     String top = directory.getPath();
-    if (tree.stream().anyMatch(d -> d.isFile() || d.errno() != 0 && (d.errno() != ENOENT || top.equals(d.directory())))) {
+    if (tree == null || tree.stream().anyMatch(d -> d.isFile() || d.errno() != 0 && (d.errno() != ENOENT || top.equals(d.directory())))) {
       return null;
     }
     warnAboutMissing(top, tree);
@@ -124,7 +148,8 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
    * What could not be listed is in the result with its error.
    *
    * @return listings in the order of a serial traversal, since Spark takes some decisions by the first file; several for a
-   *     huge directory or overlapping roots; null if a root's name cannot be expressed
+   *     huge directory or overlapping roots; null if a root's name cannot be expressed or native
+   *     listing fails
    */
   public List<DirectoryListing> listDataset(List<Path> roots) throws IOException {
     byte[][] names = new byte[roots.size()][];
@@ -134,8 +159,11 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
         return null;
       }
     }
-    List<DirectoryListing> listings = new ArrayList<>();
-    walks.start(names, NativeListing.RECURSIVE | NativeListing.SKIP_HIDDEN, options.threads).forEach(listings::add);
+    List<DirectoryListing> listings =
+        unlessItFails(() -> walk(names, NativeListing.RECURSIVE | NativeListing.SKIP_HIDDEN));
+    if (listings == null) {
+      return null;
+    }
     warnAboutMissing(roots.size() == 1 ? roots.get(0).toString() : roots.size() + " roots", listings);
     listings.removeIf(d -> d.directory() == null);
     listings.sort(DirectoryListing.SERIAL_ORDER);
@@ -204,12 +232,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
 
   // What follows changes the tree: what was listed ahead is dropped, before and after, since a listing may run meanwhile.
 
-  /** A change of the tree. */
-  private interface Change<T> {
-    T run() throws IOException;
-  }
-
-  private <T> T changing(Change<T> change) throws IOException {
+  private <T> T changing(Call<T> change) throws IOException {
     readAhead.invalidate();
     try {
       return change.run();
@@ -218,7 +241,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     }
   }
 
-  private FSDataOutputStream opening(Change<FSDataOutputStream> open) throws IOException {
+  private FSDataOutputStream opening(Call<FSDataOutputStream> open) throws IOException {
     readAhead.invalidateAndPause();
     return open.run();
   }
