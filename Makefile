@@ -39,7 +39,7 @@ $(JAR): $(NATIVE) $(JVM_SOURCES)
 
 wheel: build/wheel.stamp
 
-build/wheel.stamp: $(JAR) target/release/pfind $(shell find python -type f -not -path '*/dist/*' -not -path '*/__pycache__/*')
+build/wheel.stamp: $(JAR) target/release/pfind $(shell find python -type f -not -path '*/dist/*' -not -path '*/__pycache__/*' -not -path '*/.*')
 	$(PYTHON) -m venv build/venv-build
 	build/venv-build/bin/pip -q install build==1.3.0
 	rm -rf python/dist

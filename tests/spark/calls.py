@@ -54,6 +54,10 @@ def log_and_read(spark, path):
     return spark.read.text(path).count()
 
 
+def plan(spark, path):
+    return spark.read.text(path)._jdf.queryExecution().toString()
+
+
 def index_with(spark, key, value, path):
     before = spark.conf.get(key, None)
     spark.conf.set(key, value)

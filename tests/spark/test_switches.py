@@ -50,6 +50,10 @@ def test_a_listing_is_logged(ours, data):
     assert re.search(r"Millstream listed 5 files in 1 directories under 1 paths in \d+ ms", ours.log.read_text())
 
 
+def test_the_plan_names_the_index(ours, data):
+    assert "Location: CompactFileIndex" in ours.call("calls:plan", path=str(data / "layouts" / "text" / "hive"))
+
+
 def test_the_index_can_be_switched_off_in_a_running_session(ours, data):
     path = str(data / "layouts" / "text" / "hive")
     indexes = {value: ours.call("calls:index_with", key="spark.millstream.list.enabled", value=value, path=path) for value in ("false", "true")}

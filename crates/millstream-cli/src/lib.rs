@@ -9,4 +9,5 @@ pub mod pdu;
 pub mod pfind;
 pub mod pls;
 pub mod progress;
+pub mod standard_output;
 pub mod startup;

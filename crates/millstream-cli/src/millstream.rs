@@ -12,6 +12,7 @@ use crate::options::{
     Argument, Command, OptionSpec, Paragraph, Parser, Reference, Section, Shell, Syntax, completions, help,
     help_option, man_page, version, version_option,
 };
+use crate::standard_output::StandardOutput;
 use crate::startup::{Startup, startup};
 use crate::{pdu, pfind, pls};
 
@@ -162,8 +163,7 @@ fn jar_of_installation() -> Option<PathBuf> {
 }
 
 fn print(text: &[u8], diagnostics: &Diagnostics) -> Result<(), ()> {
-    let mut stdout = io::stdout();
-    stdout.write_all(text).and_then(|()| stdout.flush()).map_err(|error| {
+    StandardOutput.write_all(text).map_err(|error| {
         diagnostics.warning().text("write error").cause(&error).send();
     })
 }

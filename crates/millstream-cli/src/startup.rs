@@ -22,12 +22,14 @@ pub struct Startup {
     pub inherited_open_files: Rlimit,
 }
 
-/// Takes the arguments, sets the locale, lets a closed pipe end the process quietly and raises the limit of open files
+/// Takes the arguments, sets the locale, lets a closed pipe end the process quietly, a closed standard output
+/// be one, and raises the limit of open files
 /// as far as it goes. To be called first in `main`, before any thread is started.
 pub fn startup(name: &str) -> Startup {
     let mut arguments = std::env::args_os();
     let diagnostics = Diagnostics::new(arguments.next().unwrap_or_else(|| name.into()));
     process::end_on_broken_pipe();
+    process::restore_closed_stdout();
     Startup {
         arguments: arguments.collect(),
         diagnostics,

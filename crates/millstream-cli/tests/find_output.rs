@@ -108,3 +108,16 @@ fn names_gathered_for_one_command_are_all_passed_once() {
     assert_eq!(counts.iter().sum::<usize>(), 15_000);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+/// The directory's handle is closed while what is below it is visited, and by its name it is no longer found.
+#[test]
+fn commands_of_a_directory_that_is_gone_are_not_forgotten_silently() {
+    let bed = TempDir::new().expect("temporary directory");
+    fs::create_dir_all(bed.path().join("d/sub")).expect("mkdir");
+    fs::write(bed.path().join("d/file"), "").expect("write");
+    fs::write(bed.path().join("d/sub/end"), "").expect("write");
+    let words = "d -ignore_readdir_race -name file -execdir echo {} + -o -name end -exec mv d elsewhere ;";
+    let output = pfind(&bed, &words.split(' ').collect::<Vec<_>>());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "pfind: 'd': No such file or directory\n");
+    assert_eq!(output.status.code(), Some(1));
+}

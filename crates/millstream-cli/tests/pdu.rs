@@ -490,14 +490,6 @@ fn a_very_deep_tree_is_measured() {
 }
 
 #[test]
-fn help_is_the_golden_file() {
-    let expected = include_str!("golden/pdu-help.txt");
-    let output = run(Path::new(env!("CARGO_BIN_EXE_pdu")), Path::new("/"), &words("--help"), &[]);
-    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
-    assert!(expected.lines().all(|line| line.chars().count() < 80));
-}
-
-#[test]
 fn every_option_of_gnus_help_is_known() {
     let options = |text: &[u8]| -> BTreeSet<String> {
         let text = String::from_utf8_lossy(text).into_owned();

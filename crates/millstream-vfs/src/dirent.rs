@@ -10,6 +10,8 @@ use std::ops::Range;
 use crate::FileKind;
 
 const NAME_AT: usize = 19;
+/// The longest name that a record holds with its length in 16 bits.
+const MAX_NAME: usize = 65_000;
 
 /// One entry of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,27 +48,24 @@ impl DirentBatch {
 
     /// A batch of exactly these names, of unknown type, for instance the operands of a command.
     ///
-    /// Returns `None` if a name is longer than a record can hold (65,000 bytes).
-    pub fn from_names<'a>(names: impl IntoIterator<Item = &'a CStr>) -> Option<Self> {
+    /// A name of more than 65,000 bytes is cut there: it is longer than any volume allows, and fails as such either way.
+    pub fn from_names<'a>(names: impl IntoIterator<Item = &'a CStr>) -> Self {
         let mut batch = DirentBatch { dots: Dots::Keep, ..DirentBatch::default() };
-        for name in names {
-            batch.push(name)?;
-        }
-        Some(batch)
+        names.into_iter().for_each(|name| batch.push(name.to_bytes()));
+        batch
     }
 
-    fn push(&mut self, name: &CStr) -> Option<()> {
-        let name = name.to_bytes_with_nul();
-        let record = (NAME_AT + name.len()).next_multiple_of(8);
-        let length = u16::try_from(record).ok().filter(|&n| n <= 65_016)?;
+    fn push(&mut self, name: &[u8]) {
+        let name = &name[..name.len().min(MAX_NAME)];
+        let record = (NAME_AT + name.len() + 1).next_multiple_of(8);
         self.bytes.truncate(self.len);
         self.bytes.extend_from_slice(&[0; 16]);
-        self.bytes.extend_from_slice(&length.to_ne_bytes());
+        // MAX_NAME keeps the record below 2^16.
+        self.bytes.extend_from_slice(&(record as u16).to_ne_bytes());
         self.bytes.push(FileKind::Unknown.dirent_type());
         self.bytes.extend_from_slice(name);
         self.len += record;
         self.bytes.resize(self.len, 0);
-        Some(())
     }
 
     /// Size of the buffer in bytes.
@@ -181,7 +180,7 @@ mod tests {
     use super::*;
 
     fn batch(names: &[&CStr]) -> DirentBatch {
-        DirentBatch::from_names(names.iter().copied()).expect("short names")
+        DirentBatch::from_names(names.iter().copied())
     }
 
     #[test]
@@ -213,8 +212,10 @@ mod tests {
     }
 
     #[test]
-    fn overlong_name_is_refused() {
+    fn overlong_name_is_cut_and_spares_the_others() {
         let long = std::ffi::CString::new(vec![b'x'; 70_000]).expect("no NUL");
-        assert!(DirentBatch::from_names([long.as_c_str()]).is_none());
+        let batch = batch(&[c"before", &long, c"after"]);
+        let lengths: Vec<_> = batch.iter().map(|e| e.name.count_bytes()).collect();
+        assert_eq!(lengths, [6, MAX_NAME, 5]);
     }
 }

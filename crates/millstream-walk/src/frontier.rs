@@ -39,6 +39,8 @@ pub(crate) struct Reading<V: Volume, S> {
     pub(crate) next_index: u64,
     /// Size of the next batch.
     pub(crate) batch_bytes: usize,
+    /// Whether the handle is counted in the budget, so that it may stay open while the reading waits.
+    pub(crate) kept: bool,
 }
 
 /// Entries to be visited.
@@ -115,6 +117,15 @@ impl<V: Volume, S> Frontier<V, S> {
             Frontier::Stealing(stealing) => stealing.next(local),
             Frontier::Stacked(stacked) => stacked.next(sequence),
         }
+    }
+
+    /// Work begins that was not pushed as a task; it ends with [`Frontier::done`].
+    pub(crate) fn begin(&self) {
+        let unfinished = match self {
+            Frontier::Stealing(stealing) => &stealing.unfinished,
+            Frontier::Stacked(stacked) => &stacked.unfinished,
+        };
+        unfinished.fetch_add(1, Ordering::SeqCst);
     }
 
     /// A task taken by [`Frontier::next`] is done, and what follows from it has been pushed.

@@ -76,21 +76,24 @@ impl Pace {
         if self.calls_wait() { 8 } else { 128 }
     }
 
-    fn add(&self, wall: Duration, cpu: Duration, waits: u64) {
-        let Ok(mut window) = self.window.lock() else { return };
+    /// Takes a sample; whether the target rose by it.
+    fn add(&self, wall: Duration, cpu: Duration, waits: u64) -> bool {
+        let Ok(mut window) = self.window.lock() else { return false };
         window.samples += 1;
         window.cpu += cpu;
         window.wall += if waits > 0 { wall.max(cpu) } else { cpu };
         window.waits += waits;
         if window.samples < WINDOW_SAMPLES && window.wall.saturating_sub(window.cpu) < WINDOW_WAIT {
-            return;
+            return false;
         }
         let wanted = wanted(&window, self.cpus).min(self.max);
         let calm = if wanted < self.target() { window.calm + 1 } else { 0 };
         *window = Window { calm: calm % SHRINK_AFTER, ..Window::default() };
-        if wanted > self.target() || calm == SHRINK_AFTER {
+        let rises = wanted > self.target();
+        if rises || calm == SHRINK_AFTER {
             self.target.store(wanted, Ordering::Relaxed);
         }
+        rises
     }
 }
 
@@ -122,10 +125,10 @@ impl Meter {
         Meter { started: Instant::now(), usage: thread_usage(), run_queue: None, delay_ns: 0 }
     }
 
-    /// Reports what the worker used since the last report.
-    pub(crate) fn report(&mut self, pace: &Pace) {
+    /// Reports what the worker used since the last report; whether more workers are wanted because of it.
+    pub(crate) fn report(&mut self, pace: &Pace) -> bool {
         if !pace.adaptive {
-            return;
+            return false;
         }
         let (now, usage) = (Instant::now(), thread_usage());
         let cpu = Duration::from_nanos(usage.cpu_ns.saturating_sub(self.usage.cpu_ns));
@@ -135,8 +138,8 @@ impl Meter {
         if waits > 0 && wall > cpu + ROUND_TRIP && pace.target() < SERVER_WORKERS {
             wall = wall.saturating_sub(self.run_queue_delay());
         }
-        pace.add(wall, cpu, waits);
         (self.started, self.usage) = (now, usage);
+        pace.add(wall, cpu, waits)
     }
 
     /// Time on the run queue since it was last asked for. That may be longer than the time being accounted for, which

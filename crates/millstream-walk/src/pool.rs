@@ -8,7 +8,6 @@ use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use millstream_vfs::{Dir, DirentBatch, Errno, Error, Operation, ReadState, Result, Volume};
 
@@ -78,9 +77,11 @@ pub fn walk<X: Visitor>(
         surplus_wake: Condvar::new(),
     };
     thread::scope(|scope| {
-        let mut first = Worker::new(&pool, scope, 0);
-        first.visit_operands(&root, operands);
-        first.run();
+        pool.frontier.begin();
+        Worker::new(&pool, scope, 0).run(|first| {
+            first.visit_operands(&root, operands);
+            pool.frontier.done();
+        });
     });
     WalkStats {
         directories: pool.directories.load(Ordering::Relaxed),
@@ -116,17 +117,19 @@ impl<X: Visitor> Pool<'_, X> {
         }
         let mut surplus = self.surplus.lock().unwrap_or_else(PoisonError::into_inner);
         while index >= self.pace.target() && !self.over.load(Ordering::Acquire) {
-            // The pace rises without telling; looking now and then is enough, for others work meanwhile.
-            let look_again = Duration::from_millis(5);
-            surplus =
-                self.surplus_wake.wait_timeout(surplus, look_again).unwrap_or_else(PoisonError::into_inner).0;
+            surplus = self.surplus_wake.wait(surplus).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Lets surplus workers look at the pace again.
+    fn wake_surplus(&self) {
+        let _surplus = self.surplus.lock().unwrap_or_else(PoisonError::into_inner);
+        self.surplus_wake.notify_all();
     }
 
     fn end(&self) {
         self.over.store(true, Ordering::Release);
-        let _surplus = self.surplus.lock().unwrap_or_else(PoisonError::into_inner);
-        self.surplus_wake.notify_all();
+        self.wake_surplus();
     }
 }
 
@@ -174,8 +177,10 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         }
     }
 
-    fn run(mut self) {
+    /// Does `first`, then tasks until there are no more.
+    fn run(mut self, first: impl FnOnce(&mut Self)) {
         let _abandon = AbandonOnPanic(self.pool);
+        first(&mut self);
         while let Some(task) = self.next_task() {
             self.meter.restart(&self.pool.pace);
             match task {
@@ -183,11 +188,19 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
                 Task::Resume(reading) => self.read(*reading),
                 Task::Part(part) => self.visit_part(part),
             }
-            self.meter.report(&self.pool.pace);
+            self.report();
             self.pool.frontier.done();
         }
         self.pool.end();
         self.pool.visitor.finish(self.own);
+    }
+
+    /// Reports to the pace, and has more workers started if that is what comes of it.
+    fn report(&mut self) {
+        if self.meter.report(&self.pool.pace) {
+            self.pool.wake_surplus();
+            self.start_worker_if_wanted();
+        }
     }
 
     fn next_task(&mut self) -> Option<Task<X::Volume, X::State>> {
@@ -213,10 +226,8 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         let Ok(index) = started else { return };
         let scope = self.scope;
         let spawned = thread::Builder::new().stack_size(WORKER_STACK).spawn_scoped(scope, move || {
-            let worker = Worker::new(pool, scope, index);
             // Each new worker looks whether one more is wanted, so that many start at once.
-            worker.start_worker_if_wanted();
-            worker.run();
+            Worker::new(pool, scope, index).run(|worker| worker.start_worker_if_wanted());
         });
         if spawned.is_err() {
             // No thread to be had: those that run do the work.
@@ -225,14 +236,8 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
     }
 
     fn visit_operands(&mut self, root: &Dirs<X>, operands: &[CString]) {
-        let handle = root.slot.get();
-        let batch = DirentBatch::from_names(operands.iter().map(CString::as_c_str));
-        let (Some(handle), Some(batch)) = (handle, batch) else {
-            let error = Error::new(Operation::Stat, Errno::NAMETOOLONG);
-            self.pool.visitor.fault(&mut self.own, &Place::Directory(root), &Fault::Volume(error));
-            return self.part_done(root, None);
-        };
-        self.batch = batch;
+        let Some(handle) = root.slot.get() else { return };
+        self.batch = DirentBatch::from_names(operands.iter().map(CString::as_c_str));
         if self.is_shared(self.batch.count()) {
             self.share_batch(root, &handle, 0);
         } else {
@@ -253,11 +258,19 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             }
             Some(Ok(handle)) => {
                 self.pool.directories.fetch_add(1, Ordering::Relaxed);
-                if !self.pool.budget.keep(&directory, &handle) {
+                let kept = self.pool.budget.keep(&directory, &handle);
+                if !kept {
                     self.last = Some((Arc::clone(&directory), Arc::clone(&handle)));
                 }
                 let cursor = Default::default();
-                self.read(Reading { directory, handle, cursor, next_index: 0, batch_bytes: FIRST_BATCH });
+                self.read(Reading {
+                    directory,
+                    handle,
+                    cursor,
+                    next_index: 0,
+                    batch_bytes: FIRST_BATCH,
+                    kept,
+                });
             }
         }
     }
@@ -300,12 +313,13 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             self.batch = DirentBatch::with_capacity(reading.batch_bytes);
         }
         while let Some(count) = self.read_batch(&mut reading) {
-            let shared = self.is_shared(count);
+            let shared = reading.kept && self.is_shared(count);
             let (directory, handle) = (Arc::clone(&reading.directory), Arc::clone(&reading.handle));
             let first_index = reading.next_index;
             reading.next_index += count as u64;
-            if shared || self.batch.len() >= FIRST_BATCH / 2 {
+            if reading.kept && (shared || self.batch.len() >= FIRST_BATCH / 2) {
                 // A large directory: the rest of it goes below what this batch leads to, and may be done before it.
+                // Without a place in the budget it is read to its end first, so that its handle does not wait open.
                 directory.add_parts(1);
                 let largest = if shared { SHARED_BATCH } else { INLINE_BATCH };
                 reading.batch_bytes = (self.batch.capacity() * 8).min(largest);
@@ -328,7 +342,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             return None;
         }
         let read: Result<ReadState> = reading.handle.read_entries(&mut reading.cursor, &mut self.batch);
-        self.meter.report(&self.pool.pace);
+        self.report();
         match read {
             Ok(ReadState::More) => Some(self.batch.count()),
             Ok(ReadState::End) => None,

@@ -292,7 +292,8 @@ fn deep_chain_with_few_handles() {
     for retention in [HandleRetention::UntilChildrenOpen, HandleRetention::UntilLeft] {
         let recorder = Remover { removed: Mutex::default(), retention };
         let options = WalkOptions { threads: Threads::Fixed(2), retention, ..WalkOptions::default() };
-        walk(&Narrow { max_open_dirs: 40 }, &[operand(&top)], &recorder, &options);
+        let stats = walk(&Narrow { max_open_dirs: 40 }, &[operand(&top)], &recorder, &options);
+        assert_eq!(stats.directories, LEVELS as u64 + 1);
         let removed = *recorder.removed.lock().expect("count");
         assert_eq!(removed, if retention == HandleRetention::UntilLeft { LEVELS } else { 0 });
     }
@@ -414,19 +415,144 @@ impl Visitor for SwappedVisitor {
 #[test]
 fn cancellation_ends_a_large_walk_early() {
     let scratch = tempfile::tempdir().expect("tempdir");
-    for i in 0..50 {
+    for i in 0..300 {
         std::fs::create_dir(scratch.path().join(format!("d{i}"))).expect("mkdir");
     }
-    let options = WalkOptions { threads: Threads::Fixed(2), ..WalkOptions::default() };
-    options.cancellation.cancel();
-    let recorder = Recorder::new(FanOut::Inline, DescendAt::Visit);
-    let stats = walk(&Narrow { max_open_dirs: 100 }, &[operand(scratch.path())], &recorder, &options);
-    assert_eq!(stats.directories, 0);
-    assert_eq!(
-        recorder.visited().len(),
-        1,
-        "only the operand, which is visited before the flag is looked at"
-    );
+    for order in [Order::Completion, Order::DepthFirst { max_waiting_bytes: 10 }] {
+        let options = WalkOptions { threads: Threads::Fixed(2), order, ..WalkOptions::default() };
+        let canceller = Canceller { at: 20, options: options.clone(), left: Mutex::default() };
+        let stats = walk(&Narrow { max_open_dirs: 100 }, &[operand(scratch.path())], &canceller, &options);
+        // The other worker may be at one more directory, and no more are opened.
+        assert!((20..=22).contains(&stats.directories), "{order:?}: {} of 301", stats.directories);
+    }
+}
+
+/// Cancels the traversal when it leaves its `at`-th directory.
+struct Canceller {
+    at: usize,
+    options: WalkOptions,
+    left: Mutex<usize>,
+}
+
+impl Visitor for Canceller {
+    type Volume = Narrow;
+    type State = ();
+    type Worker = ();
+
+    fn root_state(&self) {}
+
+    fn worker(&self) {}
+
+    fn fan_out(&self) -> FanOut {
+        FanOut::Inline
+    }
+
+    fn visit(&self, (): &mut (), chunk: &Chunk<'_, Narrow, ()>, descend: &mut Descend<'_, Narrow, ()>) {
+        chunk.entries().for_each(|entry| descend.into_entry(&entry, ()));
+    }
+
+    fn leave(&self, (): &mut (), _: &Arc<Directory<Narrow, ()>>) {
+        let mut left = self.left.lock().expect("count");
+        *left += 1;
+        // The operand itself has been opened too, and is not left before its children.
+        if *left == self.at - 1 {
+            self.options.cancellation.cancel();
+        }
+    }
+
+    fn fault(&self, (): &mut (), _: &Place<'_, Narrow, ()>, fault: &Fault) {
+        panic!("{fault}");
+    }
+}
+
+/// What following every link reaches: the plain recursive way.
+fn follow(path: &Path, above: &mut Vec<(u64, u64)>, paths: &mut BTreeSet<Vec<u8>>) {
+    use std::os::unix::fs::MetadataExt;
+    paths.insert(path.as_os_str().as_bytes().to_vec());
+    let Ok(metadata) = std::fs::metadata(path) else { return };
+    let identity = (metadata.dev(), metadata.ino());
+    if !metadata.is_dir() || above.contains(&identity) {
+        return;
+    }
+    above.push(identity);
+    for entry in std::fs::read_dir(path).expect("readable") {
+        follow(&entry.expect("an entry").path(), above, paths);
+    }
+    above.pop();
+}
+
+#[test]
+fn following_every_link_reaches_what_the_model_reaches() {
+    let seed = seed();
+    println!("MILLSTREAM_SEED={seed}");
+    let mut random = Random(seed);
+    for round in 0..12 {
+        let scratch = tempfile::tempdir().expect("tempdir");
+        let root = scratch.path().join("root");
+        std::fs::create_dir(&root).expect("mkdir");
+        // Few directories: the links among them multiply the paths.
+        let dirs: Vec<_> = (0..random.below(4) + 1).map(|i| root.join(random.name(i))).collect();
+        for (i, dir) in dirs.iter().enumerate() {
+            std::fs::create_dir(dir).expect("mkdir");
+            std::fs::write(dir.join("file"), b"").expect("write");
+            let target = &dirs[random.below(i as u64 + 1) as usize];
+            std::os::unix::fs::symlink(target, dir.join("link")).expect("symlink");
+            std::os::unix::fs::symlink(random.name(99), dir.join("dangling")).expect("symlink");
+        }
+        let mut expected = BTreeSet::new();
+        follow(&root, &mut Vec::new(), &mut expected);
+        let recorder = Recorder::new(FanOut::Inline, DescendAt::Visit);
+        let threads = [Threads::Fixed(1), Threads::Fixed(4)][round % 2];
+        let options = WalkOptions { follow: FollowPolicy::Always, threads, ..WalkOptions::default() };
+        walk(&Narrow { max_open_dirs: 100 }, &[operand(&root)], &recorder, &options);
+        assert_eq!(recorder.visited(), expected, "seed {seed} round {round}");
+    }
+}
+
+#[test]
+fn a_tree_that_changes_meanwhile_is_never_left() {
+    let seed = seed();
+    println!("MILLSTREAM_SEED={seed}");
+    let scratch = tempfile::tempdir().expect("tempdir");
+    let (root, outside) = (scratch.path().join("root"), scratch.path().join("outside"));
+    std::fs::create_dir_all(outside.join("secret")).expect("mkdir");
+    let mut random = Random(seed);
+    let dirs: Vec<_> = (0..40).map(|i| root.join(format!("d{}/d{i}", i % 7))).collect();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let swap = || {
+            // Each place is in turn a directory, a link that leads outside, a file, and nothing.
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                let dir = &dirs[random.below(dirs.len() as u64) as usize];
+                let _ = std::fs::create_dir_all(dir).and_then(|()| std::fs::write(dir.join("file"), b""));
+                let _ = std::fs::remove_dir_all(dir).and_then(|()| std::os::unix::fs::symlink(&outside, dir));
+                let _ = std::fs::remove_file(dir).and_then(|()| std::fs::write(dir, b""));
+                let _ = std::fs::remove_file(dir);
+                let _ = std::fs::create_dir_all(dir);
+            }
+        };
+        scope.spawn(swap);
+        for round in 0..200 {
+            let recorder = Recorder::new([FanOut::Parallel, FanOut::Inline][round % 2], DescendAt::Visit);
+            let options = WalkOptions { threads: Threads::Fixed(1 + round % 3), ..WalkOptions::default() };
+            walk(&Narrow { max_open_dirs: [8, 100][round % 2] }, &[operand(&root)], &recorder, &options);
+            for event in recorder.events() {
+                match event {
+                    Event::Visited(path) => {
+                        assert!(!path.ends_with(b"secret"), "seed {seed}: {}", path.escape_ascii());
+                    }
+                    Event::Fault(path, Fault::Volume(error)) => {
+                        use millstream_vfs::Errno;
+                        let expected = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::STALE];
+                        assert!(expected.contains(&error.errno), "{}: {error}", path.escape_ascii());
+                    }
+                    Event::Fault(..) => panic!("no link is followed, so there is no loop"),
+                    Event::Ended(_) | Event::Left(_) => {}
+                }
+            }
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
 }
 
 #[test]

@@ -13,7 +13,6 @@ UNREADABLE = {
     "path below a file": ["layouts/text/flat/part-0/x"],
     "glob with a syntax error": ["layouts/text/[a-"],
     "glob with an open brace": ["layouts/text/{flat"],
-    "empty path": [""],
 }
 for name, paths in UNREADABLE.items():
     add(name, lambda context, paths=paths: context.text(*paths))

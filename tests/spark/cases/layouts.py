@@ -185,6 +185,11 @@ def loop(context):
     return context.text("loop").select("value")
 
 
+@case("a loop of links, recursive", index=STOCK)
+def loop_recursive(context):
+    return context.text("loop", recursiveFileLookup=True)
+
+
 @case("hidden names")
 def hidden(context):
     return context.text("hidden")

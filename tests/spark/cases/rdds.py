@@ -13,6 +13,7 @@ PATHS = {
     "nested directories": "layouts/text/nested",
     "hidden names": "hidden-partitions/*",
     "links": "links/*",
+    "a loop of links": "loop/sub/up/sub/up/*",
     "an empty directory": "layouts/text/nothing/below/here",
     "zero-length files": "layouts/text/empties/zero",
     "braces": "layouts/text/{flat,hive/*/*}",

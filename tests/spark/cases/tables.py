@@ -14,6 +14,7 @@ SQL_PATHS = {
     "text.`{data}/hidden-partitions`": STOCK,
     "text.`{data}/columns/conflict`": STOCK,
     "text.`{data}/links`": STOCK,
+    "text.`{data}/loop`": STOCK,
     "text.`{data}/nowhere`": STOCK,
     "text.`{data}/layouts/text/nothing`": STOCK,
     "text.`{data}/forbidden/partitions`": STOCK,

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use millstream_cli::diagnostics::Diagnostics;
 use millstream_cli::progress::{self, Progress, StdoutUse};
+use millstream_cli::standard_output::StandardOutput;
 use millstream_cli::startup::{restore_open_files, startup};
 use millstream_cli::{options, pfind};
 use millstream_ops::find::{Find, Refusal, Reporter, Verbosity};
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
     let startup = startup("pfind");
     let diagnostics = Arc::new(startup.diagnostics);
     let reporter = Arc::new(Messages(Arc::clone(&diagnostics)));
-    let find = match Find::parse(startup.arguments, startup.locale, reporter) {
+    let find = match Find::parse(startup.arguments, &PosixVolume, startup.locale, reporter) {
         Ok(find) => find,
         Err(refusal) => return refuse(&refusal, &diagnostics),
     };
@@ -66,7 +67,7 @@ fn refuse(refusal: &Refusal, diagnostics: &Diagnostics) -> ExitCode {
             return ExitCode::from(FAILURE);
         }
     };
-    match std::io::stdout().write_all(text.as_bytes()) {
+    match StandardOutput.write_all(text.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             diagnostics.warning().text("write error").cause(&error).send();

@@ -12,12 +12,13 @@ use std::time::Instant;
 
 use millstream_ops::activity::Activity;
 use millstream_ops::du::{Problem, Sink, measure};
-use millstream_vfs::{Operation, PosixVolume};
+use millstream_vfs::{Errno, Operation, PosixVolume};
 use millstream_walk::Cancellation;
 
 use crate::diagnostics::Diagnostics;
 use crate::options::{Parser, Reference, help, version};
 use crate::progress::{Progress, Screen, StdoutUse, report};
+use crate::standard_output::StandardOutput;
 use crate::startup::{Startup, startup};
 use settings::{Refused, Settings};
 use table::{Id, PDU};
@@ -60,8 +61,7 @@ fn write_text(which: Id, diagnostics: &Diagnostics) {
         Id::Version => version(&reference(), &program),
         _ => help(&reference(), &program),
     };
-    let written = io::stdout().write_all(text.as_bytes()).and_then(|()| io::stdout().flush());
-    if let Err(error) = written {
+    if let Err(error) = StandardOutput.write_all(text.as_bytes()) {
         diagnostics.error(1).text("write error").cause(&error).send();
     }
 }
@@ -78,12 +78,17 @@ fn work(mut settings: Settings<'_>, parser: Parser<Id>, diagnostics: &Diagnostic
         diagnostics,
         screen: progress.screen().clone(),
         cancellation: options.cancellation.clone(),
-        failed: Mutex::default(),
+        failure: Mutex::default(),
     };
     let stats = measure(&PosixVolume, &operands, &options, &output, &activity);
     drop(progress);
-    if output.has_failed() {
-        diagnostics.error(1).text("write error").send();
+    if let Some(error) = output.into_failure() {
+        let message = diagnostics.error(1).text("write error");
+        // The cause of a write that failed is not told, that of a closed output is, as by GNU's tool.
+        match Errno::from_io_error(&error) {
+            Some(Errno::BADF) => message.cause(&error).send(),
+            _ => message.send(),
+        }
     }
     if verbose {
         report(&activity, stats.threads_peak, started, diagnostics);
@@ -97,23 +102,21 @@ struct Output<'a> {
     screen: Screen,
     cancellation: Cancellation,
     /// Standard output could not be written; there is no point in going on then.
-    failed: Mutex<bool>,
+    failure: Mutex<Option<io::Error>>,
 }
 
 impl Output<'_> {
-    fn has_failed(&self) -> bool {
-        *self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn into_failure(self) -> Option<io::Error> {
+        self.failure.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Sink for Output<'_> {
     fn lines(&self, lines: &[u8]) {
-        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        if !*failed {
-            let mut stdout = io::stdout().lock();
-            let write = || stdout.write_all(lines).and_then(|()| stdout.flush());
-            *failed = self.screen.without_progress(write).is_err();
-            if *failed {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if failure.is_none() {
+            *failure = self.screen.without_progress(|| StandardOutput.write_all(lines)).err();
+            if failure.is_some() {
                 self.cancellation.cancel();
             }
         }

@@ -17,6 +17,7 @@ use rustix::fs::{FileType, fstat};
 use crate::diagnostics::{Diagnostics, UsageErrorKind};
 use crate::options::{Parser, Reference, help, version};
 use crate::progress::{Progress, StdoutUse, report};
+use crate::standard_output::StandardOutput;
 use crate::startup::{Startup, startup};
 use settings::{Collector, Refusal, Settings};
 use table::{Id, PLS};
@@ -68,7 +69,7 @@ fn write_text(id: Id, diagnostics: &Diagnostics) -> ExitCode {
     let program = diagnostics.program().to_string_lossy();
     let make = if id == Id::Help { help } else { version };
     let text = make(&reference(), &program);
-    if let Err(error) = io::Write::write_all(&mut io::stdout(), text.as_bytes()) {
+    if let Err(error) = io::Write::write_all(&mut StandardOutput, text.as_bytes()) {
         diagnostics.error(SERIOUS).text("write error").cause(&error).send();
     }
     diagnostics.exit_code()
@@ -100,7 +101,7 @@ fn work(
         }
     };
     let flush = if io::stdout().is_terminal() { Flush::Always } else { Flush::Full };
-    let sinks = Sinks { writer: Box::new(UnbufferedStdout), flush, console: &console, activity };
+    let sinks = Sinks { writer: Box::new(StandardOutput), flush, console: &console, activity };
     match settings.tree {
         Some(form) => print_trees(&PosixVolume, operands, form, &settings.list, sinks),
         None => list(&PosixVolume, operands, &settings.list, sinks),
@@ -116,19 +117,6 @@ fn shares_records() -> bool {
                 && FileType::from_raw_mode(out.st_mode) != FileType::CharacterDevice
         }
         _ => false,
-    }
-}
-
-/// Standard output without the line buffer of [`io::Stdout`], which would cut each write at its last newline.
-struct UnbufferedStdout;
-
-impl io::Write for UnbufferedStdout {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(rustix::io::write(io::stdout(), bytes)?)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

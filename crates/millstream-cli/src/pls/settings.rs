@@ -477,6 +477,5 @@ impl<'a> Collector<'a> {
 }
 
 fn pattern(option: &Occurrence<Id>) -> NamePattern {
-    // Arguments of a process have no NUL.
-    NamePattern::new(CString::new(option.bytes()).unwrap_or_default())
+    NamePattern::new(CString::new(option.bytes()).expect("an argument of a process, which has no NUL"))
 }

@@ -6,7 +6,7 @@ use std::ffi::CStr;
 
 use millstream_vfs::posix::accounts;
 use millstream_vfs::posix::pattern::{CaseSensitivity, Regex, RegexSyntax};
-use millstream_vfs::{Dir, Errno, Fields, Metadata, PosixVolume, SymlinkBehavior, Timestamp, Volume};
+use millstream_vfs::{Dir, Errno, Fields, Metadata, SymlinkBehavior, Timestamp, Volume};
 
 use super::expression::StreamId;
 use super::output::Streams;
@@ -67,7 +67,9 @@ pub(super) enum Severity {
 }
 
 /// The process and the machine.
-pub(super) struct Process<'a> {
+pub(super) struct Process<'a, V> {
+    /// Where the files are that arguments name.
+    pub volume: &'a V,
     /// Files that the expression prints to.
     pub streams: &'a mut Streams,
     /// Prints a message.
@@ -78,9 +80,9 @@ pub(super) struct Process<'a> {
     pub failed: bool,
 }
 
-impl Environment for Process<'_> {
+impl<V: Volume> Environment for Process<'_, V> {
     fn metadata(&self, path: &CStr, symlinks: SymlinkBehavior) -> Result<Metadata, Errno> {
-        PosixVolume.base().metadata(path, symlinks, Fields::STAT | Fields::BTIME).map_err(|e| e.errno)
+        self.volume.base().metadata(path, symlinks, Fields::STAT | Fields::BTIME).map_err(|e| e.errno)
     }
 
     fn open_output(&mut self, path: &CStr) -> Result<StreamId, Errno> {

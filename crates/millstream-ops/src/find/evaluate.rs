@@ -222,7 +222,7 @@ impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
     fn with_path_string<T>(&mut self, look: impl FnOnce(&std::ffi::CStr) -> T) -> T {
         self.path();
         self.worker.path.push(0);
-        look(std::ffi::CStr::from_bytes_until_nul(&self.worker.path).unwrap_or_default())
+        look(std::ffi::CStr::from_bytes_until_nul(&self.worker.path).expect("a NUL at its end"))
     }
 
     /// The target of a symbolic link; of anything else, and of a link that is followed, nothing.

@@ -83,12 +83,14 @@ pub struct Findings {
 }
 
 impl Find {
-    /// Parses the arguments of a command line, without the program's name.
+    /// Parses the arguments of a command line, without the program's name. Files that they name, as that of `-newer`,
+    /// are looked at on `volume`.
     ///
     /// # Errors
     /// What is to be said instead of finding anything.
-    pub fn parse(
+    pub fn parse<V: Volume>(
         arguments: impl IntoIterator<Item = OsString>,
+        volume: &V,
         locale: &'static Locale,
         reporter: Arc<dyn Reporter>,
     ) -> Result<Self, Refusal> {
@@ -101,7 +103,8 @@ impl Find {
             false => Warnings::Off,
         };
         let mut streams = Streams::default();
-        let mut process = Process { streams: &mut streams, reporter: &*reporter, locale, failed: false };
+        let mut process =
+            Process { volume, streams: &mut streams, reporter: &*reporter, locale, failed: false };
         let parsed = parser::parse(&arguments, warnings, &mut process)?;
         let (now, failed) = (process.now(), process.failed);
         let plan = Plan::new(parsed.options, parsed.expression);
@@ -167,7 +170,7 @@ impl Find {
 /// Parses any bytes as a command line of words that are each ended by a NUL, for the fuzzer: nothing outside is touched.
 pub fn fuzz_parse(bytes: &[u8]) {
     let words: Vec<CString> =
-        bytes.split(|&b| b == 0).map(|word| CString::new(word).unwrap_or_default()).collect();
+        bytes.split(|&b| b == 0).map(|word| CString::new(word).expect("split at every NUL")).collect();
     if let Ok(parsed) = parser::parse(&words, Warnings::On, &mut Nothing::default()) {
         drop(Plan::new(parsed.options, parsed.expression));
     }

@@ -28,8 +28,6 @@ impl<D: Dir + AsFd> Evaluation<'_, '_, D> {
     }
 
     fn render_field(&mut self, field: Field, layout: Layout, stream: StreamId, out: &mut Vec<u8>) {
-        let metadata = self.subject.known_metadata().copied().unwrap_or_default();
-        let number = |value: u64, out: &mut Vec<u8>| push_text(out, value.to_string().as_bytes(), layout);
         match field {
             Field::Path => {
                 self.path();
@@ -66,12 +64,36 @@ impl<D: Dir + AsFd> Evaluation<'_, '_, D> {
                 let target = self.link_target().map(std::ffi::CString::into_bytes).unwrap_or_default();
                 self.push_name_field(stream, &target, layout, out);
             }
+            Field::SecurityContext => self.render_missing_context(),
+            _ => {
+                // Without attributes, which has been reported, there is nothing to print.
+                if let Some(metadata) = self.metadata() {
+                    self.render_attribute(field, metadata, layout, out);
+                }
+            }
+        }
+    }
+
+    fn render_attribute(&mut self, field: Field, metadata: &Metadata, layout: Layout, out: &mut Vec<u8>) {
+        let number = |value: u64, out: &mut Vec<u8>| push_text(out, value.to_string().as_bytes(), layout);
+        match field {
+            // What is known of a file without its attributes is rendered as a field.
+            Field::Path
+            | Field::BaseName
+            | Field::DirName
+            | Field::PathBelowOperand
+            | Field::Operand
+            | Field::Depth
+            | Field::Kind
+            | Field::TargetKind
+            | Field::LinkTarget
+            | Field::SecurityContext => {}
             Field::Size => number(metadata.size, out),
             Field::Blocks512 => number(metadata.blocks, out),
             Field::Blocks1024 => number(metadata.blocks.div_ceil(2), out),
             Field::Sparseness => push_text(
                 out,
-                general_float(sparseness(&metadata), layout.precision).as_bytes(),
+                general_float(sparseness(metadata), layout.precision).as_bytes(),
                 Layout { precision: None, ..layout },
             ),
             Field::Links => number(metadata.nlink, out),
@@ -90,12 +112,11 @@ impl<D: Dir + AsFd> Evaluation<'_, '_, D> {
                 None => number(metadata.gid.into(), out),
             },
             Field::Gid => number(metadata.gid.into(), out),
-            Field::SecurityContext => self.render_missing_context(),
-            Field::Time(which) => push_ctime(out, which.of(&metadata), self.shared.locale),
+            Field::Time(which) => push_ctime(out, which.of(metadata), self.shared.locale),
             Field::TimePart(which, part) => {
                 let mut text = Vec::new();
                 if which != TimeField::Birth || metadata.fields.contains(Fields::BTIME) {
-                    push_time_part(&mut text, which.of(&metadata), part, self.shared.locale);
+                    push_time_part(&mut text, which.of(metadata), part, self.shared.locale);
                 }
                 push_text(out, &text, layout);
             }
@@ -158,7 +179,7 @@ impl<D: Dir + AsFd> Evaluation<'_, '_, D> {
         }
         let metadata = if self.subject.depth == 0 {
             let (directory, _) = split_operand(self.subject.name.to_bytes());
-            let directory = std::ffi::CString::new(directory).unwrap_or_default();
+            let directory = std::ffi::CString::new(directory).expect("part of a C string");
             let directory = if directory.is_empty() { c"." } else { &*directory };
             self.subject.handle.metadata(directory, SymlinkBehavior::Follow, Fields::INO)
         } else {

@@ -224,16 +224,24 @@ impl Shared {
     }
 
     /// Runs what has been gathered for a directory that is done.
-    pub fn run_batches_of(&self, directory: usize, start: impl FnOnce() -> Option<StartDirectory>) {
+    ///
+    /// # Errors
+    /// If there are commands to run and `start` cannot say where.
+    pub fn run_batches_of(
+        &self,
+        directory: usize,
+        start: impl FnOnce() -> millstream_vfs::Result<StartDirectory>,
+    ) -> millstream_vfs::Result<()> {
         let waiting = self.take_batches(ExecPlace::DirectoryOfFile, directory);
         if waiting.is_empty() {
-            return;
+            return Ok(());
         }
-        let Some(start) = start() else { return };
+        let start = start()?;
         for (exec, batch) in waiting {
             let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
             self.run_batch(exec, batch, &start);
         }
+        Ok(())
     }
 
     /// Runs what has been gathered where the program was started.
@@ -262,7 +270,10 @@ impl Shared {
             let shown = if name.is_empty() { &b"standard output"[..] } else { name };
             self.report(&[&self.quoted(shown)[..], b": ", reason.as_bytes()].concat());
             if name.is_empty() {
-                self.report(b"write error");
+                match errno {
+                    Errno::BADF => self.report(&[b"write error: ", reason.as_bytes()].concat()),
+                    _ => self.report(b"write error"),
+                }
             }
         }
     }

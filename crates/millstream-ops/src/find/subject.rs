@@ -59,11 +59,6 @@ impl<'a, D: Dir> Subject<'a, D> {
         }
     }
 
-    /// What is known without asking.
-    pub fn known_metadata(&self) -> Option<&Metadata> {
-        self.metadata.get()?.as_ref().ok()
-    }
-
     /// Whether metadata was asked for in vain.
     pub fn is_unreachable(&self) -> bool {
         self.metadata.get().is_some_and(Result::is_err)
@@ -111,7 +106,7 @@ impl<'a, D: Dir> Subject<'a, D> {
         }
         let (_, last) = super::exec::split_operand(bytes);
         let end = last.iter().rposition(|&b| b != b'/').map_or(1, |at| at + 1);
-        std::ffi::CString::new(&last[..end.min(last.len())]).unwrap_or_default().into()
+        std::ffi::CString::new(&last[..end.min(last.len())]).expect("part of a C string").into()
     }
 }
 

@@ -264,10 +264,17 @@ where
         }
         if self.shared.plan.actions == ActionOrder::OneAtATime {
             let mut kept = None;
-            self.shared.run_batches_of(key_of(directory), || {
-                let handle = kept.insert(directory.handle().ok()?);
-                Some(StartDirectory::of_handle(handle.as_fd()))
+            let done = self.shared.run_batches_of(key_of(directory), || {
+                let handle = kept.insert(directory.handle()?);
+                Ok(StartDirectory::of_handle(handle.as_fd()))
             });
+            if let Err(error) = done {
+                // Also where files may vanish: the names were found, and nothing was done with them.
+                let mut path = Vec::new();
+                directory.write_path(&mut path);
+                let operation = error.operation.to_string();
+                self.shared.report_errno(&path, error.errno, &operation, &mut worker.out);
+            }
         }
     }
 

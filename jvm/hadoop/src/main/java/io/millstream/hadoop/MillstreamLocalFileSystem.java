@@ -33,6 +33,11 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   private static final Logger LOG = LoggerFactory.getLogger(MillstreamLocalFileSystem.class);
   private static final int ENOENT = 2;
   private static final AtomicBoolean WARNED_OF_FAILURE = new AtomicBoolean();
+  /**
+   * A path of so many names may lead through as many links as the kernel follows in one path (40). What is below it then
+   * exists for the native side, which goes from handle to handle, but not for Java, so such paths are the superclass's.
+   */
+  private static final int DEEP_NAMES = 24;
 
   /** Listing, or changing the tree. */
   private interface Call<T> {
@@ -111,7 +116,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   /** One directory; null if the superclass must answer. */
   private List<DirectoryListing> list(File directory) throws IOException {
     byte[] root = LocalPaths.encode(directory);
-    if (root == null) {
+    if (root == null || directory.toPath().getNameCount() >= DEEP_NAMES) {
       return null;
     }
     List<DirectoryListing> parts = unlessItFails(() -> {

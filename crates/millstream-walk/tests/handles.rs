@@ -1,0 +1,96 @@
+//! Open handles are bounded whatever the tree. A program of its own, because it lowers the limit of the whole process.
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use millstream_vfs::{Fields, FileKind, PosixVolume};
+use millstream_walk::{
+    Chunk, Descend, Directory, FanOut, Fault, HandleRetention, Order, Place, Threads, Visitor, WalkOptions,
+    walk,
+};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+const LEVELS: u64 = 300;
+const FILES: u64 = 75;
+
+/// Counts entries, stats each of them, and takes every fault as a failure.
+struct Counter {
+    fan_out: FanOut,
+    entries: AtomicU64,
+    left: AtomicU64,
+}
+
+impl Visitor for Counter {
+    type Volume = PosixVolume;
+    type State = ();
+    type Worker = ();
+
+    fn root_state(&self) {}
+
+    fn worker(&self) {}
+
+    fn fan_out(&self) -> FanOut {
+        self.fan_out
+    }
+
+    fn visit(
+        &self,
+        (): &mut (),
+        chunk: &Chunk<'_, PosixVolume, ()>,
+        descend: &mut Descend<'_, PosixVolume, ()>,
+    ) {
+        for entry in chunk.entries() {
+            self.entries.fetch_add(1, Ordering::Relaxed);
+            if entry.metadata(Fields::KIND).expect("stat").kind() == FileKind::Directory {
+                descend.into_entry(&entry, ());
+            }
+        }
+    }
+
+    fn leave(&self, (): &mut (), _: &Arc<Directory<PosixVolume, ()>>) {
+        self.left.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn fault(&self, (): &mut (), place: &Place<'_, PosixVolume, ()>, fault: &Fault) {
+        let mut path = Vec::new();
+        place.write_path(&mut path);
+        panic!("{} levels deep: {fault}", path.split(|&b| b == b'/').count());
+    }
+}
+
+/// A chain of directories, each so large that it is read in several batches.
+#[test]
+fn a_chain_of_large_directories_needs_few_descriptors() {
+    let scratch = tempfile::tempdir().expect("tempdir");
+    let open = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut dir = rustix::fs::open(scratch.path(), open, Mode::empty()).expect("open");
+    for _ in 0..LEVELS {
+        for i in 0..FILES {
+            let name = format!("{i:0>223}");
+            rustix::fs::openat(&dir, name, OFlags::CREATE | OFlags::WRONLY, Mode::RUSR).expect("create");
+        }
+        rustix::fs::mkdirat(&dir, "d", Mode::RWXU).expect("mkdir");
+        dir = rustix::fs::openat(&dir, "d", open, Mode::empty()).expect("open");
+    }
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: Some(128), maximum }).expect("lower the limit");
+    let operand = CString::new(scratch.path().as_os_str().as_bytes()).expect("no NUL");
+    for threads in [1, 2, 8] {
+        for fan_out in [FanOut::Inline, FanOut::Parallel] {
+            for retention in [HandleRetention::UntilChildrenOpen, HandleRetention::UntilLeft] {
+                for order in [Order::Completion, Order::DepthFirst { max_waiting_bytes: 100 }] {
+                    let counter = Counter { fan_out, entries: AtomicU64::new(0), left: AtomicU64::new(0) };
+                    let threads = Threads::Fixed(threads);
+                    let options = WalkOptions { threads, order, retention, ..WalkOptions::default() };
+                    walk(&PosixVolume, std::slice::from_ref(&operand), &counter, &options);
+                    assert_eq!(counter.entries.into_inner(), 1 + LEVELS * (FILES + 1), "{options:?}");
+                    assert_eq!(counter.left.into_inner(), LEVELS + 2, "and the virtual directory");
+                }
+            }
+        }
+    }
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).expect("raise it again");
+}
