@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CreateFlag;
 import org.apache.hadoop.fs.FSDataOutputStream;
@@ -31,18 +32,30 @@ import org.slf4j.LoggerFactory;
 public class MillstreamLocalFileSystem extends LocalFileSystem {
   private static final Logger LOG = LoggerFactory.getLogger(MillstreamLocalFileSystem.class);
   private static final int ENOENT = 2;
+  private static final AtomicBoolean WARNED_OF_FAILURE = new AtomicBoolean();
   /**
    * A path of so many names may lead through as many links as the kernel follows in one path (40). What is below it then
    * exists for the native side, which goes from handle to handle, but not for Java, so such paths are the superclass's.
    */
   private static final int DEEP_NAMES = 24;
 
+  /** Listing, or changing the tree. */
+  private interface Call<T> {
+    T run() throws IOException;
+  }
+
+  private final DirectoryWalk.Starter walks;
   private ListingOptions options;
   private boolean listsNatively;
   private SiblingReadAhead readAhead;
 
   /** As Hadoop makes it; {@link #initialize} follows. */
   public MillstreamLocalFileSystem() {
+    this(NativeListing::new);
+  }
+
+  MillstreamLocalFileSystem(DirectoryWalk.Starter walks) {
+    this.walks = walks;
     setOptions(new Configuration(false));
   }
 
@@ -55,7 +68,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
 
   private void setOptions(Configuration conf) {
     options = new ListingOptions(conf);
-    readAhead = new SiblingReadAhead(options);
+    readAhead = new SiblingReadAhead(options, walks);
   }
 
   /** Whether directories are listed natively: it is enabled, and the native library is loaded. */
@@ -81,18 +94,36 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     return tree == null ? super.listFiles(f, recursive) : new ListedEntries(f, tree);
   }
 
+  private List<DirectoryListing> walk(byte[][] roots, int flags) throws IOException {
+    List<DirectoryListing> listings = new ArrayList<>();
+    walks.start(roots, flags, options.threads).forEach(listings::add);
+    return listings;
+  }
+
+  /** What the call gives, or null if native code fails: without a thread to run on, or by an error of its own. */
+  private static List<DirectoryListing> unlessItFails(Call<List<DirectoryListing>> listing) throws IOException {
+    try {
+      return listing.run();
+    } catch (IllegalStateException | LinkageError e) {
+      if (WARNED_OF_FAILURE.compareAndSet(false, true)) {
+        LOG.warn("Native listing fails, so directories are listed as slowly as without Millstream when it does; results "
+            + "are the same. This is said once. Cause: {}", e.toString());
+      }
+      return null;
+    }
+  }
+
   /** One directory; null if the superclass must answer. */
   private List<DirectoryListing> list(File directory) throws IOException {
     byte[] root = LocalPaths.encode(directory);
     if (root == null || directory.toPath().getNameCount() >= DEEP_NAMES) {
       return null;
     }
-    List<DirectoryListing> parts = readAhead.take(directory.getPath());
-    if (parts == null) {
-      parts = new ArrayList<>();
-      new NativeListing(new byte[][] {root}, NativeListing.DIRECTORIES, options.threads).forEach(parts::add);
-    }
-    if (parts.stream().anyMatch(p -> p.errno() != 0 || p.isFile())) {
+    List<DirectoryListing> parts = unlessItFails(() -> {
+      List<DirectoryListing> ahead = readAhead.take(directory.getPath());
+      return ahead != null ? ahead : walk(new byte[][] {root}, NativeListing.DIRECTORIES);
+    });
+    if (parts == null || parts.stream().anyMatch(p -> p.errno() != 0 || p.isFile())) {
       return null;
     }
     warnAboutMissing(directory.getPath(), parts);
@@ -106,10 +137,9 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     if (root == null) {
       return null;
     }
-    List<DirectoryListing> tree = new ArrayList<>();
-    new NativeListing(new byte[][] {root}, NativeListing.RECURSIVE, options.threads).forEach(tree::add);
+    List<DirectoryListing> tree = unlessItFails(() -> walk(new byte[][] {root}, NativeListing.RECURSIVE));
     String top = directory.getPath();
-    if (tree.stream().anyMatch(d -> d.isFile() || d.errno() != 0 && (d.errno() != ENOENT || top.equals(d.directory())))) {
+    if (tree == null || tree.stream().anyMatch(d -> d.isFile() || d.errno() != 0 && (d.errno() != ENOENT || top.equals(d.directory())))) {
       return null;
     }
     warnAboutMissing(top, tree);
@@ -123,7 +153,8 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
    * What could not be listed is in the result with its error.
    *
    * @return listings in the order of a serial traversal, since Spark takes some decisions by the first file; several for a
-   *     huge directory or overlapping roots; null if a root's name cannot be expressed
+   *     huge directory or overlapping roots; null if a root's name cannot be expressed or native
+   *     listing fails
    */
   public List<DirectoryListing> listDataset(List<Path> roots) throws IOException {
     byte[][] names = new byte[roots.size()][];
@@ -133,8 +164,11 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
         return null;
       }
     }
-    List<DirectoryListing> listings = new ArrayList<>();
-    new NativeListing(names, NativeListing.RECURSIVE | NativeListing.SKIP_HIDDEN, options.threads).forEach(listings::add);
+    List<DirectoryListing> listings =
+        unlessItFails(() -> walk(names, NativeListing.RECURSIVE | NativeListing.SKIP_HIDDEN));
+    if (listings == null) {
+      return null;
+    }
     warnAboutMissing(roots.size() == 1 ? roots.get(0).toString() : roots.size() + " roots", listings);
     listings.removeIf(d -> d.directory() == null);
     listings.sort(DirectoryListing.SERIAL_ORDER);
@@ -203,12 +237,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
 
   // What follows changes the tree: what was listed ahead is dropped, before and after, since a listing may run meanwhile.
 
-  /** A change of the tree. */
-  private interface Change<T> {
-    T run() throws IOException;
-  }
-
-  private <T> T changing(Change<T> change) throws IOException {
+  private <T> T changing(Call<T> change) throws IOException {
     readAhead.invalidate();
     try {
       return change.run();
@@ -217,7 +246,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     }
   }
 
-  private FSDataOutputStream opening(Change<FSDataOutputStream> open) throws IOException {
+  private FSDataOutputStream opening(Call<FSDataOutputStream> open) throws IOException {
     readAhead.invalidateAndPause();
     return open.run();
   }
@@ -257,6 +286,15 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   }
 
   @Override
+  @SuppressWarnings("deprecation")
+  protected void rename(Path src, Path dst, org.apache.hadoop.fs.Options.Rename... flags) throws IOException {
+    changing(() -> {
+      super.rename(src, dst, flags);
+      return null;
+    });
+  }
+
+  @Override
   public boolean delete(Path f, boolean recursive) throws IOException {
     return changing(() -> super.delete(f, recursive));
   }
@@ -283,6 +321,14 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   public void setPermission(Path p, FsPermission permission) throws IOException {
     changing(() -> {
       super.setPermission(p, permission);
+      return null;
+    });
+  }
+
+  @Override
+  public void setOwner(Path p, String username, String groupname) throws IOException {
+    changing(() -> {
+      super.setOwner(p, username, groupname);
       return null;
     });
   }

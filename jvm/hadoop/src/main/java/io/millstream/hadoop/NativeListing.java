@@ -2,7 +2,6 @@ package io.millstream.hadoop;
 
 import java.io.InterruptedIOException;
 import java.util.List;
-import java.util.function.Consumer;
 
 /**
  * A native enumeration of directories, running on native threads. Symbolic links are followed; names of Hadoop's checksum
@@ -32,7 +31,7 @@ import java.util.function.Consumer;
  * lists them. A root that is no directory comes as a block with {@link #FLAG_NOT_DIRECTORY}: its path is that of the parent, its one
  * entry is the file. Dangling links, and entries that vanish meanwhile, are left out as Hadoop's local file system leaves them out.
  */
-final class NativeListing implements AutoCloseable {
+final class NativeListing implements DirectoryWalk {
   /** Descend into subdirectories. */
   static final int RECURSIVE = 1;
   /** Report subdirectories as entries, too. */
@@ -59,37 +58,16 @@ final class NativeListing implements AutoCloseable {
     handle = open(roots, flags, threads);
   }
 
-  /**
-   * Passes every directory to {@code consumer} and closes the walk.
-   *
-   * @throws InterruptedIOException if the thread is interrupted; its flag stays set
-   */
-  void forEach(Consumer<DirectoryListing> consumer) throws InterruptedIOException {
-    try (this) {
-      for (List<DirectoryListing> batch = nextBatch(); batch != null; batch = nextBatch()) {
-        batch.forEach(consumer);
-      }
+  @Override
+  public List<DirectoryListing> poll() throws InterruptedIOException {
+    byte[] blocks = next(handle, POLL_MILLIS);
+    if (blocks == null) {
+      return null;
     }
-  }
-
-  /**
-   * The next directories, or null at the end.
-   *
-   * @throws InterruptedIOException if the thread is interrupted; its flag stays set
-   */
-  List<DirectoryListing> nextBatch() throws InterruptedIOException {
-    while (true) {
-      byte[] blocks = next(handle, POLL_MILLIS);
-      if (blocks == null) {
-        return null;
-      }
-      if (blocks.length > 0) {
-        return DirectoryListing.parse(blocks);
-      }
-      if (Thread.currentThread().isInterrupted()) {
-        throw new InterruptedIOException("Interrupted while listing directories");
-      }
+    if (blocks.length == 0 && Thread.currentThread().isInterrupted()) {
+      throw new InterruptedIOException("Interrupted while listing directories");
     }
+    return DirectoryListing.parse(blocks);
   }
 
   /** Cancels what still runs; a native thread that hangs in a system call is left behind, and not waited for. */

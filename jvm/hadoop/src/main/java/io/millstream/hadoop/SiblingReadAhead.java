@@ -5,10 +5,13 @@ import java.io.InterruptedIOException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -24,31 +27,44 @@ import org.slf4j.LoggerFactory;
  * <p>What is handed out is at most some seconds old, is handed out once, and is dropped at any change made through the same
  * file system. Native threads stop when their queue is full, so a caller that walks away leaves little behind.
  *
- * <p>The walk is drained by the callers themselves: there is no thread here.
+ * <p>The walk is drained by the callers themselves: there is no thread here. One caller at a time drains it; a caller that
+ * finds another at it lists its directory itself. Nobody waits for storage while others wait for him: a change only marks
+ * what was listed ahead as outdated, and whoever comes next, or drains it now, drops it.
  */
 final class SiblingReadAhead {
   private static final Logger LOG = LoggerFactory.getLogger(SiblingReadAhead.class);
   private static final int PARENTS_REMEMBERED = 64;
+  private static final int CHILDREN_REMEMBERED = 200_000;
   private static final int EVIDENCE = 2;
   private static final int MAX_ENTRIES_READY = 1_000_000;
   /** Files opened for writing may grow unseen; read-ahead pauses so long after the last was opened. */
   private static final long PAUSE_AFTER_OPEN_FOR_WRITE_MILLIS = 60_000;
 
   private final ListingOptions options;
-  private final Map<String, Siblings> parents = new LinkedHashMap<>(16, 0.75f, true) {
-    private static final long serialVersionUID = 1L;
+  private final DirectoryWalk.Starter walks;
+  private final int childrenRemembered;
 
-    @Override
-    protected boolean removeEldestEntry(Map.Entry<String, Siblings> eldest) {
-      return size() > PARENTS_REMEMBERED;
-    }
-  };
+  /** What callers have listed, least recently used first; its own monitor, never held while waiting, guards it. */
+  private final Map<String, Siblings> parents = new LinkedHashMap<>(16, 0.75f, true);
+  private int children;
+
+  /** Counts changes. What was listed ahead before the last one is outdated. */
+  private final AtomicLong generation = new AtomicLong();
+  private volatile long pausedUntilMillis = nowMillis();
+
+  /** Guards what follows. It is held while waiting for the walk, so it is only ever tried. */
+  private final ReentrantLock draining = new ReentrantLock();
   private Ahead ahead;
   private long lastCallMillis = nowMillis();
-  private long pausedUntilMillis = lastCallMillis;
 
-  SiblingReadAhead(ListingOptions options) {
+  SiblingReadAhead(ListingOptions options, DirectoryWalk.Starter walks) {
+    this(options, walks, CHILDREN_REMEMBERED);
+  }
+
+  SiblingReadAhead(ListingOptions options, DirectoryWalk.Starter walks, int childrenRemembered) {
     this.options = options;
+    this.walks = walks;
+    this.childrenRemembered = childrenRemembered;
   }
 
   /** The child directories of one directory, in the order in which it was listed. */
@@ -61,7 +77,8 @@ final class SiblingReadAhead {
 
   /** A walk ahead of the caller. */
   private static final class Ahead {
-    final NativeListing walk;
+    final DirectoryWalk walk;
+    final long generation;
     final Set<String> roots;
     final boolean recursive;
     final Map<String, List<DirectoryListing>> arrived = new HashMap<>();
@@ -69,8 +86,9 @@ final class SiblingReadAhead {
     final Set<String> taken = new HashSet<>();
     int entries;
 
-    Ahead(NativeListing walk, Set<String> roots, boolean recursive) {
+    Ahead(DirectoryWalk walk, long generation, Set<String> roots, boolean recursive) {
       this.walk = walk;
+      this.generation = generation;
       this.roots = roots;
       this.recursive = recursive;
     }
@@ -109,23 +127,36 @@ final class SiblingReadAhead {
   }
 
   /** The listing of a directory that was listed ahead, or null. */
-  synchronized List<DirectoryListing> take(String directory) throws InterruptedIOException {
-    forgetIfPaused();
-    observe(directory);
-    if (ahead == null || !ahead.covers(directory)) {
+  List<DirectoryListing> take(String directory) throws InterruptedIOException {
+    if (options.readAheadDirectories == 0 || !draining.tryLock()) {
       return null;
     }
-    List<DirectoryListing> parts = drainUntil(directory);
-    boolean usable = parts != null && parts.get(0).errno() == 0
-        && parts.get(0).ageMillis() <= options.readAheadMaxAgeMillis;
-    return usable ? parts : null;
+    try {
+      forgetOutdated();
+      observe(directory);
+      if (ahead == null || !ahead.covers(directory)) {
+        return null;
+      }
+      List<DirectoryListing> parts = drainUntil(directory);
+      boolean usable = parts != null && parts.get(0).errno() == 0
+          && parts.get(0).ageMillis() <= options.readAheadMaxAgeMillis;
+      return usable ? parts : null;
+    } catch (InterruptedIOException | RuntimeException | LinkageError e) {
+      stop();
+      throw e;
+    } finally {
+      draining.unlock();
+    }
   }
 
   /** The caller has been given these entries of a directory. */
-  synchronized void listed(String directory, List<DirectoryListing> parts) {
+  void listed(String directory, List<DirectoryListing> parts) {
+    if (options.readAheadDirectories == 0) {
+      return;
+    }
     Siblings siblings = new Siblings();
     for (DirectoryListing part : parts) {
-      for (int i = 0; i < part.count(); i++) {
+      for (int i = 0; i < part.count() && siblings.children.size() < childrenRemembered; i++) {
         if (part.isDirectory(i)) {
           String child = directory.endsWith("/") ? directory + part.name(i) : directory + "/" + part.name(i);
           siblings.positions.put(child, siblings.children.size());
@@ -134,94 +165,138 @@ final class SiblingReadAhead {
       }
     }
     if (siblings.children.size() > EVIDENCE) {
-      parents.put(directory, siblings);
+      remember(directory, siblings);
+    }
+  }
+
+  private void remember(String directory, Siblings siblings) {
+    synchronized (parents) {
+      children += siblings.children.size();
+      Siblings before = parents.put(directory, siblings);
+      children -= before == null ? 0 : before.children.size();
+      Iterator<Siblings> eldest = parents.values().iterator();
+      while (parents.size() > PARENTS_REMEMBERED || children > childrenRemembered) {
+        children -= eldest.next().children.size();
+        eldest.remove();
+      }
+    }
+  }
+
+  /** How many child directories are remembered. */
+  int childrenRemembered() {
+    synchronized (parents) {
+      return children;
     }
   }
 
   /** Something was changed through this file system. */
-  synchronized void invalidate() {
-    stop();
-    parents.clear();
+  void invalidate() {
+    generation.incrementAndGet();
+    synchronized (parents) {
+      parents.clear();
+      children = 0;
+    }
+    if (draining.tryLock()) {
+      try {
+        stop();
+      } finally {
+        draining.unlock();
+      }
+    }
   }
 
   /** A file was opened for writing. */
-  synchronized void invalidateAndPause() {
-    invalidate();
+  void invalidateAndPause() {
     pausedUntilMillis = nowMillis() + PAUSE_AFTER_OPEN_FOR_WRITE_MILLIS;
+    invalidate();
   }
 
-  private void forgetIfPaused() {
+  private void forgetOutdated() {
     long now = nowMillis();
     if (now - lastCallMillis > options.readAheadMaxAgeMillis) {
       invalidate();
     }
     lastCallMillis = now;
+    if (outdated()) {
+      stop();
+    }
+  }
+
+  private boolean outdated() {
+    return ahead != null && ahead.generation != generation.get();
   }
 
   /** Notes what the caller asks for, and starts to walk ahead if that is evidence enough. */
   private void observe(String directory) {
-    for (String d = directory; d.length() > 1; d = parentOf(d)) {
-      parents.get(d); // where a caller is at work, the directories above are remembered longest
-    }
-    String parent = parentOf(directory);
-    Siblings aunts = parents.get(parentOf(parent));
-    if (aunts != null && aunts.positions.containsKey(parent)) {
-      aunts.descended = true;
-    }
-    Siblings siblings = parents.get(parent);
-    if (siblings != null && siblings.positions.containsKey(directory)) {
-      siblings.asked++;
-      boolean wanted = options.readAheadDirectories > 0 && lastCallMillis >= pausedUntilMillis;
-      boolean known = ahead != null && (ahead.covers(directory) || ahead.taken.contains(directory));
-      if (wanted && siblings.asked >= EVIDENCE && !known) {
-        start(siblings, directory);
+    long now = generation.get();
+    boolean descend;
+    List<String> following;
+    synchronized (parents) {
+      for (String d = directory; d.length() > 1; d = parentOf(d)) {
+        parents.get(d); // where a caller is at work, the directories above are remembered longest
       }
+      String parent = parentOf(directory);
+      Siblings aunts = parents.get(parentOf(parent));
+      if (aunts != null && aunts.positions.containsKey(parent)) {
+        aunts.descended = true;
+      }
+      Siblings siblings = parents.get(parent);
+      Integer from = siblings == null ? null : siblings.positions.get(directory);
+      if (from == null) {
+        return;
+      }
+      siblings.asked++;
+      boolean known = ahead != null && (ahead.covers(directory) || ahead.taken.contains(directory));
+      if (lastCallMillis < pausedUntilMillis || siblings.asked < EVIDENCE || known) {
+        return;
+      }
+      int to = (int) Math.min(siblings.children.size(), (long) from + options.readAheadDirectories);
+      following = List.copyOf(siblings.children.subList(from, to));
+      descend = siblings.descended;
     }
+    start(following, descend, now);
   }
 
-  private void start(Siblings siblings, String directory) {
+  private void start(List<String> directories, boolean descend, long now) {
     stop();
-    int from = siblings.positions.get(directory);
-    int to = (int) Math.min(siblings.children.size(), (long) from + options.readAheadDirectories);
     Set<String> roots = new HashSet<>();
     List<byte[]> encoded = new ArrayList<>();
-    for (String child : siblings.children.subList(from, to)) {
+    for (String child : directories) {
       byte[] root = LocalPaths.encode(new File(child));
       if (root != null && roots.add(child)) {
         encoded.add(root);
       }
     }
     if (encoded.size() > 1) {
-      int flags = NativeListing.DIRECTORIES | (siblings.descended ? NativeListing.RECURSIVE : 0);
-      NativeListing walk = new NativeListing(encoded.toArray(new byte[0][]), flags, options.threads);
-      ahead = new Ahead(walk, roots, siblings.descended);
-      LOG.debug("Listing {} directories ahead, from {}, descending: {}", roots.size(), directory, siblings.descended);
+      int flags = NativeListing.DIRECTORIES | (descend ? NativeListing.RECURSIVE : 0);
+      DirectoryWalk walk = walks.start(encoded.toArray(new byte[0][]), flags, options.threads);
+      ahead = new Ahead(walk, now, roots, descend);
+      LOG.debug("Listing {} directories ahead, from {}, descending: {}", roots.size(), directories.get(0), descend);
     }
   }
 
-  /** Null if the walk ends, or has brought too much, before it brings the directory. */
+  /**
+   * Null if the walk ends, is outdated, or has brought too much before it brings the directory, or has long brought nothing:
+   * the storage that it waits for need not be that of this directory.
+   */
   private List<DirectoryListing> drainUntil(String directory) throws InterruptedIOException {
+    long lastBatchMillis = nowMillis();
     while (!ahead.complete.contains(directory)) {
-      List<DirectoryListing> batch = nextBatch();
+      List<DirectoryListing> batch = ahead.walk.poll();
       if (batch == null) {
         return null;
       }
-      if (ahead.entries > MAX_ENTRIES_READY) {
+      if (!batch.isEmpty()) {
+        lastBatchMillis = nowMillis();
+      }
+      boolean stalled = nowMillis() - lastBatchMillis > options.readAheadMaxAgeMillis;
+      if (stalled || outdated() || ahead.entries > MAX_ENTRIES_READY) {
         stop();
         return null;
       }
       batch.forEach(ahead::store);
     }
-    return ahead.take(directory);
-  }
-
-  private List<DirectoryListing> nextBatch() throws InterruptedIOException {
-    try {
-      return ahead.walk.nextBatch();
-    } catch (InterruptedIOException e) {
-      stop();
-      throw e;
-    }
+    return outdated() ? null : ahead.take(directory);
   }
 
   private void stop() {

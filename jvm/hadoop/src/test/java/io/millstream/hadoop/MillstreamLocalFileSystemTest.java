@@ -222,4 +222,39 @@ class MillstreamLocalFileSystemTest {
     assertThrows(IllegalArgumentException.class,
         () -> new MillstreamLocalFileSystem().initialize(FileSystem.getDefaultUri(conf), conf));
   }
+
+  /** A walk that starts, and fails when it is to give something. */
+  private static final class FailingWalk implements DirectoryWalk {
+    @Override
+    public List<DirectoryListing> poll() {
+      throw new IllegalStateException("native code panicked");
+    }
+
+    @Override
+    public void close() {}
+  }
+
+  @Test
+  void whereNativeCodeFailsTheSuperclassAnswers() throws IOException {
+    Trees.write(temp.toPath().resolve("d/e/f"), 1);
+    Trees.write(temp.toPath().resolve("d/g"), 1);
+    DirectoryWalk.Starter noThread = (roots, flags, threads) -> {
+      throw new IllegalStateException("no thread");
+    };
+    DirectoryWalk.Starter noSymbol = (roots, flags, threads) -> {
+      throw new UnsatisfiedLinkError("open");
+    };
+    DirectoryWalk.Starter panic = (roots, flags, threads) -> new FailingWalk();
+    Path root = new Path(temp.toURI());
+    for (DirectoryWalk.Starter failing : List.of(noThread, noSymbol, panic)) {
+      MillstreamLocalFileSystem fs = new MillstreamLocalFileSystem(failing);
+      Configuration conf = new Configuration(false);
+      fs.initialize(FileSystem.getDefaultUri(conf), conf);
+      assertEquals(null, fs.listDataset(List.of(root)));
+      for (Listing call : List.<Listing>of(any -> Arrays.asList(any.listStatus(root)), any -> drain(any.listFiles(root, true)),
+          any -> drain(any.listLocatedStatus(new Path(root, "d"))), any -> Arrays.asList(any.globStatus(new Path(root, "*/*"))))) {
+        assertEquals(outcome("plain", call, stock), outcome("plain", call, fs));
+      }
+    }
+  }
 }

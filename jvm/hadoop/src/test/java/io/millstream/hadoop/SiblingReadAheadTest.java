@@ -1,17 +1,25 @@
 package io.millstream.hadoop;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.File;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 class SiblingReadAheadTest {
@@ -32,7 +40,7 @@ class SiblingReadAheadTest {
     Configuration conf = new Configuration(false);
     conf.setInt(ListingOptions.READ_AHEAD_DIRECTORIES, directories);
     conf.setInt(ListingOptions.READ_AHEAD_MAX_AGE_MILLIS, maxAgeMillis);
-    return new SiblingReadAhead(new ListingOptions(conf));
+    return new SiblingReadAhead(new ListingOptions(conf), NativeListing::new);
   }
 
   private static List<DirectoryListing> list(String directory) throws IOException {
@@ -123,5 +131,85 @@ class SiblingReadAheadTest {
     assertNotNull(ahead.take(root + "/" + names.name(3)));
     Thread.sleep(300);
     assertNull(ahead.take(root + "/" + names.name(4)));
+  }
+
+  /** A walk whose storage does not answer until it is closed. */
+  private static final class HangingWalk implements DirectoryWalk {
+    final CountDownLatch polled = new CountDownLatch(1);
+    volatile boolean closed;
+
+    @Override
+    public List<DirectoryListing> poll() throws InterruptedIOException {
+      polled.countDown();
+      try {
+        Thread.sleep(10);
+      } catch (InterruptedException e) {
+        throw new InterruptedIOException();
+      }
+      return closed ? null : List.of();
+    }
+
+    @Override
+    public void close() {
+      closed = true;
+    }
+  }
+
+  @Test
+  @Timeout(20)
+  void nobodyWaitsForWalksOfOthers() throws Exception {
+    HangingWalk hanging = new HangingWalk();
+    MillstreamLocalFileSystem fs = new MillstreamLocalFileSystem(
+        (roots, flags, threads) -> roots.length > 1 ? hanging : new NativeListing(roots, flags, threads));
+    Configuration conf = new Configuration(false);
+    conf.setInt(ListingOptions.READ_AHEAD_MAX_AGE_MILLIS, 60_000);
+    fs.initialize(FileSystem.getDefaultUri(conf), conf);
+    FileStatus[] children = fs.listStatus(new Path(root.toURI()));
+    fs.listStatus(children[0].getPath());
+    FutureTask<FileStatus[]> waiting = new FutureTask<>(() -> fs.listStatus(children[1].getPath()));
+    Thread reader = new Thread(waiting);
+    reader.start();
+    hanging.polled.await();
+    assertEquals(4, fs.listStatus(children[2].getPath()).length);
+    assertEquals(10, fs.listStatus(new Path(root.toURI())).length);
+    assertFalse(waiting.isDone());
+    assertTrue(fs.mkdirs(new Path(children[1].getPath(), "new")));
+    assertEquals(5, waiting.get().length);
+    assertTrue(hanging.closed);
+    reader.join();
+  }
+
+  @Test
+  @Timeout(20)
+  void stalledWalkIsGivenUp() throws Exception {
+    HangingWalk hanging = new HangingWalk();
+    Configuration conf = new Configuration(false);
+    conf.setInt(ListingOptions.READ_AHEAD_MAX_AGE_MILLIS, 300);
+    SiblingReadAhead ahead = new SiblingReadAhead(new ListingOptions(conf), (roots, flags, threads) -> hanging);
+    assertEquals(List.of(false, false), askForChildren(ahead, 2));
+    assertEquals(0, hanging.polled.getCount());
+    assertTrue(hanging.closed);
+  }
+
+  @Test
+  void rememberedChildrenAreBounded() throws IOException {
+    SiblingReadAhead ahead = new SiblingReadAhead(new ListingOptions(new Configuration(false)), NativeListing::new, 11);
+    ahead.listed(root.getPath(), list(root.getPath()));
+    assertEquals(10, ahead.childrenRemembered());
+    ahead.listed(root.getPath(), list(root.getPath()));
+    assertEquals(10, ahead.childrenRemembered());
+    ahead.listed(root + "/d0", list(root + "/d0"));
+    assertEquals(4, ahead.childrenRemembered());
+    ahead.listed(root + "/d1", list(root + "/d1"));
+    assertEquals(8, ahead.childrenRemembered());
+    ahead.invalidate();
+    assertEquals(0, ahead.childrenRemembered());
+  }
+
+  @Test
+  void switchedOffItRemembersNothing() throws IOException {
+    SiblingReadAhead ahead = readAhead(0, 60_000);
+    askForChildren(ahead, 4);
+    assertEquals(0, ahead.childrenRemembered());
   }
 }

@@ -109,7 +109,9 @@ object CompactFileIndex {
       parameters: Map[String, String]): Either[IOException, LeafDirectories] = {
     val start = System.nanoTime()
     Option(fileSystem.listDataset(roots.asJava)) match {
-      case None => Left(new FileNotFoundException(s"Names that Java cannot express: ${roots.mkString(", ")}"))
+      case None =>
+        Left(new IOException(s"Cannot list natively ${roots.mkString(", ")}: a name that Java cannot express, or an error of " +
+          s"native code, which the log tells. With ${IndexLocalFiles.Enabled}=false a new read lists the files as Spark does"))
       case Some(found) =>
         val listings = found.asScala
         val ignoreMissing = new FileSourceOptions(CaseInsensitiveMap(parameters)).ignoreMissingFiles

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
+import java.util.concurrent.atomic.AtomicBoolean
+
 import scala.util.Try
 
 import io.millstream.hadoop.MillstreamLocalFileSystem
@@ -38,8 +40,21 @@ class IndexLocalFiles(spark: SparkSession) extends Rule[LogicalPlan] {
       plan
     } else {
       plan.resolveOperatorsUp {
-        case source: UnresolvedDataSource if !source.isStreaming => resolve(source).getOrElse(source)
+        case source: UnresolvedDataSource if !source.isStreaming => resolveUnlessItFails(source).getOrElse(source)
       }
+    }
+
+  /** A Spark whose internals differ from those of the supported lines answers by itself. */
+  private def resolveUnlessItFails(source: UnresolvedDataSource): Option[LogicalPlan] =
+    try {
+      resolve(source)
+    } catch {
+      case e: LinkageError =>
+        if (Warned.compareAndSet(false, true)) {
+          logWarning("Millstream's index does not fit this Spark, so Spark's own lists the files and takes more memory; " +
+            s"results are the same. This is said once. Cause: $e")
+        }
+        None
     }
 
   private def resolve(source: UnresolvedDataSource): Option[LogicalPlan] =
@@ -136,6 +151,8 @@ class IndexLocalFiles(spark: SparkSession) extends Rule[LogicalPlan] {
 private object IndexLocalFiles {
   /** Whether DataFrames over local files use the compact index. Default true. */
   val Enabled = "spark.millstream.list.enabled"
+
+  val Warned = new AtomicBoolean
 
   val StreamingMetadata = "_spark_metadata"
 

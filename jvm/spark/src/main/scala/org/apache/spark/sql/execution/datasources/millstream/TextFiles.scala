@@ -12,11 +12,13 @@ import org.apache.hadoop.io.compress.CompressionCodecFactory
 import org.apache.hadoop.util.LineReader
 
 import org.apache.spark.TaskContext
+import org.apache.spark.deploy.SparkHadoopUtil
 import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
 import org.apache.spark.sql.classic.{SparkSession => ClassicSession}
 import org.apache.spark.sql.errors.QueryExecutionErrors
+import org.apache.spark.sql.execution.datasources.DataSource
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 import org.apache.spark.util.SerializableConfiguration
@@ -78,9 +80,18 @@ object TextFiles {
       val read = new ReadRuns(new SerializableConfiguration(conf))
       val rows = spark.sparkContext.parallelize(packed, math.max(1, packed.length)).flatMap(read)
       val small = spark.asInstanceOf[ClassicSession].internalCreateDataFrame(rows, Schema, isStreaming = false)
-      val largePaths = large.map { case (file, _) => new Path(file.toURI).toString }.toSeq
-      if (largePaths.isEmpty) small else small.union(spark.read.text(largePaths: _*))
+      readBySpark(spark, large.map { case (file, _) => new Path(file.toURI) }.toSeq).foldLeft(small)(_ union _)
     }
+
+  /**
+   * Names are names here, whatever characters of patterns are in them. Spark, told not to expand patterns, reads all paths
+   * once more for each that looks like one, so these are read one by one.
+   */
+  private def readBySpark(spark: SparkSession, files: Seq[Path]): Seq[DataFrame] = {
+    val (patterns, plain) = files.partition(SparkHadoopUtil.get.isGlobPath)
+    val together = if (plain.isEmpty) Nil else Seq(spark.read.text(plain.map(_.toString): _*))
+    together ++ patterns.map(file => spark.read.option(DataSource.GLOB_PATHS_KEY, "false").text(file.toString))
+  }
 
   /** One for every core, more where a partition would be larger than Spark would make it. */
   private def suitable(spark: SparkSession, lengths: Array[Long]): Int = {
