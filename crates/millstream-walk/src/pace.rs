@@ -4,9 +4,10 @@
 //! lost to other threads on the same CPU is not waiting, so a busy machine does not look like a slow disk: where there is a
 //! wait worth a thought, the kernel is asked how much of it was spent on the run queue. With `c` CPUs and calls that take
 //! `w` of wall time for every unit of CPU time, `c·w` workers keep the CPUs busy; twice as many ride out the variation.
-//! Where a single wait lasts as long as a round trip to a server, 64 is the least: a filer serves that many in parallel,
-//! and the first directories of a tree do not tell how wide it is. Growth is at once, because the first answers of a slow
-//! server are all it takes to know it; shrinking waits for several windows to agree.
+//! Where a single wait lasts as long as a round trip to a server, 64 is the least (32 on a single CPU, which drives no
+//! more): a filer serves that many in parallel, and the first directories of a tree do not tell how wide it is. Growth that
+//! far is at once, because the first answers of a slow server are all it takes to know it. Beyond, every worker there is
+//! must have been heard before the number doubles, and shrinking waits for several windows to agree.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,8 +25,10 @@ const WINDOW_WAIT: Duration = Duration::from_micros(500);
 const WAITING_RATIO: f64 = 2.0;
 /// A wait as long as this is a round trip to a server.
 const ROUND_TRIP: Duration = Duration::from_micros(200);
-/// Workers for a server, at least.
+/// Workers for a server, at least ...
 const SERVER_WORKERS: usize = 64;
+/// ... unless the CPUs are too few to drive them.
+const WORKERS_PER_CPU: usize = 32;
 /// Windows that must agree before the number shrinks.
 const SHRINK_AFTER: u32 = 8;
 
@@ -66,6 +69,11 @@ impl Pace {
         self.target.load(Ordering::Relaxed)
     }
 
+    /// The number of workers that a server is worth.
+    fn server_workers(&self) -> usize {
+        SERVER_WORKERS.min(WORKERS_PER_CPU * self.cpus)
+    }
+
     /// Whether calls wait more than they compute, as far as is known.
     pub(crate) fn calls_wait(&self) -> bool {
         self.target() > self.cpus
@@ -83,10 +91,16 @@ impl Pace {
         window.cpu += cpu;
         window.wall += if waits > 0 { wall.max(cpu) } else { cpu };
         window.waits += waits;
-        if window.samples < WINDOW_SAMPLES && window.wall.saturating_sub(window.cpu) < WINDOW_WAIT {
+        let (target, enough) = (self.target(), self.server_workers());
+        let complete = if target < enough {
+            window.samples >= WINDOW_SAMPLES || window.wall.saturating_sub(window.cpu) >= WINDOW_WAIT
+        } else {
+            window.samples as usize >= target
+        };
+        if !complete {
             return false;
         }
-        let wanted = wanted(&window, self.cpus).min(self.max);
+        let wanted = wanted(&window, self.cpus, enough).min(enough.max(2 * target)).min(self.max);
         let calm = if wanted < self.target() { window.calm + 1 } else { 0 };
         *window = Window { calm: calm % SHRINK_AFTER, ..Window::default() };
         let rises = wanted > self.target();
@@ -97,7 +111,7 @@ impl Pace {
     }
 }
 
-fn wanted(window: &Window, cpus: usize) -> usize {
+fn wanted(window: &Window, cpus: usize, server_workers: usize) -> usize {
     let cpu = window.cpu.max(Duration::from_micros(1));
     let ratio = window.wall.as_secs_f64() / cpu.as_secs_f64();
     if ratio < WAITING_RATIO {
@@ -106,7 +120,7 @@ fn wanted(window: &Window, cpus: usize) -> usize {
     let wait =
         window.wall.saturating_sub(window.cpu) / u32::try_from(window.waits.max(1)).unwrap_or(u32::MAX);
     let busy = (cpus as f64 * ratio * 2.0) as usize;
-    if wait >= ROUND_TRIP { busy.max(SERVER_WORKERS) } else { busy }
+    if wait >= ROUND_TRIP { busy.max(server_workers) } else { busy }
 }
 
 /// One worker's meter.
@@ -135,7 +149,7 @@ impl Meter {
         let waits = usage.waits.saturating_sub(self.usage.waits);
         let mut wall = now - self.started;
         // Once there are as many workers as a server wants, knowing better would change nothing.
-        if waits > 0 && wall > cpu + ROUND_TRIP && pace.target() < SERVER_WORKERS {
+        if waits > 0 && wall > cpu + ROUND_TRIP && pace.target() < pace.server_workers() {
             wall = wall.saturating_sub(self.run_queue_delay());
         }
         (self.started, self.usage) = (now, usage);
@@ -192,8 +206,19 @@ mod tests {
     #[test]
     fn the_first_slow_answer_brings_a_servers_worth_of_workers() {
         let pace = pace();
-        feed(&pace, 1, 1000, 60, 1);
-        assert!((SERVER_WORKERS..=256).contains(&pace.target()), "{}", pace.target());
+        feed(&pace, 1, 1000, 1, 1);
+        assert_eq!(pace.target(), SERVER_WORKERS, "however extreme that one answer is");
+        feed(&pace, 64, 1000, 10, 1);
+        assert_eq!(pace.target(), 2 * SERVER_WORKERS, "64 answers of the same kind double it");
+    }
+
+    #[test]
+    fn a_single_cpu_gets_what_it_can_drive() {
+        let pace = Pace { cpus: 1, ..pace() };
+        feed(&pace, 1, 5000, 20, 1);
+        assert_eq!(pace.target(), WORKERS_PER_CPU);
+        feed(&pace, 32, 10_000, 1000, 1);
+        assert_eq!(pace.target(), WORKERS_PER_CPU);
     }
 
     #[test]
@@ -201,7 +226,7 @@ mod tests {
         let pace = pace();
         feed(&pace, 1, 2000, 30, 2);
         let grown = pace.target();
-        feed(&pace, WINDOW_SAMPLES * (SHRINK_AFTER + 1), 40, 39, 0);
+        feed(&pace, 64 * (SHRINK_AFTER + 1), 40, 39, 0);
         assert!(grown > 2 && pace.target() == 2, "{grown} then {}", pace.target());
     }
 
