@@ -7,7 +7,8 @@
 //! Where a single wait lasts as long as a round trip to a server, 64 is the least (32 on a single CPU, which drives no
 //! more): a filer serves that many in parallel, and the first directories of a tree do not tell how wide it is. Growth that
 //! far is at once, because the first answers of a slow server are all it takes to know it. Beyond, every worker there is
-//! must have been heard before the number doubles, and shrinking waits for several windows to agree.
+//! must have been heard before the number doubles, and only if all of them leave the CPUs idle; what they wait for is
+//! otherwise a CPU, here or in the server. Shrinking waits for several windows to agree.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,6 +30,8 @@ const ROUND_TRIP: Duration = Duration::from_micros(200);
 const SERVER_WORKERS: usize = 64;
 /// ... unless the CPUs are too few to drive them.
 const WORKERS_PER_CPU: usize = 32;
+/// Share of the CPUs that the workers may use for their number to grow beyond a server's worth.
+const IDLE_SHARE: f64 = 0.25;
 /// Windows that must agree before the number shrinks.
 const SHRINK_AFTER: u32 = 8;
 
@@ -44,6 +47,7 @@ pub(crate) struct Pace {
 
 #[derive(Debug, Default)]
 struct Window {
+    started: Option<Instant>,
     samples: u32,
     wall: Duration,
     cpu: Duration,
@@ -85,8 +89,9 @@ impl Pace {
     }
 
     /// Takes a sample; whether the target rose by it.
-    fn add(&self, wall: Duration, cpu: Duration, waits: u64) -> bool {
+    fn add(&self, now: Instant, wall: Duration, cpu: Duration, waits: u64) -> bool {
         let Ok(mut window) = self.window.lock() else { return false };
+        let started = *window.started.get_or_insert(now);
         window.samples += 1;
         window.cpu += cpu;
         window.wall += if waits > 0 { wall.max(cpu) } else { cpu };
@@ -100,7 +105,13 @@ impl Pace {
         if !complete {
             return false;
         }
-        let wanted = wanted(&window, self.cpus, enough).min(enough.max(2 * target)).min(self.max);
+        let used = window.cpu.as_secs_f64() / (now - started).as_secs_f64().max(1e-6);
+        let most = match target {
+            _ if target < enough => enough,
+            _ if used < IDLE_SHARE * self.cpus as f64 => 2 * target,
+            _ => target,
+        };
+        let wanted = wanted(&window, self.cpus, enough).min(most).min(self.max);
         let calm = if wanted < self.target() { window.calm + 1 } else { 0 };
         *window = Window { calm: calm % SHRINK_AFTER, ..Window::default() };
         let rises = wanted > self.target();
@@ -153,7 +164,7 @@ impl Meter {
             wall = wall.saturating_sub(self.run_queue_delay());
         }
         (self.started, self.usage) = (now, usage);
-        pace.add(wall, cpu, waits)
+        pace.add(now, wall, cpu, waits)
     }
 
     /// Time on the run queue since it was last asked for. That may be longer than the time being accounted for, which
@@ -181,9 +192,13 @@ mod tests {
         Pace { cpus: 2, ..Pace::new(Threads::Adaptive { max: 256 }, 1024) }
     }
 
+    /// Samples of as many workers as there are to be, side by side.
     fn feed(pace: &Pace, samples: u32, wall_us: u64, cpu_us: u64, waits: u64) {
+        let (wall, cpu) = (Duration::from_micros(wall_us), Duration::from_micros(cpu_us));
+        let mut now = Instant::now();
         for _ in 0..samples {
-            pace.add(Duration::from_micros(wall_us), Duration::from_micros(cpu_us), waits);
+            now += wall / u32::try_from(pace.target()).expect("few workers");
+            pace.add(now, wall, cpu, waits);
         }
     }
 
@@ -208,8 +223,16 @@ mod tests {
         let pace = pace();
         feed(&pace, 1, 1000, 1, 1);
         assert_eq!(pace.target(), SERVER_WORKERS, "however extreme that one answer is");
-        feed(&pace, 64, 1000, 10, 1);
+        feed(&pace, 65, 1000, 5, 1);
         assert_eq!(pace.target(), 2 * SERVER_WORKERS, "64 answers of the same kind double it");
+    }
+
+    #[test]
+    fn busy_cpus_are_not_helped_by_more_workers() {
+        let pace = pace();
+        feed(&pace, 1, 1000, 10, 1);
+        feed(&pace, 1000, 2000, 30, 1);
+        assert_eq!(pace.target(), SERVER_WORKERS, "64 workers at 30 us in 2 ms use one CPU of two");
     }
 
     #[test]
