@@ -170,7 +170,7 @@ impl Random {
         (z ^ (z >> 31)) % n
     }
 
-    /// A name of unusual bytes: newlines, spaces, dashes, invalid UTF-8.
+    /// A name of unusual bytes: newlines, spaces, dashes, invalid UTF-8. It ends in `i`, which makes it unique.
     fn name(&mut self, i: u64) -> OsString {
         let alphabet = b"a-Z \n\t\\'\"*?[\xff\xc3\xa9\x01.";
         let mut name: Vec<u8> = (0..self.below(12)).map(|_| alphabet[self.below(17) as usize]).collect();
@@ -179,11 +179,14 @@ impl Random {
     }
 }
 
+/// Entries of a random tree, without the files that a new directory is filled with.
+const MOST_GROWN: u64 = 60;
+
 /// Grows a random tree and returns the paths in it, the root included.
 fn grow(random: &mut Random, root: &Path) -> BTreeSet<Vec<u8>> {
     let mut paths = BTreeSet::from([root.as_os_str().as_bytes().to_vec()]);
     let mut dirs = vec![root.to_path_buf()];
-    for i in 0..random.below(60) + 1 {
+    for i in 0..random.below(MOST_GROWN) + 1 {
         let parent = dirs[random.below(dirs.len() as u64) as usize].clone();
         let fill = if random.below(8) == 0 { 1500 } else { random.below(5) };
         let path = parent.join(random.name(i));
@@ -191,7 +194,7 @@ fn grow(random: &mut Random, root: &Path) -> BTreeSet<Vec<u8>> {
             0 | 1 => {
                 std::fs::create_dir(&path).expect("mkdir");
                 for f in 0..fill {
-                    let file = path.join(random.name(f));
+                    let file = path.join(random.name(MOST_GROWN + 1 + f));
                     std::fs::write(&file, b"x").expect("write");
                     paths.insert(file.as_os_str().as_bytes().to_vec());
                 }
