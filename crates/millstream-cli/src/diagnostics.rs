@@ -168,6 +168,11 @@ impl Message<'_> {
         self.diagnostics.write(&self.text);
     }
 
+    /// Writes the message as a question, whose answer follows on the same line.
+    pub fn ask(self) {
+        self.diagnostics.write(&self.text);
+    }
+
     /// Writes the message and the hint at `--help`.
     pub fn send_with_hint(mut self) {
         self.text.push(b'\n');

@@ -5,6 +5,7 @@ pub mod diagnostics;
 pub mod millstream;
 
 pub mod options;
+pub mod pcopy;
 pub mod pdu;
 pub mod pfind;
 pub mod pls;

@@ -120,6 +120,11 @@ fn line(activity: &Activity) -> String {
         format!("{} entries ({}/s)", grouped(entries), grouped(per_second as u64)),
         format!("{} directories", grouped(activity.directories.load(Ordering::Relaxed))),
     ];
+    let bytes = activity.bytes.load(Ordering::Relaxed);
+    if bytes > 0 {
+        let per_second = bytes as f64 / activity.elapsed().as_secs_f64().max(0.001);
+        parts.push(format!("{} MB ({} MB/s)", grouped(bytes / 1_000_000), grouped(per_second as u64 / 1_000_000)));
+    }
     let errors = activity.errors.load(Ordering::Relaxed);
     if errors > 0 {
         parts.push(format!("{} errors", grouped(errors)));
@@ -165,6 +170,9 @@ mod tests {
         let text = line(&activity);
         assert!(text.starts_with("1,234,567 entries ("), "{text}");
         assert!(text.ends_with("/s), 89 directories, 2 threads"), "{text}");
+        activity.bytes.store(5_678_901_234, Ordering::Relaxed);
+        assert!(line(&activity).contains("89 directories, 5,678 MB ("), "{}", line(&activity));
+        activity.bytes.store(0, Ordering::Relaxed);
         activity.errors.store(1000, Ordering::Relaxed);
         assert!(line(&activity).ends_with("/s), 89 directories, 1,000 errors, 2 threads"));
     }

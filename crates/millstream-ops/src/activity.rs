@@ -10,6 +10,8 @@ pub struct Activity {
     pub entries: AtomicU64,
     /// Directories read to their end.
     pub directories: AtomicU64,
+    /// Bytes copied.
+    pub bytes: AtomicU64,
     /// Errors reported.
     pub errors: AtomicU64,
     /// Workers started.
@@ -22,6 +24,7 @@ impl Default for Activity {
         Activity {
             entries: AtomicU64::new(0),
             directories: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             threads: AtomicU64::new(0),
             started: Instant::now(),

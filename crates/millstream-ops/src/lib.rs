@@ -3,6 +3,7 @@
 //! traversal and no volume.
 
 pub mod activity;
+pub mod copy;
 pub mod du;
 pub mod enumerate;
 pub mod find;

@@ -22,6 +22,36 @@ pub enum Operation {
     ListXattr,
     /// Removing a file or directory.
     Remove,
+    /// Opening a file that exists.
+    OpenFile,
+    /// Creating a file.
+    CreateFile,
+    /// Creating a directory.
+    CreateDir,
+    /// Creating a symbolic link.
+    CreateSymlink,
+    /// Creating a pipe, socket or device.
+    CreateNode,
+    /// Creating a hard link.
+    HardLink,
+    /// Renaming.
+    Rename,
+    /// Reading data.
+    Read,
+    /// Writing data.
+    Write,
+    /// Sharing data with another file.
+    Clone,
+    /// Reading an extended attribute.
+    GetXattr,
+    /// Setting an extended attribute.
+    SetXattr,
+    /// Setting the permission bits.
+    SetMode,
+    /// Setting owner and group.
+    SetOwner,
+    /// Setting times.
+    SetTimes,
 }
 
 impl fmt::Display for Operation {
@@ -33,6 +63,21 @@ impl fmt::Display for Operation {
             Operation::ReadLink => "read symbolic link",
             Operation::ListXattr => "list extended attributes",
             Operation::Remove => "remove",
+            Operation::OpenFile => "open",
+            Operation::CreateFile => "create file",
+            Operation::CreateDir => "create directory",
+            Operation::CreateSymlink => "create symbolic link",
+            Operation::CreateNode => "create special file",
+            Operation::HardLink => "create hard link",
+            Operation::Rename => "rename",
+            Operation::Read => "read",
+            Operation::Write => "write",
+            Operation::Clone => "clone",
+            Operation::GetXattr => "read extended attribute",
+            Operation::SetXattr => "set extended attribute",
+            Operation::SetMode => "set mode",
+            Operation::SetOwner => "set owner",
+            Operation::SetTimes => "set times",
         })
     }
 }

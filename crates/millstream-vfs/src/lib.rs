@@ -19,6 +19,7 @@
 pub mod contract;
 mod dirent;
 mod error;
+mod file;
 mod metadata;
 pub mod posix;
 
@@ -27,6 +28,7 @@ use std::fmt::Debug;
 
 pub use dirent::{Dirent, DirentBatch, Iter as DirentIter};
 pub use error::{Error, Operation, Result, errno_text};
+pub use file::{Access, At, File};
 pub use metadata::{Fields, FileKind, Metadata, Timestamp};
 pub use posix::{PosixVolume, RunQueueDelay, ThreadUsage, thread_usage};
 pub use rustix::io::Errno;
@@ -47,6 +49,19 @@ pub enum RemoveKind {
     File,
     /// An empty directory.
     Directory,
+}
+
+/// A file that holds no data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeKind {
+    /// A named pipe.
+    Fifo,
+    /// A socket that nobody listens to.
+    Socket,
+    /// A character device of this number.
+    CharDevice(u64),
+    /// A block device of this number.
+    BlockDevice(u64),
 }
 
 /// Whether a directory has more entries after a call of [`Dir::read_entries`].
@@ -75,6 +90,8 @@ pub trait Volume: Debug + Send + Sync + 'static {
 pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// Position of a reader in the directory.
     type Cursor: Debug + Default + Send;
+    /// An open file.
+    type File: File;
 
     /// Opens the directory `name` in this one.
     ///
@@ -107,4 +124,50 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
 
     /// Removes `name`, never following it.
     fn remove(&self, name: &CStr, kind: RemoveKind) -> Result<()>;
+
+    /// Opens `name`, which exists.
+    ///
+    /// # Errors
+    /// `ELOOP` if it is a symbolic link that must not be followed.
+    fn open_file(&self, name: &CStr, access: Access, symlinks: SymlinkBehavior) -> Result<Self::File>;
+
+    /// Creates the file `name`, which does not exist, for reading and writing. The mode is that of `open(2)`: what the
+    /// process masks, or the default of the directory's access control list, applies.
+    fn create_file(&self, name: &CStr, mode: u32) -> Result<Self::File>;
+
+    /// This directory as an open file, for its attributes.
+    fn as_file(&self) -> Result<Self::File>;
+
+    /// Creates the directory `name`; of the mode as for [`Dir::create_file`].
+    fn create_dir(&self, name: &CStr, mode: u32) -> Result<()>;
+
+    /// Creates the symbolic link `name` that leads to `target`.
+    fn create_symlink(&self, name: &CStr, target: &CStr) -> Result<()>;
+
+    /// Creates the node `name`; of the mode as for [`Dir::create_file`].
+    fn create_node(&self, name: &CStr, kind: NodeKind, mode: u32) -> Result<()>;
+
+    /// Creates `new_name` in `other` as another link of `name`, of its target if that is a symbolic link to follow.
+    fn hard_link(&self, name: &CStr, symlinks: SymlinkBehavior, other: &Self, new_name: &CStr) -> Result<()>;
+
+    /// Renames `name` to `new_name` in `other`, replacing what is there.
+    fn rename(&self, name: &CStr, other: &Self, new_name: &CStr) -> Result<()>;
+
+    /// Sets the times of `name`, never following it.
+    fn set_times(&self, name: &CStr, atime: Timestamp, mtime: Timestamp) -> Result<()>;
+
+    /// Whether the process may write to `name`, or to what it leads to.
+    fn is_writable(&self, name: &CStr) -> bool;
+
+    /// Sets the permission bits of `name`.
+    fn set_mode(&self, name: &CStr, mode: u32, symlinks: SymlinkBehavior) -> Result<()>;
+
+    /// Sets owner and group of `name`; `None` keeps one.
+    fn set_owner(
+        &self,
+        name: &CStr,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        symlinks: SymlinkBehavior,
+    ) -> Result<()>;
 }

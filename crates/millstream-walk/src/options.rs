@@ -83,6 +83,8 @@ pub struct WalkOptions {
     pub order: Order,
     /// Life time of directory handles.
     pub retention: HandleRetention,
+    /// How many of the volume's handles are left to the visitor.
+    pub reserved_handles: usize,
     /// Ends the traversal early.
     pub cancellation: Cancellation,
 }
@@ -94,6 +96,7 @@ impl Default for WalkOptions {
             follow: FollowPolicy::default(),
             order: Order::Completion,
             retention: HandleRetention::default(),
+            reserved_handles: 0,
             cancellation: Cancellation::default(),
         }
     }

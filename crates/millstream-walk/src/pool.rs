@@ -53,9 +53,10 @@ pub fn walk<X: Visitor>(
     options: &WalkOptions,
 ) -> WalkStats {
     let root = Directory::of_operands(volume.base(), visitor.root_state());
-    let most = (volume.max_open_dirs() / HANDLES_PER_WORKER / 2).max(1);
+    let handles = volume.max_open_dirs().saturating_sub(options.reserved_handles);
+    let most = (handles / HANDLES_PER_WORKER / 2).max(1);
     let pace = Pace::new(options.threads, most);
-    let budget = HandleBudget::new(volume.max_open_dirs().saturating_sub(pace.max() * HANDLES_PER_WORKER));
+    let budget = HandleBudget::new(handles.saturating_sub(pace.max() * HANDLES_PER_WORKER));
     let (frontier, sequence) = match options.order {
         Order::Completion => (Frontier::stealing(pace.max()), None),
         Order::DepthFirst { max_waiting_bytes } => {

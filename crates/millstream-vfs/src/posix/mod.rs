@@ -5,6 +5,7 @@
 //! also the size of the request on the wire). The only path-based calls are those on operands, through [`crate::Volume::base`].
 
 pub mod accounts;
+mod file;
 pub mod locale;
 pub mod pattern;
 pub mod process;
@@ -12,5 +13,6 @@ mod syscalls;
 mod usage;
 mod volume;
 
+pub use file::PosixFile;
 pub use usage::{RunQueueDelay, ThreadUsage, thread_usage};
 pub use volume::{PosixDir, PosixVolume};

@@ -46,8 +46,8 @@ fn proc_path(fd: i32, name: &CStr) -> Result<CString, Errno> {
     CString::new(path).map_err(|_| Errno::INVAL)
 }
 
-/// Calls `list` with a buffer that grows until the names fit.
-fn append_list(
+/// Calls `list` with a buffer that grows until the names, or the value of an attribute, fit.
+pub fn append_list(
     names: &mut Vec<u8>,
     mut list: impl FnMut(&mut [u8]) -> Result<usize, Errno>,
 ) -> Result<(), Errno> {

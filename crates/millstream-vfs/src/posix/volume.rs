@@ -3,13 +3,14 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{self, AtFlags, CWD, Mode, OFlags, Statx, StatxFlags, StatxTimestamp};
+use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, Statx, StatxFlags, StatxTimestamp};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Resource, getrlimit};
 
+use super::file::{PosixFile, times};
 use super::syscalls;
 use crate::{
-    Dir, DirentBatch, Error, Fields, Metadata, Operation, ReadState, RemoveKind, Result, SymlinkBehavior,
+    Access, Dir, DirentBatch, Error, Fields, Metadata, NodeKind, Operation, ReadState, RemoveKind, Result, SymlinkBehavior,
     Timestamp, Volume,
 };
 
@@ -62,11 +63,15 @@ impl PosixDir {
     }
 
     fn statx(&self, name: &CStr, flags: AtFlags, fields: Fields) -> Result<Metadata> {
-        let mask = StatxFlags::from_bits_retain(fields.bits());
-        retry_on_intr(|| fs::statx(self, name, flags | AtFlags::NO_AUTOMOUNT, mask))
-            .map(|raw| convert(&raw))
-            .map_err(|errno| Error::new(Operation::Stat, errno))
+        statx(self.as_fd(), name, flags, fields)
     }
+}
+
+pub(super) fn statx(fd: BorrowedFd<'_>, name: &CStr, flags: AtFlags, fields: Fields) -> Result<Metadata> {
+    let mask = StatxFlags::from_bits_retain(fields.bits());
+    retry_on_intr(|| fs::statx(fd, name, flags | AtFlags::NO_AUTOMOUNT, mask))
+        .map(|raw| convert(&raw))
+        .map_err(|errno| Error::new(Operation::Stat, errno))
 }
 
 fn timestamp(raw: &StatxTimestamp) -> Timestamp {
@@ -93,9 +98,17 @@ fn convert(raw: &Statx) -> Metadata {
     }
 }
 
+fn at_flags(symlinks: SymlinkBehavior) -> AtFlags {
+    match symlinks {
+        SymlinkBehavior::Follow => AtFlags::empty(),
+        SymlinkBehavior::NoFollow => AtFlags::SYMLINK_NOFOLLOW,
+    }
+}
+
 impl Dir for PosixDir {
     /// The kernel keeps the position in the open file description.
     type Cursor = ();
+    type File = PosixFile;
 
     fn open_dir(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<Self> {
         match symlinks {
@@ -158,6 +171,101 @@ impl Dir for PosixDir {
         };
         retry_on_intr(|| fs::unlinkat(self, name, flags))
             .map_err(|errno| Error::new(Operation::Remove, errno))
+    }
+
+    fn open_file(&self, name: &CStr, access: Access, symlinks: SymlinkBehavior) -> Result<PosixFile> {
+        let access = match access {
+            Access::Read => OFlags::RDONLY | OFlags::NONBLOCK,
+            Access::ReadStream => OFlags::RDONLY,
+            Access::Write => OFlags::WRONLY,
+            Access::Truncate => OFlags::WRONLY | OFlags::TRUNC,
+        };
+        let follow = match symlinks {
+            SymlinkBehavior::Follow => OFlags::empty(),
+            SymlinkBehavior::NoFollow => OFlags::NOFOLLOW,
+        };
+        let flags = access | follow | OFlags::CLOEXEC | OFlags::NOCTTY;
+        retry_on_intr(|| fs::openat(self, name, flags, Mode::empty()))
+            .map(|fd| PosixFile { fd })
+            .map_err(|errno| Error::new(Operation::OpenFile, errno))
+    }
+
+    fn create_file(&self, name: &CStr, mode: u32) -> Result<PosixFile> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        retry_on_intr(|| fs::openat(self, name, flags, Mode::from_bits_truncate(mode)))
+            .map(|fd| PosixFile { fd })
+            .map_err(|errno| Error::new(Operation::CreateFile, errno))
+    }
+
+    fn as_file(&self) -> Result<PosixFile> {
+        let copy = match &self.fd {
+            Some(fd) => rustix::io::fcntl_dupfd_cloexec(fd, 0),
+            None => fs::openat(CWD, c".", OPEN_DIR, Mode::empty()),
+        };
+        copy.map(|fd| PosixFile { fd }).map_err(|errno| Error::new(Operation::OpenFile, errno))
+    }
+
+    fn create_dir(&self, name: &CStr, mode: u32) -> Result<()> {
+        retry_on_intr(|| fs::mkdirat(self, name, Mode::from_bits_truncate(mode)))
+            .map_err(|errno| Error::new(Operation::CreateDir, errno))
+    }
+
+    fn create_symlink(&self, name: &CStr, target: &CStr) -> Result<()> {
+        retry_on_intr(|| fs::symlinkat(target, self, name))
+            .map_err(|errno| Error::new(Operation::CreateSymlink, errno))
+    }
+
+    fn create_node(&self, name: &CStr, kind: NodeKind, mode: u32) -> Result<()> {
+        let (kind, device) = match kind {
+            NodeKind::Fifo => (FileType::Fifo, 0),
+            NodeKind::Socket => (FileType::Socket, 0),
+            NodeKind::CharDevice(device) => (FileType::CharacterDevice, device),
+            NodeKind::BlockDevice(device) => (FileType::BlockDevice, device),
+        };
+        retry_on_intr(|| fs::mknodat(self, name, kind, Mode::from_bits_truncate(mode), device))
+            .map_err(|errno| Error::new(Operation::CreateNode, errno))
+    }
+
+    fn hard_link(&self, name: &CStr, symlinks: SymlinkBehavior, other: &Self, new_name: &CStr) -> Result<()> {
+        let flags = match symlinks {
+            SymlinkBehavior::Follow => AtFlags::SYMLINK_FOLLOW,
+            SymlinkBehavior::NoFollow => AtFlags::empty(),
+        };
+        retry_on_intr(|| fs::linkat(self, name, other, new_name, flags))
+            .map_err(|errno| Error::new(Operation::HardLink, errno))
+    }
+
+    fn rename(&self, name: &CStr, other: &Self, new_name: &CStr) -> Result<()> {
+        retry_on_intr(|| fs::renameat(self, name, other, new_name))
+            .map_err(|errno| Error::new(Operation::Rename, errno))
+    }
+
+    fn set_times(&self, name: &CStr, atime: Timestamp, mtime: Timestamp) -> Result<()> {
+        let times = times(atime, mtime);
+        retry_on_intr(|| fs::utimensat(self, name, &times, AtFlags::SYMLINK_NOFOLLOW))
+            .map_err(|errno| Error::new(Operation::SetTimes, errno))
+    }
+
+    fn is_writable(&self, name: &CStr) -> bool {
+        fs::accessat(self, name, fs::Access::WRITE_OK, AtFlags::EACCESS).is_ok()
+    }
+
+    fn set_mode(&self, name: &CStr, mode: u32, symlinks: SymlinkBehavior) -> Result<()> {
+        let mode = Mode::from_bits_truncate(mode);
+        retry_on_intr(|| fs::chmodat(self, name, mode, at_flags(symlinks)))
+            .map_err(|errno| Error::new(Operation::SetMode, errno))
+    }
+
+    fn set_owner(
+        &self,
+        name: &CStr,
+        uid: Option<u32>,
+        gid: Option<u32>,
+        symlinks: SymlinkBehavior,
+    ) -> Result<()> {
+        let (uid, gid) = (uid.map(fs::Uid::from_raw), gid.map(fs::Gid::from_raw));
+        retry_on_intr(|| fs::chownat(self, name, uid, gid, at_flags(symlinks)))
+            .map_err(|errno| Error::new(Operation::SetOwner, errno))
     }
 }
 

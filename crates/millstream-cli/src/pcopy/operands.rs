@@ -1,0 +1,122 @@
+//! Which operands are sources, and where their copies go.
+
+use std::ffi::{CStr, CString, OsString};
+use std::os::unix::ffi::OsStringExt;
+
+use millstream_ops::copy::Destination;
+use millstream_vfs::{Dir, Errno, Fields, FileKind, PosixVolume, SymlinkBehavior, Volume};
+
+use super::settings::{Refused, Settings};
+use crate::diagnostics::Diagnostics;
+
+/// The sources and where they go.
+pub(super) fn operands(
+    given: Vec<OsString>,
+    settings: &Settings<'_>,
+    diagnostics: &Diagnostics,
+) -> Result<(Vec<CString>, Destination), Refused> {
+    // Arguments hold no NUL.
+    let mut paths: Vec<CString> =
+        given.into_iter().filter_map(|path| CString::new(without_extra_slashes(path.into_vec())).ok()).collect();
+    let target = settings.target_directory.as_ref().map(|path| without_extra_slashes(path.clone()));
+    if paths.is_empty() || (paths.len() == 1 && target.is_none()) {
+        let message = match paths.first() {
+            None => diagnostics.error(1).text("missing file operand"),
+            Some(path) => {
+                diagnostics.error(1).text("missing destination file operand after ").name(path.to_bytes())
+            }
+        };
+        message.send_with_hint();
+        return Err(Refused);
+    }
+    let into = into_directory(&mut paths, target, settings, diagnostics)?;
+    if settings.strip_trailing_slashes {
+        paths.iter_mut().for_each(strip);
+    }
+    let destination = match into {
+        Some(directory) if settings.parents => Destination::IntoWithParents(directory),
+        Some(directory) => Destination::Into(directory),
+        None if settings.parents => {
+            let text = "with --parents, the destination must be a directory";
+            diagnostics.error(1).text(text).send_with_hint();
+            return Err(Refused);
+        }
+        None => Destination::Exactly(paths.pop().unwrap_or_default()),
+    };
+    Ok((paths, destination))
+}
+
+/// The directory that copies go into, taken from the operands; none if the last operand is to be the copy itself.
+fn into_directory(
+    paths: &mut Vec<CString>,
+    target: Option<Vec<u8>>,
+    settings: &Settings<'_>,
+    diagnostics: &Diagnostics,
+) -> Result<Option<CString>, Refused> {
+    let refuse = |what: &str, path: &CStr, errno: Errno| {
+        diagnostics.error(1).text(what).name(path.to_bytes()).errno(errno).send();
+        Refused
+    };
+    if settings.no_target_directory {
+        if target.is_some() {
+            let text = "cannot combine --target-directory (-t) and --no-target-directory (-T)";
+            diagnostics.error(1).text(text).send();
+            return Err(Refused);
+        }
+        if let Some(extra) = paths.get(2) {
+            diagnostics.error(1).text("extra operand ").name(extra.to_bytes()).send_with_hint();
+            return Err(Refused);
+        }
+        return Ok(None);
+    }
+    if let Some(target) = target {
+        let target = CString::new(target).unwrap_or_default();
+        return match directory(&target) {
+            Ok(()) => Ok(Some(target)),
+            Err(errno) => Err(refuse("target directory ", &target, errno)),
+        };
+    }
+    let Some(last) = paths.last().cloned() else { return Ok(None) };
+    match directory(&last) {
+        Ok(()) => {
+            paths.pop();
+            Ok(Some(last))
+        }
+        Err(errno) if paths.len() > 2 => Err(refuse("target ", &last, errno)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Whether `path` is a directory, and if not, why.
+fn directory(path: &CStr) -> Result<(), Errno> {
+    match PosixVolume.base().metadata(path, SymlinkBehavior::Follow, Fields::KIND) {
+        Ok(found) if found.kind() == FileKind::Directory => Ok(()),
+        Ok(_) => Err(Errno::NOTDIR),
+        Err(error) => Err(error.errno),
+    }
+}
+
+/// Of slashes at the end of a path one is kept, as GNU's tools show it.
+fn without_extra_slashes(mut path: Vec<u8>) -> Vec<u8> {
+    while path.ends_with(b"//") && path.len() > 2 {
+        path.pop();
+    }
+    path
+}
+
+fn strip(path: &mut CString) {
+    let bytes = path.to_bytes();
+    let end = bytes.iter().rposition(|&b| b != b'/').map_or(bytes.len().min(1), |at| at + 1);
+    *path = CString::new(&bytes[..end]).unwrap_or_default();
+}
+
+/// Whether two operands are spelled the same, so that with `-f` and a backup the copy is the backup.
+pub(super) fn is_own_backup(sources: &[CString], destination: &Destination) -> bool {
+    let is_file = |path: &CStr| {
+        PosixVolume
+            .base()
+            .metadata(path, SymlinkBehavior::Follow, Fields::KIND)
+            .is_ok_and(|found| found.kind() == FileKind::File)
+    };
+    matches!((sources, destination), ([source], Destination::Exactly(path)) if source == path && is_file(path))
+}

@@ -1,0 +1,261 @@
+//! What a copy gets besides its data.
+//!
+//! The order matters: the owner first, for setting it takes set-user-ID bits and capabilities away; attributes while the
+//! file can still be written; the mode; the times last, so that the time of a file that is not complete is never that of
+//! its source.
+
+use std::ffi::{CStr, CString};
+
+use millstream_vfs::{Dir, Errno, Error, FileKind, Metadata, Operation, SymlinkBehavior};
+use millstream_vfs::{File, Result};
+
+use super::options::{ModeSource, Options, OwnershipErrors, Preserve, Xattrs};
+use super::report::Trouble;
+
+const ACCESS_ACL: &CStr = c"system.posix_acl_access";
+const DEFAULT_ACL: &CStr = c"system.posix_acl_default";
+const SPECIAL_BITS: u32 = 0o7000;
+
+/// Extended attributes with their values.
+pub(super) type XattrValues = Vec<(CString, Vec<u8>)>;
+
+/// What decides on attributes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attributes {
+    pub(super) preserve: Preserve,
+    pub(super) mode: ModeSource,
+    errors: OwnershipErrors,
+    /// What the process takes off the mode of all it makes.
+    pub(super) umask: u32,
+    owner: (u32, u32),
+}
+
+/// What a file has before its attributes are set.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Before<'a> {
+    /// Its metadata.
+    pub(super) metadata: &'a Metadata,
+    /// Whether it was made by this run.
+    pub(super) fresh: bool,
+    /// Whether it may have an access control list of its own.
+    pub(super) may_have_acl: bool,
+}
+
+/// Takes what went wrong.
+pub(super) type Report<'r> = &'r mut dyn FnMut(Trouble, Errno);
+
+impl Attributes {
+    pub(super) fn new(options: &Options) -> Self {
+        // There is no call that only reads it. No other thread makes files yet.
+        let umask = rustix::process::umask(rustix::fs::Mode::empty());
+        rustix::process::umask(umask);
+        Attributes {
+            preserve: options.preserve,
+            mode: options.mode,
+            errors: options.ownership_errors,
+            umask: umask.bits(),
+            owner: (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
+        }
+    }
+
+    /// The mode to make something with. As long as the owner is not the final one nobody else gets access.
+    pub(super) fn creation_mode(&self, source: &Metadata) -> u32 {
+        let mode = match (self.mode, self.preserve.mode, source.kind()) {
+            (ModeSource::Default, false, FileKind::Directory) => 0o777 | source.mode & 0o1000,
+            (ModeSource::Default, false, _) => 0o666,
+            (_, _, FileKind::Directory) => source.mode & 0o1777,
+            _ => source.mode & 0o777,
+        };
+        let mode = if self.preserve.ownership && (source.uid, source.gid) != self.owner { mode & !0o077 } else { mode };
+        if source.kind() == FileKind::Directory { mode | 0o700 } else { mode }
+    }
+
+    /// The permission bits that something new must end up with.
+    fn final_mode(&self, source: &Metadata, before: &Metadata) -> u32 {
+        if self.preserve.mode {
+            return source.mode & 0o7777;
+        }
+        let given = match (self.mode, source.kind()) {
+            (ModeSource::Source, _) => source.mode & 0o777,
+            (ModeSource::Default, FileKind::Directory) => 0o777,
+            (ModeSource::Default, _) => 0o666,
+        };
+        match source.kind() {
+            // What the directory itself adds stays: set-group-ID of the parent.
+            FileKind::Directory => given & !self.umask | before.mode & SPECIAL_BITS,
+            _ => given & !self.umask,
+        }
+    }
+
+    /// Whether a new directory must be looked at again when everything in it is done.
+    pub(super) fn finishes_directory(&self, source: &Metadata) -> bool {
+        let created = self.creation_mode(source);
+        let wanted = self.final_mode(source, source);
+        self.preserve.any() || created & 0o777 & !self.umask != wanted & 0o777
+    }
+
+    /// The attributes of `source` that a copy gets.
+    pub(super) fn gather<F: File>(&self, source: &F, report: Report<'_>) -> XattrValues {
+        if !self.preserve.mode && self.preserve.xattrs == Xattrs::Ignore {
+            return Vec::new();
+        }
+        let mut names = Vec::new();
+        if let Err(error) = source.list_xattr(&mut names) {
+            self.xattr_trouble(error, report);
+            return Vec::new();
+        }
+        let mut gathered = Vec::new();
+        for name in names.split_inclusive(|&b| b == 0) {
+            let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
+            if !self.wants(name) {
+                continue;
+            }
+            match source.xattr(name) {
+                Ok(value) => gathered.push((name.to_owned(), value)),
+                Err(error) if error.errno == Errno::NODATA => {}
+                Err(error) => self.xattr_trouble(error, report),
+            }
+        }
+        gathered
+    }
+
+    fn wants(&self, name: &CStr) -> bool {
+        match name.to_bytes() {
+            b"system.posix_acl_access" | b"system.posix_acl_default" => self.preserve.mode,
+            // Other lists of permissions, and what the system computes from the file itself.
+            name if name.starts_with(b"system.") || name == b"security.evm" || name == b"security.selinux" => false,
+            _ => self.preserve.xattrs != Xattrs::Ignore,
+        }
+    }
+
+    fn xattr_trouble(&self, error: Error, report: Report<'_>) {
+        if self.preserve.xattrs == Xattrs::Required {
+            report(Trouble::Xattr, error.errno);
+        }
+    }
+
+    /// Sets what `file` gets from `source`.
+    pub(super) fn set<F: File>(
+        &self,
+        file: &F,
+        source: &Metadata,
+        xattrs: &[(CString, Vec<u8>)],
+        before: Before<'_>,
+        report: Report<'_>,
+    ) {
+        let mut mode = self.final_mode(source, before.metadata);
+        let mut changed = false;
+        if self.preserve.ownership && (source.uid, source.gid) != (before.metadata.uid, before.metadata.gid) {
+            changed = true;
+            if !self.set_owner(source, &|uid, gid| file.set_owner(uid, gid), report) {
+                mode &= !SPECIAL_BITS;
+            }
+        }
+        self.set_xattrs(file, source.kind(), mode, xattrs, before, report);
+        let differs = mode != before.metadata.mode & 0o7777 || (changed && mode & SPECIAL_BITS != 0);
+        if (self.preserve.mode && (differs || !xattrs.is_empty())) || (before.fresh && differs) {
+            if let Err(error) = file.set_mode(mode) {
+                report(Trouble::Mode, error.errno);
+            }
+        }
+        if self.preserve.timestamps
+            && let Err(error) = file.set_times(source.atime, source.mtime)
+        {
+            report(Trouble::Times, error.errno);
+        }
+    }
+
+    /// Sets the owner; whether that was done.
+    fn set_owner(
+        &self,
+        source: &Metadata,
+        set: &dyn Fn(Option<u32>, Option<u32>) -> Result<()>,
+        report: Report<'_>,
+    ) -> bool {
+        let Err(error) = set(Some(source.uid), Some(source.gid)) else { return true };
+        if matches!(error.errno, Errno::PERM | Errno::INVAL) {
+            // Whoever may not give files away may still be a member of the group; if not, that is no news.
+            let _ = set(None, Some(source.gid));
+            if self.errors == OwnershipErrors::Ignored {
+                return false;
+            }
+        }
+        report(Trouble::Ownership, error.errno);
+        false
+    }
+
+    fn set_xattrs<F: File>(
+        &self,
+        file: &F,
+        kind: FileKind,
+        mode: u32,
+        xattrs: &[(CString, Vec<u8>)],
+        before: Before<'_>,
+        report: Report<'_>,
+    ) {
+        for (name, value) in xattrs {
+            let mut done = file.set_xattr(name, value);
+            if done.is_err_and(|error| error.errno == Errno::ACCESS) {
+                // Who may not write to the file may not set them; the mode is set after this.
+                done = file.set_mode(mode & 0o777 | 0o600).and_then(|()| file.set_xattr(name, value));
+            }
+            match done {
+                Err(error) if is_acl(name) => report(Trouble::Mode, error.errno),
+                Err(error) => self.xattr_trouble(error, report),
+                Ok(()) => {}
+            }
+        }
+        if self.preserve.mode && before.may_have_acl {
+            for acl in [ACCESS_ACL, DEFAULT_ACL] {
+                let is_wanted = xattrs.iter().any(|(name, _)| &**name == acl);
+                if !is_wanted && (acl == ACCESS_ACL || kind == FileKind::Directory) {
+                    // Mostly there is none; where there is one that cannot be removed the mode tells.
+                    let _ = file.remove_xattr(acl);
+                }
+            }
+        }
+    }
+
+    /// Sets what the symbolic link or node `name` in `dir` gets from `source`.
+    pub(super) fn set_by_name<D: Dir>(&self, dir: &D, name: &CStr, source: &Metadata, report: Report<'_>) {
+        const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
+        let mut mode = source.mode & 0o7777;
+        if self.preserve.ownership
+            && (source.uid, source.gid) != self.owner
+            && !self.set_owner(source, &|uid, gid| dir.set_owner(name, uid, gid, LINK), report)
+        {
+            mode &= !SPECIAL_BITS;
+        }
+        if source.kind() != FileKind::Symlink {
+            let wanted = if self.preserve.mode { mode } else { mode & 0o777 & !self.umask };
+            let is_set = self.creation_mode(source) & !self.umask == wanted;
+            if !is_set && let Err(error) = dir.set_mode(name, wanted, LINK) {
+                report(Trouble::Mode, error.errno);
+            }
+        }
+        if self.preserve.timestamps
+            && let Err(error) = dir.set_times(name, source.atime, source.mtime)
+        {
+            report(Trouble::Times, error.errno);
+        }
+    }
+}
+
+fn is_acl(name: &CStr) -> bool {
+    name == ACCESS_ACL || name == DEFAULT_ACL
+}
+
+/// Whether what is made in `directory` gets an access control list from it.
+pub(super) fn has_default_acl<F: File>(directory: &F) -> bool {
+    directory.xattr(DEFAULT_ACL).is_ok()
+}
+
+/// The error of an operation that another one has failed at.
+pub(super) fn trouble_of(error: Error) -> Trouble {
+    match error.operation {
+        Operation::Read => Trouble::Read,
+        Operation::Clone => Trouble::Clone,
+        Operation::Rename => Trouble::Rename,
+        _ => Trouble::Write,
+    }
+}

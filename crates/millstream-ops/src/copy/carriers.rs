@@ -1,0 +1,286 @@
+//! Threads that move the data of large files.
+//!
+//! The traversal opens both ends of a large file and leaves it here, so that it can go on, and so that the large files of
+//! one directory are copied side by side. A carrier takes a file whole, chunk after chunk. If its calls wait (a server, a
+//! disk) rather than compute, idle carriers join it, and there may be more of them; the file's space is then taken in
+//! advance, as chunks no longer come in order. Where calls compute, as between two files in the page cache, more than one
+//! thread on a file would only contend for it.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use millstream_vfs::{Error, File, RunQueueDelay, Volume, thread_usage};
+use millstream_walk::Threads;
+
+use super::copier::{Buffers, Copier, Done};
+use super::item::OwnedItem;
+use super::transfer::Transfer;
+
+/// A carrier's share of a large file.
+const CHUNK: u64 = 64 << 20;
+/// Files that may wait; each has two open descriptors.
+const WAITING: usize = 64;
+/// Most carriers unless the user sets the number of threads.
+const MOST: usize = 32;
+
+/// A large file to be copied.
+#[derive(Debug)]
+pub(super) struct Load<V: Volume> {
+    transfer: Transfer<V>,
+    item: OwnedItem<V>,
+    next_chunk: AtomicU64,
+    /// Carriers at work on it.
+    hands: AtomicUsize,
+    is_shared: AtomicBool,
+    failure: Mutex<Option<Error>>,
+}
+
+impl<V: Volume> Load<V> {
+    pub(super) fn new(transfer: Transfer<V>, item: OwnedItem<V>) -> Arc<Self> {
+        Arc::new(Load {
+            transfer,
+            item,
+            next_chunk: AtomicU64::new(0),
+            hands: AtomicUsize::new(1),
+            is_shared: AtomicBool::new(false),
+            failure: Mutex::default(),
+        })
+    }
+
+    fn chunks(&self) -> u64 {
+        self.transfer.metadata.size.div_ceil(CHUNK)
+    }
+
+    fn has_chunks(&self) -> bool {
+        self.next_chunk.load(Ordering::Relaxed) < self.chunks()
+    }
+
+    fn take_chunk(&self) -> Option<(u64, u64)> {
+        let chunk = self.next_chunk.fetch_add(1, Ordering::Relaxed);
+        let start = chunk.checked_mul(CHUNK).filter(|&start| start < self.transfer.metadata.size)?;
+        Some((start, (start + CHUNK).min(self.transfer.metadata.size)))
+    }
+
+    fn fail(&self, error: Error) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        self.next_chunk.store(self.chunks(), Ordering::Relaxed);
+    }
+}
+
+/// Whoever can start another carrier.
+pub(super) trait Crew<V: Volume> {
+    /// Starts a thread that calls [`Copier::carry_on`]; whether there is one.
+    fn start_carrier(&self) -> bool;
+}
+
+#[derive(Debug)]
+struct Queue<V: Volume> {
+    waiting: VecDeque<Arc<Load<V>>>,
+    active: Vec<Arc<Load<V>>>,
+    carriers: usize,
+    idle: usize,
+    most: usize,
+    is_closed: bool,
+}
+
+/// The large files that wait and are worked on.
+#[derive(Debug)]
+pub(super) struct Carriers<V: Volume> {
+    queue: Mutex<Queue<V>>,
+    changed: Condvar,
+    limit: usize,
+}
+
+impl<V: Volume> Carriers<V> {
+    pub(super) fn new(threads: Threads) -> Self {
+        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        let (most, limit) = match threads {
+            Threads::Fixed(n) => (n, n),
+            Threads::Adaptive { max } => (cpus.min(max), MOST.min(max)),
+        };
+        let queue = Queue {
+            waiting: VecDeque::new(),
+            active: Vec::new(),
+            carriers: 0,
+            idle: 0,
+            most: most.max(1),
+            is_closed: false,
+        };
+        Carriers { queue: Mutex::new(queue), changed: Condvar::new(), limit: limit.max(1) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue<V>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Leaves a file to the carriers; it comes back if too many wait already, or there is nobody to carry it.
+    pub(super) fn offer(&self, load: Arc<Load<V>>, crew: &dyn Crew<V>) -> Result<(), Arc<Load<V>>> {
+        let mut queue = self.lock();
+        if queue.waiting.len() >= WAITING {
+            return Err(load);
+        }
+        load.item.place.begin();
+        queue.waiting.push_back(load);
+        if queue.idle > 0 {
+            self.changed.notify_one();
+        } else {
+            self.start_more(&mut queue, crew);
+        }
+        Ok(())
+    }
+
+    /// Starts a carrier if there may be one more. Without any, who waits for the files carries them.
+    fn start_more(&self, queue: &mut Queue<V>, crew: &dyn Crew<V>) {
+        if queue.carriers < queue.most && crew.start_carrier() {
+            queue.carriers += 1;
+        }
+    }
+
+    /// The traversal is over: carriers end when there is nothing left.
+    pub(super) fn close(&self) {
+        self.lock().is_closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Lets the next traversal leave files here.
+    pub(super) fn reopen(&self) {
+        let mut queue = self.lock();
+        (queue.is_closed, queue.carriers) = (false, 0);
+    }
+
+    /// A file, or a part in one; waited for.
+    fn take(&self) -> Option<Arc<Load<V>>> {
+        let mut queue = self.lock();
+        loop {
+            if let Some(load) = queue.waiting.pop_front() {
+                queue.active.push(Arc::clone(&load));
+                return Some(load);
+            }
+            let shared = queue.active.iter().find(|l| l.is_shared.load(Ordering::Relaxed) && l.has_chunks());
+            if let Some(load) = shared {
+                // Counted under the lock, under which the last hand leaves.
+                load.hands.fetch_add(1, Ordering::Relaxed);
+                return Some(Arc::clone(load));
+            }
+            if queue.is_closed && queue.active.is_empty() {
+                return None;
+            }
+            queue.idle += 1;
+            queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+            queue.idle -= 1;
+        }
+    }
+
+    /// A carrier finds no more chunks in a file. Whether it was the last one at it.
+    fn put_down(&self, load: &Arc<Load<V>>) -> bool {
+        let mut queue = self.lock();
+        let is_last = load.hands.fetch_sub(1, Ordering::Relaxed) == 1;
+        if is_last {
+            queue.active.retain(|active| !Arc::ptr_eq(active, load));
+        }
+        is_last
+    }
+
+    /// Lets others join a file whose calls wait, and have more of them.
+    fn share(&self, load: &Load<V>, crew: &dyn Crew<V>) {
+        let mut queue = self.lock();
+        load.is_shared.store(true, Ordering::Relaxed);
+        queue.most = (queue.most * 2).min(self.limit);
+        let wanted = queue.most.min(load.chunks() as usize);
+        for _ in queue.idle..wanted {
+            self.start_more(&mut queue, crew);
+        }
+        self.changed.notify_all();
+    }
+}
+
+/// Tells whether the calls of a thread wait.
+struct Watch {
+    run_queue: RunQueueDelay,
+    started: Instant,
+    cpu_ns: u64,
+    delay_ns: u64,
+}
+
+impl Watch {
+    fn start() -> Self {
+        let run_queue = RunQueueDelay::of_this_thread();
+        let delay_ns = run_queue.nanoseconds();
+        Watch { run_queue, started: Instant::now(), cpu_ns: thread_usage().cpu_ns, delay_ns }
+    }
+
+    /// Whether more than half of the time since the start went by waiting for something other than a CPU.
+    fn has_waited(&self) -> bool {
+        let wall = self.started.elapsed().as_nanos() as u64;
+        let busy = thread_usage().cpu_ns.saturating_sub(self.cpu_ns)
+            + self.run_queue.nanoseconds().saturating_sub(self.delay_ns);
+        busy < wall / 2
+    }
+}
+
+impl<V: Volume> Copier<'_, V> {
+    /// Works as a carrier until there is nothing left to carry.
+    pub(super) fn carry_on(&self, crew: &dyn Crew<V>) {
+        let mut buffers = Buffers::default();
+        while let Some(load) = self.carriers.take() {
+            self.lend_a_hand(&mut buffers, &load, crew);
+            if self.carriers.put_down(&load) {
+                // What went wrong has been reported; there is nobody to tell.
+                let _ = self.deliver(&mut buffers, &load);
+                self.done_in(&load.item.place);
+                self.carriers.changed.notify_all();
+            }
+            self.write(&mut buffers);
+        }
+    }
+
+    /// Carries a file alone, here and now.
+    pub(super) fn carry(&self, buffers: &mut Buffers, load: &Arc<Load<V>>) -> Done<()> {
+        struct Nobody;
+        impl<V: Volume> Crew<V> for Nobody {
+            fn start_carrier(&self) -> bool {
+                false
+            }
+        }
+        self.lend_a_hand(buffers, load, &Nobody);
+        self.deliver(buffers, load)
+    }
+
+    fn lend_a_hand(&self, buffers: &mut Buffers, load: &Arc<Load<V>>, crew: &dyn Crew<V>) {
+        let pair = load.transfer.pair();
+        let is_first = load.next_chunk.load(Ordering::Relaxed) == 0;
+        if is_first {
+            match self.mover.clone(&pair) {
+                Ok(false) => {}
+                Ok(true) => load.next_chunk.store(load.chunks(), Ordering::Relaxed),
+                Err(error) => load.fail(error),
+            }
+        }
+        let watch = Watch::start();
+        while let Some((start, end)) = load.take_chunk() {
+            if let Err(error) = self.mover.range(&pair, start, end, &mut buffers.data) {
+                load.fail(error);
+            }
+            let is_alone = !load.is_shared.load(Ordering::Relaxed);
+            if is_alone && load.has_chunks() && watch.has_waited() {
+                if !pair.has_holes() {
+                    // Where space cannot be taken in advance it is taken as it comes.
+                    let _ = load.transfer.destination.allocate(load.transfer.metadata.size);
+                }
+                self.carriers.share(load, crew);
+            }
+        }
+    }
+
+    fn deliver(&self, buffers: &mut Buffers, load: &Arc<Load<V>>) -> Done<()> {
+        let failure = *load.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let moved = match failure {
+            Some(error) => Err(error),
+            None => self.mover.tail(&load.transfer.pair(), &mut buffers.data),
+        };
+        self.finish_transfer(buffers, &load.item.borrow(), &load.transfer, moved)
+    }
+}

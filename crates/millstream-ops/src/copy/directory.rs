@@ -1,0 +1,184 @@
+//! Directories: made before anything in them, given their attributes after everything.
+
+use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, Volume};
+
+use super::attributes::{Before, has_default_acl};
+use super::copier::{Buffers, Copier, Done, Role, Top};
+use super::item::{Item, State, joined};
+use super::options::{Directories, Effect, FileSystems, Trace};
+use super::place::{Origin, Place};
+use super::report::{Problem, Trouble};
+use super::trace::Action;
+
+impl<V: Volume> Copier<'_, V> {
+    /// Makes the copy of a directory; where its entries go, if they are wanted.
+    pub(super) fn directory(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, V>,
+        source: &Metadata,
+    ) -> Done<Option<State<V>>> {
+        if self.options.directories == Directories::Omit {
+            return Err(self.trouble(item, Trouble::OmittedDirectory, None));
+        }
+        self.refuse_cycles(item, source)?;
+        let origin = self.make_directory(buffers, item, source)?;
+        let device = if item.is_operand() { source.dev } else { item.place.device };
+        let place = Place::copy_of(source, device, item.operand, item.place, item.name, origin);
+        if item.is_operand() {
+            self.remember_top(item, source, &place)?;
+        }
+        if self.options.file_systems == FileSystems::One && source.dev != device {
+            // A mount point is made, and nothing in it is copied.
+            self.done_in(&place);
+            return Ok(None);
+        }
+        Ok(Some(place))
+    }
+
+    fn make_directory(&self, buffers: &mut Buffers, item: &Item<'_, V>, source: &Metadata) -> Done<Origin> {
+        if let Some(present) = self.present(item)? {
+            return match present.link.kind() {
+                FileKind::Directory if present.link.identity() == source.identity() => {
+                    Err(self.trouble(item, Trouble::SameFile, None))
+                }
+                FileKind::Directory => Ok(Origin::Found),
+                _ => Err(self.trouble(item, Trouble::FileInTheWay, None)),
+            };
+        }
+        self.tell(&mut buffers.lines, item, Action::Directory, None, None);
+        if self.options.effect == Effect::Told {
+            return Ok(Origin::Imagined);
+        }
+        let made = item
+            .place
+            .handle(&self.budget)
+            .and_then(|place| place.create_dir(item.name, self.attributes.creation_mode(source)));
+        match made {
+            Ok(()) => Ok(Origin::Made),
+            Err(error) => Err(self.trouble(item, Trouble::CreateDirectory, Some(error.errno))),
+        }
+    }
+
+    /// Refuses directories that would be copied for ever, or twice.
+    fn refuse_cycles(&self, item: &Item<'_, V>, source: &Metadata) -> Done<()> {
+        if item.place.ancestors().any(|place| place.source.is_some_and(|s| s.identity() == source.identity())) {
+            return Err(self.trouble(item, Trouble::Cycle, None));
+        }
+        let known = match self.progress().tops.get(&source.identity()) {
+            Some(top) if top.operand <= item.operand => Some((top.operand, top.role)),
+            _ => None,
+        };
+        match known {
+            Some((operand, Role::Destination)) => {
+                let target = &self.targets[operand];
+                Err(self.problem(&Problem {
+                    trouble: Trouble::IntoItself,
+                    source: target.source.to_bytes(),
+                    destination: &target.path,
+                    errno: None,
+                }))
+            }
+            Some((operand, Role::Source)) if self.options.follow != millstream_walk::FollowPolicy::Always => {
+                let destination = item.destination_path(self.targets);
+                let source = &self.targets[operand].path;
+                let trouble = Trouble::DirectoryHardLink;
+                Err(self.problem(&Problem { trouble, source, destination: &destination, errno: None }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Remembers both ends of an operand, so that neither is taken for something to be copied.
+    fn remember_top(&self, item: &Item<'_, V>, source: &Metadata, place: &Place<V::Dir>) -> Done<()> {
+        let operand = item.operand;
+        let mut progress_role = vec![(source.identity(), Role::Source)];
+        if place.origin != Origin::Imagined {
+            place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
+            progress_role.extend(place.identity().map(|identity| (identity, Role::Destination)));
+        }
+        let mut progress = self.progress();
+        for (identity, role) in progress_role {
+            progress.tops.entry(identity).or_insert(Top { operand, role });
+        }
+        Ok(())
+    }
+
+    /// All entries of a source directory have been visited: what its copy gets besides them is looked up while there
+    /// is a handle.
+    pub(super) fn gather_directory(&self, directory: &super::item::SourceDirectory<V>) {
+        let place = directory.state();
+        let is_copied = place.source.is_some() && place.origin != Origin::Imagined;
+        if !is_copied || !(self.attributes.preserve.mode || self.attributes.preserve.xattrs != super::Xattrs::Ignore) {
+            return;
+        }
+        let gathered = directory.handle().and_then(|handle| handle.as_file()).map(|file| {
+            self.attributes.gather(&file, &mut |trouble, errno| {
+                self.directory_trouble(place, trouble, errno);
+            })
+        });
+        // A directory that could not be opened has been reported.
+        place.xattrs.get_or_init(|| gathered.unwrap_or_default());
+    }
+
+    /// Everything in the copy of a directory is done: its attributes are set.
+    pub(super) fn finish_directory(&self, place: &Place<V::Dir>) {
+        let Some(source) = &place.source else { return };
+        let fresh = place.origin == Origin::Made;
+        let wanted = match place.origin {
+            Origin::Imagined => false,
+            Origin::Made => self.attributes.finishes_directory(source),
+            Origin::Found => self.attributes.preserve.any(),
+        };
+        if !wanted {
+            return;
+        }
+        let opened = place
+            .handle(&self.budget)
+            .and_then(|handle| handle.as_file())
+            .and_then(|file| Ok((millstream_vfs::File::metadata(&file, Fields::STAT)?, file)));
+        let (metadata, file) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.directory_trouble(place, Trouble::OpenDestinationDirectory, error.errno);
+                return;
+            }
+        };
+        let xattrs = place.xattrs.get().map_or(&[][..], Vec::as_slice);
+        let before = Before { metadata: &metadata, fresh, may_have_acl: true };
+        let mut report = |trouble, errno| {
+            self.directory_trouble(place, trouble, errno);
+        };
+        self.attributes.set(&file, source, xattrs, before, &mut report);
+    }
+
+    fn directory_trouble(&self, place: &Place<V::Dir>, trouble: Trouble, errno: Errno) -> super::copier::Reported {
+        let (source, destination) = self.directory_paths(place);
+        self.problem(&Problem { trouble, source: &source, destination: &destination, errno: Some(errno) })
+    }
+
+    fn directory_paths(&self, place: &Place<V::Dir>) -> (Vec<u8>, Vec<u8>) {
+        let target = &self.targets[place.operand];
+        let mut names: Vec<_> = place.ancestors().take_while(|p| p.source.is_some()).map(Place::name).collect();
+        // The last one is the operand's own.
+        names.pop();
+        names.reverse();
+        let below = names.iter().map(|name| name.to_bytes()).collect::<Vec<_>>().join(&b'/');
+        (joined(target.source.to_bytes(), &below), joined(&target.path, &below))
+    }
+
+    /// Whether what is made in a place may get an access control list from it.
+    pub(super) fn may_inherit_acl(&self, place: &Place<V::Dir>) -> bool {
+        if !self.attributes.preserve.mode {
+            return false;
+        }
+        *place.default_acl.get_or_init(|| {
+            place.handle(&self.budget).and_then(|handle| handle.as_file()).is_ok_and(|file| has_default_acl(&file))
+        })
+    }
+
+    /// Whether actions are told in records.
+    pub(super) fn tells_records(&self) -> bool {
+        self.options.trace == Trace::Json
+    }
+}

@@ -1,0 +1,337 @@
+//! What becomes of what is in the place of a copy.
+
+use std::ffi::{CStr, CString};
+
+use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume};
+use millstream_walk::Entry;
+
+use super::backup::destroys_source;
+use super::copier::{Buffers, Copier, Done};
+use super::item::{Item, State};
+use super::options::{Dangling, Effect, Existing, Method, Removal, Update};
+use super::place::Origin;
+use super::report::{Question, Trouble};
+
+/// What is in the place of a copy.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Present {
+    /// Metadata of the name itself.
+    pub(super) link: Metadata,
+    /// Metadata of what it leads to; none if it is a symbolic link that leads nowhere.
+    pub(super) target: Option<Metadata>,
+}
+
+impl Present {
+    pub(super) fn is_link(&self) -> bool {
+        self.link.kind() == FileKind::Symlink
+    }
+
+    fn is_directory(&self) -> bool {
+        self.link.kind() == FileKind::Directory
+    }
+}
+
+/// What to do about an entry that is no directory.
+#[derive(Clone, Debug)]
+pub(super) enum Decision {
+    /// Nothing.
+    Skip(Skipped),
+    /// Make something new; there was nothing, or it is out of the way.
+    Make {
+        /// Where the existing file went.
+        backup: Option<CString>,
+    },
+    /// Write over what is there, if it is a file; anything else is in the way.
+    Reuse(Present),
+}
+
+/// Why nothing is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Skipped {
+    /// It was there before and stays.
+    Kept,
+    /// It is as it should be, and so may other names of it be linked to it.
+    UpToDate,
+}
+
+/// What two names have to do with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sameness {
+    /// Nothing that matters.
+    Different,
+    /// They are the same, and nothing is to be done about it.
+    Settled,
+    /// They are the same, and the one may be removed for the other.
+    Replaceable,
+    /// They are the same.
+    Same,
+}
+
+impl<V: Volume> Copier<'_, V> {
+    /// Looks what is in the place of the copy.
+    pub(super) fn present(&self, item: &Item<'_, V>) -> Done<Option<Present>> {
+        match item.place.origin {
+            Origin::Made | Origin::Imagined => return Ok(None),
+            Origin::Found => {}
+        }
+        let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
+        let link = match place.metadata(item.name, SymlinkBehavior::NoFollow, Fields::STAT) {
+            Ok(link) => link,
+            Err(error) if error.errno == Errno::NOENT => return Ok(None),
+            Err(error) => return Err(self.trouble(item, Trouble::StatDestination, Some(error.errno))),
+        };
+        let target = match link.kind() {
+            FileKind::Symlink => place.metadata(item.name, SymlinkBehavior::Follow, Fields::STAT).ok(),
+            _ => Some(link),
+        };
+        Ok(Some(Present { link, target }))
+    }
+
+    /// Decides what to do about an entry that is no directory.
+    pub(super) fn decide(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, V>,
+        entry: &Entry<'_, V, State<V>>,
+        source: &Metadata,
+        present: Option<&Present>,
+    ) -> Done<Decision> {
+        let Some(present) = present else { return Ok(Decision::Make { backup: None }) };
+        let sameness = self.sameness(item, entry, source, present)?;
+        match sameness {
+            Sameness::Settled => return Ok(Decision::Skip(Skipped::UpToDate)),
+            Sameness::Same => return Err(self.trouble(item, Trouble::SameFile, None)),
+            Sameness::Replaceable | Sameness::Different => {}
+        }
+        if self.is_up_to_date(item, entry, source, present) {
+            return Ok(Decision::Skip(Skipped::UpToDate));
+        }
+        if !self.may_overwrite(buffers, item, present) {
+            return Ok(Decision::Skip(Skipped::Kept));
+        }
+        if present.is_directory() {
+            return Err(self.trouble(item, Trouble::DirectoryInTheWay, None));
+        }
+        if item.is_operand()
+            && self.targets.len() > 1
+            && self.progress().made.contains(&present.link.identity())
+            && self.options.backup.as_ref().is_none_or(|backup| backup.style != super::BackupStyle::Numbered)
+        {
+            let is_link = present.is_link() && source.kind() == FileKind::File;
+            let trouble = if is_link { Trouble::ThroughJustCreatedLink } else { Trouble::JustCreated };
+            return Err(self.trouble(item, trouble, None));
+        }
+        self.make_room(buffers, item, source, present, sameness)
+    }
+
+    fn is_up_to_date(
+        &self,
+        item: &Item<'_, V>,
+        entry: &Entry<'_, V, State<V>>,
+        source: &Metadata,
+        present: &Present,
+    ) -> bool {
+        let existing = match self.options.update {
+            Update::Incomplete => Some(&present.link),
+            Update::Older if source.kind() == FileKind::Symlink => Some(&present.link),
+            _ => present.target.as_ref(),
+        };
+        if !existing.is_some_and(|existing| self.options.is_up_to_date(source, existing)) {
+            return false;
+        }
+        if self.options.update == Update::Incomplete && source.kind() == FileKind::Symlink {
+            let copy = item.place.handle(&self.budget).and_then(|place| place.read_link(item.name));
+            return entry.read_link().is_ok_and(|target| copy.is_ok_and(|copy| copy == target));
+        }
+        true
+    }
+
+    fn may_overwrite(&self, buffers: &mut Buffers, item: &Item<'_, V>, present: &Present) -> bool {
+        match self.options.existing {
+            Existing::Overwrite => true,
+            Existing::Keep => false,
+            Existing::Ask => {
+                self.write(buffers);
+                let writable = present.is_link()
+                    || item.place.handle(&self.budget).is_ok_and(|place| place.is_writable(item.name));
+                let destination = item.destination_path(self.targets);
+                let unwritable = (!writable).then_some(present.link.mode & 0o7777);
+                self.sink().confirm(&Question { destination: &destination, unwritable })
+            }
+        }
+    }
+
+    /// Whether source and destination are the same file.
+    fn sameness(
+        &self,
+        item: &Item<'_, V>,
+        entry: &Entry<'_, V, State<V>>,
+        source: &Metadata,
+        present: &Present,
+    ) -> Done<Sameness> {
+        let method = self.options.method;
+        let source_is_link = source.kind() == FileKind::Symlink;
+        let leads_here = present.target.is_some_and(|target| target.identity() == source.identity());
+        let is_name = present.link.identity() == source.identity();
+        if source_is_link {
+            return Ok(self.sameness_of_link(item, entry, present, is_name));
+        }
+        if !leads_here {
+            return Ok(Sameness::Different);
+        }
+        let replaced = self.options.backup.is_some() || self.options.removal == Removal::Always;
+        if present.is_link() && !is_name {
+            // The destination is a link to the source: to replace the link is harmless, to write through it is not.
+            let harmless = replaced || method != Method::Copy;
+            return Ok(if harmless { Sameness::Replaceable } else { Sameness::Same });
+        }
+        if method == Method::HardLink {
+            return Ok(Sameness::Settled);
+        }
+        let through_link = entry.link_metadata(Fields::STAT).is_ok_and(|link| link.kind() == FileKind::Symlink);
+        if self.is_same_name(item) || through_link {
+            return Ok(Sameness::Same);
+        }
+        let removable = replaced || (method == Method::SymbolicLink && self.options.removal != Removal::Never);
+        Ok(if removable { Sameness::Replaceable } else { Sameness::Same })
+    }
+
+    fn sameness_of_link(
+        &self,
+        item: &Item<'_, V>,
+        entry: &Entry<'_, V, State<V>>,
+        present: &Present,
+        is_name: bool,
+    ) -> Sameness {
+        if is_name {
+            return match (self.is_same_name(item), self.options.method) {
+                (true, _) => Sameness::Same,
+                (false, Method::HardLink) => Sameness::Settled,
+                (false, _) => Sameness::Replaceable,
+            };
+        }
+        if present.is_link() || self.options.method != Method::Copy {
+            return Sameness::Different;
+        }
+        // To remove what the link leads to would leave it leading nowhere; another name of that file may go.
+        let leads_here = entry
+            .target_metadata(Fields::STAT)
+            .is_ok_and(|target| target.identity() == present.link.identity());
+        let is_only_name = present.link.nlink <= 1;
+        let leads_to_name = || {
+            let Ok(target) = entry.read_link() else { return false };
+            let last = |path: &[u8]| path.rsplit(|&b| b == b'/').next().unwrap_or_default().to_vec();
+            last(&target) == last(item.name.to_bytes())
+        };
+        if leads_here && self.options.backup.is_none() && (is_only_name || leads_to_name()) {
+            return Sameness::Same;
+        }
+        Sameness::Different
+    }
+
+    /// Whether source and destination are one name in one directory.
+    fn is_same_name(&self, item: &Item<'_, V>) -> bool {
+        let (source, destination) = (item.source_path(), item.destination_path(self.targets));
+        let split = |path: &[u8]| {
+            let end = path.iter().rposition(|&b| b != b'/').map_or(0, |at| at + 1);
+            let start = path[..end].iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
+            (CString::new(&path[..start]).unwrap_or_default(), path[start..end].to_vec())
+        };
+        let ((source_in, source), (destination_in, destination)) = (split(&source), split(&destination));
+        if source != destination {
+            return false;
+        }
+        if !item.is_operand() {
+            return item.directory.handle().and_then(|dir| dir.identity()).ok()
+                == item.place.handle(&self.budget).and_then(|dir| dir.identity()).ok();
+        }
+        let base = self.base();
+        let identity = |path: &CStr| {
+            let path = if path.is_empty() { c"." } else { path };
+            base.metadata(path, SymlinkBehavior::Follow, Fields::INO).map(|found| found.identity()).ok()
+        };
+        let source_in = identity(&source_in);
+        source_in.is_some() && source_in == identity(&destination_in)
+    }
+
+    /// Gets what is there out of the way, as far as it must be.
+    fn make_room(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, V>,
+        source: &Metadata,
+        present: &Present,
+        sameness: Sameness,
+    ) -> Done<Decision> {
+        if let Some(backup) = self.back_up(item, source)? {
+            return Ok(Decision::Make { backup: Some(backup) });
+        }
+        let copies = self.options.method == Method::Copy;
+        let must_go = self.options.removal == Removal::Always
+            || (copies && self.options.preserve.links && present.link.nlink > 1)
+            || (copies && self.replaces(source))
+            || (sameness == Sameness::Replaceable && self.options.removal == Removal::IfUnwritable);
+        if must_go {
+            self.remove(buffers, item)?;
+            return Ok(Decision::Make { backup: None });
+        }
+        if copies && present.is_link() && present.target.is_none() {
+            return match self.options.dangling {
+                Dangling::Refuse => Err(self.trouble(item, Trouble::ThroughDanglingLink, None)),
+                Dangling::WriteThrough => Ok(Decision::Reuse(*present)),
+            };
+        }
+        Ok(Decision::Reuse(*present))
+    }
+
+    /// Whether the copy is made anew even if something is there: all but what data is written into.
+    fn replaces(&self, source: &Metadata) -> bool {
+        match source.kind() {
+            FileKind::File => false,
+            FileKind::Symlink => true,
+            _ => self.options.specials == super::Specials::Recreate,
+        }
+    }
+
+    /// Renames what is there to its backup; the name of that.
+    fn back_up(&self, item: &Item<'_, V>, source: &Metadata) -> Done<Option<CString>> {
+        let Some(backup) = &self.options.backup else { return Ok(None) };
+        let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::Backup))?;
+        let source_path = item.source_path();
+        let source_name = source_path.rsplit(|&b| b == b'/').next().unwrap_or_default();
+        if destroys_source(backup, &*place, item.name, source_name, source.identity()) {
+            return Err(self.trouble(item, Trouble::BackupIsSource, None));
+        }
+        let name = backup.name(&*place, item.name).map_err(self.failed(item, Trouble::Backup))?;
+        if self.options.effect == Effect::Real {
+            match place.rename(item.name, &place, &name) {
+                Ok(()) => {}
+                Err(error) if error.errno == Errno::NOENT => return Ok(None),
+                Err(error) => return Err(self.trouble(item, Trouble::Backup, Some(error.errno))),
+            }
+        }
+        Ok(Some(name))
+    }
+
+    /// Path of a backup, for messages.
+    pub(super) fn backup_path(&self, item: &Item<'_, V>, backup: &CStr) -> Vec<u8> {
+        let path = item.destination_path(self.targets);
+        let start = path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
+        let name = backup.to_bytes().rsplit(|&b| b == b'/').next().unwrap_or_default();
+        [&path[..start], name].concat()
+    }
+
+    /// Removes what is there.
+    pub(super) fn remove(&self, buffers: &mut Buffers, item: &Item<'_, V>) -> Done<()> {
+        if self.options.effect == Effect::Real {
+            let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::Remove))?;
+            match place.remove(item.name, RemoveKind::File) {
+                Ok(()) => {}
+                Err(error) if error.errno == Errno::NOENT => return Ok(()),
+                Err(error) => return Err(self.trouble(item, Trouble::Remove, Some(error.errno))),
+            }
+        }
+        self.tell_removed(&mut buffers.lines, item);
+        Ok(())
+    }
+}

@@ -1,0 +1,115 @@
+//! One entry that is copied: where it is, and where its copy goes.
+
+use std::ffi::{CStr, CString};
+use std::sync::Arc;
+
+use millstream_vfs::Volume;
+use millstream_walk::Directory;
+
+use super::place::Place;
+
+/// The state of a source directory: its copy.
+pub(super) type State<V> = Arc<Place<<V as Volume>::Dir>>;
+/// A source directory.
+pub(super) type SourceDirectory<V> = Arc<Directory<V, State<V>>>;
+
+/// What the user named, and where it goes.
+#[derive(Debug)]
+pub(super) struct Target<D> {
+    /// The operand as it was given.
+    pub(super) source: CString,
+    /// Path of the copy, for messages.
+    pub(super) path: Vec<u8>,
+    /// The directory that the copy is in.
+    pub(super) place: Arc<Place<D>>,
+    /// Name of the copy in that directory; in the base, its path.
+    pub(super) name: CString,
+}
+
+/// One entry that is copied.
+#[derive(Debug)]
+pub(super) struct Item<'a, V: Volume> {
+    pub(super) directory: &'a SourceDirectory<V>,
+    pub(super) source_name: &'a CStr,
+    pub(super) operand: usize,
+    pub(super) place: &'a State<V>,
+    pub(super) name: &'a CStr,
+}
+
+impl<V: Volume> Clone for Item<'_, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<V: Volume> Copy for Item<'_, V> {}
+
+impl<V: Volume> Item<'_, V> {
+    /// Whether this is what the user named, not something below it.
+    pub(super) fn is_operand(&self) -> bool {
+        self.directory.parent().is_none()
+    }
+
+    pub(super) fn source_path(&self) -> Vec<u8> {
+        let mut path = Vec::new();
+        self.directory.write_prefix(&mut path);
+        path.extend_from_slice(self.source_name.to_bytes());
+        path
+    }
+
+    pub(super) fn destination_path(&self, targets: &[Target<V::Dir>]) -> Vec<u8> {
+        let target = &targets[self.operand];
+        let source = self.source_path();
+        let below = source.strip_prefix(target.source.to_bytes()).unwrap_or_default();
+        joined(&target.path, without_leading_slashes(below))
+    }
+
+    pub(super) fn keep(self) -> OwnedItem<V> {
+        OwnedItem {
+            directory: Arc::clone(self.directory),
+            source_name: self.source_name.to_owned(),
+            operand: self.operand,
+            place: Arc::clone(self.place),
+            name: self.name.to_owned(),
+        }
+    }
+}
+
+fn without_leading_slashes(path: &[u8]) -> &[u8] {
+    let start = path.iter().position(|&b| b != b'/').unwrap_or(path.len());
+    &path[start..]
+}
+
+/// A path and a name below it.
+pub(super) fn joined(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    let mut path = directory.to_vec();
+    if !name.is_empty() {
+        if !path.ends_with(b"/") && !path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend_from_slice(name);
+    }
+    path
+}
+
+/// An [`Item`] that outlives the visit.
+#[derive(Debug)]
+pub(super) struct OwnedItem<V: Volume> {
+    directory: SourceDirectory<V>,
+    source_name: CString,
+    operand: usize,
+    pub(super) place: State<V>,
+    name: CString,
+}
+
+impl<V: Volume> OwnedItem<V> {
+    pub(super) fn borrow(&self) -> Item<'_, V> {
+        Item {
+            directory: &self.directory,
+            source_name: &self.source_name,
+            operand: self.operand,
+            place: &self.place,
+            name: &self.name,
+        }
+    }
+}

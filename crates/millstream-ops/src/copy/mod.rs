@@ -1,0 +1,210 @@
+//! Copying of files and trees.
+//!
+//! ```text
+//!  visit (parallel)                        one entry                                   later
+//!  directory ─► make it, u+rwx ────────────────────────────► leave: mode, owner, times, when all in it is done
+//!  file ──────► what is in its place? ─► open both ─► small: move the data, attributes, name
+//!                (same file, -n -i -u,             └► large: carriers, chunk by chunk, side by side
+//!                 backup, removal)
+//!  further name of a file already copied ─► wait for its name, link
+//!  symbolic link, pipe, device ─► make it, attributes by name
+//! ```
+//!
+//! Every source directory has a [`place::Place`], its copy; whatever is done is relative to the handles of the two. In a
+//! directory that this run made nothing can be there but what this run put there, so nothing is looked up before it is
+//! created, with `O_EXCL`, and no symbolic link is ever followed. In a directory that was there, what was there is treated
+//! as GNU's tool does: a file is written over, a link to one is written through.
+//!
+//! Operands whose copies would have one name are copied one after the other, so that the first one wins. With prompts
+//! (`-i`) all is done by one thread.
+
+mod attributes;
+mod backup;
+mod carriers;
+mod copier;
+mod data;
+mod directory;
+mod entry;
+mod existing;
+mod item;
+mod links;
+mod options;
+mod parents;
+mod place;
+mod report;
+mod throttle;
+mod trace;
+mod transfer;
+mod verify;
+mod visitor;
+
+use std::collections::HashSet;
+use std::ffi::{CStr, CString};
+use std::sync::Arc;
+use std::thread;
+
+use millstream_vfs::{Error, Volume};
+use millstream_walk::{Threads, WalkOptions, walk};
+
+pub use backup::{Backup, BackupStyle};
+pub use options::*;
+pub use report::{Problem, Question, Sink, Trouble};
+
+use crate::activity::Activity;
+use copier::Copier;
+use item::{Target, joined};
+use parents::Parents;
+use place::{Origin, Place};
+use visitor::Pass;
+
+/// Where copies go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// The one operand becomes this.
+    Exactly(CString),
+    /// Each operand goes into this directory, under its last component.
+    Into(CString),
+    /// Each operand goes into this directory, under all of its path (`--parents`).
+    IntoWithParents(CString),
+}
+
+/// What a copying did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Most workers that there were.
+    pub threads_peak: usize,
+}
+
+/// Copies `sources`, tells `sink`, and counts on `activity`.
+///
+/// # Errors
+/// If the directory that the copies are to go into cannot be opened.
+pub fn copy<V: Volume>(
+    volume: &V,
+    sources: &[CString],
+    destination: &Destination,
+    options: &Options,
+    sink: &dyn Sink,
+    activity: &Activity,
+) -> Result<Outcome, Error> {
+    let base = Place::holding(volume.base());
+    let (targets, parents) = match destination {
+        Destination::Exactly(path) => (
+            vec![Target {
+                source: sources[0].clone(),
+                path: path.to_bytes().to_vec(),
+                place: base,
+                name: path.clone(),
+            }],
+            Parents::default(),
+        ),
+        Destination::Into(directory) => {
+            let place = Place::below(&base, directory, Origin::Found);
+            let into = |source: &CString| {
+                let name = last_component(source);
+                let path = joined(directory.to_bytes(), name.to_bytes());
+                Target { source: source.clone(), path, place: Arc::clone(&place), name }
+            };
+            (sources.iter().map(into).collect(), Parents::default())
+        }
+        Destination::IntoWithParents(directory) => {
+            let place = Place::below(&base, directory, Origin::Found);
+            Parents::make(volume, sources, directory, &place, options, sink)
+        }
+    };
+    let copier = Copier::new(volume, &targets, options, sink, activity);
+    if let Some(target) = targets.first() {
+        // An imagined directory has no handle, and needs none.
+        if target.place.origin != Origin::Imagined {
+            target.place.handle(&copier.budget)?;
+        }
+    }
+    let mut outcome = Outcome::default();
+    let mut first = 0;
+    while first < targets.len() {
+        let count = independent(&targets[first..]);
+        outcome.threads_peak = outcome.threads_peak.max(run(volume, &copier, first, count));
+        first += count;
+    }
+    parents.finish(&copier);
+    Ok(outcome)
+}
+
+/// Copies the operands from `first` on, side by side; the most workers that there were.
+fn run<V: Volume>(volume: &V, copier: &Copier<'_, V>, first: usize, count: usize) -> usize {
+    let options = copier.options;
+    let sources: Vec<CString> = copier.targets[first..first + count].iter().map(|t| t.source.clone()).collect();
+    let walk_options = WalkOptions {
+        threads: if options.existing == Existing::Ask { Threads::Fixed(1) } else { options.threads },
+        follow: options.follow,
+        reserved_handles: volume.max_open_dirs() / 2,
+        cancellation: options.cancellation.clone(),
+        ..WalkOptions::default()
+    };
+    copier.carriers.reopen();
+    thread::scope(|scope| {
+        let pass = Pass { copier, scope, first };
+        let stats = walk(volume, &sources, &pass, &walk_options);
+        copier.carriers.close();
+        copier.carry_on(&pass);
+        stats.threads_peak
+    })
+}
+
+/// How many of the targets have different names, so that they cannot meet.
+fn independent<D>(targets: &[Target<D>]) -> usize {
+    let mut names = HashSet::new();
+    let mut count = 0;
+    for target in targets {
+        let components = target.path.split(|&b| b == b'/').filter(|c| !matches!(*c, b"" | b"."));
+        let components: Vec<_> = components.collect();
+        if components.contains(&&b".."[..]) || !names.insert(components) {
+            break;
+        }
+        count += 1;
+    }
+    count.max(1)
+}
+
+/// What the copy of an operand is called.
+fn last_component(path: &CStr) -> CString {
+    let name = path.to_bytes().split(|&b| b == b'/').rfind(|c| !c.is_empty()).unwrap_or(b".");
+    // What is copied from `..` goes into the directory itself, not above it.
+    let name = if name == b".." { b"." } else { name };
+    CString::new(name).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_are_called_as_their_source() {
+        for (path, name) in
+            [(c"a", c"a"), (c"a/b", c"b"), (c"a/b//", c"b"), (c"..", c"."), (c"a/..", c"."), (c"/", c"."), (c"", c".")]
+        {
+            assert_eq!(&*last_component(path), name, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn targets_with_one_name_are_not_copied_at_once() {
+        let place = Place::holding(millstream_vfs::PosixVolume.base());
+        let target = |path: &str| Target {
+            source: c"s".to_owned(),
+            path: path.as_bytes().to_vec(),
+            place: Arc::clone(&place),
+            name: c"n".to_owned(),
+        };
+        for (paths, count) in [
+            (&["d/a", "d/b", "d/c"][..], 3),
+            (&["d/a", "d/a"], 1),
+            (&["d/a", "d/./a"], 1),
+            (&["d/a", "d/x/../a", "d/c"], 1),
+            (&["d/x/../a", "d/a"], 1),
+        ] {
+            let targets: Vec<_> = paths.iter().map(|path| target(path)).collect();
+            assert_eq!(independent(&targets), count, "{paths:?}");
+        }
+    }
+}

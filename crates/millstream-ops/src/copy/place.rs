@@ -1,0 +1,194 @@
+//! Directories of the destination.
+//!
+//! A place is a directory that is copied into: one per source directory, linked to its parent as the traversal's
+//! directories are. Its handle is opened when the first entry needs it and kept until its subtree is done, as long as
+//! there is room for handles; without room it is reopened from the nearest ancestor that has one, and accepted only if
+//! device and inode number are the same.
+
+use std::ffi::{CStr, CString};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use millstream_vfs::{Dir, Errno, Error, Metadata, Operation, Result, SymlinkBehavior};
+
+/// Where a directory of the destination comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// This run made it: it holds nothing else, and no link in it is ever followed.
+    Made,
+    /// It was there.
+    Found,
+    /// A run that changes nothing would have made it.
+    Imagined,
+}
+
+/// How many handles places may keep.
+#[derive(Debug)]
+pub(super) struct Budget {
+    kept: AtomicUsize,
+    limit: usize,
+}
+
+impl Budget {
+    pub(super) fn new(limit: usize) -> Self {
+        Budget { kept: AtomicUsize::new(0), limit }
+    }
+}
+
+/// A directory of the destination.
+#[derive(Debug)]
+pub(super) struct Place<D> {
+    parent: Option<Arc<Place<D>>>,
+    name: CString,
+    symlinks: SymlinkBehavior,
+    pub(super) origin: Origin,
+    slot: Mutex<Option<Arc<D>>>,
+    identity: OnceLock<(u64, u64)>,
+    /// Metadata of the source directory; none for directories that only hold operands.
+    pub(super) source: Option<Metadata>,
+    /// Device of the operand.
+    pub(super) device: u64,
+    /// Which operand the directory belongs to.
+    pub(super) operand: usize,
+    /// Extended attributes to set when all else is done.
+    pub(super) xattrs: OnceLock<Vec<(CString, Vec<u8>)>>,
+    /// Whether files that are made in it get an access control list.
+    pub(super) default_acl: OnceLock<bool>,
+    /// The traversal of the source directory, and the files still to be written.
+    pending: AtomicUsize,
+}
+
+impl<D: Dir> Place<D> {
+    /// A directory with an open handle that is not reopened.
+    pub(super) fn holding(handle: D) -> Arc<Self> {
+        let mut place = Self::unopened(None, c"".to_owned(), SymlinkBehavior::Follow, Origin::Found);
+        place.slot = Mutex::new(Some(Arc::new(handle)));
+        Arc::new(place)
+    }
+
+    fn unopened(
+        parent: Option<Arc<Self>>,
+        name: CString,
+        symlinks: SymlinkBehavior,
+        origin: Origin,
+    ) -> Self {
+        Place {
+            parent,
+            name,
+            symlinks,
+            origin,
+            slot: Mutex::default(),
+            identity: OnceLock::new(),
+            source: None,
+            device: 0,
+            operand: 0,
+            xattrs: OnceLock::new(),
+            default_acl: OnceLock::new(),
+            pending: AtomicUsize::new(1),
+        }
+    }
+
+    /// The directory `name` in `parent`, the copy of an operand or of a directory below one.
+    pub(super) fn copy_of(
+        source: &Metadata,
+        device: u64,
+        operand: usize,
+        parent: &Arc<Self>,
+        name: &CStr,
+        origin: Origin,
+    ) -> Arc<Self> {
+        let mut place =
+            Self::unopened(Some(Arc::clone(parent)), name.to_owned(), SymlinkBehavior::NoFollow, origin);
+        place.source = Some(*source);
+        place.device = device;
+        place.operand = operand;
+        Arc::new(place)
+    }
+
+    /// The directory `name` in `parent`, which operands are copied into.
+    pub(super) fn below(parent: &Arc<Self>, name: &CStr, origin: Origin) -> Arc<Self> {
+        let symlinks = SymlinkBehavior::Follow;
+        Arc::new(Self::unopened(Some(Arc::clone(parent)), name.to_owned(), symlinks, origin))
+    }
+
+    /// The directory's handle.
+    ///
+    /// # Errors
+    /// Those of opening it; `ESTALE` if another directory has taken its place, `ENOENT` if it is only imagined.
+    pub(super) fn handle(&self, budget: &Budget) -> Result<Arc<D>> {
+        if self.origin == Origin::Imagined {
+            return Err(Error::new(Operation::OpenDir, Errno::NOENT));
+        }
+        let mut closed: Vec<&Self> = Vec::new();
+        let mut found = None;
+        for place in std::iter::successors(Some(self), |place| place.parent.as_deref()) {
+            found = place.slot.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if found.is_some() {
+                break;
+            }
+            closed.push(place);
+        }
+        let mut handle = found.ok_or(Error::new(Operation::OpenDir, Errno::STALE))?;
+        for place in closed.into_iter().rev() {
+            handle = place.open_in(&handle, budget)?;
+        }
+        Ok(handle)
+    }
+
+    fn open_in(&self, parent: &D, budget: &Budget) -> Result<Arc<D>> {
+        let opened = Arc::new(parent.open_dir(&self.name, self.symlinks)?);
+        let identity = opened.identity()?;
+        if *self.identity.get_or_init(|| identity) != identity {
+            return Err(Error::new(Operation::OpenDir, Errno::STALE));
+        }
+        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if slot.is_none() && budget.kept.fetch_add(1, Ordering::AcqRel) < budget.limit {
+            *slot = Some(Arc::clone(&opened));
+        } else if slot.is_none() {
+            budget.kept.fetch_sub(1, Ordering::AcqRel);
+        }
+        Ok(opened)
+    }
+
+    /// Its name in its parent.
+    pub(super) fn name(&self) -> &CStr {
+        &self.name
+    }
+
+    /// Device and inode number, if the directory has been opened.
+    pub(super) fn identity(&self) -> Option<(u64, u64)> {
+        self.identity.get().copied()
+    }
+
+    /// Something in the directory is still to be done after the traversal has left it.
+    pub(super) fn begin(&self) {
+        self.pending.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The traversal has left the directory, or something in it has been done. Whether that was the last.
+    pub(super) fn done(&self) -> bool {
+        self.pending.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Closes the handle that is kept.
+    pub(super) fn close(&self, budget: &Budget) {
+        if self.parent.is_some() && self.slot.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {
+            budget.kept.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// This directory and those above it.
+    pub(super) fn ancestors(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |place| place.parent.as_deref())
+    }
+}
+
+impl<D> Drop for Place<D> {
+    /// Drops a chain of ancestors in a loop: recursion would overflow the stack on a very deep tree.
+    fn drop(&mut self) {
+        let mut next = self.parent.take();
+        while let Some(mut place) = next.and_then(Arc::into_inner) {
+            next = place.parent.take();
+        }
+    }
+}

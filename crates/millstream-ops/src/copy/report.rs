@@ -1,0 +1,200 @@
+//! What the copying tells, and asks.
+
+use millstream_vfs::Errno;
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The source could not be examined.
+    StatSource,
+    /// The destination could not be examined.
+    StatDestination,
+    /// The source directory could not be opened or read.
+    ReadDirectory,
+    /// The destination directory could not be opened.
+    OpenDestinationDirectory,
+    /// The source could not be opened.
+    OpenSource,
+    /// The source was replaced while it was looked at.
+    SourceReplaced,
+    /// The source symbolic link could not be read.
+    ReadLink,
+    /// Data could not be read.
+    Read,
+    /// Data could not be written.
+    Write,
+    /// Data could not be shared.
+    Clone,
+    /// A file could not be created or opened for writing.
+    CreateFile,
+    /// A directory could not be created.
+    CreateDirectory,
+    /// A symbolic link to `source` could not be created.
+    CreateSymlink,
+    /// A symbolic link that copies one could not be created.
+    CopySymlink,
+    /// A pipe could not be created.
+    CreateFifo,
+    /// A device or socket could not be created.
+    CreateSpecial,
+    /// A hard link to `source` could not be created.
+    CreateHardLink,
+    /// An existing file could not be removed.
+    Remove,
+    /// An existing file could not be renamed to its backup.
+    Backup,
+    /// A temporary file could not be renamed.
+    Rename,
+    /// Times could not be set.
+    Times,
+    /// The mode could not be set.
+    Mode,
+    /// The owner could not be set.
+    Ownership,
+    /// An extended attribute could not be copied.
+    Xattr,
+    /// The kind of the file is unknown.
+    UnknownKind,
+    /// Directories are to be omitted.
+    OmittedDirectory,
+    /// Both are the same file.
+    SameFile,
+    /// A directory would be copied into itself; `destination` is in it.
+    IntoItself,
+    /// The destination was made by this very command from another source.
+    JustCreated,
+    /// The destination is a link made by this very command.
+    ThroughJustCreatedLink,
+    /// A directory is in the way of a file.
+    DirectoryInTheWay,
+    /// A file is in the way of a directory.
+    FileInTheWay,
+    /// The destination is a symbolic link that leads nowhere.
+    ThroughDanglingLink,
+    /// The backup would be written over the source.
+    BackupIsSource,
+    /// A followed symbolic link leads to a directory it is in.
+    Cycle,
+    /// A directory given twice would be a hard link to a directory.
+    DirectoryHardLink,
+    /// Source and copy differ after copying.
+    Differs,
+    /// A directory of `--parents` is none.
+    ParentNotDirectory,
+    /// A directory of `--parents` could not be examined.
+    ParentAttributes,
+    /// A symbolic link to a relative path would be in another directory than that path is relative to.
+    RelativeSymlink,
+}
+
+/// Something that could not be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Problem<'a> {
+    /// What.
+    pub trouble: Trouble,
+    /// Path of the source.
+    pub source: &'a [u8],
+    /// Path of the destination.
+    pub destination: &'a [u8],
+    /// Why, if a call failed.
+    pub errno: Option<Errno>,
+}
+
+/// A question to the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Question<'a> {
+    /// Path of the existing file.
+    pub destination: &'a [u8],
+    /// The mode of a file that cannot be written.
+    pub unwritable: Option<u32>,
+}
+
+/// Takes what is told.
+pub trait Sink: Sync {
+    /// Whole lines of what has been done. Calls may come from several threads at once.
+    fn lines(&self, lines: &[u8]);
+
+    /// Something failed. Calls may come from several threads at once.
+    fn problem(&self, problem: &Problem<'_>);
+
+    /// An operand was given twice, which is no error.
+    fn given_twice(&self, source: &[u8], is_directory: bool);
+
+    /// Whether the user agrees to have a file written over.
+    fn confirm(&self, question: &Question<'_>) -> bool;
+}
+
+impl Trouble {
+    /// The operation that failed, for records.
+    pub fn operation(self) -> &'static str {
+        match self {
+            Trouble::StatSource | Trouble::StatDestination | Trouble::ParentAttributes => "stat",
+            Trouble::ReadDirectory => "read directory",
+            Trouble::OpenDestinationDirectory => "open directory",
+            Trouble::OpenSource | Trouble::SourceReplaced => "open",
+            Trouble::ReadLink => "read symbolic link",
+            Trouble::Read => "read",
+            Trouble::Write => "write",
+            Trouble::Clone => "clone",
+            Trouble::CreateFile => "create file",
+            Trouble::CreateDirectory => "create directory",
+            Trouble::CreateSymlink | Trouble::CopySymlink => "create symbolic link",
+            Trouble::CreateFifo | Trouble::CreateSpecial => "create special file",
+            Trouble::CreateHardLink | Trouble::DirectoryHardLink => "create hard link",
+            Trouble::Remove => "remove",
+            Trouble::Backup | Trouble::Rename => "rename",
+            Trouble::Times => "set times",
+            Trouble::Mode => "set mode",
+            Trouble::Ownership => "set owner",
+            Trouble::Xattr => "set extended attribute",
+            Trouble::Differs => "verify",
+            Trouble::UnknownKind
+            | Trouble::OmittedDirectory
+            | Trouble::SameFile
+            | Trouble::IntoItself
+            | Trouble::JustCreated
+            | Trouble::ThroughJustCreatedLink
+            | Trouble::DirectoryInTheWay
+            | Trouble::FileInTheWay
+            | Trouble::ThroughDanglingLink
+            | Trouble::BackupIsSource
+            | Trouble::Cycle
+            | Trouble::RelativeSymlink
+            | Trouble::ParentNotDirectory => "copy",
+        }
+    }
+
+    /// The error number nearest to it, where no call has failed.
+    pub fn nearest_errno(self) -> Errno {
+        match self {
+            Trouble::OmittedDirectory | Trouble::DirectoryInTheWay => Errno::ISDIR,
+            Trouble::FileInTheWay | Trouble::ParentNotDirectory => Errno::NOTDIR,
+            Trouble::SameFile | Trouble::JustCreated | Trouble::BackupIsSource => Errno::EXIST,
+            Trouble::Cycle | Trouble::ThroughJustCreatedLink => Errno::LOOP,
+            Trouble::ThroughDanglingLink => Errno::NOENT,
+            Trouble::DirectoryHardLink => Errno::PERM,
+            Trouble::Differs => Errno::IO,
+            _ => Errno::INVAL,
+        }
+    }
+}
+
+impl Problem<'_> {
+    /// Whether the path that the trouble is about is that of the source.
+    pub fn is_about_source(&self) -> bool {
+        matches!(
+            self.trouble,
+            Trouble::StatSource
+                | Trouble::ReadDirectory
+                | Trouble::OpenSource
+                | Trouble::SourceReplaced
+                | Trouble::ReadLink
+                | Trouble::Read
+                | Trouble::UnknownKind
+                | Trouble::OmittedDirectory
+                | Trouble::Cycle
+                | Trouble::ParentNotDirectory
+                | Trouble::ParentAttributes
+        )
+    }
+}

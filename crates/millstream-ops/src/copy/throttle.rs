@@ -1,0 +1,58 @@
+//! A bound on bytes a second, shared by all threads.
+
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Lets a number of bytes pass each second.
+#[derive(Debug)]
+pub(super) struct Throttle {
+    bytes_per_second: u64,
+    /// When all that has been let through will have been paid for.
+    paid_at: Mutex<Instant>,
+}
+
+/// What may be used at once after a pause.
+const BURST: Duration = Duration::from_millis(100);
+
+impl Throttle {
+    pub(super) fn new(bytes_per_second: u64) -> Self {
+        Throttle { bytes_per_second: bytes_per_second.max(1), paid_at: Mutex::new(Instant::now()) }
+    }
+
+    /// The largest piece that is worth asking for: a fifth of a second.
+    pub(super) fn piece(&self) -> u64 {
+        (self.bytes_per_second / 5).clamp(1, 1 << 20)
+    }
+
+    /// Waits until `bytes` more may pass.
+    pub(super) fn pass(&self, bytes: u64) {
+        let price = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
+        let now = Instant::now();
+        let paid_at = {
+            let mut paid_at = self.paid_at.lock().unwrap_or_else(PoisonError::into_inner);
+            let earliest = now.checked_sub(BURST).unwrap_or(now);
+            *paid_at = (*paid_at).max(earliest) + price;
+            *paid_at
+        };
+        thread::sleep(paid_at.saturating_duration_since(now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_take_their_time() {
+        let throttle = Throttle::new(1_000_000);
+        let started = Instant::now();
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..10).for_each(|_| throttle.pass(10_000)));
+            }
+        });
+        let seconds = started.elapsed().as_secs_f64();
+        assert!(seconds > 0.29, "400,000 bytes at 1 MB/s took {seconds} s");
+    }
+}

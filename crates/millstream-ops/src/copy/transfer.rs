@@ -1,0 +1,282 @@
+//! The data of one file: opened, moved, checked, given its attributes and its name.
+//!
+//! Small files are done at once; large ones go to the carriers, which may share the work ([`super::carriers`]).
+
+use std::ffi::{CStr, CString};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use millstream_vfs::{
+    Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume,
+};
+use millstream_walk::Entry;
+
+use super::attributes::{Before, trouble_of};
+use super::carriers::{Crew, Load};
+use super::copier::{Buffers, Copier, Done, Identity};
+use super::data::Pair;
+use super::existing::Present;
+use super::item::{Item, State};
+use super::options::{Contents, Placement, Reflink, Removal, Sparse, Verification};
+use super::place::Origin;
+use super::report::Trouble;
+use super::trace::Action;
+use super::verify::checksum;
+
+type FileOf<V> = <<V as Volume>::Dir as Dir>::File;
+
+/// Files from this size on are left to the carriers.
+const LARGE: u64 = 8 << 20;
+
+/// An open source and its open copy.
+#[derive(Debug)]
+pub(super) struct Transfer<V: Volume> {
+    pub(super) source: FileOf<V>,
+    pub(super) metadata: Metadata,
+    pub(super) destination: FileOf<V>,
+    /// Metadata of the copy before any data went into it.
+    before: Metadata,
+    fresh: bool,
+    /// The name until all is done.
+    temporary: Option<CString>,
+    /// The inode that other names wait for.
+    claim: Option<Identity>,
+    backup: Option<Vec<u8>>,
+}
+
+impl<V: Volume> Transfer<V> {
+    pub(super) fn pair(&self) -> Pair<'_, FileOf<V>> {
+        Pair {
+            source: &self.source,
+            metadata: &self.metadata,
+            destination: &self.destination,
+            device: self.before.dev,
+        }
+    }
+}
+
+/// An opened destination.
+struct Opened<V: Volume> {
+    file: FileOf<V>,
+    fresh: bool,
+    temporary: Option<CString>,
+}
+
+/// A name that no file has and that no two copies share.
+fn temporary_name(name: &CStr) -> CString {
+    static SERIAL: AtomicU64 = AtomicU64::new(0);
+    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+    let path = name.to_bytes();
+    let base = path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
+    let process = rustix::process::getpid().as_raw_nonzero();
+    let temporary = [&path[..base], format!(".pcopy-{process}-{serial}.tmp").as_bytes()].concat();
+    CString::new(temporary).unwrap_or_default()
+}
+
+impl<V: Volume> Copier<'_, V> {
+    /// Opens both ends.
+    #[expect(clippy::too_many_arguments, reason = "all of it is kept until the copy is complete")]
+    pub(super) fn begin_transfer(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, V>,
+        entry: &Entry<'_, V, State<V>>,
+        metadata: &Metadata,
+        opened: Option<FileOf<V>>,
+        reused: Option<Present>,
+        claim: Option<Identity>,
+        backup: Option<Vec<u8>>,
+    ) -> Done<Transfer<V>> {
+        let source = match opened {
+            Some(source) => source,
+            None => self.open_source(item, entry, metadata)?,
+        };
+        let Opened { file: destination, fresh, temporary } =
+            self.open_destination(buffers, item, metadata, reused)?;
+        let before = destination.metadata(Fields::STAT).map_err(self.failed(item, Trouble::StatDestination))?;
+        if temporary.is_none() {
+            self.note_made(item);
+            if claim.is_some() {
+                self.name_made(item, metadata);
+            }
+        }
+        Ok(Transfer { source, metadata: *metadata, destination, before, fresh, temporary, claim, backup })
+    }
+
+    fn open_destination(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, V>,
+        metadata: &Metadata,
+        reused: Option<Present>,
+    ) -> Done<Opened<V>> {
+        let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
+        let mode = self.attributes.creation_mode(metadata);
+        let failed = self.failed(item, Trouble::CreateFile);
+        let create = |name: &CStr| place.create_file(name, mode).map_err(|error| failed(as_not_directory(error, name)));
+        let is_file = reused.is_none_or(|present| present.link.kind() == FileKind::File);
+        if self.options.placement == Placement::Atomic && is_file && self.options.contents == Contents::Copy {
+            let temporary = temporary_name(item.name);
+            return Ok(Opened { file: create(&temporary)?, fresh: true, temporary: Some(temporary) });
+        }
+        let Some(present) = reused else {
+            return Ok(Opened { file: create(item.name)?, fresh: true, temporary: None });
+        };
+        let access = match self.options.contents {
+            Contents::Copy => Access::Truncate,
+            Contents::Omit => Access::Write,
+        };
+        let dangles = present.is_link() && present.target.is_none();
+        let opened = if dangles {
+            self.create_through_link(&place, item.name, mode)
+        } else {
+            let symlinks = if present.is_link() { SymlinkBehavior::Follow } else { SymlinkBehavior::NoFollow };
+            place.open_file(item.name, access, symlinks)
+        };
+        match opened {
+            Ok(file) => Ok(Opened { file, fresh: dangles, temporary: None }),
+            Err(_) if self.options.removal == Removal::IfUnwritable => {
+                self.remove(buffers, item)?;
+                Ok(Opened { file: create(item.name)?, fresh: true, temporary: None })
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Makes the file that a link names, as POSIX has it.
+    fn create_through_link(&self, place: &V::Dir, name: &CStr, mode: u32) -> Result<FileOf<V>, Error> {
+        let target = place.read_link(name)?;
+        let target = CString::new(target).unwrap_or_default();
+        place.create_file(&target, mode)
+    }
+
+    /// Moves the data, here or by the carriers.
+    pub(super) fn transfer(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, V>,
+        transfer: Transfer<V>,
+        crew: &dyn Crew<V>,
+    ) -> Done<()> {
+        let are_files =
+            transfer.metadata.kind() == FileKind::File && transfer.before.kind() == FileKind::File;
+        if self.options.contents == Contents::Copy && are_files && transfer.metadata.size >= LARGE {
+            let load = Load::new(transfer, item.keep());
+            return match self.carriers.offer(load, crew) {
+                Ok(()) => Ok(()),
+                Err(load) => self.carry(buffers, &load),
+            };
+        }
+        let moved = match (self.options.contents, are_files) {
+            (Contents::Omit, _) => Ok(0),
+            (Contents::Copy, true) => self.mover.whole(&transfer.pair(), &mut buffers.data),
+            (Contents::Copy, false) if self.options.reflink == Reflink::Always => {
+                self.mover.clone(&transfer.pair()).map(|_| 0)
+            }
+            (Contents::Copy, false) => {
+                self.mover.stream(&transfer.source, &transfer.destination, &mut buffers.data)
+            }
+        };
+        self.finish_transfer(buffers, item, &transfer, moved)
+    }
+
+    /// The data has been moved, or could not be.
+    pub(super) fn finish_transfer(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, V>,
+        transfer: &Transfer<V>,
+        moved: Result<u64, Error>,
+    ) -> Done<()> {
+        let done = self.complete(buffers, item, transfer, moved);
+        match (&transfer.temporary, transfer.claim) {
+            (Some(temporary), claim) => {
+                if done.is_err() {
+                    // What is left of it is of no use; if it cannot be removed the first error told why.
+                    let _ = item.place.handle(&self.budget).and_then(|p| p.remove(temporary, RemoveKind::File));
+                    claim.into_iter().for_each(|identity| self.links.failed(identity));
+                } else if claim.is_some() {
+                    self.name_made(item, &transfer.metadata);
+                }
+            }
+            (None, _) => {}
+        }
+        done
+    }
+
+    fn complete(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, V>,
+        transfer: &Transfer<V>,
+        moved: Result<u64, Error>,
+    ) -> Done<()> {
+        let bytes = moved.map_err(|error| self.trouble(item, trouble_of(error), Some(error.errno)))?;
+        let is_file = transfer.before.kind() == FileKind::File;
+        let may_end_in_hole = self.options.sparse == Sparse::Always || transfer.pair().has_holes();
+        if is_file && may_end_in_hole && self.options.contents == Contents::Copy && bytes > 0 {
+            transfer.destination.set_len(bytes).map_err(self.failed(item, Trouble::Write))?;
+        }
+        if self.options.verification == Verification::Checksum && is_file && self.options.contents == Contents::Copy {
+            self.verify_copy(buffers, item, transfer)?;
+        }
+        self.set_file_attributes(item, transfer);
+        if let Some(temporary) = &transfer.temporary {
+            let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::Rename))?;
+            place.rename(temporary, &place, item.name).map_err(self.failed(item, Trouble::Rename))?;
+            self.note_made(item);
+        }
+        if self.tells_records() {
+            self.tell(&mut buffers.lines, item, Action::File, transfer.backup.as_deref(), Some(bytes));
+        }
+        Ok(())
+    }
+
+    fn set_file_attributes(&self, item: &Item<'_, V>, transfer: &Transfer<V>) {
+        let mut report = |trouble, errno| {
+            self.trouble(item, trouble, Some(errno));
+        };
+        let xattrs = self.attributes.gather(&transfer.source, &mut report);
+        let made_clean = transfer.fresh && item.place.origin == Origin::Made;
+        let may_have_acl = if transfer.fresh { self.may_inherit_acl(item.place) } else { !made_clean };
+        let before = Before { metadata: &transfer.before, fresh: transfer.fresh, may_have_acl };
+        self.attributes.set(&transfer.destination, &transfer.metadata, &xattrs, before, &mut report);
+    }
+
+    fn verify_copy(&self, buffers: &mut Buffers, item: &Item<'_, V>, transfer: &Transfer<V>) -> Done<()> {
+        if transfer.fresh {
+            return self.verify(buffers, item, &transfer.source, &transfer.destination);
+        }
+        // A file that was there has been opened for writing only.
+        let copy = item
+            .place
+            .handle(&self.budget)
+            .and_then(|place| place.open_file(item.name, Access::Read, SymlinkBehavior::Follow))
+            .map_err(self.failed(item, Trouble::StatDestination))?;
+        self.verify(buffers, item, &transfer.source, &copy)
+    }
+
+    /// Reads both sides again.
+    pub(super) fn verify(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, V>,
+        source: &FileOf<V>,
+        copy: &FileOf<V>,
+    ) -> Done<()> {
+        let read = self.failed(item, Trouble::Read);
+        let expected = checksum(source, &mut buffers.data).map_err(&read)?;
+        let found = checksum(copy, &mut buffers.data).map_err(self.failed(item, Trouble::Differs))?;
+        if expected != found {
+            return Err(self.trouble(item, Trouble::Differs, None));
+        }
+        Ok(())
+    }
+}
+
+/// A name that ends with a slash can be no file; the system says it is a directory.
+fn as_not_directory(error: Error, name: &CStr) -> Error {
+    if error.errno == Errno::ISDIR && name.to_bytes().ends_with(b"/") {
+        return Error::new(error.operation, Errno::NOTDIR);
+    }
+    error
+}

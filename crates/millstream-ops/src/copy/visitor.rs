@@ -1,0 +1,118 @@
+//! The traversal of the source.
+
+use std::sync::Arc;
+
+use millstream_vfs::{Operation, Volume};
+use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place as Spot, Visitor};
+use std::thread::Scope;
+
+use super::carriers::Crew;
+use super::copier::{Buffers, Copier};
+use super::item::{Item, State};
+use super::place::Place;
+use super::report::{Problem, Trouble};
+
+/// One traversal: that of operands whose copies cannot meet.
+pub(super) struct Pass<'s, 'e, 'c, V: Volume> {
+    pub(super) copier: &'s Copier<'c, V>,
+    pub(super) scope: &'s Scope<'s, 'e>,
+    /// Which of the targets is the traversal's first operand.
+    pub(super) first: usize,
+}
+
+impl<V: Volume> Clone for Pass<'_, '_, '_, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<V: Volume> Copy for Pass<'_, '_, '_, V> {}
+
+impl<'s, 'e, 'c, V: Volume> Crew<V> for Pass<'s, 'e, 'c, V> {
+    fn start_carrier(&self) -> bool {
+        let pass = *self;
+        std::thread::Builder::new().spawn_scoped(pass.scope, move || pass.copier.carry_on(&pass)).is_ok()
+    }
+}
+
+impl<V: Volume> Visitor for Pass<'_, '_, '_, V> {
+    type Volume = V;
+    type State = State<V>;
+    type Worker = Buffers;
+
+    fn root_state(&self) -> State<V> {
+        Arc::clone(&self.copier.targets[self.first].place)
+    }
+
+    fn worker(&self) -> Buffers {
+        self.copier.activity.add_thread();
+        Buffers::default()
+    }
+
+    fn fan_out(&self) -> FanOut {
+        FanOut::Parallel
+    }
+
+    fn visit(&self, buffers: &mut Buffers, chunk: &Chunk<'_, V, State<V>>, descend: &mut Descend<'_, V, State<V>>) {
+        let mut entries = 0;
+        for entry in chunk.entries() {
+            if self.copier.options.cancellation.is_cancelled() {
+                break;
+            }
+            entries += 1;
+            let item = self.item(&entry);
+            // What went wrong has been reported.
+            let _ = self.copier.entry(buffers, &item, &entry, descend, self);
+            self.copier.write_some(buffers);
+        }
+        // Lines of a directory come before those of what is in it.
+        self.copier.write(buffers);
+        self.copier.activity.add_entries(entries);
+    }
+
+    fn end_of_directory(
+        &self,
+        _buffers: &mut Buffers,
+        directory: &Arc<Directory<V, State<V>>>,
+        _descend: &mut Descend<'_, V, State<V>>,
+        _block: &mut Vec<u8>,
+    ) {
+        if directory.parent().is_some() {
+            self.copier.activity.add_directory();
+            self.copier.gather_directory(directory);
+        }
+    }
+
+    fn leave(&self, _buffers: &mut Buffers, directory: &Arc<Directory<V, State<V>>>) {
+        if directory.parent().is_some() {
+            self.copier.done_in(directory.state());
+        }
+    }
+
+    fn fault(&self, _buffers: &mut Buffers, spot: &Spot<'_, V, State<V>>, fault: &Fault) {
+        let mut source = Vec::new();
+        spot.write_path(&mut source);
+        let (trouble, errno) = match fault {
+            Fault::Volume(error) if error.operation == Operation::Stat => (Trouble::StatSource, Some(error.errno)),
+            Fault::Volume(error) => (Trouble::ReadDirectory, Some(error.errno)),
+            Fault::Loop { .. } => (Trouble::Cycle, None),
+        };
+        self.copier.problem(&Problem { trouble, source: &source, destination: b"", errno });
+    }
+
+    fn finish(&self, mut buffers: Buffers) {
+        self.copier.write(&mut buffers);
+    }
+}
+
+impl<V: Volume> Pass<'_, '_, '_, V> {
+    fn item<'x>(&'x self, entry: &'x Entry<'x, V, State<V>>) -> Item<'x, V> {
+        let directory = entry.directory();
+        let operand = self.first + entry.operand() as usize;
+        let (place, name): (&Arc<Place<V::Dir>>, _) = match directory.parent() {
+            None => (&self.copier.targets[operand].place, &*self.copier.targets[operand].name),
+            Some(_) => (directory.state(), entry.name()),
+        };
+        Item { directory, source_name: entry.name(), operand, place, name }
+    }
+}
