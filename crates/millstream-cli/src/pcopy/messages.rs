@@ -150,7 +150,7 @@ fn describe<'m>(message: Message<'m>, problem: &Problem<'_>) -> Message<'m> {
         Trouble::ParentNotDirectory => message.name(source).text(" exists but is not a directory"),
         Trouble::ParentAttributes => message.text("failed to get attributes of ").name(source),
         Trouble::RelativeSymlink => {
-            message.name(destination).text(": can make relative symbolic links only in current directory")
+            message.name_before_colon(destination).text(": can make relative symbolic links only in current directory")
         }
     }
 }

@@ -30,7 +30,8 @@ pub(super) fn operands(
         return Err(Refused);
     }
     let into = into_directory(&mut paths, target, settings, diagnostics)?;
-    if settings.strip_trailing_slashes {
+    // Without a directory GNU's tool takes the operands as they are.
+    if settings.strip_trailing_slashes && into.is_some() {
         paths.iter_mut().for_each(strip);
     }
     let destination = match into {

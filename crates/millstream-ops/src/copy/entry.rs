@@ -1,8 +1,8 @@
 //! One entry: what it is, what is in its place, and what is made of it.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
-use millstream_vfs::{Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, NodeKind, SymlinkBehavior, Volume};
+use millstream_vfs::{Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, NodeKind, RemoveKind, SymlinkBehavior, Volume};
 use millstream_walk::{Descend, Entry};
 
 use super::carriers::Crew;
@@ -14,6 +14,7 @@ use super::options::{Contents, Effect, Existing, Method, Removal, Specials, Trac
 use super::place::Origin;
 use super::report::Trouble;
 use super::trace::Action;
+use super::transfer::temporary_name;
 
 type FileOf<V> = <<V as Volume>::Dir as Dir>::File;
 
@@ -152,7 +153,38 @@ impl<V: Volume> Copier<'_, V> {
             Decision::Make { backup } => (backup, None),
             Decision::Reuse(present) => (None, Some(present)),
         };
-        let backup = backup.map(|name| self.backup_path(item, &name));
+        let Some(kept) = backup else {
+            return self.make(buffers, item, entry, Source { metadata, file }, reused, None, claimed, crew);
+        };
+        let path = Some(self.backup_path(item, &kept));
+        let made = self.make(buffers, item, entry, Source { metadata, file }, reused, path, claimed, crew);
+        if made.is_err() && self.options.effect == Effect::Real {
+            // There is no copy: what was there comes back. Where something has come in its place it stays a backup.
+            let restored = item.place.handle(&self.budget).and_then(|place| {
+                match place.metadata(item.name, SymlinkBehavior::NoFollow, Fields::KIND) {
+                    Err(error) if error.errno == Errno::NOENT => place.rename(&kept, &place, item.name),
+                    _ => Ok(()),
+                }
+            });
+            restored.map_err(self.failed(item, Trouble::Backup))?;
+        }
+        made
+    }
+
+    /// Makes the copy of an entry.
+    #[expect(clippy::too_many_arguments, reason = "the one place where all that is known of an entry meets")]
+    fn make(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, V>,
+        entry: &Entry<'_, V, State<V>>,
+        source: Source<V>,
+        reused: Option<Present>,
+        backup: Option<Vec<u8>>,
+        claimed: bool,
+        crew: &dyn Crew<V>,
+    ) -> Done<()> {
+        let Source { metadata, file } = source;
         let action = self.action(&metadata);
         let is_data = action == Action::File;
         if self.options.trace == Trace::Text || !is_data || self.options.effect == Effect::Told {
@@ -169,10 +201,10 @@ impl<V: Volume> Copier<'_, V> {
         }
         match action {
             Action::Symlink if self.options.method == Method::SymbolicLink => {
-                self.symbolic_link(buffers, item, reused)?;
+                self.symbolic_link(item, reused)?;
             }
-            Action::Symlink => self.copy_symlink(buffers, item, entry, &metadata, reused)?,
-            Action::HardLink => self.hard_link(buffers, item, entry, reused)?,
+            Action::Symlink => self.copy_symlink(item, entry, &metadata, reused)?,
+            Action::HardLink => self.hard_link(item, entry, reused)?,
             _ => self.node(item, &metadata)?,
         }
         self.note_made(item);
@@ -264,16 +296,14 @@ impl<V: Volume> Copier<'_, V> {
         }
     }
 
-    fn symbolic_link(&self, buffers: &mut Buffers, item: &Item<'_, V>, reused: Option<Present>) -> Done<()> {
+    fn symbolic_link(&self, item: &Item<'_, V>, reused: Option<Present>) -> Done<()> {
         let source = item.source_path();
         let destination = item.destination_path(self.targets);
         if !source.starts_with(b"/") && !self.is_in_current_directory(&destination) {
             return Err(self.trouble(item, Trouble::RelativeSymlink, None));
         }
         let target = CString::new(source).unwrap_or_default();
-        self.retrying(buffers, item, reused, Trouble::CreateSymlink, |place| {
-            place.create_symlink(item.name, &target)
-        })
+        self.replacing(item, reused, Trouble::CreateSymlink, |place, name| place.create_symlink(name, &target))
     }
 
     fn is_in_current_directory(&self, destination: &[u8]) -> bool {
@@ -288,7 +318,6 @@ impl<V: Volume> Copier<'_, V> {
 
     fn copy_symlink(
         &self,
-        buffers: &mut Buffers,
         item: &Item<'_, V>,
         entry: &Entry<'_, V, State<V>>,
         source: &Metadata,
@@ -296,48 +325,46 @@ impl<V: Volume> Copier<'_, V> {
     ) -> Done<()> {
         let target = entry.read_link().map_err(self.failed(item, Trouble::ReadLink))?;
         let target = CString::new(target).unwrap_or_default();
-        self.retrying(buffers, item, reused, Trouble::CopySymlink, |place| {
-            place.create_symlink(item.name, &target)
-        })?;
+        self.replacing(item, reused, Trouble::CopySymlink, |place, name| place.create_symlink(name, &target))?;
         self.set_attributes_by_name(item, source)
     }
 
     fn hard_link(
         &self,
-        buffers: &mut Buffers,
         item: &Item<'_, V>,
         entry: &Entry<'_, V, State<V>>,
         reused: Option<Present>,
     ) -> Done<()> {
         let follow = entry.symlinks();
-        self.retrying(buffers, item, reused, Trouble::CreateHardLink, |place| {
-            entry.handle().hard_link(entry.name(), follow, place, item.name)
+        self.replacing(item, reused, Trouble::CreateHardLink, |place, name| {
+            entry.handle().hard_link(entry.name(), follow, place, name)
         })
     }
 
-    /// Makes a name; with `-f` what is there is removed for it.
-    fn retrying(
+    /// Makes a name; with `-f` what is there is replaced by it, in one step.
+    fn replacing(
         &self,
-        buffers: &mut Buffers,
         item: &Item<'_, V>,
         reused: Option<Present>,
         trouble: Trouble,
-        make: impl Fn(&V::Dir) -> Result<(), Error>,
+        make: impl Fn(&V::Dir, &CStr) -> Result<(), Error>,
     ) -> Done<()> {
         let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
-        match make(&place) {
-            Err(error)
-                if error.errno == Errno::EXIST
-                    && reused.is_some()
-                    && (self.options.removal == Removal::IfUnwritable
-                        || self.options.existing == Existing::Ask) =>
-            {
-                place.remove(item.name, millstream_vfs::RemoveKind::File).map_err(self.failed(item, Trouble::Remove))?;
-                make(&place).map_err(self.failed(item, trouble))
+        let replaces = reused.is_some()
+            && (self.options.removal == Removal::IfUnwritable || self.options.existing == Existing::Ask);
+        let made = match make(&place, item.name) {
+            Err(error) if error.errno == Errno::EXIST && replaces => {
+                let temporary = temporary_name(item.name);
+                make(&place, &temporary).and_then(|()| {
+                    place.rename(&temporary, &place, item.name).inspect_err(|_| {
+                        // The first error tells why; what is left over is a link.
+                        let _ = place.remove(&temporary, RemoveKind::File);
+                    })
+                })
             }
-            made => made.map_err(self.failed(item, trouble)),
-        }
-        .inspect(|()| self.write_some(buffers))
+            made => made,
+        };
+        made.map_err(self.failed(item, trouble))
     }
 
     fn node(&self, item: &Item<'_, V>, source: &Metadata) -> Done<()> {

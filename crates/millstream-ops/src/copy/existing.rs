@@ -97,8 +97,16 @@ impl<V: Volume> Copier<'_, V> {
         present: Option<&Present>,
     ) -> Done<Decision> {
         let Some(present) = present else { return Ok(Decision::Make { backup: None }) };
-        let sameness = self.sameness(item, entry, source, present)?;
-        match sameness {
+        if self.would_write_through(source, present)
+            && present.target.is_none()
+            && self.options.dangling == Dangling::Refuse
+        {
+            return Err(self.trouble(item, Trouble::ThroughDanglingLink, None));
+        }
+        if self.options.existing == Existing::Keep {
+            return Ok(Decision::Skip(Skipped::Kept));
+        }
+        match self.sameness(item, entry, source, present)? {
             Sameness::Settled => return Ok(Decision::Skip(Skipped::UpToDate)),
             Sameness::Same => return Err(self.trouble(item, Trouble::SameFile, None)),
             Sameness::Replaceable | Sameness::Different => {}
@@ -121,7 +129,7 @@ impl<V: Volume> Copier<'_, V> {
             let trouble = if is_link { Trouble::ThroughJustCreatedLink } else { Trouble::JustCreated };
             return Err(self.trouble(item, trouble, None));
         }
-        self.make_room(buffers, item, source, present, sameness)
+        self.make_room(buffers, item, source, present)
     }
 
     fn is_up_to_date(
@@ -148,8 +156,7 @@ impl<V: Volume> Copier<'_, V> {
 
     fn may_overwrite(&self, buffers: &mut Buffers, item: &Item<'_, V>, present: &Present) -> bool {
         match self.options.existing {
-            Existing::Overwrite => true,
-            Existing::Keep => false,
+            Existing::Overwrite | Existing::Keep => true,
             Existing::Ask => {
                 self.write(buffers);
                 let writable = present.is_link()
@@ -192,8 +199,7 @@ impl<V: Volume> Copier<'_, V> {
         if self.is_same_name(item) || through_link {
             return Ok(Sameness::Same);
         }
-        let removable = replaced || (method == Method::SymbolicLink && self.options.removal != Removal::Never);
-        Ok(if removable { Sameness::Replaceable } else { Sameness::Same })
+        Ok(if replaced { Sameness::Replaceable } else { Sameness::Same })
     }
 
     fn sameness_of_link(
@@ -203,14 +209,16 @@ impl<V: Volume> Copier<'_, V> {
         present: &Present,
         is_name: bool,
     ) -> Sameness {
+        let keeps_links = self.options.preserve.links;
         if is_name {
-            return match (self.is_same_name(item), self.options.method) {
-                (true, _) => Sameness::Same,
-                (false, Method::HardLink) => Sameness::Settled,
-                (false, _) => Sameness::Replaceable,
+            return match self.options.method {
+                Method::HardLink => Sameness::Settled,
+                _ if self.is_same_name(item) => Sameness::Same,
+                _ if keeps_links && self.options.backup.is_none() => Sameness::Settled,
+                _ => Sameness::Replaceable,
             };
         }
-        if present.is_link() || self.options.method != Method::Copy {
+        if present.is_link() {
             return Sameness::Different;
         }
         // To remove what the link leads to would leave it leading nowhere; another name of that file may go.
@@ -223,10 +231,13 @@ impl<V: Volume> Copier<'_, V> {
             let last = |path: &[u8]| path.rsplit(|&b| b == b'/').next().unwrap_or_default().to_vec();
             last(&target) == last(item.name.to_bytes())
         };
-        if leads_here && self.options.backup.is_none() && (is_only_name || leads_to_name()) {
-            return Sameness::Same;
+        match self.options.method {
+            _ if !leads_here => Sameness::Different,
+            _ if self.options.backup.is_some() => Sameness::Different,
+            Method::HardLink => Sameness::Settled,
+            _ if keeps_links || is_only_name || leads_to_name() => Sameness::Same,
+            _ => Sameness::Different,
         }
-        Sameness::Different
     }
 
     /// Whether source and destination are one name in one directory.
@@ -261,27 +272,31 @@ impl<V: Volume> Copier<'_, V> {
         item: &Item<'_, V>,
         source: &Metadata,
         present: &Present,
-        sameness: Sameness,
     ) -> Done<Decision> {
         if let Some(backup) = self.back_up(item, source)? {
             return Ok(Decision::Make { backup: Some(backup) });
         }
-        let copies = self.options.method == Method::Copy;
+        let has_other_names = match self.options.method {
+            Method::HardLink => present.link.nlink > 1,
+            _ => present.target.is_some_and(|target| target.nlink > 1),
+        };
         let must_go = self.options.removal == Removal::Always
-            || (copies && self.options.preserve.links && present.link.nlink > 1)
-            || (copies && self.replaces(source))
-            || (sameness == Sameness::Replaceable && self.options.removal == Removal::IfUnwritable);
+            || (self.options.method != Method::SymbolicLink
+                && ((self.options.preserve.links && has_other_names) || self.replaces(source)));
         if must_go {
             self.remove(buffers, item)?;
             return Ok(Decision::Make { backup: None });
         }
-        if copies && present.is_link() && present.target.is_none() {
-            return match self.options.dangling {
-                Dangling::Refuse => Err(self.trouble(item, Trouble::ThroughDanglingLink, None)),
-                Dangling::WriteThrough => Ok(Decision::Reuse(*present)),
-            };
-        }
         Ok(Decision::Reuse(*present))
+    }
+
+    /// Whether a symbolic link in the place of the copy would be written through.
+    fn would_write_through(&self, source: &Metadata, present: &Present) -> bool {
+        present.is_link()
+            && self.options.method == Method::Copy
+            && self.options.removal != Removal::Always
+            && self.options.backup.is_none()
+            && !self.replaces(source)
     }
 
     /// Whether the copy is made anew even if something is there: all but what data is written into.

@@ -62,7 +62,7 @@ struct Opened<V: Volume> {
 }
 
 /// A name that no file has and that no two copies share.
-fn temporary_name(name: &CStr) -> CString {
+pub(super) fn temporary_name(name: &CStr) -> CString {
     static SERIAL: AtomicU64 = AtomicU64::new(0);
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
     let path = name.to_bytes();
