@@ -209,34 +209,25 @@ impl<V: Volume> Copier<'_, V> {
         present: &Present,
         is_name: bool,
     ) -> Sameness {
-        let keeps_links = self.options.preserve.links;
         if is_name {
             return match self.options.method {
                 Method::HardLink => Sameness::Settled,
                 _ if self.is_same_name(item) => Sameness::Same,
-                _ if keeps_links && self.options.backup.is_none() => Sameness::Settled,
+                _ if self.options.backup.is_none() => Sameness::Settled,
                 _ => Sameness::Replaceable,
             };
         }
         if present.is_link() {
             return Sameness::Different;
         }
-        // To remove what the link leads to would leave it leading nowhere; another name of that file may go.
+        // To remove what the link leads to would leave it leading nowhere.
         let leads_here = entry
             .target_metadata(Fields::STAT)
             .is_ok_and(|target| target.identity() == present.link.identity());
-        let is_only_name = present.link.nlink <= 1;
-        let leads_to_name = || {
-            let Ok(target) = entry.read_link() else { return false };
-            let last = |path: &[u8]| path.rsplit(|&b| b == b'/').next().unwrap_or_default().to_vec();
-            last(&target) == last(item.name.to_bytes())
-        };
         match self.options.method {
-            _ if !leads_here => Sameness::Different,
-            _ if self.options.backup.is_some() => Sameness::Different,
+            _ if !leads_here || self.options.backup.is_some() => Sameness::Different,
             Method::HardLink => Sameness::Settled,
-            _ if keeps_links || is_only_name || leads_to_name() => Sameness::Same,
-            _ => Sameness::Different,
+            _ => Sameness::Same,
         }
     }
 

@@ -1,0 +1,306 @@
+//! `pcopy` against GNU `cp`: whole trees, messages and exit codes.
+
+mod trees;
+
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
+use std::fs::{self, File, FileTimes, Permissions};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, lchown, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{CWD, FileType, Mode, XattrFlags};
+use tempfile::TempDir;
+use trees::{Links, Random, grow};
+
+const PCOPY: &str = env!("CARGO_BIN_EXE_pcopy");
+
+/// Runs `program` under the name `cp`.
+fn run(program: &str, directory: &Path, words: &[&OsStr], environment: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(program);
+    command.arg0("cp").current_dir(directory).args(words).stdin(Stdio::null());
+    command.env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C.UTF-8").envs(environment.iter().copied());
+    command.output().expect("the program runs")
+}
+
+fn words(line: &str) -> Vec<&OsStr> {
+    line.split_whitespace().map(|word| OsStr::new(if word == "''" { "" } else { word })).collect()
+}
+
+fn sorted(text: &[u8]) -> Vec<String> {
+    let mut lines: Vec<_> = text.split(|&b| b == b'\n').map(|line| line.escape_ascii().to_string()).collect();
+    lines.sort();
+    lines
+}
+
+/// All that a copy should keep, of everything below `root`.
+fn snapshot(root: &Path) -> BTreeMap<PathBuf, String> {
+    let mut entries = BTreeMap::new();
+    let mut first_names = HashMap::new();
+    let mut pending = vec![PathBuf::new()];
+    while let Some(path) = pending.pop() {
+        let at = root.join(&path);
+        let Ok(metadata) = fs::symlink_metadata(&at) else { continue };
+        if metadata.is_dir() {
+            for entry in fs::read_dir(&at).expect("readable") {
+                pending.push(path.join(entry.expect("readable").file_name()));
+            }
+        }
+        entries.insert(path, metadata);
+    }
+    let describe = |(path, metadata): (PathBuf, fs::Metadata)| {
+        let at = root.join(&path);
+        let first = first_names.entry((metadata.dev(), metadata.ino())).or_insert_with(|| path.clone()).clone();
+        let contents = match metadata.file_type() {
+            kind if kind.is_file() => {
+                let data = fs::read(&at).expect("readable");
+                let sum = data.iter().fold(0xcbf2_9ce4_8422_2325_u64, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+                let sparse = metadata.blocks() * 512 + 65_536 < metadata.len();
+                format!("{} bytes {sum:x} sparse {sparse}", data.len())
+            }
+            kind if kind.is_symlink() => format!("{:?}", fs::read_link(&at).expect("a link")),
+            kind if kind.is_char_device() => format!("device {}", metadata.rdev()),
+            _ => String::new(),
+        };
+        // What was made just now has no time that could be compared.
+        let age = SystemTime::now().duration_since(metadata.modified().expect("a time")).unwrap_or_default();
+        let time = if age < Duration::from_secs(3600) { (0, 0) } else { (metadata.mtime(), metadata.mtime_nsec()) };
+        let line = format!(
+            "{:o} {}:{} {time:?} {contents} first {first:?} xattrs {:?}",
+            metadata.mode(),
+            metadata.uid(),
+            metadata.gid(),
+            xattrs(&at)
+        );
+        (path, line)
+    };
+    entries.into_iter().map(describe).collect()
+}
+
+fn xattrs(path: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut names = vec![0; 4096];
+    let length = rustix::fs::llistxattr(path, &mut names).unwrap_or(0);
+    let mut all: Vec<_> = names[..length]
+        .split(|&b| b == 0)
+        .filter(|name| !name.is_empty())
+        .map(|name| {
+            let mut value = vec![0; 4096];
+            let name = String::from_utf8_lossy(name).into_owned();
+            let length = rustix::fs::lgetxattr(path, &name, &mut value).unwrap_or(0);
+            value.truncate(length);
+            (name, value)
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+/// Gives what [`grow`] made modes, times, owners and attributes, and adds nodes.
+fn season(root: &Path, random: &mut Random) {
+    let is_root = rustix::process::geteuid().is_root();
+    let _ = rustix::fs::mknodat(CWD, root.join("pipe"), FileType::Fifo, Mode::from_raw_mode(0o640), 0);
+    if is_root {
+        let device = rustix::fs::makedev(1, 3);
+        rustix::fs::mknodat(CWD, root.join("null"), FileType::CharacterDevice, Mode::from_raw_mode(0o604), device)
+            .expect("a device");
+    }
+    let mut paths: Vec<_> = snapshot(root).into_keys().collect();
+    // What is in a directory comes before it, so that its own time stays.
+    paths.sort_by_key(|path| std::cmp::Reverse(path.components().count()));
+    for path in paths {
+        let at = root.join(&path);
+        let kind = fs::symlink_metadata(&at).expect("there").file_type();
+        if is_root && random.below(3) == 0 {
+            lchown(&at, Some(random.below(3) as u32), Some(random.below(3) as u32)).expect("chown");
+        }
+        if kind.is_symlink() || kind.is_fifo() || kind.is_char_device() {
+            continue;
+        }
+        if random.below(4) == 0 {
+            let _ = rustix::fs::lsetxattr(&at, "user.test", b"value\0x", XattrFlags::empty());
+        }
+        let special = if is_root && random.below(4) == 0 { [0o4000, 0o2000, 0o1000, 0o6000][random.below(4)] } else { 0 };
+        let mode = [0o644, 0o600, 0o755, 0o444, 0o777, 0o750][random.below(6)] | special;
+        let mode = if kind.is_dir() { mode | 0o700 } else { mode };
+        fs::set_permissions(&at, Permissions::from_mode(mode)).expect("chmod");
+        let seconds = Duration::new(1_000_000_000 + random.below(1 << 28) as u64, random.below(999_999_999) as u32);
+        let time = SystemTime::UNIX_EPOCH + seconds;
+        let times = FileTimes::new().set_modified(time).set_accessed(time);
+        File::open(&at).and_then(|file| file.set_times(times)).expect("utimes");
+    }
+}
+
+/// Two equal places to copy in.
+fn twins(fill: impl FnOnce(&Path)) -> (TempDir, PathBuf, PathBuf) {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let (one, two) = (scratch.path().join("one"), scratch.path().join("two"));
+    fs::create_dir(&one).expect("a directory");
+    fill(&one);
+    let copied = Command::new("cp").arg("-a").args([&one, &two]).status().expect("cp runs");
+    assert!(copied.success());
+    (scratch, one, two)
+}
+
+/// Runs both tools in equal places and compares everything.
+fn compare(one: &Path, two: &Path, arguments: &[&OsStr], extra: &[&OsStr], note: &str) {
+    let theirs = run("/bin/cp", one, arguments, &[]);
+    let ours = run(PCOPY, two, &[extra, arguments].concat(), &[]);
+    let label = format!("{note} {arguments:?} {extra:?}");
+    assert_eq!(sorted(&ours.stderr), sorted(&theirs.stderr), "{label}");
+    // Which of several links of a file comes first decides what is removed for the others.
+    let told = |text: &[u8]| sorted(text).into_iter().filter(|l| !l.starts_with("removed")).collect::<Vec<_>>();
+    assert_eq!(told(&ours.stdout), told(&theirs.stdout), "{label}");
+    assert_eq!(ours.status.code(), theirs.status.code(), "{label}");
+    let (theirs, ours) = (snapshot(one), snapshot(two));
+    for (path, line) in &theirs {
+        let ours = ours.get(path).map_or("missing", String::as_str);
+        assert_eq!(ours, line, "{path:?} {label}");
+    }
+    let extra: Vec<_> = ours.keys().filter(|path| !theirs.contains_key(*path)).collect();
+    assert!(extra.is_empty(), "{extra:?} {label}");
+}
+
+#[test]
+fn random_trees_are_copied_as_gnus() {
+    let mut random = Random::from_environment();
+    const MODES: &[&str] = &["-r", "-a", "-rp", "-rd", "-rL", "-rH", "-rl", "-rx", "-r --preserve=links", "-a --no-preserve=mode"];
+    const MORE: &[&str] = &[
+        "-v",
+        "-u",
+        "-n",
+        "-f",
+        "-b",
+        "--backup=numbered",
+        "--remove-destination",
+        "--sparse=always",
+        "--sparse=never",
+        "--no-preserve=ownership",
+        "--preserve=timestamps",
+        "--preserve=mode,xattr",
+        "--attributes-only",
+        "--reflink=never",
+        "-T",
+        "--parents",
+    ];
+    for round in 0..40 {
+        let (_scratch, one, two) = twins(|root| {
+            fs::create_dir(root.join("src")).expect("a directory");
+            let directories = grow(&root.join("src"), &mut random, Links::Anywhere);
+            season(&root.join("src"), &mut random);
+            match random.below(3) {
+                0 => {}
+                1 => fs::create_dir(root.join("dst")).expect("a directory"),
+                _ => {
+                    // Some of it is there already, some of that differs.
+                    fs::create_dir(root.join("dst")).expect("a directory");
+                    let part = root.join("src").join(&directories[random.below(directories.len())]);
+                    for into in ["dst", "dst/src"] {
+                        fs::create_dir_all(root.join(into)).expect("a directory");
+                        let copied =
+                            Command::new("cp").arg("-rT").args([&part, &root.join(into)]).status().expect("cp runs");
+                        assert!(copied.success());
+                    }
+                }
+            }
+        });
+        let mut line = MODES[random.below(MODES.len())].to_owned();
+        for _ in 0..random.below(4) {
+            let more = MORE[random.below(MORE.len())];
+            let clash = (more == "--parents" && line.contains("-T")) || (more == "-T" && line.contains("--parents"));
+            let refused = (more == "-n" && line.contains("-b")) || (more.starts_with("-b") && line.contains("-n"));
+            if !clash && !refused {
+                line = format!("{line} {more}");
+            }
+        }
+        let line = format!("{line} src dst");
+        let threads = format!("--threads={}", random.below(9));
+        compare(&one, &two, &words(&line), &[OsStr::new(&threads)], &format!("round {round}"));
+    }
+}
+
+/// A small place whose every corner is known.
+fn known(root: &Path) {
+    let at = |name: &str| root.join(name);
+    fs::create_dir_all(at("d/sub")).expect("directories");
+    fs::create_dir_all(at("into/d")).expect("directories");
+    fs::create_dir_all(at("other/sub")).expect("directories");
+    fs::write(at("a"), "A").expect("a file");
+    fs::write(at("b"), "BB").expect("a file");
+    fs::write(at("d/f"), "df").expect("a file");
+    fs::write(at("d/sub/g"), "dsg").expect("a file");
+    fs::write(at("other/a"), "other").expect("a file");
+    fs::write(at("into/f"), "in").expect("a file");
+    fs::hard_link(at("a"), at("h")).expect("a link");
+    symlink("a", at("la")).expect("a link");
+    symlink("d", at("ld")).expect("a link");
+    symlink("nowhere", at("dang")).expect("a link");
+    symlink("../b", at("d/up")).expect("a link");
+    symlink(".", at("other/loop")).expect("a link");
+    rustix::fs::mknodat(CWD, at("pipe"), FileType::Fifo, Mode::from_raw_mode(0o640), 0).expect("a pipe");
+    let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_500_000_000);
+    File::open(at("b")).and_then(|f| f.set_modified(old)).expect("a time");
+}
+
+/// Every form of every option, right and wrong.
+#[test]
+fn options_and_messages_are_gnus() {
+    let lines = [
+        "a new", "a b", "a into", "a b into", "a b new", "a b h", "-t into a b", "-t new a", "-t a b", "-t into",
+        "-t into -t into a", "-T a into", "-T a new", "-T a b new", "-T", "", "a", "-T -t into a", "-r d new", "-r d into",
+        "-rv d new", "d new", "d into", "-rT d into", "-r d/. into", "-r d/ new", "-r d// new", "-r d new/", "a new/",
+        "a b new/", "-r d d", "-r d d/sub", "-rT d d", "-r d a", "-r d into/f", "a a", "a h",
+        "a la", "la a", "-f a a", "-bf a a", "-b a a", "-b a h", "--rem a h", "--rem a la", "-P la new", "-d la b",
+        "-r la new", "la new", "-L la new", "-H la new", "dang new", "-r dang new", "-rL other new", "-rH ld new",
+        "-r ld new", "-r ld/ new", "-l a new", "-l a h", "-l a b", "-lf a b", "-lv la new", "-lP la new", "-rl d new",
+        "-s a new", "-s a b", "-sf a b", "-s a d/x", "-sv d/f new", "-rs d new", "-ls a new", "-n a b", "-nv a b",
+        "-n a d", "-n d b", "-i a b", "-i a new", "-in a b", "-ni a b", "-u a b", "-u b a", "-uv b a", "-uv a b",
+        "-b a b", "-bv a b", "--backup=t -v a b", "--backup=t a b", "--backup=simple -S .old -v a b", "-S .x a b",
+        "--backup=none a b", "--backup=bogus a b", "--backup -n a b", "-S a/b a b", "-S '' a b", "-f a dang", "a dang",
+        "-r a dang", "--rem -v a dang", "-rv pipe new", "-rv pipe b", "-a pipe a", "-r d pipe", "--parents d/sub/g into",
+        "--parents -v d/sub/g into", "-rv --parents d/sub into", "--parents d/sub/g new", "--parents d/sub into",
+        "--parents ./d/../d/sub/g into", "-pv --parents d/sub/g d/f into", "--parents missing/x into", "--parents d/nope into",
+        "--parents a/x into", "missing new", "missing into", "a missing into", "a/ new", "a/x new", "'' new", "a ''",
+        "a other/a into", "-b a other/a into", "--backup=t a other/a into", "a a into", "-v a ./a into", "-r d d into",
+        "-r d d/. into", "-r d/sub other/sub into", "-r d into/d into", "-r d/sub d into", "a into/missing/x", "a b/x",
+        "-x -r d new", "--attributes-only a b", "--attributes-only -p b a", "--attributes-only a new", "-p b new",
+        "--preserve b new", "--preserve=timestamps b new", "--preserve=bogus a b", "--preserve= a b", "--preserve=m a new",
+        "--preserve=mode,bogus a new", "--no-preserve=mode a new", "--no-preserve a new", "--no-preserve=bogus a b",
+        "--preserve=context a new", "--preserve=all a new", "-Z a new", "--context a new", "--context=x a new",
+        "--reflink=always a new", "--reflink=never a new", "--reflink=bogus a new", "--reflink a new", "--reflink=auto a b",
+        "--reflink=always --sparse=always a new", "--sparse=always a new", "--sparse=bogus a new", "--sparse", "-a d new",
+        "-a a h la dang into", "--preserve=links la a h into", "--strip-trailing-slashes ld/ new",
+        "--strip-trailing-slashes -r ld/ into", "--strip-trailing-slashes a/ into", "-y a b", "--bogus a b", "--re a b",
+        "--no a b", "--s a b", "--p a b", "--rem a b", "--verb a new", "--js a b", "--dry a b", "--resum a b",
+        "--copy-contents -r d new", "--help=1", "a -v new", "-v -- a new", "-av d into", "-rf d into", "-- -x new",
+        "-vf a b", "-v --rem a b", "-v -d la b", "-P la b", "-Pv dang b", "-r d/up new", "-L d/up new", "-R -L d new",
+    ];
+    for line in lines {
+        let (_scratch, one, two) = twins(known);
+        compare(&one, &two, &words(line), &[], "");
+    }
+}
+
+#[test]
+fn environment_is_gnus() {
+    for (environment, line) in [
+        (("VERSION_CONTROL", "numbered"), "-bv a b"),
+        (("VERSION_CONTROL", "bogus"), "-b a b"),
+        (("VERSION_CONTROL", "bogus"), "a b"),
+        (("VERSION_CONTROL", "none"), "-bv a b"),
+        (("SIMPLE_BACKUP_SUFFIX", ".o"), "-bv a b"),
+        (("SIMPLE_BACKUP_SUFFIX", "x/y"), "-bv a b"),
+        (("POSIXLY_CORRECT", "1"), "a dang"),
+        (("POSIXLY_CORRECT", "1"), "a -v b"),
+    ] {
+        let (_scratch, one, two) = twins(known);
+        let theirs = run("/bin/cp", &one, &words(line), &[environment]);
+        let ours = run(PCOPY, &two, &words(line), &[environment]);
+        assert_eq!(sorted(&ours.stderr), sorted(&theirs.stderr), "{environment:?} {line}");
+        assert_eq!(sorted(&ours.stdout), sorted(&theirs.stdout), "{environment:?} {line}");
+        assert_eq!(ours.status.code(), theirs.status.code(), "{environment:?} {line}");
+        assert_eq!(snapshot(&two), snapshot(&one), "{environment:?} {line}");
+    }
+}
+
