@@ -1,0 +1,31 @@
+//! Operands that are files.
+
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStringExt;
+
+/// The operands as a traversal takes them.
+pub(crate) fn paths(operands: Vec<OsString>) -> Vec<CString> {
+    // No argument of a process holds a NUL.
+    operands.into_iter().filter_map(|operand| CString::new(trimmed(operand.into_vec())).ok()).collect()
+}
+
+/// Of slashes at the end of a path one is kept, as GNU's tools show it; `//` stays, for it may differ from `/`.
+pub(crate) fn trimmed(mut name: Vec<u8>) -> Vec<u8> {
+    if name.len() > 2 {
+        while name.ends_with(b"//") {
+            name.pop();
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_slash_is_kept() {
+        let operands = ["a", "a/", "a///", "/", "//", "///", ""].map(OsString::from).to_vec();
+        assert_eq!(paths(operands), [c"a", c"a/", c"a/", c"/", c"//", c"/", c""].map(CString::from));
+    }
+}
