@@ -10,7 +10,7 @@ use millstream_vfs::{Metadata, Ownership};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spec {
     pub(super) owner: Ownership,
-    /// What the user is called; empty where a group was named alone, which GNU's tool tells as `:GROUP`.
+    /// What the user is called; empty where a group has a name and the user has none, which GNU's tool tells as `:GROUP`.
     pub(super) user: Option<Vec<u8>>,
     /// What the group is called.
     pub(super) group: Option<Vec<u8>>,
@@ -71,6 +71,7 @@ fn parse_at(text: &[u8], separator: Option<usize>) -> Result<Spec, Mistake> {
         None => (text, &b""[..]),
     };
     let mut spec = Spec::default();
+    let mut is_number = false;
     if !user.is_empty() {
         let wants_login_group = separator.is_some() && group.is_empty();
         match named(user).and_then(|name| accounts::user_and_login_group(&name)) {
@@ -87,6 +88,7 @@ fn parse_at(text: &[u8], separator: Option<usize>) -> Result<Spec, Mistake> {
                 let uid = number(user).filter(|&uid| uid != u32::MAX).ok_or(Mistake::User)?;
                 spec.owner.uid = Some(uid);
                 spec.user = Some(uid.to_string().into_bytes());
+                is_number = true;
             }
         }
     }
@@ -95,7 +97,9 @@ fn parse_at(text: &[u8], separator: Option<usize>) -> Result<Spec, Mistake> {
             Some(gid) => {
                 spec.owner.gid = Some(gid);
                 spec.group = Some(group.to_vec());
-                spec.user.get_or_insert_default();
+                if is_number || spec.user.is_none() {
+                    spec.user = Some(Vec::new());
+                }
             }
             None => {
                 let gid = number(group).filter(|&gid| gid != u32::MAX).ok_or(Mistake::Group)?;
@@ -182,7 +186,8 @@ mod tests {
             ("root:", Some(0), Some(0), "root root", Colon),
             (":root", None, Some(0), " root", Colon),
             (":7", None, Some(7), "- 7", Colon),
-            ("+0:root", Some(0), Some(0), "0 root", Colon),
+            ("+0:root", Some(0), Some(0), " root", Colon),
+            ("root:7", Some(0), Some(7), "root 7", Colon),
             ("0077:+9", Some(77), Some(9), "77 9", Colon),
             (" 5", Some(5), None, "5 -", Colon),
             ("root.root", Some(0), Some(0), "root root", Dot),

@@ -38,8 +38,8 @@ pub trait Attribute: Sync {
     /// The attribute's value.
     type Value: Copy + Debug + Send + Sync;
 
-    /// What is to be done about a file.
-    fn plan(&self, file: &Status) -> Plan<Self::Value>;
+    /// What the user `uid` is to do about a file.
+    fn plan(&self, file: &Status, uid: u32) -> Plan<Self::Value>;
 
     /// The value that every file gets, whatever it has; [`None`] if it depends on that.
     fn unconditional(&self) -> Option<Self::Value>;

@@ -11,6 +11,7 @@ use crate::mode::{ALL_BITS, FileClass, Mode};
 const TRAVERSAL_BITS: u32 = 0o500;
 /// What the system may refuse without an error.
 const SPECIAL_BITS: u32 = 0o7000;
+const SET_GROUP_ID: u32 = 0o2000;
 
 /// A change of permission bits.
 #[derive(Clone, Debug)]
@@ -52,9 +53,14 @@ impl ModeChange {
 impl Attribute for ModeChange {
     type Value = u32;
 
-    fn plan(&self, file: &Status) -> Plan<u32> {
+    fn plan(&self, file: &Status, uid: u32) -> Plan<u32> {
         let (before, after) = (file.mode & ALL_BITS, self.after(file));
-        let effect = if before == after { Effect::Nothing } else { Effect::Changes };
+        let effect = match before == after {
+            false => Effect::Changes,
+            // Who is not in the file's group takes the bit away with every call.
+            true if after & SET_GROUP_ID != 0 && uid != 0 => Effect::Touches,
+            true => Effect::Nothing,
+        };
         Plan::Set { before, after, effect }
     }
 
@@ -125,6 +131,19 @@ mod tests {
             [("644", true), ("755", false), ("u=g", true), ("u+rwx,u-w", false), ("-w", false)]
         {
             assert_eq!(change(mode).may_wait(), may_wait, "{mode}");
+        }
+    }
+
+    #[test]
+    fn the_call_is_left_out_only_where_it_does_nothing() {
+        for (mode, before, uid, expected) in [
+            ("644", 0o100_644, 1, Effect::Nothing),
+            ("640", 0o100_644, 1, Effect::Changes),
+            ("g+s", 0o042_755, 1, Effect::Touches),
+            ("g+s", 0o042_755, 0, Effect::Nothing),
+        ] {
+            let Plan::Set { effect, .. } = change(mode).plan(&status(before), uid) else { panic!("{mode}") };
+            assert_eq!(effect, expected, "{mode} {uid}");
         }
     }
 

@@ -35,7 +35,7 @@ fn has_privileges(file: &Status) -> bool {
 impl Attribute for OwnerChange {
     type Value = Ownership;
 
-    fn plan(&self, file: &Status) -> Plan<Ownership> {
+    fn plan(&self, file: &Status, _uid: u32) -> Plan<Ownership> {
         let before = Ownership { uid: Some(file.uid), gid: Some(file.gid) };
         if !matches(self.from, file) {
             return Plan::Leave { before };
@@ -88,7 +88,7 @@ mod tests {
 
     fn effect(change: OwnerChange, mode: u32) -> Option<Effect> {
         let file = Status { mode, uid: 5, gid: 6, identity: (1, 1), has_several_links: false };
-        match change.plan(&file) {
+        match change.plan(&file, 0) {
             Plan::Leave { .. } => None,
             Plan::Set { effect, .. } => Some(effect),
         }

@@ -52,14 +52,14 @@ struct Found {
 }
 
 /// What there is under a name.
-enum Examined {
+enum Examined<A: Attribute> {
     File {
         found: Found,
         is_traversed: bool,
     },
     Link,
-    /// It cannot be examined, but may be changed all the same.
-    Unknown(SymlinkBehavior),
+    /// It cannot be examined; setting this will tell why, or do.
+    Unknown(A::Value),
     Failed(Option<Status>, Problem),
 }
 
@@ -97,7 +97,7 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
         }
     }
 
-    fn examine(&self, entry: &Entry<'_, V, Waiting>) -> Examined {
+    fn examine(&self, entry: &Entry<'_, V, Waiting>) -> Examined<A> {
         let metadata = match entry.metadata(FIELDS) {
             Ok(metadata) => metadata,
             Err(error) => return self.unexamined(entry, error.errno),
@@ -118,7 +118,7 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
     }
 
     /// A link that is not followed, or that leads nowhere.
-    fn examine_link(&self, entry: &Entry<'_, V, Waiting>, status: Status) -> Examined {
+    fn examine_link(&self, entry: &Entry<'_, V, Waiting>, status: Status) -> Examined<A> {
         let file = |status, symlinks| Examined::File {
             found: Found { status, examined: symlinks, changed: symlinks },
             is_traversed: false,
@@ -139,15 +139,15 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
     }
 
     /// Examining a file only saves the call that changes it, unless it is to be told what it had.
-    fn unexamined(&self, entry: &Entry<'_, V, Waiting>, errno: Errno) -> Examined {
+    fn unexamined(&self, entry: &Entry<'_, V, Waiting>, errno: Errno) -> Examined<A> {
         let is_plain = match entry.listed_kind() {
             FileKind::Directory | FileKind::Unknown => false,
             FileKind::Symlink => self.options.links == Links::Change,
             _ => self.options.links == Links::Change || entry.symlinks() == SymlinkBehavior::NoFollow,
         };
-        match is_plain && self.options.detail == Detail::Failures {
-            true => Examined::Unknown(SymlinkBehavior::NoFollow),
-            false => Examined::Failed(None, Problem::Access(errno)),
+        match self.attribute.unconditional() {
+            Some(value) if is_plain && self.options.detail == Detail::Failures => Examined::Unknown(value),
+            _ => Examined::Failed(None, Problem::Access(errno)),
         }
     }
 
@@ -165,7 +165,11 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
         match self.examine(entry) {
             Examined::Link => self.tell(buffers, &target, None, None, Outcome::PassedOver),
             Examined::Failed(status, problem) => self.fail(buffers, &target, status, problem),
-            Examined::Unknown(symlinks) => self.set_unexamined(buffers, &target, symlinks),
+            Examined::Unknown(value) => {
+                if let Err(problem) = self.set(&target, value, SymlinkBehavior::NoFollow) {
+                    self.fail(buffers, &target, None, problem);
+                }
+            }
             Examined::File { found, is_traversed: false } => self.settle(buffers, &target, found),
             Examined::File { found, is_traversed: true }
                 if self.options.preserved_root == Some(found.status.identity) =>
@@ -180,20 +184,6 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
                 let file = waits.then_some(found);
                 descend.into_entry(entry, Waiting { file, unreadable: AtomicBool::new(false) });
             }
-        }
-    }
-
-    fn set_unexamined<D: Dir, P: Fn(&mut Vec<u8>)>(
-        &self,
-        buffers: &mut Buffers,
-        target: &Target<'_, D, P>,
-        symlinks: SymlinkBehavior,
-    ) {
-        let Some(value) = self.attribute.unconditional() else {
-            return;
-        };
-        if let Err(problem) = self.set(target, value, symlinks) {
-            self.fail(buffers, target, None, problem);
         }
     }
 
@@ -219,7 +209,7 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
         target: &Target<'_, D, P>,
         mut found: Found,
     ) {
-        let mut plan = self.attribute.plan(&found.status);
+        let mut plan = self.plan(&found.status);
         let _alone = if self.is_call_needed(&plan, &found) && self.may_be_reached_twice(&found.status) {
             let lock = self.locks.lock(found.status.identity);
             match target.dir.metadata(target.name, found.examined, FIELDS) {
@@ -228,7 +218,7 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
                     return self.fail(buffers, target, Some(found.status), Problem::Access(error.errno));
                 }
             }
-            plan = self.attribute.plan(&found.status);
+            plan = self.plan(&found.status);
             Some(lock)
         } else {
             None
@@ -251,6 +241,10 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
                 Err(problem) => self.fail(buffers, target, Some(found.status), problem),
             },
         }
+    }
+
+    fn plan(&self, file: &Status) -> Plan<A::Value> {
+        self.attribute.plan(file, self.uid)
     }
 
     /// Whether anything comes of the call. For who must not make it that is the refusal.
@@ -277,16 +271,16 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
         effect: Effect,
     ) -> Result<Effect, Problem> {
         self.set(target, value, found.changed)?;
-        let is_checked = effect == Effect::Changes
-            && self.options.detail >= Detail::Changes
+        let is_checked = self.options.detail >= Detail::Changes
             && self.options.execution == Execution::Real
             && self.attribute.is_doubtful(value);
         if is_checked {
             let now = target.dir.metadata(target.name, found.examined, FIELDS);
             let now = now.map_err(|error| Problem::Check(error.errno))?;
-            if !self.attribute.differs(&found.status, &now.into()) {
-                return Ok(Effect::Touches);
-            }
+            return Ok(match self.attribute.differs(&found.status, &now.into()) {
+                true => Effect::Changes,
+                false => Effect::Touches,
+            });
         }
         Ok(effect)
     }
@@ -311,7 +305,7 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
         problem: Problem,
     ) {
         self.activity.add_error();
-        let (before, after) = match status.map(|status| self.attribute.plan(&status)) {
+        let (before, after) = match status.map(|status| self.plan(&status)) {
             None => (None, None),
             Some(Plan::Leave { before }) => (Some(before), None),
             Some(Plan::Set { before, after, .. }) => (Some(before), Some(after)),
