@@ -342,7 +342,10 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             return None;
         }
         let read: Result<ReadState> = reading.handle.read_entries(&mut reading.cursor, &mut self.batch);
-        self.report();
+        if self.pool.pace.is_starting() {
+            // The end of the task may be far away.
+            self.report();
+        }
         match read {
             Ok(ReadState::More) => Some(self.batch.count()),
             Ok(ReadState::End) => None,
