@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use millstream_ops::list::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
+use millstream_ops::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
 use millstream_vfs::posix::locale::Locale;
 use millstream_vfs::{Errno, errno_text};
 

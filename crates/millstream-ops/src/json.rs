@@ -147,7 +147,7 @@ impl<'a> Object<'a> {
             self.out.push(b'-');
         }
         match digits {
-            Ok(small) => crate::list::size::write_integer(small, self.out),
+            Ok(small) => crate::size::write_integer(small, self.out),
             Err(_) => self.out.extend_from_slice(value.unsigned_abs().to_string().as_bytes()),
         }
         self

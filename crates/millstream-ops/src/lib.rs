@@ -8,3 +8,6 @@ pub mod enumerate;
 pub mod find;
 pub mod json;
 pub mod list;
+pub mod quote;
+pub mod size;
+pub mod time;

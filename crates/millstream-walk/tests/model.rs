@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use millstream_vfs::posix::PosixDir;
-use millstream_vfs::{Fields, FileKind, PosixVolume, Volume};
+use millstream_vfs::{Dir, Fields, FileKind, PosixVolume, RemoveKind, Volume};
 use millstream_walk::{
     Chunk, Descend, Directory, FanOut, Fault, FollowPolicy, HandleRetention, Order, Place, Threads, Visitor,
     WalkOptions, walk,
@@ -169,7 +170,7 @@ impl Random {
         (z ^ (z >> 31)) % n
     }
 
-    /// A name of unusual bytes: newlines, spaces, dashes, invalid UTF-8.
+    /// A name of unusual bytes: newlines, spaces, dashes, invalid UTF-8. It ends in `i`, which makes it unique.
     fn name(&mut self, i: u64) -> OsString {
         let alphabet = b"a-Z \n\t\\'\"*?[\xff\xc3\xa9\x01.";
         let mut name: Vec<u8> = (0..self.below(12)).map(|_| alphabet[self.below(17) as usize]).collect();
@@ -178,11 +179,14 @@ impl Random {
     }
 }
 
+/// Entries of a random tree, without the files that a new directory is filled with.
+const MOST_GROWN: u64 = 60;
+
 /// Grows a random tree and returns the paths in it, the root included.
 fn grow(random: &mut Random, root: &Path) -> BTreeSet<Vec<u8>> {
     let mut paths = BTreeSet::from([root.as_os_str().as_bytes().to_vec()]);
     let mut dirs = vec![root.to_path_buf()];
-    for i in 0..random.below(60) + 1 {
+    for i in 0..random.below(MOST_GROWN) + 1 {
         let parent = dirs[random.below(dirs.len() as u64) as usize].clone();
         let fill = if random.below(8) == 0 { 1500 } else { random.below(5) };
         let path = parent.join(random.name(i));
@@ -190,7 +194,7 @@ fn grow(random: &mut Random, root: &Path) -> BTreeSet<Vec<u8>> {
             0 | 1 => {
                 std::fs::create_dir(&path).expect("mkdir");
                 for f in 0..fill {
-                    let file = path.join(random.name(f));
+                    let file = path.join(random.name(MOST_GROWN + 1 + f));
                     std::fs::write(&file, b"x").expect("write");
                     paths.insert(file.as_os_str().as_bytes().to_vec());
                 }
@@ -290,23 +294,28 @@ fn deep_chain_with_few_handles() {
             .expect("openat");
     }
     for retention in [HandleRetention::UntilChildrenOpen, HandleRetention::UntilLeft] {
-        let recorder = Remover { removed: Mutex::default(), retention };
+        let removed = AtomicUsize::new(0);
+        // Every directory is removed when it is left, relative to the handle of its parent.
+        let remover = AtLeave(|directory: &Directory<Narrow, ()>| {
+            if retention != HandleRetention::UntilLeft || directory.depth().is_none_or(|depth| depth == 0) {
+                return;
+            }
+            let parent = directory.parent().expect("below an operand").handle().expect("the parent's handle");
+            parent.remove(directory.name(), RemoveKind::Directory).expect("rmdir");
+            removed.fetch_add(1, Ordering::Relaxed);
+        });
         let options = WalkOptions { threads: Threads::Fixed(2), retention, ..WalkOptions::default() };
-        let stats = walk(&Narrow { max_open_dirs: 40 }, &[operand(&top)], &recorder, &options);
+        let stats = walk(&Narrow { max_open_dirs: 40 }, &[operand(&top)], &remover, &options);
         assert_eq!(stats.directories, LEVELS as u64 + 1);
-        let removed = *recorder.removed.lock().expect("count");
-        assert_eq!(removed, if retention == HandleRetention::UntilLeft { LEVELS } else { 0 });
+        assert_eq!(removed.into_inner(), if retention == HandleRetention::UntilLeft { LEVELS } else { 0 });
     }
     assert_eq!(std::fs::read_dir(&top).expect("readable").count(), 0);
 }
 
-/// Removes every directory when it is left, relative to the handle of the parent.
-struct Remover {
-    removed: Mutex<usize>,
-    retention: HandleRetention,
-}
+/// Descends into everything, and calls its closure when it leaves a directory.
+struct AtLeave<F>(F);
 
-impl Visitor for Remover {
+impl<F: Fn(&Directory<Narrow, ()>) + Sync> Visitor for AtLeave<F> {
     type Volume = Narrow;
     type State = ();
     type Worker = ();
@@ -324,13 +333,7 @@ impl Visitor for Remover {
     }
 
     fn leave(&self, (): &mut (), directory: &Arc<Directory<Narrow, ()>>) {
-        use millstream_vfs::{Dir, RemoveKind};
-        if self.retention != HandleRetention::UntilLeft || directory.depth().is_none_or(|depth| depth == 0) {
-            return;
-        }
-        let parent = directory.parent().expect("below an operand").handle().expect("the parent's handle");
-        parent.remove(directory.name(), RemoveKind::Directory).expect("rmdir");
-        *self.removed.lock().expect("count") += 1;
+        (self.0)(directory);
     }
 
     fn fault(&self, (): &mut (), _: &Place<'_, Narrow, ()>, fault: &Fault) {
@@ -420,48 +423,16 @@ fn cancellation_ends_a_large_walk_early() {
     }
     for order in [Order::Completion, Order::DepthFirst { max_waiting_bytes: 10 }] {
         let options = WalkOptions { threads: Threads::Fixed(2), order, ..WalkOptions::default() };
-        let canceller = Canceller { at: 20, options: options.clone(), left: Mutex::default() };
+        let left = AtomicUsize::new(0);
+        let canceller = AtLeave(|_: &Directory<Narrow, ()>| {
+            // The operand itself has been opened too, and is not left before its children.
+            if left.fetch_add(1, Ordering::Relaxed) == 18 {
+                options.cancellation.cancel();
+            }
+        });
         let stats = walk(&Narrow { max_open_dirs: 100 }, &[operand(scratch.path())], &canceller, &options);
         // The other worker may be at one more directory, and no more are opened.
         assert!((20..=22).contains(&stats.directories), "{order:?}: {} of 301", stats.directories);
-    }
-}
-
-/// Cancels the traversal when it leaves its `at`-th directory.
-struct Canceller {
-    at: usize,
-    options: WalkOptions,
-    left: Mutex<usize>,
-}
-
-impl Visitor for Canceller {
-    type Volume = Narrow;
-    type State = ();
-    type Worker = ();
-
-    fn root_state(&self) {}
-
-    fn worker(&self) {}
-
-    fn fan_out(&self) -> FanOut {
-        FanOut::Inline
-    }
-
-    fn visit(&self, (): &mut (), chunk: &Chunk<'_, Narrow, ()>, descend: &mut Descend<'_, Narrow, ()>) {
-        chunk.entries().for_each(|entry| descend.into_entry(&entry, ()));
-    }
-
-    fn leave(&self, (): &mut (), _: &Arc<Directory<Narrow, ()>>) {
-        let mut left = self.left.lock().expect("count");
-        *left += 1;
-        // The operand itself has been opened too, and is not left before its children.
-        if *left == self.at - 1 {
-            self.options.cancellation.cancel();
-        }
-    }
-
-    fn fault(&self, (): &mut (), _: &Place<'_, Narrow, ()>, fault: &Fault) {
-        panic!("{fault}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Numbers in arguments, as GNU's tools read them.
 
 use millstream_ops::du::Threshold;
-use millstream_ops::list::size::{BlockSizeError, SizeFormat};
+use millstream_ops::size::{BlockSizeError, SizeFormat};
 
 use crate::diagnostics::Diagnostics;
 use crate::options::Spelling;

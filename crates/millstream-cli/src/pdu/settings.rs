@@ -9,8 +9,8 @@ use millstream_ops::du::{
     Exclude, FileSystems, GrandTotal, HardLinks, LineFormat, Lines, Measure, Options, Sizes, Subdirectories,
     Threshold, TimeField,
 };
-use millstream_ops::list::size::{Base, SizeFormat};
-use millstream_ops::list::time::TimeStyle;
+use millstream_ops::size::{Base, SizeFormat};
+use millstream_ops::time::TimeStyle;
 use millstream_vfs::posix::locale::Locale;
 use millstream_walk::{Cancellation, FollowPolicy, Threads};
 

@@ -4,8 +4,8 @@ use std::ffi::{CStr, CString, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use millstream_ops::list::options::{Indicator, Layout, SortKey, TimeField};
-use millstream_ops::list::quote::QuotingStyle;
-use millstream_ops::list::size::BlockSizeError;
+use millstream_ops::quote::QuotingStyle;
+use millstream_ops::size::BlockSizeError;
 use millstream_vfs::posix::pattern::{CaseSensitivity, matches_glob};
 
 use super::table::Id;

@@ -8,10 +8,10 @@ use millstream_ops::list::color::{ColorError, Colors};
 use millstream_ops::list::options::{
     Depth, Dereference, Hidden, Indicator, Layout, NamePattern, SortKey, TimeField,
 };
-use millstream_ops::list::quote::{ControlCharacters, QuotingStyle};
-use millstream_ops::list::size::{Base, SizeFormat};
-use millstream_ops::list::time::TimeStyle;
 use millstream_ops::list::{ListOptions, TreeForm};
+use millstream_ops::quote::{ControlCharacters, QuotingStyle};
+use millstream_ops::size::{Base, SizeFormat};
+use millstream_ops::time::TimeStyle;
 use millstream_vfs::posix::locale::{Locale, LocaleKind};
 
 use super::arguments::{

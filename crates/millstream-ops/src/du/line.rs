@@ -5,8 +5,8 @@ use millstream_vfs::posix::locale::Locale;
 use super::tree::Totals;
 use super::{GrandTotal, Measure, Options, TimeField};
 use crate::json::Object;
-use crate::list::size::{SizeFormat, write_integer};
-use crate::list::time::Clock;
+use crate::size::{SizeFormat, write_integer};
+use crate::time::Clock;
 
 /// How lines are written.
 #[derive(Clone, Debug)]

@@ -34,7 +34,7 @@ pub use exclude::Exclude;
 pub use line::{LineFormat, Sizes};
 
 use crate::activity::Activity;
-use crate::list::time::TimeStyle;
+use crate::time::TimeStyle;
 use inodes::Inodes;
 use survey::Survey;
 

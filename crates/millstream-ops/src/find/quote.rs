@@ -2,7 +2,7 @@
 
 use millstream_vfs::posix::locale::Locale;
 
-use crate::list::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
+use crate::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
 
 /// Appends `name` in the locale's quotation marks, unusual characters as in C.
 pub(super) fn push_quoted(out: &mut Vec<u8>, name: &[u8], locale: &'static Locale) {

@@ -11,8 +11,8 @@ use super::order::Place;
 use super::owners::{Account, Owners, SharedOwners};
 use super::paint::{Alignment, Painter};
 use super::rows::{AccessMarker, EntryView, Facts, Part};
-use super::size::{SizeFormat, integer_width, write_integer};
-use super::time::Clock;
+use crate::size::{SizeFormat, integer_width, write_integer};
+use crate::time::Clock;
 
 /// Widths of the columns of one directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

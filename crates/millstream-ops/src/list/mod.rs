@@ -5,8 +5,6 @@
 //!  last chunk of a directory ──► order ──► long | grid, with paint for names ──► block ──► output, in order
 //! ```
 //!
-//! as soon as each entry is known.
-//!
 //! Memory: a directory is held until its last entry is known, because sorting and columns need all of it: 40 bytes an
 //! entry and its name for a sorted listing of names, 112 and the name for `-l`, targets of links and in other locales
 //! than C the sort keys on top; and its text, once it is written. A listing in directory order, one name a line, holds
@@ -22,11 +20,8 @@ mod order;
 mod output;
 mod owners;
 mod paint;
-pub mod quote;
 pub mod report;
 mod rows;
-pub mod size;
-pub mod time;
 mod tree;
 mod version;
 mod visitor;
@@ -42,11 +37,11 @@ pub use output::Flush;
 pub use report::{Console, Severity};
 pub use tree::TreeForm;
 
+use crate::quote::{Quoter, QuotingStyle};
 use options::Dereference;
 use output::Output;
 use owners::{AccountStyle, SharedOwners};
 use paint::Painter;
-use quote::{Quoter, QuotingStyle};
 use report::Diagnostics;
 use tree::TreePrinter;
 use visitor::Lister;

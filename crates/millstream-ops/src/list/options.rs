@@ -8,9 +8,9 @@ use millstream_vfs::{Fields, Metadata, Timestamp};
 use millstream_walk::Threads;
 
 use super::color::{Colors, Role};
-use super::quote::{ControlCharacters, QuotingStyle};
-use super::size::SizeFormat;
-use super::time::TimeStyle;
+use crate::quote::{ControlCharacters, QuotingStyle};
+use crate::size::SizeFormat;
+use crate::time::TimeStyle;
 
 /// How the entries of a directory are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

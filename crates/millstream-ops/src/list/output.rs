@@ -7,7 +7,7 @@ use millstream_walk::Cancellation;
 
 use super::block::{Block, Unpacked};
 use super::color::Colors;
-use super::size::write_integer;
+use crate::size::write_integer;
 
 /// Bytes that are written at once.
 const WRITE_BYTES: usize = 64 << 10;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use millstream_vfs::posix::accounts;
 
-use super::quote::Quoter;
-use super::size::write_integer;
+use crate::quote::Quoter;
+use crate::size::write_integer;
 
 /// How a user or group is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,8 +109,8 @@ impl Owners {
 mod tests {
     use millstream_vfs::posix::locale::Locale;
 
-    use super::super::quote::{ControlCharacters, QuotingStyle};
     use super::*;
+    use crate::quote::{ControlCharacters, QuotingStyle};
 
     #[test]
     fn names_and_numbers() {

@@ -9,8 +9,8 @@ use millstream_vfs::FileKind;
 use super::block::Block;
 use super::color::{Colors, Role, Subject, Target};
 use super::options::{Dereference, Indicator, Layout, ListOptions};
-use super::quote::{Colon, Quoter, QuotingStyle};
 use super::rows::{EntryView, LinkState};
+use crate::quote::{Colon, Quoter, QuotingStyle};
 
 /// Whether unquoted names are indented by the width of a quote, to line up with those that are quoted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

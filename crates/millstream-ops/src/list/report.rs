@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use millstream_vfs::posix::locale::Locale;
 use millstream_vfs::{Errno, errno_text};
 
-use super::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
+use crate::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
 
 /// How bad a failure is; the worst one is the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

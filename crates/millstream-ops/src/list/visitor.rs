@@ -24,7 +24,7 @@ use super::order::{self, Place};
 use super::paint::{self, Alignment, Painter};
 use super::report::Severity;
 use super::rows::Part;
-use super::time::Clock;
+use crate::time::Clock;
 
 /// What is kept with a directory.
 #[derive(Debug)]

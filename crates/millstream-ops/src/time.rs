@@ -10,7 +10,7 @@ use millstream_vfs::Timestamp;
 use millstream_vfs::posix::locale::{LocalTime, Locale};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::size::write_integer;
+use crate::size::write_integer;
 
 /// Half of a mean year: files older than that, or from the future, show the year instead of the time.
 const RECENT_SECONDS: i64 = 31_556_952 / 2;
