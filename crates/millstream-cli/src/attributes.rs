@@ -1,7 +1,8 @@
 //! What `pchmod` and `pchown` have in common: they run a change and tell what came of it, as GNU's tools do.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStringExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use millstream_ops::activity::Activity;
@@ -15,6 +16,7 @@ use millstream_vfs::{
 use millstream_walk::{Cancellation, FollowPolicy, Threads};
 
 use crate::diagnostics::{Diagnostics, Message};
+use crate::operand::trimmed;
 use crate::options::{Reference, help, version};
 use crate::progress::{Progress, Screen, StdoutUse};
 use crate::standard_output::StandardOutput;
@@ -179,7 +181,7 @@ pub(crate) trait Wording: Sync {
 
 /// Changes `operands` and tells what comes of it.
 pub(crate) fn run<A: Attribute, W: Wording<Value = A::Value>>(
-    operands: &[CString],
+    operands: Vec<OsString>,
     attribute: &A,
     options: &Options,
     common: &Common,
@@ -190,7 +192,10 @@ pub(crate) fn run<A: Attribute, W: Wording<Value = A::Value>>(
     let progress = Progress::start(&activity, StdoutUse::WithoutProgress, diagnostics);
     let output =
         Output { wording, common, diagnostics, screen: progress.screen().clone(), failure: Mutex::default() };
-    change(&PosixVolume, operands, attribute, options, &output, &activity);
+    // No argument of a process holds a NUL.
+    let paths = operands.into_iter().filter_map(|operand| CString::new(trimmed(operand.into_vec())).ok());
+    let paths: Vec<_> = paths.collect();
+    change(&PosixVolume, &paths, attribute, options, &output, &activity);
     drop(progress);
     if let Some(error) = output.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         diagnostics.error(FAILURE).text("write error").cause(&error).send();
@@ -249,10 +254,16 @@ impl<W: Wording> Output<'_, W> {
         lines.push(b'\n');
     }
 
-    fn record(&self, event: &Event<'_, W::Value>, result: &str, lines: &mut Vec<u8>) {
-        let record = Object::begin(lines)
-            .string("action", W::OPERATION.to_string().as_bytes())
-            .string("result", result.as_bytes());
+    fn record(&self, event: &Event<'_, W::Value>, lines: &mut Vec<u8>) {
+        let change = W::OPERATION.to_string();
+        let action = match event.outcome {
+            Outcome::Changed => change,
+            Outcome::WouldChange => format!("would {change}"),
+            Outcome::Retained => "retain".to_owned(),
+            Outcome::PassedOver => "pass over".to_owned(),
+            Outcome::Surprising { .. } | Outcome::Failed(_) => "warn".to_owned(),
+        };
+        let record = Object::begin(lines).string("action", action.as_bytes());
         self.wording.values(event, record).string("path", event.path).end();
     }
 }
@@ -275,17 +286,11 @@ impl<W: Wording> Sink<W::Value> for Output<'_, W> {
             let message = self.diagnostics.error(FAILURE).name_before_colon(event.path);
             message.text(": ").text(&surprise).send();
         }
-        let result = match event.outcome {
-            Outcome::Failed(problem) => return self.failed(event, problem, lines),
-            Outcome::Surprising { .. } => "surprising",
-            Outcome::Changed => "changed",
-            Outcome::Retained => "retained",
-            Outcome::PassedOver => "passed over",
-        };
-        match (self.common.format, event.outcome) {
-            (Format::Json, _) => self.record(event, result, lines),
-            (Format::Text, Outcome::Surprising { .. }) => {}
-            (Format::Text, _) => self.line(event, lines),
+        match (event.outcome, self.common.format) {
+            (Outcome::Failed(problem), _) => self.failed(event, problem, lines),
+            (_, Format::Json) => self.record(event, lines),
+            (Outcome::Surprising { .. }, Format::Text) => {}
+            (_, Format::Text) => self.line(event, lines),
         }
     }
 

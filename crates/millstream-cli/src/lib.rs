@@ -4,8 +4,7 @@
 mod attributes;
 pub mod diagnostics;
 pub mod millstream;
-
-mod operands;
+mod operand;
 pub mod options;
 pub mod pchmod;
 pub mod pchown;

@@ -147,7 +147,7 @@ pub const fn json<I: 'static>(id: I) -> OptionSpec<I> {
 
 /// `--dry-run`.
 pub const fn dry_run<I: 'static>(id: I) -> OptionSpec<I> {
-    const HELP: &str = "change nothing, only tell what would be changed, as -c does";
+    const HELP: &str = "change nothing, tell what would be changed";
     OptionSpec::new(id, None, &["dry-run"], Argument::None, MILLSTREAM, HELP).extension()
 }
 

@@ -17,7 +17,6 @@ use crate::attributes::{
     run as run_change, write_text,
 };
 use crate::diagnostics::Diagnostics;
-use crate::operands::paths;
 use crate::options::{Occurrence, Parser, Reference};
 use crate::startup::{Startup, parse_threads, startup};
 use table::{Id, PCHMOD};
@@ -88,7 +87,7 @@ impl Settings {
     fn work(self, operands: Vec<OsString>, diagnostics: &Diagnostics) -> Result<(), Refused> {
         let (change, operands) = self.change(operands, diagnostics)?;
         let options = self.common.options(FollowPolicy::Operands, Links::PassOver, diagnostics)?;
-        run_change(&paths(operands), &change, &options, &self.common, ModeWording, diagnostics);
+        run_change(operands, &change, &options, &self.common, ModeWording, diagnostics);
         Ok(())
     }
 

@@ -39,6 +39,9 @@ impl Wording for ModeWording {
                 ("failed to change mode of ", format!(" from {} to {}", both(old), both(new)))
             }
             (Outcome::Retained, Some((_, new))) => ("mode of ", format!(" retained as {}", both(new))),
+            (Outcome::WouldChange, Some((old, new))) => {
+                ("mode of ", format!(" would change from {} to {}", both(old), both(new)))
+            }
             (_, Some((old, new))) => ("mode of ", format!(" changed from {} to {}", both(old), both(new))),
             (_, None) => ("", " could not be accessed".to_owned()),
         };

@@ -17,7 +17,6 @@ use crate::attributes::{
     run as run_change, write_text,
 };
 use crate::diagnostics::Diagnostics;
-use crate::operands::paths;
 use crate::options::{Command, Occurrence, Parser, Reference};
 use crate::startup::{Startup, parse_threads, startup};
 use spec::{Mistake, Parsed, Separator, Spec};
@@ -161,7 +160,7 @@ impl Settings {
         let change = OwnerChange { owner: spec.owner, from: self.from };
         let options = self.common.options(follow, links, diagnostics)?;
         let wording = OwnerWording::new(spec);
-        run_change(&paths(operands), &change, &options, &self.common, wording, diagnostics);
+        run_change(operands, &change, &options, &self.common, wording, diagnostics);
         Ok(())
     }
 

@@ -80,6 +80,9 @@ impl Wording for OwnerWording {
             }
             (Outcome::Failed(_), None) if after.is_empty() => &[b"failed to change ", subject, b" of ", name],
             (Outcome::Failed(_), None) => &[b"failed to change ", subject, b" of ", name, b" to ", &after],
+            (Outcome::WouldChange, Some(before)) => {
+                &[b"would change ", subject, b" of ", name, b" from ", before, b" to ", &after]
+            }
             (_, Some(before)) => &[b"changed ", subject, b" of ", name, b" from ", before, b" to ", &after],
             (_, None) => &[b"changed ", subject, b" of ", name, b" to ", &after],
         };
@@ -129,7 +132,7 @@ mod tests {
         for (spec, before, outcome, expected) in [
             (owner("7"), root, Outcome::Changed, "changed ownership of 'f' from root to 7"),
             (owner(":7"), root, Outcome::Changed, "changed group of 'f' from root to 7"),
-            (owner("7:root"), root, Outcome::Changed, "changed ownership of 'f' from root:root to 7:root"),
+            (owner("7:8"), root, Outcome::Changed, "changed ownership of 'f' from root:root to 7:8"),
             (owner(":root"), root, failed, "failed to change ownership of 'f' from root:root to :root"),
             (owner(""), root, Outcome::Retained, "ownership of 'f' retained"),
             (owner("7"), None, failed, "failed to change ownership of 'f' to 7"),

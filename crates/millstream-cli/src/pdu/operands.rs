@@ -10,7 +10,7 @@ use millstream_vfs::Errno;
 
 use super::settings::Refused;
 use crate::diagnostics::Diagnostics;
-use crate::operands::trimmed;
+use crate::operand::trimmed;
 
 /// No system call takes a longer path, its NUL included.
 const PATH_MAX: usize = 4096;

@@ -228,6 +228,8 @@ pub struct Event<'a, V> {
 pub enum Outcome<V> {
     /// It was made.
     Changed,
+    /// It would have been made.
+    WouldChange,
     /// The file has what it had.
     Retained,
     /// A link, which is left alone as is what it leads to.
@@ -246,7 +248,7 @@ impl<V> Outcome<V> {
     fn detail(&self) -> Detail {
         match self {
             Outcome::Failed(_) | Outcome::Surprising { .. } => Detail::Failures,
-            Outcome::Changed => Detail::Changes,
+            Outcome::Changed | Outcome::WouldChange => Detail::Changes,
             Outcome::Retained | Outcome::PassedOver => Detail::Everything,
         }
     }

@@ -231,9 +231,10 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
             }
             Plan::Set { before, after, effect } => match self.set_and_check(target, &found, after, effect) {
                 Ok(effect) => {
-                    let outcome = match effect {
-                        Effect::Changes => Outcome::Changed,
-                        Effect::Touches | Effect::Nothing => Outcome::Retained,
+                    let outcome = match (effect, self.options.execution) {
+                        (Effect::Changes, Execution::Real) => Outcome::Changed,
+                        (Effect::Changes, Execution::DryRun) => Outcome::WouldChange,
+                        (Effect::Touches | Effect::Nothing, _) => Outcome::Retained,
                     };
                     self.tell(buffers, target, Some(before), Some(after), outcome);
                     self.surprise(buffers, target, &found.status, after);
