@@ -46,12 +46,12 @@ pub enum Operation {
     GetXattr,
     /// Setting an extended attribute.
     SetXattr,
-    /// Setting the permission bits.
-    SetMode,
-    /// Setting owner and group.
-    SetOwner,
     /// Setting times.
     SetTimes,
+    /// Setting permission bits.
+    SetMode,
+    /// Setting owner or group.
+    SetOwner,
 }
 
 impl fmt::Display for Operation {
@@ -75,9 +75,9 @@ impl fmt::Display for Operation {
             Operation::Clone => "clone",
             Operation::GetXattr => "read extended attribute",
             Operation::SetXattr => "set extended attribute",
-            Operation::SetMode => "set mode",
-            Operation::SetOwner => "set owner",
             Operation::SetTimes => "set times",
+            Operation::SetMode => "change mode",
+            Operation::SetOwner => "change owner",
         })
     }
 }

@@ -30,7 +30,7 @@ pub use dirent::{Dirent, DirentBatch, Iter as DirentIter};
 pub use error::{Error, Operation, Result, errno_text};
 pub use file::{Access, At, File};
 pub use metadata::{Fields, FileKind, Metadata, Timestamp};
-pub use posix::{PosixVolume, RunQueueDelay, ThreadUsage, thread_usage};
+pub use posix::{PosixVolume, RunQueueDelay, ThreadUsage, process_cpu_time, thread_usage};
 pub use rustix::io::Errno;
 
 /// Whether an operation acts on a symbolic link or on what it points to.
@@ -62,6 +62,15 @@ pub enum NodeKind {
     CharDevice(u64),
     /// A block device of this number.
     BlockDevice(u64),
+}
+
+/// An owner and a group to be set; [`None`] leaves what is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ownership {
+    /// The owner.
+    pub uid: Option<u32>,
+    /// The group.
+    pub gid: Option<u32>,
 }
 
 /// Whether a directory has more entries after a call of [`Dir::read_entries`].
@@ -159,15 +168,13 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// Whether the process may write to `name`, or to what it leads to.
     fn is_writable(&self, name: &CStr) -> bool;
 
-    /// Sets the permission bits of `name`.
+    /// Sets the permission bits of `name`, those of `0o7777`.
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP` if it is a symbolic link that must not be followed.
     fn set_mode(&self, name: &CStr, mode: u32, symlinks: SymlinkBehavior) -> Result<()>;
 
-    /// Sets owner and group of `name`; `None` keeps one.
-    fn set_owner(
-        &self,
-        name: &CStr,
-        uid: Option<u32>,
-        gid: Option<u32>,
-        symlinks: SymlinkBehavior,
-    ) -> Result<()>;
+    /// Sets owner and group of `name`, of the link itself if it is one that must not be followed. The system takes
+    /// set-user-ID and set-group-ID bits and capabilities away from a file that it does this to, even if nothing changes.
+    fn set_owner(&self, name: &CStr, owner: Ownership, symlinks: SymlinkBehavior) -> Result<()>;
 }

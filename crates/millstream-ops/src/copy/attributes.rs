@@ -6,7 +6,7 @@
 
 use std::ffi::{CStr, CString};
 
-use millstream_vfs::{Dir, Errno, Error, FileKind, Metadata, Operation, SymlinkBehavior};
+use millstream_vfs::{Dir, Errno, Error, FileKind, Metadata, Operation, Ownership, SymlinkBehavior};
 use millstream_vfs::{File, Result};
 
 use super::options::{ModeSource, Options, OwnershipErrors, Preserve, Xattrs};
@@ -222,7 +222,7 @@ impl Attributes {
         let mut mode = source.mode & 0o7777;
         if self.preserve.ownership
             && (source.uid, source.gid) != self.owner
-            && !self.set_owner(source, &|uid, gid| dir.set_owner(name, uid, gid, LINK), report)
+            && !self.set_owner(source, &|uid, gid| dir.set_owner(name, Ownership { uid, gid }, LINK), report)
         {
             mode &= !SPECIAL_BITS;
         }

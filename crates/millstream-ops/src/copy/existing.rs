@@ -8,9 +8,10 @@ use millstream_walk::Entry;
 use super::backup::destroys_source;
 use super::copier::{Buffers, Copier, Done};
 use super::item::{Item, State};
-use super::options::{Dangling, Effect, Existing, Method, Removal, Update};
+use super::options::{Dangling, Effect, Existing, Method, Removal, Trace, Update};
 use super::place::Origin;
 use super::report::{Question, Trouble};
+use super::trace::Action;
 
 /// What is in the place of a copy.
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +102,9 @@ impl<V: Volume> Copier<'_, V> {
             && present.target.is_none()
             && self.options.dangling == Dangling::Refuse
         {
+            if self.options.trace == Trace::Text {
+                self.tell(&mut buffers.lines, item, Action::File, None, None);
+            }
             return Err(self.trouble(item, Trouble::ThroughDanglingLink, None));
         }
         if self.options.existing == Existing::Keep {

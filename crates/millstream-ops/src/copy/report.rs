@@ -144,8 +144,8 @@ impl Trouble {
             Trouble::Remove => "remove",
             Trouble::Backup | Trouble::Rename => "rename",
             Trouble::Times => "set times",
-            Trouble::Mode => "set mode",
-            Trouble::Ownership => "set owner",
+            Trouble::Mode => "change mode",
+            Trouble::Ownership => "change owner",
             Trouble::Xattr => "set extended attribute",
             Trouble::Differs => "verify",
             Trouble::UnknownKind

@@ -5,13 +5,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, Statx, StatxFlags, StatxTimestamp};
 use rustix::io::{Errno, retry_on_intr};
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Gid, Resource, Uid, getrlimit};
 
 use super::file::{PosixFile, times};
 use super::syscalls;
 use crate::{
-    Access, Dir, DirentBatch, Error, Fields, Metadata, NodeKind, Operation, ReadState, RemoveKind, Result, SymlinkBehavior,
-    Timestamp, Volume,
+    Access, Dir, DirentBatch, Error, Fields, Metadata, NodeKind, Operation, Ownership, ReadState, RemoveKind, Result,
+    SymlinkBehavior, Timestamp, Volume,
 };
 
 /// The file systems that the kernel has mounted.
@@ -95,13 +95,6 @@ fn convert(raw: &Statx) -> Metadata {
         mtime: timestamp(&raw.stx_mtime),
         ctime: timestamp(&raw.stx_ctime),
         btime: timestamp(&raw.stx_btime),
-    }
-}
-
-fn at_flags(symlinks: SymlinkBehavior) -> AtFlags {
-    match symlinks {
-        SymlinkBehavior::Follow => AtFlags::empty(),
-        SymlinkBehavior::NoFollow => AtFlags::SYMLINK_NOFOLLOW,
     }
 }
 
@@ -251,20 +244,20 @@ impl Dir for PosixDir {
     }
 
     fn set_mode(&self, name: &CStr, mode: u32, symlinks: SymlinkBehavior) -> Result<()> {
-        let mode = Mode::from_bits_truncate(mode);
-        retry_on_intr(|| fs::chmodat(self, name, mode, at_flags(symlinks)))
-            .map_err(|errno| Error::new(Operation::SetMode, errno))
+        let set = || match symlinks {
+            SymlinkBehavior::Follow => fs::chmodat(self, name, Mode::from_raw_mode(mode), AtFlags::empty()),
+            SymlinkBehavior::NoFollow => syscalls::set_mode_at(self.as_fd(), name, mode),
+        };
+        retry_on_intr(set).map_err(|errno| Error::new(Operation::SetMode, errno))
     }
 
-    fn set_owner(
-        &self,
-        name: &CStr,
-        uid: Option<u32>,
-        gid: Option<u32>,
-        symlinks: SymlinkBehavior,
-    ) -> Result<()> {
-        let (uid, gid) = (uid.map(fs::Uid::from_raw), gid.map(fs::Gid::from_raw));
-        retry_on_intr(|| fs::chownat(self, name, uid, gid, at_flags(symlinks)))
+    fn set_owner(&self, name: &CStr, owner: Ownership, symlinks: SymlinkBehavior) -> Result<()> {
+        let flags = match symlinks {
+            SymlinkBehavior::Follow => AtFlags::empty(),
+            SymlinkBehavior::NoFollow => AtFlags::SYMLINK_NOFOLLOW,
+        };
+        let (uid, gid) = (owner.uid.map(Uid::from_raw), owner.gid.map(Gid::from_raw));
+        retry_on_intr(|| fs::chownat(self, name, uid, gid, flags))
             .map_err(|errno| Error::new(Operation::SetOwner, errno))
     }
 }
