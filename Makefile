@@ -13,6 +13,7 @@ SPARK_OLD := 4.0.1
 
 PLATFORM := linux-$(shell uname -m)
 NATIVE   := build/native/$(PLATFORM)/libmillstream_jni.so
+LICENSES := build/native/THIRD-PARTY-LICENSES
 JAR      := jvm/spark/target/millstream-spark.jar
 VENV     := build/venv-$(SPARK)
 VENV_OLD := build/venv-$(SPARK_OLD)
@@ -31,9 +32,14 @@ target/release/pfind $(NATIVE) &: $(RUST_SOURCES) $(wildcard jvm/spark/src/main/
 	install -D target/release/libmillstream_jni.so $(NATIVE)
 	touch target/release/pfind
 
+$(LICENSES): packaging/third-party-licenses Cargo.lock
+	mkdir -p $(@D)
+	packaging/third-party-licenses > $@.new
+	mv $@.new $@
+
 jar: $(JAR)
 
-$(JAR): $(NATIVE) $(JVM_SOURCES)
+$(JAR): $(NATIVE) $(LICENSES) $(JVM_SOURCES)
 	mvn -B -q -f jvm/pom.xml -DskipTests package
 	touch $@
 
@@ -79,6 +85,7 @@ test-jvm: $(JAR)
 	mvn -B -q -f jvm/pom.xml verify
 
 test-spark: $(VENV)/ready $(VENV_OLD)/ready
+	testbed/setup build test
 	$(VENV)/bin/python -m pytest -q python/tests tests/spark
 	$(VENV_OLD)/bin/python -m pytest -q tests/spark
 
