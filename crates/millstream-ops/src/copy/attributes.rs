@@ -227,7 +227,7 @@ impl Attributes {
             mode &= !SPECIAL_BITS;
         }
         if source.kind() != FileKind::Symlink {
-            let wanted = if self.preserve.mode { mode } else { mode & 0o777 & !self.umask };
+            let wanted = if self.preserve.mode { mode } else { self.final_mode(source, source) };
             let is_set = self.creation_mode(source) & !self.umask == wanted;
             if !is_set && let Err(error) = dir.set_mode(name, wanted, LINK) {
                 report(Trouble::Mode, error.errno);
