@@ -187,7 +187,7 @@ fn random_trees_are_copied_as_gnus() {
         "-T",
         "--parents",
     ];
-    for round in 0..40 {
+    for round in 0..15 {
         let (_scratch, one, two) = twins(|root| {
             fs::create_dir(root.join("src")).expect("a directory");
             let directories = grow(&root.join("src"), &mut random, Links::Anywhere);

@@ -145,7 +145,8 @@ impl<V: Volume> Copier<'_, V> {
             }
         };
         let xattrs = place.xattrs.get().map_or(&[][..], Vec::as_slice);
-        let before = Before { metadata: &metadata, fresh, may_have_acl: true };
+        let may_have_acl = !fresh || place.parent().is_some_and(|parent| self.may_inherit_acl(parent));
+        let before = Before { metadata: &metadata, fresh, may_have_acl };
         let mut report = |trouble, errno| {
             self.directory_trouble(place, trouble, errno);
         };

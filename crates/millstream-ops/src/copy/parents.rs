@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
-use millstream_vfs::{Dir, Errno, Error, Fields, File, FileKind, Metadata, SymlinkBehavior, Volume};
+use millstream_vfs::{Dir, Errno, Error, Fields, File, FileKind, Metadata, Operation, SymlinkBehavior, Volume};
 
 use super::attributes::{Attributes, Before};
 use super::copier::Copier;
@@ -138,7 +138,8 @@ impl<V: Volume> Maker<'_, V> {
             .metadata(&source_name, SymlinkBehavior::Follow, Fields::STAT)
             .map_err(|error| self.problem(Trouble::ParentAttributes, &source, &destination, Some(error)))?;
         if metadata.kind() != FileKind::Directory {
-            return Err(self.problem(Trouble::ParentNotDirectory, &source, &destination, None));
+            let error = Error::new(Operation::Stat, Errno::NOTDIR);
+            return Err(self.problem(Trouble::ParentAttributes, &source, &destination, Some(error)));
         }
         let origin = self.make_directory(above, &name, &metadata, &source, &destination)?;
         let place = Place::below(above, &name, origin);

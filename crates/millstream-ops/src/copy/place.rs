@@ -150,6 +150,11 @@ impl<D: Dir> Place<D> {
         Ok(opened)
     }
 
+    /// The directory that holds it.
+    pub(super) fn parent(&self) -> Option<&Self> {
+        self.parent.as_deref()
+    }
+
     /// Its name in its parent.
     pub(super) fn name(&self) -> &CStr {
         &self.name
