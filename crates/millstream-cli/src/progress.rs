@@ -123,7 +123,11 @@ fn line(activity: &Activity) -> String {
     let bytes = activity.bytes.load(Ordering::Relaxed);
     if bytes > 0 {
         let per_second = bytes as f64 / activity.elapsed().as_secs_f64().max(0.001);
-        parts.push(format!("{} MB ({} MB/s)", grouped(bytes / 1_000_000), grouped(per_second as u64 / 1_000_000)));
+        parts.push(format!(
+            "{} MB ({} MB/s)",
+            grouped(bytes / 1_000_000),
+            grouped(per_second as u64 / 1_000_000)
+        ));
     }
     let errors = activity.errors.load(Ordering::Relaxed);
     if errors > 0 {

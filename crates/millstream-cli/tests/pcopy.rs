@@ -4,8 +4,8 @@ mod trees;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
-use std::hash::{DefaultHasher, Hasher};
 use std::fs::{self, File, FileTimes, Permissions};
+use std::hash::{DefaultHasher, Hasher};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, lchown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,11 @@ const PCOPY: &str = env!("CARGO_BIN_EXE_pcopy");
 fn run(program: &str, directory: &Path, words: &[&OsStr], environment: &[(&str, &str)]) -> Output {
     let mut command = Command::new(program);
     command.arg0("cp").current_dir(directory).args(words).stdin(Stdio::null());
-    command.env_clear().env("PATH", "/usr/bin:/bin").env("LC_ALL", "C.UTF-8").envs(environment.iter().copied());
+    command
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("LC_ALL", "C.UTF-8")
+        .envs(environment.iter().copied());
     command.output().expect("the program runs")
 }
 
@@ -53,7 +57,8 @@ fn snapshot(root: &Path) -> BTreeMap<PathBuf, String> {
     }
     let describe = |(path, metadata): (PathBuf, fs::Metadata)| {
         let at = root.join(&path);
-        let first = first_names.entry((metadata.dev(), metadata.ino())).or_insert_with(|| path.clone()).clone();
+        let first =
+            first_names.entry((metadata.dev(), metadata.ino())).or_insert_with(|| path.clone()).clone();
         let contents = match metadata.file_type() {
             kind if kind.is_file() => {
                 let data = fs::read(&at).expect("readable");
@@ -69,7 +74,8 @@ fn snapshot(root: &Path) -> BTreeMap<PathBuf, String> {
         };
         // What was made just now has no time that could be compared.
         let age = SystemTime::now().duration_since(metadata.modified().expect("a time")).unwrap_or_default();
-        let time = if age < Duration::from_secs(3600) { (0, 0) } else { (metadata.mtime(), metadata.mtime_nsec()) };
+        let time =
+            if age < Duration::from_secs(3600) { (0, 0) } else { (metadata.mtime(), metadata.mtime_nsec()) };
         let line = format!(
             "{:o} {}:{} {time:?} {contents} first {first:?} xattrs {:?}",
             metadata.mode(),
@@ -106,8 +112,14 @@ fn season(root: &Path, random: &mut Random) {
     let _ = rustix::fs::mknodat(CWD, root.join("pipe"), FileType::Fifo, Mode::from_raw_mode(0o640), 0);
     if is_root {
         let device = rustix::fs::makedev(1, 3);
-        rustix::fs::mknodat(CWD, root.join("null"), FileType::CharacterDevice, Mode::from_raw_mode(0o604), device)
-            .expect("a device");
+        rustix::fs::mknodat(
+            CWD,
+            root.join("null"),
+            FileType::CharacterDevice,
+            Mode::from_raw_mode(0o604),
+            device,
+        )
+        .expect("a device");
     }
     let mut paths: Vec<_> = snapshot(root).into_keys().collect();
     // What is in a directory comes before it, so that its own time stays.
@@ -124,11 +136,16 @@ fn season(root: &Path, random: &mut Random) {
         if random.below(4) == 0 {
             let _ = rustix::fs::lsetxattr(&at, "user.test", b"value\0x", XattrFlags::empty());
         }
-        let special = if is_root && random.below(4) == 0 { [0o4000, 0o2000, 0o1000, 0o6000][random.below(4)] } else { 0 };
+        let special = if is_root && random.below(4) == 0 {
+            [0o4000, 0o2000, 0o1000, 0o6000][random.below(4)]
+        } else {
+            0
+        };
         let mode = [0o644, 0o600, 0o755, 0o444, 0o777, 0o750][random.below(6)] | special;
         let mode = if kind.is_dir() { mode | 0o700 } else { mode };
         fs::set_permissions(&at, Permissions::from_mode(mode)).expect("chmod");
-        let seconds = Duration::new(1_000_000_000 + random.below(1 << 28) as u64, random.below(999_999_999) as u32);
+        let seconds =
+            Duration::new(1_000_000_000 + random.below(1 << 28) as u64, random.below(999_999_999) as u32);
         let time = SystemTime::UNIX_EPOCH + seconds;
         let times = FileTimes::new().set_modified(time).set_accessed(time);
         File::open(&at).and_then(|file| file.set_times(times)).expect("utimes");
@@ -153,7 +170,8 @@ fn compare(one: &Path, two: &Path, arguments: &[&OsStr], extra: &[&OsStr], note:
     let label = format!("{note} {arguments:?} {extra:?}");
     assert_eq!(sorted(&ours.stderr), sorted(&theirs.stderr), "{label}");
     // Which of several links of a file comes first decides what is removed for the others.
-    let told = |text: &[u8]| sorted(text).into_iter().filter(|l| !l.starts_with("removed")).collect::<Vec<_>>();
+    let told =
+        |text: &[u8]| sorted(text).into_iter().filter(|l| !l.starts_with("removed")).collect::<Vec<_>>();
     assert_eq!(told(&ours.stdout), told(&theirs.stdout), "{label}");
     assert_eq!(ours.status.code(), theirs.status.code(), "{label}");
     let (theirs, ours) = (snapshot(one), snapshot(two));
@@ -168,7 +186,18 @@ fn compare(one: &Path, two: &Path, arguments: &[&OsStr], extra: &[&OsStr], note:
 #[test]
 fn random_trees_are_copied_as_gnus() {
     let mut random = Random::from_environment();
-    const MODES: &[&str] = &["-r", "-a", "-rp", "-rd", "-rL", "-rH", "-rl", "-rx", "-r --preserve=links", "-a --no-preserve=mode"];
+    const MODES: &[&str] = &[
+        "-r",
+        "-a",
+        "-rp",
+        "-rd",
+        "-rL",
+        "-rH",
+        "-rl",
+        "-rx",
+        "-r --preserve=links",
+        "-a --no-preserve=mode",
+    ];
     const MORE: &[&str] = &[
         "-v",
         "-u",
@@ -201,8 +230,11 @@ fn random_trees_are_copied_as_gnus() {
                     let part = root.join("src").join(&directories[random.below(directories.len())]);
                     for into in ["dst", "dst/src"] {
                         fs::create_dir_all(root.join(into)).expect("a directory");
-                        let copied =
-                            Command::new("cp").arg("-rT").args([&part, &root.join(into)]).status().expect("cp runs");
+                        let copied = Command::new("cp")
+                            .arg("-rT")
+                            .args([&part, &root.join(into)])
+                            .status()
+                            .expect("cp runs");
                         assert!(copied.success());
                     }
                 }
@@ -211,8 +243,10 @@ fn random_trees_are_copied_as_gnus() {
         let mut line = MODES[random.below(MODES.len())].to_owned();
         for _ in 0..random.below(4) {
             let more = MORE[random.below(MORE.len())];
-            let clash = (more == "--parents" && line.contains("-T")) || (more == "-T" && line.contains("--parents"));
-            let refused = (more == "-n" && line.contains("-b")) || (more.starts_with("-b") && line.contains("-n"));
+            let clash =
+                (more == "--parents" && line.contains("-T")) || (more == "-T" && line.contains("--parents"));
+            let refused =
+                (more == "-n" && line.contains("-b")) || (more.starts_with("-b") && line.contains("-n"));
             if !clash && !refused {
                 line = format!("{line} {more}");
             }
@@ -250,34 +284,196 @@ fn known(root: &Path) {
 #[test]
 fn options_and_messages_are_gnus() {
     let lines = [
-        "a new", "a b", "a into", "a b into", "a b new", "a b h", "-t into a b", "-t new a", "-t a b", "-t into",
-        "-t into -t into a", "-T a into", "-T a new", "-T a b new", "-T", "", "a", "-T -t into a", "-r d new", "-r d into",
-        "-rv d new", "d new", "d into", "-rT d into", "-r d/. into", "-r d/ new", "-r d// new", "-r d new/", "a new/",
-        "a b new/", "-r d d", "-rT d d", "-r d a", "-r d into/f", "a a", "a h",
-        "a la", "la a", "-f a a", "-bf a a", "-b a a", "-b a h", "--rem a h", "--rem a la", "-P la new", "-d la b",
-        "-r la new", "la new", "-L la new", "-H la new", "dang new", "-r dang new", "-rL other new", "-rH ld new",
-        "-r ld new", "-r ld/ new", "-l a new", "-l a h", "-l a b", "-lf a b", "-lv la new", "-lP la new", "-rl d new",
-        "-s a new", "-s a b", "-sf a b", "-s a d/x", "-sv d/f new", "-rs d new", "-ls a new", "-n a b", "-nv a b",
-        "-n a d", "-n d b", "-i a b", "-i a new", "-in a b", "-ni a b", "-u a b", "-u b a", "-uv b a", "-uv a b",
-        "-b a b", "-bv a b", "--backup=t -v a b", "--backup=t a b", "--backup=simple -S .old -v a b", "-S .x a b",
-        "--backup=none a b", "--backup=bogus a b", "--backup -n a b", "-S a/b a b", "-S '' a b", "-f a dang", "a dang",
-        "-r a dang", "--rem -v a dang", "-rv pipe new", "-rv pipe b", "-a pipe a", "-r d pipe", "--parents d/sub/g into",
-        "--parents -v d/sub/g into", "-rv --parents d/sub into", "--parents d/sub/g new", "--parents d/sub into",
-        "--parents ./d/../d/sub/g into", "-pv --parents d/sub/g d/f into", "--parents missing/x into", "--parents d/nope into",
-        "--parents a/x into", "missing new", "missing into", "a missing into", "a/ new", "a/x new", "'' new", "a ''",
-        "a other/a into", "-b a other/a into", "--backup=t a other/a into", "a a into", "-v a ./a into", "-r d d into",
-        "-r d d/. into", "-r d/sub other/sub into", "-r d into/d into", "-r d/sub d into", "a into/missing/x", "a b/x",
-        "-x -r d new", "--attributes-only a b", "--attributes-only -p b a", "--attributes-only a new", "-p b new",
-        "--preserve b new", "--preserve=timestamps b new", "--preserve=bogus a b", "--preserve= a b", "--preserve=m a new",
-        "--preserve=mode,bogus a new", "--no-preserve=mode a new", "--no-preserve a new", "--no-preserve=bogus a b",
-        "--preserve=context a new", "--preserve=all a new", "-Z a new", "--context a new", "--context=x a new",
-        "--reflink=always a new", "--reflink=never a new", "--reflink=bogus a new", "--reflink a new", "--reflink=auto a b",
-        "--reflink=always --sparse=always a new", "--sparse=always a new", "--sparse=bogus a new", "--sparse", "-a d new",
-        "-a a h la dang into", "--preserve=links la a h into", "--strip-trailing-slashes ld/ new",
-        "--strip-trailing-slashes -r ld/ into", "--strip-trailing-slashes a/ into", "-y a b", "--bogus a b", "--re a b",
-        "--no a b", "--s a b", "--p a b", "--rem a b", "--verb a new", "--js a b", "--dry a b", "--resum a b",
-        "--copy-contents -r d new", "--help=1", "a -v new", "-v -- a new", "-av d into", "-rf d into", "-- -x new",
-        "-vf a b", "-v --rem a b", "-v -d la b", "-P la b", "-Pv dang b", "-r d/up new", "-L d/up new", "-R -L d new",
+        "a new",
+        "a b",
+        "a into",
+        "a b into",
+        "a b new",
+        "a b h",
+        "-t into a b",
+        "-t new a",
+        "-t a b",
+        "-t into",
+        "-t into -t into a",
+        "-T a into",
+        "-T a new",
+        "-T a b new",
+        "-T",
+        "",
+        "a",
+        "-T -t into a",
+        "-r d new",
+        "-r d into",
+        "-rv d new",
+        "d new",
+        "d into",
+        "-rT d into",
+        "-r d/. into",
+        "-r d/ new",
+        "-r d// new",
+        "-r d new/",
+        "a new/",
+        "a b new/",
+        "-r d d",
+        "-rT d d",
+        "-r d a",
+        "-r d into/f",
+        "a a",
+        "a h",
+        "a la",
+        "la a",
+        "-f a a",
+        "-bf a a",
+        "-b a a",
+        "-b a h",
+        "--rem a h",
+        "--rem a la",
+        "-P la new",
+        "-d la b",
+        "-r la new",
+        "la new",
+        "-L la new",
+        "-H la new",
+        "dang new",
+        "-r dang new",
+        "-rL other new",
+        "-rH ld new",
+        "-r ld new",
+        "-r ld/ new",
+        "-l a new",
+        "-l a h",
+        "-l a b",
+        "-lf a b",
+        "-lv la new",
+        "-lP la new",
+        "-rl d new",
+        "-s a new",
+        "-s a b",
+        "-sf a b",
+        "-s a d/x",
+        "-sv d/f new",
+        "-rs d new",
+        "-ls a new",
+        "-n a b",
+        "-nv a b",
+        "-n a d",
+        "-n d b",
+        "-i a b",
+        "-i a new",
+        "-in a b",
+        "-ni a b",
+        "-u a b",
+        "-u b a",
+        "-uv b a",
+        "-uv a b",
+        "-b a b",
+        "-bv a b",
+        "--backup=t -v a b",
+        "--backup=t a b",
+        "--backup=simple -S .old -v a b",
+        "-S .x a b",
+        "--backup=none a b",
+        "--backup=bogus a b",
+        "--backup -n a b",
+        "-S a/b a b",
+        "-S '' a b",
+        "-f a dang",
+        "a dang",
+        "-r a dang",
+        "--rem -v a dang",
+        "-rv pipe new",
+        "-rv pipe b",
+        "-a pipe a",
+        "-r d pipe",
+        "--parents d/sub/g into",
+        "--parents -v d/sub/g into",
+        "-rv --parents d/sub into",
+        "--parents d/sub/g new",
+        "--parents d/sub into",
+        "--parents ./d/../d/sub/g into",
+        "-pv --parents d/sub/g d/f into",
+        "--parents missing/x into",
+        "--parents d/nope into",
+        "--parents a/x into",
+        "missing new",
+        "missing into",
+        "a missing into",
+        "a/ new",
+        "a/x new",
+        "'' new",
+        "a ''",
+        "a other/a into",
+        "-b a other/a into",
+        "--backup=t a other/a into",
+        "a a into",
+        "-v a ./a into",
+        "-r d d into",
+        "-r d d/. into",
+        "-r d/sub other/sub into",
+        "-r d into/d into",
+        "-r d/sub d into",
+        "a into/missing/x",
+        "a b/x",
+        "-x -r d new",
+        "--attributes-only a b",
+        "--attributes-only -p b a",
+        "--attributes-only a new",
+        "-p b new",
+        "--preserve b new",
+        "--preserve=timestamps b new",
+        "--preserve=bogus a b",
+        "--preserve= a b",
+        "--preserve=m a new",
+        "--preserve=mode,bogus a new",
+        "--no-preserve=mode a new",
+        "--no-preserve a new",
+        "--no-preserve=bogus a b",
+        "--preserve=context a new",
+        "--preserve=all a new",
+        "-Z a new",
+        "--context a new",
+        "--context=x a new",
+        "--reflink=always a new",
+        "--reflink=never a new",
+        "--reflink=bogus a new",
+        "--reflink a new",
+        "--reflink=auto a b",
+        "--reflink=always --sparse=always a new",
+        "--sparse=always a new",
+        "--sparse=bogus a new",
+        "--sparse",
+        "-a d new",
+        "-a a h la dang into",
+        "--preserve=links la a h into",
+        "--strip-trailing-slashes ld/ new",
+        "--strip-trailing-slashes -r ld/ into",
+        "--strip-trailing-slashes a/ into",
+        "-y a b",
+        "--bogus a b",
+        "--re a b",
+        "--no a b",
+        "--s a b",
+        "--p a b",
+        "--rem a b",
+        "--verb a new",
+        "--js a b",
+        "--dry a b",
+        "--resum a b",
+        "--copy-contents -r d new",
+        "--help=1",
+        "a -v new",
+        "-v -- a new",
+        "-av d into",
+        "-rf d into",
+        "-- -x new",
+        "-vf a b",
+        "-v --rem a b",
+        "-v -d la b",
+        "-P la b",
+        "-Pv dang b",
+        "-r d/up new",
+        "-L d/up new",
+        "-R -L d new",
     ];
     for line in lines {
         let (_scratch, one, two) = twins(known);
@@ -306,4 +502,3 @@ fn environment_is_gnus() {
         assert_eq!(snapshot(&two), snapshot(&one), "{environment:?} {line}");
     }
 }
-

@@ -90,7 +90,8 @@ fn killed_copies_are_resumed() {
         let all = contents(&source);
         let words = [options, &["-T", "source", "copy"]].concat();
         for milliseconds in [3, 6, 10, 15, 20, 30, 45] {
-            let mut child = Command::new(PCOPY).args(&words).current_dir(scratch.path()).spawn().expect("pcopy runs");
+            let mut child =
+                Command::new(PCOPY).args(&words).current_dir(scratch.path()).spawn().expect("pcopy runs");
             thread::sleep(Duration::from_millis(milliseconds));
             child.kill().expect("kill");
             child.wait().expect("waited for");
@@ -165,7 +166,8 @@ fn swapped_directories_lead_nowhere() {
         while started.elapsed() < Duration::from_secs(4) {
             // It may well complain of what vanishes under its hands.
             pcopy(&["-a", "-T", "source", "copy"], scratch.path());
-            let leaked: Vec<_> = fs::read_dir(at("outside")).expect("there").flatten().map(|e| e.path()).collect();
+            let leaked: Vec<_> =
+                fs::read_dir(at("outside")).expect("there").flatten().map(|e| e.path()).collect();
             assert!(leaked.is_empty(), "written outside: {leaked:?}");
             for directory in 0..6 {
                 let path = at(&format!("copy/d{directory}"));
@@ -197,7 +199,8 @@ fn every_call_below_an_operand_is_relative_to_a_handle() {
     let scratch = tempfile::tempdir().expect("scratch");
     grow(&scratch.path().join("source"), 3, 5, 100);
     symlink("f0", scratch.path().join("source/d0/link")).expect("a link");
-    fs::hard_link(scratch.path().join("source/d0/f0"), scratch.path().join("source/d1/hard")).expect("a link");
+    fs::hard_link(scratch.path().join("source/d0/f0"), scratch.path().join("source/d1/hard"))
+        .expect("a link");
     let trace = scratch.path().join("trace");
     let traced = Command::new("strace")
         .args(["-f", "-y", "-e", "trace=%file,%desc", "-o"])
@@ -209,7 +212,10 @@ fn every_call_below_an_operand_is_relative_to_a_handle() {
     assert!(traced.success());
     let trace = fs::read_to_string(&trace).expect("a trace");
     let below = |line: &&str| {
-        line.contains("\"source/d") || line.contains("\"copy/d") || line.contains("\"d0/") || line.contains("\"d1/")
+        line.contains("\"source/d")
+            || line.contains("\"copy/d")
+            || line.contains("\"d0/")
+            || line.contains("\"d1/")
     };
     assert_eq!(trace.lines().filter(below).collect::<Vec<_>>(), Vec::<&str>::new());
     let opened = trace.lines().filter(|line| line.contains("openat(") && line.contains("\"f0\""));
@@ -225,7 +231,8 @@ fn a_dry_run_tells_and_changes_nothing() {
     fs::create_dir(scratch.path().join("copy")).expect("a directory");
     fs::write(scratch.path().join("copy/there"), "x").expect("a file");
     let told = |words: &[&str]| {
-        let mut lines: Vec<_> = text(&pcopy(words, scratch.path()).stdout).lines().map(str::to_owned).collect();
+        let mut lines: Vec<_> =
+            text(&pcopy(words, scratch.path()).stdout).lines().map(str::to_owned).collect();
         lines.sort();
         lines
     };
@@ -248,9 +255,9 @@ fn records_tell_actions_and_errors() {
         lines,
         [
             r#"{"action":"copy","source":"source/d0/f0","path":"copy/d0/f0","bytes":10}"#,
-            r#"{"action":"directory","source":"source","path":"copy"}"#,
-            r#"{"action":"directory","source":"source/d0","path":"copy/d0"}"#,
-            r#"{"action":"symlink","source":"source/link","path":"copy/link"}"#,
+            r#"{"action":"make directory","source":"source","path":"copy"}"#,
+            r#"{"action":"make directory","source":"source/d0","path":"copy/d0"}"#,
+            r#"{"action":"make symlink","source":"source/link","path":"copy/link"}"#,
         ]
     );
     let output = pcopy(&["--json", "missing", "x"], scratch.path());
@@ -302,7 +309,12 @@ fn large_files_are_whole() {
         }
         file.set_len((210 << 20) + 17).expect("a hole");
     }
-    for options in [&["-a"][..], &["-a", "--reflink=never"], &["--sparse=always"], &["-a", "--verify", "--atomic", "--threads=4"]] {
+    for options in [
+        &["-a"][..],
+        &["-a", "--reflink=never"],
+        &["--sparse=always"],
+        &["-a", "--verify", "--atomic", "--threads=4"],
+    ] {
         let words = [options, &["large", "copy"]].concat();
         let output = pcopy(&words, scratch.path());
         assert!(output.status.success(), "{options:?} {}", text(&output.stderr));

@@ -11,9 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use crate::{
-    Dir, DirentBatch, Fields, FileKind, Operation, Ownership, ReadState, RemoveKind, SymlinkBehavior, Volume,
-};
+use crate::{Access, At, Dir, DirentBatch, Fields, File, FileKind, NodeKind, Operation, Ownership, ReadState, RemoveKind, SymlinkBehavior, Timestamp, Volume};
 
 /// A volume and a directory on it that the suite may fill.
 #[derive(Debug)]
@@ -70,6 +68,8 @@ pub fn all<V: Volume>(subject: &Subject<V>) {
     removal_takes_one_name(subject);
     modes_are_set_by_name(subject);
     owners_are_set_by_name(subject);
+    files_are_written_at_any_place(subject);
+    names_are_made_once_and_linked(subject);
     errors_tell_operation_and_cause(subject);
 }
 
@@ -222,6 +222,56 @@ pub fn owners_are_set_by_name<V: Volume>(subject: &Subject<V>) {
     assert_eq!((owner("link"), owner("file")), (given, (had.0, given.1)));
     let missing = dir.set_owner(c"missing", all, SymlinkBehavior::NoFollow).expect_err("nothing there");
     assert_eq!((missing.operation, missing.errno), (Operation::SetOwner, Errno::NOENT));
+}
+
+/// Data goes where it is said to go; holes are found where the volume knows them; attributes are set on open files.
+pub fn files_are_written_at_any_place<V: Volume>(subject: &Subject<V>) {
+    let (local, dir) = subject.room("files");
+    let file = dir.create_file(c"file", 0o600).expect("created");
+    file.write_all(b"tail", At::Offset(1 << 20)).expect("written");
+    file.write_all(b"head", At::Offset(0)).expect("written");
+    let data = std::fs::read(local.join("file")).expect("readable");
+    assert_eq!((&data[..5], &data[1 << 20..], data.len()), (&b"head\0"[..], &b"tail"[..], (1 << 20) + 4));
+    assert_eq!(file.next_data(0).expect("found"), Some(0));
+    assert_eq!(file.next_data(1 << 30).expect("found"), None);
+    let mut buffer = [0; 16];
+    assert_eq!(file.read(&mut buffer, At::Offset(1 << 20)).expect("read"), 4);
+    file.set_len(2).expect("cut");
+    file.set_mode(0o640).expect("chmod");
+    let (atime, mtime) = (Timestamp { sec: 5, nsec: 6 }, Timestamp { sec: -7, nsec: 8 });
+    file.set_times(atime, mtime).expect("utimes");
+    let told = file.metadata(Fields::STAT).expect("stat");
+    assert_eq!((told.size, told.mode & 0o7777, told.atime, told.mtime), (2, 0o640, atime, mtime));
+    let refused = dir.create_file(c"file", 0o600).expect_err("it exists");
+    assert_eq!((refused.operation, refused.errno), (Operation::CreateFile, Errno::EXIST));
+    symlink("file", local.join("link")).expect("symlink");
+    let refused = dir.open_file(c"link", Access::Read, SymlinkBehavior::NoFollow).expect_err("a link");
+    assert_eq!(refused.errno, Errno::LOOP);
+    let followed = dir.open_file(c"link", Access::Truncate, SymlinkBehavior::Follow).expect("followed");
+    assert_eq!(followed.metadata(Fields::SIZE).expect("stat").size, 0);
+    let own = dir.as_file().expect("a file").metadata(Fields::INO).expect("stat");
+    assert_eq!(own.identity(), dir.identity().expect("identity"));
+}
+
+/// Directories, links and nodes are made under new names only; renaming replaces.
+pub fn names_are_made_once_and_linked<V: Volume>(subject: &Subject<V>) {
+    let (local, dir) = subject.room("made");
+    dir.create_dir(c"dir", 0o700).expect("mkdir");
+    let below = dir.open_dir(c"dir", SymlinkBehavior::NoFollow).expect("opens");
+    drop(below.create_file(c"one", 0o600).expect("created"));
+    below.hard_link(c"one", SymlinkBehavior::NoFollow, &dir, c"two").expect("linked");
+    dir.create_symlink(c"link", c"two").expect("symlink");
+    dir.create_node(c"pipe", NodeKind::Fifo, 0o600).expect("mkfifo");
+    let again = dir.create_symlink(c"dir", c"two").expect_err("it exists");
+    assert_eq!((again.operation, again.errno), (Operation::CreateSymlink, Errno::EXIST));
+    let time = Timestamp { sec: 9, nsec: 0 };
+    dir.set_times(c"link", time, time).expect("utimes");
+    let kind = |name| dir.metadata(name, SymlinkBehavior::NoFollow, Fields::STAT).expect("stat");
+    assert_eq!((kind(c"link").mtime, kind(c"two").nlink, kind(c"pipe").kind()), (time, 2, FileKind::Fifo));
+    dir.rename(c"link", &below, c"one").expect("renamed over");
+    assert_eq!(std::fs::read_link(local.join("dir/one")).expect("a link"), Path::new("two"));
+    assert_eq!(kind(c"two").nlink, 1);
+    assert!(dir.is_writable(c"two"));
 }
 
 /// Errors name the operation and carry the system's cause.

@@ -70,7 +70,8 @@ impl Sink for Output<'_> {
 /// `rwxr-xr-x`.
 fn permissions(mode: u32) -> String {
     let letter = |bit: u32, letter: char| if mode >> bit & 1 == 1 { letter } else { '-' };
-    let mut text: Vec<char> = (0..9).rev().map(|bit| letter(bit, ['x', 'w', 'r'][bit as usize % 3])).collect();
+    let mut text: Vec<char> =
+        (0..9).rev().map(|bit| letter(bit, ['x', 'w', 'r'][bit as usize % 3])).collect();
     for (bit, at, with, without) in [(11, 2, 's', 'S'), (10, 5, 's', 'S'), (9, 8, 't', 'T')] {
         if mode >> bit & 1 == 1 {
             text[at] = if text[at] == 'x' { with } else { without };
@@ -109,7 +110,9 @@ fn describe<'m>(message: Message<'m>, problem: &Problem<'_>) -> Message<'m> {
         Trouble::Backup => message.text("cannot backup ").name(destination),
         Trouble::Rename => message.text("cannot rename the copy to ").name(destination),
         Trouble::Times => message.text("preserving times for ").name(destination),
-        Trouble::Mode if problem.errno.is_some() => message.text("preserving permissions for ").name(destination),
+        Trouble::Mode if problem.errno.is_some() => {
+            message.text("preserving permissions for ").name(destination)
+        }
         Trouble::Mode => message.text("setting permissions for ").name(destination),
         Trouble::Ownership => message.text("failed to preserve ownership for ").name(destination),
         Trouble::Xattr => message.text("setting attributes for ").name(destination),
@@ -122,9 +125,11 @@ fn describe<'m>(message: Message<'m>, problem: &Problem<'_>) -> Message<'m> {
         Trouble::JustCreated => {
             message.text("will not overwrite just-created ").name(destination).text(" with ").name(source)
         }
-        Trouble::ThroughJustCreatedLink => {
-            message.text("will not copy ").name(source).text(" through just-created symlink ").name(destination)
-        }
+        Trouble::ThroughJustCreatedLink => message
+            .text("will not copy ")
+            .name(source)
+            .text(" through just-created symlink ")
+            .name(destination),
         Trouble::DirectoryInTheWay => {
             message.text("cannot overwrite directory ").name(destination).text(" with non-directory")
         }
@@ -133,7 +138,9 @@ fn describe<'m>(message: Message<'m>, problem: &Problem<'_>) -> Message<'m> {
             .name(destination)
             .text(" with directory ")
             .name(source),
-        Trouble::ThroughDanglingLink => message.text("not writing through dangling symlink ").name(destination),
+        Trouble::ThroughDanglingLink => {
+            message.text("not writing through dangling symlink ").name(destination)
+        }
         Trouble::BackupIsSource => message
             .text("backing up ")
             .name(destination)
@@ -141,16 +148,16 @@ fn describe<'m>(message: Message<'m>, problem: &Problem<'_>) -> Message<'m> {
             .name(source)
             .text(" not copied"),
         Trouble::Cycle => message.text("cannot copy cyclic symbolic link ").name(source),
-        Trouble::DirectoryHardLink => message
-            .text("will not create hard link ")
-            .name(destination)
-            .text(" to directory ")
-            .name(source),
-        Trouble::Differs => message.name(destination).text(" differs from ").name(source).text(" after copying"),
+        Trouble::DirectoryHardLink => {
+            message.text("will not create hard link ").name(destination).text(" to directory ").name(source)
+        }
+        Trouble::Differs => {
+            message.name(destination).text(" differs from ").name(source).text(" after copying")
+        }
         Trouble::ParentNotDirectory => message.name(source).text(" exists but is not a directory"),
         Trouble::ParentAttributes => message.text("failed to get attributes of ").name(source),
-        Trouble::RelativeSymlink => {
-            message.name_before_colon(destination).text(": can make relative symbolic links only in current directory")
-        }
+        Trouble::RelativeSymlink => message
+            .name_before_colon(destination)
+            .text(": can make relative symbolic links only in current directory"),
     }
 }

@@ -16,8 +16,10 @@ pub(super) fn operands(
     diagnostics: &Diagnostics,
 ) -> Result<(Vec<CString>, Destination), Refused> {
     // Arguments hold no NUL.
-    let mut paths: Vec<CString> =
-        given.into_iter().filter_map(|path| CString::new(without_extra_slashes(path.into_vec())).ok()).collect();
+    let mut paths: Vec<CString> = given
+        .into_iter()
+        .filter_map(|path| CString::new(without_extra_slashes(path.into_vec())).ok())
+        .collect();
     let target = settings.target_directory.as_ref().map(|path| without_extra_slashes(path.clone()));
     if paths.is_empty() || (paths.len() == 1 && target.is_none()) {
         let message = match paths.first() {

@@ -111,7 +111,13 @@ pub(super) static PCOPY: Command<Id> = Command {
         flag(Id::Recursive, Some(b'R'), &["recursive"], WHAT, "copy directories with all that is in them"),
         flag(Id::Recursive, Some(b'r'), &[], WHAT, "the same as -R"),
         flag(Id::Archive, Some(b'a'), &["archive"], WHAT, "the same as -dR --preserve=all"),
-        flag(Id::NoDereferenceAndLinks, Some(b'd'), &[], WHAT, "the same as --no-dereference --preserve=links"),
+        flag(
+            Id::NoDereferenceAndLinks,
+            Some(b'd'),
+            &[],
+            WHAT,
+            "the same as --no-dereference --preserve=links",
+        ),
         flag(Id::DereferenceArgs, Some(b'H'), &[], WHAT, "follow symbolic links that are operands"),
         flag(Id::Dereference, Some(b'L'), &["dereference"], WHAT, "follow all symbolic links"),
         flag(
@@ -121,7 +127,13 @@ pub(super) static PCOPY: Command<Id> = Command {
             WHAT,
             "follow no symbolic links (the default with -R)",
         ),
-        flag(Id::CopyContents, None, &["copy-contents"], WHAT, "with -R copy what can be read from pipes and devices"),
+        flag(
+            Id::CopyContents,
+            None,
+            &["copy-contents"],
+            WHAT,
+            "with -R copy what can be read from pipes and devices",
+        ),
         flag(Id::OneFileSystem, Some(b'x'), &["one-file-system"], WHAT, "stay on the operand's file system"),
         flag(Id::Link, Some(b'l'), &["link"], WHAT, "make hard links instead of copies"),
         flag(Id::SymbolicLink, Some(b's'), &["symbolic-link"], WHAT, "make symbolic links instead of copies"),
@@ -132,7 +144,14 @@ pub(super) static PCOPY: Command<Id> = Command {
             WHAT,
             "remove slashes from the end of each SOURCE",
         ),
-        value(Id::TargetDirectory, Some(b't'), &["target-directory"], "DIRECTORY", WHERE, "copy into DIRECTORY"),
+        value(
+            Id::TargetDirectory,
+            Some(b't'),
+            &["target-directory"],
+            "DIRECTORY",
+            WHERE,
+            "copy into DIRECTORY",
+        ),
         flag(
             Id::NoTargetDirectory,
             Some(b'T'),
@@ -164,10 +183,24 @@ pub(super) static PCOPY: Command<Id> = Command {
             EXISTING,
             "remove files instead of writing over them",
         ),
-        optional(Id::Backup, &["backup"], "CONTROL", EXISTING, "keep files under another name").words(BACKUPS),
+        optional(Id::Backup, &["backup"], "CONTROL", EXISTING, "keep files under another name")
+            .words(BACKUPS),
         flag(Id::BackupByDefault, Some(b'b'), &[], EXISTING, "like --backup, without an argument"),
-        value(Id::Suffix, Some(b'S'), &["suffix"], "SUFFIX", EXISTING, "what simple backups end with, ~ by default"),
-        flag(Id::PreserveDefault, Some(b'p'), &[], ATTRIBUTES, "the same as --preserve=mode,ownership,timestamps"),
+        value(
+            Id::Suffix,
+            Some(b'S'),
+            &["suffix"],
+            "SUFFIX",
+            EXISTING,
+            "what simple backups end with, ~ by default",
+        ),
+        flag(
+            Id::PreserveDefault,
+            Some(b'p'),
+            &[],
+            ATTRIBUTES,
+            "the same as --preserve=mode,ownership,timestamps",
+        ),
         optional(
             Id::Preserve,
             &["preserve"],
@@ -211,8 +244,10 @@ pub(super) static PCOPY: Command<Id> = Command {
             "write to temporary names and rename, so that no name ever has half a file",
         )
         .extension(),
-        flag(Id::Verify, None, &["verify"], OURS, "read source and copy again and compare checksums").extension(),
-        flag(Id::DryRun, None, &["dry-run"], OURS, "tell what would be copied, and change nothing").extension(),
+        flag(Id::Verify, None, &["verify"], OURS, "read source and copy again and compare checksums")
+            .extension(),
+        flag(Id::DryRun, None, &["dry-run"], OURS, "tell what would be copied, and change nothing")
+            .extension(),
         value(
             Id::BandwidthLimit,
             None,
@@ -273,12 +308,17 @@ pub(super) static PCOPY: Command<Id> = Command {
             body: &[Paragraph::Terms(&[
                 ("SIMPLE_BACKUP_SUFFIX", "what simple backups end with, if -S does not tell"),
                 ("VERSION_CONTROL", "the kind of backups, if --backup does not tell"),
-                ("POSIXLY_CORRECT", "options end at the first operand; copies are written through dangling links"),
+                (
+                    "POSIXLY_CORRECT",
+                    "options end at the first operand; copies are written through dangling links",
+                ),
             ])],
         },
         Section {
             title: "Exit status",
-            body: &[Paragraph::Text("0 if all has been copied, 1 if something could not be, or an option is wrong.")],
+            body: &[Paragraph::Text(
+                "0 if all has been copied, 1 if something could not be, or an option is wrong.",
+            )],
         },
     ],
 };

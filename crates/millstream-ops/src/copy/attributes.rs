@@ -66,7 +66,11 @@ impl Attributes {
             (_, _, FileKind::Directory) => source.mode & 0o1777,
             _ => source.mode & 0o777,
         };
-        let mode = if self.preserve.ownership && (source.uid, source.gid) != self.owner { mode & !0o077 } else { mode };
+        let mode = if self.preserve.ownership && (source.uid, source.gid) != self.owner {
+            mode & !0o077
+        } else {
+            mode
+        };
         if source.kind() == FileKind::Directory { mode | 0o700 } else { mode }
     }
 
@@ -123,7 +127,12 @@ impl Attributes {
         match name.to_bytes() {
             b"system.posix_acl_access" | b"system.posix_acl_default" => self.preserve.mode,
             // Other lists of permissions, and what the system computes from the file itself.
-            name if name.starts_with(b"system.") || name == b"security.evm" || name == b"security.selinux" => false,
+            name if name.starts_with(b"system.")
+                || name == b"security.evm"
+                || name == b"security.selinux" =>
+            {
+                false
+            }
             _ => self.preserve.xattrs != Xattrs::Ignore,
         }
     }
@@ -153,10 +162,9 @@ impl Attributes {
         }
         self.set_xattrs(file, source.kind(), mode, xattrs, before, report);
         let differs = mode != before.metadata.mode & 0o7777 || (changed && mode & SPECIAL_BITS != 0);
-        if (self.preserve.mode && (differs || !xattrs.is_empty())) || (before.fresh && differs) {
-            if let Err(error) = file.set_mode(mode) {
-                report(Trouble::Mode, error.errno);
-            }
+        let is_wanted = (self.preserve.mode && (differs || !xattrs.is_empty())) || (before.fresh && differs);
+        if is_wanted && let Err(error) = file.set_mode(mode) {
+            report(Trouble::Mode, error.errno);
         }
         if self.preserve.timestamps
             && let Err(error) = file.set_times(source.atime, source.mtime)
@@ -207,7 +215,7 @@ impl Attributes {
         }
         if self.preserve.mode && before.may_have_acl {
             for acl in [ACCESS_ACL, DEFAULT_ACL] {
-                let is_wanted = xattrs.iter().any(|(name, _)| &**name == acl);
+                let is_wanted = xattrs.iter().any(|(name, _)| **name == *acl);
                 if !is_wanted && (acl == ACCESS_ACL || kind == FileKind::Directory) {
                     // Mostly there is none; where there is one that cannot be removed the mode tells.
                     let _ = file.remove_xattr(acl);

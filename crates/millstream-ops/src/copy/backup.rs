@@ -72,7 +72,8 @@ fn highest_number<D: Dir>(dir: &D, name: &CStr) -> Result<Option<u64>> {
     let mut cursor = Default::default();
     let mut highest = None;
     while listed.read_entries(&mut cursor, &mut batch)? == ReadState::More {
-        highest = batch.iter().filter_map(|entry| number(entry.name.to_bytes(), &path[base..])).max().max(highest);
+        highest =
+            batch.iter().filter_map(|entry| number(entry.name.to_bytes(), &path[base..])).max().max(highest);
     }
     Ok(highest)
 }

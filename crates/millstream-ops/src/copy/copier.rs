@@ -160,14 +160,15 @@ impl<'a, V: Volume> Copier<'a, V> {
             return;
         }
         let (source, destination) = (item.source_path(), item.destination_path(self.targets));
-        let step = Step { action, source: &source, destination: &destination, backup, bytes };
+        let effect = self.options.effect;
+        let step = Step { action, effect, source: &source, destination: &destination, backup, bytes };
         self.options.trace.step(&step, lines);
     }
 
     /// Tells that the existing file was removed.
     pub(super) fn tell_removed(&self, lines: &mut Vec<u8>, item: &Item<'_, V>) {
         if self.options.trace != Trace::Nothing {
-            self.options.trace.removed(&item.destination_path(self.targets), lines);
+            self.options.trace.removed(&item.destination_path(self.targets), self.options.effect, lines);
         }
     }
 

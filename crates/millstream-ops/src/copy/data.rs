@@ -56,7 +56,13 @@ impl Abilities {
 fn is_inability(errno: Errno) -> bool {
     matches!(
         errno,
-        Errno::XDEV | Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS | Errno::NOTTY | Errno::PERM | Errno::TXTBSY
+        Errno::XDEV
+            | Errno::OPNOTSUPP
+            | Errno::INVAL
+            | Errno::NOSYS
+            | Errno::NOTTY
+            | Errno::PERM
+            | Errno::TXTBSY
     )
 }
 

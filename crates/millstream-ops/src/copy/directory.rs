@@ -62,7 +62,8 @@ impl<V: Volume> Copier<'_, V> {
 
     /// Refuses directories that would be copied for ever, or twice.
     fn refuse_cycles(&self, item: &Item<'_, V>, source: &Metadata) -> Done<()> {
-        if item.place.ancestors().any(|place| place.source.is_some_and(|s| s.identity() == source.identity())) {
+        if item.place.ancestors().any(|place| place.source.is_some_and(|s| s.identity() == source.identity()))
+        {
             return Err(self.trouble(item, Trouble::Cycle, None));
         }
         let known = match self.progress().tops.get(&source.identity()) {
@@ -109,7 +110,9 @@ impl<V: Volume> Copier<'_, V> {
     pub(super) fn gather_directory(&self, directory: &super::item::SourceDirectory<V>) {
         let place = directory.state();
         let is_copied = place.source.is_some() && place.origin != Origin::Imagined;
-        if !is_copied || !(self.attributes.preserve.mode || self.attributes.preserve.xattrs != super::Xattrs::Ignore) {
+        if !is_copied
+            || !(self.attributes.preserve.mode || self.attributes.preserve.xattrs != super::Xattrs::Ignore)
+        {
             return;
         }
         let gathered = directory.handle().and_then(|handle| handle.as_file()).map(|file| {
@@ -153,14 +156,20 @@ impl<V: Volume> Copier<'_, V> {
         self.attributes.set(&file, source, xattrs, before, &mut report);
     }
 
-    fn directory_trouble(&self, place: &Place<V::Dir>, trouble: Trouble, errno: Errno) -> super::copier::Reported {
+    fn directory_trouble(
+        &self,
+        place: &Place<V::Dir>,
+        trouble: Trouble,
+        errno: Errno,
+    ) -> super::copier::Reported {
         let (source, destination) = self.directory_paths(place);
         self.problem(&Problem { trouble, source: &source, destination: &destination, errno: Some(errno) })
     }
 
     fn directory_paths(&self, place: &Place<V::Dir>) -> (Vec<u8>, Vec<u8>) {
         let target = &self.targets[place.operand];
-        let mut names: Vec<_> = place.ancestors().take_while(|p| p.source.is_some()).map(Place::name).collect();
+        let mut names: Vec<_> =
+            place.ancestors().take_while(|p| p.source.is_some()).map(Place::name).collect();
         // The last one is the operand's own.
         names.pop();
         names.reverse();
@@ -174,7 +183,10 @@ impl<V: Volume> Copier<'_, V> {
             return false;
         }
         *place.default_acl.get_or_init(|| {
-            place.handle(&self.budget).and_then(|handle| handle.as_file()).is_ok_and(|file| has_default_acl(&file))
+            place
+                .handle(&self.budget)
+                .and_then(|handle| handle.as_file())
+                .is_ok_and(|file| has_default_acl(&file))
         })
     }
 

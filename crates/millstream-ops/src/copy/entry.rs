@@ -2,7 +2,10 @@
 
 use std::ffi::{CStr, CString};
 
-use millstream_vfs::{Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, NodeKind, RemoveKind, SymlinkBehavior, Volume};
+use millstream_vfs::{
+    Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, NodeKind, RemoveKind, SymlinkBehavior,
+    Volume,
+};
 use millstream_walk::{Descend, Entry};
 
 use super::carriers::Crew;
@@ -151,7 +154,7 @@ impl<V: Volume> Copier<'_, V> {
                 return self.verify_skipped(buffers, item, entry, &metadata);
             }
             Decision::Make { backup } => (backup, None),
-            Decision::Reuse(present) => (None, Some(present)),
+            Decision::Reuse(present) => (None, Some(*present)),
         };
         let Some(kept) = backup else {
             return self.make(buffers, item, entry, Source { metadata, file }, reused, None, claimed, crew);
@@ -196,7 +199,8 @@ impl<V: Volume> Copier<'_, V> {
         }
         if is_data {
             let ours = claimed.then(|| metadata.identity());
-            let transfer = self.begin_transfer(buffers, item, entry, &metadata, file, reused, ours, backup)?;
+            let transfer =
+                self.begin_transfer(buffers, item, entry, &metadata, file, reused, ours, backup)?;
             return self.transfer(buffers, item, transfer, crew);
         }
         match action {
@@ -303,7 +307,9 @@ impl<V: Volume> Copier<'_, V> {
             return Err(self.trouble(item, Trouble::RelativeSymlink, None));
         }
         let target = CString::new(source).unwrap_or_default();
-        self.replacing(item, reused, Trouble::CreateSymlink, |place, name| place.create_symlink(name, &target))
+        self.replacing(item, reused, Trouble::CreateSymlink, |place, name| {
+            place.create_symlink(name, &target)
+        })
     }
 
     fn is_in_current_directory(&self, destination: &[u8]) -> bool {
@@ -325,7 +331,9 @@ impl<V: Volume> Copier<'_, V> {
     ) -> Done<()> {
         let target = entry.read_link().map_err(self.failed(item, Trouble::ReadLink))?;
         let target = CString::new(target).unwrap_or_default();
-        self.replacing(item, reused, Trouble::CopySymlink, |place, name| place.create_symlink(name, &target))?;
+        self.replacing(item, reused, Trouble::CopySymlink, |place, name| {
+            place.create_symlink(name, &target)
+        })?;
         self.set_attributes_by_name(item, source)
     }
 
@@ -349,7 +357,8 @@ impl<V: Volume> Copier<'_, V> {
         trouble: Trouble,
         make: impl Fn(&V::Dir, &CStr) -> Result<(), Error>,
     ) -> Done<()> {
-        let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
+        let place =
+            item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
         let replaces = reused.is_some()
             && (self.options.removal == Removal::IfUnwritable || self.options.existing == Existing::Ask);
         let made = match make(&place, item.name) {
@@ -375,14 +384,16 @@ impl<V: Volume> Copier<'_, V> {
             FileKind::BlockDevice => (NodeKind::BlockDevice(source.rdev), Trouble::CreateSpecial),
             _ => return Err(self.trouble(item, Trouble::UnknownKind, None)),
         };
-        let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
+        let place =
+            item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
         let mode = self.attributes.creation_mode(source);
         place.create_node(item.name, kind, mode).map_err(self.failed(item, trouble))?;
         self.set_attributes_by_name(item, source)
     }
 
     fn set_attributes_by_name(&self, item: &Item<'_, V>, source: &Metadata) -> Done<()> {
-        let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
+        let place =
+            item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
         let mut outcome = Ok(());
         self.attributes.set_by_name(&*place, item.name, source, &mut |trouble, errno| {
             outcome = Err(self.trouble(item, trouble, Some(errno)));
@@ -401,8 +412,12 @@ impl<V: Volume> Copier<'_, V> {
         decision: Decision,
         present: Option<&Present>,
     ) -> Done<()> {
-        let from = copied.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
-        let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
+        let from = copied
+            .place
+            .handle(&self.budget)
+            .map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
+        let place =
+            item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
         let backup = match decision {
             Decision::Make { backup } => backup.map(|name| self.backup_path(item, &name)),
             Decision::Skip(_) | Decision::Reuse(_) => {

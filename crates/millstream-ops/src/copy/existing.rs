@@ -43,7 +43,7 @@ pub(super) enum Decision {
         backup: Option<CString>,
     },
     /// Write over what is there, if it is a file; anything else is in the way.
-    Reuse(Present),
+    Reuse(Box<Present>),
 }
 
 /// Why nothing is done.
@@ -75,7 +75,8 @@ impl<V: Volume> Copier<'_, V> {
             Origin::Made | Origin::Imagined => return Ok(None),
             Origin::Found => {}
         }
-        let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
+        let place =
+            item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
         let link = match place.metadata(item.name, SymlinkBehavior::NoFollow, Fields::STAT) {
             Ok(link) => link,
             Err(error) if error.errno == Errno::NOENT => return Ok(None),
@@ -199,7 +200,8 @@ impl<V: Volume> Copier<'_, V> {
         if method == Method::HardLink {
             return Ok(Sameness::Settled);
         }
-        let through_link = entry.link_metadata(Fields::STAT).is_ok_and(|link| link.kind() == FileKind::Symlink);
+        let through_link =
+            entry.link_metadata(Fields::STAT).is_ok_and(|link| link.kind() == FileKind::Symlink);
         if self.is_same_name(item) || through_link {
             return Ok(Sameness::Same);
         }
@@ -282,7 +284,7 @@ impl<V: Volume> Copier<'_, V> {
             self.remove(buffers, item)?;
             return Ok(Decision::Make { backup: None });
         }
-        Ok(Decision::Reuse(*present))
+        Ok(Decision::Reuse(Box::new(*present)))
     }
 
     /// Whether a symbolic link in the place of the copy would be written through.

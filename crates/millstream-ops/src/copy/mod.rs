@@ -133,7 +133,8 @@ pub fn copy<V: Volume>(
 /// Copies the operands from `first` on, side by side; the most workers that there were.
 fn run<V: Volume>(volume: &V, copier: &Copier<'_, V>, first: usize, count: usize) -> usize {
     let options = copier.options;
-    let sources: Vec<CString> = copier.targets[first..first + count].iter().map(|t| t.source.clone()).collect();
+    let sources: Vec<CString> =
+        copier.targets[first..first + count].iter().map(|t| t.source.clone()).collect();
     let walk_options = WalkOptions {
         threads: if options.existing == Existing::Ask { Threads::Fixed(1) } else { options.threads },
         follow: options.follow,
@@ -180,9 +181,15 @@ mod tests {
 
     #[test]
     fn copies_are_called_as_their_source() {
-        for (path, name) in
-            [(c"a", c"a"), (c"a/b", c"b"), (c"a/b//", c"b"), (c"..", c"."), (c"a/..", c"."), (c"/", c"."), (c"", c".")]
-        {
+        for (path, name) in [
+            (c"a", c"a"),
+            (c"a/b", c"b"),
+            (c"a/b//", c"b"),
+            (c"..", c"."),
+            (c"a/..", c"."),
+            (c"/", c"."),
+            (c"", c"."),
+        ] {
             assert_eq!(&*last_component(path), name, "{path:?}");
         }
     }

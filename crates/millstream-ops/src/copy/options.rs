@@ -260,13 +260,8 @@ pub struct Preserve {
 
 impl Preserve {
     /// Nothing.
-    pub const NONE: Preserve = Preserve {
-        mode: false,
-        ownership: false,
-        timestamps: false,
-        links: false,
-        xattrs: Xattrs::Ignore,
-    };
+    pub const NONE: Preserve =
+        Preserve { mode: false, ownership: false, timestamps: false, links: false, xattrs: Xattrs::Ignore };
 
     /// Whether the copy gets anything that is set after it has been made.
     pub(super) fn any(self) -> bool {

@@ -3,10 +3,12 @@
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
-use millstream_vfs::{Dir, Errno, Error, Fields, File, FileKind, Metadata, Operation, SymlinkBehavior, Volume};
+use millstream_vfs::{
+    Dir, Errno, Error, Fields, File, FileKind, Metadata, Operation, SymlinkBehavior, Volume,
+};
 
 use super::attributes::{Attributes, Before};
-use super::copier::Copier;
+use super::copier::{Copier, Done, Reported};
 use super::item::{Target, joined};
 use super::options::{Effect, Options};
 use super::place::{Budget, Origin, Place};
@@ -98,11 +100,17 @@ impl<D: Dir> Parents<D> {
 }
 
 impl<V: Volume> Maker<'_, V> {
-    fn target(&mut self, source: &CString, directory: &CStr, into: &Arc<Place<V::Dir>>) -> Option<Target<V::Dir>> {
+    fn target(
+        &mut self,
+        source: &CString,
+        directory: &CStr,
+        into: &Arc<Place<V::Dir>>,
+    ) -> Option<Target<V::Dir>> {
         let path = source.to_bytes();
         let start = path.iter().position(|&b| b != b'/').unwrap_or(path.len());
         let end = path.iter().rposition(|&b| b != b'/').map_or(start, |at| at + 1);
-        let components: Vec<&[u8]> = path[start..end].split(|&b| b == b'/').filter(|c| !c.is_empty()).collect();
+        let components: Vec<&[u8]> =
+            path[start..end].split(|&b| b == b'/').filter(|c| !c.is_empty()).collect();
         let (name, parents) = match components.split_last() {
             Some((name, parents)) => (*name, parents),
             None => (&b"."[..], &[][..]),
@@ -126,7 +134,7 @@ impl<V: Volume> Maker<'_, V> {
         name: &[u8],
         source: Vec<u8>,
         destination: Vec<u8>,
-    ) -> Result<Arc<Place<V::Dir>>, ()> {
+    ) -> Done<Arc<Place<V::Dir>>> {
         let known = self.made.iter().find(|parent| parent.destination == destination);
         if let Some(parent) = known {
             return Ok(Arc::clone(&parent.place));
@@ -154,7 +162,7 @@ impl<V: Volume> Maker<'_, V> {
         metadata: &Metadata,
         source: &[u8],
         destination: &[u8],
-    ) -> Result<Origin, ()> {
+    ) -> Done<Origin> {
         let failed = |error| self.problem(Trouble::CreateDirectory, source, destination, Some(error));
         let found = above
             .handle(&self.budget)
@@ -166,7 +174,7 @@ impl<V: Volume> Maker<'_, V> {
             Err(error) => return Err(failed(error)),
         }
         let mut line = Vec::new();
-        self.options.trace.parent(source, destination, &mut line);
+        self.options.trace.parent(source, destination, self.options.effect, &mut line);
         if !line.is_empty() {
             self.sink.lines(&line);
         }
@@ -180,8 +188,9 @@ impl<V: Volume> Maker<'_, V> {
         Ok(Origin::Made)
     }
 
-    fn problem(&self, trouble: Trouble, source: &[u8], destination: &[u8], error: Option<Error>) {
+    fn problem(&self, trouble: Trouble, source: &[u8], destination: &[u8], error: Option<Error>) -> Reported {
         let errno = error.map(|error| error.errno);
         self.sink.problem(&Problem { trouble, source, destination, errno });
+        Reported
     }
 }

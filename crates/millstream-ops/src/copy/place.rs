@@ -66,12 +66,7 @@ impl<D: Dir> Place<D> {
         Arc::new(place)
     }
 
-    fn unopened(
-        parent: Option<Arc<Self>>,
-        name: CString,
-        symlinks: SymlinkBehavior,
-        origin: Origin,
-    ) -> Self {
+    fn unopened(parent: Option<Arc<Self>>, name: CString, symlinks: SymlinkBehavior, origin: Origin) -> Self {
         Place {
             parent,
             name,
@@ -177,7 +172,8 @@ impl<D: Dir> Place<D> {
 
     /// Closes the handle that is kept.
     pub(super) fn close(&self, budget: &Budget) {
-        if self.parent.is_some() && self.slot.lock().unwrap_or_else(PoisonError::into_inner).take().is_some() {
+        if self.parent.is_some() && self.slot.lock().unwrap_or_else(PoisonError::into_inner).take().is_some()
+        {
             budget.kept.fetch_sub(1, Ordering::AcqRel);
         }
     }

@@ -2,7 +2,7 @@
 
 use millstream_vfs::posix::locale::Locale;
 
-use super::options::Trace;
+use super::options::{Effect, Trace};
 use super::report::Problem;
 use crate::json::{ErrorRecord, Object};
 use crate::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
@@ -18,14 +18,22 @@ pub(super) enum Action {
 }
 
 impl Action {
-    fn word(self) -> &'static [u8] {
+    fn words(self) -> &'static str {
         match self {
-            Action::File => b"copy",
-            Action::Directory => b"directory",
-            Action::Symlink => b"symlink",
-            Action::HardLink => b"link",
-            Action::Special => b"special",
+            Action::File => "copy",
+            Action::Directory => "make directory",
+            Action::Symlink => "make symlink",
+            Action::HardLink => "make link",
+            Action::Special => "make special file",
         }
+    }
+}
+
+/// The name of an action, or of one that is only told.
+fn in_words(words: &str, effect: Effect) -> Vec<u8> {
+    match effect {
+        Effect::Real => words.into(),
+        Effect::Told => [b"would ", words.as_bytes()].concat(),
     }
 }
 
@@ -33,6 +41,7 @@ impl Action {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step<'a> {
     pub(super) action: Action,
+    pub(super) effect: Effect,
     pub(super) source: &'a [u8],
     pub(super) destination: &'a [u8],
     pub(super) backup: Option<&'a [u8]>,
@@ -63,7 +72,7 @@ impl Trace {
             }
             Trace::Json => {
                 let mut object = Object::begin(out)
-                    .string("action", step.action.word())
+                    .string("action", &in_words(step.action.words(), step.effect))
                     .string("source", step.source)
                     .string("path", step.destination);
                 if let Some(bytes) = step.bytes {
@@ -78,18 +87,18 @@ impl Trace {
     }
 
     /// Appends what is told of a directory of `--parents`.
-    pub(super) fn parent(self, source: &[u8], destination: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn parent(self, source: &[u8], destination: &[u8], effect: Effect, out: &mut Vec<u8>) {
         match self {
             Trace::Text => out.extend([source, b" -> ", destination, b"\n"].concat()),
             trace => {
                 let action = Action::Directory;
-                trace.step(&Step { action, source, destination, backup: None, bytes: None }, out);
+                trace.step(&Step { action, effect, source, destination, backup: None, bytes: None }, out);
             }
         }
     }
 
     /// Appends that an existing file was removed.
-    pub(super) fn removed(self, destination: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn removed(self, destination: &[u8], effect: Effect, out: &mut Vec<u8>) {
         match self {
             Trace::Nothing => {}
             Trace::Text => {
@@ -98,7 +107,7 @@ impl Trace {
                 out.push(b'\n');
             }
             Trace::Json => {
-                Object::begin(out).string("action", b"remove").string("path", destination).end();
+                Object::begin(out).string("action", &in_words("remove", effect)).string("path", destination).end();
             }
         }
     }

@@ -92,7 +92,8 @@ impl<V: Volume> Copier<'_, V> {
         };
         let Opened { file: destination, fresh, temporary } =
             self.open_destination(buffers, item, metadata, reused)?;
-        let before = destination.metadata(Fields::STAT).map_err(self.failed(item, Trouble::StatDestination))?;
+        let before =
+            destination.metadata(Fields::STAT).map_err(self.failed(item, Trouble::StatDestination))?;
         if temporary.is_none() {
             self.note_made(item);
             if claim.is_some() {
@@ -109,10 +110,13 @@ impl<V: Volume> Copier<'_, V> {
         metadata: &Metadata,
         reused: Option<Present>,
     ) -> Done<Opened<V>> {
-        let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
+        let place =
+            item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
         let mode = self.attributes.creation_mode(metadata);
         let failed = self.failed(item, Trouble::CreateFile);
-        let create = |name: &CStr| place.create_file(name, mode).map_err(|error| failed(as_not_directory(error, name)));
+        let create = |name: &CStr| {
+            place.create_file(name, mode).map_err(|error| failed(as_not_directory(error, name)))
+        };
         let is_file = reused.is_none_or(|present| present.link.kind() == FileKind::File);
         if self.options.placement == Placement::Atomic && is_file && self.options.contents == Contents::Copy {
             let temporary = temporary_name(item.name);
@@ -129,7 +133,8 @@ impl<V: Volume> Copier<'_, V> {
         let opened = if dangles {
             self.create_through_link(&place, item.name, mode)
         } else {
-            let symlinks = if present.is_link() { SymlinkBehavior::Follow } else { SymlinkBehavior::NoFollow };
+            let symlinks =
+                if present.is_link() { SymlinkBehavior::Follow } else { SymlinkBehavior::NoFollow };
             place.open_file(item.name, access, symlinks)
         };
         match opened {
@@ -188,17 +193,14 @@ impl<V: Volume> Copier<'_, V> {
         moved: Result<u64, Error>,
     ) -> Done<()> {
         let done = self.complete(buffers, item, transfer, moved);
-        match (&transfer.temporary, transfer.claim) {
-            (Some(temporary), claim) => {
-                if done.is_err() {
-                    // What is left of it is of no use; if it cannot be removed the first error told why.
-                    let _ = item.place.handle(&self.budget).and_then(|p| p.remove(temporary, RemoveKind::File));
-                    claim.into_iter().for_each(|identity| self.links.failed(identity));
-                } else if claim.is_some() {
-                    self.name_made(item, &transfer.metadata);
-                }
-            }
-            (None, _) => {}
+        // Without a temporary name all of this has been settled when the copy was made.
+        let Some(temporary) = &transfer.temporary else { return done };
+        if done.is_err() {
+            // What is left of it is of no use; if it cannot be removed the first error told why.
+            let _ = item.place.handle(&self.budget).and_then(|p| p.remove(temporary, RemoveKind::File));
+            transfer.claim.into_iter().for_each(|identity| self.links.failed(identity));
+        } else if transfer.claim.is_some() {
+            self.name_made(item, &transfer.metadata);
         }
         done
     }
@@ -216,7 +218,10 @@ impl<V: Volume> Copier<'_, V> {
         if is_file && may_end_in_hole && self.options.contents == Contents::Copy && bytes > 0 {
             transfer.destination.set_len(bytes).map_err(self.failed(item, Trouble::Write))?;
         }
-        if self.options.verification == Verification::Checksum && is_file && self.options.contents == Contents::Copy {
+        if self.options.verification == Verification::Checksum
+            && is_file
+            && self.options.contents == Contents::Copy
+        {
             self.verify_copy(buffers, item, transfer)?;
         }
         self.set_file_attributes(item, transfer);

@@ -53,7 +53,12 @@ impl<V: Volume> Visitor for Pass<'_, '_, '_, V> {
         FanOut::Parallel
     }
 
-    fn visit(&self, buffers: &mut Buffers, chunk: &Chunk<'_, V, State<V>>, descend: &mut Descend<'_, V, State<V>>) {
+    fn visit(
+        &self,
+        buffers: &mut Buffers,
+        chunk: &Chunk<'_, V, State<V>>,
+        descend: &mut Descend<'_, V, State<V>>,
+    ) {
         let mut entries = 0;
         for entry in chunk.entries() {
             if self.copier.options.cancellation.is_cancelled() {
@@ -93,7 +98,9 @@ impl<V: Volume> Visitor for Pass<'_, '_, '_, V> {
         let mut source = Vec::new();
         spot.write_path(&mut source);
         let (trouble, errno) = match fault {
-            Fault::Volume(error) if error.operation == Operation::Stat => (Trouble::StatSource, Some(error.errno)),
+            Fault::Volume(error) if error.operation == Operation::Stat => {
+                (Trouble::StatSource, Some(error.errno))
+            }
             Fault::Volume(error) => (Trouble::ReadDirectory, Some(error.errno)),
             Fault::Loop { .. } => (Trouble::Cycle, None),
         };

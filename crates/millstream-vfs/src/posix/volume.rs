@@ -10,8 +10,8 @@ use rustix::process::{Gid, Resource, Uid, getrlimit};
 use super::file::{PosixFile, times};
 use super::syscalls;
 use crate::{
-    Access, Dir, DirentBatch, Error, Fields, Metadata, NodeKind, Operation, Ownership, ReadState, RemoveKind, Result,
-    SymlinkBehavior, Timestamp, Volume,
+    Access, Dir, DirentBatch, Error, Fields, Metadata, NodeKind, Operation, Ownership, ReadState, RemoveKind,
+    Result, SymlinkBehavior, Timestamp, Volume,
 };
 
 /// The file systems that the kernel has mounted.
