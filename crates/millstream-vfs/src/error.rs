@@ -20,6 +20,8 @@ pub enum Operation {
     ReadLink,
     /// Listing extended attributes.
     ListXattr,
+    /// Reading an extended attribute.
+    GetXattr,
     /// Removing a file or directory.
     Remove,
 }
@@ -32,6 +34,7 @@ impl fmt::Display for Operation {
             Operation::Stat => "stat",
             Operation::ReadLink => "read symbolic link",
             Operation::ListXattr => "list extended attributes",
+            Operation::GetXattr => "read extended attribute",
             Operation::Remove => "remove",
         })
     }

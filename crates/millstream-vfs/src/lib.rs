@@ -49,6 +49,9 @@ pub enum RemoveKind {
     Directory,
 }
 
+/// The extended attribute that holds the security context.
+pub const SECURITY_CONTEXT: &CStr = c"security.selinux";
+
 /// Whether a directory has more entries after a call of [`Dir::read_entries`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadState {
@@ -104,6 +107,12 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// The names of the extended attributes of `name` (of the link itself, if it is one), each ended by a NUL, appended
     /// to `names`. An access control list shows as `system.posix_acl_access`.
     fn list_xattr(&self, name: &CStr, names: &mut Vec<u8>) -> Result<()>;
+
+    /// The value of the extended attribute `attribute` of `name`.
+    ///
+    /// # Errors
+    /// `ENODATA` if it has none of that name.
+    fn get_xattr(&self, name: &CStr, attribute: &CStr, symlinks: SymlinkBehavior) -> Result<Vec<u8>>;
 
     /// Removes `name`, never following it.
     fn remove(&self, name: &CStr, kind: RemoveKind) -> Result<()>;

@@ -188,8 +188,8 @@ impl Shared {
     }
 
     /// Reports a file without a security context.
-    pub fn report_missing_context(&self, path: &[u8]) {
-        let reason = errno_text(Errno::NODATA);
+    pub fn report_missing_context(&self, path: &[u8], errno: Errno) {
+        let reason = errno_text(errno);
         self.report(&[b"getfilecon failed: ", &self.quoted(path)[..], b": ", reason.as_bytes()].concat());
     }
 

@@ -151,6 +151,11 @@ impl Dir for PosixDir {
             .map_err(|errno| Error::new(Operation::ListXattr, errno))
     }
 
+    fn get_xattr(&self, name: &CStr, attribute: &CStr, symlinks: SymlinkBehavior) -> Result<Vec<u8>> {
+        syscalls::get_xattr_at(self.as_fd(), name, attribute, symlinks)
+            .map_err(|errno| Error::new(Operation::GetXattr, errno))
+    }
+
     fn remove(&self, name: &CStr, kind: RemoveKind) -> Result<()> {
         let flags = match kind {
             RemoveKind::File => AtFlags::empty(),
