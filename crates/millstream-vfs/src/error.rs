@@ -22,6 +22,8 @@ pub enum Operation {
     ListXattr,
     /// Removing a file or directory.
     Remove,
+    /// Asking what the permissions allow.
+    CheckAccess,
 }
 
 impl fmt::Display for Operation {
@@ -33,6 +35,7 @@ impl fmt::Display for Operation {
             Operation::ReadLink => "read symbolic link",
             Operation::ListXattr => "list extended attributes",
             Operation::Remove => "remove",
+            Operation::CheckAccess => "check access",
         })
     }
 }
