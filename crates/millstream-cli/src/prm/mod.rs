@@ -48,8 +48,13 @@ pub fn run() -> ExitCode {
                 report_usage_error(&error, &arguments, &diagnostics);
                 return diagnostics.exit_code();
             }
-            Err(Mistake::Plain(text)) => {
-                diagnostics.error(1).bytes(&text).send();
+            Err(Mistake::PreserveRoot(argument)) => {
+                let message = diagnostics.error(1).text("unrecognized --preserve-root argument: ");
+                message.name(&argument).send();
+                return diagnostics.exit_code();
+            }
+            Err(Mistake::AbbreviatedNoPreserveRoot) => {
+                diagnostics.error(1).text("you may not abbreviate the --no-preserve-root option").send();
                 return diagnostics.exit_code();
             }
         }

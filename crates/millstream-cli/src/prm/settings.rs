@@ -57,8 +57,10 @@ pub(super) struct Settings<'a> {
 pub(super) enum Mistake {
     /// It is told with the hint at `--help`.
     Usage(UsageError),
-    /// It is told without.
-    Plain(Vec<u8>),
+    /// An argument of `--preserve-root`.
+    PreserveRoot(Vec<u8>),
+    /// `--no-preserve-root` is not written out.
+    AbbreviatedNoPreserveRoot,
 }
 
 impl From<UsageError> for Mistake {
@@ -102,17 +104,14 @@ impl<'a> Settings<'a> {
             },
             Id::OneFileSystem => self.file_systems = FileSystems::One,
             Id::NoPreserveRoot if is_abbreviated => {
-                let text = "you may not abbreviate the --no-preserve-root option";
-                return Err(Mistake::Plain(text.into()));
+                return Err(Mistake::AbbreviatedNoPreserveRoot);
             }
             Id::NoPreserveRoot => self.preserve_root = PreserveRoot::Off,
             Id::PreserveRoot => match option.value.as_ref().map(|_| option.bytes()) {
                 None => self.preserve_root = PreserveRoot::Root,
                 Some(b"all") => self.preserve_root = PreserveRoot::MountPoints,
                 Some(other) => {
-                    let quoted = self.diagnostics.quoted(other);
-                    let text = [b"unrecognized --preserve-root argument: ", &quoted[..]].concat();
-                    return Err(Mistake::Plain(text));
+                    return Err(Mistake::PreserveRoot(other.to_vec()));
                 }
             },
             Id::PresumeInputTty => self.presume_input_tty = true,

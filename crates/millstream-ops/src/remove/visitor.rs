@@ -119,8 +119,13 @@ impl<'a, V: Volume> Remover<'a, V> {
             None => None,
         };
         let metadata = entry.metadata(Fields::KIND | Fields::INO | Fields::SIZE);
-        // What was tried first tells more than that the entry cannot be examined either.
-        let metadata = metadata.map_err(|error| failed.unwrap_or(error))?;
+        let metadata = metadata.map_err(|error| match failed {
+            // A file system that is read-only says so before it looks whether there is anything.
+            Some(failed) if failed.errno == Errno::ROFS => error,
+            // Else what was tried first tells more than that the entry cannot be examined either.
+            Some(failed) => failed,
+            None => error,
+        })?;
         if metadata.kind() != FileKind::Directory {
             return failed.map_or_else(|| self.file(own, entry), |error| Err(error.into()));
         }
@@ -215,6 +220,7 @@ impl<'a, V: Volume> Remover<'a, V> {
         let write_protected =
             self.prompts != Prompts::Never && is_write_protected(entry.handle(), entry.name());
         if self.asks(write_protected) {
+            entry.metadata(Fields::KIND | Fields::INO)?;
             let empty = is_empty(entry);
             let step =
                 if empty { Step::Remove { kind: FileKind::Directory, size: 0 } } else { Step::Descend };
@@ -334,7 +340,14 @@ impl<'a, V: Volume> Remover<'a, V> {
             Err(cause) if self.is_ignored(cause) => {}
             Err(cause) => {
                 self.report(own, place, cause);
-                self.keep(above, operand);
+                let is_unexamined =
+                    matches!(cause, Cause::Failed(error) if error.operation == Operation::Stat);
+                if self.pass == Pass::Ordered && is_unexamined {
+                    // As the original, which asks about the directory nevertheless.
+                    above.state().spared.store(true, Ordering::Relaxed);
+                } else {
+                    self.keep(above, operand);
+                }
             }
         }
     }
