@@ -184,6 +184,12 @@ impl Sink for Output<'_> {
                 let hint = "use --no-preserve-root to override this failsafe";
                 self.diagnostics.warning().text(hint).send();
             }
+            Cause::UnknownParent(_) => {
+                let slash: &[u8] = if problem.path.ends_with(b"/") { b"" } else { b"/" };
+                let parent = [problem.path, slash, b".."].concat();
+                let message = message.text("failed to stat ").name(&parent);
+                message.text(": skipping ").name(problem.path).send();
+            }
             Cause::OtherDevice | Cause::MountPoint => {
                 let message = message.text("skipping ").name(problem.path);
                 message.text(", since it's on a different device").send();

@@ -135,6 +135,8 @@ pub enum Cause {
     OtherDevice,
     /// The operand is on another device than its parent.
     MountPoint,
+    /// The parent of the operand cannot be examined, so its device is unknown.
+    UnknownParent(Error),
 }
 
 /// A question to the user.

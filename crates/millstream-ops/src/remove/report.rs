@@ -48,7 +48,7 @@ impl ReportFormat {
     pub(super) fn problem(&self, problem: &Problem<'_>, out: &mut Vec<u8>) {
         if let ReportFormat::Json = self {
             let Error { operation, errno } = match problem.cause {
-                Cause::Failed(error) => error,
+                Cause::Failed(error) | Cause::UnknownParent(error) => error,
                 Cause::Dots => Error::new(Operation::Remove, Errno::INVAL),
                 Cause::Root => Error::new(Operation::Remove, Errno::PERM),
                 Cause::OtherDevice | Cause::MountPoint => Error::new(Operation::Remove, Errno::XDEV),

@@ -160,9 +160,10 @@ impl<'a, V: Volume> Remover<'a, V> {
         }
         if self.options.preserve_root == PreserveRoot::MountPoints {
             let above = parent_of(entry.name());
-            let above = entry.handle().metadata(&above, SymlinkBehavior::Follow, Fields::INO)?;
-            if above.dev != identity.0 {
-                return Err(Cause::MountPoint);
+            match entry.handle().metadata(&above, SymlinkBehavior::Follow, Fields::INO) {
+                Ok(above) if above.dev == identity.0 => {}
+                Ok(_) => return Err(Cause::MountPoint),
+                Err(error) => return Err(Cause::UnknownParent(error)),
             }
         }
         Ok(())
