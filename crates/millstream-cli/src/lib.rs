@@ -3,11 +3,12 @@
 
 pub mod diagnostics;
 pub mod millstream;
-
+mod operand;
 pub mod options;
 pub mod pdu;
 pub mod pfind;
 pub mod pls;
+pub mod prm;
 pub mod progress;
 pub mod standard_output;
 pub mod startup;

@@ -9,5 +9,6 @@ pub mod find;
 pub mod json;
 pub mod list;
 pub mod quote;
+pub mod remove;
 pub mod size;
 pub mod time;

@@ -24,6 +24,8 @@ pub enum Operation {
     GetXattr,
     /// Removing a file or directory.
     Remove,
+    /// Asking what the permissions allow.
+    CheckAccess,
 }
 
 impl fmt::Display for Operation {
@@ -36,6 +38,7 @@ impl fmt::Display for Operation {
             Operation::ListXattr => "list extended attributes",
             Operation::GetXattr => "read extended attribute",
             Operation::Remove => "remove",
+            Operation::CheckAccess => "check access",
         })
     }
 }

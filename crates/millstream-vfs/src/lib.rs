@@ -116,4 +116,10 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
 
     /// Removes `name`, never following it.
     fn remove(&self, name: &CStr, kind: RemoveKind) -> Result<()>;
+
+    /// Whether the effective user may write `name`, as its permissions say.
+    ///
+    /// # Errors
+    /// If they do not tell; `EROFS` on a volume that nobody can write.
+    fn is_writable(&self, name: &CStr) -> Result<bool>;
 }

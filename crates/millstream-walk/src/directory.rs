@@ -170,6 +170,16 @@ impl<V: Volume, S> Directory<V, S> {
         self.pending.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
+    /// Makes a directory that has been left one to be opened again: a child that its parent has still to open.
+    pub(crate) fn renew(&self) {
+        for counter in [&self.parts, &self.unopened, &self.pending] {
+            counter.store(1, Ordering::Release);
+        }
+        if let Some(parent) = &self.parent {
+            parent.unopened.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
     /// Takes the right to open the directory; true once.
     pub(crate) fn claim(&self) -> bool {
         !self.claimed.swap(true, Ordering::AcqRel)

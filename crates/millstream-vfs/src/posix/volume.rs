@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{self, AtFlags, CWD, Mode, OFlags, Statx, StatxFlags, StatxTimestamp};
+use rustix::fs::{self, Access, AtFlags, CWD, Mode, OFlags, Statx, StatxFlags, StatxTimestamp};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Resource, getrlimit};
 
@@ -163,6 +163,14 @@ impl Dir for PosixDir {
         };
         retry_on_intr(|| fs::unlinkat(self, name, flags))
             .map_err(|errno| Error::new(Operation::Remove, errno))
+    }
+
+    fn is_writable(&self, name: &CStr) -> Result<bool> {
+        match retry_on_intr(|| fs::accessat(self, name, Access::WRITE_OK, AtFlags::EACCESS)) {
+            Ok(()) => Ok(true),
+            Err(Errno::ACCESS) => Ok(false),
+            Err(errno) => Err(Error::new(Operation::CheckAccess, errno)),
+        }
     }
 }
 
