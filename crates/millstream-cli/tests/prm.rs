@@ -194,7 +194,8 @@ fn random_trees_and_options() {
     let ((_bin, rm), mut random) = (as_rm(), Random::from_environment());
     for _ in 0..12 {
         let root = scratch();
-        let directories = grow(root.path(), &mut random, Links::Anywhere);
+        let links = [Links::None, Links::Anywhere][random.below(2)];
+        let directories = grow(root.path(), &mut random, links);
         give_away(root.path());
         for path in tree(root.path()) {
             let path = root.path().join(path);
