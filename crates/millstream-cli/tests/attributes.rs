@@ -843,7 +843,7 @@ fn what_is_reached_twice_changes_once() {
     }
 }
 
-/// Nothing is set that is set already, unless the call would do more than that.
+/// In trees nothing is set that is set already, unless the call would do more than that.
 #[test]
 fn no_change_is_no_call() {
     let bed = Bed::new();
@@ -858,13 +858,15 @@ fn no_change_is_no_call() {
         assert!(output.status.success(), "{line} {output:?}");
     };
     let before = ["f", "d", "e"].map(changed_at);
-    run("chmod", "-v 644 f");
+    run("chmod", "-Rv 644 f");
     run("chmod", "-R u+r d e");
     let own = fs::metadata(&root).expect("stat");
     let spec = format!("{}:{}", own.uid(), own.gid());
     run("chown", &format!("-R {spec} f d e"));
     assert_eq!(["f", "d", "e"].map(changed_at), before);
-    run("chown", &format!("{spec} d/s/g"));
+    run("chmod", "644 f");
+    assert_ne!(changed_at("f"), before[0], "without -R a file gets a new time of change");
+    run("chown", &format!("-R {spec} d/s"));
     assert_eq!(mode_of(&root.join("d/s/g")), 0o755, "the call takes the set-user-ID bit away");
 }
 
