@@ -20,7 +20,7 @@ VENV_OLD := build/venv-$(SPARK_OLD)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 JVM_SOURCES  := $(shell find jvm -path '*/target' -prune -o -type f -print)
 
-.PHONY: build tools jar wheel demo test test-rust test-beds test-tools test-jvm test-spark test-slow fuzz bench fmt clean
+.PHONY: build tools jar wheel demo test test-rust test-beds test-tools test-jvm test-spark test-slow package packages fuzz bench fmt clean
 
 build: tools jar wheel
 
@@ -93,7 +93,21 @@ test-slow: tools $(VENV)/ready
 	testbed/setup build test slow bench
 	$(PYTHON) -m unittest discover -s testbed/tests -p 'slow_*.py' -v
 	$(PYTHON) -m unittest discover -s tests/tools -p 'slow_*.py' -v
+	$(MAKE) package
 	$(MAKE) fuzz
+
+# The packages, installed and run in a clean root directory.
+package: packages
+	$(PYTHON) -m unittest discover -s tests/packaging -p 'slow_*.py' -v
+
+packages: build/venv-package/ready
+	testbed/setup build package
+	build/venv-package/bin/python packaging/build
+
+build/venv-package/ready: packaging/requirements.txt
+	$(PYTHON) -m venv build/venv-package
+	build/venv-package/bin/pip -q install -r packaging/requirements.txt
+	touch $@
 
 fuzz:
 	fuzz/run
