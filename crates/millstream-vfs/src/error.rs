@@ -26,6 +26,10 @@ pub enum Operation {
     Remove,
     /// Asking what the permissions allow.
     CheckAccess,
+    /// Setting permission bits.
+    SetMode,
+    /// Setting owner or group.
+    SetOwner,
 }
 
 impl fmt::Display for Operation {
@@ -39,6 +43,8 @@ impl fmt::Display for Operation {
             Operation::GetXattr => "read extended attribute",
             Operation::Remove => "remove",
             Operation::CheckAccess => "check access",
+            Operation::SetMode => "change mode",
+            Operation::SetOwner => "change owner",
         })
     }
 }
