@@ -4,6 +4,7 @@ A case file (find.posix/name.exp) is run by `runtest` in the current directory, 
 its own. Its summary names a case for each level.
 """
 
+import os
 import re
 import tempfile
 from collections import Counter
@@ -14,6 +15,7 @@ import packages
 from score import Outcome
 
 SUITE = "find/testsuite"
+SYSTEM = f"{os.uname().machine}-pc-linux-gnu"
 TIMEOUT_S = 300
 OUTCOMES = {
     "PASS": Outcome.PASS, "XPASS": Outcome.PASS, "FAIL": Outcome.FAIL, "XFAIL": Outcome.FAIL,
@@ -45,8 +47,9 @@ class Suite:
         with tempfile.TemporaryDirectory(dir=self.directory) as folder:
             here = Path(folder)
             here.chmod(0o777)
-            command = ["runtest", "--tool", "find", "--srcdir", str(self.directory / SUITE), "--objdir", folder,
-                       f"FTSFIND={self.find}", file.rpartition("/")[2]]
+            # Unless it is told the machine, DejaGnu compiles a program each time to find out.
+            command = ["runtest", "--tool", "find", f"--host={SYSTEM}", "--srcdir", str(self.directory / SUITE),
+                       "--objdir", folder, f"FTSFIND={self.find}", file.rpartition("/")[2]]
             environment = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C", "HOME": folder}
             log = self.directory / "logs" / f"{file.replace('/', '-')}.{account.name}"
             account.run(command, here, environment, log, TIMEOUT_S)
