@@ -13,13 +13,14 @@ SPARK_OLD := 4.0.1
 
 PLATFORM := linux-$(shell uname -m)
 NATIVE   := build/native/$(PLATFORM)/libmillstream_jni.so
+LICENSES := build/native/THIRD-PARTY-LICENSES
 JAR      := jvm/spark/target/millstream-spark.jar
 VENV     := build/venv-$(SPARK)
 VENV_OLD := build/venv-$(SPARK_OLD)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 JVM_SOURCES  := $(shell find jvm -path '*/target' -prune -o -type f -print)
 
-.PHONY: build tools jar wheel demo test test-rust test-beds test-tools test-jvm test-spark test-slow fuzz bench fmt clean
+.PHONY: build tools jar wheel demo test test-rust test-beds test-tools test-jvm test-spark test-slow package packages fuzz bench fmt clean
 
 build: tools jar wheel
 
@@ -31,9 +32,14 @@ target/release/pfind $(NATIVE) &: $(RUST_SOURCES) $(wildcard jvm/spark/src/main/
 	install -D target/release/libmillstream_jni.so $(NATIVE)
 	touch target/release/pfind
 
+$(LICENSES): packaging/third-party-licenses Cargo.lock
+	mkdir -p $(@D)
+	packaging/third-party-licenses > $@.new
+	mv $@.new $@
+
 jar: $(JAR)
 
-$(JAR): $(NATIVE) $(JVM_SOURCES)
+$(JAR): $(NATIVE) $(LICENSES) $(JVM_SOURCES)
 	mvn -B -q -f jvm/pom.xml -DskipTests package
 	touch $@
 
@@ -79,6 +85,7 @@ test-jvm: $(JAR)
 	mvn -B -q -f jvm/pom.xml verify
 
 test-spark: $(VENV)/ready $(VENV_OLD)/ready
+	testbed/setup build test
 	$(VENV)/bin/python -m pytest -q python/tests tests/spark
 	$(VENV_OLD)/bin/python -m pytest -q tests/spark
 
@@ -86,7 +93,21 @@ test-slow: tools $(VENV)/ready
 	testbed/setup build test slow bench
 	$(PYTHON) -m unittest discover -s testbed/tests -p 'slow_*.py' -v
 	$(PYTHON) -m unittest discover -s tests/tools -p 'slow_*.py' -v
+	$(MAKE) package
 	$(MAKE) fuzz
+
+# The packages, installed and run in a clean root directory.
+package: packages
+	$(PYTHON) -m unittest discover -s tests/packaging -p 'slow_*.py' -v
+
+packages: build/venv-package/ready
+	testbed/setup build package
+	build/venv-package/bin/python packaging/build
+
+build/venv-package/ready: packaging/requirements.txt
+	$(PYTHON) -m venv build/venv-package
+	build/venv-package/bin/pip -q install -r packaging/requirements.txt
+	touch $@
 
 fuzz:
 	fuzz/run

@@ -132,7 +132,7 @@ def run_command(command: list[str], output: Path | None = None) -> Run:
 
 @dataclass(frozen=True)
 class Contender:
-    """A command; the word {} in it becomes the bed's path."""
+    """A command; {} in its words becomes the bed's path."""
 
     label: str
     command: list[str]
@@ -142,7 +142,7 @@ class Contender:
         return self.rounds_max is None or round_number < self.rounds_max
 
     def on(self, path: Path) -> list[str]:
-        return [str(path) if word == "{}" else word for word in self.command]
+        return [word.replace("{}", str(path)) for word in self.command]
 
 
 @dataclass

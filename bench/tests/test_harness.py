@@ -56,12 +56,12 @@ class Running(unittest.TestCase):
         with tempfile.TemporaryDirectory() as scratch:
             log = Path(scratch, "log")
             contenders = [
-                Contender("slow", ["sh", "-c", f"echo slow {{}} >> {log}", "{}"], rounds_max=1),
+                Contender("slow", ["sh", "-c", f"echo slow {{}}/in >> {log}"], rounds_max=1),
                 Contender("quick", ["sh", "-c", f"echo quick >> {log}"]),
             ]
             contest = Contest("c", "", contenders, [], 2, bed=lambda: LocalDirectory(Path(scratch)))
             results = contest.run()
-            self.assertEqual(log.read_text().split("\n")[:3], ["slow {}", "quick", "quick"])
+            self.assertEqual(log.read_text().split("\n")[:3], [f"slow {scratch}/in", "quick", "quick"])
         self.assertEqual([len(result.runs) for result in results], [1, 2])
 
 

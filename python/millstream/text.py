@@ -25,7 +25,8 @@ def read_text(spark: SparkSession, path: str | os.PathLike[str], partitions: int
             `spark.sql.files.maxPartitionBytes`.
 
     Returns:
-        A DataFrame with one column, `value: string`, one row for every line, without its line break.
+        A DataFrame with one column, `value: string`, one row for every line, without its line break. `input_file_name()` works
+        on it; the column `_metadata` is not there.
 
     Raises:
         ValueError: `partitions` is not positive.

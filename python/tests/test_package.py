@@ -3,11 +3,12 @@
 import re
 import tomllib
 import zipfile
-from importlib.metadata import files, version
+from importlib.metadata import files, metadata, version
 from importlib.resources import files as resources
 from pathlib import Path
 
 import millstream
+import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONF = "millstream/spark-defaults.conf"
@@ -24,10 +25,29 @@ def test_the_jar_has_the_same_conf_block():
         assert jar.read(CONF) == resources("millstream").joinpath("spark-defaults.conf").read_bytes()
 
 
-def test_the_wheel_is_typed_and_licensed():
-    names = {str(file) for file in files("millstream")}
-    assert "millstream/py.typed" in names
-    assert any(name.endswith("licenses/LICENSE") for name in names)
+def test_the_wheel_is_typed():
+    assert "millstream/py.typed" in {str(file) for file in files("millstream")}
+
+
+@pytest.mark.parametrize(("name", "text"), [("LICENSE", "Apache License"), ("THIRD-PARTY-LICENSES", "and these crates:")])
+def test_wheel_and_jar_carry_the_licences(name, text):
+    (in_wheel,) = (file.read_text() for file in files("millstream") if str(file).endswith(f"licenses/{name}"))
+    with zipfile.ZipFile(millstream.spark_conf()["spark.jars"]) as jar:
+        assert jar.read(f"META-INF/{name}").decode() == in_wheel
+    assert text in in_wheel
+    assert name in metadata("millstream").get_all("License-File")
+
+
+def test_the_licences_are_of_the_crates_that_are_locked():
+    """Crates that only build or test are not linked."""
+    (listed,) = (file.read_text() for file in files("millstream") if str(file).endswith("THIRD-PARTY-LICENSES"))
+    found = set(re.findall(r"^  (\S+) (\S+): ", listed, re.MULTILINE))
+    locked = {(p["name"], p["version"]) for p in tomllib.loads((REPOSITORY / "Cargo.lock").read_text())["package"] if "source" in p}
+    assert found <= locked
+    direct = tomllib.loads((REPOSITORY / "Cargo.toml").read_text())["workspace"]["dependencies"]
+    assert {name for name, _ in found} >= {name for name in direct if not name.startswith("millstream-")} - {"tempfile"}
+    mit_only = re.findall(r"^  (\S+ \S+): MIT,", listed, re.MULTILINE)
+    assert mit_only and all(f"\n{crate}\n\n" in listed for crate in mit_only)
 
 
 def test_the_documentation_has_every_key_and_no_other():

@@ -1,9 +1,11 @@
 """Functions that the tests call in a session's process, besides the cases (answers.py)."""
 
+import threading
+import time
 from pathlib import Path
 
 import datasets
-from answers import index_of
+from answers import answer_of, index_of
 from pyspark.errors import IllegalArgumentException
 
 
@@ -58,11 +60,16 @@ def plan(spark, path):
     return spark.read.text(path)._jdf.queryExecution().toString()
 
 
-def index_with(spark, key, value, path):
+def indexes_with(spark, key, value, path):
+    """The indexes of a DataFrame and of what `read_text` makes, which has one only if Spark reads; or the error."""
+    import millstream
+
     before = spark.conf.get(key, None)
-    spark.conf.set(key, value)
     try:
-        return index_of(spark.read.text(path))
+        spark.conf.set(key, value)
+        return [index_of(spark.read.text(path)), index_of(millstream.read_text(spark, path))]
+    except IllegalArgumentException as error:
+        return str(error)
     finally:
         spark.conf.unset(key) if before is None else spark.conf.set(key, before)
 
@@ -70,6 +77,53 @@ def index_with(spark, key, value, path):
 def mapped_libraries(spark):
     maps = Path(f"/proc/{spark._jvm.java.lang.ProcessHandle.current().pid()}/maps").read_text()
     return sorted({line.split(None, 5)[5] for line in maps.splitlines() if "libmillstream" in line})
+
+
+def libraries_of_executors(spark, path):
+    """What the JVM of an executor has mapped after it has listed a directory. A Python worker's ancestor is that JVM."""
+
+    def mapped(_):
+        import os
+        from pathlib import Path
+
+        pid = os.getpid()
+        while Path(f"/proc/{pid}/comm").read_text().strip() != "java":
+            pid = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]
+        return sorted({line.split(None, 5)[5] for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if "libmillstream" in line})
+
+    spark.conf.set("spark.sql.sources.parallelPartitionDiscovery.threshold", "0")
+    assert spark.sql(f"select * from text.`{path}`").count()
+    return spark.sparkContext.parallelize([0], 1).map(mapped).first()
+
+
+def interrupted(spark, path, what):
+    """What a call gives whose thread is interrupted while it waits for a native listing, and how soon."""
+    file_system = spark._jvm.org.apache.hadoop.fs.FileSystem.getLocal(spark._jsc.hadoopConfiguration())
+    calls = {
+        "DataFrame": lambda: spark.read.option("recursiveFileLookup", True).text(path),
+        "textFile": lambda: spark.sparkContext.textFile(f"{path}/*/*"),
+        "listFiles": lambda: file_system.listFiles(spark._jvm.org.apache.hadoop.fs.Path(path), True).hasNext(),
+    }
+    answers = []
+    caller = threading.Thread(target=lambda: answers.append(answer_of(calls[what])), daemon=True)
+    caller.start()
+    deadline = time.monotonic() + 30
+    while not (waiting := thread_in(spark, "io.millstream.hadoop.NativeListing")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    waiting.interrupt()
+    start = time.monotonic()
+    caller.join(timeout=30)
+    return {"answers": answers, "seconds": time.monotonic() - start}
+
+
+def thread_in(spark, class_name):
+    """A thread of the JVM that is in a method of a class, or None."""
+    stacks = spark._jvm.java.lang.Thread.getAllStackTraces().entrySet().iterator()
+    while stacks.hasNext():
+        entry = stacks.next()
+        if any(frame.getClassName() == class_name for frame in entry.getValue()):
+            return entry.getKey()
+    return None
 
 
 def stock_lines(spark, path):

@@ -34,12 +34,52 @@ def test_small_files_share_partitions(ours, data):
     assert ours.call("text_calls:partition_count", path=str(data / "siblings"), partitions=None) == 2
 
 
+def test_no_more_partitions_than_asked_for_with_large_files_among_them(stock, ours, data):
+    path = str(data / "sizes")
+    for partitions in (1, 2):
+        got = ours.call("text_calls:with_small_partitions", path=path, partitions=partitions)
+        assert got == {"partitions": partitions, "lines": stock.call("calls:stock_lines", path=path)["lines"]}
+
+
 def test_a_file_larger_than_a_partition_is_split(stock, ours, data):
     """With partitions of 100 KB the three files of some 230 KB, read by Spark, make more than one each."""
     path = str(data / "sizes")
     got = ours.call("text_calls:with_small_partitions", path=path)
     assert got["partitions"] > 3
     assert got["lines"] == stock.call("calls:stock_lines", path=path)["lines"]
+
+
+def test_large_files_of_any_name(stock, ours, data):
+    """Spark reads them; it takes some of these names for patterns, or for escapes."""
+    tree = data / "large-names"
+    names = ["[ab]", "a", "{a,b}", "star*", "starred", "what?", "whats", "two words", "100%", "%20", "a%2Fb", "back\\slash", "[x", "k=1", "é"]
+    for number, name in enumerate(names):
+        (tree / f"d{name}").mkdir(parents=True)
+        (tree / f"d{name}" / name).write_text("".join(f"{number} {line}\n" for line in range(20_000)))
+        (tree / f"d{name}" / f"small{name}").write_text(f"small {number}\n")
+    expected = stock.call("calls:stock_lines", path=str(tree))["lines"]
+    assert len(expected) == len(names) * 20_001
+    got = ours.call("text_calls:with_small_partitions", path=str(tree))
+    assert got["lines"] == expected
+    assert got["partitions"] > len(names)
+
+
+@pytest.mark.parametrize("tree", ["layouts/text/nested", "layouts/text/hive", "directories", "compressed", "checksums/good"])
+def test_input_file_name_is_that_of_stock_spark(stock, ours, data, tree):
+    for session in (stock, ours):
+        session.ask("text_calls:input_files", path=str(data / tree), ours=session is ours)
+    expected, actual = stock.answer(), ours.answer()
+    assert "crash" not in expected
+    assert actual == expected
+
+
+@pytest.mark.parametrize("tree", ["layouts/text/nested", "endings", "compressed", "sizes"])
+def test_input_metrics_are_those_of_stock_spark(stock, ours, data, tree):
+    for session in (stock, ours):
+        session.ask("text_calls:read_metrics", path=str(data / tree), ours=session is ours)
+    expected, actual = stock.answer(), ours.answer()
+    assert expected["bytes"] == sum(file.stat().st_size for file in (data / tree).rglob("*") if file.is_file())
+    assert actual == expected
 
 
 @pytest.mark.parametrize("path", ["nowhere", "forbidden/directory", "forbidden/file", "checksums"])

@@ -9,6 +9,7 @@ import pytest
 import cases
 from sessions import Session
 
+SWITCH = "spark.millstream.list.enabled"
 OUR_FILE_SYSTEM = "io.millstream.hadoop.MillstreamLocalFileSystem"
 FALLBACK_CASES = [
     "text: flat", "text: hive", "text: nested recursive", "text: several roots", "text: glob of partitions with basePath",
@@ -54,10 +55,21 @@ def test_the_plan_names_the_index(ours, data):
     assert "Location: CompactFileIndex" in ours.call("calls:plan", path=str(data / "layouts" / "text" / "hive"))
 
 
-def test_the_index_can_be_switched_off_in_a_running_session(ours, data):
-    path = str(data / "layouts" / "text" / "hive")
-    indexes = {value: ours.call("calls:index_with", key="spark.millstream.list.enabled", value=value, path=path) for value in ("false", "true")}
-    assert indexes == {"false": cases.STOCK, "true": cases.COMPACT}
+@pytest.mark.parametrize(("value", "indexes"), [
+    ("false", [cases.STOCK, cases.STOCK]), ("FALSE", [cases.STOCK, cases.STOCK]),
+    ("true", [cases.COMPACT, None]), ("True", [cases.COMPACT, None]),
+])
+def test_the_index_can_be_switched_off_in_a_running_session(ours, data, value, indexes):
+    path = str(data / "layouts" / "text" / "flat")
+    assert ours.call("calls:indexes_with", key=SWITCH, value=value, path=path) == indexes
+
+
+def test_the_switch_takes_no_other_words(ours, data):
+    """As `spark.sql.…` keys do."""
+    path = str(data / "layouts" / "text" / "flat")
+    errors = [ours.call("calls:indexes_with", key=key, value="no", path=path) for key in (SWITCH, "spark.sql.files.ignoreMissingFiles")]
+    assert SWITCH in errors[0]
+    assert errors[0].replace(SWITCH, "KEY") == errors[1].replace("spark.sql.files.ignoreMissingFiles", "KEY")
 
 
 @pytest.mark.parametrize(("key", "value", "natively"), [
@@ -77,42 +89,55 @@ def test_negative_settings_are_refused(ours, data, key):
     assert "must not be negative: -1" in ours.call("calls:list_with", key=f"fs.millstream.list.{key}", value="-1", path=str(data))["error"]
 
 
-@pytest.fixture(scope="module")
-def without_library(top):
-    """A session whose jar has no library for this platform."""
+@pytest.mark.parametrize(("lacks", "natively", "warning"), [
+    ("libmillstream_jni.so", False, "native library does not load"),
+    # As if a class of Spark's, which that class needs, were not there.
+    ("CompactFileIndex$.class", True, "does not fit this Spark"),
+])
+def test_where_it_does_not_work_spark_is_stock_with_one_warning(top, stock, data, lacks, natively, warning):
     import millstream
 
     jar = millstream.spark_conf()["spark.driver.extraClassPath"]
-    stripped = top / "stripped.jar"
+    stripped = top / f"without-{lacks}.jar"
     with zipfile.ZipFile(jar) as whole, zipfile.ZipFile(stripped, "w") as rest:
         for name in whole.namelist():
-            if not name.endswith(".so"):
+            if not name.endswith(lacks):
                 rest.writestr(name, whole.read(name))
-    session = Session(top / "without-library", millstream=True, jar=stripped)
-    yield session
-    session.close()
+    session = Session(top / f"without-{lacks}", millstream=True, jar=stripped)
+    try:
+        assert session.call("calls:file_system") == {"class": OUR_FILE_SYSTEM, "listsNatively": natively}
+        assert cases.COMPACT not in same_answers(stock, session, data, FALLBACK_CASES)
+        lines = session.call("calls:read_text_lines", path=str(data / "layouts" / "text" / "nested"))
+        assert lines == stock.call("calls:stock_lines", path=str(data / "layouts" / "text" / "nested"))
+        warnings = re.findall(rf"WARN .*{warning}.*", session.log.read_text())
+        assert len(warnings) == 1, warnings
+    finally:
+        session.close()
 
 
-def test_without_the_library_spark_is_stock_with_one_warning(stock, without_library, data):
-    assert without_library.call("calls:file_system") == {"class": OUR_FILE_SYSTEM, "listsNatively": False}
-    assert cases.COMPACT not in same_answers(stock, without_library, data, FALLBACK_CASES)
-    lines = without_library.call("calls:read_text_lines", path=str(data / "layouts" / "text" / "nested"))
-    assert lines == stock.call("calls:stock_lines", path=str(data / "layouts" / "text" / "nested"))
-    warnings = re.findall(r"WARN .*native library does not load.*", without_library.log.read_text())
-    assert len(warnings) == 1, warnings
+@pytest.mark.parametrize("key", [SWITCH, "spark.hadoop.fs.millstream.list.enabled"])
+def test_switched_off_at_the_start_spark_is_stock_without_a_warning(top, stock, data, key):
+    session = Session(top / key, millstream=True, conf={key: "False"})
+    try:
+        assert session.call("calls:file_system") == {"class": OUR_FILE_SYSTEM, "listsNatively": False}
+        assert cases.COMPACT not in same_answers(stock, session, data, ["text: flat", "text: hive", "textFile of a directory"])
+        path = str(data / "layouts" / "text" / "nested")
+        assert session.call("calls:read_text_lines", path=path) == stock.call("calls:stock_lines", path=path)
+        assert session.call("calls:mapped_libraries") == []
+        assert "Millstream" not in session.log.read_text()
+    finally:
+        session.close()
 
 
-@pytest.fixture(scope="module")
-def switched_off(top):
-    session = Session(top / "switched-off", millstream=True, conf={"spark.hadoop.fs.millstream.list.enabled": "false"})
-    yield session
-    session.close()
-
-
-def test_switched_off_spark_is_stock_without_a_warning(stock, switched_off, data):
-    assert switched_off.call("calls:file_system") == {"class": OUR_FILE_SYSTEM, "listsNatively": False}
-    assert cases.COMPACT not in same_answers(stock, switched_off, data, ["text: flat", "text: hive", "textFile of a directory"])
-    assert "Millstream" not in switched_off.log.read_text()
+@pytest.mark.parametrize(("value", "libraries"), [("true", 1), ("false", 0)])
+def test_the_switch_reaches_executors(top, data, value, libraries):
+    conf = {"spark.master": "local-cluster[1,1,1024]", "spark.executor.memory": "1g", SWITCH: value}
+    session = Session(top / f"cluster-{value}", millstream=True, conf=conf)
+    try:
+        found = session.call("calls:libraries_of_executors", path=str(data / "layouts" / "text" / "flat"))
+        assert len(found) == libraries, found
+    finally:
+        session.close()
 
 
 def test_the_library_is_unpacked_for_this_user_alone(ours):

@@ -15,17 +15,49 @@ def partition_count(spark, path, partitions):
     return millstream.read_text(spark, path, partitions).rdd.getNumPartitions()
 
 
-def with_small_partitions(spark, path):
+def with_small_partitions(spark, path, partitions=None):
     import millstream
 
     key = "spark.sql.files.maxPartitionBytes"
     before = spark.conf.get(key)
     spark.conf.set(key, "100000")
     try:
-        frame = millstream.read_text(spark, path)
+        frame = millstream.read_text(spark, path, partitions)
         return {"partitions": frame.rdd.getNumPartitions(), "lines": sorted(row.value for row in frame.collect())}
     finally:
         spark.conf.set(key, before)
+
+
+def text(spark, path, ours):
+    """All lines below a path, read by Millstream or by Spark."""
+    if ours:
+        import millstream
+
+        return millstream.read_text(spark, path)
+    return spark.read.option("recursiveFileLookup", True).text(path)
+
+
+def input_files(spark, path, ours):
+    """Lines and where they come from, then a line that comes from no file, in one task."""
+
+    def rows():
+        frame = text(spark, path, ours).union(spark.range(1).selectExpr("'of no file'")).coalesce(1)
+        return frame.selectExpr("value", "input_file_name()")
+
+    answer = answer_of(rows)
+    return answer["rows"] if "rows" in answer else answer
+
+
+def read_metrics(spark, path, ours):
+    """What Spark's status store says was read."""
+    sc = spark.sparkContext
+    group = f"metrics of {path}"
+    sc.setJobGroup(group, group)
+    text(spark, path, ours).collect()
+    sc._jsc.sc().listenerBus().waitUntilEmpty()
+    tracker, store = sc.statusTracker(), sc._jsc.sc().statusStore()
+    stages = [store.lastStageAttempt(stage) for job in tracker.getJobIdsForGroup(group) for stage in tracker.getJobInfo(job).stageIds]
+    return {"bytes": sum(stage.inputBytes() for stage in stages), "records": sum(stage.inputRecords() for stage in stages)}
 
 
 def refused(spark, path, partitions):

@@ -90,6 +90,18 @@ impl DirentBatch {
         Ok(self.len)
     }
 
+    /// Hands the entries over and leaves an empty batch, that keeps the buffer if the entries take but a small part of it:
+    /// copying them costs less than the page faults of a new one.
+    #[must_use]
+    pub fn take_entries(&mut self) -> DirentBatch {
+        if self.len > self.capacity() / 4 {
+            return std::mem::take(self);
+        }
+        let taken = DirentBatch { bytes: self.bytes[..self.len].to_vec(), len: self.len, dots: self.dots };
+        self.len = 0;
+        taken
+    }
+
     /// All entries.
     pub fn iter(&self) -> Iter<'_> {
         self.range(0..self.len)
@@ -199,6 +211,18 @@ mod tests {
             assert!(parts.iter().all(|(_, n)| *n <= size));
             let joined: Vec<_> = parts.iter().flat_map(|(r, _)| batch.range(r.clone())).collect();
             assert_eq!(joined, batch.iter().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn few_entries_leave_the_buffer_behind_many_take_it_along() {
+        for (used, kept) in [(96, 4096), (3000, 0)] {
+            let mut source = batch(&[&std::ffi::CString::new(vec![b'x'; used - 24]).expect("no NUL")]);
+            let entries: Vec<_> = source.iter().map(|e| e.name.to_owned()).collect();
+            source.bytes.resize(4096, 0);
+            let taken = source.take_entries();
+            assert_eq!(taken.iter().map(|e| e.name.to_owned()).collect::<Vec<_>>(), entries);
+            assert_eq!((source.len(), source.capacity()), (0, kept));
         }
     }
 

@@ -28,7 +28,7 @@ use std::fmt::Debug;
 pub use dirent::{Dirent, DirentBatch, Iter as DirentIter};
 pub use error::{Error, Operation, Result, errno_text};
 pub use metadata::{Fields, FileKind, Metadata, Timestamp};
-pub use posix::{PosixVolume, RunQueueDelay, ThreadUsage, thread_usage};
+pub use posix::{PosixVolume, RunQueueDelay, ThreadUsage, process_cpu_time, thread_usage};
 pub use rustix::io::Errno;
 
 /// Whether an operation acts on a symbolic link or on what it points to.

@@ -7,14 +7,15 @@
 //! Where a single wait lasts as long as a round trip to a server, 64 is the least (32 on a single CPU, which drives no
 //! more): a filer serves that many in parallel, and the first directories of a tree do not tell how wide it is. Growth that
 //! far is at once, because the first answers of a slow server are all it takes to know it. Beyond, every worker there is
-//! must have been heard before the number doubles, and only if all of them leave the CPUs idle; what they wait for is
-//! otherwise a CPU, here or in the server. Shrinking waits for several windows to agree.
+//! must have been heard before the number doubles, and only if the whole process, starting and waking threads included,
+//! leaves the CPUs idle; what they wait for is otherwise a CPU, here or in the server. Shrinking waits for several windows
+//! to agree.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use millstream_vfs::{RunQueueDelay, ThreadUsage, thread_usage};
+use millstream_vfs::{RunQueueDelay, ThreadUsage, process_cpu_time, thread_usage};
 
 use crate::Threads;
 
@@ -22,6 +23,9 @@ use crate::Threads;
 const WINDOW_SAMPLES: u32 = 16;
 /// … or this much waiting.
 const WINDOW_WAIT: Duration = Duration::from_micros(500);
+/// How long the use of the CPUs is watched before the number grows beyond a server's worth: kernels that count CPU time in
+/// ticks of up to 10 ms show most shorter times as idle.
+const GROWTH_WINDOW: Duration = Duration::from_millis(50);
 /// Wall time per CPU time from which calls count as waiting.
 const WAITING_RATIO: f64 = 2.0;
 /// A wait as long as this is a round trip to a server.
@@ -30,7 +34,7 @@ const ROUND_TRIP: Duration = Duration::from_micros(200);
 const SERVER_WORKERS: usize = 64;
 /// ... unless the CPUs are too few to drive them.
 const WORKERS_PER_CPU: usize = 32;
-/// Share of the CPUs that the workers may use for their number to grow beyond a server's worth.
+/// Share of the CPUs that the process may use for their number to grow beyond a server's worth.
 const IDLE_SHARE: f64 = 0.25;
 /// Windows that must agree before the number shrinks.
 const SHRINK_AFTER: u32 = 8;
@@ -47,7 +51,8 @@ pub(crate) struct Pace {
 
 #[derive(Debug, Default)]
 struct Window {
-    started: Option<Instant>,
+    /// Since when the use of the CPUs has been watched, and the CPU time of the process then.
+    watched_since: Option<(Instant, Duration)>,
     samples: u32,
     wall: Duration,
     cpu: Duration,
@@ -73,6 +78,11 @@ impl Pace {
         self.target.load(Ordering::Relaxed)
     }
 
+    /// Whether there may be too few workers yet for what is known to be worth it.
+    pub(crate) fn is_starting(&self) -> bool {
+        self.target() < self.server_workers()
+    }
+
     /// The number of workers that a server is worth.
     fn server_workers(&self) -> usize {
         SERVER_WORKERS.min(WORKERS_PER_CPU * self.cpus)
@@ -88,10 +98,19 @@ impl Pace {
         if self.calls_wait() { 8 } else { 128 }
     }
 
-    /// Takes a sample; whether the target rose by it.
-    fn add(&self, now: Instant, wall: Duration, cpu: Duration, waits: u64) -> bool {
-        let Ok(mut window) = self.window.lock() else { return false };
-        let started = *window.started.get_or_insert(now);
+    /// Takes a sample; whether the target rose by it. `process_cpu` is the CPU time of the process, which costs a pass
+    /// over its threads.
+    fn add(
+        &self,
+        now: Instant,
+        wall: Duration,
+        cpu: Duration,
+        waits: u64,
+        process_cpu: impl Fn() -> Duration,
+    ) -> bool {
+        // Workers that meet here would wait for each other, on a single CPU for a time slice: a sample less does no harm.
+        let Ok(mut window) = self.window.try_lock() else { return false };
+        let (since, cpu_before) = *window.watched_since.get_or_insert_with(|| (now, process_cpu()));
         window.samples += 1;
         window.cpu += cpu;
         window.wall += if waits > 0 { wall.max(cpu) } else { cpu };
@@ -105,15 +124,20 @@ impl Pace {
         if !complete {
             return false;
         }
-        let used = window.cpu.as_secs_f64() / (now - started).as_secs_f64().max(1e-6);
-        let most = match target {
-            _ if target < enough => enough,
-            _ if used < IDLE_SHARE * self.cpus as f64 => 2 * target,
-            _ => target,
+        let most = if target < enough {
+            enough
+        } else if now - since < GROWTH_WINDOW {
+            target
+        } else {
+            let cpu_now = process_cpu();
+            window.watched_since = Some((now, cpu_now));
+            let used = (cpu_now - cpu_before).as_secs_f64() / (now - since).as_secs_f64();
+            if used < IDLE_SHARE * self.cpus as f64 { 2 * target } else { target }
         };
         let wanted = wanted(&window, self.cpus, enough).min(most).min(self.max);
         let calm = if wanted < self.target() { window.calm + 1 } else { 0 };
-        *window = Window { calm: calm % SHRINK_AFTER, ..Window::default() };
+        let watched_since = window.watched_since;
+        *window = Window { watched_since, calm: calm % SHRINK_AFTER, ..Window::default() };
         let rises = wanted > self.target();
         if rises || calm == SHRINK_AFTER {
             self.target.store(wanted, Ordering::Relaxed);
@@ -160,11 +184,11 @@ impl Meter {
         let waits = usage.waits.saturating_sub(self.usage.waits);
         let mut wall = now - self.started;
         // Once there are as many workers as a server wants, knowing better would change nothing.
-        if waits > 0 && wall > cpu + ROUND_TRIP && pace.target() < pace.server_workers() {
+        if waits > 0 && wall > cpu + ROUND_TRIP && pace.is_starting() {
             wall = wall.saturating_sub(self.run_queue_delay());
         }
         (self.started, self.usage) = (now, usage);
-        pace.add(now, wall, cpu, waits)
+        pace.add(now, wall, cpu, waits, process_cpu_time)
     }
 
     /// Time on the run queue since it was last asked for. That may be longer than the time being accounted for, which
@@ -192,13 +216,15 @@ mod tests {
         Pace { cpus: 2, ..Pace::new(Threads::Adaptive { max: 256 }, 1024) }
     }
 
-    /// Samples of as many workers as there are to be, side by side.
+    /// Samples of as many workers as there are to be, side by side, that are all that the process does.
     fn feed(pace: &Pace, samples: u32, wall_us: u64, cpu_us: u64, waits: u64) {
         let (wall, cpu) = (Duration::from_micros(wall_us), Duration::from_micros(cpu_us));
-        let mut now = Instant::now();
+        let since = pace.window.lock().expect("no panic").watched_since;
+        let (mut now, mut used) = since.unwrap_or((Instant::now(), Duration::ZERO));
         for _ in 0..samples {
             now += wall / u32::try_from(pace.target()).expect("few workers");
-            pace.add(now, wall, cpu, waits);
+            used += cpu;
+            pace.add(now, wall, cpu, waits, || used);
         }
     }
 
@@ -223,8 +249,10 @@ mod tests {
         let pace = pace();
         feed(&pace, 1, 1000, 1, 1);
         assert_eq!(pace.target(), SERVER_WORKERS, "however extreme that one answer is");
-        feed(&pace, 65, 1000, 5, 1);
-        assert_eq!(pace.target(), 2 * SERVER_WORKERS, "64 answers of the same kind double it");
+        feed(&pace, 64, 1000, 5, 1);
+        assert_eq!(pace.target(), SERVER_WORKERS, "64 answers in 1 ms do not tell how idle the CPUs are");
+        feed(&pace, 64 * 50, 1000, 5, 1);
+        assert_eq!(pace.target(), 2 * SERVER_WORKERS, "50 ms of them do");
     }
 
     #[test]

@@ -317,12 +317,15 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             let (directory, handle) = (Arc::clone(&reading.directory), Arc::clone(&reading.handle));
             let first_index = reading.next_index;
             reading.next_index += count as u64;
-            if reading.kept && (shared || self.batch.len() >= FIRST_BATCH / 2) {
+            let large = self.batch.len() >= FIRST_BATCH / 2;
+            if reading.kept && (shared || large) {
                 // A large directory: the rest of it goes below what this batch leads to, and may be done before it.
                 // Without a place in the budget it is read to its end first, so that its handle does not wait open.
                 directory.add_parts(1);
-                let largest = if shared { SHARED_BATCH } else { INLINE_BATCH };
-                reading.batch_bytes = (self.batch.capacity() * 8).min(largest);
+                if large {
+                    let largest = if shared { SHARED_BATCH } else { INLINE_BATCH };
+                    reading.batch_bytes = (self.batch.capacity() * 8).min(largest);
+                }
                 self.push([Task::Resume(Box::new(reading))].into_iter());
                 if shared {
                     self.share_batch(&directory, &handle, first_index);
@@ -342,7 +345,10 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             return None;
         }
         let read: Result<ReadState> = reading.handle.read_entries(&mut reading.cursor, &mut self.batch);
-        self.report();
+        if self.pool.pace.is_starting() {
+            // The end of the task may be far away.
+            self.report();
+        }
         match read {
             Ok(ReadState::More) => Some(self.batch.count()),
             Ok(ReadState::End) => None,
@@ -369,7 +375,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
 
     /// Cuts the worker's batch into chunks for everybody.
     fn share_batch(&mut self, directory: &Dirs<X>, handle: &Handle<X>, first_index: u64) {
-        let batch = Arc::new(std::mem::take(&mut self.batch));
+        let batch = Arc::new(self.batch.take_entries());
         let pace = &self.pool.pace;
         let size = match self.pool.visitor.fan_out() {
             FanOut::InOrder => 1,

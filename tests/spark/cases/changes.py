@@ -1,5 +1,6 @@
 """Files that come and go between reads, and writing to what is read. Each case writes in a directory of its own."""
 
+import shutil
 from pathlib import Path
 
 from cases import case
@@ -65,6 +66,34 @@ def refresh_cached(context):
     after = lines(frame)
     frame.unpersist()
     return before, after
+
+
+def refreshed(context, change):
+    """Lines of a DataFrame before and after a change that it is refreshed for."""
+    context.write("d/a", "a\n")
+    context.write("d/sub/b", "b\n")
+    frame = context.spark.read.option("recursiveFileLookup", True).text(f"{context.scratch}/d").cache()
+    before = lines(frame)
+    change(Path(context.scratch, "d"))
+    context.spark.catalog.refreshByPath(f"{context.scratch}/d")
+    after = lines(frame), sorted(frame.inputFiles())
+    frame.unpersist()
+    return before, after
+
+
+@case("refresh after a loop of links has appeared")
+def refresh_loop(context):
+    return refreshed(context, lambda top: (top / "sub" / "up").symlink_to(".."))
+
+
+@case("refresh after a directory was forbidden")
+def refresh_forbidden(context):
+    return refreshed(context, lambda top: (top / "sub").chmod(0))
+
+
+@case("refresh after a directory was removed")
+def refresh_part_gone(context):
+    return refreshed(context, lambda top: shutil.rmtree(top / "sub"))
 
 
 @case("refresh after the directory was removed")

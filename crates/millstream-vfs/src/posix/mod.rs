@@ -12,5 +12,5 @@ mod syscalls;
 mod usage;
 mod volume;
 
-pub use usage::{RunQueueDelay, ThreadUsage, thread_usage};
+pub use usage::{RunQueueDelay, ThreadUsage, process_cpu_time, thread_usage};
 pub use volume::{PosixDir, PosixVolume};

@@ -2,6 +2,9 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// CPU time and waits of one thread since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +29,12 @@ pub fn thread_usage() -> ThreadUsage {
         cpu_ns: nanoseconds(raw.ru_utime) + nanoseconds(raw.ru_stime),
         waits: raw.ru_nvcsw.unsigned_abs(),
     }
+}
+
+/// CPU time of all threads of the process since it began.
+pub fn process_cpu_time() -> Duration {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(used.tv_sec.unsigned_abs(), used.tv_nsec.try_into().unwrap_or(0))
 }
 
 /// Tells how long the thread that opened it has waited for a CPU: `/proc/thread-self/schedstat`, see the kernel's
@@ -54,6 +63,11 @@ impl RunQueueDelay {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_process_has_used_at_least_what_this_thread_has() {
+        assert!(process_cpu_time() >= Duration::from_nanos(thread_usage().cpu_ns));
+    }
 
     #[test]
     fn sleeping_is_a_wait_and_costs_no_cpu() {

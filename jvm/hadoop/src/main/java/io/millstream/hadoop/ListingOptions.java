@@ -3,9 +3,14 @@ package io.millstream.hadoop;
 import org.apache.hadoop.conf.Configuration;
 
 /** The keys of the Hadoop configuration that concern listing, read in one place. */
-final class ListingOptions {
+public final class ListingOptions {
   /** Whether directories are listed natively. Default true. */
-  static final String ENABLED = "fs.millstream.list.enabled";
+  public static final String ENABLED = "fs.millstream.list.enabled";
+  /**
+   * False switches listing off as well. A Spark driver's settings are among its system properties, though not yet when it
+   * makes the file system that it keeps; the Hadoop configuration has only those that begin with {@code spark.hadoop}.
+   */
+  public static final String ENABLED_IN_DRIVER = "spark.millstream.list.enabled";
   /** Number of native threads; 0, the default, adapts it to the storage. */
   static final String THREADS = "fs.millstream.list.threads";
   /** How many directories are listed ahead of a caller that lists siblings one by one; 0 for none. Default 1024. */
@@ -13,16 +18,29 @@ final class ListingOptions {
   /** How old a directory listed ahead may be when it is handed out, in milliseconds. Default 3000. */
   static final String READ_AHEAD_MAX_AGE_MILLIS = "fs.millstream.list.readahead.max.age.ms";
 
-  final boolean enabled;
+  private final boolean enabledInHadoop;
   final int threads;
   final int readAheadDirectories;
   final int readAheadMaxAgeMillis;
 
   ListingOptions(Configuration conf) {
-    enabled = conf.getBoolean(ENABLED, true);
+    enabledInHadoop = conf.getBoolean(ENABLED, true);
     threads = nonNegative(conf, THREADS, 0);
     readAheadDirectories = nonNegative(conf, READ_AHEAD_DIRECTORIES, 1024);
     readAheadMaxAgeMillis = nonNegative(conf, READ_AHEAD_MAX_AGE_MILLIS, 3000);
+  }
+
+  boolean enabled() {
+    return enabledInHadoop && enabledInDriver();
+  }
+
+  /** Spark takes the same two words, and refuses others. */
+  private static boolean enabledInDriver() {
+    String value = System.getProperty(ENABLED_IN_DRIVER, "true").strip();
+    if (!value.equalsIgnoreCase("true") && !value.equalsIgnoreCase("false")) {
+      throw new IllegalArgumentException(ENABLED_IN_DRIVER + " should be boolean, but was " + value);
+    }
+    return Boolean.parseBoolean(value);
   }
 
   private static int nonNegative(Configuration conf, String key, int defaultValue) {

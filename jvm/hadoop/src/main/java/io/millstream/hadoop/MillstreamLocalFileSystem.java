@@ -44,9 +44,13 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     T run() throws IOException;
   }
 
+  /** Changing the tree, without an answer. */
+  private interface Action {
+    void run() throws IOException;
+  }
+
   private final DirectoryWalk.Starter walks;
   private ListingOptions options;
-  private boolean listsNatively;
   private SiblingReadAhead readAhead;
 
   /** As Hadoop makes it; {@link #initialize} follows. */
@@ -63,7 +67,6 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   public void initialize(URI name, Configuration conf) throws IOException {
     super.initialize(name, conf);
     setOptions(conf);
-    listsNatively = options.enabled && NativeLibrary.isLoaded();
   }
 
   private void setOptions(Configuration conf) {
@@ -73,24 +76,24 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
 
   /** Whether directories are listed natively: it is enabled, and the native library is loaded. */
   public boolean listsNatively() {
-    return listsNatively;
+    return options.enabled() && NativeLibrary.isLoaded();
   }
 
   @Override
   public FileStatus[] listStatus(Path f) throws IOException {
-    List<DirectoryListing> parts = listsNatively ? list(pathToFile(f)) : null;
+    List<DirectoryListing> parts = listsNatively() ? list(pathToFile(f)) : null;
     return parts == null ? super.listStatus(f) : statuses(parts).toArray(new FileStatus[0]);
   }
 
   @Override
   public RemoteIterator<LocatedFileStatus> listLocatedStatus(Path f) throws IOException {
-    List<DirectoryListing> parts = listsNatively ? list(pathToFile(f)) : null;
+    List<DirectoryListing> parts = listsNatively() ? list(pathToFile(f)) : null;
     return parts == null ? super.listLocatedStatus(f) : new ListedEntries(f, parts);
   }
 
   @Override
   public RemoteIterator<LocatedFileStatus> listFiles(Path f, boolean recursive) throws IOException {
-    List<DirectoryListing> tree = listsNatively && recursive ? listTree(pathToFile(f)) : null;
+    List<DirectoryListing> tree = listsNatively() && recursive ? listTree(pathToFile(f)) : null;
     return tree == null ? super.listFiles(f, recursive) : new ListedEntries(f, tree);
   }
 
@@ -246,6 +249,13 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     }
   }
 
+  private void changing(Action change) throws IOException {
+    changing(() -> {
+      change.run();
+      return null;
+    });
+  }
+
   private FSDataOutputStream opening(Call<FSDataOutputStream> open) throws IOException {
     readAhead.invalidateAndPause();
     return open.run();
@@ -288,10 +298,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   @Override
   @SuppressWarnings("deprecation")
   protected void rename(Path src, Path dst, org.apache.hadoop.fs.Options.Rename... flags) throws IOException {
-    changing(() -> {
-      super.rename(src, dst, flags);
-      return null;
-    });
+    changing(() -> super.rename(src, dst, flags));
   }
 
   @Override
@@ -311,42 +318,27 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
 
   @Override
   public void setTimes(Path p, long mtime, long atime) throws IOException {
-    changing(() -> {
-      super.setTimes(p, mtime, atime);
-      return null;
-    });
+    changing(() -> super.setTimes(p, mtime, atime));
   }
 
   @Override
   public void setPermission(Path p, FsPermission permission) throws IOException {
-    changing(() -> {
-      super.setPermission(p, permission);
-      return null;
-    });
+    changing(() -> super.setPermission(p, permission));
   }
 
   @Override
   public void setOwner(Path p, String username, String groupname) throws IOException {
-    changing(() -> {
-      super.setOwner(p, username, groupname);
-      return null;
-    });
+    changing(() -> super.setOwner(p, username, groupname));
   }
 
   @Override
   public void createSymlink(Path target, Path link, boolean createParent) throws IOException {
-    changing(() -> {
-      super.createSymlink(target, link, createParent);
-      return null;
-    });
+    changing(() -> super.createSymlink(target, link, createParent));
   }
 
   @Override
   public void copyFromLocalFile(boolean delSrc, Path src, Path dst) throws IOException {
-    changing(() -> {
-      super.copyFromLocalFile(delSrc, src, dst);
-      return null;
-    });
+    changing(() -> super.copyFromLocalFile(delSrc, src, dst));
   }
 
   @Override

@@ -223,6 +223,26 @@ class MillstreamLocalFileSystemTest {
         () -> new MillstreamLocalFileSystem().initialize(FileSystem.getDefaultUri(conf), conf));
   }
 
+  /** A driver has Spark's settings among its system properties. */
+  @Test
+  void switchedOffInSparkItIsTheSuperclass() throws IOException {
+    Configuration conf = new Configuration(false);
+    conf.setBoolean(ListingOptions.ENABLED, true);
+    MillstreamLocalFileSystem fs = new MillstreamLocalFileSystem();
+    fs.initialize(FileSystem.getDefaultUri(conf), conf);
+    try {
+      for (String value : List.of("false", "FALSE", " False ", "true", "TRUE")) {
+        System.setProperty("spark.millstream.list.enabled", value);
+        assertEquals(value.equalsIgnoreCase("true"), fs.listsNatively(), value);
+      }
+      System.setProperty("spark.millstream.list.enabled", "no");
+      Exception refused = assertThrows(IllegalArgumentException.class, fs::listsNatively);
+      assertEquals("spark.millstream.list.enabled should be boolean, but was no", refused.getMessage());
+    } finally {
+      System.clearProperty("spark.millstream.list.enabled");
+    }
+  }
+
   /** A walk that starts, and fails when it is to give something. */
   private static final class FailingWalk implements DirectoryWalk {
     @Override

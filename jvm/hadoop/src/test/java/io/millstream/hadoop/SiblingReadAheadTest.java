@@ -9,14 +9,18 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.File;
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Options;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.permission.FsPermission;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -177,6 +181,66 @@ class SiblingReadAheadTest {
     assertEquals(5, waiting.get().length);
     assertTrue(hanging.closed);
     reader.join();
+  }
+
+  /** A native walk that tells whether it was ended. */
+  private static final class ObservedWalk implements DirectoryWalk {
+    final DirectoryWalk walk;
+    boolean closed;
+
+    ObservedWalk(DirectoryWalk walk) {
+      this.walk = walk;
+    }
+
+    @Override
+    public List<DirectoryListing> poll() throws InterruptedIOException {
+      return walk.poll();
+    }
+
+    @Override
+    public void close() {
+      closed = true;
+      walk.close();
+    }
+  }
+
+  private interface Change {
+    void on(MillstreamLocalFileSystem fs, Path file) throws IOException;
+  }
+
+  @Test
+  @SuppressWarnings("deprecation")
+  void everyChangeThroughTheFileSystemEndsTheWalk() throws IOException {
+    String self = Files.getOwner(root.toPath()).getName();
+    Map<String, Change> changes = Map.of(
+        "rename", (fs, file) -> fs.rename(file, file.suffix("2")),
+        "rename with options", (fs, file) -> fs.rename(file, file.suffix("2"), Options.Rename.OVERWRITE),
+        "setOwner", (fs, file) -> fs.setOwner(file, self, null),
+        "setPermission", (fs, file) -> fs.setPermission(file, new FsPermission("700")),
+        "setTimes", (fs, file) -> fs.setTimes(file, 1, 1),
+        "delete", (fs, file) -> fs.delete(file, false),
+        "mkdirs", (fs, file) -> fs.mkdirs(file.suffix("2")),
+        "create", (fs, file) -> fs.create(file).close(),
+        "copyFromLocalFile", (fs, file) -> fs.copyFromLocalFile(file, file.suffix("2")));
+    int directory = 0;
+    for (Map.Entry<String, Change> change : changes.entrySet()) {
+      List<ObservedWalk> ahead = new ArrayList<>();
+      MillstreamLocalFileSystem fs = new MillstreamLocalFileSystem((roots, flags, threads) -> {
+        ObservedWalk walk = new ObservedWalk(new NativeListing(roots, flags, threads));
+        if (roots.length > 1) {
+          ahead.add(walk);
+        }
+        return walk;
+      });
+      Configuration conf = new Configuration(false);
+      fs.initialize(FileSystem.getDefaultUri(conf), conf);
+      FileStatus[] children = fs.listStatus(new Path(root.toURI()));
+      fs.listStatus(children[0].getPath());
+      fs.listStatus(children[1].getPath());
+      assertEquals(List.of(false), ahead.stream().map(walk -> walk.closed).toList(), change.getKey());
+      change.getValue().on(fs, new Path(root + "/d" + directory++ + "/e0/f"));
+      assertEquals(List.of(true), ahead.stream().map(walk -> walk.closed).toList(), change.getKey());
+    }
   }
 
   @Test

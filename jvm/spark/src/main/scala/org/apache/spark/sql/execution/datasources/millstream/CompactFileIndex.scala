@@ -1,7 +1,5 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
-import java.io.{FileNotFoundException, IOException}
-
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
@@ -33,7 +31,8 @@ class CompactFileIndex private (
 
   private val filtersFiles = PathFilterFactory.create(CaseInsensitiveMap(parameters)).nonEmpty
 
-  @volatile private var leaves: LeafDirectories = first
+  /** What was listed: natively, or as Spark lists where that fails. */
+  @volatile private var listed: Either[StockListing, LeafDirectories] = Right(first)
   @volatile private var spec: Option[PartitionSpec] = None
 
   logListed(first)
@@ -45,40 +44,47 @@ class CompactFileIndex private (
   }
 
   override def refresh(): Unit = {
-    val fresh = CompactFileIndex.list(fileSystem, rootPaths, parameters).fold(throw _, identity)
-    logListed(fresh)
-    leaves = fresh
+    listed = CompactFileIndex.list(fileSystem, rootPaths, parameters)
+      .toRight(new StockListing(spark, rootPaths, parameters, userSchema))
+    listed.foreach(logListed)
     spec = None
   }
 
-  /** Only the roots that are files: the superclass looks up nothing else here. */
-  override protected def leafFiles: mutable.LinkedHashMap[Path, FileStatus] =
-    mutable.LinkedHashMap.from(leaves.fileRoots.map(leaf => leaf.status(0).getPath -> leaf.status(0)))
-
-  override protected def leafDirToChildrenFiles: Map[Path, Array[FileStatus]] = leaves
-
-  /** Without a pattern or time to filter by, this is a view that makes each status when it is looked at. */
-  override def allFiles(): Seq[FileStatus] = {
-    val files = new Statuses(selected)
-    if (filtersFiles) files.filter(matchPathPattern) else files
+  /** Of those listed natively only the roots that are files: the superclass looks up nothing else here. */
+  override protected def leafFiles: mutable.LinkedHashMap[Path, FileStatus] = listed match {
+    case Right(leaves) => mutable.LinkedHashMap.from(leaves.fileRoots.map(leaf => leaf.status(0).getPath -> leaf.status(0)))
+    case Left(stock) => stock.leafFiles
   }
 
-  override def sizeInBytes: Long =
-    if (filtersFiles) super.sizeInBytes else selected.iterator.map(_.bytes).sum
+  override protected def leafDirToChildrenFiles: Map[Path, Array[FileStatus]] =
+    listed.fold(_.leafDirToChildrenFiles, identity)
+
+  /** Without a pattern or time to filter by, this is a view that makes each status when it is looked at. */
+  override def allFiles(): Seq[FileStatus] = listed match {
+    case Right(leaves) =>
+      val files = new Statuses(selected(leaves))
+      if (filtersFiles) files.filter(matchPathPattern) else files
+    case Left(_) => super.allFiles()
+  }
+
+  override def sizeInBytes: Long = listed match {
+    case Right(leaves) if !filtersFiles => selected(leaves).iterator.map(_.bytes).sum
+    case _ => super.sizeInBytes
+  }
 
   /** In a flat data set the files directly in the roots count, otherwise all. */
-  private def selected: IndexedSeq[Leaf] =
+  private def selected(leaves: LeafDirectories): IndexedSeq[Leaf] =
     if (partitionSpec().partitionColumns.isEmpty && !recursiveFileLookup) {
       rootPaths.flatMap(root => leaves.at(fileSystem.makeQualified(root))).toIndexedSeq
     } else {
       leaves.all
     }
 
-  private def logListed(listed: LeafDirectories): Unit = {
-    val files = listed.all.iterator.map(_.count.toLong).sum
+  private def logListed(leaves: LeafDirectories): Unit = {
+    val files = leaves.all.iterator.map(_.count.toLong).sum
     HiveCatalogMetrics.incrementFilesDiscovered(math.min(files, Int.MaxValue).toInt)
-    logInfo(s"Millstream listed $files files in ${listed.all.length} directories under ${rootPaths.length} paths " +
-      s"in ${listed.tookMillis} ms")
+    logInfo(s"Millstream listed $files files in ${leaves.all.length} directories under ${rootPaths.length} paths " +
+      s"in ${leaves.tookMillis} ms")
   }
 
   override def equals(other: Any): Boolean = other match {
@@ -99,32 +105,35 @@ object CompactFileIndex {
       roots: Seq[Path],
       parameters: Map[String, String],
       userSchema: Option[StructType]): Option[CompactFileIndex] =
-    list(fileSystem, roots, parameters).toOption.map { leaves =>
+    list(fileSystem, roots, parameters).map { leaves =>
       new CompactFileIndex(spark, fileSystem, roots, parameters, userSchema, leaves)
     }
 
   private def list(
       fileSystem: MillstreamLocalFileSystem,
       roots: Seq[Path],
-      parameters: Map[String, String]): Either[IOException, LeafDirectories] = {
+      parameters: Map[String, String]): Option[LeafDirectories] = {
     val start = System.nanoTime()
-    Option(fileSystem.listDataset(roots.asJava)) match {
-      case None =>
-        Left(new IOException(s"Cannot list natively ${roots.mkString(", ")}: a name that Java cannot express, or an error of " +
-          s"native code, which the log tells. With ${IndexLocalFiles.Enabled}=false a new read lists the files as Spark does"))
-      case Some(found) =>
-        val listings = found.asScala
-        val ignoreMissing = new FileSourceOptions(CaseInsensitiveMap(parameters)).ignoreMissingFiles
-        val rootDirectories = roots.map(root => fileSystem.pathToFile(root).getPath).toSet
-        val failed = listings.filter(_.errno != 0)
-        // As in Spark: a missing root is empty, a directory that vanishes meanwhile is an error unless told otherwise.
-        failed.find(f => f.errno != Enoent || !(ignoreMissing || rootDirectories(f.directory))) match {
-          case Some(gone) if gone.errno == Enoent =>
-            Left(new FileNotFoundException(s"File ${gone.directoryPath} does not exist"))
-          case Some(bad) => Left(new IOException(s"Cannot list ${bad.directoryPath}: error ${bad.errno}"))
-          case None =>
-            Right(LeafDirectories.of(listings.filter(_.errno == 0), fileSystem, (System.nanoTime() - start) / 1000000))
-        }
-    }
+    val ignoreMissing = new FileSourceOptions(CaseInsensitiveMap(parameters)).ignoreMissingFiles
+    val rootDirectories = roots.map(root => fileSystem.pathToFile(root).getPath).toSet
+    for {
+      found <- Option(fileSystem.listDataset(roots.asJava))
+      (listings, failed) = found.asScala.partition(_.errno == 0)
+      // As in Spark: a missing root is empty, a directory that vanishes meanwhile is an error unless told otherwise.
+      if failed.forall(f => f.errno == Enoent && (ignoreMissing || rootDirectories(f.directory)))
+    } yield LeafDirectories.of(listings, fileSystem, (System.nanoTime() - start) / 1000000)
   }
+}
+
+/** The files as Spark itself lists them. */
+private final class StockListing(
+    spark: SparkSession,
+    roots: Seq[Path],
+    parameters: Map[String, String],
+    userSchema: Option[StructType])
+  extends InMemoryFileIndex(spark, roots, parameters, userSchema) {
+
+  override def leafFiles: mutable.LinkedHashMap[Path, FileStatus] = super.leafFiles
+
+  override def leafDirToChildrenFiles: Map[Path, Array[FileStatus]] = super.leafDirToChildrenFiles
 }

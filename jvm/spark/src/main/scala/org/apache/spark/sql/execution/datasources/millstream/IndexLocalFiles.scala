@@ -1,14 +1,13 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
-import java.util.concurrent.atomic.AtomicBoolean
-
 import scala.util.Try
 
-import io.millstream.hadoop.MillstreamLocalFileSystem
+import io.millstream.hadoop.{ListingOptions, MillstreamLocalFileSystem}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.deploy.SparkHadoopUtil
+import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, UnresolvedDataSource}
 import org.apache.spark.sql.catalyst.rules.Rule
@@ -21,6 +20,7 @@ import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.execution.datasources.text.TextFileFormat
 import org.apache.spark.sql.execution.datasources.v2.FileDataSourceV2
+import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.SchemaUtils
 
@@ -36,25 +36,12 @@ class IndexLocalFiles(spark: SparkSession) extends Rule[LogicalPlan] {
   import IndexLocalFiles._
 
   override def apply(plan: LogicalPlan): LogicalPlan =
-    if (conf.getConfString(Enabled, "true") != "true") {
-      plan
-    } else {
+    if (conf.getConf(Enabled)) {
       plan.resolveOperatorsUp {
-        case source: UnresolvedDataSource if !source.isStreaming => resolveUnlessItFails(source).getOrElse(source)
+        case source: UnresolvedDataSource if !source.isStreaming => SparkLine.ifItFits(resolve(source)).getOrElse(source)
       }
-    }
-
-  /** A Spark whose internals differ from those of the supported lines answers by itself. */
-  private def resolveUnlessItFails(source: UnresolvedDataSource): Option[LogicalPlan] =
-    try {
-      resolve(source)
-    } catch {
-      case e: LinkageError =>
-        if (Warned.compareAndSet(false, true)) {
-          logWarning("Millstream's index does not fit this Spark, so Spark's own lists the files and takes more memory; " +
-            s"results are the same. This is said once. Cause: $e")
-        }
-        None
+    } else {
+      plan
     }
 
   private def resolve(source: UnresolvedDataSource): Option[LogicalPlan] =
@@ -149,10 +136,11 @@ class IndexLocalFiles(spark: SparkSession) extends Rule[LogicalPlan] {
 }
 
 private object IndexLocalFiles {
-  /** Whether DataFrames over local files use the compact index. Default true. */
-  val Enabled = "spark.millstream.list.enabled"
-
-  val Warned = new AtomicBoolean
+  val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf(ListingOptions.ENABLED_IN_DRIVER)
+    .doc("Whether Millstream lists local files: false when the driver starts, and all listing is stock; false in a running " +
+      "session, and its DataFrames are made without the compact index.")
+    .booleanConf
+    .createWithDefault(true)
 
   val StreamingMetadata = "_spark_metadata"
 

@@ -2,6 +2,9 @@ package org.apache.spark.sql.execution.datasources.millstream
 
 import java.util.{Collections, WeakHashMap}
 
+import io.millstream.hadoop.ListingOptions
+
+import org.apache.spark.SparkContext
 import org.apache.spark.sql.{SparkSessionExtensions, SparkSessionExtensionsProvider}
 
 /**
@@ -11,11 +14,16 @@ import org.apache.spark.sql.{SparkSessionExtensions, SparkSessionExtensionsProvi
 class MillstreamExtensions extends SparkSessionExtensionsProvider {
   override def apply(extensions: SparkSessionExtensions): Unit =
     if (MillstreamExtensions.seen.add(extensions)) {
+      SparkContext.getActive.foreach(MillstreamExtensions.passSwitchToExecutors)
       extensions.injectHintResolutionRule(session => new IndexLocalFiles(session))
     }
 }
 
 private object MillstreamExtensions {
+  /** Their file system, too, is made with a Hadoop configuration, in which settings of Spark's own are missing. */
+  private def passSwitchToExecutors(context: SparkContext): Unit =
+    if (!context.conf.get(IndexLocalFiles.Enabled)) context.hadoopConfiguration.setBoolean(ListingOptions.ENABLED, false)
+
   private val seen = Collections.synchronizedSet(
     Collections.newSetFromMap(new WeakHashMap[SparkSessionExtensions, java.lang.Boolean]))
 }

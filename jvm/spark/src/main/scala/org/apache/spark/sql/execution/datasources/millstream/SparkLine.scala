@@ -1,12 +1,29 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
 import java.lang.reflect.InvocationTargetException
+import java.util.concurrent.atomic.AtomicBoolean
 
+import org.apache.spark.internal.Logging
 import org.apache.spark.sql.execution.datasources.{DataSourceUtils, FileFormat}
 import org.apache.spark.sql.types.StructType
 
-/** Calls into Spark whose signatures differ between the 4.x lines that one jar serves. */
-private object SparkLine {
+/** What differs between the 4.x lines that one jar serves, and from those that it does not. */
+private object SparkLine extends Logging {
+  private val warned = new AtomicBoolean
+
+  /** None, with one warning, in a Spark whose internals differ from those of the supported lines: it answers by itself. */
+  def ifItFits[T](native: => Option[T]): Option[T] =
+    try {
+      native
+    } catch {
+      case e: LinkageError =>
+        if (warned.compareAndSet(false, true)) {
+          logWarning("Millstream does not fit this Spark, so Spark itself lists and reads the files, more slowly and with more " +
+            s"memory; results are the same. This is said once. Cause: $e")
+        }
+        None
+    }
+
   private val found = DataSourceUtils.getClass.getMethods.find(_.getName == "verifySchema")
 
   /** Fails as Spark does if the format cannot read a type. Since 4.2 it is told that the schema is for reading. */

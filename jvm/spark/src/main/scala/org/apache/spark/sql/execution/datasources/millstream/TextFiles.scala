@@ -1,6 +1,6 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
-import java.io.{File, FileInputStream, FileNotFoundException, IOException, InputStream}
+import java.io.{File, FileInputStream, FileNotFoundException, FilterInputStream, IOException, InputStream}
 
 import scala.collection.mutable
 
@@ -13,6 +13,8 @@ import org.apache.hadoop.util.LineReader
 
 import org.apache.spark.TaskContext
 import org.apache.spark.deploy.SparkHadoopUtil
+import org.apache.spark.executor.InputMetrics
+import org.apache.spark.rdd.InputFileBlockHolder
 import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow
@@ -51,12 +53,15 @@ object TextFiles {
     val stock = spark.read.option("recursiveFileLookup", "true")
     val root = new Path(path)
     root.getFileSystem(conf) match {
-      case fs: MillstreamLocalFileSystem if fs.listsNatively && fs.exists(root) && failsOnBadFiles(spark) =>
-        readLocal(spark, fs, fs.makeQualified(root), partitions, conf)
+      case fs: MillstreamLocalFileSystem if listsNatively(spark, fs) && fs.exists(root) && failsOnBadFiles(spark) =>
+        SparkLine.ifItFits(readLocal(spark, fs, fs.makeQualified(root), partitions, conf))
           .getOrElse(coalesced(stock.text(path), partitions))
       case _ => coalesced(stock.text(path), partitions)
     }
   }
+
+  private def listsNatively(spark: SparkSession, fs: MillstreamLocalFileSystem) =
+    fs.listsNatively && spark.sessionState.conf.getConf(IndexLocalFiles.Enabled)
 
   /** What Spark is told to ignore in files it reads, it alone ignores. */
   private def failsOnBadFiles(spark: SparkSession) =
@@ -80,7 +85,10 @@ object TextFiles {
       val read = new ReadRuns(new SerializableConfiguration(conf))
       val rows = spark.sparkContext.parallelize(packed, math.max(1, packed.length)).flatMap(read)
       val small = spark.asInstanceOf[ClassicSession].internalCreateDataFrame(rows, Schema, isStreaming = false)
-      readBySpark(spark, large.map { case (file, _) => new Path(file.toURI) }.toSeq).foldLeft(small)(_ union _)
+      readBySpark(spark, large.map { case (file, _) => new Path(file.toURI) }.toSeq) match {
+        case Nil => small
+        case split => coalesced((if (files.isEmpty) split else small +: split).reduce(_ union _), partitions)
+      }
     }
 
   /**
@@ -103,13 +111,14 @@ object TextFiles {
   /** Cuts the files, in their order, into at most `partitions` groups of about equal cost. */
   private def pack(files: Array[(File, Long)], partitions: Int): Seq[Array[Run]] = {
     val total = files.iterator.map(_._2 + OpenCostBytes).sum
-    val groups = Array.fill(partitions)(mutable.ArrayBuffer.empty[(File, Long)])
+    val groups = mutable.LinkedHashMap.empty[Int, mutable.ArrayBuffer[(File, Long)]]
     var before = 0L
     files.foreach { file =>
-      groups((before.toDouble * partitions / total).toInt.min(partitions - 1)) += file
+      val group = (before.toDouble * partitions / total).toInt.min(partitions - 1)
+      groups.getOrElseUpdate(group, mutable.ArrayBuffer.empty) += file
       before += file._2 + OpenCostBytes
     }
-    groups.iterator.filter(_.nonEmpty).map(runs).toSeq
+    groups.valuesIterator.map(runs).toSeq
   }
 
   private def runs(files: collection.Seq[(File, Long)]): Array[Run] = {
@@ -120,39 +129,67 @@ object TextFiles {
     }.toArray
   }
 
-  /** Reads the files of a partition, line by line. */
+  /** Reads the files of a partition, line by line; tells Spark which file it is at, and how much was read. */
   private final class ReadRuns(conf: SerializableConfiguration)
     extends (Array[Run] => Iterator[InternalRow]) with Serializable {
 
     override def apply(runs: Array[Run]): Iterator[InternalRow] = {
       val codecs = new CompressionCodecFactory(conf.value)
+      val metrics = TaskContext.get().taskMetrics().inputMetrics
       var current: Option[Lines] = None
-      Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit](_ => current.foreach(_.close())))
-      for {
+      def finish(): Unit = {
+        current.foreach(_.close())
+        InputFileBlockHolder.unset()
+      }
+      TaskContext.get().addTaskCompletionListener[Unit](_ => finish())
+      val all = for {
         run <- runs.iterator
         i <- run.names.indices.iterator
         line <- {
-          current = Some(lines(new File(run.directory, run.names(i)), run.lengths(i), codecs))
+          current = Some(lines(new File(run.directory, run.names(i)), run.lengths(i), codecs, metrics))
           current.get
         }
-      } yield new GenericInternalRow(Array[Any](line))
+      } yield {
+        metrics.incRecordsRead(1)
+        new GenericInternalRow(Array[Any](line))
+      }
+      all ++ {
+        finish()
+        Iterator.empty
+      }
     }
 
-    private def lines(file: File, length: Long, codecs: CompressionCodecFactory): Lines = reading(file) {
-      val codec = codecs.getCodec(new Path(file.toURI))
-      val bytes = open(file)
+    private def lines(file: File, length: Long, codecs: CompressionCodecFactory, metrics: InputMetrics): Lines = reading(file) {
+      // The spelling of Hadoop's own listings, which input_file_name() shows.
+      val path = new Path("file", "", file.getPath)
+      InputFileBlockHolder.set(path.toUri.toString, 0, length)
+      val codec = codecs.getCodec(path)
+      val bytes = new CountedStream(open(file, path), metrics)
       val stream = if (codec == null) bytes else codec.createInputStream(bytes)
       new Lines(file, stream, math.min(BufferBytes.toLong, length + 1).toInt)
     }
 
     /** Hadoop checks a file against its checksums if it has any. */
-    private def open(file: File): InputStream =
+    private def open(file: File, path: Path): InputStream =
       if (new File(file.getParent, s".${file.getName}.crc").exists) {
-        val path = new Path(file.toURI)
         path.getFileSystem(conf.value).open(path)
       } else {
         new FileInputStream(file)
       }
+  }
+
+  private final class CountedStream(counted: InputStream, metrics: InputMetrics) extends FilterInputStream(counted) {
+    override def read(): Int = {
+      val byte = in.read()
+      if (byte >= 0) metrics.incBytesRead(1)
+      byte
+    }
+
+    override def read(buffer: Array[Byte], offset: Int, length: Int): Int = {
+      val bytes = in.read(buffer, offset, length)
+      if (bytes > 0) metrics.incBytesRead(bytes)
+      bytes
+    }
   }
 
   /** Fails as Spark's own readers do. */
