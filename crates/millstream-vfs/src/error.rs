@@ -22,6 +22,10 @@ pub enum Operation {
     ListXattr,
     /// Removing a file or directory.
     Remove,
+    /// Setting permission bits.
+    SetMode,
+    /// Setting owner or group.
+    SetOwner,
 }
 
 impl fmt::Display for Operation {
@@ -33,6 +37,8 @@ impl fmt::Display for Operation {
             Operation::ReadLink => "read symbolic link",
             Operation::ListXattr => "list extended attributes",
             Operation::Remove => "remove",
+            Operation::SetMode => "change mode",
+            Operation::SetOwner => "change owner",
         })
     }
 }

@@ -49,6 +49,15 @@ pub enum RemoveKind {
     Directory,
 }
 
+/// An owner and a group to be set; [`None`] leaves what is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ownership {
+    /// The owner.
+    pub uid: Option<u32>,
+    /// The group.
+    pub gid: Option<u32>,
+}
+
 /// Whether a directory has more entries after a call of [`Dir::read_entries`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadState {
@@ -107,4 +116,14 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
 
     /// Removes `name`, never following it.
     fn remove(&self, name: &CStr, kind: RemoveKind) -> Result<()>;
+
+    /// Sets the permission bits of `name`, those of `0o7777`.
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP` if it is a symbolic link that must not be followed.
+    fn set_mode(&self, name: &CStr, mode: u32, symlinks: SymlinkBehavior) -> Result<()>;
+
+    /// Sets owner and group of `name`, of the link itself if it is one that must not be followed. The system takes
+    /// set-user-ID and set-group-ID bits and capabilities away from a file that it does this to, even if nothing changes.
+    fn set_owner(&self, name: &CStr, owner: Ownership, symlinks: SymlinkBehavior) -> Result<()>;
 }

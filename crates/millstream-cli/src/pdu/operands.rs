@@ -10,6 +10,7 @@ use millstream_vfs::Errno;
 
 use super::settings::Refused;
 use crate::diagnostics::Diagnostics;
+use crate::operand::trimmed;
 
 /// No system call takes a longer path, its NUL included.
 const PATH_MAX: usize = 4096;
@@ -42,16 +43,6 @@ pub(super) fn operands(
     };
     // Names hold no NUL: they come from arguments, or from between NULs.
     Ok(names.into_iter().filter(fits).filter_map(|name| CString::new(trimmed(name)).ok()).collect())
-}
-
-/// Of slashes at the end of a path one is kept, as GNU's tools show it; `//` stays, for it may differ from `/`.
-fn trimmed(mut name: Vec<u8>) -> Vec<u8> {
-    if name.len() > 2 {
-        while name.ends_with(b"//") {
-            name.pop();
-        }
-    }
-    name
 }
 
 fn is_named(name: &[u8], diagnostics: &Diagnostics) -> bool {

@@ -11,6 +11,7 @@ use super::order::Place;
 use super::owners::{Account, Owners, SharedOwners};
 use super::paint::{Alignment, Painter};
 use super::rows::{AccessMarker, EntryView, Facts, Part};
+use crate::mode::permission_text;
 use crate::size::{SizeFormat, integer_width, write_integer};
 use crate::time::Clock;
 
@@ -367,12 +368,10 @@ fn write_mode(entry: &EntryView<'_>, marks_access: bool, out: &mut Vec<u8>) {
         FileKind::File => b'-',
         FileKind::Unknown => b'?',
     };
+    out.push(kind);
     match entry.facts() {
-        Some(facts) => out.extend(mode_text(kind, facts.mode)),
-        None => {
-            out.push(kind);
-            out.extend_from_slice(b"?????????");
-        }
+        Some(facts) => out.extend(permission_text(facts.mode)),
+        None => out.extend_from_slice(b"?????????"),
     }
     if marks_access {
         out.push(match entry.facts().map_or(AccessMarker::None, |f| f.access) {
@@ -382,28 +381,6 @@ fn write_mode(entry: &EntryView<'_>, marks_access: bool, out: &mut Vec<u8>) {
         });
     }
     out.push(b' ');
-}
-
-fn mode_text(kind: u8, mode: u32) -> [u8; 10] {
-    let bit = |mask: u32, letter: u8| if mode & mask != 0 { letter } else { b'-' };
-    let execute = |mask: u32, special: u32, letter: u8| match (mode & mask != 0, mode & special != 0) {
-        (true, true) => letter,
-        (false, true) => letter.to_ascii_uppercase(),
-        (true, false) => b'x',
-        (false, false) => b'-',
-    };
-    [
-        kind,
-        bit(0o400, b'r'),
-        bit(0o200, b'w'),
-        execute(0o100, 0o4000, b's'),
-        bit(0o040, b'r'),
-        bit(0o020, b'w'),
-        execute(0o010, 0o2000, b's'),
-        bit(0o004, b'r'),
-        bit(0o002, b'w'),
-        execute(0o001, 0o1000, b't'),
-    ]
 }
 
 fn write_number(value: u64, width: usize, out: &mut Vec<u8>) {
@@ -426,22 +403,4 @@ fn write_left(text: &[u8], taken: usize, width: usize, out: &mut Vec<u8>) {
 
 fn pad_before(start: usize, padding: usize, out: &mut Vec<u8>) {
     out.splice(start..start, std::iter::repeat_n(b' ', padding));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn modes() {
-        for (mode, expected) in [
-            (0o644, "-rw-r--r--"),
-            (0o7777, "-rwsrwsrwt"),
-            (0o7000, "---S--S--T"),
-            (0o1777, "-rwxrwxrwt"),
-            (0, "----------"),
-        ] {
-            assert_eq!(mode_text(b'-', mode), expected.as_bytes(), "{mode:o}");
-        }
-    }
 }

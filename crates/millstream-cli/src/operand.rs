@@ -1,0 +1,31 @@
+//! Operands as GNU's tools that traverse trees show them.
+
+/// Of slashes at the end of a path one is kept; `//` stays, for it may differ from `/`.
+pub(crate) fn trimmed(mut name: Vec<u8>) -> Vec<u8> {
+    if name.len() > 2 {
+        while name.ends_with(b"//") {
+            name.pop();
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_slash_is_kept() {
+        for (name, expected) in [
+            ("a", "a"),
+            ("a/", "a/"),
+            ("a//", "a/"),
+            ("//a///", "//a/"),
+            ("/", "/"),
+            ("//", "//"),
+            ("///", "/"),
+        ] {
+            assert_eq!(trimmed(name.into()), expected.as_bytes());
+        }
+    }
+}
