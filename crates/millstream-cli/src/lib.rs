@@ -11,6 +11,7 @@ pub mod pchown;
 pub mod pdu;
 pub mod pfind;
 pub mod pls;
+pub mod prm;
 pub mod progress;
 pub mod standard_output;
 pub mod startup;

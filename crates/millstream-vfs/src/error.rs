@@ -20,8 +20,12 @@ pub enum Operation {
     ReadLink,
     /// Listing extended attributes.
     ListXattr,
+    /// Reading an extended attribute.
+    GetXattr,
     /// Removing a file or directory.
     Remove,
+    /// Asking what the permissions allow.
+    CheckAccess,
     /// Setting permission bits.
     SetMode,
     /// Setting owner or group.
@@ -36,7 +40,9 @@ impl fmt::Display for Operation {
             Operation::Stat => "stat",
             Operation::ReadLink => "read symbolic link",
             Operation::ListXattr => "list extended attributes",
+            Operation::GetXattr => "read extended attribute",
             Operation::Remove => "remove",
+            Operation::CheckAccess => "check access",
             Operation::SetMode => "change mode",
             Operation::SetOwner => "change owner",
         })

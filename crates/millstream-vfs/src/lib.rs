@@ -49,6 +49,9 @@ pub enum RemoveKind {
     Directory,
 }
 
+/// The extended attribute that holds the security context.
+pub const SECURITY_CONTEXT: &CStr = c"security.selinux";
+
 /// An owner and a group to be set; [`None`] leaves what is there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ownership {
@@ -114,8 +117,20 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// to `names`. An access control list shows as `system.posix_acl_access`.
     fn list_xattr(&self, name: &CStr, names: &mut Vec<u8>) -> Result<()>;
 
+    /// The value of the extended attribute `attribute` of `name`.
+    ///
+    /// # Errors
+    /// `ENODATA` if it has none of that name.
+    fn get_xattr(&self, name: &CStr, attribute: &CStr, symlinks: SymlinkBehavior) -> Result<Vec<u8>>;
+
     /// Removes `name`, never following it.
     fn remove(&self, name: &CStr, kind: RemoveKind) -> Result<()>;
+
+    /// Whether the effective user may write `name`, as its permissions say.
+    ///
+    /// # Errors
+    /// If they do not tell; `EROFS` on a volume that nobody can write.
+    fn is_writable(&self, name: &CStr) -> Result<bool>;
 
     /// Sets the permission bits of `name`, those of `0o7777`.
     ///

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{self, AtFlags, CWD, Mode, OFlags, Statx, StatxFlags, StatxTimestamp};
+use rustix::fs::{self, Access, AtFlags, CWD, Mode, OFlags, Statx, StatxFlags, StatxTimestamp};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Gid, Resource, Uid, getrlimit};
 
@@ -151,6 +151,11 @@ impl Dir for PosixDir {
             .map_err(|errno| Error::new(Operation::ListXattr, errno))
     }
 
+    fn get_xattr(&self, name: &CStr, attribute: &CStr, symlinks: SymlinkBehavior) -> Result<Vec<u8>> {
+        syscalls::get_xattr_at(self.as_fd(), name, attribute, symlinks)
+            .map_err(|errno| Error::new(Operation::GetXattr, errno))
+    }
+
     fn remove(&self, name: &CStr, kind: RemoveKind) -> Result<()> {
         let flags = match kind {
             RemoveKind::File => AtFlags::empty(),
@@ -158,6 +163,14 @@ impl Dir for PosixDir {
         };
         retry_on_intr(|| fs::unlinkat(self, name, flags))
             .map_err(|errno| Error::new(Operation::Remove, errno))
+    }
+
+    fn is_writable(&self, name: &CStr) -> Result<bool> {
+        match retry_on_intr(|| fs::accessat(self, name, Access::WRITE_OK, AtFlags::EACCESS)) {
+            Ok(()) => Ok(true),
+            Err(Errno::ACCESS) => Ok(false),
+            Err(errno) => Err(Error::new(Operation::CheckAccess, errno)),
+        }
     }
 
     fn set_mode(&self, name: &CStr, mode: u32, symlinks: SymlinkBehavior) -> Result<()> {
