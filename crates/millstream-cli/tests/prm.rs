@@ -251,6 +251,28 @@ fn arguments(directories: &[PathBuf], random: &mut Random) -> (Vec<OsString>, bo
     (arguments, asks == Some(true))
 }
 
+/// So many operands that they are removed together.
+#[test]
+fn many_operands() {
+    let (root, (_bin, rm)) = (scratch(), as_rm());
+    let mut operands = vec![OsString::from("-rv"), "missing".into()];
+    for i in 0..60 {
+        fs::create_dir_all(root.path().join(format!("d{i}/sub"))).expect("directories");
+        fs::write(root.path().join(format!("d{i}/sub/f")), "").expect("a file");
+        fs::write(root.path().join(format!("f{i}")), "").expect("a file");
+        operands.extend([format!("d{i}").into(), format!("f{i}").into()]);
+    }
+    give_away(root.path());
+    for i in 0..20 {
+        let mode = Permissions::from_mode([0o555, 0][i % 2]);
+        fs::set_permissions(root.path().join(format!("d{}/sub", i * 3)), mode).expect("chmod");
+    }
+    compare(root.path(), &rm, &operands, "", Messages::AnyOrder);
+    operands.extend(["d7/sub".into(), "f9".into()]);
+    compare(root.path(), &rm, &operands, "", Messages::AnyOrder);
+    unlock(root.path());
+}
+
 /// A terminal as standard input: what is write-protected is asked about, all else is not.
 #[test]
 fn a_terminal_is_asked() {

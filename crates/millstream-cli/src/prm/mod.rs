@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use millstream_ops::activity::Activity;
 use millstream_ops::remove::{Cause, Problem, Question, Sink, Step, remove};
-use millstream_vfs::{FileKind, PosixVolume};
+use millstream_vfs::{FileKind, Operation, PosixVolume};
 
 use crate::diagnostics::{Diagnostics, UsageError, UsageErrorKind};
 use crate::operand::trimmed;
@@ -172,6 +172,10 @@ impl Sink for Output<'_> {
         self.write(&mut self.lock());
         let message = self.diagnostics.error(1);
         match problem.cause {
+            Cause::Failed(error) if error.operation == Operation::ReadDir => {
+                let message = message.text("traversal failed: ").name_before_colon(problem.path);
+                message.errno(error.errno).send();
+            }
             Cause::Failed(error) => {
                 message.text("cannot remove ").name(problem.path).errno(error.errno).send();
             }

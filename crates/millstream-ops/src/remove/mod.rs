@@ -14,8 +14,8 @@
 //! question, silently leaving everything else, failures included; if anything is left of an operand, one worker goes
 //! through that in order, asks, and reports. What is removed in the end is the same.
 //!
-//! **Operands** are removed together unless one may hold another: then each is done before the next, so that what has
-//! gone with the first is missing for the second, as it is for the original.
+//! **Operands** are removed together if there are many, unless one may hold another. Otherwise each is done before the
+//! next: reports come in their order, and what has gone with the first is missing for the second, as for the original.
 
 mod operands;
 mod report;
@@ -188,6 +188,9 @@ enum Pass {
     Ordered,
 }
 
+/// So many operands are removed one after the other, each in parallel.
+const FEW_OPERANDS: usize = 16;
+
 /// Removes `operands`, reports to `sink`, and counts on `activity`.
 pub fn remove<V: Volume>(
     volume: &V,
@@ -197,7 +200,8 @@ pub fn remove<V: Volume>(
     activity: &Activity,
 ) -> WalkStats {
     let run = Run { volume, options, sink, activity };
-    if options.directories == Directories::Recursive && operands::may_overlap(operands) {
+    let in_turn = operands.len() <= FEW_OPERANDS || operands::may_overlap(operands);
+    if options.directories == Directories::Recursive && in_turn {
         return operands.chunks(1).map(|one| run.remove(one)).fold(WalkStats::default(), add);
     }
     run.remove(operands)
