@@ -341,7 +341,7 @@ pub const PLS: Command<Id> = Command {
             title: "Memory",
             body: &[Paragraph::Text(
                 "Names in directory order, one a line (-U1), are written as they are read. All other listings hold \
-                 one directory: about 60 bytes and the name for each entry, with -l about 120.",
+                 one directory: about 40 bytes and the name for each entry, with -l about 104.",
             )],
         },
         Section {
