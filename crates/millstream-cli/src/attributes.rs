@@ -24,7 +24,7 @@ use crate::standard_output::StandardOutput;
 /// The exit code of all failures.
 pub(crate) const FAILURE: u8 = 1;
 
-/// The command line was wrong; it has been said how.
+/// The work was not begun; it has been said why.
 #[derive(Debug)]
 pub(crate) struct Refused;
 
@@ -145,15 +145,20 @@ pub(crate) enum Text {
 }
 
 /// Writes what was asked for in place of work.
-pub(crate) fn write_text(text: Text, reference: &Reference, diagnostics: &Diagnostics) {
+pub(crate) fn write_text(
+    text: Text,
+    reference: &Reference,
+    diagnostics: &Diagnostics,
+) -> Result<(), Refused> {
     let program = diagnostics.program().to_string_lossy();
     let text = match text {
         Text::Help => help(reference, &program),
         Text::Version => version(reference, &program),
     };
-    if let Err(error) = StandardOutput.write_all(text.as_bytes()) {
+    StandardOutput.write_all(text.as_bytes()).map_err(|error| {
         diagnostics.error(FAILURE).text("write error").cause(&error).send();
-    }
+        Refused
+    })
 }
 
 /// The words of one tool.

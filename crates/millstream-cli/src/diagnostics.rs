@@ -3,8 +3,8 @@
 //! A message is put together in memory and written with one `write(2)`, so that messages of several threads, or of
 //! several processes with one terminal, do not mix. It starts with the name that the program was called by.
 
-use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
+use std::ffi::{CString, OsStr, OsString};
+use std::io::{self, BufRead, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -99,10 +99,13 @@ impl Diagnostics {
 
     fn write(&self, text: &[u8]) {
         // Where standard error is closed there is nobody to tell.
-        let write = || drop(io::stderr().write_all(text));
+        self.with_screen(|| drop(io::stderr().write_all(text)));
+    }
+
+    fn with_screen<T>(&self, speak: impl FnOnce() -> T) -> T {
         match self.screen.get() {
-            Some(screen) => screen.without_progress(write),
-            None => write(),
+            Some(screen) => screen.without_progress(speak),
+            None => speak(),
         }
     }
 }
@@ -153,6 +156,11 @@ impl Message<'_> {
         self.bytes(&quoted(QuotingStyle::ShellEscape, Colon::Special, name))
     }
 
+    /// Adds a file name in quotes a shell understands, if it needs any.
+    pub fn shell_word(self, name: &[u8]) -> Self {
+        self.bytes(&quoted(QuotingStyle::Shell, Colon::Plain, name))
+    }
+
     /// Adds an argument in the locale's quotes.
     pub fn quoted(self, argument: &[u8]) -> Self {
         self.bytes(&quoted(QuotingStyle::Locale, Colon::Plain, argument))
@@ -174,9 +182,18 @@ impl Message<'_> {
         self.diagnostics.write(&self.text);
     }
 
-    /// Writes the message as a question, whose answer follows on the same line.
-    pub fn ask(self) {
-        self.diagnostics.write(&self.text);
+    /// Writes the message as it is, without a line end, and takes an answer from standard input: whether it is a yes.
+    /// No answer is none.
+    pub fn ask(self) -> bool {
+        self.diagnostics.with_screen(|| {
+            // Where standard error is closed nobody sees the question; the answer counts all the same.
+            drop(io::stderr().write_all(&self.text));
+            let mut answer = Vec::new();
+            let read = io::stdin().lock().read_until(b'\n', &mut answer);
+            answer.truncate(answer.iter().position(|&b| b == 0 || b == b'\n').unwrap_or(answer.len()));
+            read.is_ok()
+                && CString::new(answer).is_ok_and(|answer| Locale::from_environment().is_affirmative(&answer))
+        })
     }
 
     /// Writes the message and the hint at `--help`.

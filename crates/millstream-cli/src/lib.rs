@@ -12,6 +12,7 @@ pub mod pcopy;
 pub mod pdu;
 pub mod pfind;
 pub mod pls;
+pub mod prm;
 pub mod progress;
 pub mod standard_output;
 pub mod startup;

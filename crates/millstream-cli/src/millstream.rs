@@ -14,7 +14,7 @@ use crate::options::{
 };
 use crate::standard_output::StandardOutput;
 use crate::startup::{Startup, startup};
-use crate::{pchmod, pchown, pcopy, pdu, pfind, pls};
+use crate::{pchmod, pchown, pcopy, pdu, pfind, pls, prm};
 
 /// The one source of the settings, which the jar and the Python package carry too.
 const SPARK_DEFAULTS: &str =
@@ -183,6 +183,7 @@ fn write_all(
         pls::reference(),
         pfind::reference(),
         pdu::reference(),
+        prm::reference(),
         pchmod::reference(),
         pchown::reference(),
         pcopy::reference(),
@@ -249,7 +250,7 @@ mod tests {
         let diagnostics = Diagnostics::new("millstream");
         assert_eq!(Action::Manuals(directory.clone()).carry_out(&diagnostics), Ok(()));
         assert_eq!(Action::Completions(directory.clone()).carry_out(&diagnostics), Ok(()));
-        for tool in ["pls", "pfind", "pdu", "pchmod", "pchown", "pcopy", "millstream"] {
+        for tool in ["pls", "pfind", "pdu", "prm", "pchmod", "pchown", "pcopy", "millstream"] {
             let manual = std::fs::read_to_string(directory.join(format!("{tool}.1"))).expect("a manual");
             assert!(
                 manual.contains("--help") || manual.contains("\\-\\-help") || manual.contains("help"),

@@ -9,6 +9,7 @@ fn help_is_the_golden_file() {
         (env!("CARGO_BIN_EXE_pfind"), include_str!("golden/pfind-help.txt")),
         (env!("CARGO_BIN_EXE_pdu"), include_str!("golden/pdu-help.txt")),
         (env!("CARGO_BIN_EXE_pcopy"), include_str!("golden/pcopy-help.txt")),
+        (env!("CARGO_BIN_EXE_prm"), include_str!("golden/prm-help.txt")),
         (env!("CARGO_BIN_EXE_pchmod"), include_str!("golden/pchmod-help.txt")),
         (env!("CARGO_BIN_EXE_pchown"), include_str!("golden/pchown-help.txt")),
         (env!("CARGO_BIN_EXE_millstream"), include_str!("golden/millstream-help.txt")),

@@ -13,5 +13,6 @@ pub mod json;
 pub mod list;
 pub mod mode;
 pub mod quote;
+pub mod remove;
 pub mod size;
 pub mod time;

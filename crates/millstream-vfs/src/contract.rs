@@ -5,13 +5,17 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
+use std::fs::Permissions;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use crate::{Access, At, Dir, DirentBatch, Fields, File, FileKind, NodeKind, Operation, Ownership, ReadState, RemoveKind, SymlinkBehavior, Timestamp, Volume};
+use crate::{
+    Access, At, Dir, DirentBatch, Fields, File, FileKind, NodeKind, Operation, Ownership, ReadState,
+    RemoveKind, SymlinkBehavior, Timestamp, Volume,
+};
 
 /// A volume and a directory on it that the suite may fill.
 #[derive(Debug)]
@@ -66,6 +70,7 @@ pub fn all<V: Volume>(subject: &Subject<V>) {
     identity_is_stable_and_distinct(subject);
     parent_is_reached(subject);
     removal_takes_one_name(subject);
+    write_permission_is_that_of_the_effective_user(subject);
     modes_are_set_by_name(subject);
     owners_are_set_by_name(subject);
     files_are_written_at_any_place(subject);
@@ -184,6 +189,19 @@ pub fn removal_takes_one_name<V: Volume>(subject: &Subject<V>) {
     assert_eq!(std::fs::read_dir(local).expect("readable").count(), 0);
 }
 
+/// What may be written is told; nobody needs permission who is above it.
+pub fn write_permission_is_that_of_the_effective_user<V: Volume>(subject: &Subject<V>) {
+    let (local, dir) = subject.room("writable");
+    for (name, mode) in [("open", 0o600), ("protected", 0o400)] {
+        std::fs::write(local.join(name), b"").expect("write");
+        std::fs::set_permissions(local.join(name), Permissions::from_mode(mode)).expect("chmod");
+    }
+    assert_eq!(dir.is_writable(c"open"), Ok(true));
+    assert_eq!(dir.is_writable(c"protected"), Ok(rustix::process::geteuid().is_root()));
+    let missing = dir.is_writable(c"missing").expect_err("nothing there");
+    assert_eq!((missing.operation, missing.errno), (Operation::CheckAccess, Errno::NOENT));
+}
+
 /// Modes are set on the name itself, special bits included; a link is followed only when asked, and has no mode.
 pub fn modes_are_set_by_name<V: Volume>(subject: &Subject<V>) {
     let (local, dir) = subject.room("modes");
@@ -271,7 +289,6 @@ pub fn names_are_made_once_and_linked<V: Volume>(subject: &Subject<V>) {
     dir.rename(c"link", &below, c"one").expect("renamed over");
     assert_eq!(std::fs::read_link(local.join("dir/one")).expect("a link"), Path::new("two"));
     assert_eq!(kind(c"two").nlink, 1);
-    assert!(dir.is_writable(c"two"));
 }
 
 /// Errors name the operation and carry the system's cause.

@@ -20,8 +20,12 @@ pub enum Operation {
     ReadLink,
     /// Listing extended attributes.
     ListXattr,
+    /// Reading an extended attribute.
+    GetXattr,
     /// Removing a file or directory.
     Remove,
+    /// Asking what the permissions allow.
+    CheckAccess,
     /// Opening a file that exists.
     OpenFile,
     /// Creating a file.
@@ -42,8 +46,6 @@ pub enum Operation {
     Write,
     /// Sharing data with another file.
     Clone,
-    /// Reading an extended attribute.
-    GetXattr,
     /// Setting an extended attribute.
     SetXattr,
     /// Setting times.
@@ -62,7 +64,9 @@ impl fmt::Display for Operation {
             Operation::Stat => "stat",
             Operation::ReadLink => "read symbolic link",
             Operation::ListXattr => "list extended attributes",
+            Operation::GetXattr => "read extended attribute",
             Operation::Remove => "remove",
+            Operation::CheckAccess => "check access",
             Operation::OpenFile => "open",
             Operation::CreateFile => "create file",
             Operation::CreateDir => "create directory",
@@ -73,7 +77,6 @@ impl fmt::Display for Operation {
             Operation::Read => "read",
             Operation::Write => "write",
             Operation::Clone => "clone",
-            Operation::GetXattr => "read extended attribute",
             Operation::SetXattr => "set extended attribute",
             Operation::SetTimes => "set times",
             Operation::SetMode => "change mode",

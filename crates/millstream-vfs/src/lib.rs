@@ -51,6 +51,9 @@ pub enum RemoveKind {
     Directory,
 }
 
+/// The extended attribute that holds the security context.
+pub const SECURITY_CONTEXT: &CStr = c"security.selinux";
+
 /// A file that holds no data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
@@ -131,6 +134,12 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// to `names`. An access control list shows as `system.posix_acl_access`.
     fn list_xattr(&self, name: &CStr, names: &mut Vec<u8>) -> Result<()>;
 
+    /// The value of the extended attribute `attribute` of `name`.
+    ///
+    /// # Errors
+    /// `ENODATA` if it has none of that name.
+    fn get_xattr(&self, name: &CStr, attribute: &CStr, symlinks: SymlinkBehavior) -> Result<Vec<u8>>;
+
     /// Removes `name`, never following it.
     fn remove(&self, name: &CStr, kind: RemoveKind) -> Result<()>;
 
@@ -165,8 +174,11 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// Sets the times of `name`, never following it.
     fn set_times(&self, name: &CStr, atime: Timestamp, mtime: Timestamp) -> Result<()>;
 
-    /// Whether the process may write to `name`, or to what it leads to.
-    fn is_writable(&self, name: &CStr) -> bool;
+    /// Whether the effective user may write `name`, as its permissions say.
+    ///
+    /// # Errors
+    /// If they do not tell; `EROFS` on a volume that nobody can write.
+    fn is_writable(&self, name: &CStr) -> Result<bool>;
 
     /// Sets the permission bits of `name`, those of `0o7777`.
     ///

@@ -285,13 +285,16 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         let handle = above.open_dir(directory.name(), directory.symlinks)?;
         let identity = handle.identity()?;
         directory.identity.get_or_init(|| identity);
-        if self.pool.options.follow == FollowPolicy::Always {
-            let above = directory.ancestors().skip(1).find(|a| a.identity.get() == Some(&identity));
-            if let Some(above) = above {
-                let mut ancestor = Vec::new();
-                above.write_path(&mut ancestor);
-                return Err(Fault::Loop { ancestor });
+        let above = match self.pool.options.follow {
+            FollowPolicy::Always => {
+                directory.ancestors().skip(1).find(|a| a.identity.get() == Some(&identity))
             }
+            FollowPolicy::Operands | FollowPolicy::Never => parent.enclosing(identity),
+        };
+        if let Some(above) = above {
+            let mut ancestor = Vec::new();
+            above.write_path(&mut ancestor);
+            return Err(Fault::Loop { ancestor });
         }
         Ok(Arc::new(handle))
     }
@@ -363,17 +366,25 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
 
     fn is_shared(&self, count: usize) -> bool {
         let Pool { pace, visitor, frontier, .. } = self.pool;
-        pace.max() > 1
-            && visitor.fan_out() == FanOut::Parallel
-            && count > 2 * pace.min_chunk()
-            && (pace.calls_wait() || frontier.is_hungry(pace.target()))
+        match visitor.fan_out() {
+            FanOut::Inline => false,
+            FanOut::InOrder => true,
+            FanOut::Parallel => {
+                pace.max() > 1
+                    && count > 2 * pace.min_chunk()
+                    && (pace.calls_wait() || frontier.is_hungry(pace.target()))
+            }
+        }
     }
 
     /// Cuts the worker's batch into chunks for everybody.
     fn share_batch(&mut self, directory: &Dirs<X>, handle: &Handle<X>, first_index: u64) {
         let batch = Arc::new(self.batch.take_entries());
         let pace = &self.pool.pace;
-        let size = (batch.count() / (2 * pace.target())).clamp(pace.min_chunk(), MAX_CHUNK);
+        let size = match self.pool.visitor.fan_out() {
+            FanOut::InOrder => 1,
+            _ => (batch.count() / (2 * pace.target())).clamp(pace.min_chunk(), MAX_CHUNK),
+        };
         let mut index = first_index;
         let parts: Vec<_> = batch
             .split(size)
@@ -477,6 +488,10 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             }
             self.pool.visitor.leave(&mut self.own, &directory);
             self.pool.budget.release(&directory);
+            if self.pool.visitor.again(&directory) {
+                directory.renew();
+                return self.push([Task::Open(directory)].into_iter());
+            }
             let Some(parent) = directory.parent() else { return };
             directory = Arc::clone(parent);
         }

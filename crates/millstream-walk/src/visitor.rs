@@ -19,6 +19,9 @@ pub enum FanOut {
     Parallel,
     /// Visiting an entry only looks at its name and type; the reader does it itself, in directory order.
     Inline,
+    /// Entries one by one: the subtree of each is left before the next is visited. For [`crate::Order::Completion`] with
+    /// one thread; directories beyond the budget of handles are visited before the subtrees below them still.
+    InOrder,
 }
 
 /// The consumer of a traversal.
@@ -69,6 +72,12 @@ pub trait Visitor: Sync {
 
     /// The subtree of `directory` is done.
     fn leave(&self, _worker: &mut Self::Worker, _directory: &Arc<Directory<Self::Volume, Self::State>>) {}
+
+    /// Whether `directory`, which has just been left, is to be opened and visited once more, its parent waiting for it.
+    /// For [`crate::Order::Completion`] only.
+    fn again(&self, _directory: &Directory<Self::Volume, Self::State>) -> bool {
+        false
+    }
 
     /// Something failed; the traversal goes on.
     fn fault(&self, worker: &mut Self::Worker, place: &Place<'_, Self::Volume, Self::State>, fault: &Fault);

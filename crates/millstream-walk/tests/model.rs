@@ -341,6 +341,94 @@ impl<F: Fn(&Directory<Narrow, ()>) + Sync> Visitor for AtLeave<F> {
     }
 }
 
+/// Records in the order of entries, and has each directory opened twice.
+struct Twice(Recorder);
+
+impl Visitor for Twice {
+    type Volume = Narrow;
+    type State = AtomicUsize;
+    type Worker = ();
+
+    fn root_state(&self) -> AtomicUsize {
+        AtomicUsize::new(0)
+    }
+
+    fn worker(&self) {}
+
+    fn fan_out(&self) -> FanOut {
+        self.0.fan_out
+    }
+
+    fn visit(
+        &self,
+        (): &mut (),
+        chunk: &Chunk<'_, Narrow, AtomicUsize>,
+        descend: &mut Descend<'_, Narrow, AtomicUsize>,
+    ) {
+        for entry in chunk.entries() {
+            let mut path = Vec::new();
+            entry.write_path(&mut path);
+            self.0.record(Event::Visited(path));
+            if entry.kind() == Ok(FileKind::Directory) {
+                descend.into_entry(&entry, AtomicUsize::new(0));
+            }
+        }
+    }
+
+    fn leave(&self, (): &mut (), directory: &Arc<Directory<Narrow, AtomicUsize>>) {
+        let mut path = Vec::new();
+        directory.write_path(&mut path);
+        self.0.record(Event::Left(path));
+    }
+
+    fn again(&self, directory: &Directory<Narrow, AtomicUsize>) -> bool {
+        directory.depth().is_some() && directory.state().fetch_add(1, Ordering::Relaxed) == 0
+    }
+
+    fn fault(&self, (): &mut (), _: &Place<'_, Narrow, AtomicUsize>, fault: &Fault) {
+        panic!("{fault}");
+    }
+}
+
+/// Depth first in the order of the directories themselves, every directory twice.
+fn in_order(path: &Path, events: &mut Vec<Event>) {
+    let bytes = path.as_os_str().as_bytes().to_vec();
+    events.push(Event::Visited(bytes.clone()));
+    if path.is_dir() {
+        for _ in 0..2 {
+            for entry in std::fs::read_dir(path).expect("readable") {
+                in_order(&entry.expect("an entry").path(), events);
+            }
+            events.push(Event::Left(bytes.clone()));
+        }
+    }
+}
+
+#[test]
+fn entries_come_in_order_and_directories_again_when_asked() {
+    let scratch = tempfile::tempdir().expect("tempdir");
+    for i in 0..5 {
+        for j in 0..3 {
+            std::fs::create_dir_all(scratch.path().join(format!("d{i}/e{j}"))).expect("mkdir");
+            std::fs::write(scratch.path().join(format!("d{i}/e{j}/f")), b"").expect("write");
+            std::fs::write(scratch.path().join(format!("d{i}/f{j}")), b"").expect("write");
+        }
+    }
+    let mut expected = Vec::new();
+    in_order(scratch.path(), &mut expected);
+    expected.push(Event::Left(Vec::new()));
+    for retention in [HandleRetention::UntilChildrenOpen, HandleRetention::UntilLeft] {
+        let twice = Twice(Recorder::new(FanOut::InOrder, DescendAt::Visit));
+        let options = WalkOptions { threads: Threads::Fixed(1), retention, ..WalkOptions::default() };
+        walk(&Narrow { max_open_dirs: 100 }, &[operand(scratch.path())], &twice, &options);
+        assert_eq!(twice.0.events(), expected);
+        let twice = Twice(Recorder::new(FanOut::Parallel, DescendAt::Visit));
+        let options = WalkOptions { threads: Threads::Fixed(4), retention, ..WalkOptions::default() };
+        walk(&Narrow { max_open_dirs: 100 }, &[operand(scratch.path())], &twice, &options);
+        assert_eq!(twice.0.events().len(), expected.len());
+    }
+}
+
 #[test]
 fn followed_links_that_loop_are_reported() {
     let scratch = tempfile::tempdir().expect("tempdir");

@@ -51,8 +51,8 @@ fn prepare(mut parser: Parser<Id>, diagnostics: &Diagnostics) -> Result<(), Refu
             Refused
         })?;
         match option.id {
-            Id::Help => return Ok(write_text(Text::Help, &reference(), diagnostics)),
-            Id::Version => return Ok(write_text(Text::Version, &reference(), diagnostics)),
+            Id::Help => return write_text(Text::Help, &reference(), diagnostics),
+            Id::Version => return write_text(Text::Version, &reference(), diagnostics),
             Id::Mode => settings.modes.push(parser.word().as_bytes().to_vec()),
             _ => settings.take(&option, diagnostics)?,
         }

@@ -53,7 +53,7 @@ pub(super) static PCHMOD: Command<Id> = Command {
     ],
     description: &[
         "Change the mode of each FILE to MODE, or to the mode of RFILE.",
-        "Options are those of GNU chmod. A file that has the mode already is left alone. With -R a directory \
+        "Options are those of GNU chmod. With -R a file that has the mode already is left alone, and a directory \
          whose new mode would keep its owner out is changed after what is in it, any other before.",
     ],
     syntax: Syntax::Getopt,

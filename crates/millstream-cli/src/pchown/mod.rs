@@ -108,10 +108,9 @@ fn prepare(tool: Tool, arguments: Vec<OsString>, diagnostics: &Diagnostics) -> R
             diagnostics.usage_error(&error, FAILURE);
             Refused
         })?;
-        let texts = Reference::from(tool.command());
         match option.id {
-            Id::Help => return Ok(write_text(Text::Help, &texts, diagnostics)),
-            Id::Version => return Ok(write_text(Text::Version, &texts, diagnostics)),
+            Id::Help => return write_text(Text::Help, &tool.command().into(), diagnostics),
+            Id::Version => return write_text(Text::Version, &tool.command().into(), diagnostics),
             _ => settings.take(&option, diagnostics)?,
         }
     }

@@ -110,8 +110,8 @@ const EXIT_STATUS: Section = Section {
     )],
 };
 
-const LEFT_ALONE: &str = "A file that has the owner already is left alone, unless the call might take set-ID bits or \
-     capabilities away. With -R directories are changed after what is in them.";
+const LEFT_ALONE: &str = "With -R a file that has the owner already is left alone, unless the call might take set-ID \
+     bits or capabilities away, and directories are changed after what is in them.";
 
 /// `pchown`.
 pub(super) static PCHOWN: Command<Id> = Command {

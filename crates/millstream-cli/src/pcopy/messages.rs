@@ -1,6 +1,6 @@
 //! The words for what went wrong.
 
-use std::io::{self, BufRead, Write};
+use std::io::Write;
 
 use millstream_ops::copy::{Problem, Question, Removal, Sink, Trouble};
 
@@ -57,13 +57,7 @@ impl Sink for Output<'_> {
                 }
             }
         };
-        message.ask();
-        let mut answer = Vec::new();
-        match io::stdin().lock().read_until(b'\n', &mut answer) {
-            Ok(_) => matches!(answer.first(), Some(b'y' | b'Y')),
-            // Who cannot answer has not agreed.
-            Err(_) => false,
-        }
+        message.ask()
     }
 }
 

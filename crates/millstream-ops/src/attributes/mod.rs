@@ -7,7 +7,7 @@
 //!                           └─► a directory whose change waits ─► set, when all below it is done
 //! ```
 //!
-//! What is the same already is left alone, without a call, unless the call would do more than it says. A directory's
+//! What is the same already is left alone in a tree, without a call, unless the call would do more than it says. A directory's
 //! owner is set when its subtree is done, and its mode too if that takes away what the traversal needs; any other mode
 //! is set before the directory is opened, as it may be what makes that possible.
 //!

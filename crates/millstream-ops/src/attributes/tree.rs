@@ -252,8 +252,11 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
     fn is_call_needed(&self, plan: &Plan<A::Value>, found: &Found) -> bool {
         match plan {
             Plan::Leave { .. } => false,
+            // A file that is named gets what GNU's tools give it, a new time of change at least.
             Plan::Set { effect: Effect::Nothing, .. } => {
-                found.examined != found.changed || (self.uid != 0 && self.uid != found.status.uid)
+                self.options.recursion == Recursion::Operands
+                    || found.examined != found.changed
+                    || (self.uid != 0 && self.uid != found.status.uid)
             }
             Plan::Set { .. } => true,
         }

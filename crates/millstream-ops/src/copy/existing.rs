@@ -165,7 +165,11 @@ impl<V: Volume> Copier<'_, V> {
             Existing::Ask => {
                 self.write(buffers);
                 let writable = present.is_link()
-                    || item.place.handle(&self.budget).is_ok_and(|place| place.is_writable(item.name));
+                    || item
+                        .place
+                        .handle(&self.budget)
+                        .and_then(|place| place.is_writable(item.name))
+                        .unwrap_or(false);
                 let destination = item.destination_path(self.targets);
                 let unwritable = (!writable).then_some(present.link.mode & 0o7777);
                 self.sink().confirm(&Question { destination: &destination, unwritable })

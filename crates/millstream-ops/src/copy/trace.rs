@@ -107,7 +107,10 @@ impl Trace {
                 out.push(b'\n');
             }
             Trace::Json => {
-                Object::begin(out).string("action", &in_words("remove", effect)).string("path", destination).end();
+                Object::begin(out)
+                    .string("action", &in_words("remove", effect))
+                    .string("path", destination)
+                    .end();
             }
         }
     }

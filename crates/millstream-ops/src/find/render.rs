@@ -65,7 +65,7 @@ impl<D: Dir + AsFd> Evaluation<'_, '_, D> {
                 let target = self.link_target().map(std::ffi::CString::into_bytes).unwrap_or_default();
                 self.push_name_field(stream, &target, layout, out);
             }
-            Field::SecurityContext => self.render_missing_context(),
+            Field::SecurityContext => self.render_context(layout, out),
             _ => {
                 // Without attributes, which has been reported, there is nothing to print.
                 if let Some(metadata) = self.metadata() {
@@ -157,9 +157,13 @@ impl<D: Dir + AsFd> Evaluation<'_, '_, D> {
         push_text(out, &[letter], layout);
     }
 
-    fn render_missing_context(&mut self) {
-        self.path();
-        self.shared.report_missing_context(&self.worker.path);
+    fn render_context(&mut self, layout: Layout, out: &mut Vec<u8>) {
+        let context = self.subject.security_context().unwrap_or_else(|errno| {
+            self.path();
+            self.shared.report_missing_context(&self.worker.path, errno);
+            Vec::new()
+        });
+        push_text(out, &context, layout);
     }
 
     /// Appends the record that `--json` prints.

@@ -84,6 +84,7 @@ impl<'a> Attributes<'a> {
         for entry in parts.iter().flat_map(Part::entries) {
             let Some(facts) = entry.facts() else { continue };
             largest.ino = largest.ino.max(entry.ino());
+            widths.context = widths.context.max(entry.context().len());
             largest.add(facts);
             if self.is_long() {
                 if owner || author {
@@ -168,7 +169,8 @@ impl<'a> Attributes<'a> {
             self.write_blocks_column(entry.facts(), widths.blocks, out);
         }
         if context {
-            write_right(b"?", 1, widths.context, out);
+            let context = entry.context();
+            write_right(context, context.len(), widths.context, out);
             out.push(b' ');
         }
     }
@@ -208,7 +210,7 @@ impl<'a> Attributes<'a> {
         }
         write_mode(&entry, widths.marks_access, &mut block.text);
         let size_start = match entry.facts() {
-            Some(facts) => self.write_facts(facts, widths, ledger, &mut block.text),
+            Some(facts) => self.write_facts(&entry, facts, widths, ledger, &mut block.text),
             None => self.write_unknown(widths, &mut block.text),
         };
         // GNU's forgets what is before the size once it has written an owner.
@@ -231,7 +233,14 @@ impl<'a> Attributes<'a> {
     }
 
     /// Appends the columns from the number of links to the time; returns where the size is.
-    fn write_facts(&self, facts: &Facts, widths: &Widths, ledger: &mut Ledger, out: &mut Vec<u8>) -> usize {
+    fn write_facts(
+        &self,
+        entry: &EntryView<'_>,
+        facts: &Facts,
+        widths: &Widths,
+        ledger: &mut Ledger,
+        out: &mut Vec<u8>,
+    ) -> usize {
         let Columns { owner, group, author, context, .. } = self.options.columns;
         write_number(u64::from(facts.nlink), widths.nlink, out);
         out.push(b' ');
@@ -245,7 +254,7 @@ impl<'a> Attributes<'a> {
             self.write_owner(Account::User(facts.uid), widths.author, ledger, out);
         }
         if context {
-            write_left(b"?", 1, widths.context, out);
+            write_left(entry.context(), entry.context().len(), widths.context, out);
             out.push(b' ');
         }
         let size_start = out.len();

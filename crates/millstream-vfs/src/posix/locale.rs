@@ -198,6 +198,23 @@ impl Locale {
         }
     }
 
+    /// Whether an answer to a question begins as a yes does in the language of messages.
+    pub fn is_affirmative(&self, answer: &CStr) -> bool {
+        let mut expression = MaybeUninit::<libc::regex_t>::zeroed();
+        // SAFETY: the pattern is a NUL-terminated string of the C library; `regcomp` fills the expression or fails.
+        let compiled = unsafe {
+            let pattern = libc::nl_langinfo(libc::YESEXPR);
+            libc::regcomp(expression.as_mut_ptr(), pattern, libc::REG_EXTENDED | libc::REG_NOSUB) == 0
+        };
+        // SAFETY: what was compiled is matched with a NUL-terminated string and freed once.
+        compiled
+            && unsafe {
+                let result = libc::regexec(expression.as_ptr(), answer.as_ptr(), 0, ptr::null_mut(), 0);
+                libc::regfree(expression.as_mut_ptr());
+                result == 0
+            }
+    }
+
     /// Local time of a moment in seconds since 1970, `None` if the year cannot be expressed.
     pub fn local_time(&self, seconds: i64) -> Option<LocalTime> {
         let mut fields = MaybeUninit::<libc::tm>::zeroed();

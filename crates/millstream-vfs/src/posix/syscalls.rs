@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::SymlinkBehavior;
+
 /// `listxattrat(2)`, the same number on every architecture that has it (Linux 6.13).
 const SYS_LISTXATTRAT: libc::c_long = 465;
 
@@ -69,14 +71,37 @@ pub fn list_xattr_at(dir: BorrowedFd<'_>, name: &CStr, names: &mut Vec<u8>) -> R
             done => return done,
         }
     }
-    let path = match dir.as_raw_fd() {
-        libc::AT_FDCWD => name.to_owned(),
-        fd => proc_path(fd, name)?,
-    };
+    let path = proc_path(dir, name)?;
     append_list(names, |buffer| llistxattr(&path, buffer))
 }
 
-fn proc_path(fd: i32, name: &CStr) -> Result<CString, Errno> {
+/// The value of the extended attribute `attribute` of `name` in `dir`.
+pub fn get_xattr_at(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    attribute: &CStr,
+    symlinks: SymlinkBehavior,
+) -> Result<Vec<u8>, Errno> {
+    let path = proc_path(dir, name)?;
+    let get = match symlinks {
+        SymlinkBehavior::Follow => libc::getxattr,
+        SymlinkBehavior::NoFollow => libc::lgetxattr,
+    };
+    let mut value = Vec::new();
+    append_list(&mut value, |buffer| {
+        // SAFETY: both names are NUL-terminated, the pointer and length describe `buffer`.
+        let n = unsafe { get(path.as_ptr(), attribute.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len()) };
+        usize::try_from(n).map_err(|_| last_errno())
+    })?;
+    Ok(value)
+}
+
+/// A path that leads to `name` in `dir`.
+fn proc_path(dir: BorrowedFd<'_>, name: &CStr) -> Result<CString, Errno> {
+    let fd = dir.as_raw_fd();
+    if fd == libc::AT_FDCWD || name.to_bytes().starts_with(b"/") {
+        return Ok(name.to_owned());
+    }
     let mut path = format!("/proc/self/fd/{fd}/").into_bytes();
     path.extend_from_slice(name.to_bytes());
     CString::new(path).map_err(|_| Errno::INVAL)
@@ -96,7 +121,7 @@ pub fn append_list(
                 names.truncate(start + n);
                 return Ok(());
             }
-            // 64 KiB is the kernel's own bound (XATTR_LIST_MAX).
+            // 64 KiB is the kernel's own bound (XATTR_LIST_MAX, XATTR_SIZE_MAX).
             Err(Errno::RANGE) if room < 65_536 => room *= 16,
             Err(errno) => {
                 names.truncate(start);

@@ -157,6 +157,11 @@ impl Dir for PosixDir {
             .map_err(|errno| Error::new(Operation::ListXattr, errno))
     }
 
+    fn get_xattr(&self, name: &CStr, attribute: &CStr, symlinks: SymlinkBehavior) -> Result<Vec<u8>> {
+        syscalls::get_xattr_at(self.as_fd(), name, attribute, symlinks)
+            .map_err(|errno| Error::new(Operation::GetXattr, errno))
+    }
+
     fn remove(&self, name: &CStr, kind: RemoveKind) -> Result<()> {
         let flags = match kind {
             RemoveKind::File => AtFlags::empty(),
@@ -239,8 +244,12 @@ impl Dir for PosixDir {
             .map_err(|errno| Error::new(Operation::SetTimes, errno))
     }
 
-    fn is_writable(&self, name: &CStr) -> bool {
-        fs::accessat(self, name, fs::Access::WRITE_OK, AtFlags::EACCESS).is_ok()
+    fn is_writable(&self, name: &CStr) -> Result<bool> {
+        match retry_on_intr(|| fs::accessat(self, name, fs::Access::WRITE_OK, AtFlags::EACCESS)) {
+            Ok(()) => Ok(true),
+            Err(Errno::ACCESS) => Ok(false),
+            Err(errno) => Err(Error::new(Operation::CheckAccess, errno)),
+        }
     }
 
     fn set_mode(&self, name: &CStr, mode: u32, symlinks: SymlinkBehavior) -> Result<()> {

@@ -1,0 +1,231 @@
+//! `prm`: removal of files and trees, as GNU `rm` does it.
+
+mod settings;
+mod table;
+
+use std::ffi::{CString, OsString};
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use millstream_ops::activity::Activity;
+use millstream_ops::remove::{Cause, Problem, Question, Sink, Step, remove};
+use millstream_vfs::{FileKind, Operation, PosixVolume};
+
+use crate::diagnostics::{Diagnostics, UsageError, UsageErrorKind};
+use crate::operand::trimmed;
+use crate::options::{Parser, Reference, help, version};
+use crate::progress::{Progress, Screen, StdoutUse};
+use crate::standard_output::StandardOutput;
+use crate::startup::{Startup, startup};
+use settings::{Mistake, Settings};
+use table::{Id, PRM};
+
+/// What texts about `prm` are made from.
+pub fn reference() -> Reference {
+    Reference::from(&PRM)
+}
+
+/// Runs `prm` with the arguments of the process.
+pub fn run() -> ExitCode {
+    let Startup { arguments, diagnostics, locale, .. } = startup(PRM.name);
+    let mut parser = Parser::new(&PRM, arguments.iter().cloned());
+    let mut settings = Settings::new(&diagnostics);
+    let is_abbreviated = abbreviates_no_preserve_root(&arguments);
+    for option in parser.by_ref() {
+        let taken = match option {
+            Ok(option) if matches!(option.id, Id::Help | Id::Version) => {
+                write_text(option.id, &diagnostics);
+                return diagnostics.exit_code();
+            }
+            Ok(option) => settings.take(&option, is_abbreviated),
+            Err(error) => Err(Mistake::Usage(error)),
+        };
+        match taken {
+            Ok(()) => {}
+            Err(Mistake::Usage(error)) => {
+                report_usage_error(&error, &arguments, &diagnostics);
+                return diagnostics.exit_code();
+            }
+            Err(Mistake::PreserveRoot(argument)) => {
+                let message = diagnostics.error(1).text("unrecognized --preserve-root argument: ");
+                message.name(&argument).send();
+                return diagnostics.exit_code();
+            }
+            Err(Mistake::AbbreviatedNoPreserveRoot) => {
+                diagnostics.error(1).text("you may not abbreviate the --no-preserve-root option").send();
+                return diagnostics.exit_code();
+            }
+        }
+    }
+    let operands = parser.into_operands();
+    match settings.overview(operands.len()) {
+        _ if operands.is_empty() && settings.needs_no_operands() => {}
+        _ if operands.is_empty() => diagnostics.error(1).text("missing operand").send_with_hint(),
+        Some(question) if !diagnostics.warning().text(&question).ask() => {}
+        _ => work(settings.finish(locale), operands, &diagnostics),
+    }
+    diagnostics.exit_code()
+}
+
+/// Whether `--no-preserve-root` is given and not written out.
+fn abbreviates_no_preserve_root(arguments: &[OsString]) -> bool {
+    let options = arguments.iter().map(|word| word.as_bytes()).take_while(|&word| word != b"--");
+    let full = b"--no-preserve-root";
+    options.filter(|word| word.starts_with(b"--n")).any(|word| word != full && full.starts_with(word))
+}
+
+fn write_text(which: Id, diagnostics: &Diagnostics) {
+    let program = diagnostics.program().to_string_lossy();
+    let text = match which {
+        Id::Version => version(&reference(), &program),
+        _ => help(&reference(), &program),
+    };
+    if let Err(error) = StandardOutput.write_all(text.as_bytes()) {
+        diagnostics.error(1).text("write error").cause(&error).send();
+    }
+}
+
+/// Where a word that is no option is the name of a file, tells how to remove that.
+fn report_usage_error(error: &UsageError, arguments: &[OsString], diagnostics: &Diagnostics) {
+    let looks_like_an_option = |word: &&OsString| word.len() > 1 && word.as_bytes().starts_with(b"-");
+    let file =
+        arguments.iter().filter(looks_like_an_option).find(|word| std::fs::symlink_metadata(word).is_ok());
+    let message = diagnostics.error(1).bytes(error.message());
+    match file.filter(|_| error.kind() == UsageErrorKind::Option) {
+        None => message.send_with_hint(),
+        Some(file) => message
+            .text("\nTry '")
+            .bytes(diagnostics.program().as_bytes())
+            .text(" ./")
+            .shell_word(file.as_bytes())
+            .text("' to remove the file ")
+            .name(file.as_bytes())
+            .text(".")
+            .send_with_hint(),
+    }
+}
+
+fn work(options: millstream_ops::remove::Options, operands: Vec<OsString>, diagnostics: &Diagnostics) {
+    // Arguments hold no NUL.
+    let operands: Vec<_> =
+        operands.into_iter().filter_map(|name| CString::new(trimmed(name.into_vec())).ok()).collect();
+    let activity = Arc::new(Activity::default());
+    let stdout = if options.report.is_some() { StdoutUse::Streams } else { StdoutUse::WithoutProgress };
+    let progress = Progress::start(&activity, stdout, diagnostics);
+    let output = Output { diagnostics, screen: progress.screen().clone(), lines: Mutex::default() };
+    remove(&PosixVolume, &operands, &options, &output, &activity);
+    drop(progress);
+    output.finish();
+}
+
+/// Standard output, standard error and standard input.
+struct Output<'a> {
+    diagnostics: &'a Diagnostics,
+    screen: Screen,
+    lines: Mutex<Lines>,
+}
+
+/// What is still to be written to standard output, and why it cannot be.
+#[derive(Default)]
+struct Lines {
+    waiting: Vec<u8>,
+    failure: Option<io::Error>,
+}
+
+/// Lines for anything but a terminal are written in pieces of about this many bytes.
+const PIECE: usize = 4096;
+
+impl Output<'_> {
+    fn lock(&self) -> MutexGuard<'_, Lines> {
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, lines: &mut Lines) {
+        if lines.failure.is_none() {
+            lines.failure = self.screen.without_progress(|| StandardOutput.write_all(&lines.waiting)).err();
+        }
+        lines.waiting.clear();
+    }
+
+    fn finish(self) {
+        self.write(&mut self.lock());
+        let failure = self.lock().failure.take();
+        if let Some(error) = failure {
+            self.diagnostics.error(1).text("write error").cause(&error).send();
+        }
+    }
+}
+
+impl Sink for Output<'_> {
+    fn lines(&self, text: &[u8]) {
+        let mut lines = self.lock();
+        lines.waiting.extend_from_slice(text);
+        if lines.waiting.len() >= PIECE || io::stdout().is_terminal() {
+            self.write(&mut lines);
+        }
+    }
+
+    fn problem(&self, problem: &Problem<'_>) {
+        // What was told before comes first where both go to the same file.
+        self.write(&mut self.lock());
+        let message = self.diagnostics.error(1);
+        match problem.cause {
+            Cause::Failed(error) if error.operation == Operation::ReadDir => {
+                let message = message.text("traversal failed: ").name_before_colon(problem.path);
+                message.errno(error.errno).send();
+            }
+            Cause::Failed(error) => {
+                message.text("cannot remove ").name(problem.path).errno(error.errno).send();
+            }
+            Cause::Dots => {
+                message.text("refusing to remove '.' or '..' directory: skipping ").name(problem.path).send();
+            }
+            Cause::Root => {
+                let message = message.text("it is dangerous to operate recursively on ").name(problem.path);
+                if problem.path == b"/" { message } else { message.text(" (same as '/')") }.send();
+                let hint = "use --no-preserve-root to override this failsafe";
+                self.diagnostics.warning().text(hint).send();
+            }
+            Cause::UnknownParent(_) => {
+                let slash: &[u8] = if problem.path.ends_with(b"/") { b"" } else { b"/" };
+                let parent = [problem.path, slash, b".."].concat();
+                let message = message.text("failed to stat ").name(&parent);
+                message.text(": skipping ").name(problem.path).send();
+            }
+            Cause::OtherDevice | Cause::MountPoint => {
+                let message = message.text("skipping ").name(problem.path);
+                message.text(", since it's on a different device").send();
+                if problem.cause == Cause::MountPoint {
+                    self.diagnostics.warning().text("and --preserve-root=all is in effect").send();
+                }
+            }
+        }
+    }
+
+    fn approve(&self, question: &Question<'_>) -> bool {
+        let (what, protected) = (wording(question.step), question.write_protected);
+        let step = if question.step == Step::Descend { "descend into " } else { "remove " };
+        let protected = if protected { "write-protected " } else { "" };
+        let message = self.diagnostics.warning().text(step).text(protected).text(what).text(" ");
+        message.name(question.path).text("? ").ask()
+    }
+}
+
+fn wording(step: Step) -> &'static str {
+    match step {
+        Step::Descend => "directory",
+        Step::Remove { kind, size } => match kind {
+            FileKind::Directory => "directory",
+            FileKind::File if size == 0 => "regular empty file",
+            FileKind::File => "regular file",
+            FileKind::Symlink => "symbolic link",
+            FileKind::Fifo => "fifo",
+            FileKind::Socket => "socket",
+            FileKind::CharDevice => "character special file",
+            FileKind::BlockDevice => "block special file",
+            FileKind::Unknown => "weird file",
+        },
+    }
+}

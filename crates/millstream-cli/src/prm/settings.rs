@@ -1,0 +1,186 @@
+//! From options to what is to be done.
+
+use millstream_ops::quote::{ControlCharacters, Quoter, QuotingStyle};
+use millstream_ops::remove::{
+    Directories, Effect, FileSystems, Missing, Options, PreserveRoot, Prompts, ReportFormat,
+};
+use millstream_vfs::posix::locale::Locale;
+use millstream_walk::Threads;
+
+use super::table::Id;
+use crate::diagnostics::{Diagnostics, UsageError};
+use crate::options::{Choice, Occurrence, choose};
+use crate::startup::parse_threads;
+
+/// When to ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    Never,
+    Once,
+    Always,
+}
+
+const WHENS: &[Choice<When>] = &[
+    Choice { words: &["never", "no", "none"], meaning: When::Never },
+    Choice { words: &["once"], meaning: When::Once },
+    Choice { words: &["always", "yes"], meaning: When::Always },
+];
+
+/// Whether to ask one question about all operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Overview {
+    Skip,
+    Ask,
+}
+
+/// What the options said.
+#[derive(Debug)]
+pub(super) struct Settings<'a> {
+    diagnostics: &'a Diagnostics,
+    recursive: bool,
+    empty_directories: bool,
+    missing: Missing,
+    /// `None` until an option decides: what is write-protected, if there is a terminal.
+    prompts: Option<Prompts>,
+    overview: Overview,
+    presume_input_tty: bool,
+    file_systems: FileSystems,
+    preserve_root: PreserveRoot,
+    verbose: bool,
+    effect: Effect,
+    json: bool,
+    threads: Threads,
+}
+
+/// What is wrong with an option.
+#[derive(Debug)]
+pub(super) enum Mistake {
+    /// It is told with the hint at `--help`.
+    Usage(UsageError),
+    /// An argument of `--preserve-root`.
+    PreserveRoot(Vec<u8>),
+    /// `--no-preserve-root` is not written out.
+    AbbreviatedNoPreserveRoot,
+}
+
+impl From<UsageError> for Mistake {
+    fn from(error: UsageError) -> Self {
+        Mistake::Usage(error)
+    }
+}
+
+impl<'a> Settings<'a> {
+    pub(super) fn new(diagnostics: &'a Diagnostics) -> Self {
+        Settings {
+            diagnostics,
+            recursive: false,
+            empty_directories: false,
+            missing: Missing::Report,
+            prompts: None,
+            overview: Overview::Skip,
+            presume_input_tty: false,
+            file_systems: FileSystems::All,
+            preserve_root: PreserveRoot::Root,
+            verbose: false,
+            effect: Effect::Remove,
+            json: false,
+            threads: Threads::default(),
+        }
+    }
+
+    /// Takes an option; whether the one that must not be is abbreviated.
+    pub(super) fn take(&mut self, option: &Occurrence<Id>, is_abbreviated: bool) -> Result<(), Mistake> {
+        match option.id {
+            Id::Force => {
+                self.missing = Missing::Ignore;
+                self.ask(When::Never);
+            }
+            Id::PromptAlways => self.ask_and_report(When::Always),
+            Id::PromptOnce => self.ask_and_report(When::Once),
+            Id::Interactive if option.value.is_none() => self.ask_and_report(When::Always),
+            Id::Interactive => match choose(option.bytes(), "--interactive", WHENS, self.diagnostics)? {
+                When::Never => self.ask(When::Never),
+                when => self.ask_and_report(when),
+            },
+            Id::OneFileSystem => self.file_systems = FileSystems::One,
+            Id::NoPreserveRoot if is_abbreviated => {
+                return Err(Mistake::AbbreviatedNoPreserveRoot);
+            }
+            Id::NoPreserveRoot => self.preserve_root = PreserveRoot::Off,
+            Id::PreserveRoot => match option.value.as_ref().map(|_| option.bytes()) {
+                None => self.preserve_root = PreserveRoot::Root,
+                Some(b"all") => self.preserve_root = PreserveRoot::MountPoints,
+                Some(other) => {
+                    return Err(Mistake::PreserveRoot(other.to_vec()));
+                }
+            },
+            Id::PresumeInputTty => self.presume_input_tty = true,
+            Id::Recursive => self.recursive = true,
+            Id::Dir => self.empty_directories = true,
+            Id::Verbose => self.verbose = true,
+            Id::DryRun => self.effect = Effect::Pretend,
+            Id::Json => self.json = true,
+            Id::Threads => self.threads = parse_threads(option.bytes(), self.diagnostics)?,
+            Id::Help | Id::Version => {}
+        }
+        Ok(())
+    }
+
+    fn ask(&mut self, when: When) {
+        self.prompts = match when {
+            When::Never => Some(Prompts::Never),
+            When::Once => None,
+            When::Always => Some(Prompts::Always),
+        };
+        self.overview = if when == When::Once { Overview::Ask } else { Overview::Skip };
+    }
+
+    fn ask_and_report(&mut self, when: When) {
+        self.ask(when);
+        self.missing = Missing::Report;
+    }
+
+    /// Whether no operands are in order.
+    pub(super) fn needs_no_operands(&self) -> bool {
+        self.missing == Missing::Ignore
+    }
+
+    /// The question about all operands that has to be answered with yes first.
+    pub(super) fn overview(&self, operands: usize) -> Option<String> {
+        let wanted = self.overview == Overview::Ask
+            && self.effect == Effect::Remove
+            && (self.recursive || operands > 3);
+        let noun = if operands == 1 { "argument" } else { "arguments" };
+        let how = if self.recursive { " recursively" } else { "" };
+        wanted.then(|| format!("remove {operands} {noun}{how}? "))
+    }
+
+    /// What is to be done.
+    pub(super) fn finish(self, locale: &'static Locale) -> Options {
+        let is_terminal = || self.presume_input_tty || rustix::termios::isatty(std::io::stdin());
+        let text =
+            Quoter { style: QuotingStyle::ShellEscapeAlways, control: ControlCharacters::Show, locale };
+        Options {
+            directories: match (self.recursive, self.empty_directories) {
+                (true, _) => Directories::Recursive,
+                (false, true) => Directories::Empty,
+                (false, false) => Directories::Refuse,
+            },
+            missing: self.missing,
+            prompts: match self.prompts {
+                Some(prompts) => prompts,
+                None if is_terminal() => Prompts::WriteProtected,
+                None => Prompts::Never,
+            },
+            file_systems: self.file_systems,
+            preserve_root: self.preserve_root,
+            effect: self.effect,
+            report: match (self.json, self.verbose || self.effect == Effect::Pretend) {
+                (true, _) => Some(ReportFormat::Json),
+                (false, true) => Some(ReportFormat::Text(text)),
+                (false, false) => None,
+            },
+            threads: self.threads,
+        }
+    }
+}

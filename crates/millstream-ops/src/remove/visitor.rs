@@ -1,0 +1,509 @@
+//! The visitor: unlinks what it sees, and removes directories when it leaves them.
+
+use std::ffi::{CStr, CString};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use millstream_vfs::{
+    Dir, DirentBatch, Errno, Error, Fields, FileKind, Operation, ReadState, RemoveKind, Result,
+    SymlinkBehavior, Volume,
+};
+use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place, Visitor};
+
+use super::operands::ends_in_dots;
+use super::turn::Turns;
+use super::{
+    Cause, Directories, Effect, FileSystems, Missing, Options, Pass, PreserveRoot, Problem, Prompts,
+    Question, Sink, Step,
+};
+use crate::activity::Activity;
+
+/// How often a directory is read again because it was not empty after all that it listed had gone. A file system whose
+/// readers pass over every other entry while entries go needs 20 for a million.
+const MAX_PASSES: u32 = 64;
+/// Bytes of entries that are read to see whether there are any.
+const PEEK: usize = 1024;
+
+pub(super) struct Remover<'a, V: Volume> {
+    options: &'a Options,
+    sink: &'a dyn Sink,
+    turns: Turns<'a>,
+    activity: &'a Activity,
+    pass: Pass,
+    prompts: Prompts,
+    /// By operand: whether anything is left of it.
+    left: &'a [AtomicBool],
+    base: V::Dir,
+    root_identity: OnceLock<Result<(u64, u64)>>,
+}
+
+/// A directory that is being emptied.
+#[derive(Debug, Default)]
+pub(super) struct Node {
+    /// Something below stays for good: the directory is not removed, and nothing is said about it.
+    stays: AtomicBool,
+    /// The user wanted to keep something in it.
+    spared: AtomicBool,
+    /// Why it could not be opened.
+    unreadable: OnceLock<Errno>,
+    /// Device of the operand.
+    device: u64,
+    write_protected: bool,
+    /// Something in it has been removed since it was opened.
+    progressed: AtomicBool,
+    passes: AtomicU32,
+    again: AtomicBool,
+}
+
+/// A worker's buffers.
+#[derive(Debug, Default)]
+pub(super) struct Buffers {
+    lines: Vec<u8>,
+    path: Vec<u8>,
+}
+
+/// What became of an entry.
+enum Outcome {
+    Removed(RemoveKind),
+    Descended,
+    /// The user wants to keep it.
+    Spared,
+    /// It stays, and so does what is above it.
+    Stays,
+}
+
+/// What became of a question.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Yes,
+    No,
+    /// It has to be asked in another pass.
+    Later,
+}
+
+type Done = std::result::Result<Outcome, Cause>;
+
+impl From<Error> for Cause {
+    fn from(error: Error) -> Self {
+        Cause::Failed(error)
+    }
+}
+
+impl<'a, V: Volume> Remover<'a, V> {
+    pub(super) fn new(
+        volume: &V,
+        options: &'a Options,
+        sink: &'a dyn Sink,
+        activity: &'a Activity,
+        pass: Pass,
+        left: &'a [AtomicBool],
+    ) -> Self {
+        let prompts = if pass == Pass::Unasked { Prompts::Never } else { options.prompts };
+        let base = volume.base();
+        let (turns, root_identity) = (Turns::new(sink), OnceLock::new());
+        Remover { options, sink, turns, activity, pass, prompts, left, base, root_identity }
+    }
+
+    /// Whether an entry may be unlinked before its type is known.
+    fn may_try(&self) -> bool {
+        self.prompts == Prompts::Never && self.options.effect == Effect::Remove
+    }
+
+    fn operand(
+        &self,
+        own: &mut Buffers,
+        entry: &Entry<'_, V, Node>,
+        descend: &mut Descend<'_, V, Node>,
+    ) -> Done {
+        let failed = match self.may_try().then(|| entry.handle().remove(entry.name(), RemoveKind::File)) {
+            Some(Ok(())) => return Ok(Outcome::Removed(RemoveKind::File)),
+            Some(Err(error)) if error.errno == Errno::NOENT => return Err(error.into()),
+            Some(Err(error)) => Some(error),
+            None => None,
+        };
+        let metadata = entry.metadata(Fields::KIND | Fields::INO | Fields::SIZE);
+        let metadata = metadata.map_err(|error| match failed {
+            // A file system that is read-only says so before it looks whether there is anything.
+            Some(failed) if failed.errno == Errno::ROFS => error,
+            // Else what was tried first tells more than that the entry cannot be examined either.
+            Some(failed) => failed,
+            None => error,
+        })?;
+        if metadata.kind() != FileKind::Directory {
+            return failed.map_or_else(|| self.file(own, entry), |error| Err(error.into()));
+        }
+        let refused = |errno| Cause::Failed(Error::new(Operation::Remove, errno));
+        match self.options.directories {
+            Directories::Refuse => return Err(refused(Errno::ISDIR)),
+            Directories::Empty if !is_empty(entry) => return Err(refused(Errno::NOTEMPTY)),
+            Directories::Empty | Directories::Recursive => {}
+        }
+        self.check_operand(entry, metadata.identity())?;
+        self.directory(own, entry, metadata.dev, descend)
+    }
+
+    /// Refuses directories that must not be removed as operands.
+    fn check_operand(
+        &self,
+        entry: &Entry<'_, V, Node>,
+        identity: (u64, u64),
+    ) -> std::result::Result<(), Cause> {
+        if ends_in_dots(entry.name()) {
+            return Err(Cause::Dots);
+        }
+        if self.options.preserve_root == PreserveRoot::Off {
+            return Ok(());
+        }
+        let root = self.root_identity.get_or_init(|| {
+            let root = self.base.metadata(c"/", SymlinkBehavior::NoFollow, Fields::INO);
+            root.map(|metadata| metadata.identity())
+        });
+        if (*root)? == identity {
+            return Err(Cause::Root);
+        }
+        if self.options.preserve_root == PreserveRoot::MountPoints {
+            let above = parent_of(entry.name());
+            match entry.handle().metadata(&above, SymlinkBehavior::Follow, Fields::INO) {
+                Ok(above) if above.dev == identity.0 => {}
+                Ok(_) => return Err(Cause::MountPoint),
+                Err(error) => return Err(Cause::UnknownParent(error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn entry(
+        &self,
+        own: &mut Buffers,
+        entry: &Entry<'_, V, Node>,
+        descend: &mut Descend<'_, V, Node>,
+    ) -> Done {
+        let device = entry.directory().state().device;
+        match entry.listed_kind() {
+            FileKind::Directory => self.directory(own, entry, device, descend),
+            FileKind::Unknown if self.may_try() => {
+                let tried = entry.handle().remove(entry.name(), RemoveKind::File);
+                match tried {
+                    Err(_) if entry.kind() == Ok(FileKind::Directory) => {
+                        self.directory(own, entry, device, descend)
+                    }
+                    tried => Ok(tried.map(|()| Outcome::Removed(RemoveKind::File))?),
+                }
+            }
+            FileKind::Unknown if entry.kind()? == FileKind::Directory => {
+                self.directory(own, entry, device, descend)
+            }
+            _ => self.file(own, entry),
+        }
+    }
+
+    fn file(&self, own: &mut Buffers, entry: &Entry<'_, V, Node>) -> Done {
+        let write_protected = self.prompts != Prompts::Never
+            && entry.kind()? != FileKind::Symlink
+            && is_write_protected(entry.handle(), entry.name());
+        if self.asks(write_protected) {
+            let metadata = entry.metadata(Fields::KIND | Fields::SIZE)?;
+            let step = Step::Remove { kind: metadata.kind(), size: metadata.size };
+            match self.ask(own, &Place::Entry(entry), step, write_protected) {
+                Answer::Yes => {}
+                Answer::No => return Ok(Outcome::Spared),
+                Answer::Later => return Ok(Outcome::Stays),
+            }
+        }
+        self.unlink(entry, RemoveKind::File)
+    }
+
+    /// A directory below `device`, that of the operand, which is an entry of another or the operand itself.
+    fn directory(
+        &self,
+        own: &mut Buffers,
+        entry: &Entry<'_, V, Node>,
+        device: u64,
+        descend: &mut Descend<'_, V, Node>,
+    ) -> Done {
+        let write_protected =
+            self.prompts != Prompts::Never && is_write_protected(entry.handle(), entry.name());
+        if self.asks(write_protected) {
+            entry.metadata(Fields::KIND | Fields::INO)?;
+            let empty = is_empty(entry);
+            let step =
+                if empty { Step::Remove { kind: FileKind::Directory, size: 0 } } else { Step::Descend };
+            if self.ask(own, &Place::Entry(entry), step, write_protected) != Answer::Yes {
+                return Ok(Outcome::Stays);
+            }
+            if empty {
+                return self.unlink(entry, RemoveKind::Directory);
+            }
+        }
+        if self.options.directories == Directories::Empty {
+            return self.unlink(entry, RemoveKind::Directory);
+        }
+        if self.options.file_systems == FileSystems::One && entry.metadata(Fields::INO)?.dev != device {
+            return if is_empty(entry) {
+                self.unlink(entry, RemoveKind::Directory)
+            } else {
+                Err(Cause::OtherDevice)
+            };
+        }
+        descend.into_entry(entry, Node { device, write_protected, ..Node::default() });
+        Ok(Outcome::Descended)
+    }
+
+    fn unlink(&self, entry: &Entry<'_, V, Node>, kind: RemoveKind) -> Done {
+        if self.options.effect == Effect::Remove {
+            entry.handle().remove(entry.name(), kind)?;
+        }
+        Ok(Outcome::Removed(kind))
+    }
+
+    fn asks(&self, write_protected: bool) -> bool {
+        match self.prompts {
+            Prompts::Never => false,
+            Prompts::WriteProtected => write_protected,
+            Prompts::Always => true,
+        }
+    }
+
+    fn ask(
+        &self,
+        own: &mut Buffers,
+        place: &Place<'_, V, Node>,
+        step: Step,
+        write_protected: bool,
+    ) -> Answer {
+        if self.pass == Pass::Sweep {
+            return Answer::Later;
+        }
+        own.path.clear();
+        place.write_path(&mut own.path);
+        match self.sink.approve(&Question { step, write_protected, path: &own.path }) {
+            true => Answer::Yes,
+            false => Answer::No,
+        }
+    }
+
+    /// Removes a directory that has been emptied.
+    fn remove_left(
+        &self,
+        own: &mut Buffers,
+        directory: &Arc<Directory<V, Node>>,
+        parent: &Directory<V, Node>,
+    ) -> Done {
+        let node = directory.state();
+        if self.asks(node.write_protected) {
+            let step = Step::Remove { kind: FileKind::Directory, size: 0 };
+            match self.ask(own, &Place::Directory(directory), step, node.write_protected) {
+                Answer::Yes => {}
+                Answer::No => return Ok(Outcome::Spared),
+                Answer::Later => return Ok(Outcome::Stays),
+            }
+        }
+        if self.options.effect == Effect::Pretend {
+            return match node.unreadable.get() {
+                Some(&errno) => Err(Error::new(Operation::OpenDir, errno).into()),
+                None => Ok(Outcome::Removed(RemoveKind::Directory)),
+            };
+        }
+        let removed =
+            parent.handle().and_then(|parent| parent.remove(directory.name(), RemoveKind::Directory));
+        match removed {
+            Ok(()) => Ok(Outcome::Removed(RemoveKind::Directory)),
+            Err(error) if is_not_empty(error) => match node.unreadable.get() {
+                Some(&errno) => Err(Error::new(Operation::OpenDir, errno).into()),
+                None if node.is_worth_another_pass() => {
+                    node.again.store(true, Ordering::Relaxed);
+                    Ok(Outcome::Descended)
+                }
+                None => Err(error.into()),
+            },
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Draws the consequences of what became of an entry of `above`.
+    fn settle(
+        &self,
+        own: &mut Buffers,
+        place: &Place<'_, V, Node>,
+        above: &Directory<V, Node>,
+        operand: u64,
+        done: Done,
+    ) {
+        match done {
+            Ok(Outcome::Removed(kind)) => {
+                above.state().progressed.store(true, Ordering::Relaxed);
+                if let Some(format) = &self.options.report {
+                    own.path.clear();
+                    place.write_path(&mut own.path);
+                    format.removal(self.options.effect, kind, &own.path, &mut own.lines);
+                }
+            }
+            Ok(Outcome::Descended) => {}
+            Ok(Outcome::Spared) => above.state().spared.store(true, Ordering::Relaxed),
+            Ok(Outcome::Stays) => self.keep(above, operand),
+            Err(cause) if self.is_ignored(cause) => {}
+            Err(cause) => {
+                self.report(own, place, operand, cause);
+                let is_unexamined =
+                    matches!(cause, Cause::Failed(error) if error.operation == Operation::Stat);
+                if self.pass == Pass::Ordered && is_unexamined {
+                    // As the original, which asks about the directory nevertheless.
+                    above.state().spared.store(true, Ordering::Relaxed);
+                } else {
+                    self.keep(above, operand);
+                }
+            }
+        }
+    }
+
+    fn is_ignored(&self, cause: Cause) -> bool {
+        let Cause::Failed(error) = cause else { return false };
+        self.options.missing == Missing::Ignore
+            && matches!(error.errno, Errno::NOENT | Errno::NOTDIR | Errno::INVAL | Errno::ILSEQ)
+    }
+
+    fn report(&self, own: &mut Buffers, place: &Place<'_, V, Node>, operand: u64, cause: Cause) {
+        if self.pass == Pass::Sweep {
+            return;
+        }
+        self.activity.add_error();
+        self.flush(own, operand);
+        own.path.clear();
+        place.write_path(&mut own.path);
+        let problem = Problem { cause, path: &own.path };
+        if let Some(format) = &self.options.report {
+            format.problem(&problem, &mut own.lines);
+        }
+        self.turns.problem(operand, &problem);
+    }
+
+    /// `directory` and all above it stay.
+    fn keep(&self, directory: &Directory<V, Node>, operand: u64) {
+        for above in directory.ancestors() {
+            if above.state().stays.swap(true, Ordering::Relaxed) {
+                return;
+            }
+        }
+        if let Some(left) = usize::try_from(operand).ok().and_then(|operand| self.left.get(operand)) {
+            left.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn flush(&self, own: &mut Buffers, operand: u64) {
+        if !own.lines.is_empty() {
+            self.turns.lines(operand, &own.lines);
+            own.lines.clear();
+        }
+    }
+}
+
+impl Node {
+    fn is_worth_another_pass(&self) -> bool {
+        self.progressed.swap(false, Ordering::Relaxed)
+            && !self.spared.load(Ordering::Relaxed)
+            && self.passes.fetch_add(1, Ordering::Relaxed) < MAX_PASSES
+    }
+}
+
+impl<V: Volume> Visitor for Remover<'_, V> {
+    type Volume = V;
+    type State = Node;
+    type Worker = Buffers;
+
+    fn root_state(&self) -> Node {
+        Node::default()
+    }
+
+    fn worker(&self) -> Buffers {
+        self.activity.add_thread();
+        Buffers::default()
+    }
+
+    fn fan_out(&self) -> FanOut {
+        if self.pass == Pass::Ordered { FanOut::InOrder } else { FanOut::Parallel }
+    }
+
+    fn visit(&self, own: &mut Buffers, chunk: &Chunk<'_, V, Node>, descend: &mut Descend<'_, V, Node>) {
+        let directory = chunk.directory();
+        let are_operands = directory.parent().is_none();
+        let mut entries = 0;
+        for entry in chunk.entries() {
+            entries += 1;
+            let operand = entry.operand();
+            let done = match are_operands {
+                true => self.operand(own, &entry, descend),
+                false => self.entry(own, &entry, descend),
+            };
+            let is_done = are_operands && !matches!(done, Ok(Outcome::Descended));
+            self.settle(own, &Place::Entry(&entry), directory, operand, done);
+            if is_done {
+                self.flush(own, operand);
+                self.turns.done(operand);
+            }
+        }
+        self.activity.add_entries(entries);
+        self.flush(own, directory.operand().unwrap_or_default());
+    }
+
+    fn leave(&self, own: &mut Buffers, directory: &Arc<Directory<V, Node>>) {
+        let (Some(parent), Some(operand)) = (directory.parent(), directory.operand()) else { return };
+        let node = directory.state();
+        self.activity.add_directory();
+        node.again.store(false, Ordering::Relaxed);
+        if !node.stays.load(Ordering::Relaxed) {
+            let done = self.remove_left(own, directory, parent);
+            self.settle(own, &Place::Directory(directory), parent, operand, done);
+            self.flush(own, operand);
+        }
+        if directory.depth() == Some(0) && !node.again.load(Ordering::Relaxed) {
+            self.turns.done(operand);
+        }
+    }
+
+    fn again(&self, directory: &Directory<V, Node>) -> bool {
+        directory.state().again.load(Ordering::Relaxed)
+    }
+
+    fn fault(&self, own: &mut Buffers, place: &Place<'_, V, Node>, fault: &Fault) {
+        let (Place::Directory(directory), Fault::Volume(error)) = (place, fault) else { return };
+        if error.operation == Operation::OpenDir {
+            // It may be empty: whether it can be removed nevertheless is seen when it is left.
+            let _ = directory.state().unreadable.set(error.errno);
+        } else {
+            let operand = directory.operand().unwrap_or_default();
+            self.report(own, place, operand, Cause::Failed(*error));
+            self.keep(directory, operand);
+            self.flush(own, operand);
+        }
+    }
+}
+
+fn is_not_empty(error: Error) -> bool {
+    matches!(error.errno, Errno::NOTEMPTY | Errno::EXIST)
+}
+
+/// Where permissions do not tell, removal will.
+fn is_write_protected(handle: &impl Dir, name: &CStr) -> bool {
+    handle.is_writable(name) == Ok(false)
+}
+
+/// Whether a directory lists no entries; one that cannot be read may have some.
+fn is_empty<V: Volume>(entry: &Entry<'_, V, Node>) -> bool {
+    let Ok(directory) = entry.handle().open_dir(entry.name(), SymlinkBehavior::NoFollow) else {
+        return false;
+    };
+    let mut cursor = Default::default();
+    let mut batch = DirentBatch::with_capacity(PEEK);
+    loop {
+        match directory.read_entries(&mut cursor, &mut batch) {
+            Ok(ReadState::More) if batch.iter().next().is_none() => {}
+            Ok(ReadState::End) => return true,
+            Ok(ReadState::More) | Err(_) => return false,
+        }
+    }
+}
+
+/// The path of the directory that holds the directory `operand`.
+fn parent_of(operand: &CStr) -> CString {
+    CString::new([operand.to_bytes(), b"/.."].concat()).unwrap_or_default()
+}
