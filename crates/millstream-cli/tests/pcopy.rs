@@ -219,7 +219,8 @@ fn random_trees_are_copied_as_gnus() {
     for round in 0..15 {
         let (_scratch, one, two) = twins(|root| {
             fs::create_dir(root.join("src")).expect("a directory");
-            let directories = grow(&root.join("src"), &mut random, Links::Anywhere);
+            let links = if random.below(3) == 0 { Links::None } else { Links::Anywhere };
+            let directories = grow(&root.join("src"), &mut random, links);
             season(&root.join("src"), &mut random);
             match random.below(3) {
                 0 => {}

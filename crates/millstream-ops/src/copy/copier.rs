@@ -53,7 +53,7 @@ pub(super) enum Role {
 pub(super) struct Progress {
     /// Directories at the top of the trees.
     pub(super) tops: HashMap<Identity, Top>,
-    /// Names and inodes of the operands.
+    /// Paths of the copies of operands, with the inodes of their sources.
     pub(super) sources: HashSet<(Vec<u8>, Identity)>,
     /// Files and links made for operands.
     pub(super) made: HashSet<Identity>,

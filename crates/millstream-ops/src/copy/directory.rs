@@ -4,6 +4,7 @@ use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, Volume};
 
 use super::attributes::{Before, has_default_acl};
 use super::copier::{Buffers, Copier, Done, Role, Top};
+use super::existing::Present;
 use super::item::{Item, State, joined};
 use super::options::{Directories, Effect, FileSystems, Trace};
 use super::place::{Origin, Place};
@@ -21,8 +22,12 @@ impl<V: Volume> Copier<'_, V> {
         if self.options.directories == Directories::Omit {
             return Err(self.trouble(item, Trouble::OmittedDirectory, None));
         }
+        let present = self.present(item)?;
+        if present.is_some_and(|present| present.link.identity() == source.identity()) {
+            return Err(self.trouble(item, Trouble::SameFile, None));
+        }
         self.refuse_cycles(item, source)?;
-        let origin = self.make_directory(buffers, item, source)?;
+        let origin = self.make_directory(buffers, item, source, present)?;
         let device = if item.is_operand() { source.dev } else { item.place.device };
         let place = Place::copy_of(source, device, item.operand, item.place, item.name, origin);
         if item.is_operand() {
@@ -36,12 +41,15 @@ impl<V: Volume> Copier<'_, V> {
         Ok(Some(place))
     }
 
-    fn make_directory(&self, buffers: &mut Buffers, item: &Item<'_, V>, source: &Metadata) -> Done<Origin> {
-        if let Some(present) = self.present(item)? {
+    fn make_directory(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, V>,
+        source: &Metadata,
+        present: Option<Present>,
+    ) -> Done<Origin> {
+        if let Some(present) = present {
             return match present.link.kind() {
-                FileKind::Directory if present.link.identity() == source.identity() => {
-                    Err(self.trouble(item, Trouble::SameFile, None))
-                }
                 FileKind::Directory => Ok(Origin::Found),
                 _ => Err(self.trouble(item, Trouble::FileInTheWay, None)),
             };

@@ -93,7 +93,7 @@ impl<V: Volume> Copier<'_, V> {
             return false;
         }
         let path = item.source_path();
-        let is_new = self.progress().sources.insert((path.clone(), source.identity()));
+        let is_new = self.progress().sources.insert((item.destination_path(self.targets), source.identity()));
         if !is_new {
             self.sink().given_twice(&path, is_directory);
         }
