@@ -281,7 +281,8 @@ fn known(root: &Path) {
     File::open(at("b")).and_then(|f| f.set_modified(old)).expect("a time");
 }
 
-/// Every form of every option, right and wrong.
+/// Every form of every option, right and wrong. Where a directory is copied into itself what GNU's tool has copied
+/// before it stops depends on the order of the directory, so none of these cases has anything besides.
 #[test]
 fn options_and_messages_are_gnus() {
     let lines = [
@@ -315,7 +316,6 @@ fn options_and_messages_are_gnus() {
         "-r d new/",
         "a new/",
         "a b new/",
-        "-r d d",
         "-rT d d",
         "-r d a",
         "-r d into/f",
@@ -476,10 +476,12 @@ fn options_and_messages_are_gnus() {
         "-L d/up new",
         "-R -L d new",
     ];
-    for line in lines {
+    let differs = |line: &&&str| {
         let (_scratch, one, two) = twins(known);
-        compare(&one, &two, &words(line), &[], "");
-    }
+        std::panic::catch_unwind(|| compare(&one, &two, &words(line), &[], "")).is_err()
+    };
+    let different: Vec<_> = lines.iter().filter(differs).collect();
+    assert!(different.is_empty(), "{different:?}");
 }
 
 #[test]
