@@ -12,7 +12,8 @@ use millstream_ops::remove::{
 };
 use millstream_vfs::posix::PosixDir;
 use millstream_vfs::{
-    Dir, DirentBatch, Fields, Metadata, PosixVolume, ReadState, RemoveKind, Result, SymlinkBehavior, Volume,
+    Dir, DirentBatch, Fields, Metadata, Ownership, PosixVolume, ReadState, RemoveKind, Result,
+    SymlinkBehavior, Volume,
 };
 use millstream_walk::Threads;
 
@@ -100,6 +101,14 @@ impl Dir for ShiftingDir {
 
     fn is_writable(&self, name: &CStr) -> Result<bool> {
         self.0.is_writable(name)
+    }
+
+    fn set_mode(&self, name: &CStr, mode: u32, symlinks: SymlinkBehavior) -> Result<()> {
+        self.0.set_mode(name, mode, symlinks)
+    }
+
+    fn set_owner(&self, name: &CStr, owner: Ownership, symlinks: SymlinkBehavior) -> Result<()> {
+        self.0.set_owner(name, owner, symlinks)
     }
 }
 
