@@ -20,7 +20,7 @@ VENV_OLD := build/venv-$(SPARK_OLD)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 JVM_SOURCES  := $(shell find jvm -path '*/target' -prune -o -type f -print)
 
-.PHONY: build tools jar wheel demo test test-rust test-beds test-tools test-jvm test-spark test-slow package packages fuzz bench fmt clean
+.PHONY: build tools jar wheel demo test test-rust test-beds test-tools test-gnu test-jvm test-spark test-slow package packages fuzz bench fmt clean
 
 build: tools jar wheel
 
@@ -63,7 +63,7 @@ demo: tools $(VENV)/ready
 	testbed/setup demo
 	$(VENV)/bin/python bench/demo.py
 
-test: test-rust test-beds test-tools test-jvm test-spark
+test: test-rust test-beds test-tools test-gnu test-jvm test-spark
 
 test-rust:
 	testbed/setup build test
@@ -81,6 +81,11 @@ test-tools: tools
 	testbed/setup build test
 	$(PYTHON) -m unittest discover -s tests/tools -v
 
+# The published tests of GNU coreutils and findutils: here a sample, all of them in test-slow.
+test-gnu: tools
+	testbed/setup build test gnu
+	tests/gnu/run --sample
+
 test-jvm: $(JAR)
 	mvn -B -q -f jvm/pom.xml verify
 
@@ -90,9 +95,10 @@ test-spark: $(VENV)/ready $(VENV_OLD)/ready
 	$(VENV_OLD)/bin/python -m pytest -q tests/spark
 
 test-slow: tools $(VENV)/ready
-	testbed/setup build test slow bench
+	testbed/setup build test gnu slow bench
 	$(PYTHON) -m unittest discover -s testbed/tests -p 'slow_*.py' -v
 	$(PYTHON) -m unittest discover -s tests/tools -p 'slow_*.py' -v
+	tests/gnu/run
 	$(MAKE) package
 	$(MAKE) fuzz
 

@@ -6,10 +6,10 @@ From then on `spark.read.…(path)`, SQL tables and `sc.textFile` list local and
 engine. Rows, schemas and errors stay those of stock Spark.
 """
 
-from importlib.metadata import version
+from importlib import metadata
 
 from millstream.session import enable, spark_conf
 from millstream.text import pure_read_text, read_text
 
 __all__ = ["enable", "pure_read_text", "read_text", "spark_conf"]
-__version__ = version("millstream")
+__version__ = metadata.version("millstream")

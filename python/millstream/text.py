@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ def read_text(spark: SparkSession, path: str | os.PathLike[str], partitions: int
 
     Small files of one task are opened and read without Hadoop's cost for each; files larger than
     `spark.sql.files.maxPartitionBytes`, and file systems other than local and mounted ones, are read by Spark's own
-    source. Compressed files are decompressed. Hidden files (names that begin with `.` or `_`) are left out, as in Spark.
+    source. Compressed files are decompressed. Hidden files (names that begin with `.` or `_`) are left out, as in Spark. Where
+    the session's JVM does not have Millstream's jar, or is out of reach (Spark Connect), all of it is Spark's, with a warning.
 
     Args:
         spark: a session made by `millstream.enable`.
@@ -30,12 +32,12 @@ def read_text(spark: SparkSession, path: str | os.PathLike[str], partitions: int
 
     Raises:
         ValueError: `partitions` is not positive.
-        RuntimeError: the session's JVM does not have Millstream's jar, or it is a Spark Connect session.
         pyspark.errors.AnalysisException: the path does not exist.
     """
     from pyspark.sql import DataFrame
 
-    return DataFrame(read_in_jvm(spark, path, partitions), spark)
+    frame = read_in_jvm(spark, path, partitions)
+    return read_by_spark(spark, path, partitions) if frame is None else DataFrame(frame, spark)
 
 
 def pure_read_text(
@@ -64,20 +66,32 @@ def pure_read_text(
 
     spark = SparkSession.builder.getOrCreate() if isinstance(sc_or_spark, SparkContext) else sc_or_spark
     frame = read_in_jvm(spark, path, partitions)
+    if frame is None:
+        return read_by_spark(spark, path, partitions).rdd.map(lambda row: row.value)
     sc = spark.sparkContext
     strings = getattr(frame, "as")(sc._jvm.org.apache.spark.sql.Encoders.STRING())
     return RDD(strings.javaRDD(), sc, UTF8Deserializer())
 
 
-def read_in_jvm(spark: SparkSession, path: str | os.PathLike[str], partitions: int | None) -> JavaObject:
+def read_in_jvm(spark: SparkSession, path: str | os.PathLike[str], partitions: int | None) -> JavaObject | None:
+    """The JVM's DataFrame; None, with a warning, where Millstream is not in it."""
     if partitions is not None and partitions < 1:
         raise ValueError(f"partitions must be positive: {partitions}")
     from py4j.java_gateway import JavaClass
 
     jvm = getattr(spark, "_jvm", None)
-    if jvm is None:
-        raise RuntimeError("read_text needs a session with a JVM of its own; Spark Connect has none")
-    reader = jvm.org.apache.spark.sql.execution.datasources.millstream.TextFiles
+    reader = jvm and jvm.org.apache.spark.sql.execution.datasources.millstream.TextFiles
     if not isinstance(reader, JavaClass):
-        raise RuntimeError("Millstream's jar is not in this session's JVM: make the session with millstream.enable")
+        warnings.warn(
+            "Spark reads these files itself, more slowly: Millstream's jar is not in the session's JVM. Set its configuration "
+            "(millstream.enable) before the first session is made",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return None
     return reader.read(spark._jsparkSession, os.fspath(path), partitions or 0)
+
+
+def read_by_spark(spark: SparkSession, path: str | os.PathLike[str], partitions: int | None) -> DataFrame:
+    lines = spark.read.option("recursiveFileLookup", True).text(os.fspath(path))
+    return lines if partitions is None else lines.coalesce(partitions)

@@ -141,7 +141,7 @@ def test_spark_submit_with_the_block_is_on(tmp_path):
     assert spark_submit(tmp_path, [f"{key} {value}" for key, value in millstream.spark_conf().items()]) == ["[]", "True CompactFileIndex"]
 
 
-@pytest.mark.parametrize("tool", ["pls", "pfind", "pdu", "millstream"])
+@pytest.mark.parametrize("tool", ["pls", "pfind", "pdu", "pchmod", "pchown", "millstream"])
 def test_the_wheel_installs_the_tools(tool):
     path = Path(sysconfig.get_path("scripts"), tool)
     assert subprocess.run([path, "--version"], capture_output=True, timeout=60).returncode == 0

@@ -94,9 +94,14 @@ def test_a_number_of_partitions_must_be_positive(ours, data, partitions):
     assert ours.call("text_calls:refused", path=str(data / "siblings"), partitions=partitions) == f"ValueError: partitions must be positive: {partitions}"
 
 
-def test_without_the_jar_it_says_so(stock, data):
-    assert stock.call("text_calls:refused", path=str(data / "siblings"), partitions=None) == (
-        "RuntimeError: Millstream's jar is not in this session's JVM: make the session with millstream.enable")
+@pytest.mark.parametrize("partitions", [None, 3])
+def test_without_the_jar_spark_reads_with_a_warning(stock, ours, data, partitions):
+    path = str(data / "layouts" / "text" / "nested")
+    got = stock.call("text_calls:warned_of", path=path, partitions=partitions)
+    assert len(got["warnings"]) == 2 and all("Millstream's jar is not in the session's JVM" in text for text in got["warnings"])
+    expected = ours.call("text_calls:warned_of", path=path, partitions=partitions)
+    assert expected["warnings"] == []
+    assert got["lines"] == got["rdd"] == expected["lines"] == expected["rdd"] != []
 
 
 def test_random_contents(stock, ours, data, seed):

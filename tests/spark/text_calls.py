@@ -60,12 +60,26 @@ def read_metrics(spark, path, ours):
     return {"bytes": sum(stage.inputBytes() for stage in stages), "records": sum(stage.inputRecords() for stage in stages)}
 
 
+def warned_of(spark, path, partitions):
+    """The warnings, and the lines of both functions."""
+    import warnings
+
+    import millstream
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        lines = [row.value for row in millstream.read_text(spark, path, partitions).collect()]
+        rdd_lines = millstream.pure_read_text(spark, path, partitions).collect()
+    return {"warnings": [str(warning.message) for warning in caught if warning.category is RuntimeWarning],
+            "lines": sorted(lines), "rdd": sorted(rdd_lines)}
+
+
 def refused(spark, path, partitions):
     import millstream
 
     try:
         millstream.read_text(spark, path, partitions)
-    except (ValueError, RuntimeError) as error:
+    except ValueError as error:
         return f"{type(error).__name__}: {error}"
 
 

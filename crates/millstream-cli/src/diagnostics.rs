@@ -88,6 +88,11 @@ impl Diagnostics {
         quoted(QuotingStyle::Locale, Colon::Plain, name)
     }
 
+    /// A file name in quotes a shell understands, always quoted, as messages have it.
+    pub fn quoted_name(&self, name: &[u8]) -> Vec<u8> {
+        quoted(QuotingStyle::ShellEscapeAlways, Colon::Plain, name)
+    }
+
     fn hint(&self) -> Vec<u8> {
         [b"Try '", self.program.as_bytes(), b" --help' for more information.\n"].concat()
     }
@@ -142,7 +147,8 @@ impl Message<'_> {
 
     /// Adds a file name in quotes a shell understands, always quoted: `'a b'`, `'a'`.
     pub fn name(self, name: &[u8]) -> Self {
-        self.bytes(&quoted(QuotingStyle::ShellEscapeAlways, Colon::Plain, name))
+        let quoted = self.diagnostics.quoted_name(name);
+        self.bytes(&quoted)
     }
 
     /// Adds a file name before a colon, quoted only if it needs to be.

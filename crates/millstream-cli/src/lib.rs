@@ -1,10 +1,13 @@
 #![forbid(unsafe_code)]
 //! What the command line tools share: option tables, diagnostics, progress.
 
+mod attributes;
 pub mod diagnostics;
 pub mod millstream;
 mod operand;
 pub mod options;
+pub mod pchmod;
+pub mod pchown;
 pub mod pdu;
 pub mod pfind;
 pub mod pls;

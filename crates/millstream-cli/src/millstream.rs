@@ -14,7 +14,7 @@ use crate::options::{
 };
 use crate::standard_output::StandardOutput;
 use crate::startup::{Startup, startup};
-use crate::{pdu, pfind, pls, prm};
+use crate::{pchmod, pchown, pdu, pfind, pls, prm};
 
 /// The one source of the settings, which the jar and the Python package carry too.
 const SPARK_DEFAULTS: &str =
@@ -179,7 +179,16 @@ fn write_all(
     };
     std::fs::create_dir_all(directory)
         .map_err(|error| fail("cannot create directory ", directory, &error))?;
-    for tool in [pls::reference(), pfind::reference(), pdu::reference(), prm::reference(), reference()] {
+    let tools = [
+        pls::reference(),
+        pfind::reference(),
+        pdu::reference(),
+        prm::reference(),
+        pchmod::reference(),
+        pchown::reference(),
+        reference(),
+    ];
+    for tool in tools {
         for (name, text) in texts(&tool) {
             let path = directory.join(OsString::from_vec(name.into_bytes()));
             std::fs::write(&path, text).map_err(|error| fail("cannot write ", &path, &error))?;
@@ -240,7 +249,7 @@ mod tests {
         let diagnostics = Diagnostics::new("millstream");
         assert_eq!(Action::Manuals(directory.clone()).carry_out(&diagnostics), Ok(()));
         assert_eq!(Action::Completions(directory.clone()).carry_out(&diagnostics), Ok(()));
-        for tool in ["pls", "pfind", "pdu", "prm", "millstream"] {
+        for tool in ["pls", "pfind", "pdu", "prm", "pchmod", "pchown", "millstream"] {
             let manual = std::fs::read_to_string(directory.join(format!("{tool}.1"))).expect("a manual");
             assert!(
                 manual.contains("--help") || manual.contains("\\-\\-help") || manual.contains("help"),

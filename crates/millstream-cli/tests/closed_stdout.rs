@@ -17,6 +17,7 @@ fn a_closed_standard_output_is_an_error_as_of_the_gnu_tools() {
     std::fs::create_dir(bed.path().join("empty")).expect("mkdir");
     std::fs::write(bed.path().join("file"), "").expect("write");
     let (ls, find, du) = (env!("CARGO_BIN_EXE_pls"), env!("CARGO_BIN_EXE_pfind"), env!("CARGO_BIN_EXE_pdu"));
+    let (chmod, chown) = (env!("CARGO_BIN_EXE_pchmod"), env!("CARGO_BIN_EXE_pchown"));
     for (tool, ours, arguments, code) in [
         ("ls", ls, "-l", 2),
         ("ls", ls, "-R", 2),
@@ -30,6 +31,12 @@ fn a_closed_standard_output_is_an_error_as_of_the_gnu_tools() {
         ("find", find, ". -maxdepth 0 <&-", 1),
         ("du", du, "-s", 1),
         ("du", du, "--version", 1),
+        ("chmod", chmod, "-v 644 file", 1),
+        ("chmod", chmod, "-c 644 file", 0),
+        ("chmod", chmod, "--version", 1),
+        ("chown", chown, "-v '' file", 1),
+        ("chown", chown, "'' file", 0),
+        ("chgrp", chown, "-v '' file", 1),
     ] {
         let ours = without_stdout(ours, tool, arguments, &bed);
         let theirs = without_stdout(tool, tool, arguments, &bed);

@@ -9,6 +9,8 @@ fn help_is_the_golden_file() {
         (env!("CARGO_BIN_EXE_pfind"), include_str!("golden/pfind-help.txt")),
         (env!("CARGO_BIN_EXE_pdu"), include_str!("golden/pdu-help.txt")),
         (env!("CARGO_BIN_EXE_prm"), include_str!("golden/prm-help.txt")),
+        (env!("CARGO_BIN_EXE_pchmod"), include_str!("golden/pchmod-help.txt")),
+        (env!("CARGO_BIN_EXE_pchown"), include_str!("golden/pchown-help.txt")),
         (env!("CARGO_BIN_EXE_millstream"), include_str!("golden/millstream-help.txt")),
     ] {
         let output = Command::new(program).arg("--help").env("LC_ALL", "C").output().expect(program);

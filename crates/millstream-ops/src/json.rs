@@ -180,7 +180,9 @@ pub enum Account<'a> {
 }
 
 impl Account<'_> {
-    fn write<'o>(self, key: &str, object: Object<'o>) -> Object<'o> {
+    /// Adds a member to a record.
+    #[must_use]
+    pub fn write<'o>(self, key: &str, object: Object<'o>) -> Object<'o> {
         match self {
             Account::Name(name) => object.string(key, name),
             Account::Id(id) => object.number(key, id.into()),
@@ -225,7 +227,7 @@ impl EntryRecord<'_> {
 }
 
 /// The number whose decimal digits are the octal digits of `mode`: 0o644 becomes 644.
-fn octal_as_decimal(mode: u32) -> u32 {
+pub fn octal_as_decimal(mode: u32) -> u32 {
     [9, 6, 3, 0].iter().fold(0, |n, shift| n * 10 + (mode >> shift & 7))
 }
 

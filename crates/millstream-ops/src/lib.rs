@@ -2,12 +2,15 @@
 //! What the tools and Spark do with a tree, as a library over [`millstream_walk`]: one room an operation, each knowing the
 //! traversal and no volume.
 
+pub mod accounts;
 pub mod activity;
+pub mod attributes;
 pub mod du;
 pub mod enumerate;
 pub mod find;
 pub mod json;
 pub mod list;
+pub mod mode;
 pub mod quote;
 pub mod remove;
 pub mod size;

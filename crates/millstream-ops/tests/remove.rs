@@ -90,6 +90,10 @@ impl Dir for ShiftingDir {
         self.0.list_xattr(name, names)
     }
 
+    fn get_xattr(&self, name: &CStr, attribute: &CStr, symlinks: SymlinkBehavior) -> Result<Vec<u8>> {
+        self.0.get_xattr(name, attribute, symlinks)
+    }
+
     fn remove(&self, name: &CStr, kind: RemoveKind) -> Result<()> {
         self.0.remove(name, kind)
     }

@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use crate::{Dir, DirentBatch, Fields, FileKind, Operation, ReadState, RemoveKind, SymlinkBehavior, Volume};
+use crate::{
+    Dir, DirentBatch, Fields, FileKind, Operation, Ownership, ReadState, RemoveKind, SymlinkBehavior, Volume,
+};
 
 /// A volume and a directory on it that the suite may fill.
 #[derive(Debug)]
@@ -68,6 +70,8 @@ pub fn all<V: Volume>(subject: &Subject<V>) {
     parent_is_reached(subject);
     removal_takes_one_name(subject);
     write_permission_is_that_of_the_effective_user(subject);
+    modes_are_set_by_name(subject);
+    owners_are_set_by_name(subject);
     errors_tell_operation_and_cause(subject);
 }
 
@@ -193,6 +197,46 @@ pub fn write_permission_is_that_of_the_effective_user<V: Volume>(subject: &Subje
     assert_eq!(dir.is_writable(c"protected"), Ok(rustix::process::geteuid().is_root()));
     let missing = dir.is_writable(c"missing").expect_err("nothing there");
     assert_eq!((missing.operation, missing.errno), (Operation::CheckAccess, Errno::NOENT));
+}
+
+/// Modes are set on the name itself, special bits included; a link is followed only when asked, and has no mode.
+pub fn modes_are_set_by_name<V: Volume>(subject: &Subject<V>) {
+    let (local, dir) = subject.room("modes");
+    std::fs::write(local.join("file"), b"").expect("write");
+    std::fs::create_dir(local.join("dir")).expect("mkdir");
+    symlink("file", local.join("link")).expect("symlink");
+    let mode = |name: &str| std::fs::metadata(local.join(name)).expect("stat").mode() & 0o7777;
+    dir.set_mode(c"file", 0o5751, SymlinkBehavior::NoFollow).expect("chmod");
+    dir.set_mode(c"dir", 0o1700, SymlinkBehavior::NoFollow).expect("chmod");
+    assert_eq!((mode("file"), mode("dir")), (0o5751, 0o1700));
+    let refused = dir.set_mode(c"link", 0o600, SymlinkBehavior::NoFollow).expect_err("a link has no mode");
+    assert_eq!((refused.operation, refused.errno), (Operation::SetMode, Errno::OPNOTSUPP));
+    assert_eq!(mode("file"), 0o5751);
+    dir.set_mode(c"link", 0o600, SymlinkBehavior::Follow).expect("chmod");
+    assert_eq!(mode("file"), 0o600);
+    let missing = dir.set_mode(c"missing", 0o600, SymlinkBehavior::NoFollow).expect_err("nothing there");
+    assert_eq!((missing.operation, missing.errno), (Operation::SetMode, Errno::NOENT));
+}
+
+/// Owners are set on the name itself, or on a link's target when asked. Only root may, others give what they have.
+pub fn owners_are_set_by_name<V: Volume>(subject: &Subject<V>) {
+    let (local, dir) = subject.room("owners");
+    std::fs::write(local.join("file"), b"").expect("write");
+    symlink("file", local.join("link")).expect("symlink");
+    let owner = |name: &str| {
+        let metadata = std::fs::symlink_metadata(local.join(name)).expect("stat");
+        (metadata.uid(), metadata.gid())
+    };
+    let had = owner("file");
+    let given = if rustix::process::geteuid().is_root() { (1234, 1235) } else { had };
+    let all = Ownership { uid: Some(given.0), gid: Some(given.1) };
+    dir.set_owner(c"link", all, SymlinkBehavior::NoFollow).expect("lchown");
+    assert_eq!((owner("link"), owner("file")), (given, had));
+    let group = Ownership { uid: None, gid: Some(given.1) };
+    dir.set_owner(c"link", group, SymlinkBehavior::Follow).expect("chown");
+    assert_eq!((owner("link"), owner("file")), (given, (had.0, given.1)));
+    let missing = dir.set_owner(c"missing", all, SymlinkBehavior::NoFollow).expect_err("nothing there");
+    assert_eq!((missing.operation, missing.errno), (Operation::SetOwner, Errno::NOENT));
 }
 
 /// Errors name the operation and carry the system's cause.

@@ -20,10 +20,16 @@ pub enum Operation {
     ReadLink,
     /// Listing extended attributes.
     ListXattr,
+    /// Reading an extended attribute.
+    GetXattr,
     /// Removing a file or directory.
     Remove,
     /// Asking what the permissions allow.
     CheckAccess,
+    /// Setting permission bits.
+    SetMode,
+    /// Setting owner or group.
+    SetOwner,
 }
 
 impl fmt::Display for Operation {
@@ -34,8 +40,11 @@ impl fmt::Display for Operation {
             Operation::Stat => "stat",
             Operation::ReadLink => "read symbolic link",
             Operation::ListXattr => "list extended attributes",
+            Operation::GetXattr => "read extended attribute",
             Operation::Remove => "remove",
             Operation::CheckAccess => "check access",
+            Operation::SetMode => "change mode",
+            Operation::SetOwner => "change owner",
         })
     }
 }

@@ -49,6 +49,18 @@ pub enum RemoveKind {
     Directory,
 }
 
+/// The extended attribute that holds the security context.
+pub const SECURITY_CONTEXT: &CStr = c"security.selinux";
+
+/// An owner and a group to be set; [`None`] leaves what is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ownership {
+    /// The owner.
+    pub uid: Option<u32>,
+    /// The group.
+    pub gid: Option<u32>,
+}
+
 /// Whether a directory has more entries after a call of [`Dir::read_entries`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadState {
@@ -105,6 +117,12 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// to `names`. An access control list shows as `system.posix_acl_access`.
     fn list_xattr(&self, name: &CStr, names: &mut Vec<u8>) -> Result<()>;
 
+    /// The value of the extended attribute `attribute` of `name`.
+    ///
+    /// # Errors
+    /// `ENODATA` if it has none of that name.
+    fn get_xattr(&self, name: &CStr, attribute: &CStr, symlinks: SymlinkBehavior) -> Result<Vec<u8>>;
+
     /// Removes `name`, never following it.
     fn remove(&self, name: &CStr, kind: RemoveKind) -> Result<()>;
 
@@ -113,4 +131,14 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// # Errors
     /// If they do not tell; `EROFS` on a volume that nobody can write.
     fn is_writable(&self, name: &CStr) -> Result<bool>;
+
+    /// Sets the permission bits of `name`, those of `0o7777`.
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP` if it is a symbolic link that must not be followed.
+    fn set_mode(&self, name: &CStr, mode: u32, symlinks: SymlinkBehavior) -> Result<()>;
+
+    /// Sets owner and group of `name`, of the link itself if it is one that must not be followed. The system takes
+    /// set-user-ID and set-group-ID bits and capabilities away from a file that it does this to, even if nothing changes.
+    fn set_owner(&self, name: &CStr, owner: Ownership, symlinks: SymlinkBehavior) -> Result<()>;
 }

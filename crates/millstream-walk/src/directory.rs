@@ -106,6 +106,15 @@ impl<V: Volume, S> Directory<V, S> {
         std::iter::successors(Some(self), |d| d.parent.as_deref()).take_while(|d| d.parent.is_some())
     }
 
+    /// The directory of this identity among this one and those above it, where links are not followed.
+    ///
+    /// Then only a mount leads a directory into itself, and never without end: the nearest are enough, and a very deep
+    /// chain is not searched from each of its ends.
+    pub fn enclosing(&self, identity: (u64, u64)) -> Option<&Self> {
+        const NEAREST: usize = 256;
+        self.ancestors().take(NEAREST).find(|above| above.identity.get() == Some(&identity))
+    }
+
     /// Appends the path, starting with the operand as the user gave it.
     pub fn write_path(&self, path: &mut Vec<u8>) {
         self.write_prefix(path);

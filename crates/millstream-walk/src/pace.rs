@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use millstream_vfs::{RunQueueDelay, ThreadUsage, process_cpu_time, thread_usage};
+use rustix::process::{Resource, getrlimit};
 
 use crate::Threads;
 
@@ -36,6 +37,8 @@ const SERVER_WORKERS: usize = 64;
 const WORKERS_PER_CPU: usize = 32;
 /// Share of the CPUs that the process may use for their number to grow beyond a server's worth.
 const IDLE_SHARE: f64 = 0.25;
+/// Address space for a worker, where it is limited: stack, buffers, and the C library's heap for the thread.
+const WORKER_ADDRESS_BYTES: u64 = 128 << 20;
 /// Windows that must agree before the number shrinks.
 const SHRINK_AFTER: u32 = 8;
 
@@ -65,7 +68,7 @@ impl Pace {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let (adaptive, max, target) = match threads {
             Threads::Fixed(n) => (false, n.clamp(1, most), n),
-            Threads::Adaptive { max } => (true, max.clamp(1, most), cpus),
+            Threads::Adaptive { max } => (true, max.min(most).min(workers_that_fit()).max(1), cpus),
         };
         Pace { cpus, max, adaptive, target: AtomicUsize::new(target.clamp(1, max)), window: Mutex::default() }
     }
@@ -206,6 +209,12 @@ impl Meter {
             (self.started, self.usage) = (Instant::now(), thread_usage());
         }
     }
+}
+
+/// How many workers have room where the address space is limited (`ulimit -v`).
+fn workers_that_fit() -> usize {
+    let limit = getrlimit(Resource::As).current.unwrap_or(u64::MAX);
+    usize::try_from(limit / WORKER_ADDRESS_BYTES).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

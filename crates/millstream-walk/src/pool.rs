@@ -284,13 +284,16 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         let handle = above.open_dir(directory.name(), directory.symlinks)?;
         let identity = handle.identity()?;
         directory.identity.get_or_init(|| identity);
-        if self.pool.options.follow == FollowPolicy::Always {
-            let above = directory.ancestors().skip(1).find(|a| a.identity.get() == Some(&identity));
-            if let Some(above) = above {
-                let mut ancestor = Vec::new();
-                above.write_path(&mut ancestor);
-                return Err(Fault::Loop { ancestor });
+        let above = match self.pool.options.follow {
+            FollowPolicy::Always => {
+                directory.ancestors().skip(1).find(|a| a.identity.get() == Some(&identity))
             }
+            FollowPolicy::Operands | FollowPolicy::Never => parent.enclosing(identity),
+        };
+        if let Some(above) = above {
+            let mut ancestor = Vec::new();
+            above.write_path(&mut ancestor);
+            return Err(Fault::Loop { ancestor });
         }
         Ok(Arc::new(handle))
     }

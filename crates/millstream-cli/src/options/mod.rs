@@ -145,6 +145,12 @@ pub const fn json<I: 'static>(id: I) -> OptionSpec<I> {
     OptionSpec::new(id, None, &["json"], Argument::None, MILLSTREAM, HELP).extension()
 }
 
+/// `--dry-run`.
+pub const fn dry_run<I: 'static>(id: I) -> OptionSpec<I> {
+    const HELP: &str = "change nothing, tell what would be changed";
+    OptionSpec::new(id, None, &["dry-run"], Argument::None, MILLSTREAM, HELP).extension()
+}
+
 /// `--help`.
 pub const fn help_option<I: 'static>(id: I, group: &'static str) -> OptionSpec<I> {
     OptionSpec::new(id, None, &["help"], Argument::None, group, "display this help and exit")

@@ -62,6 +62,8 @@ pub struct Parser<I: 'static> {
     arguments: VecDeque<OsString>,
     /// Letters of a cluster that are still to be looked at.
     cluster: VecDeque<u8>,
+    /// The whole word that the last option came from.
+    word: OsString,
     operands: Vec<OsString>,
 }
 
@@ -81,7 +83,19 @@ impl<I: Copy + PartialEq + 'static> Parser<I> {
         permutation: Permutation,
     ) -> Self {
         let arguments = arguments.into_iter().collect();
-        Parser { command, permutation, arguments, cluster: VecDeque::new(), operands: Vec::new() }
+        Parser {
+            command,
+            permutation,
+            arguments,
+            cluster: VecDeque::new(),
+            word: OsString::new(),
+            operands: Vec::new(),
+        }
+    }
+
+    /// The word that the last option was in, with its dashes and what came with it.
+    pub fn word(&self) -> &OsStr {
+        &self.word
     }
 
     /// The operands, when all options have been taken.
@@ -182,9 +196,13 @@ impl<I: Copy + PartialEq + 'static> Iterator for Parser<I> {
             let argument = self.arguments.pop_front()?;
             match argument.as_bytes() {
                 b"--" => return None,
-                [b'-', b'-', long @ ..] => return Some(self.long(long)),
+                [b'-', b'-', long @ ..] => {
+                    self.word.clone_from(&argument);
+                    return Some(self.long(long));
+                }
                 [b'-', cluster @ ..] if !cluster.is_empty() => {
-                    self.cluster = cluster.iter().copied().collect()
+                    self.cluster = cluster.iter().copied().collect();
+                    self.word.clone_from(&argument);
                 }
                 _ if self.permutation == Permutation::Last => {
                     self.arguments.push_front(argument);
@@ -287,6 +305,17 @@ mod tests {
         let mut parser = Parser::with_permutation(&SAMPLE, [argument], Permutation::Anywhere);
         let error = parser.next().expect("an option").expect_err("an invalid one");
         assert_eq!(error.message(), b"invalid option -- '\xff'");
+    }
+
+    #[test]
+    fn words_are_kept_whole() {
+        let words = ["-as5", "x", "--width=7", "-w", "5"].map(OsString::from);
+        let mut parser = Parser::with_permutation(&SAMPLE, words, Permutation::Anywhere);
+        let mut seen = Vec::new();
+        while parser.next().is_some() {
+            seen.push(parser.word().to_owned());
+        }
+        assert_eq!(seen, ["-as5", "-as5", "-as5", "--width=7", "-w"]);
     }
 
     #[test]

@@ -149,7 +149,7 @@ pub const PLS: Command<Id> = Command {
         long(Id::FullTime, &["full-time"], NoArg, WHAT, "like -l --time-style=full-iso"),
         flag(Id::Inode, b'i', &["inode"], WHAT, "show inode numbers"),
         flag(Id::Size, b's', &["size"], WHAT, "show allocated sizes, in blocks"),
-        flag(Id::Context, b'Z', &["context"], WHAT, "show security contexts, always as ?"),
+        flag(Id::Context, b'Z', &["context"], WHAT, "show security contexts"),
         flag(Id::Human, b'h', &["human-readable"], WHAT, "sizes like 1K, 234M, 2G"),
         long(Id::Si, &["si"], NoArg, WHAT, "likewise, in powers of 1000"),
         long(Id::BlockSize, &["block-size"], Required("SIZE"), WHAT, "sizes in units of SIZE, like K or 1MB"),
@@ -341,7 +341,7 @@ pub const PLS: Command<Id> = Command {
             title: "Memory",
             body: &[Paragraph::Text(
                 "Names in directory order, one a line (-U1), are written as they are read. All other listings hold \
-                 one directory: about 60 bytes and the name for each entry, with -l about 120.",
+                 one directory: about 40 bytes and the name for each entry, with -l about 104.",
             )],
         },
         Section {

@@ -249,6 +249,11 @@ impl<'a, V: Volume> Survey<'a, V> {
         }
     }
 
+    /// Whether a directory in `above` is one of those that hold it, and so is counted already.
+    fn is_mounted_in_itself(&self, above: &Directory<V, Base>, metadata: &Metadata) -> bool {
+        self.options.follow != FollowPolicy::Always && above.enclosing(metadata.identity()).is_some()
+    }
+
     /// Adds a directory to the node `base` and returns where its entries go, if they are wanted and not on their way.
     fn directory(
         &self,
@@ -438,8 +443,10 @@ impl<V: Volume> Visitor for Survey<'_, V> {
             }
             if metadata.kind() != FileKind::Directory {
                 self.file(buffers, entry.name(), entry.depth(), &metadata);
-            } else if let Some(below) = self.directory(buffers, &entry, &metadata) {
-                descend.into_entry(&entry, below);
+            } else if !self.is_mounted_in_itself(directory, &metadata) {
+                if let Some(below) = self.directory(buffers, &entry, &metadata) {
+                    descend.into_entry(&entry, below);
+                }
             }
         }
         buffers.path.clear();

@@ -7,6 +7,7 @@ use std::ffi::CStr;
 use millstream_vfs::posix::accounts;
 use millstream_vfs::posix::pattern::{CaseSensitivity, Regex, RegexSyntax};
 use millstream_vfs::{Dir, Errno, Fields, Metadata, SymlinkBehavior, Timestamp, Volume};
+use parse_datetime::ParsedDateTime;
 
 use super::expression::StreamId;
 use super::output::Streams;
@@ -142,12 +143,16 @@ impl<V: Volume> Environment for Process<'_, V> {
         let text = text.to_str().ok()?;
         // Words of dates are case-insensitive, and an empty text is the last midnight.
         let text = if text.trim().is_empty() { "00:00" } else { text };
-        let parsed = parse_datetime::parse_datetime(text).ok()?;
-        let timestamp = match parsed {
-            parse_datetime::ParsedDateTime::InRange(zoned) => zoned.timestamp(),
-            parse_datetime::ParsedDateTime::Extended(_) => return None,
+        if let Some(sec) = text.strip_prefix('@').and_then(|seconds| seconds.parse().ok()) {
+            return Some(Timestamp { sec, nsec: 0 });
+        }
+        let nanoseconds = match parse_datetime::parse_datetime(text).ok()? {
+            ParsedDateTime::InRange(zoned) => zoned.timestamp().as_nanosecond(),
+            // From the last day of 9999 on.
+            ParsedDateTime::Extended(date) => {
+                return Some(Timestamp { sec: date.unix_seconds(), nsec: date.nanosecond });
+            }
         };
-        let nanoseconds = timestamp.as_nanosecond();
         let sec = i64::try_from(nanoseconds.div_euclid(1_000_000_000)).ok()?;
         Some(Timestamp { sec, nsec: u32::try_from(nanoseconds.rem_euclid(1_000_000_000)).ok()? })
     }

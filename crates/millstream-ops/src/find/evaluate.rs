@@ -16,7 +16,6 @@ use millstream_vfs::{
 use millstream_walk::Directory;
 use rustix::fs::{Access, AtFlags};
 
-use super::accounts::AccountNames;
 use super::analysis::{ActionOrder, Plan};
 use super::exec::{
     ChildInput, Ending, Exec, ExecMode, ExecPlace, FullBatch, StartDirectory, run, split_operand, substitute,
@@ -24,6 +23,7 @@ use super::exec::{
 use super::expression::{Action, Expr, StreamId, Test, TimeField, VanishedFiles, nanoseconds};
 use super::run::{Shared, Turn};
 use super::subject::{Fetched, Subject};
+use crate::accounts::AccountNames;
 
 /// What a worker has for itself.
 #[derive(Default)]

@@ -16,7 +16,6 @@
 //!
 //! The volume is any whose directories have a file descriptor: commands run in them, and access is checked there.
 
-mod accounts;
 mod actions;
 mod analysis;
 mod arguments;

@@ -1,4 +1,8 @@
-//! `-perm`: octal and symbolic modes.
+//! `-perm`: a mode, and how it is compared.
+
+use millstream_vfs::FileKind;
+
+use crate::mode::{ALL_BITS, FileClass, Mode};
 
 /// A test of permission bits. Directories have their own bits because of `X`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,10 +26,6 @@ pub(super) enum ModeRelation {
     Any,
 }
 
-const ALL_BITS: u32 = 0o7777;
-const TYPE_BITS: u32 = 0o170_000;
-const DIRECTORY: u32 = 0o040_000;
-
 impl ModeTest {
     /// Parses the argument of `-perm`.
     pub fn parse(argument: &[u8]) -> Option<Self> {
@@ -34,16 +34,19 @@ impl ModeTest {
             [b'/', mode @ ..] => (ModeRelation::Any, mode),
             mode => (ModeRelation::Exactly, mode),
         };
-        let (file, directory) = match parse_octal(mode)? {
-            Some(bits) => (bits, bits),
-            None => (symbolic(mode, FileClass::File)?, symbolic(mode, FileClass::Directory)?),
-        };
-        Some(ModeTest { relation, file, directory })
+        // It was a way to write `/222` once.
+        if relation == ModeRelation::Exactly && matches!(mode, [b'+', b'0'..=b'9', ..]) {
+            return None;
+        }
+        let mode = Mode::parse(mode)?;
+        let bits = |class| mode.adjust(0, class, 0);
+        Some(ModeTest { relation, file: bits(FileClass::File), directory: bits(FileClass::Directory) })
     }
 
     /// Whether a file of mode `mode` passes.
     pub fn matches(self, mode: u32) -> bool {
-        let wanted = if mode & TYPE_BITS == DIRECTORY { self.directory } else { self.file };
+        let wanted =
+            if FileKind::from_mode(mode) == FileKind::Directory { self.directory } else { self.file };
         let bits = mode & ALL_BITS;
         match self.relation {
             ModeRelation::Exactly => bits == wanted,
@@ -51,95 +54,6 @@ impl ModeTest {
             ModeRelation::Any => wanted == 0 || bits & wanted != 0,
         }
     }
-}
-
-/// `Some(None)` if the mode is not written in digits, `None` if it is and is wrong.
-fn parse_octal(mode: &[u8]) -> Option<Option<u32>> {
-    if !mode.first()?.is_ascii_digit() {
-        return Some(None);
-    }
-    let mut bits = 0;
-    for digit in mode {
-        if !(b'0'..=b'7').contains(digit) {
-            return None;
-        }
-        bits = bits * 8 + u32::from(digit - b'0');
-        if bits > ALL_BITS {
-            return None;
-        }
-    }
-    Some(Some(bits))
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum FileClass {
-    File,
-    Directory,
-}
-
-/// Applies the clauses to a mode without any bits, as if no bit were masked.
-fn symbolic(text: &[u8], class: FileClass) -> Option<u32> {
-    let mut bits = 0;
-    for clause in text.split(|&b| b == b',') {
-        let who_len = clause.iter().take_while(|b| b"ugoa".contains(b)).count();
-        let (who, mut actions) = clause.split_at(who_len);
-        let affected = affected_bits(who);
-        if actions.is_empty() {
-            return None;
-        }
-        while let [operator, rest @ ..] = actions {
-            let len = rest.iter().take_while(|b| !b"+-=".contains(b)).count();
-            let (permissions, next) = rest.split_at(len);
-            let value = permission_bits(permissions, bits, class)? & affected;
-            bits = match operator {
-                b'+' => bits | value,
-                b'-' => bits & !value,
-                b'=' => (bits & !affected) | value,
-                _ => return None,
-            };
-            actions = next;
-        }
-    }
-    Some(bits)
-}
-
-fn affected_bits(who: &[u8]) -> u32 {
-    if who.is_empty() {
-        return ALL_BITS;
-    }
-    who.iter().fold(0, |bits, who| {
-        bits | match who {
-            b'u' => 0o4700,
-            b'g' => 0o2070,
-            b'o' => 0o1007,
-            _ => ALL_BITS,
-        }
-    })
-}
-
-/// The bits of a permission list, in all places where they may apply.
-fn permission_bits(permissions: &[u8], present: u32, class: FileClass) -> Option<u32> {
-    if let [b'u' | b'g' | b'o'] = permissions {
-        let shift = match permissions[0] {
-            b'u' => 6,
-            b'g' => 3,
-            _ => 0,
-        };
-        return Some((present >> shift & 7) * 0o111);
-    }
-    permissions.iter().try_fold(0, |bits, permission| {
-        let more = match permission {
-            b'r' => 0o444,
-            b'w' => 0o222,
-            b'x' => 0o111,
-            b'X' if class == FileClass::Directory || present & 0o111 != 0 => 0o111,
-            b'X' => 0,
-            b's' => 0o6000,
-            b't' => 0o1000,
-            _ => return None,
-        };
-        Some(bits | more)
-    })
 }
 
 #[cfg(test)]
@@ -160,6 +74,8 @@ mod tests {
             (b"u=rwx,g=u,o=g-w", Exactly, 0o775, 0o775),
             (b"+t", Exactly, 0o1000, 0o1000),
             (b"u+", Exactly, 0, 0),
+            (b"=222", Exactly, 0o222, 0o222),
+            (b"/+222", Any, 0o222, 0o222),
         ] {
             let expected = ModeTest { relation, file, directory };
             assert_eq!(ModeTest::parse(argument), Some(expected), "{}", argument.escape_ascii());

@@ -14,6 +14,7 @@ use super::format::{Align, Field, Format, Layout, Piece};
 use super::primaries::kind_letter;
 use super::quote::push_listed;
 use crate::json::{Account, EntryRecord};
+use crate::mode::permission_text;
 
 impl<D: Dir + AsFd> Evaluation<'_, '_, D> {
     /// Appends what a format says about the file.
@@ -64,7 +65,7 @@ impl<D: Dir + AsFd> Evaluation<'_, '_, D> {
                 let target = self.link_target().map(std::ffi::CString::into_bytes).unwrap_or_default();
                 self.push_name_field(stream, &target, layout, out);
             }
-            Field::SecurityContext => self.render_missing_context(),
+            Field::SecurityContext => self.render_context(layout, out),
             _ => {
                 // Without attributes, which has been reported, there is nothing to print.
                 if let Some(metadata) = self.metadata() {
@@ -156,9 +157,13 @@ impl<D: Dir + AsFd> Evaluation<'_, '_, D> {
         push_text(out, &[letter], layout);
     }
 
-    fn render_missing_context(&mut self) {
-        self.path();
-        self.shared.report_missing_context(&self.worker.path);
+    fn render_context(&mut self, layout: Layout, out: &mut Vec<u8>) {
+        let context = self.subject.security_context().unwrap_or_else(|errno| {
+            self.path();
+            self.shared.report_missing_context(&self.worker.path, errno);
+            Vec::new()
+        });
+        push_text(out, &context, layout);
     }
 
     /// Appends the record that `--json` prints.
@@ -319,18 +324,8 @@ pub(super) fn symbolic_mode(mode: u32) -> [u8; 10] {
         FileKind::Unknown => b'?',
         kind => kind_letter(kind),
     };
-    let mut text = *b"?rwxrwxrwx";
-    text[0] = kind;
-    for (bit, letter) in text[1..].iter_mut().rev().enumerate() {
-        if mode & (1 << bit) == 0 {
-            *letter = b'-';
-        }
-    }
-    for (bit, at, letter) in [(0o4000, 3, b's'), (0o2000, 6, b's'), (0o1000, 9, b't')] {
-        if mode & bit != 0 {
-            text[at] = if text[at] == b'x' { letter } else { letter.to_ascii_uppercase() };
-        }
-    }
+    let mut text = [kind; 10];
+    text[1..].copy_from_slice(&permission_text(mode));
     text
 }
 

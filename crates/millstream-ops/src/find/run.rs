@@ -1,5 +1,6 @@
 //! What all workers share while an expression is evaluated: outputs, the right to act, messages, the exit status.
 
+use std::ffi::CString;
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -188,8 +189,8 @@ impl Shared {
     }
 
     /// Reports a file without a security context.
-    pub fn report_missing_context(&self, path: &[u8]) {
-        let reason = errno_text(Errno::NODATA);
+    pub fn report_missing_context(&self, path: &[u8], errno: Errno) {
+        let reason = errno_text(errno);
         self.report(&[b"getfilecon failed: ", &self.quoted(path)[..], b": ", reason.as_bytes()].concat());
     }
 
@@ -206,7 +207,11 @@ impl Shared {
         let _ = std::io::stderr().write_all(&prompt);
         let mut answer = Vec::new();
         match std::io::stdin().lock().read_until(b'\n', &mut answer) {
-            Ok(_) => matches!(answer.first(), Some(b'y' | b'Y')),
+            Ok(_) => {
+                let end = answer.iter().position(|b| matches!(b, 0 | b'\n')).unwrap_or(answer.len());
+                answer.truncate(end);
+                CString::new(answer).is_ok_and(|answer| self.locale.is_affirmative(&answer))
+            }
             Err(_) => false,
         }
     }

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::ffi::CStr;
 
-use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, SymlinkBehavior};
+use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, SECURITY_CONTEXT, SymlinkBehavior};
 
 /// A file, as seen from the directory that holds it.
 pub(super) struct Subject<'a, D> {
@@ -96,6 +96,19 @@ impl<'a, D: Dir> Subject<'a, D> {
             _ => true,
         };
         if decided { Ok(self.listed) } else { self.metadata(fields | Fields::KIND).map(Metadata::kind) }
+    }
+
+    /// The security context, without the NUL that ends it.
+    ///
+    /// # Errors
+    /// `ENODATA` if there is none.
+    pub fn security_context(&self) -> Result<Vec<u8>, Errno> {
+        let mut context =
+            self.handle.get_xattr(self.name, SECURITY_CONTEXT, self.symlinks).map_err(|error| error.errno)?;
+        if context.last() == Some(&0) {
+            context.pop();
+        }
+        Ok(context)
     }
 
     /// The last component of the name, without the slashes that end an operand; of the root, a slash.

@@ -3,7 +3,9 @@
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, Metadata, SymlinkBehavior, Volume};
+use millstream_vfs::{
+    Dir, Errno, Error, Fields, FileKind, Metadata, SECURITY_CONTEXT, SymlinkBehavior, Volume,
+};
 use millstream_walk::Entry;
 
 use super::color::Role;
@@ -123,10 +125,15 @@ impl<'a> Gatherer<'a> {
         let mut facts = Facts::new(metadata, self.options.time.of(metadata));
         let is_long = self.options.layout == Layout::Long;
         // Attributes of a link that was followed would be those of the link.
-        if is_long && kind != FileKind::Symlink && entry.listed_kind() != FileKind::Symlink {
+        if is_long && (kind == FileKind::Symlink || entry.listed_kind() != FileKind::Symlink) {
             facts.access = self.access(entry.handle(), entry.name(), metadata, names);
         }
         part.set_facts(facts);
+        if self.options.columns.context {
+            let symlinks =
+                if kind == FileKind::Symlink { SymlinkBehavior::NoFollow } else { SymlinkBehavior::Follow };
+            part.set_context(context(entry.handle(), entry.name(), symlinks));
+        }
         if kind == FileKind::Symlink && (is_long || self.options.checks_targets()) {
             self.add_target(entry, is_long, severity, part);
         }
@@ -183,6 +190,14 @@ impl<'a> Gatherer<'a> {
             entry.write_path(&mut path);
         }
         self.diagnostics.failed(what, &path, error.errno, severity);
+    }
+}
+
+/// The security context of a file, `?` if it has none, without the NUL that ends it.
+fn context<D: Dir>(directory: &D, name: &CStr, symlinks: SymlinkBehavior) -> Vec<u8> {
+    match directory.get_xattr(name, SECURITY_CONTEXT, symlinks) {
+        Ok(value) if !value.is_empty() => value.strip_suffix(b"\0").unwrap_or(&value).to_vec(),
+        _ => b"?".to_vec(),
     }
 }
 

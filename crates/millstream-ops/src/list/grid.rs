@@ -52,9 +52,10 @@ impl Grid {
             if needed > columns[column] {
                 total += needed - columns[column];
                 columns[column] = needed;
-            }
-            if total >= line_width {
-                return None;
+                // As in GNU's, columns of the least width are not held to the last column of the line.
+                if total >= line_width {
+                    return None;
+                }
             }
         }
         Some(Grid { rows, columns, direction })
@@ -102,6 +103,10 @@ mod tests {
             (vec![1, 1, 1], 80, Direction::Across, 1, vec![3, 3, 3]),
             (vec![30, 30], 20, Direction::Down, 2, vec![30]),
             (vec![], 80, Direction::Down, 0, vec![3]),
+            (vec![1, 1], 4, Direction::Across, 1, vec![3, 3]),
+            (vec![1, 3], 4, Direction::Across, 1, vec![3, 3]),
+            (vec![2, 1], 7, Direction::Across, 2, vec![3]),
+            (vec![2, 1], 8, Direction::Across, 1, vec![4, 3]),
         ] {
             let grid = Grid::fit(&widths, line, direction);
             assert_eq!((grid.rows, &grid.columns), (rows, &columns), "{widths:?}");

@@ -11,6 +11,7 @@ use super::order::Place;
 use super::owners::{Account, Owners, SharedOwners};
 use super::paint::{Alignment, Painter};
 use super::rows::{AccessMarker, EntryView, Facts, Part};
+use crate::mode::permission_text;
 use crate::size::{SizeFormat, integer_width, write_integer};
 use crate::time::Clock;
 
@@ -83,6 +84,7 @@ impl<'a> Attributes<'a> {
         for entry in parts.iter().flat_map(Part::entries) {
             let Some(facts) = entry.facts() else { continue };
             largest.ino = largest.ino.max(entry.ino());
+            widths.context = widths.context.max(entry.context().len());
             largest.add(facts);
             if self.is_long() {
                 if owner || author {
@@ -167,7 +169,8 @@ impl<'a> Attributes<'a> {
             self.write_blocks_column(entry.facts(), widths.blocks, out);
         }
         if context {
-            write_right(b"?", 1, widths.context, out);
+            let context = entry.context();
+            write_right(context, context.len(), widths.context, out);
             out.push(b' ');
         }
     }
@@ -207,7 +210,7 @@ impl<'a> Attributes<'a> {
         }
         write_mode(&entry, widths.marks_access, &mut block.text);
         let size_start = match entry.facts() {
-            Some(facts) => self.write_facts(facts, widths, ledger, &mut block.text),
+            Some(facts) => self.write_facts(&entry, facts, widths, ledger, &mut block.text),
             None => self.write_unknown(widths, &mut block.text),
         };
         // GNU's forgets what is before the size once it has written an owner.
@@ -230,7 +233,14 @@ impl<'a> Attributes<'a> {
     }
 
     /// Appends the columns from the number of links to the time; returns where the size is.
-    fn write_facts(&self, facts: &Facts, widths: &Widths, ledger: &mut Ledger, out: &mut Vec<u8>) -> usize {
+    fn write_facts(
+        &self,
+        entry: &EntryView<'_>,
+        facts: &Facts,
+        widths: &Widths,
+        ledger: &mut Ledger,
+        out: &mut Vec<u8>,
+    ) -> usize {
         let Columns { owner, group, author, context, .. } = self.options.columns;
         write_number(u64::from(facts.nlink), widths.nlink, out);
         out.push(b' ');
@@ -244,7 +254,7 @@ impl<'a> Attributes<'a> {
             self.write_owner(Account::User(facts.uid), widths.author, ledger, out);
         }
         if context {
-            write_left(b"?", 1, widths.context, out);
+            write_left(entry.context(), entry.context().len(), widths.context, out);
             out.push(b' ');
         }
         let size_start = out.len();
@@ -367,12 +377,10 @@ fn write_mode(entry: &EntryView<'_>, marks_access: bool, out: &mut Vec<u8>) {
         FileKind::File => b'-',
         FileKind::Unknown => b'?',
     };
+    out.push(kind);
     match entry.facts() {
-        Some(facts) => out.extend(mode_text(kind, facts.mode)),
-        None => {
-            out.push(kind);
-            out.extend_from_slice(b"?????????");
-        }
+        Some(facts) => out.extend(permission_text(facts.mode)),
+        None => out.extend_from_slice(b"?????????"),
     }
     if marks_access {
         out.push(match entry.facts().map_or(AccessMarker::None, |f| f.access) {
@@ -382,28 +390,6 @@ fn write_mode(entry: &EntryView<'_>, marks_access: bool, out: &mut Vec<u8>) {
         });
     }
     out.push(b' ');
-}
-
-fn mode_text(kind: u8, mode: u32) -> [u8; 10] {
-    let bit = |mask: u32, letter: u8| if mode & mask != 0 { letter } else { b'-' };
-    let execute = |mask: u32, special: u32, letter: u8| match (mode & mask != 0, mode & special != 0) {
-        (true, true) => letter,
-        (false, true) => letter.to_ascii_uppercase(),
-        (true, false) => b'x',
-        (false, false) => b'-',
-    };
-    [
-        kind,
-        bit(0o400, b'r'),
-        bit(0o200, b'w'),
-        execute(0o100, 0o4000, b's'),
-        bit(0o040, b'r'),
-        bit(0o020, b'w'),
-        execute(0o010, 0o2000, b's'),
-        bit(0o004, b'r'),
-        bit(0o002, b'w'),
-        execute(0o001, 0o1000, b't'),
-    ]
 }
 
 fn write_number(value: u64, width: usize, out: &mut Vec<u8>) {
@@ -426,22 +412,4 @@ fn write_left(text: &[u8], taken: usize, width: usize, out: &mut Vec<u8>) {
 
 fn pad_before(start: usize, padding: usize, out: &mut Vec<u8>) {
     out.splice(start..start, std::iter::repeat_n(b' ', padding));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn modes() {
-        for (mode, expected) in [
-            (0o644, "-rw-r--r--"),
-            (0o7777, "-rwsrwsrwt"),
-            (0o7000, "---S--S--T"),
-            (0o1777, "-rwxrwxrwt"),
-            (0, "----------"),
-        ] {
-            assert_eq!(mode_text(b'-', mode), expected.as_bytes(), "{mode:o}");
-        }
-    }
 }

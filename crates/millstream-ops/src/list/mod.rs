@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Memory: a directory is held until its last entry is known, because sorting and columns need all of it: 40 bytes an
-//! entry and its name for a sorted listing of names, 112 and the name for `-l`, targets of links and in other locales
+//! entry and its name for a sorted listing of names, 104 and the name for `-l`, targets of links and in other locales
 //! than C the sort keys on top; and its text, once it is written. A listing in directory order, one name a line, holds
 //! one batch of names. Output that waits for its turn below `-R` is bounded by [`MAX_WAITING_BYTES`].
 

@@ -19,6 +19,8 @@ pub struct Part {
     rows: Vec<Row>,
     facts: Vec<Facts>,
     targets: Vec<u8>,
+    /// Security contexts, one for each of `facts` where the listing shows them.
+    contexts: Vec<Box<[u8]>>,
     /// Operands that could not be examined. As in GNU's listing they take part in deciding whether quotes are lined up.
     pub missing: Vec<Box<[u8]>>,
 }
@@ -167,6 +169,11 @@ impl Part {
         }
     }
 
+    /// Gives the attributes added last their security context; to be called for all entries with attributes, or for none.
+    pub fn set_context(&mut self, context: Vec<u8>) {
+        self.contexts.push(context.into());
+    }
+
     /// Gives the attributes added last the target of a link.
     pub fn set_target(&mut self, target: &[u8], target_mode: u32, state: LinkState) {
         let Some(facts) = self.facts.last_mut() else { return };
@@ -245,6 +252,11 @@ impl<'a> EntryView<'a> {
     /// The attributes, if they were fetched.
     pub fn facts(&self) -> Option<&'a Facts> {
         self.part.facts.get(self.row.facts as usize)
+    }
+
+    /// The security context; `?` if there is none.
+    pub fn context(&self) -> &'a [u8] {
+        self.part.contexts.get(self.row.facts as usize).map_or(b"?", |context| context)
     }
 
     /// The target of a link, if it was read.

@@ -35,7 +35,7 @@ fn without_suffix(name: &[u8]) -> &[u8] {
     while at > 0 {
         at -= 1;
         match name[at] {
-            b'.' if name.get(at + 1).copied().is_some_and(is_head) && at > 0 => end = at,
+            b'.' if name.get(at + 1).copied().is_some_and(is_head) => end = at,
             b if b.is_ascii_alphanumeric() || b == b'~' => {}
             _ => break,
         }
@@ -96,10 +96,13 @@ mod tests {
             b"",
             b".",
             b"..",
-            b".0",
-            b".9",
+            // An ending may be the whole of a hidden name, as GNU's has it: nothing is left, and comes first.
             b".A",
             b".a",
+            b".tar.gz.txt",
+            b".0",
+            b".9",
+            b".bar|",
             b"0",
             b"9",
             b"A",

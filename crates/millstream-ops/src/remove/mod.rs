@@ -19,6 +19,7 @@
 
 mod operands;
 mod report;
+mod turn;
 mod visitor;
 
 use std::ffi::CString;

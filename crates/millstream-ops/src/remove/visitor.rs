@@ -11,6 +11,7 @@ use millstream_vfs::{
 use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place, Visitor};
 
 use super::operands::ends_in_dots;
+use super::turn::Turns;
 use super::{
     Cause, Directories, Effect, FileSystems, Missing, Options, Pass, PreserveRoot, Problem, Prompts,
     Question, Sink, Step,
@@ -26,6 +27,7 @@ const PEEK: usize = 1024;
 pub(super) struct Remover<'a, V: Volume> {
     options: &'a Options,
     sink: &'a dyn Sink,
+    turns: Turns<'a>,
     activity: &'a Activity,
     pass: Pass,
     prompts: Prompts,
@@ -98,7 +100,8 @@ impl<'a, V: Volume> Remover<'a, V> {
     ) -> Self {
         let prompts = if pass == Pass::Unasked { Prompts::Never } else { options.prompts };
         let base = volume.base();
-        Remover { options, sink, activity, pass, prompts, left, base, root_identity: OnceLock::new() }
+        let (turns, root_identity) = (Turns::new(sink), OnceLock::new());
+        Remover { options, sink, turns, activity, pass, prompts, left, base, root_identity }
     }
 
     /// Whether an entry may be unlinked before its type is known.
@@ -340,7 +343,7 @@ impl<'a, V: Volume> Remover<'a, V> {
             Ok(Outcome::Stays) => self.keep(above, operand),
             Err(cause) if self.is_ignored(cause) => {}
             Err(cause) => {
-                self.report(own, place, cause);
+                self.report(own, place, operand, cause);
                 let is_unexamined =
                     matches!(cause, Cause::Failed(error) if error.operation == Operation::Stat);
                 if self.pass == Pass::Ordered && is_unexamined {
@@ -359,19 +362,19 @@ impl<'a, V: Volume> Remover<'a, V> {
             && matches!(error.errno, Errno::NOENT | Errno::NOTDIR | Errno::INVAL | Errno::ILSEQ)
     }
 
-    fn report(&self, own: &mut Buffers, place: &Place<'_, V, Node>, cause: Cause) {
+    fn report(&self, own: &mut Buffers, place: &Place<'_, V, Node>, operand: u64, cause: Cause) {
         if self.pass == Pass::Sweep {
             return;
         }
         self.activity.add_error();
-        self.flush(own);
+        self.flush(own, operand);
         own.path.clear();
         place.write_path(&mut own.path);
         let problem = Problem { cause, path: &own.path };
         if let Some(format) = &self.options.report {
             format.problem(&problem, &mut own.lines);
         }
-        self.sink.problem(&problem);
+        self.turns.problem(operand, &problem);
     }
 
     /// `directory` and all above it stay.
@@ -386,9 +389,9 @@ impl<'a, V: Volume> Remover<'a, V> {
         }
     }
 
-    fn flush(&self, own: &mut Buffers) {
+    fn flush(&self, own: &mut Buffers, operand: u64) {
         if !own.lines.is_empty() {
-            self.sink.lines(&own.lines);
+            self.turns.lines(operand, &own.lines);
             own.lines.clear();
         }
     }
@@ -426,27 +429,35 @@ impl<V: Volume> Visitor for Remover<'_, V> {
         let mut entries = 0;
         for entry in chunk.entries() {
             entries += 1;
+            let operand = entry.operand();
             let done = match are_operands {
                 true => self.operand(own, &entry, descend),
                 false => self.entry(own, &entry, descend),
             };
-            self.settle(own, &Place::Entry(&entry), directory, entry.operand(), done);
+            let is_done = are_operands && !matches!(done, Ok(Outcome::Descended));
+            self.settle(own, &Place::Entry(&entry), directory, operand, done);
+            if is_done {
+                self.flush(own, operand);
+                self.turns.done(operand);
+            }
         }
         self.activity.add_entries(entries);
-        self.flush(own);
+        self.flush(own, directory.operand().unwrap_or_default());
     }
 
     fn leave(&self, own: &mut Buffers, directory: &Arc<Directory<V, Node>>) {
-        let Some(parent) = directory.parent() else { return };
+        let (Some(parent), Some(operand)) = (directory.parent(), directory.operand()) else { return };
+        let node = directory.state();
         self.activity.add_directory();
-        directory.state().again.store(false, Ordering::Relaxed);
-        if directory.state().stays.load(Ordering::Relaxed) {
-            return;
+        node.again.store(false, Ordering::Relaxed);
+        if !node.stays.load(Ordering::Relaxed) {
+            let done = self.remove_left(own, directory, parent);
+            self.settle(own, &Place::Directory(directory), parent, operand, done);
+            self.flush(own, operand);
         }
-        let done = self.remove_left(own, directory, parent);
-        let operand = directory.operand().unwrap_or_default();
-        self.settle(own, &Place::Directory(directory), parent, operand, done);
-        self.flush(own);
+        if directory.depth() == Some(0) && !node.again.load(Ordering::Relaxed) {
+            self.turns.done(operand);
+        }
     }
 
     fn again(&self, directory: &Directory<V, Node>) -> bool {
@@ -459,9 +470,10 @@ impl<V: Volume> Visitor for Remover<'_, V> {
             // It may be empty: whether it can be removed nevertheless is seen when it is left.
             let _ = directory.state().unreadable.set(error.errno);
         } else {
-            self.report(own, place, Cause::Failed(*error));
-            self.keep(directory, directory.operand().unwrap_or_default());
-            self.flush(own);
+            let operand = directory.operand().unwrap_or_default();
+            self.report(own, place, operand, Cause::Failed(*error));
+            self.keep(directory, operand);
+            self.flush(own, operand);
         }
     }
 }

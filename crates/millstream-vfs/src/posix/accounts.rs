@@ -41,6 +41,11 @@ pub fn group_name(gid: u32) -> Option<Vec<u8>> {
 
 /// The identifier of the user called `name`.
 pub fn user_id(name: &CStr) -> Option<u32> {
+    user_and_login_group(name).map(|(uid, _)| uid)
+}
+
+/// The identifiers of the user called `name` and of its login group.
+pub fn user_and_login_group(name: &CStr) -> Option<(u32, u32)> {
     with_growing_buffer(|buffer| {
         let mut record = MaybeUninit::<libc::passwd>::uninit();
         let mut found = ptr::null_mut();
@@ -55,7 +60,7 @@ pub fn user_id(name: &CStr) -> Option<u32> {
             )
         };
         // SAFETY: where `found` is not null it points to `record`.
-        (code, (!found.is_null()).then(|| unsafe { (*found).pw_uid }))
+        (code, (!found.is_null()).then(|| unsafe { ((*found).pw_uid, (*found).pw_gid) }))
     })
 }
 
@@ -100,6 +105,7 @@ mod tests {
         assert_eq!(user_name(0).as_deref(), Some(&b"root"[..]));
         assert_eq!(group_name(0).as_deref(), Some(&b"root"[..]));
         assert_eq!(user_id(c"root"), Some(0));
+        assert_eq!(user_and_login_group(c"root"), Some((0, 0)));
         assert_eq!(group_id(c"root"), Some(0));
     }
 

@@ -5,12 +5,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{self, Access, AtFlags, CWD, Mode, OFlags, Statx, StatxFlags, StatxTimestamp};
 use rustix::io::{Errno, retry_on_intr};
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Gid, Resource, Uid, getrlimit};
 
 use super::syscalls;
 use crate::{
-    Dir, DirentBatch, Error, Fields, Metadata, Operation, ReadState, RemoveKind, Result, SymlinkBehavior,
-    Timestamp, Volume,
+    Dir, DirentBatch, Error, Fields, Metadata, Operation, Ownership, ReadState, RemoveKind, Result,
+    SymlinkBehavior, Timestamp, Volume,
 };
 
 /// The file systems that the kernel has mounted.
@@ -151,6 +151,11 @@ impl Dir for PosixDir {
             .map_err(|errno| Error::new(Operation::ListXattr, errno))
     }
 
+    fn get_xattr(&self, name: &CStr, attribute: &CStr, symlinks: SymlinkBehavior) -> Result<Vec<u8>> {
+        syscalls::get_xattr_at(self.as_fd(), name, attribute, symlinks)
+            .map_err(|errno| Error::new(Operation::GetXattr, errno))
+    }
+
     fn remove(&self, name: &CStr, kind: RemoveKind) -> Result<()> {
         let flags = match kind {
             RemoveKind::File => AtFlags::empty(),
@@ -166,6 +171,24 @@ impl Dir for PosixDir {
             Err(Errno::ACCESS) => Ok(false),
             Err(errno) => Err(Error::new(Operation::CheckAccess, errno)),
         }
+    }
+
+    fn set_mode(&self, name: &CStr, mode: u32, symlinks: SymlinkBehavior) -> Result<()> {
+        let set = || match symlinks {
+            SymlinkBehavior::Follow => fs::chmodat(self, name, Mode::from_raw_mode(mode), AtFlags::empty()),
+            SymlinkBehavior::NoFollow => syscalls::set_mode_at(self.as_fd(), name, mode),
+        };
+        retry_on_intr(set).map_err(|errno| Error::new(Operation::SetMode, errno))
+    }
+
+    fn set_owner(&self, name: &CStr, owner: Ownership, symlinks: SymlinkBehavior) -> Result<()> {
+        let flags = match symlinks {
+            SymlinkBehavior::Follow => AtFlags::empty(),
+            SymlinkBehavior::NoFollow => AtFlags::SYMLINK_NOFOLLOW,
+        };
+        let (uid, gid) = (owner.uid.map(Uid::from_raw), owner.gid.map(Gid::from_raw));
+        retry_on_intr(|| fs::chownat(self, name, uid, gid, flags))
+            .map_err(|errno| Error::new(Operation::SetOwner, errno))
     }
 }
 

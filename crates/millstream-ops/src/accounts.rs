@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use millstream_vfs::posix::accounts;
 
 /// What has been looked up.
-#[derive(Default)]
-pub(super) struct AccountNames {
+#[derive(Debug, Default)]
+pub struct AccountNames {
     users: HashMap<u32, Option<Vec<u8>>>,
     groups: HashMap<u32, Option<Vec<u8>>>,
 }

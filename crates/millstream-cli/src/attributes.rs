@@ -1,0 +1,308 @@
+//! What `pchmod` and `pchown` have in common: they run a change and tell what came of it, as GNU's tools do.
+
+use std::ffi::{CString, OsString};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStringExt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use millstream_ops::activity::Activity;
+use millstream_ops::attributes::{
+    Attribute, Detail, Event, Execution, Links, Options, Outcome, Problem, Recursion, Sink, change,
+};
+use millstream_ops::json::{ErrorRecord, Object};
+use millstream_vfs::{
+    Dir, Errno, Fields, Metadata, Operation, PosixVolume, Result as VolumeResult, SymlinkBehavior, Volume,
+};
+use millstream_walk::{Cancellation, FollowPolicy, Threads};
+
+use crate::diagnostics::{Diagnostics, Message};
+use crate::operand::trimmed;
+use crate::options::{Reference, help, version};
+use crate::progress::{Progress, Screen, StdoutUse};
+use crate::standard_output::StandardOutput;
+
+/// The exit code of all failures.
+pub(crate) const FAILURE: u8 = 1;
+
+/// The work was not begun; it has been said why.
+#[derive(Debug)]
+pub(crate) struct Refused;
+
+/// What the options of both tools said.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Common {
+    pub(crate) recursion: Recursion,
+    pub(crate) detail: Detail,
+    pub(crate) execution: Execution,
+    pub(crate) threads: Threads,
+    pub(crate) messages: Messages,
+    pub(crate) format: Format,
+    pub(crate) root: Root,
+}
+
+impl Default for Common {
+    fn default() -> Self {
+        Common {
+            recursion: Recursion::Operands,
+            detail: Detail::Failures,
+            execution: Execution::Real,
+            threads: Threads::default(),
+            messages: Messages::All,
+            format: Format::Text,
+            root: Root::Ordinary,
+        }
+    }
+}
+
+/// Which messages go to standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Messages {
+    /// All.
+    All,
+    /// Not those about single files (`-f`).
+    Few,
+}
+
+/// How lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// In words.
+    Text,
+    /// As JSON objects.
+    Json,
+}
+
+/// Whether the root directory is traversed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Root {
+    /// Like any other.
+    Ordinary,
+    /// It is refused (`--preserve-root`).
+    Preserved,
+}
+
+impl Common {
+    /// What is told: a trial run and records are there for what is told, so that they tell of changes at least.
+    fn detail(&self) -> Detail {
+        match (self.execution, self.format) {
+            (Execution::Real, Format::Text) => self.detail,
+            _ => self.detail.max(Detail::Changes),
+        }
+    }
+
+    /// All that the change needs to know.
+    pub(crate) fn options(
+        &self,
+        follow: FollowPolicy,
+        links: Links,
+        diagnostics: &Diagnostics,
+    ) -> Result<Options, Refused> {
+        let preserved_root = match (self.root, self.recursion) {
+            (Root::Preserved, Recursion::Trees) => Some(reference_file(b"/", diagnostics)?.identity()),
+            _ => None,
+        };
+        Ok(Options {
+            recursion: self.recursion,
+            follow,
+            links,
+            preserved_root,
+            detail: self.detail(),
+            execution: self.execution,
+            threads: self.threads,
+            cancellation: Cancellation::default(),
+        })
+    }
+}
+
+/// The attributes of a file that is named for them.
+pub(crate) fn reference_file(name: &[u8], diagnostics: &Diagnostics) -> Result<Metadata, Refused> {
+    stat(name).map_err(|error| {
+        diagnostics.error(FAILURE).text("failed to get attributes of ").name(name).errno(error.errno).send();
+        Refused
+    })
+}
+
+fn stat(name: &[u8]) -> VolumeResult<Metadata> {
+    let name = CString::new(name).map_err(|_| millstream_vfs::Error::new(Operation::Stat, Errno::INVAL))?;
+    PosixVolume.base().metadata(&name, SymlinkBehavior::Follow, Fields::STAT)
+}
+
+/// Complains that operands are missing, after the last of those that are there.
+pub(crate) fn missing_operand(last: Option<&[u8]>, diagnostics: &Diagnostics) -> Refused {
+    let message = diagnostics.error(FAILURE).text("missing operand");
+    match last {
+        Some(last) => message.text(" after ").quoted(last).send_with_hint(),
+        None => message.send_with_hint(),
+    }
+    Refused
+}
+
+/// A text in place of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Text {
+    Help,
+    Version,
+}
+
+/// Writes what was asked for in place of work.
+pub(crate) fn write_text(
+    text: Text,
+    reference: &Reference,
+    diagnostics: &Diagnostics,
+) -> Result<(), Refused> {
+    let program = diagnostics.program().to_string_lossy();
+    let text = match text {
+        Text::Help => help(reference, &program),
+        Text::Version => version(reference, &program),
+    };
+    StandardOutput.write_all(text.as_bytes()).map_err(|error| {
+        diagnostics.error(FAILURE).text("write error").cause(&error).send();
+        Refused
+    })
+}
+
+/// The words of one tool.
+pub(crate) trait Wording: Sync {
+    /// The attribute's value.
+    type Value: Copy;
+
+    /// What is done, for records.
+    const OPERATION: Operation;
+
+    /// What could not be done, before the name of the file.
+    fn setting(&self) -> &'static str;
+
+    /// Appends the line of `-c` and `-v` without its end; `name` is in quotes.
+    fn line(&self, event: &Event<'_, Self::Value>, name: &[u8], out: &mut Vec<u8>);
+
+    /// What is not as it may have been expected, after the name of the file.
+    fn surprise(&self, _event: &Event<'_, Self::Value>) -> Option<String> {
+        None
+    }
+
+    /// Adds the values to a record.
+    fn values<'o>(&self, event: &Event<'_, Self::Value>, record: Object<'o>) -> Object<'o>;
+}
+
+/// Changes `operands` and tells what comes of it.
+pub(crate) fn run<A: Attribute, W: Wording<Value = A::Value>>(
+    operands: Vec<OsString>,
+    attribute: &A,
+    options: &Options,
+    common: &Common,
+    wording: W,
+    diagnostics: &Diagnostics,
+) {
+    let activity = Arc::new(Activity::default());
+    let progress = Progress::start(&activity, StdoutUse::WithoutProgress, diagnostics);
+    let output =
+        Output { wording, common, diagnostics, screen: progress.screen().clone(), failure: Mutex::default() };
+    // No argument of a process holds a NUL.
+    let paths = operands.into_iter().filter_map(|operand| CString::new(trimmed(operand.into_vec())).ok());
+    let paths: Vec<_> = paths.collect();
+    change(&PosixVolume, &paths, attribute, options, &output, &activity);
+    drop(progress);
+    if let Some(error) = output.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        diagnostics.error(FAILURE).text("write error").cause(&error).send();
+    }
+}
+
+/// Standard output and standard error.
+struct Output<'a, W> {
+    wording: W,
+    common: &'a Common,
+    diagnostics: &'a Diagnostics,
+    screen: Screen,
+    /// Standard output could not be written. That is no reason not to do the rest of the work.
+    failure: Mutex<Option<io::Error>>,
+}
+
+impl<W: Wording> Output<'_, W> {
+    fn message(&self, path: &[u8], problem: Problem) -> Message<'_> {
+        let about = |what: &str| self.diagnostics.warning().text(what).name(path);
+        match problem {
+            Problem::Access(errno) => about("cannot access ").errno(errno),
+            Problem::Dangling => about("cannot operate on dangling symlink "),
+            Problem::Dereference(errno) => about("cannot dereference ").errno(errno),
+            Problem::Set(errno) => about(self.wording.setting()).errno(errno),
+            Problem::Check(errno) => about("getting new attributes of ").errno(errno),
+            Problem::ReadDirectory(errno) => about("cannot read directory ").errno(errno),
+            Problem::PreservedRoot => {
+                let message = about("it is dangerous to operate recursively on ");
+                let message = if path == b"/" { message } else { message.text(" (same as '/')") };
+                message
+                    .text("\n")
+                    .text(&self.diagnostics.program().to_string_lossy())
+                    .text(": use --no-preserve-root to override this failsafe")
+            }
+        }
+    }
+
+    fn failed(&self, event: &Event<'_, W::Value>, problem: Problem, lines: &mut Vec<u8>) {
+        self.diagnostics.fail(FAILURE);
+        if self.common.messages == Messages::All || problem == Problem::PreservedRoot {
+            self.message(event.path, problem).send();
+        }
+        let has_line = !matches!(problem, Problem::Check(_) | Problem::PreservedRoot);
+        match self.common.format {
+            Format::Json => {
+                let (errno, operation) = cause::<W>(problem);
+                ErrorRecord { errno, operation: &operation.to_string(), path: event.path }.write(lines);
+            }
+            Format::Text if has_line && self.common.detail == Detail::Everything => self.line(event, lines),
+            Format::Text => {}
+        }
+    }
+
+    fn line(&self, event: &Event<'_, W::Value>, lines: &mut Vec<u8>) {
+        self.wording.line(event, &self.diagnostics.quoted_name(event.path), lines);
+        lines.push(b'\n');
+    }
+
+    fn record(&self, event: &Event<'_, W::Value>, lines: &mut Vec<u8>) {
+        let change = W::OPERATION.to_string();
+        let action = match event.outcome {
+            Outcome::Changed => change,
+            Outcome::WouldChange => format!("would {change}"),
+            Outcome::Retained => "retain".to_owned(),
+            Outcome::PassedOver => "pass over".to_owned(),
+            Outcome::Surprising { .. } | Outcome::Failed(_) => "warn".to_owned(),
+        };
+        let record = Object::begin(lines).string("action", action.as_bytes());
+        self.wording.values(event, record).string("path", event.path).end();
+    }
+}
+
+fn cause<W: Wording>(problem: Problem) -> (Errno, Operation) {
+    match problem {
+        Problem::Access(errno) | Problem::Dereference(errno) | Problem::Check(errno) => {
+            (errno, Operation::Stat)
+        }
+        Problem::Dangling => (Errno::NOENT, Operation::Stat),
+        Problem::Set(errno) => (errno, W::OPERATION),
+        Problem::ReadDirectory(errno) => (errno, Operation::ReadDir),
+        Problem::PreservedRoot => (Errno::PERM, W::OPERATION),
+    }
+}
+
+impl<W: Wording> Sink<W::Value> for Output<'_, W> {
+    fn event(&self, event: &Event<'_, W::Value>, lines: &mut Vec<u8>) {
+        if let Some(surprise) = self.wording.surprise(event) {
+            let message = self.diagnostics.error(FAILURE).name_before_colon(event.path);
+            message.text(": ").text(&surprise).send();
+        }
+        match (event.outcome, self.common.format) {
+            (Outcome::Failed(problem), _) => self.failed(event, problem, lines),
+            (_, Format::Json) => self.record(event, lines),
+            (Outcome::Surprising { .. }, Format::Text) => {}
+            (_, Format::Text) => self.line(event, lines),
+        }
+    }
+
+    fn lines(&self, lines: &[u8]) {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if failure.is_none() {
+            *failure = self.screen.without_progress(|| StandardOutput.write_all(lines)).err();
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The options of `pchmod`.
+
+use crate::options::{
+    Argument, Command, OptionSpec, Paragraph, Section, Syntax, dry_run, help_option, json, threads,
+    version_option,
+};
+
+/// An option of `pchmod`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Id {
+    Changes,
+    Silent,
+    Verbose,
+    NoPreserveRoot,
+    PreserveRoot,
+    Reference,
+    Recursive,
+    /// A letter that a mode may begin with: the word is one that looks like options.
+    Mode,
+    DryRun,
+    Json,
+    Threads,
+    Help,
+    Version,
+}
+
+const WHAT: &str = "What is changed";
+const TOLD: &str = "What is told";
+const OTHER: &str = "Other";
+
+const fn flag(
+    id: Id,
+    short: Option<u8>,
+    long: &'static [&'static str],
+    group: &'static str,
+    help: &'static str,
+) -> OptionSpec<Id> {
+    OptionSpec::new(id, short, long, Argument::None, group, help)
+}
+
+const fn mode(letter: u8) -> OptionSpec<Id> {
+    OptionSpec::new(Id::Mode, Some(letter), &[], Argument::Optional("MODE"), OTHER, "")
+}
+
+/// `pchmod`.
+pub(super) static PCHMOD: Command<Id> = Command {
+    name: "pchmod",
+    summary: "change file mode bits, in parallel",
+    usage: &[
+        "[OPTION]... MODE[,MODE]... FILE...",
+        "[OPTION]... OCTAL-MODE FILE...",
+        "[OPTION]... --reference=RFILE FILE...",
+    ],
+    description: &[
+        "Change the mode of each FILE to MODE, or to the mode of RFILE.",
+        "Options are those of GNU chmod. With -R a file that has the mode already is left alone, and a directory \
+         whose new mode would keep its owner out is changed after what is in it, any other before.",
+    ],
+    syntax: Syntax::Getopt,
+    options: &[
+        flag(Id::Recursive, Some(b'R'), &["recursive"], WHAT, "change directories and all that is in them"),
+        OptionSpec::new(
+            Id::Reference,
+            None,
+            &["reference"],
+            Argument::Required("RFILE"),
+            WHAT,
+            "use the mode of RFILE instead of a MODE",
+        ),
+        flag(Id::PreserveRoot, None, &["preserve-root"], WHAT, "refuse to operate recursively on '/'"),
+        flag(
+            Id::NoPreserveRoot,
+            None,
+            &["no-preserve-root"],
+            WHAT,
+            "treat '/' like any other directory (the default)",
+        ),
+        flag(Id::Changes, Some(b'c'), &["changes"], TOLD, "a line for each file that is changed"),
+        flag(Id::Silent, Some(b'f'), &["silent", "quiet"], TOLD, "no messages about files that fail"),
+        flag(Id::Verbose, Some(b'v'), &["verbose"], TOLD, "a line for each file"),
+        help_option(Id::Help, OTHER),
+        version_option(Id::Version, OTHER),
+        dry_run(Id::DryRun),
+        json(Id::Json),
+        threads(Id::Threads),
+        mode(b'r'),
+        mode(b'w'),
+        mode(b'x'),
+        mode(b'X'),
+        mode(b's'),
+        mode(b't'),
+        mode(b'u'),
+        mode(b'g'),
+        mode(b'o'),
+        mode(b'a'),
+        mode(b','),
+        mode(b'+'),
+        mode(b'='),
+        mode(b'0'),
+        mode(b'1'),
+        mode(b'2'),
+        mode(b'3'),
+        mode(b'4'),
+        mode(b'5'),
+        mode(b'6'),
+        mode(b'7'),
+    ],
+    long_order: &[
+        "changes",
+        "recursive",
+        "no-preserve-root",
+        "preserve-root",
+        "quiet",
+        "reference",
+        "silent",
+        "verbose",
+        "help",
+        "version",
+    ],
+    sections: &[
+        Section {
+            title: "Modes",
+            body: &[
+                Paragraph::Text(
+                    "A MODE is octal digits, or clauses with commas between them, each of the form \
+                     [ugoa]*([-+=]([rwxXst]*|[ugo]))+ or [-+=][0-7]+.",
+                ),
+                Paragraph::Terms(&[
+                    (
+                        "u, g, o, a",
+                        "the owner, the group, others, all; without any, all, but no bits that the umask masks",
+                    ),
+                    ("+, -, =", "add, remove, set"),
+                    ("r, w, x", "read, write, execute or search"),
+                    ("X", "x for directories, and for files that somebody may execute"),
+                    ("s, t", "set user or group ID on execution; sticky, or restricted deletion"),
+                    ("u, g, o", "after an operator: what the owner, the group or others have"),
+                ]),
+                Paragraph::Text(
+                    "Directories keep their set-ID bits unless a clause names them, or a number of five digits or more.",
+                ),
+            ],
+        },
+        Section {
+            title: "Exit status",
+            body: &[Paragraph::Text(
+                "0 if all has been changed, 1 if something could not be, or an option is wrong.",
+            )],
+        },
+    ],
+};

@@ -1,0 +1,180 @@
+//! `pchown`: owners and groups, as GNU `chown` and `chgrp` change them.
+
+mod spec;
+mod table;
+mod wording;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::process::ExitCode;
+
+use millstream_ops::attributes::{Detail, Execution, Links, OwnerChange, Recursion};
+use millstream_vfs::Ownership;
+use millstream_walk::FollowPolicy;
+
+use crate::attributes::{
+    Common, FAILURE, Format, Messages, Refused, Root, Text, missing_operand, reference_file,
+    run as run_change, write_text,
+};
+use crate::diagnostics::Diagnostics;
+use crate::options::{Command, Occurrence, Parser, Reference};
+use crate::startup::{Startup, parse_threads, startup};
+use spec::{Mistake, Parsed, Separator, Spec};
+use table::{CHGRP, Id, PCHOWN};
+use wording::OwnerWording;
+
+/// What texts about `pchown` are made from.
+pub fn reference() -> Reference {
+    Reference::from(&PCHOWN)
+}
+
+/// Runs `pchown` with the arguments of the process.
+pub fn run() -> ExitCode {
+    let Startup { arguments, diagnostics, .. } = startup(PCHOWN.name);
+    let tool = if diagnostics.is_called("chgrp") { Tool::Chgrp } else { Tool::Chown };
+    // The outcome is in the exit code that the diagnostics remember.
+    let _: Result<(), Refused> = prepare(tool, arguments, &diagnostics);
+    diagnostics.exit_code()
+}
+
+/// Whose options and words are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tool {
+    Chown,
+    Chgrp,
+}
+
+impl Tool {
+    fn command(self) -> &'static Command<Id> {
+        match self {
+            Tool::Chown => &PCHOWN,
+            Tool::Chgrp => &CHGRP,
+        }
+    }
+
+    fn parse(self, text: &[u8], diagnostics: &Diagnostics) -> Result<Spec, Refused> {
+        match self {
+            Tool::Chown => parse_spec(text, diagnostics),
+            Tool::Chgrp => spec::parse_group(text).map_err(|mistake| refuse(mistake, text, diagnostics)),
+        }
+    }
+
+    fn spec_of_file(self, name: &[u8], diagnostics: &Diagnostics) -> Result<Spec, Refused> {
+        let metadata = reference_file(name, diagnostics)?;
+        Ok(match self {
+            Tool::Chown => spec::of_file(&metadata),
+            Tool::Chgrp => spec::group_of_file(&metadata),
+        })
+    }
+}
+
+fn parse_spec(text: &[u8], diagnostics: &Diagnostics) -> Result<Spec, Refused> {
+    let Parsed { spec, separator } =
+        spec::parse(text).map_err(|mistake| refuse(mistake, text, diagnostics))?;
+    if separator == Separator::Dot {
+        diagnostics.warning().text("warning: '.' should be ':': ").quoted(text).send();
+    }
+    Ok(spec)
+}
+
+fn refuse(mistake: Mistake, text: &[u8], diagnostics: &Diagnostics) -> Refused {
+    diagnostics.error(FAILURE).text(mistake.text()).quoted(text).send();
+    Refused
+}
+
+#[derive(Debug)]
+struct Settings {
+    tool: Tool,
+    common: Common,
+    /// What becomes of links, if an option told.
+    links: Option<Links>,
+    follow: FollowPolicy,
+    from: Ownership,
+    reference: Option<Vec<u8>>,
+}
+
+fn prepare(tool: Tool, arguments: Vec<OsString>, diagnostics: &Diagnostics) -> Result<(), Refused> {
+    let mut settings = Settings {
+        tool,
+        common: Common::default(),
+        links: None,
+        follow: FollowPolicy::Never,
+        from: Ownership::default(),
+        reference: None,
+    };
+    let mut parser = Parser::new(tool.command(), arguments);
+    for option in parser.by_ref() {
+        let option = option.map_err(|error| {
+            diagnostics.usage_error(&error, FAILURE);
+            Refused
+        })?;
+        match option.id {
+            Id::Help => return write_text(Text::Help, &tool.command().into(), diagnostics),
+            Id::Version => return write_text(Text::Version, &tool.command().into(), diagnostics),
+            _ => settings.take(&option, diagnostics)?,
+        }
+    }
+    settings.work(parser.into_operands(), diagnostics)
+}
+
+impl Settings {
+    fn take(&mut self, option: &Occurrence<Id>, diagnostics: &Diagnostics) -> Result<(), Refused> {
+        let common = &mut self.common;
+        match option.id {
+            Id::Changes => common.detail = Detail::Changes,
+            Id::Verbose => common.detail = Detail::Everything,
+            Id::Silent => common.messages = Messages::Few,
+            Id::NoPreserveRoot => common.root = Root::Ordinary,
+            Id::PreserveRoot => common.root = Root::Preserved,
+            Id::Recursive => common.recursion = Recursion::Trees,
+            Id::DryRun => common.execution = Execution::DryRun,
+            Id::Json => common.format = Format::Json,
+            Id::Dereference => self.links = Some(Links::Dereference),
+            Id::NoDereference => self.links = Some(Links::Change),
+            Id::FollowOperands => self.follow = FollowPolicy::Operands,
+            Id::FollowAll => self.follow = FollowPolicy::Always,
+            Id::FollowNone => self.follow = FollowPolicy::Never,
+            Id::From => self.from = parse_spec(option.bytes(), diagnostics)?.owner,
+            Id::Reference => self.reference = Some(option.bytes().to_vec()),
+            Id::Threads => {
+                common.threads = parse_threads(option.bytes(), diagnostics).map_err(|error| {
+                    diagnostics.usage_error(&error, FAILURE);
+                    Refused
+                })?;
+            }
+            Id::Help | Id::Version => {}
+        }
+        Ok(())
+    }
+
+    fn work(self, mut operands: Vec<OsString>, diagnostics: &Diagnostics) -> Result<(), Refused> {
+        let (follow, links) = self.links(diagnostics)?;
+        if operands.len() < 1 + usize::from(self.reference.is_none()) {
+            return Err(missing_operand(operands.last().map(|last| last.as_bytes()), diagnostics));
+        }
+        let spec = match &self.reference {
+            Some(file) => self.tool.spec_of_file(file, diagnostics)?,
+            None => self.tool.parse(operands.remove(0).as_bytes(), diagnostics)?,
+        };
+        let change = OwnerChange { owner: spec.owner, from: self.from };
+        let options = self.common.options(follow, links, diagnostics)?;
+        let wording = OwnerWording::new(spec);
+        run_change(operands, &change, &options, &self.common, wording, diagnostics);
+        Ok(())
+    }
+
+    /// Links that are traversed, and what becomes of the others.
+    fn links(&self, diagnostics: &Diagnostics) -> Result<(FollowPolicy, Links), Refused> {
+        match (self.common.recursion, self.follow, self.links) {
+            (Recursion::Operands, _, Some(Links::Change)) => Ok((FollowPolicy::Never, Links::Change)),
+            (Recursion::Operands, _, _) => Ok((FollowPolicy::Operands, Links::Dereference)),
+            (Recursion::Trees, FollowPolicy::Never, Some(Links::Dereference)) => {
+                let message = "-R --dereference requires either -H or -L";
+                diagnostics.error(FAILURE).text(message).send();
+                Err(Refused)
+            }
+            (Recursion::Trees, FollowPolicy::Never, _) => Ok((FollowPolicy::Never, Links::Change)),
+            (Recursion::Trees, follow, links) => Ok((follow, links.unwrap_or(Links::Dereference))),
+        }
+    }
+}

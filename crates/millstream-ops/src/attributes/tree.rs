@@ -1,0 +1,423 @@
+//! The visitor: examines, sets, and has directories wait.
+
+use std::ffi::{CStr, CString};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use millstream_vfs::{Dir, Errno, Fields, FileKind, SymlinkBehavior, Volume};
+use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, FollowPolicy, Place, Visitor};
+
+use super::locks::{InodeLocks, may_overlap};
+use super::{
+    Attribute, Detail, Effect, Event, Execution, IfUnreadable, Links, Options, Outcome, Plan, Problem,
+    Recursion, Sink, Status, Turn,
+};
+use crate::activity::Activity;
+
+const FIELDS: Fields = Fields::KIND
+    .union(Fields::MODE)
+    .union(Fields::NLINK)
+    .union(Fields::UID)
+    .union(Fields::GID)
+    .union(Fields::INO);
+
+pub(super) struct Tree<'a, V, A: Attribute> {
+    attribute: &'a A,
+    options: &'a Options,
+    sink: &'a dyn Sink<A::Value>,
+    activity: &'a Activity,
+    /// Every file may be reached twice, not only those with several links.
+    overlap: bool,
+    locks: InodeLocks,
+    uid: u32,
+    volume: PhantomData<fn() -> V>,
+}
+
+/// What a directory remembers until it is left.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    file: Option<Found>,
+    unreadable: AtomicBool,
+}
+
+/// A file that was examined.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    status: Status,
+    /// What was examined, should the name be a link.
+    examined: SymlinkBehavior,
+    /// What is to be changed, should the name be a link.
+    changed: SymlinkBehavior,
+}
+
+/// What there is under a name.
+enum Examined<A: Attribute> {
+    File {
+        found: Found,
+        is_traversed: bool,
+    },
+    Link,
+    /// It cannot be examined; setting this will tell why, or do.
+    Unknown(A::Value),
+    Failed(Option<Status>, Problem),
+}
+
+/// A name in an open directory, and how its path is written.
+struct Target<'a, D, P> {
+    dir: &'a D,
+    name: &'a CStr,
+    write_path: P,
+}
+
+/// Buffers of a worker.
+#[derive(Debug, Default)]
+pub(super) struct Buffers {
+    path: Vec<u8>,
+    lines: Vec<u8>,
+}
+
+impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
+    pub(super) fn new(
+        operands: &[CString],
+        attribute: &'a A,
+        options: &'a Options,
+        sink: &'a dyn Sink<A::Value>,
+        activity: &'a Activity,
+    ) -> Self {
+        Tree {
+            attribute,
+            options,
+            sink,
+            activity,
+            overlap: options.follow == FollowPolicy::Always || may_overlap(operands),
+            locks: InodeLocks::default(),
+            uid: rustix::process::geteuid().as_raw(),
+            volume: PhantomData,
+        }
+    }
+
+    fn examine(&self, entry: &Entry<'_, V, Waiting>) -> Examined<A> {
+        let metadata = match entry.metadata(FIELDS) {
+            Ok(metadata) => metadata,
+            Err(error) => return self.unexamined(entry, error.errno),
+        };
+        let status = Status::from(metadata);
+        if status.kind() == FileKind::Symlink {
+            return self.examine_link(entry, status);
+        }
+        let is_certain =
+            entry.depth() > 0 && !matches!(entry.listed_kind(), FileKind::Symlink | FileKind::Unknown);
+        let examined = if is_certain { SymlinkBehavior::NoFollow } else { entry.symlinks() };
+        let changed = match self.options.links {
+            Links::Change => SymlinkBehavior::NoFollow,
+            Links::PassOver | Links::Dereference => examined,
+        };
+        let is_traversed = self.options.recursion == Recursion::Trees && status.kind() == FileKind::Directory;
+        Examined::File { found: Found { status, examined, changed }, is_traversed }
+    }
+
+    /// A link that is not followed, or that leads nowhere.
+    fn examine_link(&self, entry: &Entry<'_, V, Waiting>, status: Status) -> Examined<A> {
+        let file = |status, symlinks| Examined::File {
+            found: Found { status, examined: symlinks, changed: symlinks },
+            is_traversed: false,
+        };
+        match self.options.links {
+            Links::Change => file(status, SymlinkBehavior::NoFollow),
+            Links::PassOver if entry.depth() > 0 => Examined::Link,
+            Links::PassOver => match entry.target_metadata(FIELDS).map_err(|error| error.errno) {
+                Ok(target) => file(target.into(), SymlinkBehavior::Follow),
+                Err(Errno::NOENT) => Examined::Failed(None, Problem::Dangling),
+                Err(errno) => Examined::Failed(None, Problem::Access(errno)),
+            },
+            Links::Dereference => match entry.target_metadata(FIELDS) {
+                Ok(target) => file(target.into(), SymlinkBehavior::Follow),
+                Err(error) => Examined::Failed(Some(status), Problem::Dereference(error.errno)),
+            },
+        }
+    }
+
+    /// Examining a file only saves the call that changes it, unless it is to be told what it had.
+    fn unexamined(&self, entry: &Entry<'_, V, Waiting>, errno: Errno) -> Examined<A> {
+        let is_plain = match entry.listed_kind() {
+            FileKind::Directory | FileKind::Unknown => false,
+            FileKind::Symlink => self.options.links == Links::Change,
+            _ => self.options.links == Links::Change || entry.symlinks() == SymlinkBehavior::NoFollow,
+        };
+        match self.attribute.unconditional() {
+            Some(value) if is_plain && self.options.detail == Detail::Failures => Examined::Unknown(value),
+            _ => Examined::Failed(None, Problem::Access(errno)),
+        }
+    }
+
+    fn entry(
+        &self,
+        buffers: &mut Buffers,
+        entry: &Entry<'_, V, Waiting>,
+        descend: &mut Descend<'_, V, Waiting>,
+    ) {
+        let target = Target {
+            dir: entry.handle(),
+            name: entry.name(),
+            write_path: |path: &mut Vec<u8>| entry.write_path(path),
+        };
+        match self.examine(entry) {
+            Examined::Link => self.tell(buffers, &target, None, None, Outcome::PassedOver),
+            Examined::Failed(status, problem) => self.fail(buffers, &target, status, problem),
+            Examined::Unknown(value) => {
+                if let Err(problem) = self.set(&target, value, SymlinkBehavior::NoFollow) {
+                    self.fail(buffers, &target, None, problem);
+                }
+            }
+            Examined::File { found, is_traversed: false } => self.settle(buffers, &target, found),
+            Examined::File { found, is_traversed: true }
+                if self.options.preserved_root == Some(found.status.identity) =>
+            {
+                self.fail(buffers, &target, Some(found.status), Problem::PreservedRoot);
+            }
+            Examined::File { found, is_traversed: true } => {
+                let waits = self.attribute.turn(&found.status) == Turn::AfterSubtree;
+                if !waits {
+                    self.settle(buffers, &target, found);
+                }
+                let file = waits.then_some(found);
+                descend.into_entry(entry, Waiting { file, unreadable: AtomicBool::new(false) });
+            }
+        }
+    }
+
+    fn set<D: Dir, P>(
+        &self,
+        target: &Target<'_, D, P>,
+        value: A::Value,
+        symlinks: SymlinkBehavior,
+    ) -> Result<(), Problem> {
+        match self.options.execution {
+            Execution::DryRun => Ok(()),
+            Execution::Real => self
+                .attribute
+                .set(target.dir, target.name, value, symlinks)
+                .map_err(|error| Problem::Set(error.errno)),
+        }
+    }
+
+    /// Does what is to be done about a file, and tells it.
+    fn settle<D: Dir, P: Fn(&mut Vec<u8>)>(
+        &self,
+        buffers: &mut Buffers,
+        target: &Target<'_, D, P>,
+        mut found: Found,
+    ) {
+        let mut plan = self.plan(&found.status);
+        let _alone = if self.is_call_needed(&plan, &found) && self.may_be_reached_twice(&found.status) {
+            let lock = self.locks.lock(found.status.identity);
+            match target.dir.metadata(target.name, found.examined, FIELDS) {
+                Ok(metadata) => found.status = metadata.into(),
+                Err(error) => {
+                    return self.fail(buffers, target, Some(found.status), Problem::Access(error.errno));
+                }
+            }
+            plan = self.plan(&found.status);
+            Some(lock)
+        } else {
+            None
+        };
+        match plan {
+            Plan::Leave { before } => self.tell(buffers, target, Some(before), None, Outcome::Retained),
+            Plan::Set { before, after, .. } if !self.is_call_needed(&plan, &found) => {
+                self.tell(buffers, target, Some(before), Some(after), Outcome::Retained);
+                self.surprise(buffers, target, &found.status, after);
+            }
+            Plan::Set { before, after, effect } => match self.set_and_check(target, &found, after, effect) {
+                Ok(effect) => {
+                    let outcome = match (effect, self.options.execution) {
+                        (Effect::Changes, Execution::Real) => Outcome::Changed,
+                        (Effect::Changes, Execution::DryRun) => Outcome::WouldChange,
+                        (Effect::Touches | Effect::Nothing, _) => Outcome::Retained,
+                    };
+                    self.tell(buffers, target, Some(before), Some(after), outcome);
+                    self.surprise(buffers, target, &found.status, after);
+                }
+                Err(problem) => self.fail(buffers, target, Some(found.status), problem),
+            },
+        }
+    }
+
+    fn plan(&self, file: &Status) -> Plan<A::Value> {
+        self.attribute.plan(file, self.uid)
+    }
+
+    /// Whether anything comes of the call. For who must not make it that is the refusal.
+    fn is_call_needed(&self, plan: &Plan<A::Value>, found: &Found) -> bool {
+        match plan {
+            Plan::Leave { .. } => false,
+            // A file that is named gets what GNU's tools give it, a new time of change at least.
+            Plan::Set { effect: Effect::Nothing, .. } => {
+                self.options.recursion == Recursion::Operands
+                    || found.examined != found.changed
+                    || (self.uid != 0 && self.uid != found.status.uid)
+            }
+            Plan::Set { .. } => true,
+        }
+    }
+
+    fn may_be_reached_twice(&self, status: &Status) -> bool {
+        self.overlap || status.has_several_links
+    }
+
+    /// Sets the value; what came of it, as far as somebody wants to be told.
+    fn set_and_check<D: Dir, P>(
+        &self,
+        target: &Target<'_, D, P>,
+        found: &Found,
+        value: A::Value,
+        effect: Effect,
+    ) -> Result<Effect, Problem> {
+        self.set(target, value, found.changed)?;
+        let is_checked = self.options.detail >= Detail::Changes
+            && self.options.execution == Execution::Real
+            && self.attribute.is_doubtful(value);
+        if is_checked {
+            let now = target.dir.metadata(target.name, found.examined, FIELDS);
+            let now = now.map_err(|error| Problem::Check(error.errno))?;
+            return Ok(match self.attribute.differs(&found.status, &now.into()) {
+                true => Effect::Changes,
+                false => Effect::Touches,
+            });
+        }
+        Ok(effect)
+    }
+
+    fn surprise<D, P: Fn(&mut Vec<u8>)>(
+        &self,
+        buffers: &mut Buffers,
+        target: &Target<'_, D, P>,
+        status: &Status,
+        after: A::Value,
+    ) {
+        if let Some(expected) = self.attribute.expected_instead(status) {
+            self.tell(buffers, target, None, Some(after), Outcome::Surprising { expected });
+        }
+    }
+
+    fn fail<D, P: Fn(&mut Vec<u8>)>(
+        &self,
+        buffers: &mut Buffers,
+        target: &Target<'_, D, P>,
+        status: Option<Status>,
+        problem: Problem,
+    ) {
+        self.activity.add_error();
+        let (before, after) = match status.map(|status| self.plan(&status)) {
+            None => (None, None),
+            Some(Plan::Leave { before }) => (Some(before), None),
+            Some(Plan::Set { before, after, .. }) => (Some(before), Some(after)),
+        };
+        self.tell(buffers, target, before, after, Outcome::Failed(problem));
+    }
+
+    fn tell<D, P: Fn(&mut Vec<u8>)>(
+        &self,
+        buffers: &mut Buffers,
+        target: &Target<'_, D, P>,
+        before: Option<A::Value>,
+        after: Option<A::Value>,
+        outcome: Outcome<A::Value>,
+    ) {
+        if self.options.detail < outcome.detail() {
+            return;
+        }
+        buffers.path.clear();
+        (target.write_path)(&mut buffers.path);
+        let event = Event { path: &buffers.path, before, after, outcome };
+        self.sink.event(&event, &mut buffers.lines);
+    }
+
+    fn flush(&self, buffers: &mut Buffers) {
+        if !buffers.lines.is_empty() {
+            self.sink.lines(&buffers.lines);
+            buffers.lines.clear();
+        }
+    }
+}
+
+impl<V: Volume, A: Attribute> Visitor for Tree<'_, V, A> {
+    type Volume = V;
+    type State = Waiting;
+    type Worker = Buffers;
+
+    fn root_state(&self) -> Waiting {
+        Waiting::default()
+    }
+
+    fn worker(&self) -> Buffers {
+        self.activity.add_thread();
+        Buffers::default()
+    }
+
+    fn fan_out(&self) -> FanOut {
+        FanOut::Parallel
+    }
+
+    fn visit(
+        &self,
+        buffers: &mut Buffers,
+        chunk: &Chunk<'_, V, Waiting>,
+        descend: &mut Descend<'_, V, Waiting>,
+    ) {
+        let mut entries = 0;
+        for entry in chunk.entries() {
+            self.entry(buffers, &entry, descend);
+            entries += 1;
+        }
+        self.activity.add_entries(entries);
+        self.flush(buffers);
+    }
+
+    fn end_of_directory(
+        &self,
+        _buffers: &mut Buffers,
+        directory: &Arc<Directory<V, Waiting>>,
+        _descend: &mut Descend<'_, V, Waiting>,
+        _block: &mut Vec<u8>,
+    ) {
+        if directory.parent().is_some() {
+            self.activity.add_directory();
+        }
+    }
+
+    fn leave(&self, buffers: &mut Buffers, directory: &Arc<Directory<V, Waiting>>) {
+        let (Some(found), Some(parent)) = (directory.state().file, directory.parent()) else { return };
+        let is_unreadable = directory.state().unreadable.load(Ordering::Acquire);
+        if self.options.cancellation.is_cancelled()
+            || (is_unreadable && self.attribute.if_unreadable() == IfUnreadable::Leave)
+        {
+            return;
+        }
+        let write_path = |path: &mut Vec<u8>| directory.write_path(path);
+        match parent.handle() {
+            Ok(handle) => {
+                let target = Target { dir: &*handle, name: directory.name(), write_path };
+                self.settle(buffers, &target, found);
+            }
+            Err(error) => {
+                let target = Target { dir: &(), name: directory.name(), write_path };
+                self.fail(buffers, &target, Some(found.status), Problem::Set(error.errno));
+            }
+        }
+        self.flush(buffers);
+    }
+
+    fn fault(&self, buffers: &mut Buffers, place: &Place<'_, V, Waiting>, fault: &Fault) {
+        // A loop is a directory that is traversed already, or about to be.
+        let Fault::Volume(error) = fault else { return };
+        if let Place::Directory(directory) = place {
+            directory.state().unreadable.store(true, Ordering::Release);
+        }
+        let write_path = |path: &mut Vec<u8>| place.write_path(path);
+        let target = Target { dir: &(), name: c"", write_path };
+        self.fail(buffers, &target, None, Problem::ReadDirectory(error.errno));
+        self.flush(buffers);
+    }
+}

@@ -1,0 +1,55 @@
+"""What is tested: which of our binaries stands in for which GNU tool, and the two directories of tools to compare."""
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A GNU tool, the binary of ours that answers to its name, and the published tests that are about it."""
+
+    name: str
+    binary: str
+    package: str
+    scripts: tuple[str, ...]
+
+
+TOOLS = (
+    Tool("ls", "pls", "coreutils", ("tests/ls",)),
+    Tool("du", "pdu", "coreutils", ("tests/du",)),
+    Tool("rm", "prm", "coreutils", ("tests/rm",)),
+    Tool("cp", "pcopy", "coreutils", ("tests/cp",)),
+    Tool("chmod", "pchmod", "coreutils", ("tests/chmod",)),
+    Tool("chown", "pchown", "coreutils", ("tests/chown",)),
+    Tool("chgrp", "pchown", "coreutils", ("tests/chgrp",)),
+    Tool("find", "pfind", "findutils", ("tests/find",)),
+)
+
+
+def make_directory(directory: Path) -> None:
+    """A directory for tools, with the interpreter that some tests look for."""
+    directory.mkdir(parents=True)
+    (directory / "python").symlink_to("/usr/bin/python3")
+
+
+def link_gnu(tools: list[Tool], directory: Path) -> None:
+    """Fills a directory with the installed GNU tools."""
+    make_directory(directory)
+    for tool in tools:
+        (directory / tool.name).symlink_to(shutil.which(tool.name, path="/usr/bin:/bin"))
+
+
+def link_ours(tools: list[Tool], binaries: Path, directory: Path) -> None:
+    """Fills a directory with our tools under GNU's names.
+
+    They are copied, because other users must be able to run them wherever the repository is.
+    """
+    make_directory(directory)
+    for tool in tools:
+        copy = directory / tool.binary
+        if not copy.exists():
+            shutil.copy2(binaries / tool.binary, copy)
+            os.chmod(copy, 0o755)
+        (directory / tool.name).symlink_to(tool.binary)

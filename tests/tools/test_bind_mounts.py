@@ -1,0 +1,48 @@
+"""A directory that is mounted in itself, which GNU's tools detect."""
+
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import tools
+
+
+class DirectoryInItself(unittest.TestCase):
+    def setUp(self):
+        self.scratch = self.enterContext(tempfile.TemporaryDirectory())
+        inner = Path(self.scratch, "a/b/c")
+        inner.mkdir(parents=True)
+        Path(self.scratch, "a/file").write_bytes(b"x" * 10_000)
+        subprocess.run(["mount", "--bind", inner.parents[1], inner], check=True)
+        self.addCleanup(subprocess.run, ["umount", inner], check=True)
+
+    def same_as_gnu(self, tool, gnu, *arguments):
+        environment = {**os.environ, "LC_ALL": "C"}
+        theirs = subprocess.run([gnu, *arguments], capture_output=True, cwd=self.scratch, env=environment)
+        ours = tools.run(tool, *arguments, cwd=self.scratch, env=environment)
+        messages = re.sub(rb"^" + gnu.encode() + b":", tool.encode() + b":", theirs.stderr)
+        self.assertEqual((ours.returncode, ours.stderr), (theirs.returncode, messages))
+        self.assertEqual(sorted(ours.stdout.splitlines()), sorted(theirs.stdout.splitlines()))
+
+    def test_is_counted_once(self):
+        for options in (), ("-s",), ("-a",), ("-S",), ("--inodes",), ("-L",):
+            with self.subTest(options):
+                self.same_as_gnu("pdu", "du", *options, "a")
+        self.same_as_gnu("pdu", "du", "a/b")
+
+    def test_is_listed_once(self):
+        self.same_as_gnu("pls", "ls", "-R", "a")
+
+    def test_is_a_loop_to_find(self):
+        # pfind says so when it opens the directory, so it has printed the name before.
+        found = tools.run("pfind", "a", "-depth", cwd=self.scratch, env={**os.environ, "LC_ALL": "C"})
+        theirs = subprocess.run(["find", "a"], capture_output=True, cwd=self.scratch, env={**os.environ, "LC_ALL": "C"})
+        self.assertEqual(found.returncode, theirs.returncode)
+        self.assertEqual(found.stderr, b"p" + theirs.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
