@@ -12,7 +12,8 @@ use millstream_ops::remove::{
 };
 use millstream_vfs::posix::PosixDir;
 use millstream_vfs::{
-    Dir, DirentBatch, Fields, Metadata, PosixVolume, ReadState, RemoveKind, Result, SymlinkBehavior, Volume,
+    Dir, DirentBatch, Fields, Metadata, Ownership, PosixVolume, ReadState, RemoveKind, Result,
+    SymlinkBehavior, Volume,
 };
 use millstream_walk::Threads;
 
@@ -96,6 +97,14 @@ impl Dir for ShiftingDir {
 
     fn remove(&self, name: &CStr, kind: RemoveKind) -> Result<()> {
         self.0.remove(name, kind)
+    }
+
+    fn set_mode(&self, name: &CStr, mode: u32, symlinks: SymlinkBehavior) -> Result<()> {
+        self.0.set_mode(name, mode, symlinks)
+    }
+
+    fn set_owner(&self, name: &CStr, owner: Ownership, symlinks: SymlinkBehavior) -> Result<()> {
+        self.0.set_owner(name, owner, symlinks)
     }
 
     fn is_writable(&self, name: &CStr) -> Result<bool> {
