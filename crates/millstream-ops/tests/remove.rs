@@ -110,6 +110,14 @@ impl Dir for ShiftingDir {
     fn is_writable(&self, name: &CStr) -> Result<bool> {
         self.0.is_writable(name)
     }
+
+    fn set_mode(&self, name: &CStr, mode: u32, symlinks: SymlinkBehavior) -> Result<()> {
+        self.0.set_mode(name, mode, symlinks)
+    }
+
+    fn set_owner(&self, name: &CStr, owner: Ownership, symlinks: SymlinkBehavior) -> Result<()> {
+        self.0.set_owner(name, owner, symlinks)
+    }
 }
 
 /// Remembers problems, and answers no to questions about names that begin with `keep`.

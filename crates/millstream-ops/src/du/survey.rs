@@ -443,10 +443,10 @@ impl<V: Volume> Visitor for Survey<'_, V> {
             }
             if metadata.kind() != FileKind::Directory {
                 self.file(buffers, entry.name(), entry.depth(), &metadata);
-            } else if !self.is_mounted_in_itself(directory, &metadata) {
-                if let Some(below) = self.directory(buffers, &entry, &metadata) {
-                    descend.into_entry(&entry, below);
-                }
+            } else if !self.is_mounted_in_itself(directory, &metadata)
+                && let Some(below) = self.directory(buffers, &entry, &metadata)
+            {
+                descend.into_entry(&entry, below);
             }
         }
         buffers.path.clear();

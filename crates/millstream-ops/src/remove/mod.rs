@@ -14,8 +14,9 @@
 //! question, silently leaving everything else, failures included; if anything is left of an operand, one worker goes
 //! through that in order, asks, and reports. What is removed in the end is the same.
 //!
-//! **Operands** are removed together if there are many, unless one may hold another. Otherwise each is done before the
-//! next: reports come in their order, and what has gone with the first is missing for the second, as for the original.
+//! **Operands** are removed together if there are many, unless one may hold another; what is said about one waits until
+//! all before it are done (`turn`). Otherwise each is done before the next: questions come in their order too, and what
+//! has gone with the first is missing for the second, as for the original.
 
 mod operands;
 mod report;
