@@ -99,14 +99,6 @@ impl Dir for ShiftingDir {
         self.0.remove(name, kind)
     }
 
-    fn set_mode(&self, name: &CStr, mode: u32, symlinks: SymlinkBehavior) -> Result<()> {
-        self.0.set_mode(name, mode, symlinks)
-    }
-
-    fn set_owner(&self, name: &CStr, owner: Ownership, symlinks: SymlinkBehavior) -> Result<()> {
-        self.0.set_owner(name, owner, symlinks)
-    }
-
     fn is_writable(&self, name: &CStr) -> Result<bool> {
         self.0.is_writable(name)
     }
