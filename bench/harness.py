@@ -110,18 +110,24 @@ def count_lines(path: Path) -> int:
 
 
 def run_command(command: list[str], output: Path | None = None) -> Run:
-    """Runs `command`, its output going to a file or to /dev/null; CPU and memory include its children's."""
+    """Runs `command`, its output going to a file or to /dev/null; CPU and memory include its children's.
+
+    The kernel counts what a process held before it became the command, which is all of this interpreter: so the peak is
+    taken by time(1), a small process that starts another.
+    """
     environment = {**os.environ, "LC_ALL": LOCALE}
-    with open(output or os.devnull, "wb") as sink:
+    with open(output or os.devnull, "wb") as sink, tempfile.NamedTemporaryFile("r") as peak_kb:
+        command = ["time", "--quiet", f"--output={peak_kb.name}", "--format=%M", *command]
         start = time.perf_counter()
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, env=environment)
         _, status, usage = os.wait4(child.pid, 0)
         wall_s = time.perf_counter() - start
+        rss_mb = int(peak_kb.read()) / 1024
     child.returncode = os.waitstatus_to_exitcode(status)
     return Run(
         wall_s=wall_s,
         cpu_s=usage.ru_utime + usage.ru_stime,
-        rss_mb=usage.ru_maxrss / 1024,
+        rss_mb=rss_mb,
         status=child.returncode,
         lines=count_lines(output) if output else None,
     )
@@ -280,10 +286,10 @@ def table_row(result: Result) -> list[str]:
     walls = [run.wall_s for run in result.runs]
     return [
         result.label + (" (FAILED)" if result.failed else ""),
-        f"{run.wall_s:.3f}",
+        f"{run.wall_s:.4f}" if run.wall_s < 0.1 else f"{run.wall_s:.3f}",
         f"{min(walls):.3f}-{max(walls):.3f}",
         f"{run.cpu_s:.3f}",
-        f"{run.rss_mb:.0f}" if run.rss_mb else "",
+        f"{run.rss_mb:.{0 if run.rss_mb >= 20 else 1}f}" if run.rss_mb else "",
         str(run.requests or ""),
         str(run.max_in_flight or ""),
         str(result.lines or ""),

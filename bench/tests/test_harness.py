@@ -51,6 +51,7 @@ class Running(unittest.TestCase):
         self.assertEqual((run.status, run.lines), (3, 2))
         self.assertGreater(run.wall_s, 0.19)
         self.assertGreater(run.cpu_s, 0.02)
+        self.assertLess(run.rss_mb, 10, "that is Python's")
 
     def test_contenders_take_turns_and_a_slow_one_runs_less(self):
         with tempfile.TemporaryDirectory() as scratch:

@@ -8,8 +8,11 @@
 //!
 //! A directory is delivered whole, in the order in which the volume lists it, because Spark takes some decisions by the
 //! first file; directories are delivered as they are done, with their position, by which the consumer can put them in the
-//! order of a serial traversal. The consumer may stop at any time: dropping the
-//! [`Enumeration`] ends the traversal, and a thread that hangs in the volume is not waited for.
+//! order of a serial traversal. The consumer may stop at any time: dropping the [`Enumeration`] ends the traversal, and a
+//! thread that hangs in the volume is not waited for.
+//!
+//! Memory: what waits for the consumer is bounded ([`MAX_QUEUED_BYTES`], and a block of at most [`MAX_BLOCK_ENTRIES`] for
+//! every worker); what is being listed is not: each directory is held until its last entry is known.
 //!
 //! The layout of a block is that of Java's `NativeListing`, which documents it; `tests::block_is_the_shared_vector` and
 //! Java's `DirectoryListingTest` hold both sides to one example.

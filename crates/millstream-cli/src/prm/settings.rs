@@ -10,7 +10,7 @@ use millstream_walk::Threads;
 use super::table::Id;
 use crate::diagnostics::{Diagnostics, UsageError};
 use crate::options::{Choice, Occurrence, choose};
-use crate::startup::parse_threads;
+use crate::startup::{default_threads, parse_threads};
 
 /// When to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl<'a> Settings<'a> {
             verbose: false,
             effect: Effect::Remove,
             json: false,
-            threads: Threads::default(),
+            threads: default_threads(),
         }
     }
 
