@@ -160,9 +160,13 @@ impl Attributes {
                 mode &= !SPECIAL_BITS;
             }
         }
-        self.set_xattrs(file, source.kind(), mode, xattrs, before, report);
+        let widened = self.set_xattrs(file, source.kind(), mode, xattrs, before, report);
+        if widened && !before.fresh && !self.preserve.mode {
+            mode = before.metadata.mode & 0o7777;
+        }
         let differs = mode != before.metadata.mode & 0o7777 || (changed && mode & SPECIAL_BITS != 0);
-        let is_wanted = (self.preserve.mode && (differs || !xattrs.is_empty())) || (before.fresh && differs);
+        let is_wanted =
+            widened || (self.preserve.mode && (differs || !xattrs.is_empty())) || (before.fresh && differs);
         if is_wanted && let Err(error) = file.set_mode(mode) {
             report(Trouble::Mode, error.errno);
         }
@@ -192,6 +196,7 @@ impl Attributes {
         false
     }
 
+    /// Sets extended attributes; whether the mode had to be widened for it.
     fn set_xattrs<F: File>(
         &self,
         file: &F,
@@ -200,11 +205,13 @@ impl Attributes {
         xattrs: &[(CString, Vec<u8>)],
         before: Before<'_>,
         report: Report<'_>,
-    ) {
+    ) -> bool {
+        let mut widened = false;
         for (name, value) in xattrs {
             let mut done = file.set_xattr(name, value);
             if done.is_err_and(|error| error.errno == Errno::ACCESS) {
                 // Who may not write to the file may not set them; the mode is set after this.
+                widened = true;
                 done = file.set_mode(mode & 0o777 | 0o600).and_then(|()| file.set_xattr(name, value));
             }
             match done {
@@ -222,6 +229,7 @@ impl Attributes {
                 }
             }
         }
+        widened
     }
 
     /// Sets what the symbolic link or node `name` in `dir` gets from `source`.
