@@ -20,6 +20,8 @@ pub(super) struct Present {
     pub(super) link: Metadata,
     /// Metadata of what it leads to; none if it is a symbolic link that leads nowhere.
     pub(super) target: Option<Metadata>,
+    /// Whether it is a symbolic link to a name that does not exist.
+    pub(super) dangles: bool,
 }
 
 impl Present {
@@ -82,11 +84,12 @@ impl<V: Volume> Copier<'_, V> {
             Err(error) if error.errno == Errno::NOENT => return Ok(None),
             Err(error) => return Err(self.trouble(item, Trouble::StatDestination, Some(error.errno))),
         };
-        let target = match link.kind() {
-            FileKind::Symlink => place.metadata(item.name, SymlinkBehavior::Follow, Fields::STAT).ok(),
-            _ => Some(link),
-        };
-        Ok(Some(Present { link, target }))
+        if link.kind() != FileKind::Symlink {
+            return Ok(Some(Present { link, target: Some(link), dangles: false }));
+        }
+        let target = place.metadata(item.name, SymlinkBehavior::Follow, Fields::STAT);
+        let dangles = target.is_err_and(|error| error.errno == Errno::NOENT);
+        Ok(Some(Present { link, target: target.ok(), dangles }))
     }
 
     /// Decides what to do about an entry that is no directory.
@@ -99,8 +102,11 @@ impl<V: Volume> Copier<'_, V> {
         present: Option<&Present>,
     ) -> Done<Decision> {
         let Some(present) = present else { return Ok(Decision::Make { backup: None }) };
+        if self.would_write_through(source, present) && self.is_just_created(item, present) {
+            return Err(self.trouble(item, Trouble::ThroughJustCreatedLink, None));
+        }
         if self.would_write_through(source, present)
-            && present.target.is_none()
+            && present.dangles
             && self.options.dangling == Dangling::Refuse
         {
             if self.options.trace == Trace::Text {
@@ -125,16 +131,17 @@ impl<V: Volume> Copier<'_, V> {
         if present.is_directory() {
             return Err(self.trouble(item, Trouble::DirectoryInTheWay, None));
         }
-        if item.is_operand()
-            && self.targets.len() > 1
-            && self.progress().made.contains(&present.link.identity())
+        if self.is_just_created(item, present)
             && self.options.backup.as_ref().is_none_or(|backup| backup.style != super::BackupStyle::Numbered)
         {
-            let is_link = present.is_link() && source.kind() == FileKind::File;
-            let trouble = if is_link { Trouble::ThroughJustCreatedLink } else { Trouble::JustCreated };
-            return Err(self.trouble(item, trouble, None));
+            return Err(self.trouble(item, Trouble::JustCreated, None));
         }
         self.make_room(buffers, item, source, present)
+    }
+
+    /// Whether this command made what is there for another operand.
+    fn is_just_created(&self, item: &Item<'_, V>, present: &Present) -> bool {
+        item.is_operand() && self.targets.len() > 1 && self.progress().made.contains(&present.link.identity())
     }
 
     fn is_up_to_date(

@@ -129,7 +129,7 @@ impl<V: Volume> Copier<'_, V> {
             Contents::Copy => Access::Truncate,
             Contents::Omit => Access::Write,
         };
-        let dangles = present.is_link() && present.target.is_none();
+        let dangles = present.dangles;
         let opened = if dangles {
             self.create_through_link(&place, item.name, mode)
         } else {
