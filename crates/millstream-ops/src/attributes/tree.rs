@@ -143,7 +143,8 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
         let is_plain = match entry.listed_kind() {
             FileKind::Directory | FileKind::Unknown => false,
             FileKind::Symlink => self.options.links == Links::Change,
-            _ => self.options.links == Links::Change || entry.symlinks() == SymlinkBehavior::NoFollow,
+            // Where links are dereferenced the original examines every file first.
+            _ => self.options.links != Links::Dereference,
         };
         match self.attribute.unconditional() {
             Some(value) if is_plain && self.options.detail == Detail::Failures => Examined::Unknown(value),
