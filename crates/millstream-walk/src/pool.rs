@@ -322,7 +322,8 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             let first_index = reading.next_index;
             reading.next_index += count as u64;
             let large = self.batch.len() >= FIRST_BATCH / 2;
-            if reading.kept && (shared || large) {
+            let in_sequence = self.pool.visitor.fan_out() == FanOut::Sequential;
+            if reading.kept && (shared || large) && !in_sequence {
                 // A large directory: the rest of it goes below what this batch leads to, and may be done before it.
                 // Without a place in the budget it is read to its end first, so that its handle does not wait open.
                 directory.add_parts(1);
@@ -339,6 +340,9 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
                 return self.part_done(&directory, Some(handle));
             }
             self.visit_batch(&directory, &handle, first_index);
+            if large && self.batch.capacity() < INLINE_BATCH {
+                self.batch = DirentBatch::with_capacity(INLINE_BATCH);
+            }
         }
         self.part_done(&reading.directory, Some(reading.handle));
     }
@@ -367,7 +371,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
     fn is_shared(&self, count: usize) -> bool {
         let Pool { pace, visitor, frontier, .. } = self.pool;
         match visitor.fan_out() {
-            FanOut::Inline => false,
+            FanOut::Inline | FanOut::Sequential => false,
             FanOut::InOrder => true,
             FanOut::Parallel => {
                 pace.max() > 1

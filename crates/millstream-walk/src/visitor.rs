@@ -17,8 +17,10 @@ use crate::{Directory, FollowPolicy};
 pub enum FanOut {
     /// Visiting an entry calls the volume (a stat, a removal).
     Parallel,
-    /// Visiting an entry only looks at its name and type; the reader does it itself, in directory order.
+    /// Visiting an entry only looks at its name and type; who has read a batch does it, while another may read the next.
     Inline,
+    /// The same in directory order: a batch is visited before the next is read.
+    Sequential,
     /// Entries one by one: the subtree of each is left before the next is visited. For [`crate::Order::Completion`] with
     /// one thread; directories beyond the budget of handles are visited before the subtrees below them still.
     InOrder,

@@ -430,6 +430,24 @@ fn entries_come_in_order_and_directories_again_when_asked() {
 }
 
 #[test]
+fn a_large_directory_is_visited_in_its_order_when_asked() {
+    let scratch = tempfile::tempdir().expect("tempdir");
+    (0..20_000).for_each(|i| std::fs::write(scratch.path().join(format!("file-{i}")), b"").expect("write"));
+    let entries = std::fs::read_dir(scratch.path()).expect("readable");
+    let listed = entries.map(|e| e.expect("an entry").path().as_os_str().as_bytes().to_vec());
+    let mut expected = vec![Event::Visited(scratch.path().as_os_str().as_bytes().to_vec())];
+    expected.extend(listed.map(Event::Visited));
+    for _ in 0..5 {
+        let recorder = Recorder::new(FanOut::Sequential, DescendAt::Visit);
+        let options = WalkOptions { threads: Threads::Fixed(8), ..WalkOptions::default() };
+        walk(&Narrow { max_open_dirs: 100 }, &[operand(scratch.path())], &recorder, &options);
+        let visited: Vec<_> =
+            recorder.events().into_iter().filter(|event| matches!(event, Event::Visited(_))).collect();
+        assert!(visited == expected, "out of order");
+    }
+}
+
+#[test]
 fn followed_links_that_loop_are_reported() {
     let scratch = tempfile::tempdir().expect("tempdir");
     let root = scratch.path().join("root");

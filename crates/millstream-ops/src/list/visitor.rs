@@ -107,7 +107,7 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
 
     /// Whether a directory's entries may be written as they are read, by its only reader.
     fn streams(&self) -> bool {
-        self.writes_singly() && self.fan_out() == FanOut::Inline
+        self.writes_singly() && !self.gatherer.examines()
     }
 
     fn padding(&self) -> Padding {
@@ -412,7 +412,11 @@ impl<V: Volume> Visitor for Lister<'_, '_, V> {
     }
 
     fn fan_out(&self) -> FanOut {
-        if self.gatherer.examines() { FanOut::Parallel } else { FanOut::Inline }
+        match self.gatherer.examines() {
+            true => FanOut::Parallel,
+            false if self.streams() => FanOut::Sequential,
+            false => FanOut::Inline,
+        }
     }
 
     fn visit(
