@@ -11,7 +11,7 @@ PACKAGE_DATA = {
     "jvm/spark/target/millstream-spark.jar": "millstream/jars/millstream-spark.jar",
     "jvm/spark/src/main/resources/millstream/spark-defaults.conf": "millstream/spark-defaults.conf",
 }
-TOOLS = ("pls", "pfind", "pdu", "pchmod", "pchown", "pcopy", "millstream")
+TOOLS = sorted(source.stem for source in (REPOSITORY / "crates/millstream-cli/src/bin").glob("*.rs"))
 
 
 class CarryBuiltFiles(BuildHookInterface):
