@@ -132,8 +132,60 @@ fn a_torn_file_is_never_taken_for_complete() {
     fs::write(&copy, vec![0; 5_001]).expect("a file");
     File::open(&copy).and_then(|file| file.set_modified(time)).expect("a time");
     let output = pcopy(&["-a", "--resume", "--verify", "-T", "source", "copy"], scratch.path());
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).contains("differs from"), "{}", text(&output.stderr));
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+    assert!(contents(&scratch.path().join("source")) == contents(&scratch.path().join("copy")));
+}
+
+/// What lacks an attribute is not complete: the next run says so again.
+#[test]
+fn a_resumed_copy_does_not_forget_what_failed() {
+    assert!(rustix::process::geteuid().is_root(), "this test sets attributes that only root may set");
+    let scratch = tempfile::tempdir().expect("scratch");
+    grow(&scratch.path().join("source"), 1, 2, 100);
+    let attribute = Command::new("setfattr")
+        .args(["-n", "trusted.secret", "-v", "x", "source/d0/f0"])
+        .current_dir(scratch.path())
+        .status();
+    assert!(attribute.expect("setfattr runs").success());
+    fs::create_dir(scratch.path().join("mnt")).expect("a directory");
+    let mounted =
+        Command::new("mount").args(["-t", "ramfs", "ramfs"]).arg(scratch.path().join("mnt")).status();
+    assert!(mounted.expect("mount runs").success());
+    let outputs: Vec<_> = (0..2)
+        .map(|_| {
+            pcopy(&["-r", "-p", "--preserve=xattr", "--resume", "-T", "source", "mnt/copy"], scratch.path())
+        })
+        .collect();
+    let unmounted = Command::new("umount").arg(scratch.path().join("mnt")).status();
+    assert!(unmounted.expect("umount runs").success());
+    for output in outputs {
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("d0/f0"), "{}", text(&output.stderr));
+    }
+}
+
+/// What is there stays until the copy is complete, whatever made the tool want to remove it first.
+#[test]
+fn atomic_copies_remove_nothing_first() {
+    assert!(rustix::process::geteuid().is_root(), "this test mounts a small file system");
+    for options in [&["-a"][..], &["--remove-destination"]] {
+        let scratch = tempfile::tempdir().expect("scratch");
+        let small = scratch.path().join("small");
+        fs::write(scratch.path().join("file"), vec![7; 2 << 20]).expect("a file");
+        fs::create_dir(&small).expect("a directory");
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(&small).status();
+        assert!(mounted.expect("mount runs").success());
+        fs::write(small.join("file"), b"old").expect("a file");
+        fs::hard_link(small.join("file"), small.join("other")).expect("a link");
+        let output = pcopy(&[options, &["--atomic", "file", "small/file"]].concat(), scratch.path());
+        let left = contents(&small);
+        let unmounted = Command::new("umount").arg(&small).status();
+        assert!(unmounted.expect("umount runs").success());
+        assert_eq!(output.status.code(), Some(1));
+        let old = |name: &str| (PathBuf::from(name), b"old".to_vec());
+        assert_eq!(left, BTreeMap::from([old("file"), old("other")]), "{options:?}");
+    }
 }
 
 /// Directories of both sides are swapped for links that lead outside while copies run.

@@ -4,12 +4,13 @@
 //! file can still be written; the mode; the times last, so that the time of a file that is not complete is never that of
 //! its source.
 
+use std::cell::Cell;
 use std::ffi::{CStr, CString};
 
 use millstream_vfs::{Dir, Errno, Error, FileKind, Metadata, Operation, Ownership, SymlinkBehavior};
 use millstream_vfs::{File, Result};
 
-use super::options::{ModeSource, Options, OwnershipErrors, Preserve, Xattrs};
+use super::options::{ModeSource, Options, OwnershipErrors, Preserve, Update, Xattrs};
 use super::report::Trouble;
 
 const ACCESS_ACL: &CStr = c"system.posix_acl_access";
@@ -27,7 +28,7 @@ pub(super) struct Attributes {
     errors: OwnershipErrors,
     /// What the process takes off the mode of all it makes.
     pub(super) umask: u32,
-    owner: (u32, u32),
+    update: Update,
 }
 
 /// What a file has before its attributes are set.
@@ -54,11 +55,12 @@ impl Attributes {
             mode: options.mode,
             errors: options.ownership_errors,
             umask: umask.bits(),
-            owner: (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()),
+            update: options.update,
         }
     }
 
-    /// The mode to make something with. As long as the owner is not the final one nobody else gets access.
+    /// The mode to make something with. What is to have another owner, mode or list of permissions in the end is nobody
+    /// else's until then.
     pub(super) fn creation_mode(&self, source: &Metadata) -> u32 {
         let mode = match (self.mode, self.preserve.mode, source.kind()) {
             (ModeSource::Default, false, FileKind::Directory) => 0o777 | source.mode & 0o1000,
@@ -66,11 +68,7 @@ impl Attributes {
             (_, _, FileKind::Directory) => source.mode & 0o1777,
             _ => source.mode & 0o777,
         };
-        let mode = if self.preserve.ownership && (source.uid, source.gid) != self.owner {
-            mode & !0o077
-        } else {
-            mode
-        };
+        let mode = if self.preserve.ownership || self.preserve.mode { mode & !0o077 } else { mode };
         if source.kind() == FileKind::Directory { mode | 0o700 } else { mode }
     }
 
@@ -152,6 +150,11 @@ impl Attributes {
         before: Before<'_>,
         report: Report<'_>,
     ) {
+        let is_complete = Cell::new(true);
+        let report: Report<'_> = &mut |trouble, errno| {
+            is_complete.set(false);
+            report(trouble, errno);
+        };
         let mut mode = self.final_mode(source, before.metadata);
         let mut changed = false;
         if self.preserve.ownership && (source.uid, source.gid) != (before.metadata.uid, before.metadata.gid) {
@@ -170,7 +173,10 @@ impl Attributes {
         if is_wanted && let Err(error) = file.set_mode(mode) {
             report(Trouble::Mode, error.errno);
         }
+        // A copy with the time of its source is left alone by the next run that resumes.
+        let may_have_times = is_complete.get() || self.update != Update::Incomplete;
         if self.preserve.timestamps
+            && may_have_times
             && let Err(error) = file.set_times(source.atime, source.mtime)
         {
             report(Trouble::Times, error.errno);
@@ -236,8 +242,8 @@ impl Attributes {
     pub(super) fn set_by_name<D: Dir>(&self, dir: &D, name: &CStr, source: &Metadata, report: Report<'_>) {
         const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
         let mut mode = source.mode & 0o7777;
+        // The group of what is new may be that of the directory.
         if self.preserve.ownership
-            && (source.uid, source.gid) != self.owner
             && !self.set_owner(source, &|uid, gid| dir.set_owner(name, Ownership { uid, gid }, LINK), report)
         {
             mode &= !SPECIAL_BITS;

@@ -122,17 +122,19 @@ impl<V: Volume> Carriers<V> {
         if queue.waiting.len() >= WAITING {
             return Err(load);
         }
-        load.item.place.begin();
-        queue.waiting.push_back(load);
-        if queue.idle > 0 {
-            self.changed.notify_one();
-        } else {
+        if queue.idle == 0 {
             self.start_more(&mut queue, crew);
         }
+        if queue.carriers == 0 {
+            return Err(load);
+        }
+        load.item.place.begin();
+        queue.waiting.push_back(load);
+        self.changed.notify_one();
         Ok(())
     }
 
-    /// Starts a carrier if there may be one more. Without any, who waits for the files carries them.
+    /// Starts a carrier if there may be one more.
     fn start_more(&self, queue: &mut Queue<V>, crew: &dyn Crew<V>) {
         if queue.carriers < queue.most && crew.start_carrier() {
             queue.carriers += 1;
@@ -228,8 +230,10 @@ impl<V: Volume> Copier<'_, V> {
         while let Some(load) = self.carriers.take() {
             self.lend_a_hand(&mut buffers, &load, crew);
             if self.carriers.put_down(&load) {
-                // What went wrong has been reported; there is nobody to tell.
-                let _ = self.deliver(&mut buffers, &load);
+                // What went wrong has been reported.
+                if self.deliver(&mut buffers, &load).is_err() {
+                    load.transfer.claim.into_iter().for_each(|identity| self.links.failed(identity));
+                }
                 self.done_in(&load.item.place);
                 self.carriers.changed.notify_all();
             }

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::{PoisonError, RwLock};
 
-use millstream_vfs::{At, Errno, Error, File, Metadata, Operation, Result};
+use millstream_vfs::{At, Errno, Error, Fields, File, Metadata, Operation, Result};
 
 use super::options::{Options, Reflink, Sparse};
 use super::throttle::Throttle;
@@ -158,7 +158,9 @@ impl<'a> Mover<'a> {
 
     /// What is in the file beyond the length it was said to have; its length.
     pub(super) fn tail<F: File>(&self, pair: &Pair<'_, F>, buffer: &mut Vec<u8>) -> Result<u64> {
-        self.rest(pair, pair.metadata.size, buffer)
+        // It may have become shorter meanwhile.
+        let size = pair.source.metadata(Fields::SIZE)?.size.min(pair.metadata.size);
+        self.rest(pair, size, buffer)
     }
 
     /// Copies from `offset` to the end, wherever that is; the length of the file.
@@ -222,7 +224,10 @@ impl<'a> Mover<'a> {
             at = self.by_volume(pair, start, end)?;
         }
         self.grow(buffer);
-        while at < end && !self.options.cancellation.is_cancelled() {
+        while at < end {
+            if self.options.cancellation.is_cancelled() {
+                return Err(Error::new(Operation::Write, Errno::CANCELED));
+            }
             let room = (end - at).min(buffer.len() as u64).min(self.piece()) as usize;
             let n = pair.source.read(&mut buffer[..room], At::Offset(at))?;
             if n == 0 {

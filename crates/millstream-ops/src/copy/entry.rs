@@ -13,7 +13,7 @@ use super::copier::{Buffers, Copier, Done, Reported};
 use super::existing::{Decision, Present, Skipped};
 use super::item::{Item, State};
 use super::links::{Claim, Copied};
-use super::options::{Contents, Effect, Existing, Method, Removal, Specials, Trace, Update, Verification};
+use super::options::{Contents, Effect, Existing, Method, Removal, Specials, Trace, Update};
 use super::place::Origin;
 use super::report::Trouble;
 use super::trace::Action;
@@ -151,7 +151,7 @@ impl<V: Volume> Copier<'_, V> {
                 if claimed {
                     self.name_made(item, &metadata);
                 }
-                return self.verify_skipped(buffers, item, entry, &metadata);
+                return Ok(());
             }
             Decision::Make { backup } => (backup, None),
             Decision::Reuse(present) => (None, Some(*present)),
@@ -234,30 +234,6 @@ impl<V: Volume> Copier<'_, V> {
             let (source, destination) = (item.source_path(), item.destination_path(self.targets));
             self.options.trace.skipped(&source, &destination, &mut buffers.lines);
         }
-    }
-
-    /// With `--verify` also what was complete before is looked at.
-    fn verify_skipped(
-        &self,
-        buffers: &mut Buffers,
-        item: &Item<'_, V>,
-        entry: &Entry<'_, V, State<V>>,
-        source: &Metadata,
-    ) -> Done<()> {
-        let checks = self.options.verification == Verification::Checksum
-            && self.options.update == Update::Incomplete
-            && source.kind() == FileKind::File
-            && self.options.effect == Effect::Real;
-        if !checks {
-            return Ok(());
-        }
-        let original = self.open_source(item, entry, source)?;
-        let copy = item
-            .place
-            .handle(&self.budget)
-            .and_then(|place| place.open_file(item.name, Access::Read, SymlinkBehavior::NoFollow))
-            .map_err(self.failed(item, Trouble::StatDestination))?;
-        self.verify(buffers, item, &original, &copy)
     }
 
     /// Opens the source for reading, and makes sure that it is what was looked at.

@@ -2,16 +2,19 @@
 
 use std::ffi::{CStr, CString};
 
-use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume};
+use millstream_vfs::{Access, Dir, Errno, Fields, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume};
 use millstream_walk::Entry;
 
 use super::backup::destroys_source;
 use super::copier::{Buffers, Copier, Done};
 use super::item::{Item, State};
-use super::options::{Dangling, Effect, Existing, Method, Removal, Trace, Update};
+use super::options::{
+    Contents, Dangling, Effect, Existing, Method, Placement, Removal, Trace, Update, Verification,
+};
 use super::place::Origin;
 use super::report::{Question, Trouble};
 use super::trace::Action;
+use super::verify::checksum;
 
 /// What is in the place of a copy.
 #[derive(Clone, Copy, Debug)]
@@ -122,7 +125,7 @@ impl<V: Volume> Copier<'_, V> {
             Sameness::Same => return Err(self.trouble(item, Trouble::SameFile, None)),
             Sameness::Replaceable | Sameness::Different => {}
         }
-        if self.is_up_to_date(item, entry, source, present) {
+        if self.is_up_to_date(buffers, item, entry, source, present)? {
             return Ok(Decision::Skip(Skipped::UpToDate));
         }
         if !self.may_overwrite(buffers, item, present) {
@@ -146,24 +149,47 @@ impl<V: Volume> Copier<'_, V> {
 
     fn is_up_to_date(
         &self,
+        buffers: &mut Buffers,
         item: &Item<'_, V>,
         entry: &Entry<'_, V, State<V>>,
         source: &Metadata,
         present: &Present,
-    ) -> bool {
+    ) -> Done<bool> {
         let existing = match self.options.update {
             Update::Incomplete => Some(&present.link),
             Update::Older if source.kind() == FileKind::Symlink => Some(&present.link),
             _ => present.target.as_ref(),
         };
         if !existing.is_some_and(|existing| self.options.is_up_to_date(source, existing)) {
-            return false;
+            return Ok(false);
         }
         if self.options.update == Update::Incomplete && source.kind() == FileKind::Symlink {
             let copy = item.place.handle(&self.budget).and_then(|place| place.read_link(item.name));
-            return entry.read_link().is_ok_and(|target| copy.is_ok_and(|copy| copy == target));
+            return Ok(entry.read_link().is_ok_and(|target| copy.is_ok_and(|copy| copy == target)));
         }
-        true
+        let is_checked = self.options.verification == Verification::Checksum
+            && self.options.update == Update::Incomplete
+            && source.kind() == FileKind::File;
+        if is_checked { self.has_same_data(buffers, item, entry, source) } else { Ok(true) }
+    }
+
+    /// Reads the source and what is there.
+    fn has_same_data(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, V>,
+        entry: &Entry<'_, V, State<V>>,
+        source: &Metadata,
+    ) -> Done<bool> {
+        let original = self.open_source(item, entry, source)?;
+        let expected = checksum(&original, &mut buffers.data).map_err(self.failed(item, Trouble::Read))?;
+        let found = item
+            .place
+            .handle(&self.budget)
+            .and_then(|place| place.open_file(item.name, Access::Read, SymlinkBehavior::NoFollow))
+            .and_then(|copy| checksum(&copy, &mut buffers.data));
+        // What cannot be read is not complete.
+        Ok(found.is_ok_and(|found| found == expected))
     }
 
     fn may_overwrite(&self, buffers: &mut Buffers, item: &Item<'_, V>, present: &Present) -> bool {
@@ -288,14 +314,25 @@ impl<V: Volume> Copier<'_, V> {
             Method::HardLink => present.link.nlink > 1,
             _ => present.target.is_some_and(|target| target.nlink > 1),
         };
+        // Where no data is copied what is there keeps its own.
         let must_go = self.options.removal == Removal::Always
             || (self.options.method != Method::SymbolicLink
+                && self.options.contents == Contents::Copy
                 && ((self.options.preserve.links && has_other_names) || self.replaces(source)));
-        if must_go {
+        if must_go && !self.is_replaced_at_once(source, present) {
             self.remove(buffers, item)?;
             return Ok(Decision::Make { backup: None });
         }
         Ok(Decision::Reuse(Box::new(*present)))
+    }
+
+    /// Whether the complete copy takes the name from what is there, which stays until then.
+    fn is_replaced_at_once(&self, source: &Metadata, present: &Present) -> bool {
+        self.options.placement == Placement::Atomic
+            && self.options.method == Method::Copy
+            && self.options.contents == Contents::Copy
+            && source.kind() == FileKind::File
+            && present.link.kind() == FileKind::File
     }
 
     /// Whether a symbolic link in the place of the copy would be written through.

@@ -39,7 +39,7 @@ pub(super) struct Transfer<V: Volume> {
     /// The name until all is done.
     temporary: Option<CString>,
     /// The inode that other names wait for.
-    claim: Option<Identity>,
+    pub(super) claim: Option<Identity>,
     backup: Option<Vec<u8>>,
 }
 
@@ -193,12 +193,11 @@ impl<V: Volume> Copier<'_, V> {
         moved: Result<u64, Error>,
     ) -> Done<()> {
         let done = self.complete(buffers, item, transfer, moved);
-        // Without a temporary name all of this has been settled when the copy was made.
+        // Without a temporary name other names were told when the copy was made.
         let Some(temporary) = &transfer.temporary else { return done };
         if done.is_err() {
             // What is left of it is of no use; if it cannot be removed the first error told why.
             let _ = item.place.handle(&self.budget).and_then(|p| p.remove(temporary, RemoveKind::File));
-            transfer.claim.into_iter().for_each(|identity| self.links.failed(identity));
         } else if transfer.claim.is_some() {
             self.name_made(item, &transfer.metadata);
         }
@@ -257,6 +256,10 @@ impl<V: Volume> Copier<'_, V> {
             .handle(&self.budget)
             .and_then(|place| place.open_file(item.name, Access::Read, SymlinkBehavior::Follow))
             .map_err(self.failed(item, Trouble::StatDestination))?;
+        let found = copy.metadata(Fields::INO).map_err(self.failed(item, Trouble::StatDestination))?;
+        if found.identity() != transfer.before.identity() {
+            return Err(self.trouble(item, Trouble::Differs, None));
+        }
         self.verify(buffers, item, &transfer.source, &copy)
     }
 
