@@ -17,8 +17,9 @@ pub(super) struct Totals {
 }
 
 impl Totals {
+    /// Of nothing; the original's begin in 1970, whatever is added to them.
     pub(super) const ZERO: Totals =
-        Totals { bytes: 0, blocks: 0, inodes: 0, latest: Timestamp { sec: i64::MIN, nsec: 0 } };
+        Totals { bytes: 0, blocks: 0, inodes: 0, latest: Timestamp { sec: 0, nsec: 0 } };
 
     /// Those of one file.
     pub(super) fn of(metadata: &Metadata, time: Option<TimeField>) -> Self {
