@@ -276,6 +276,7 @@ fn known(root: &Path) {
     symlink("nowhere", at("dang")).expect("a link");
     symlink("../b", at("d/up")).expect("a link");
     symlink(".", at("other/loop")).expect("a link");
+    symlink("self", at("self")).expect("a link");
     rustix::fs::mknodat(CWD, at("pipe"), FileType::Fifo, Mode::from_raw_mode(0o640), 0).expect("a pipe");
     let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_500_000_000);
     File::open(at("b")).and_then(|f| f.set_modified(old)).expect("a time");
@@ -419,6 +420,8 @@ fn options_and_messages_are_gnus() {
         "--attributes-only a b",
         "--attributes-only -p b a",
         "--attributes-only a new",
+        "a self",
+        "-f a self",
         "-a --attributes-only b h",
         "-a --attributes-only -b b h",
         "-a --attributes-only --remove-destination b h",

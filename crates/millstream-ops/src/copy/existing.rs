@@ -25,6 +25,8 @@ pub(super) struct Present {
     pub(super) target: Option<Metadata>,
     /// Whether it is a symbolic link to a name that does not exist.
     pub(super) dangles: bool,
+    /// Why it is not known what a symbolic link leads to.
+    unreachable: Option<Errno>,
 }
 
 impl Present {
@@ -88,11 +90,15 @@ impl<V: Volume> Copier<'_, V> {
             Err(error) => return Err(self.trouble(item, Trouble::StatDestination, Some(error.errno))),
         };
         if link.kind() != FileKind::Symlink {
-            return Ok(Some(Present { link, target: Some(link), dangles: false }));
+            return Ok(Some(Present { link, target: Some(link), dangles: false, unreachable: None }));
         }
         let target = place.metadata(item.name, SymlinkBehavior::Follow, Fields::STAT);
-        let dangles = target.is_err_and(|error| error.errno == Errno::NOENT);
-        Ok(Some(Present { link, target: target.ok(), dangles }))
+        let errno = target.err().map(|error| error.errno);
+        let dangles = errno == Some(Errno::NOENT);
+        // With `-f` a loop of links is replaced.
+        let forced = self.options.removal == Removal::IfUnwritable && errno == Some(Errno::LOOP);
+        let unreachable = errno.filter(|_| !dangles && !forced);
+        Ok(Some(Present { link, target: target.ok(), dangles, unreachable }))
     }
 
     /// Decides what to do about an entry that is no directory.
@@ -105,6 +111,9 @@ impl<V: Volume> Copier<'_, V> {
         present: Option<&Present>,
     ) -> Done<Decision> {
         let Some(present) = present else { return Ok(Decision::Make { backup: None }) };
+        if self.would_write_through(source, present) && present.unreachable.is_some() {
+            return Err(self.trouble(item, Trouble::StatDestination, present.unreachable));
+        }
         if self.would_write_through(source, present) && self.is_just_created(item, present) {
             return Err(self.trouble(item, Trouble::ThroughJustCreatedLink, None));
         }
