@@ -245,5 +245,9 @@ impl<V: Volume> Run<'_, V> {
 }
 
 fn add(a: WalkStats, b: WalkStats) -> WalkStats {
-    WalkStats { directories: a.directories + b.directories, threads_peak: a.threads_peak.max(b.threads_peak) }
+    WalkStats {
+        directories: a.directories + b.directories,
+        threads_peak: a.threads_peak.max(b.threads_peak),
+        reopened: a.reopened + b.reopened,
+    }
 }
