@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use millstream_vfs::posix::PosixDir;
@@ -667,13 +667,16 @@ fn panicking_visitor_ends_the_walk() {
     walk(
         &Narrow { max_open_dirs: 100 },
         &[operand(scratch.path())],
-        &Panicking(std::thread::current().id()),
+        &Panicking { first: std::thread::current().id(), others_work: AtomicBool::new(false) },
         &options,
     );
 }
 
-/// Panics on every worker but the first.
-struct Panicking(std::thread::ThreadId);
+/// Panics on every worker but the first, which waits for that.
+struct Panicking {
+    first: std::thread::ThreadId,
+    others_work: AtomicBool,
+}
 
 impl Visitor for Panicking {
     type Volume = Narrow;
@@ -700,9 +703,12 @@ impl Visitor for Panicking {
         _: &mut Vec<u8>,
     ) {
         if directory.depth() == Some(1) {
-            // Slow, so that the other workers get their share of directories.
-            std::thread::sleep(std::time::Duration::from_millis(1));
-            assert!(std::thread::current().id() == self.0, "visitor fails");
+            let is_first = std::thread::current().id() == self.first;
+            while is_first && !self.others_work.load(Ordering::Relaxed) {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            self.others_work.store(true, Ordering::Relaxed);
+            assert!(is_first, "visitor fails");
         }
     }
 

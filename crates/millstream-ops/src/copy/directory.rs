@@ -70,15 +70,20 @@ impl<V: Volume> Copier<'_, V> {
 
     /// Refuses directories that would be copied for ever, or twice.
     fn refuse_cycles(&self, item: &Item<'_, V>, source: &Metadata) -> Done<()> {
-        if item.place.ancestors().any(|place| place.source.is_some_and(|s| s.identity() == source.identity()))
-        {
-            return Err(self.trouble(item, Trouble::Cycle, None));
-        }
         let known = match self.progress().tops.get(&source.identity()) {
             Some(top) if top.operand <= item.operand => Some((top.operand, top.role)),
             _ => None,
         };
+        let is_source =
+            |place: &Place<V::Dir>| place.source.is_some_and(|s| s.identity() == source.identity());
         match known {
+            Some((operand, Role::Source)) if self.options.follow != millstream_walk::FollowPolicy::Always => {
+                let destination = item.destination_path(self.targets);
+                let source = &self.targets[operand].path;
+                let trouble = Trouble::DirectoryHardLink;
+                Err(self.problem(&Problem { trouble, source, destination: &destination, errno: None }))
+            }
+            _ if item.place.ancestors().any(is_source) => Err(self.trouble(item, Trouble::Cycle, None)),
             Some((operand, Role::Destination)) => {
                 let target = &self.targets[operand];
                 Err(self.problem(&Problem {
@@ -87,12 +92,6 @@ impl<V: Volume> Copier<'_, V> {
                     destination: &target.path,
                     errno: None,
                 }))
-            }
-            Some((operand, Role::Source)) if self.options.follow != millstream_walk::FollowPolicy::Always => {
-                let destination = item.destination_path(self.targets);
-                let source = &self.targets[operand].path;
-                let trouble = Trouble::DirectoryHardLink;
-                Err(self.problem(&Problem { trouble, source, destination: &destination, errno: None }))
             }
             _ => Ok(()),
         }

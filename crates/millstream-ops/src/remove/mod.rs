@@ -137,6 +137,8 @@ pub enum Cause {
     OtherDevice,
     /// The operand is on another device than its parent.
     MountPoint,
+    /// It is a directory that it is in.
+    Cycle,
     /// The parent of the operand cannot be examined, so its device is unknown.
     UnknownParent(Error),
 }
