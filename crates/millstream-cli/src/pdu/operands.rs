@@ -8,8 +8,7 @@ use std::path::Path;
 
 use millstream_vfs::Errno;
 
-use super::settings::Refused;
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, Refused};
 use crate::operand::trimmed;
 
 /// No system call takes a longer path, its NUL included.

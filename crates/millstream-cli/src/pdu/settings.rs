@@ -16,13 +16,9 @@ use millstream_walk::{Cancellation, FollowPolicy, Threads};
 
 use super::number::{block_size, report_bad_size, threshold, unsigned};
 use super::table::Id;
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, Refused};
 use crate::options::{Choice, Occurrence, Spelling, choose};
 use crate::startup::parse_threads;
-
-/// The command line was wrong; it has been said how.
-#[derive(Debug)]
-pub(super) struct Refused;
 
 const TIMES: &[Choice<TimeField>] = &[
     Choice { words: &["atime", "access", "use"], meaning: TimeField::Accessed },
@@ -132,7 +128,6 @@ impl<'a> Settings<'a> {
             Id::Total => self.grand_total = GrandTotal::Print,
             Id::Json => self.json = true,
             Id::Verbose => self.verbose = true,
-            Id::Help | Id::Version => {}
             Id::BlockSize | Id::ExcludeFrom | Id::MaxDepth | Id::Threshold | Id::Time | Id::Threads => {
                 self.take_argument(option)?;
             }
@@ -147,10 +142,7 @@ impl<'a> Settings<'a> {
             report_bad_size(error, option.spelling, text, self.diagnostics);
             Refused
         };
-        let refuse = |error| {
-            self.diagnostics.usage_error(&error, 1);
-            Refused
-        };
+        let refuse = |error| self.diagnostics.usage_error(&error, 1);
         match option.id {
             Id::BlockSize => self.size = Some(block_size(text).map_err(bad_size)?),
             Id::Threshold => {
@@ -267,10 +259,7 @@ impl<'a> Settings<'a> {
             None => b"%Y-%m-%d %H:%M",
             Some([b'+', format @ ..]) => format,
             Some(word) => choose(word, "time style", STYLES, self.diagnostics)
-                .map_err(|error| {
-                    self.diagnostics.usage_error(&error, 1);
-                    Refused
-                })?
+                .map_err(|error| self.diagnostics.usage_error(&error, 1))?
                 .as_bytes(),
         };
         Ok(TimeStyle::new(format, format, self.locale))
