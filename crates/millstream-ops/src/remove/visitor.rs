@@ -210,7 +210,11 @@ impl<'a, V: Volume> Remover<'a, V> {
                 Answer::Later => return Ok(Outcome::Stays),
             }
         }
-        self.unlink(entry, RemoveKind::File)
+        self.unlink(entry, RemoveKind::File).map_err(|cause| match self.pass {
+            // What cannot be examined either is told apart: the original asks about the directory nevertheless.
+            Pass::Ordered => entry.metadata(Fields::SIZE).map_or_else(Cause::from, |_| cause),
+            _ => cause,
+        })
     }
 
     /// A directory below `device`, that of the operand, which is an entry of another or the operand itself.
