@@ -180,8 +180,7 @@ pub const fn extension<I: 'static>(
 
 /// `--threads=N`.
 pub const fn threads<I: 'static>(id: I) -> OptionSpec<I> {
-    const HELP: &str =
-        "use N threads; 0, the default, starts with one a CPU and adds more, up to 256, while calls wait";
+    const HELP: &str = "use up to N threads; 0, the default, starts with one a CPU and adds more, up to 256, while calls wait";
     extension(id, &["threads"], Argument::Required("N"), HELP)
 }
 
