@@ -17,6 +17,9 @@ use millstream_vfs::{Errno, errno_text};
 
 use crate::progress::Screen;
 
+/// The exit code of all failures, of tools that do not tell them apart.
+pub const FAILURE: u8 = 1;
+
 /// What a program says about its work.
 #[derive(Debug)]
 pub struct Diagnostics {

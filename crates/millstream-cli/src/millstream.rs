@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::diagnostics::{Diagnostics, Refused, UsageError};
+use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};
 use crate::options::{
     Command, Paragraph, Reference, Section, Shell, Syntax, completions, help_option, man_page, take_options,
     value, version_option,
@@ -21,7 +21,6 @@ const SPARK_DEFAULTS: &str =
     include_str!("../../../jvm/spark/src/main/resources/millstream/spark-defaults.conf");
 const JAR_PLACEHOLDER: &str = "@JAR@";
 const JAR_NAME: &str = "millstream-spark.jar";
-const FAILURE: u8 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Id {

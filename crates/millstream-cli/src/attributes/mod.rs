@@ -13,14 +13,11 @@ use millstream_vfs::{
     Dir, Errno, Fields, Metadata, Operation, PosixVolume, Result as VolumeResult, SymlinkBehavior, Volume,
 };
 
-use crate::diagnostics::{Diagnostics, Message, Refused};
+use crate::diagnostics::{Diagnostics, FAILURE, Message, Refused};
 use crate::operand::paths;
 use crate::progress::{Progress, Screen, StdoutUse};
 use crate::standard_output::StandardOutput;
 pub(crate) use options::{Id, Settings, Shared, WHAT, shared};
-
-/// The exit code of all failures.
-pub(crate) const FAILURE: u8 = 1;
 
 /// Which messages go to standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

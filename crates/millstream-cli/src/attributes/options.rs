@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStringExt;
 use millstream_ops::attributes::{Detail, Execution, Links, Options, Recursion};
 use millstream_walk::{Cancellation, FollowPolicy, Threads};
 
-use super::{FAILURE, Format, Messages, reference_file};
-use crate::diagnostics::{Diagnostics, Refused};
+use super::{Format, Messages, reference_file};
+use crate::diagnostics::{Diagnostics, FAILURE, Refused};
 use crate::options::{OptionSpec, dry_run, flag, json, threads, value};
 use crate::startup::parse_threads;
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use millstream_cli::diagnostics::Diagnostics;
+use millstream_cli::diagnostics::{Diagnostics, FAILURE};
 use millstream_cli::options::{self, Text};
 use millstream_cli::pfind;
 use millstream_cli::progress::{self, Progress, StdoutUse};
@@ -14,8 +14,6 @@ use millstream_cli::standard_output::StandardOutput;
 use millstream_cli::startup::{restore_open_files, startup};
 use millstream_ops::find::{Find, Refusal, Reporter, Verbosity};
 use millstream_vfs::PosixVolume;
-
-const FAILURE: u8 = 1;
 
 /// What `-D help` prints.
 const DEBUG_HELP: &str = "Valid arguments for -D:

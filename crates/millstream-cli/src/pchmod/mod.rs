@@ -12,8 +12,8 @@ use millstream_ops::mode::Mode;
 use millstream_walk::FollowPolicy;
 use rustix::process::umask;
 
-use crate::attributes::{self, FAILURE, Id, missing_operand, reference_file};
-use crate::diagnostics::{Diagnostics, Refused};
+use crate::attributes::{self, Id, missing_operand, reference_file};
+use crate::diagnostics::{Diagnostics, FAILURE, Refused};
 use crate::options::{Reference, take_options};
 use crate::startup::{Startup, startup};
 use table::{ModeLetter, PCHMOD};

@@ -12,8 +12,8 @@ use millstream_ops::attributes::{Links, OwnerChange, Recursion};
 use millstream_vfs::Ownership;
 use millstream_walk::FollowPolicy;
 
-use crate::attributes::{self, FAILURE, Id, missing_operand, reference_file};
-use crate::diagnostics::{Diagnostics, Refused};
+use crate::attributes::{self, Id, missing_operand, reference_file};
+use crate::diagnostics::{Diagnostics, FAILURE, Refused};
 use crate::options::{Command, Reference, take_options};
 use crate::startup::{Startup, startup};
 use spec::{Mistake, Parsed, Separator, Spec};
@@ -144,4 +144,18 @@ impl Settings {
             (Recursion::Trees, follow, links) => Ok((follow, links.unwrap_or(Links::Dereference))),
         }
     }
+}
+
+/// Reads any text as `OWNER:GROUP`, for the fuzzer: what is understood has numbers that mean the same.
+pub fn fuzz_spec(text: &[u8]) {
+    if let Ok(Parsed { spec, .. }) = spec::parse(text) {
+        let Ownership { uid, gid } = spec.owner;
+        let number = |id: Option<u32>| id.map_or(String::new(), |id| format!("+{id}"));
+        let told = format!("{}:{}", number(uid), number(gid));
+        // A number before a colon would want a login group, which it has none of.
+        let told = if gid.is_none() { told.trim_end_matches(':') } else { &told };
+        assert_eq!(spec::parse(told.as_bytes()).map(|parsed| parsed.spec.owner), Ok(spec.owner));
+    }
+    // A group alone is understood or not, but without a panic.
+    let _ = spec::parse_group(text);
 }

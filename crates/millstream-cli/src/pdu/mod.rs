@@ -17,7 +17,7 @@ use millstream_vfs::posix::locale::Locale;
 use millstream_vfs::{Errno, Operation, PosixVolume};
 use millstream_walk::Cancellation;
 
-use crate::diagnostics::{Diagnostics, Refused};
+use crate::diagnostics::{Diagnostics, FAILURE, Refused};
 use crate::options::{Reference, take_options};
 use crate::progress::{Progress, Screen, StdoutUse, report};
 use crate::standard_output::StandardOutput;
@@ -44,10 +44,10 @@ fn prepare(
     diagnostics: &Diagnostics,
 ) -> Result<(), Refused> {
     let mut settings = Settings::new(locale, diagnostics);
-    let operands = take_options(&PDU, arguments, diagnostics, 1, |option| match option {
+    let operands = take_options(&PDU, arguments, diagnostics, FAILURE, |option| match option {
         Ok(option) => settings.take(&option),
         Err(error) => {
-            diagnostics.error(1).bytes(error.message()).send();
+            diagnostics.error(FAILURE).bytes(error.message()).send();
             settings.note_wrong();
             Ok(())
         }
@@ -76,7 +76,7 @@ fn work(
     let stats = measure(&PosixVolume, &operands, &options, &output, &activity);
     drop(progress);
     if let Some(error) = output.into_failure() {
-        let message = diagnostics.error(1).text("write error");
+        let message = diagnostics.error(FAILURE).text("write error");
         // The cause of a write that failed is not told, that of a closed output is, as by GNU's tool.
         match Errno::from_io_error(&error) {
             Some(Errno::BADF) => message.cause(&error).send(),
@@ -120,10 +120,20 @@ impl Sink for Output<'_> {
             Operation::OpenDir | Operation::ReadDir => "cannot read directory ",
             _ => "cannot access ",
         };
-        let message = self.diagnostics.error(1).text(what).name(problem.path);
+        let message = self.diagnostics.error(FAILURE).text(what).name(problem.path);
         match problem.errno {
             Some(errno) => message.errno(errno).send(),
             None => message.send(),
         }
     }
+}
+
+/// Reads any text as the arguments of `--block-size`, `--threshold` and `--max-depth`, for the fuzzer.
+pub fn fuzz_numbers(text: &[u8]) {
+    let is_block_size = number::block_size(text).is_ok();
+    // A threshold is a size with a sign, or 0.
+    let is_threshold = number::threshold(text).is_ok();
+    assert!(!is_threshold || is_block_size || text.iter().any(|b| b"+-0".contains(b)));
+    // A number is one or none, but without a panic.
+    let _ = number::unsigned(text);
 }

@@ -14,7 +14,7 @@ use millstream_ops::remove::{Cause, Options, Problem, Question, Sink, Step, remo
 use millstream_vfs::posix::locale::Locale;
 use millstream_vfs::{FileKind, Operation, PosixVolume};
 
-use crate::diagnostics::{Diagnostics, Refused, UsageError};
+use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};
 use crate::operand::paths;
 use crate::options::{Reference, take_options};
 use crate::progress::{Progress, Screen, StdoutUse};
@@ -42,13 +42,14 @@ fn prepare(
     diagnostics: &Diagnostics,
 ) -> Result<(), Refused> {
     let mut settings = Settings::new(diagnostics);
-    let operands = take_options(&PRM, arguments.iter().cloned(), diagnostics, 1, |option| match option {
-        Ok(option) => settings.take(&option),
-        Err(error) => Err(refuse(&error, arguments, diagnostics)),
-    })?;
+    let operands =
+        take_options(&PRM, arguments.iter().cloned(), diagnostics, FAILURE, |option| match option {
+            Ok(option) => settings.take(&option),
+            Err(error) => Err(refuse(&error, arguments, diagnostics)),
+        })?;
     match settings.overview(operands.len()) {
         _ if operands.is_empty() && settings.needs_no_operands() => {}
-        _ if operands.is_empty() => diagnostics.error(1).text("missing operand").send_with_hint(),
+        _ if operands.is_empty() => diagnostics.error(FAILURE).text("missing operand").send_with_hint(),
         Some(question) if !diagnostics.warning().text(&question).ask() => {}
         _ => work(&settings.finish(locale), operands, diagnostics),
     }
@@ -60,7 +61,7 @@ fn refuse(error: &UsageError, arguments: &[OsString], diagnostics: &Diagnostics)
     let looks_like_an_option = |word: &&OsString| word.len() > 1 && word.as_bytes().starts_with(b"-");
     let file =
         arguments.iter().filter(looks_like_an_option).find(|word| std::fs::symlink_metadata(word).is_ok());
-    let message = diagnostics.error(1).bytes(error.message());
+    let message = diagnostics.error(FAILURE).bytes(error.message());
     match file {
         None => message.send_with_hint(),
         Some(file) => message
@@ -119,7 +120,7 @@ impl Output<'_> {
         self.write(&mut self.lock());
         let failure = self.lock().failure.take();
         if let Some(error) = failure {
-            self.diagnostics.write_error(&error, 1);
+            self.diagnostics.write_error(&error, FAILURE);
         }
     }
 }
@@ -136,7 +137,7 @@ impl Sink for Output<'_> {
     fn problem(&self, problem: &Problem<'_>) {
         // What was told before comes first where both go to the same file.
         self.write(&mut self.lock());
-        let message = self.diagnostics.error(1);
+        let message = self.diagnostics.error(FAILURE);
         match problem.cause {
             Cause::Failed(error) if error.operation == Operation::ReadDir => {
                 let message = message.text("traversal failed: ").name_before_colon(problem.path);

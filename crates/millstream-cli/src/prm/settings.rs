@@ -8,7 +8,7 @@ use millstream_vfs::posix::locale::Locale;
 use millstream_walk::Threads;
 
 use super::table::Id;
-use crate::diagnostics::{Diagnostics, Refused};
+use crate::diagnostics::{Diagnostics, FAILURE, Refused};
 use crate::options::{Choice, Occurrence, choose};
 use crate::startup::{default_threads, parse_threads};
 
@@ -73,7 +73,7 @@ impl<'a> Settings<'a> {
 
     /// Takes an option.
     pub(super) fn take(&mut self, option: &Occurrence<Id>) -> Result<(), Refused> {
-        let refuse = |error| self.diagnostics.usage_error(&error, 1);
+        let refuse = |error| self.diagnostics.usage_error(&error, FAILURE);
         match option.id {
             Id::Force => {
                 self.missing = Missing::Ignore;
@@ -94,14 +94,15 @@ impl<'a> Settings<'a> {
             }
             Id::NoPreserveRoot => {
                 let message = "you may not abbreviate the --no-preserve-root option";
-                self.diagnostics.error(1).text(message).send();
+                self.diagnostics.error(FAILURE).text(message).send();
                 return Err(Refused);
             }
             Id::PreserveRoot => match option.value.as_ref().map(|_| option.bytes()) {
                 None => self.preserve_root = PreserveRoot::Root,
                 Some(b"all") => self.preserve_root = PreserveRoot::MountPoints,
                 Some(other) => {
-                    let message = self.diagnostics.error(1).text("unrecognized --preserve-root argument: ");
+                    let message =
+                        self.diagnostics.error(FAILURE).text("unrecognized --preserve-root argument: ");
                     message.name(other).send();
                     return Err(Refused);
                 }
