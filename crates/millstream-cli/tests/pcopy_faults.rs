@@ -70,7 +70,8 @@ fn a_full_file_system_leaves_no_torn_file_with_atomic() {
         assert!(mounted.expect("mount runs").success());
         let output = pcopy(&["-a", "--atomic", "source", "small/copy"], scratch.path());
         let copied = contents(&small.join("copy"));
-        let unmounted = Command::new("umount").arg(&small).status();
+        // Processes that other tests are about to start may still share this one's descriptors.
+        let unmounted = Command::new("umount").arg("--lazy").arg(&small).status();
         assert!(unmounted.expect("umount runs").success());
         assert_eq!(output.status.code(), Some(1));
         assert!(text(&output.stderr).contains("No space left on device"), "{}", text(&output.stderr));
@@ -183,7 +184,8 @@ fn atomic_copies_remove_nothing_first() {
         fs::hard_link(small.join("file"), small.join("other")).expect("a link");
         let output = pcopy(&[options, &["--atomic", "file", "small/file"]].concat(), scratch.path());
         let left = contents(&small);
-        let unmounted = Command::new("umount").arg(&small).status();
+        // Processes that other tests are about to start may still share this one's descriptors.
+        let unmounted = Command::new("umount").arg("--lazy").arg(&small).status();
         assert!(unmounted.expect("umount runs").success());
         assert_eq!(output.status.code(), Some(1));
         let old = |name: &str| (PathBuf::from(name), b"old".to_vec());
