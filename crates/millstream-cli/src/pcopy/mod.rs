@@ -5,7 +5,7 @@ mod operands;
 mod settings;
 mod table;
 
-use std::ffi::{CString, OsString};
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -64,7 +64,12 @@ fn own_backup(backup: &Backup, destination: &Destination) -> Destination {
     }
 }
 
-fn carry_out(options: &Options, sources: &[CString], destination: &Destination, diagnostics: &Diagnostics) {
+fn carry_out(
+    options: &Options,
+    sources: &[std::ffi::CString],
+    destination: &Destination,
+    diagnostics: &Diagnostics,
+) {
     let activity = Arc::new(Activity::default());
     let progress = Progress::start(&activity, StdoutUse::WithoutProgress, diagnostics);
     let output = Output { diagnostics, screen: progress.screen().clone(), removal: options.removal };
