@@ -116,10 +116,17 @@ impl HandleBudget {
 
 type Dirs<V, S> = Arc<Directory<V, S>>;
 
+/// A directory and its handle.
+#[derive(Debug)]
+struct Held<V: Volume, S> {
+    directory: Dirs<V, S>,
+    handle: Arc<V::Dir>,
+}
+
 /// The directory beyond the budget that a worker used last, after its parent if that is beyond the budget too.
 #[derive(Debug)]
 pub(crate) struct Recent<V: Volume, S> {
-    held: Vec<(Dirs<V, S>, Arc<V::Dir>)>,
+    held: Vec<Held<V, S>>,
     /// Handles opened to get back to directories whose handle had been closed.
     pub(crate) reopened: u64,
 }
@@ -134,8 +141,9 @@ impl<V: Volume, S> Recent<V, S> {
     /// Holds the handle of a directory, besides that of its parent only.
     pub(crate) fn hold(&mut self, directory: &Dirs<V, S>, handle: &Arc<V::Dir>) {
         directory.slot.lend(handle);
-        self.held.retain(|(held, _)| directory.parent().is_some_and(|parent| Arc::ptr_eq(held, parent)));
-        self.held.push((Arc::clone(directory), Arc::clone(handle)));
+        self.held
+            .retain(|held| directory.parent().is_some_and(|parent| Arc::ptr_eq(&held.directory, parent)));
+        self.held.push(Held { directory: Arc::clone(directory), handle: Arc::clone(handle) });
     }
 
     /// Holds nothing any more.
@@ -153,10 +161,7 @@ impl<V: Volume, S> Recent<V, S> {
         }
         let handle = match directory.slot.get() {
             Some(lent) => lent,
-            None => {
-                let last = self.held.last().map(|(last, handle)| (&**last, handle));
-                reopen(directory, last, &mut self.reopened)?
-            }
+            None => reopen(directory, self.held.last(), &mut self.reopened)?,
         };
         self.hold(directory, &handle);
         Ok(handle)
@@ -177,10 +182,10 @@ impl<V: Volume, S> Directory<V, S> {
 /// Reopens `directory` from `last`, where the caller was, or from an ancestor that has its handle, whichever is nearer.
 fn reopen<V: Volume, S>(
     directory: &Directory<V, S>,
-    last: Option<(&Directory<V, S>, &Arc<V::Dir>)>,
+    last: Option<&Held<V, S>>,
     reopened: &mut u64,
 ) -> Result<Arc<V::Dir>> {
-    let mut common = last.map(|(last, _)| CommonAncestor { one: last, other: directory });
+    let mut common = last.map(|last| CommonAncestor { one: &last.directory, other: directory });
     let mut above = directory;
     loop {
         above = above.parent().ok_or(Error::new(Operation::OpenDir, Errno::STALE))?;
@@ -189,9 +194,9 @@ fn reopen<V: Volume, S>(
         }
         let Some(found) = common.as_mut().and_then(CommonAncestor::step) else { continue };
         common = None;
-        if let Some((last, handle)) = last
+        if let Some(last) = last
             && found.parent().is_some()
-            && let Ok(handle) = climb(last, found, handle, reopened)
+            && let Ok(handle) = climb(last, found, reopened)
         {
             return descend(directory, found, handle, reopened);
         }
@@ -218,15 +223,10 @@ impl<'a, V: Volume, S> CommonAncestor<'a, V, S> {
     }
 }
 
-/// From `from`, whose handle is given, up to `to`.
-fn climb<V: Volume, S>(
-    from: &Directory<V, S>,
-    to: &Directory<V, S>,
-    handle: &Arc<V::Dir>,
-    reopened: &mut u64,
-) -> Result<Arc<V::Dir>> {
-    let mut handle = Arc::clone(handle);
-    let below = from.ancestors().take_while(|above| !std::ptr::eq(*above, to));
+/// From `from` up to `to`.
+fn climb<V: Volume, S>(from: &Held<V, S>, to: &Directory<V, S>, reopened: &mut u64) -> Result<Arc<V::Dir>> {
+    let mut handle = Arc::clone(&from.handle);
+    let below = from.directory.ancestors().take_while(|above| !std::ptr::eq(*above, to));
     for directory in below.filter_map(Directory::parent) {
         *reopened += 1;
         handle = checked(directory, handle.open_parent()?)?;
