@@ -33,6 +33,7 @@ impl<V: Volume> Copier<'_, V> {
         if item.is_operand() {
             self.remember_top(item, source, &place)?;
         }
+        place.begin();
         if self.options.file_systems == FileSystems::One && source.dev != device {
             // A mount point is made, and nothing in it is copied.
             self.done_in(&place);
@@ -174,7 +175,8 @@ impl<V: Volume> Copier<'_, V> {
         self.problem(&Problem { trouble, source: &source, destination: &destination, errno: Some(errno) })
     }
 
-    fn directory_paths(&self, place: &Place<V::Dir>) -> (Vec<u8>, Vec<u8>) {
+    /// Paths of a source directory and its copy.
+    pub(super) fn directory_paths(&self, place: &Place<V::Dir>) -> (Vec<u8>, Vec<u8>) {
         let target = &self.targets[place.operand];
         let mut names: Vec<_> =
             place.ancestors().take_while(|p| p.source.is_some()).map(Place::name).collect();

@@ -6,7 +6,7 @@ use millstream_vfs::{Access, Dir, Errno, Fields, FileKind, Metadata, RemoveKind,
 use millstream_walk::Entry;
 
 use super::backup::destroys_source;
-use super::copier::{Buffers, Copier, Done};
+use super::copier::{Buffers, Copier, Done, Identity};
 use super::item::{Item, State};
 use super::options::{
     Contents, Dangling, Effect, Existing, Method, Placement, Removal, Trace, Update, Verification,
@@ -44,13 +44,15 @@ impl Present {
 pub(super) enum Decision {
     /// Nothing.
     Skip(Skipped),
-    /// Make something new; there was nothing, or it is out of the way.
+    /// Make something new; there is nothing.
     Make {
         /// Where the existing file went.
         backup: Option<CString>,
     },
     /// Write over what is there, if it is a file; anything else is in the way.
     Reuse(Box<Present>),
+    /// Remove what is there and make something new.
+    Replace,
 }
 
 /// Why nothing is done.
@@ -58,8 +60,18 @@ pub(super) enum Decision {
 pub(super) enum Skipped {
     /// It was there before and stays.
     Kept,
-    /// It is as it should be, and so may other names of it be linked to it.
-    UpToDate,
+    /// It is as it should be, and so may other names of it be linked to this inode.
+    UpToDate(Identity),
+}
+
+impl Skipped {
+    /// The inode that other names of the source may be linked to.
+    pub(super) fn inode(self) -> Option<Identity> {
+        match self {
+            Skipped::Kept => None,
+            Skipped::UpToDate(inode) => Some(inode),
+        }
+    }
 }
 
 /// What two names have to do with each other.
@@ -130,12 +142,12 @@ impl<V: Volume> Copier<'_, V> {
             return Ok(Decision::Skip(Skipped::Kept));
         }
         match self.sameness(item, entry, source, present)? {
-            Sameness::Settled => return Ok(Decision::Skip(Skipped::UpToDate)),
+            Sameness::Settled => return Ok(Decision::Skip(Skipped::UpToDate(present.link.identity()))),
             Sameness::Same => return Err(self.trouble(item, Trouble::SameFile, None)),
             Sameness::Replaceable | Sameness::Different => {}
         }
         if self.is_up_to_date(buffers, item, entry, source, present)? {
-            return Ok(Decision::Skip(Skipped::UpToDate));
+            return Ok(Decision::Skip(Skipped::UpToDate(present.link.identity())));
         }
         if !self.may_overwrite(buffers, item, present) {
             return Ok(Decision::Skip(Skipped::Kept));
@@ -148,7 +160,7 @@ impl<V: Volume> Copier<'_, V> {
         {
             return Err(self.trouble(item, Trouble::JustCreated, None));
         }
-        self.make_room(buffers, item, source, present)
+        self.make_room(item, source, present)
     }
 
     /// Whether this command made what is there for another operand.
@@ -308,14 +320,8 @@ impl<V: Volume> Copier<'_, V> {
         source_in.is_some() && source_in == identity(&destination_in)
     }
 
-    /// Gets what is there out of the way, as far as it must be.
-    fn make_room(
-        &self,
-        buffers: &mut Buffers,
-        item: &Item<'_, V>,
-        source: &Metadata,
-        present: &Present,
-    ) -> Done<Decision> {
+    /// Renames what is there to its backup, or tells whether it must go.
+    fn make_room(&self, item: &Item<'_, V>, source: &Metadata, present: &Present) -> Done<Decision> {
         if let Some(backup) = self.back_up(item, source)? {
             return Ok(Decision::Make { backup: Some(backup) });
         }
@@ -329,8 +335,7 @@ impl<V: Volume> Copier<'_, V> {
                 && self.options.contents == Contents::Copy
                 && ((self.options.preserve.links && has_other_names) || self.replaces(source)));
         if must_go && !self.is_replaced_at_once(source, present) {
-            self.remove(buffers, item)?;
-            return Ok(Decision::Make { backup: None });
+            return Ok(Decision::Replace);
         }
         Ok(Decision::Reuse(Box::new(*present)))
     }
