@@ -139,7 +139,7 @@ impl<V: Volume> Copier<'_, V> {
         let fresh = place.origin == Origin::Made;
         let wanted = match place.origin {
             Origin::Imagined => false,
-            Origin::Made => self.attributes.finishes_directory(source),
+            Origin::Made => self.attributes.finishes_directory(source) || self.has_acl_to_drop(place),
             Origin::Found => self.attributes.preserve.any(),
         };
         if !wanted {
@@ -157,12 +157,16 @@ impl<V: Volume> Copier<'_, V> {
             }
         };
         let xattrs = place.xattrs.get().map_or(&[][..], Vec::as_slice);
-        let may_have_acl = !fresh || place.parent().is_some_and(|parent| self.may_inherit_acl(parent));
+        let may_have_acl = !fresh || self.has_acl_to_drop(place);
         let before = Before { metadata: &metadata, fresh, may_have_acl };
         let mut report = |trouble, errno| {
             self.directory_trouble(place, trouble, errno);
         };
         self.attributes.set(&file, source, xattrs, before, &mut report);
+    }
+
+    fn has_acl_to_drop(&self, place: &Place<V::Dir>) -> bool {
+        place.parent().is_some_and(|parent| self.may_inherit_acl(parent))
     }
 
     fn directory_trouble(
@@ -189,7 +193,7 @@ impl<V: Volume> Copier<'_, V> {
 
     /// Whether what is made in a place may get an access control list from it.
     pub(super) fn may_inherit_acl(&self, place: &Place<V::Dir>) -> bool {
-        if !self.attributes.preserve.mode {
+        if !self.attributes.drops_acl(true) {
             return false;
         }
         *place.default_acl.get_or_init(|| {

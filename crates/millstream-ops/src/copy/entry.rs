@@ -8,7 +8,7 @@ use millstream_vfs::{
 use millstream_walk::{Descend, Entry};
 
 use super::carriers::Crew;
-use super::copier::{Buffers, Copier, Done, Reported};
+use super::copier::{Buffers, Copier, Done};
 use super::existing::{Decision, Present, Skipped};
 use super::item::{Item, State};
 use super::job::Job;
@@ -181,7 +181,7 @@ impl<V: Volume> Copier<'_, V> {
             }
             Action::Symlink => self.copy_symlink(item, entry, &job.metadata, job.reused),
             Action::HardLink => self.hard_link(item, entry, job.reused),
-            _ => self.node(item, &job.metadata),
+            _ => self.node(item, entry, &job.metadata),
         };
         if made.is_ok() {
             self.note_made(item);
@@ -271,7 +271,7 @@ impl<V: Volume> Copier<'_, V> {
         self.replacing(item, reused, Trouble::CopySymlink, |place, name| {
             place.create_symlink(name, &target)
         })?;
-        self.set_attributes_by_name(item, source)
+        self.set_attributes_by_name(item, entry, source)
     }
 
     fn hard_link(
@@ -286,7 +286,7 @@ impl<V: Volume> Copier<'_, V> {
         })
     }
 
-    fn node(&self, item: &Item<'_, V>, source: &Metadata) -> Done<()> {
+    fn node(&self, item: &Item<'_, V>, entry: &Entry<'_, V, State<V>>, source: &Metadata) -> Done<()> {
         let (kind, trouble) = match source.kind() {
             FileKind::Fifo => (NodeKind::Fifo, Trouble::CreateFifo),
             FileKind::Socket => (NodeKind::Socket, Trouble::CreateSpecial),
@@ -298,18 +298,24 @@ impl<V: Volume> Copier<'_, V> {
             item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
         let mode = self.attributes.creation_mode(source);
         place.create_node(item.name, kind, mode).map_err(self.failed(item, trouble))?;
-        self.set_attributes_by_name(item, source)
+        self.set_attributes_by_name(item, entry, source)
     }
 
-    fn set_attributes_by_name(&self, item: &Item<'_, V>, source: &Metadata) -> Done<()> {
+    fn set_attributes_by_name(
+        &self,
+        item: &Item<'_, V>,
+        entry: &Entry<'_, V, State<V>>,
+        source: &Metadata,
+    ) -> Done<()> {
         let place =
             item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
-        let mut outcome = Ok(());
-        self.attributes.set_by_name(&*place, item.name, source, &mut |trouble, errno| {
-            outcome = Err(self.trouble(item, trouble, Some(errno)));
-        });
         // What has been made may be linked to, whatever attribute it lacks.
-        let _: Result<(), Reported> = outcome;
+        let mut report = |trouble, errno| {
+            self.trouble(item, trouble, Some(errno));
+        };
+        let xattrs = self.attributes.gather_by_name(entry, source, &mut report);
+        let may_have_acl = source.kind() != FileKind::Symlink && self.may_inherit_acl(item.place);
+        self.attributes.set_by_name(&*place, item.name, source, &xattrs, may_have_acl, &mut report);
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 
 use millstream_vfs::{Access, Dir, Errno, Fields, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume};
-use millstream_walk::Entry;
+use millstream_walk::{Entry, FollowPolicy};
 
 use super::backup::destroys_source;
 use super::copier::{Buffers, Copier, Done, Identity};
@@ -152,7 +152,11 @@ impl<V: Volume> Copier<'_, V> {
         if !self.may_overwrite(buffers, item, present) {
             return Ok(Decision::Skip(Skipped::Kept));
         }
-        if present.is_directory() {
+        let is_directory = |metadata: &Metadata| metadata.kind() == FileKind::Directory;
+        if present.is_directory()
+            || (self.would_write_through(source, present)
+                && present.target.as_ref().is_some_and(is_directory))
+        {
             return Err(self.trouble(item, Trouble::DirectoryInTheWay, None));
         }
         if self.is_just_created(item, present)
@@ -333,7 +337,10 @@ impl<V: Volume> Copier<'_, V> {
         let must_go = self.options.removal == Removal::Always
             || (self.options.method != Method::SymbolicLink
                 && self.options.contents == Contents::Copy
-                && ((self.options.preserve.links && has_other_names) || self.replaces(source)));
+                && ((self.options.preserve.links && has_other_names)
+                    || self.replaces(source)
+                    // What is read from a pipe or device goes into a file of its own, unless links are followed.
+                    || (source.kind() != FileKind::File && self.options.follow == FollowPolicy::Never)));
         if must_go && !self.is_replaced_at_once(source, present) {
             return Ok(Decision::Replace);
         }
