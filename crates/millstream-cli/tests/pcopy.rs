@@ -621,7 +621,8 @@ fn pipes_are_waited_for_where_gnu_waits() {
         let line = line.replace("null", "/dev/null");
         arguments.extend(words(&line));
         let output = run("/usr/bin/timeout", at, &arguments, &[]);
-        let stderr = String::from_utf8_lossy(&output.stderr).replace(program, "cp");
+        let stderr =
+            String::from_utf8_lossy(&output.stderr).replace("/bin/cp: ", "cp: ").replace("pcopy: ", "cp: ");
         (output.status.code(), stderr, sorted(&output.stdout), snapshot(at))
     };
     // Most of the time is spent waiting.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::process::{Pid, Signal, kill_process};
 
 const PCOPY: &str = env!("CARGO_BIN_EXE_pcopy");
 
@@ -571,8 +573,9 @@ fn few_open_files_are_enough() {
         let output = command.current_dir(scratch.path()).output().expect("prlimit runs");
         assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()), "{words:?}");
     };
-    for limit in ["--nofile=44:44", "--nofile=100:100"] {
-        limited(limit, &["-a", "--verify", "-T", "source"], &[], "copy");
+    for (limit, options) in [("--nofile=44:44", "-a"), ("--nofile=100:100", "-a --verify")] {
+        let options: Vec<_> = options.split(' ').collect();
+        limited(limit, &[&options[..], &["-T", "source"]].concat(), &[], "copy");
         limited(limit, &["-a", "--resume", "-T", "source"], &[], "copy");
         fs::create_dir(scratch.path().join("into")).expect("a directory");
         limited(limit, &["-a", "--parents"], &operands, "into");
@@ -583,4 +586,79 @@ fn few_open_files_are_enough() {
             fs::remove_dir_all(scratch.path().join(copy)).expect("removed");
         }
     }
+}
+
+/// A signal that asks to end takes the temporary files away first, and is what the run dies of.
+#[test]
+fn signals_leave_no_temporary_file() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    grow(&scratch.path().join("source"), 2, 5, 10_000);
+    fs::write(scratch.path().join("source/large"), vec![7; 12 << 20]).expect("a file");
+    let copy = scratch.path().join("copy");
+    // Nothing is read: files come and go.
+    let temporaries = || {
+        let directories = [copy.clone(), copy.join("d0"), copy.join("d1")];
+        let entries = directories.iter().flat_map(fs::read_dir).flatten().flatten();
+        let names = entries.map(|entry| entry.path());
+        names.filter(|name| name.to_string_lossy().contains(".pcopy-")).collect::<Vec<_>>()
+    };
+    let words = ["-a", "--atomic", "--bwlimit=2M", "-T", "source", "copy"];
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let mut command = Command::new(PCOPY);
+        let mut child = command.args(words).current_dir(scratch.path()).spawn().expect("pcopy runs");
+        while !copy.exists() || temporaries().is_empty() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let started = Instant::now();
+        kill_process(Pid::from_child(&child), signal).expect("kill");
+        let status = child.wait().expect("waited for");
+        assert_eq!(status.signal(), Some(signal.as_raw()));
+        assert!(started.elapsed() < Duration::from_secs(2), "the rest of it was copied");
+        assert_eq!(temporaries(), Vec::<PathBuf>::new());
+        fs::remove_dir_all(&copy).expect("removed");
+    }
+    // Also where a call never returns: nobody writes into the pipe, which is open already.
+    assert!(Command::new("mkfifo").arg(scratch.path().join("pipe")).status().expect("runs").success());
+    fs::create_dir(&copy).expect("a directory");
+    let words = ["--atomic", "pipe", "copy/file"];
+    let mut child = Command::new(PCOPY).args(words).current_dir(scratch.path()).spawn().expect("pcopy runs");
+    let _pipe = File::options().write(true).open(scratch.path().join("pipe")).expect("opens");
+    while temporaries().is_empty() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("kill");
+    assert_eq!(child.wait().expect("waited for").signal(), Some(Signal::TERM.as_raw()));
+    assert_eq!(temporaries(), Vec::<PathBuf>::new());
+    // What was started to ignore interrupts goes on ignoring them.
+    let script = format!("trap '' INT; exec {PCOPY} -a --atomic --bwlimit=20M -T source copy");
+    let mut command = Command::new("sh");
+    let mut child = command.args(["-c", &script]).current_dir(scratch.path()).spawn().expect("sh runs");
+    while temporaries().is_empty() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).expect("kill");
+    assert!(child.wait().expect("waited for").success());
+    assert!(contents(&copy) == contents(&scratch.path().join("source")));
+}
+
+/// Left over by a killed process of the same number, as it is in every container, they are in nobody's way, and stay.
+#[test]
+fn temporary_files_left_over_are_passed_by() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    grow(&scratch.path().join("source"), 1, 3, 100);
+    fs::create_dir_all(scratch.path().join("copy/d0")).expect("directories");
+    for serial in 0..20 {
+        fs::write(scratch.path().join(format!("copy/d0/.pcopy-1-{serial}.tmp")), "left").expect("a file");
+    }
+    let output = Command::new("unshare")
+        .args(["--pid", "--fork", PCOPY, "-a", "--atomic", "-T", "source", "copy"])
+        .current_dir(scratch.path())
+        .output()
+        .expect("unshare runs");
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+    let (left, copied): (Vec<_>, Vec<_>) = contents(&scratch.path().join("copy"))
+        .into_iter()
+        .partition(|(path, _)| path.to_string_lossy().contains(".pcopy-"));
+    assert!(left.len() == 20 && left.iter().all(|(_, data)| data == b"left"));
+    assert!(BTreeMap::from_iter(copied) == contents(&scratch.path().join("source")));
 }
