@@ -662,3 +662,91 @@ fn temporary_files_left_over_are_passed_by() {
     assert!(left.len() == 20 && left.iter().all(|(_, data)| data == b"left"));
     assert!(BTreeMap::from_iter(copied) == contents(&scratch.path().join("source")));
 }
+
+/// Swaps pairs of names in a thread of its own while `run` is called again and again.
+fn while_swapping(pairs: &[(PathBuf, PathBuf)], mut run: impl FnMut()) {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                for (one, other) in pairs {
+                    // Where one is missing for the moment there is nothing to swap.
+                    let _ = renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE);
+                }
+            }
+        });
+        let _stop = StopWhenDone(&over);
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_secs(3) {
+            run();
+        }
+    });
+}
+
+fn pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo runs").success());
+}
+
+/// Runs it for at most some seconds; it must not wait for anybody.
+fn pcopy_in_time(words: &[&str], directory: &Path) {
+    let words = [&["-k1", "20", PCOPY], words].concat();
+    let output = Command::new("timeout").args(words).current_dir(directory).output().expect("timeout runs");
+    // It may well complain of what changes under its hands.
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{:?}", output.status);
+}
+
+/// Files of the source turn into pipes and links between being listed and being opened.
+#[test]
+fn swapped_source_files_are_neither_waited_for_nor_followed() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let at = |name: &str| scratch.path().join(name);
+    grow(&at("source"), 1, 40, 100);
+    fs::write(at("secret"), "secret").expect("a file");
+    let mut pairs = Vec::new();
+    for index in 0..20 {
+        let other = at(&format!("other{index}"));
+        if index % 2 == 0 {
+            pipe(&other)
+        } else {
+            symlink(at("secret"), &other).expect("a link")
+        }
+        pairs.push((at(&format!("source/d0/f{index}")), other));
+    }
+    while_swapping(&pairs, || {
+        // A pipe in the place of a copy may be waited for, as by GNU's tool: none is there to begin with.
+        let _ = fs::remove_dir_all(at("copy"));
+        pcopy_in_time(&["-a", "-T", "source", "copy"], scratch.path());
+        pcopy_in_time(&["-r", "--remove-destination", "-T", "source", "copy"], scratch.path());
+        for entry in fs::read_dir(at("copy/d0")).expect("readable").flatten() {
+            let is_file = entry.file_type().expect("a type").is_file();
+            assert!(
+                !is_file || fs::read(entry.path()).expect("readable") != b"secret",
+                "read through a link"
+            );
+        }
+    });
+}
+
+/// Names of the destination, in a directory that was there, turn into links that lead nowhere while files are copied
+/// there.
+#[test]
+fn swapped_destination_files_are_not_followed() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let at = |name: &str| scratch.path().join(name);
+    grow(&at("source"), 1, 40, 100);
+    fs::create_dir_all(at("copy/d0")).expect("directories");
+    fs::create_dir(at("outside")).expect("a directory");
+    let mut pairs = Vec::new();
+    for index in 0..40 {
+        let (name, other) = (at(&format!("copy/d0/f{index}")), at(&format!("other{index}")));
+        fs::write(&name, "old").expect("a file");
+        symlink(at("outside/file"), &other).expect("a link");
+        pairs.push((name, other));
+    }
+    while_swapping(&pairs, || {
+        for words in [&["-r"][..], &["-a"], &["-rf"], &["-r", "--atomic"], &["-rb"]] {
+            pcopy_in_time(&[words, &["-T", "source", "copy"]].concat(), scratch.path());
+            assert!(!at("outside/file").exists(), "{words:?} wrote through a link");
+        }
+    });
+}

@@ -121,7 +121,10 @@ impl<V: Volume> Copier<'_, V> {
         let Some(present) = reused else {
             return Ok(Opened { file: create(item.name)?, fresh: true, temporary: None });
         };
+        let is_file = present.target.is_none_or(|target| target.kind() == FileKind::File);
         let access = match self.options.contents {
+            // A pipe that has come in the place of a file is not waited for.
+            _ if !is_file => Access::WriteStream,
             Contents::Copy => Access::Truncate,
             Contents::Omit => Access::Write,
         };

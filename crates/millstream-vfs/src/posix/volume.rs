@@ -187,8 +187,9 @@ impl Dir for PosixDir {
         let access = match access {
             Access::Read => OFlags::RDONLY | OFlags::NONBLOCK,
             Access::ReadStream => OFlags::RDONLY,
-            Access::Write => OFlags::WRONLY,
-            Access::Truncate => OFlags::WRONLY | OFlags::TRUNC,
+            Access::Write => OFlags::WRONLY | OFlags::NONBLOCK,
+            Access::Truncate => OFlags::WRONLY | OFlags::TRUNC | OFlags::NONBLOCK,
+            Access::WriteStream => OFlags::WRONLY,
         };
         let follow = match symlinks {
             SymlinkBehavior::Follow => OFlags::empty(),
