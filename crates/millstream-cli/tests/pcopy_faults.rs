@@ -508,7 +508,7 @@ fn a_link_that_fails_removes_nothing() {
     fs::create_dir_all(at("source/sub")).expect("directories");
     fs::write(at("source/file"), "new").expect("a file");
     fs::hard_link(at("source/file"), at("source/sub/file")).expect("a link");
-    for options in [&["-a"][..], &["-a", "--remove-destination"], &["-a", "--atomic"]] {
+    for options in [&["-a"][..], &["-a", "--remove-destination"], &["-a", "--atomic"], &["-ab"]] {
         fs::create_dir(at("copy")).expect("a directory");
         {
             // No link leads from one file system to another.
@@ -520,7 +520,12 @@ fn a_link_that_fails_removes_nothing() {
             assert_eq!(output.status.code(), Some(1));
             let message = "Invalid cross-device link";
             assert!(text(&output.stderr).contains(message), "{}", text(&output.stderr));
-            let mut found: Vec<_> = contents(&at("copy")).into_values().collect();
+            let (backups, found): (Vec<_>, Vec<_>) = contents(&at("copy"))
+                .into_iter()
+                .partition(|(path, _)| path.to_string_lossy().ends_with('~'));
+            // What was not linked has its backup's data again.
+            assert_eq!(backups.len(), usize::from(options == ["-ab"]), "{options:?}");
+            let mut found: Vec<_> = found.into_iter().map(|(_, data)| data).collect();
             found.sort();
             assert_eq!(found, [b"new".to_vec(), b"old".to_vec()], "{options:?}");
         }

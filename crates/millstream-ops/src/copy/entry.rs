@@ -110,14 +110,21 @@ impl<V: Volume> Copier<'_, V> {
             self.tell_skipped(buffers, item);
             return Ok(());
         }
+        if let Decision::Make { backup } = &decision {
+            job.backup.clone_from(backup);
+        }
         job.is_claimed = linked && self.options.effect == Effect::Real;
         let identity = job.metadata.identity();
         while job.is_claimed
             && let Claim::Copied(copied) = self.links.claim(identity)
         {
-            match self.link_to_copy(buffers, item, &copied, &decision, present.as_ref())? {
-                Linked::Yes => return Ok(()),
-                Linked::CopyIsGone => self.links.forget(identity, &copied),
+            match self.link_to_copy(buffers, item, &copied, &decision, present.as_ref()) {
+                Ok(Linked::Yes) => return Ok(()),
+                Ok(Linked::CopyIsGone) => self.links.forget(identity, &copied),
+                Err(reported) => {
+                    self.put_back(buffers, item, &job, None);
+                    return Err(reported);
+                }
             }
         }
         self.carry_out(buffers, item, entry, job, decision, crew)
@@ -138,7 +145,7 @@ impl<V: Volume> Copier<'_, V> {
                 self.tell_skipped(buffers, item);
                 return self.settle(buffers, item, &job, skipped.inode(), Ok(()));
             }
-            Decision::Make { backup } => job.backup = backup,
+            Decision::Make { .. } => {}
             Decision::Reuse(present) => job.reused = Some(*present),
             Decision::Replace => {
                 let removed = self.remove(buffers, item);

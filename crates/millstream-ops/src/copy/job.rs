@@ -61,13 +61,7 @@ impl<V: Volume> Copier<'_, V> {
     }
 
     /// Other names of the source may be linked to the copy, if there is one.
-    pub(super) fn settle_claim(
-        &self,
-        item: &Item<'_, V>,
-        source: &Metadata,
-        inode: Option<Identity>,
-        done: Done<()>,
-    ) {
+    fn settle_claim(&self, item: &Item<'_, V>, source: &Metadata, inode: Option<Identity>, done: Done<()>) {
         let inode = match (done, inode) {
             (Err(_), _) => None,
             (Ok(()), Some(inode)) => Some(inode),
@@ -91,7 +85,13 @@ impl<V: Volume> Copier<'_, V> {
 
     /// There is no copy: what was there comes back in place of what there is of one. Where something else has come in
     /// its place it stays a backup.
-    fn put_back(&self, buffers: &mut Buffers, item: &Item<'_, V>, job: &Job<V>, torn: Option<Identity>) {
+    pub(super) fn put_back(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, V>,
+        job: &Job<V>,
+        torn: Option<Identity>,
+    ) {
         let Some(backup) = &job.backup else { return };
         let is_free = match self.identity_of(item) {
             Ok(found) => Some(found) == torn,
