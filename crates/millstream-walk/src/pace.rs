@@ -9,7 +9,8 @@
 //! far is at once, because the first answers of a slow server are all it takes to know it. Beyond, every worker there is
 //! must have been heard before the number doubles, and only if the whole process, starting and waking threads included,
 //! leaves the CPUs idle; what they wait for is otherwise a CPU, here or in the server. Shrinking waits for several windows
-//! to agree.
+//! to agree, unless the process keeps the CPUs busy: then workers wait for each other (a local disk's journal, the lock of a
+//! directory), half of them will do, and from then on only idle CPUs bring more.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,6 +28,8 @@ const WINDOW_WAIT: Duration = Duration::from_micros(500);
 /// How long the use of the CPUs is watched before the number grows beyond a server's worth: kernels that count CPU time in
 /// ticks of up to 10 ms show most shorter times as idle.
 const GROWTH_WINDOW: Duration = Duration::from_millis(50);
+/// How long it is watched before the number shrinks because the CPUs are busy.
+const BUSY_WINDOW: Duration = Duration::from_millis(5);
 /// Wall time per CPU time from which calls count as waiting.
 const WAITING_RATIO: f64 = 2.0;
 /// A wait as long as this is a round trip to a server.
@@ -37,6 +40,8 @@ const SERVER_WORKERS: usize = 64;
 const WORKERS_PER_CPU: usize = 32;
 /// Share of the CPUs that the process may use for their number to grow beyond a server's worth.
 const IDLE_SHARE: f64 = 0.25;
+/// Share of the CPUs from which they are busy.
+const BUSY_SHARE: f64 = 0.8;
 /// Address space for a worker, where it is limited: stack, buffers, and the C library's heap for the thread.
 const WORKER_ADDRESS_BYTES: u64 = 128 << 20;
 /// Windows that must agree before the number shrinks.
@@ -61,6 +66,8 @@ struct Window {
     cpu: Duration,
     waits: u64,
     calm: u32,
+    /// The CPUs have been seen busy with more workers than there are of them.
+    contended: bool,
 }
 
 impl Pace {
@@ -127,22 +134,34 @@ impl Pace {
         if !complete {
             return false;
         }
-        let most = if target < enough {
-            enough
-        } else if now - since < GROWTH_WINDOW {
-            target
-        } else {
+        let watched = now - since;
+        let decisive = if target > self.cpus { BUSY_WINDOW } else { GROWTH_WINDOW };
+        let used_share = (watched >= decisive).then(|| {
             let cpu_now = process_cpu();
-            window.watched_since = Some((now, cpu_now));
-            let used = (cpu_now - cpu_before).as_secs_f64() / (now - since).as_secs_f64();
-            if used < IDLE_SHARE * self.cpus as f64 { 2 * target } else { target }
+            let share = (cpu_now - cpu_before).as_secs_f64() / (watched.as_secs_f64() * self.cpus as f64);
+            (share, cpu_now)
+        });
+        let is_busy = target > self.cpus && used_share.is_some_and(|(share, _)| share > BUSY_SHARE);
+        let is_idle = watched >= GROWTH_WINDOW && used_share.is_some_and(|(share, _)| share < IDLE_SHARE);
+        if is_busy || watched >= GROWTH_WINDOW {
+            window.watched_since = used_share.map(|(_, cpu_now)| (now, cpu_now));
+        }
+        let most = match () {
+            () if is_busy => (target / 2).max(self.cpus),
+            () if is_idle => 2 * target,
+            () if target < enough && !window.contended => enough,
+            () => target,
         };
         let wanted = wanted(&window, self.cpus, enough).min(most).min(self.max);
-        let calm = if wanted < self.target() { window.calm + 1 } else { 0 };
-        let watched_since = window.watched_since;
-        *window = Window { watched_since, calm: calm % SHRINK_AFTER, ..Window::default() };
-        let rises = wanted > self.target();
-        if rises || calm == SHRINK_AFTER {
+        let calm = if wanted < target { window.calm + 1 } else { 0 };
+        *window = Window {
+            watched_since: window.watched_since,
+            calm: calm % SHRINK_AFTER,
+            contended: (window.contended || is_busy) && !is_idle,
+            ..Window::default()
+        };
+        let rises = wanted > target;
+        if rises || is_busy || calm == SHRINK_AFTER {
             self.target.store(wanted, Ordering::Relaxed);
         }
         rises
@@ -273,11 +292,26 @@ mod tests {
     }
 
     #[test]
+    fn workers_that_wait_for_each_other_are_halved_until_the_cpus_have_time() {
+        let pace = pace();
+        feed(&pace, 1, 1000, 10, 1);
+        assert_eq!(pace.target(), SERVER_WORKERS);
+        feed(&pace, 3 * 64, 2000, 60, 1);
+        assert_eq!(pace.target(), SERVER_WORKERS / 2, "64 workers at 60 us in 2 ms use both CPUs");
+        feed(&pace, 1000, 500, 40, 1);
+        assert_eq!(pace.target(), 16, "16 workers at 40 us in 0.5 ms do not, 32 would");
+        feed(&pace, 100, 1000, 90, 1);
+        assert_eq!(pace.target(), 16, "waits do not bring them back");
+        feed(&pace, 1000, 1000, 5, 1);
+        assert!(pace.target() >= SERVER_WORKERS, "idle CPUs do: {}", pace.target());
+    }
+
+    #[test]
     fn a_single_cpu_gets_what_it_can_drive() {
         let pace = Pace { cpus: 1, ..pace() };
         feed(&pace, 1, 5000, 20, 1);
         assert_eq!(pace.target(), WORKERS_PER_CPU);
-        feed(&pace, 32, 10_000, 1000, 1);
+        feed(&pace, 32 * 6, 10_000, 100, 1);
         assert_eq!(pace.target(), WORKERS_PER_CPU);
     }
 

@@ -10,13 +10,13 @@ use millstream_vfs::{
 };
 use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place, Visitor};
 
-use super::operands::ends_in_dots;
 use super::turn::Turns;
 use super::{
     Cause, Directories, Effect, FileSystems, Missing, Options, Pass, PreserveRoot, Problem, Prompts,
     Question, Sink, Step,
 };
 use crate::activity::Activity;
+use crate::operands::ends_in_dots;
 
 /// How often a directory is read again because it was not empty after all that it listed had gone. A file system whose
 /// readers pass over every other entry while entries go needs 20 for a million.
@@ -210,7 +210,11 @@ impl<'a, V: Volume> Remover<'a, V> {
                 Answer::Later => return Ok(Outcome::Stays),
             }
         }
-        self.unlink(entry, RemoveKind::File)
+        self.unlink(entry, RemoveKind::File).map_err(|cause| match self.pass {
+            // What cannot be examined either is told apart: the original asks about the directory nevertheless.
+            Pass::Ordered => entry.metadata(Fields::SIZE).map_or_else(Cause::from, |_| cause),
+            _ => cause,
+        })
     }
 
     /// A directory below `device`, that of the operand, which is an entry of another or the operand itself.
