@@ -33,6 +33,7 @@ impl<V: Volume> Copier<'_, V> {
         if item.is_operand() {
             self.remember_top(item, source, &place)?;
         }
+        place.begin();
         if self.options.file_systems == FileSystems::One && source.dev != device {
             // A mount point is made, and nothing in it is copied.
             self.done_in(&place);
@@ -137,7 +138,7 @@ impl<V: Volume> Copier<'_, V> {
         let fresh = place.origin == Origin::Made;
         let wanted = match place.origin {
             Origin::Imagined => false,
-            Origin::Made => self.attributes.finishes_directory(source),
+            Origin::Made => self.attributes.finishes_directory(source) || self.has_acl_to_drop(place),
             Origin::Found => self.attributes.preserve.any(),
         };
         if !wanted {
@@ -155,12 +156,16 @@ impl<V: Volume> Copier<'_, V> {
             }
         };
         let xattrs = place.xattrs.get().map_or(&[][..], Vec::as_slice);
-        let may_have_acl = !fresh || place.parent().is_some_and(|parent| self.may_inherit_acl(parent));
+        let may_have_acl = !fresh || self.has_acl_to_drop(place);
         let before = Before { metadata: &metadata, fresh, may_have_acl };
         let mut report = |trouble, errno| {
             self.directory_trouble(place, trouble, errno);
         };
         self.attributes.set(&file, source, xattrs, before, &mut report);
+    }
+
+    fn has_acl_to_drop(&self, place: &Place<V::Dir>) -> bool {
+        place.parent().is_some_and(|parent| self.may_inherit_acl(parent))
     }
 
     fn directory_trouble(
@@ -173,7 +178,8 @@ impl<V: Volume> Copier<'_, V> {
         self.problem(&Problem { trouble, source: &source, destination: &destination, errno: Some(errno) })
     }
 
-    fn directory_paths(&self, place: &Place<V::Dir>) -> (Vec<u8>, Vec<u8>) {
+    /// Paths of a source directory and its copy.
+    pub(super) fn directory_paths(&self, place: &Place<V::Dir>) -> (Vec<u8>, Vec<u8>) {
         let target = &self.targets[place.operand];
         let mut names: Vec<_> =
             place.ancestors().take_while(|p| p.source.is_some()).map(Place::name).collect();
@@ -186,7 +192,7 @@ impl<V: Volume> Copier<'_, V> {
 
     /// Whether what is made in a place may get an access control list from it.
     pub(super) fn may_inherit_acl(&self, place: &Place<V::Dir>) -> bool {
-        if !self.attributes.preserve.mode {
+        if !self.attributes.drops_acl(true) {
             return false;
         }
         *place.default_acl.get_or_init(|| {

@@ -37,7 +37,7 @@ impl<D> Default for Parents<D> {
 
 struct Maker<'a, V: Volume> {
     base: V::Dir,
-    budget: Budget,
+    budget: &'a Budget,
     attributes: Attributes,
     options: &'a Options,
     sink: &'a dyn Sink,
@@ -51,12 +51,13 @@ impl<D: Dir> Parents<D> {
         sources: &[CString],
         directory: &CStr,
         place: &Arc<Place<D>>,
+        budget: &Budget,
         options: &Options,
         sink: &dyn Sink,
     ) -> (Vec<Target<D>>, Self) {
         let mut maker = Maker::<V> {
             base: volume.base(),
-            budget: Budget::new(volume.max_open_dirs() / 2),
+            budget,
             attributes: Attributes::new(options),
             options,
             sink,
@@ -165,7 +166,7 @@ impl<V: Volume> Maker<'_, V> {
     ) -> Done<Origin> {
         let failed = |error| self.problem(Trouble::CreateDirectory, source, destination, Some(error));
         let found = above
-            .handle(&self.budget)
+            .handle(self.budget)
             .and_then(|above| above.metadata(name, SymlinkBehavior::Follow, Fields::KIND));
         match found {
             Ok(found) if found.kind() == FileKind::Directory => return Ok(Origin::Found),
@@ -182,7 +183,7 @@ impl<V: Volume> Maker<'_, V> {
             return Ok(Origin::Imagined);
         }
         above
-            .handle(&self.budget)
+            .handle(self.budget)
             .and_then(|above| above.create_dir(name, self.attributes.creation_mode(metadata)))
             .map_err(failed)?;
         Ok(Origin::Made)
