@@ -75,6 +75,14 @@ impl Attributes {
         if source.kind() == FileKind::Directory { mode | 0o700 } else { mode }
     }
 
+    /// The mode to make a file with, of which it is known that it gets no list of permissions, and what files are that are
+    /// made in the same place: the one that it keeps, if nobody whom it lets in would be let in too early.
+    pub(super) fn mode_at_once(&self, source: &Metadata, new_file: &Metadata) -> u32 {
+        let is_owner = !self.preserve.ownership || (source.uid, source.gid) == (new_file.uid, new_file.gid);
+        let is_kept = self.preserve.mode && source.mode & (SPECIAL_BITS | self.umask) == 0;
+        if is_owner && is_kept { source.mode & 0o777 } else { self.creation_mode(source) }
+    }
+
     /// The permission bits that something new must end up with.
     fn final_mode(&self, source: &Metadata, before: &Metadata) -> u32 {
         if self.preserve.mode {

@@ -54,6 +54,9 @@ pub(super) struct Place<D> {
     pub(super) xattrs: OnceLock<Vec<(CString, Vec<u8>)>>,
     /// Whether files that are made in it get an access control list.
     pub(super) default_acl: OnceLock<bool>,
+    /// What the first file that was made in it was like before it got attributes, if all are made with the mode that is
+    /// asked for.
+    pub(super) new_file: OnceLock<Option<Metadata>>,
     /// What is still to be done in it: the traversal of the source directory or the operands, the files still to be
     /// written, and the directories in it.
     pending: AtomicUsize,
@@ -82,6 +85,7 @@ impl<D: Dir> Place<D> {
             operand: 0,
             xattrs: OnceLock::new(),
             default_acl: OnceLock::new(),
+            new_file: OnceLock::new(),
             pending: AtomicUsize::new(0),
         }
     }

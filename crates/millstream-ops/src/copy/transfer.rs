@@ -9,7 +9,7 @@ use millstream_vfs::{
 };
 use millstream_walk::Entry;
 
-use super::attributes::{Before, trouble_of};
+use super::attributes::{Before, XattrValues, trouble_of};
 use super::carriers::{Crew, Load};
 use super::copier::{Buffers, Copier, Done, Identity};
 use super::data::Pair;
@@ -17,6 +17,7 @@ use super::existing::Present;
 use super::item::{Item, State};
 use super::job::Job;
 use super::options::{Contents, Placement, Reflink, Removal, Sparse, Verification};
+use super::place::Origin;
 use super::report::Trouble;
 use super::temporaries::Temporary;
 use super::trace::Action;
@@ -31,8 +32,10 @@ const LARGE: u64 = 8 << 20;
 #[derive(Debug)]
 pub(super) struct Ends<V: Volume> {
     source: FileOf<V>,
+    /// What the copy gets of the source's extended attributes.
+    xattrs: XattrValues,
     pub(super) destination: FileOf<V>,
-    /// Metadata of the copy before any data went into it.
+    /// Metadata of the copy before any data went into it; without the inode number where nobody asks for it.
     before: Metadata,
     fresh: bool,
     /// The name until all is done.
@@ -57,10 +60,10 @@ impl<V: Volume> Transfer<V> {
     }
 
     /// The inode that the name of the copy stands for: a link that was written through stays.
-    fn inode(&self) -> Identity {
+    fn inode(&self) -> Option<Identity> {
         match &self.job.reused {
-            Some(present) if present.is_link() => present.link.identity(),
-            _ => self.ends.before.identity(),
+            Some(present) if present.is_link() => Some(present.link.identity()),
+            _ => self.ends.before.fields.contains(Fields::INO).then(|| self.ends.before.identity()),
         }
     }
 }
@@ -70,6 +73,15 @@ struct Opened<V: Volume> {
     file: FileOf<V>,
     fresh: bool,
     temporary: Option<Temporary>,
+}
+
+/// What a new file will be like.
+#[derive(Clone, Copy, Debug)]
+struct Expected {
+    /// The mode to make it with.
+    mode: u32,
+    /// Its metadata then, without the inode number, if that is known.
+    metadata: Option<Metadata>,
 }
 
 impl<V: Volume> Copier<'_, V> {
@@ -85,26 +97,48 @@ impl<V: Volume> Copier<'_, V> {
             Some(source) => source,
             None => self.open_source(item, entry, &job.metadata)?,
         };
+        let xattrs = self.attributes.gather(&source, &mut |trouble, errno| {
+            self.trouble(item, trouble, Some(errno));
+        });
+        let expected = self.expect(item, &job.metadata, &xattrs);
         let Opened { file: destination, fresh, temporary } =
-            self.open_destination(buffers, item, &job.metadata, job.reused)?;
-        let before =
-            destination.metadata(Fields::STAT).map_err(self.failed(item, Trouble::StatDestination))?;
+            self.open_destination(buffers, item, expected.mode, job.reused)?;
+        let before = match expected.metadata {
+            Some(known) if fresh && !job.is_claimed => known,
+            _ => destination.metadata(Fields::STAT).map_err(self.failed(item, Trouble::StatDestination))?,
+        };
+        if fresh {
+            let is_as_asked = before.mode & 0o7777 == expected.mode & !self.attributes.umask;
+            item.place.new_file.get_or_init(|| is_as_asked.then_some(before));
+        }
         if temporary.is_none() {
             self.note_made(item);
         }
-        Ok(Ends { source, destination, before, fresh, temporary })
+        Ok(Ends { source, xattrs, destination, before, fresh, temporary })
+    }
+
+    /// What a file is like that is made for `source`. In a directory that this run made, without a list of permissions
+    /// for what is made in it, all files are made like the first one.
+    fn expect(&self, item: &Item<'_, V>, source: &Metadata, xattrs: &XattrValues) -> Expected {
+        let careful = Expected { mode: self.attributes.creation_mode(source), metadata: None };
+        let is_uniform = item.place.origin == Origin::Made && !self.may_inherit_acl(item.place);
+        let Some(Some(new_file)) = item.place.new_file.get().filter(|_| is_uniform) else { return careful };
+        let mode =
+            if xattrs.is_empty() { self.attributes.mode_at_once(source, new_file) } else { careful.mode };
+        let found = new_file.mode & !0o7777 | mode & !self.attributes.umask;
+        let fields = new_file.fields - Fields::INO;
+        Expected { mode, metadata: Some(Metadata { fields, mode: found, ..*new_file }) }
     }
 
     fn open_destination(
         &self,
         buffers: &mut Buffers,
         item: &Item<'_, V>,
-        metadata: &Metadata,
+        mode: u32,
         reused: Option<Present>,
     ) -> Done<Opened<V>> {
         let place =
             item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
-        let mode = self.attributes.creation_mode(metadata);
         let failed = self.failed(item, Trouble::CreateFile);
         let create = |name: &CStr| {
             place.create_file(name, mode).map_err(|error| failed(as_not_directory(error, name)))
@@ -196,7 +230,7 @@ impl<V: Volume> Copier<'_, V> {
             // What is left of it is of no use; if it cannot be removed the first error told why.
             let _ = item.place.handle(&self.budget).and_then(|p| p.remove(&temporary.name, RemoveKind::File));
         }
-        self.settle(buffers, item, &transfer.job, Some(transfer.inode()), done)
+        self.settle(buffers, item, &transfer.job, transfer.inode(), done)
     }
 
     fn complete(
@@ -237,10 +271,9 @@ impl<V: Volume> Copier<'_, V> {
             self.trouble(item, trouble, Some(errno));
         };
         let Transfer { job, ends } = transfer;
-        let xattrs = self.attributes.gather(&ends.source, &mut report);
         let may_have_acl = !ends.fresh || self.may_inherit_acl(item.place);
         let before = Before { metadata: &ends.before, fresh: ends.fresh, may_have_acl };
-        self.attributes.set(&ends.destination, &job.metadata, &xattrs, before, &mut report);
+        self.attributes.set(&ends.destination, &job.metadata, &ends.xattrs, before, &mut report);
     }
 
     fn verify_copy(&self, buffers: &mut Buffers, item: &Item<'_, V>, transfer: &Transfer<V>) -> Done<()> {
