@@ -392,6 +392,8 @@ fn options_and_messages_are_gnus() {
         "--parents d/sub/g into",
         "--parents -v d/sub/g into",
         "-rv --parents d/sub into",
+        "-r --parents d d/sub into",
+        "-a --parents d/sub/g d/sub into",
         "--parents d/sub/g new",
         "--parents d/sub into",
         "--parents ./d/../d/sub/g into",

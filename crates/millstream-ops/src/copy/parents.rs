@@ -21,6 +21,7 @@ struct Parent<D> {
     source: Vec<u8>,
     destination: Vec<u8>,
     metadata: Metadata,
+    is_new: bool,
 }
 
 /// The directories that lead to operands.
@@ -70,7 +71,7 @@ impl<D: Dir> Parents<D> {
     /// Gives the directories their attributes, the deepest first.
     pub(super) fn finish<V: Volume<Dir = D>>(self, copier: &Copier<'_, V>) {
         for parent in self.made.iter().rev() {
-            let fresh = parent.place.origin == Origin::Made;
+            let fresh = parent.is_new;
             let wanted = copier.attributes.preserve.any()
                 || (fresh && copier.attributes.finishes_directory(&parent.metadata));
             if !wanted || parent.place.origin == Origin::Imagined {
@@ -151,8 +152,10 @@ impl<V: Volume> Maker<'_, V> {
             return Err(self.problem(Trouble::ParentAttributes, &source, &destination, Some(error)));
         }
         let origin = self.make_directory(above, &name, &metadata, &source, &destination)?;
-        let place = Place::below(above, &name, origin);
-        self.made.push(Parent { place: Arc::clone(&place), source, destination, metadata });
+        let is_new = origin == Origin::Made;
+        // Another operand may have put something into it by the time that it is used.
+        let place = Place::below(above, &name, if is_new { Origin::Found } else { origin });
+        self.made.push(Parent { place: Arc::clone(&place), source, destination, metadata, is_new });
         Ok(place)
     }
 
