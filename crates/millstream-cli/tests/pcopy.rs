@@ -563,6 +563,32 @@ fn lists_of_permissions_are_gnus() {
     assert_eq!(xattrs(&two.join("dst/to-pipe")), list);
 }
 
+/// The directories of `--parents` get the lists of those in the source, through links as well, and keep none that they
+/// inherit from the directory they are made in.
+#[test]
+fn lists_of_permissions_of_parents_are_gnus() {
+    const PREPARE: &str = "
+        mkdir -p src/listed/plain src/real dst was/src/listed/plain part/src/listed
+        echo x >src/listed/plain/file; echo x >src/real/file; ln -s real src/link
+        setfacl -m u:1:rwx,g::---,m::rwx src/listed src/real; setfacl -d -m u:2:rwx src/listed
+        setfattr -n user.test -v 1 src/listed; chmod 750 src/listed/plain
+        setfacl -d -m u:3:rwx,g:4:rwx dst; setfacl -m u:3:rwx was/src/listed/plain part/src/listed";
+    for line in [
+        "-p --parents src/listed/plain/file src/link/file dst",
+        "-a --parents src/listed/plain/file src/link/file dst",
+        "--preserve=mode --parents src/listed/plain/file dst",
+        "-p --parents src/listed/plain/file was",
+        "-p --parents src/listed/plain/file part",
+        "--parents src/listed/plain/file was",
+    ] {
+        let (_scratch, one, two) = twins(|root| {
+            let script = format!("cd '{}' || exit; umask 022; {PREPARE}", root.display());
+            assert!(Command::new("sh").args(["-ec", &script]).status().expect("sh runs").success());
+        });
+        compare(&one, &two, &words(line), &[], "");
+    }
+}
+
 /// Pipes and links to them, in the place of the source and of the copy: where GNU's tool waits for the other end ours
 /// may as well, and nowhere else.
 #[test]

@@ -327,6 +327,23 @@ fn records_tell_actions_and_errors() {
 }
 
 #[test]
+fn records_tell_errors_of_parents() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    std::fs::create_dir_all(scratch.path().join("src/sub")).expect("directories");
+    std::fs::write(scratch.path().join("src/sub/file"), "x").expect("a file");
+    std::fs::create_dir_all(scratch.path().join("dst/src")).expect("directories");
+    std::fs::write(scratch.path().join("dst/src/sub"), "x").expect("a file");
+    let output = pcopy(&["--json", "--parents", "src/sub/file", "src/none/file", "dst"], scratch.path());
+    assert_eq!(output.status.code(), Some(1));
+    let told = text(&output.stdout);
+    let errors: Vec<_> = told.lines().filter(|line| line.contains("\"error\"")).collect();
+    assert_eq!(errors.len(), 2, "{told}");
+    assert!(errors[0].contains("\"dst/src/sub\"") && errors[0].contains("\"errno\":20,"), "{told}");
+    assert!(errors[1].contains("\"src/none\"") && errors[1].contains("\"errno\":2,"), "{told}");
+    assert_eq!(text(&output.stderr).lines().count(), 2);
+}
+
+#[test]
 fn bandwidth_is_limited() {
     let scratch = tempfile::tempdir().expect("scratch");
     grow(&scratch.path().join("source"), 2, 5, 100_000);

@@ -152,6 +152,26 @@ impl Attributes {
         self.gather_from(&|names| entry.handle().list_xattr(entry.name(), names), &get, report)
     }
 
+    /// The lists of permissions of a directory that a copy gets; `get` looks one up.
+    pub(super) fn gather_acls(
+        &self,
+        get: &dyn Fn(&CStr) -> Result<Vec<u8>>,
+        report: Report<'_>,
+    ) -> XattrValues {
+        if !self.preserve.mode {
+            return Vec::new();
+        }
+        let mut gathered = Vec::new();
+        for name in [ACCESS_ACL, DEFAULT_ACL] {
+            match get(name) {
+                Ok(value) => gathered.push((name.to_owned(), value)),
+                Err(error) if matches!(error.errno, Errno::NODATA | Errno::OPNOTSUPP) => {}
+                Err(error) => report(Trouble::Mode, error.errno),
+            }
+        }
+        gathered
+    }
+
     fn gather_from(
         &self,
         list: &dyn Fn(&mut Vec<u8>) -> Result<()>,

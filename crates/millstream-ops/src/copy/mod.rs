@@ -114,7 +114,7 @@ pub fn copy<V: Volume>(
         }
         Destination::IntoWithParents(directory) => {
             let place = Place::below(&base, directory, Origin::Found);
-            Parents::make(volume, sources, directory, &place, &budget, options, sink)
+            Parents::make(volume, sources, directory, &place, &budget, (options, sink, activity))
         }
     };
     // A place waits for its operands.
