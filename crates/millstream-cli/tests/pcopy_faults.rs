@@ -343,6 +343,20 @@ fn records_tell_errors_of_parents() {
     assert_eq!(text(&output.stderr).lines().count(), 2);
 }
 
+/// A file that several threads share gets its space first, but not if it is to have as little as can be.
+#[test]
+fn zeros_take_no_space_however_they_are_copied() {
+    use std::os::unix::fs::MetadataExt;
+    let scratch = tempfile::tempdir().expect("scratch");
+    std::fs::write(scratch.path().join("zeros"), vec![0; 65 << 20]).expect("a file");
+    // Waiting for the bound looks like waiting for a server.
+    let output = pcopy(&["--sparse=always", "--bwlimit=64M", "zeros", "copy"], scratch.path());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let copy = std::fs::metadata(scratch.path().join("copy")).expect("a copy");
+    assert_eq!(copy.len(), 65 << 20);
+    assert!(copy.blocks() * 512 < 1 << 20, "{} blocks", copy.blocks());
+}
+
 #[test]
 fn bandwidth_is_limited() {
     let scratch = tempfile::tempdir().expect("scratch");
