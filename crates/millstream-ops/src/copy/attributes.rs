@@ -378,9 +378,9 @@ pub(super) fn has_default_acl<F: File>(directory: &F) -> bool {
 /// The error of an operation that another one has failed at.
 pub(super) fn trouble_of(error: Error) -> Trouble {
     match error.operation {
-        Operation::Read => Trouble::Read,
+        // Of the source only it is asked, whether it has become shorter, when data moves.
+        Operation::Read | Operation::Stat => Trouble::Read,
         Operation::Clone => Trouble::Clone,
-        Operation::Rename => Trouble::Rename,
         _ => Trouble::Write,
     }
 }
