@@ -350,7 +350,7 @@ fn zeros_take_no_space_however_they_are_copied() {
     let scratch = tempfile::tempdir().expect("scratch");
     std::fs::write(scratch.path().join("zeros"), vec![0; 65 << 20]).expect("a file");
     // Waiting for the bound looks like waiting for a server.
-    let output = pcopy(&["--sparse=always", "--bwlimit=64M", "zeros", "copy"], scratch.path());
+    let output = pcopy(&["--sparse=always", "--bwlimit=16M", "zeros", "copy"], scratch.path());
     assert!(output.status.success(), "{}", text(&output.stderr));
     let copy = std::fs::metadata(scratch.path().join("copy")).expect("a copy");
     assert_eq!(copy.len(), 65 << 20);
