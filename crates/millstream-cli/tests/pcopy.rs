@@ -563,6 +563,85 @@ fn lists_of_permissions_are_gnus() {
     assert_eq!(xattrs(&two.join("dst/to-pipe")), list);
 }
 
+/// The directories of `--parents` get the lists of those in the source, through links as well, and keep none that they
+/// inherit from the directory they are made in.
+#[test]
+fn lists_of_permissions_of_parents_are_gnus() {
+    const PREPARE: &str = "
+        mkdir -p src/listed/plain src/real dst was/src/listed/plain part/src/listed
+        echo x >src/listed/plain/file; echo x >src/real/file; ln -s real src/link
+        setfacl -m u:1:rwx,g::---,m::rwx src/listed src/real; setfacl -d -m u:2:rwx src/listed
+        setfattr -n user.test -v 1 src/listed; chmod 750 src/listed/plain
+        setfacl -d -m u:3:rwx,g:4:rwx dst; setfacl -m u:3:rwx was/src/listed/plain part/src/listed";
+    for line in [
+        "-p --parents src/listed/plain/file src/link/file dst",
+        "-a --parents src/listed/plain/file src/link/file dst",
+        "--preserve=mode --parents src/listed/plain/file dst",
+        "-p --parents src/listed/plain/file was",
+        "-p --parents src/listed/plain/file part",
+        "--parents src/listed/plain/file was",
+    ] {
+        let (_scratch, one, two) = twins(|root| {
+            let script = format!("cd '{}' || exit; umask 022; {PREPARE}", root.display());
+            assert!(Command::new("sh").args(["-ec", &script]).status().expect("sh runs").success());
+        });
+        compare(&one, &two, &words(line), &[], "");
+    }
+}
+
+/// Whoever may not list a directory may still put files into it, and what cannot be reached keeps nothing else back.
+#[test]
+fn directories_that_cannot_be_read_are_copied_into() {
+    assert!(rustix::process::geteuid().is_root(), "this test becomes another user");
+    const PREPARE: &str = "
+        mkdir -p source/sub closed ok dst/closed drop sticky listed own; echo a >a; echo b >source/sub/b
+        echo c >closed/c; echo d >ok/d; echo old >drop/old
+        setfacl -d -m u:3:rwx,g:4:rwx listed
+        chmod 700 dst/closed; chown 65534 a source source/sub source/sub/b dst own; chown 65534 drop/old
+        chmod 0333 drop listed own; chmod 1733 sticky";
+    for (line, messages_are_gnus) in [
+        ("a drop", true),
+        ("a drop/new", true),
+        ("a sticky/", true),
+        ("-r source drop", true),
+        ("-a source sticky", true),
+        ("-p a listed", true),
+        ("-a source listed", true),
+        ("a drop/old", true),
+        ("-b a drop/old", true),
+        ("--parents source/sub/b sticky", true),
+        ("-p --parents source/sub/b listed", true),
+        // GNU's tool says that it cannot examine what ours cannot make.
+        ("--parents closed/c ok/d dst", false),
+        ("--parents ok/d closed/c dst", false),
+    ] {
+        let (scratch, one, two) = twins(|root| {
+            let script = format!("cd '{}' || exit; umask 022; {PREPARE}", root.display());
+            assert!(Command::new("sh").args(["-ec", &script]).status().expect("sh runs").success());
+        });
+        fs::set_permissions(scratch.path(), Permissions::from_mode(0o755)).expect("chmod");
+        let as_nobody = |program: &str, at: &Path| {
+            let mut arguments =
+                ["--reuid=65534", "--regid=65534", "--clear-groups", program].map(OsStr::new).to_vec();
+            arguments.extend(words(line));
+            run("/usr/bin/setpriv", at, &arguments, &[])
+        };
+        let program = scratch.path().join("cp");
+        fs::copy(PCOPY, &program).expect("a program");
+        let (theirs, ours) = (as_nobody("/bin/cp", &one), as_nobody(program.to_str().expect("UTF-8"), &two));
+        let said = String::from_utf8_lossy(&ours.stderr).replace(program.to_str().expect("UTF-8"), "/bin/cp");
+        assert_eq!(ours.status.code(), theirs.status.code(), "{line}: {said}");
+        if messages_are_gnus {
+            assert_eq!(
+                said.replace("/bin/cp", "cp"),
+                String::from_utf8_lossy(&theirs.stderr).replace("/bin/cp", "cp"),
+                "{line}"
+            );
+        }
+        assert_eq!(snapshot(&two), snapshot(&one), "{line}: {said}");
+    }
+}
+
 /// Pipes and links to them, in the place of the source and of the copy: where GNU's tool waits for the other end ours
 /// may as well, and nowhere else.
 #[test]

@@ -327,6 +327,37 @@ fn records_tell_actions_and_errors() {
 }
 
 #[test]
+fn records_tell_errors_of_parents() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    std::fs::create_dir_all(scratch.path().join("src/sub")).expect("directories");
+    std::fs::write(scratch.path().join("src/sub/file"), "x").expect("a file");
+    std::fs::create_dir_all(scratch.path().join("dst/src")).expect("directories");
+    std::fs::write(scratch.path().join("dst/src/sub"), "x").expect("a file");
+    let output = pcopy(&["--json", "--parents", "src/sub/file", "src/none/file", "dst"], scratch.path());
+    assert_eq!(output.status.code(), Some(1));
+    let told = text(&output.stdout);
+    let errors: Vec<_> = told.lines().filter(|line| line.contains("\"error\"")).collect();
+    assert_eq!(errors.len(), 2, "{told}");
+    assert!(errors[0].contains("\"dst/src/sub\"") && errors[0].contains("\"errno\":20,"), "{told}");
+    assert!(errors[1].contains("\"src/none\"") && errors[1].contains("\"errno\":2,"), "{told}");
+    assert_eq!(text(&output.stderr).lines().count(), 2);
+}
+
+/// A file that several threads share gets its space first, but not if it is to have as little as can be.
+#[test]
+fn zeros_take_no_space_however_they_are_copied() {
+    use std::os::unix::fs::MetadataExt;
+    let scratch = tempfile::tempdir().expect("scratch");
+    std::fs::write(scratch.path().join("zeros"), vec![0; 65 << 20]).expect("a file");
+    // Waiting for the bound looks like waiting for a server.
+    let output = pcopy(&["--sparse=always", "--bwlimit=16M", "zeros", "copy"], scratch.path());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let copy = std::fs::metadata(scratch.path().join("copy")).expect("a copy");
+    assert_eq!(copy.len(), 65 << 20);
+    assert!(copy.blocks() * 512 < 1 << 20, "{} blocks", copy.blocks());
+}
+
+#[test]
 fn bandwidth_is_limited() {
     let scratch = tempfile::tempdir().expect("scratch");
     grow(&scratch.path().join("source"), 2, 5, 100_000);

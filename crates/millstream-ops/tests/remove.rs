@@ -60,6 +60,10 @@ impl Dir for ShiftingDir {
         self.0.open_dir(name, symlinks).map(ShiftingDir)
     }
 
+    fn open_dir_for_names(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<Self> {
+        self.0.open_dir_for_names(name, symlinks).map(ShiftingDir)
+    }
+
     fn open_parent(&self) -> Result<Self> {
         self.0.open_parent().map(ShiftingDir)
     }

@@ -147,6 +147,8 @@ pub fn links_are_followed_only_when_asked<V: Volume>(subject: &Subject<V>) {
     assert_eq!(kind(SymlinkBehavior::NoFollow), FileKind::Symlink);
     assert_eq!(kind(SymlinkBehavior::Follow), FileKind::Directory);
     assert!(dir.open_dir(c"link", SymlinkBehavior::Follow).is_ok());
+    assert!(dir.open_dir_for_names(c"link", SymlinkBehavior::Follow).is_ok());
+    assert!(dir.open_dir_for_names(c"link", SymlinkBehavior::NoFollow).is_err());
     let refused = dir.open_dir(c"link", SymlinkBehavior::NoFollow).expect_err("a link is not followed");
     assert!(matches!(refused.errno, Errno::LOOP | Errno::NOTDIR), "{refused}");
     assert_eq!(dir.read_link(c"link").expect("readlink"), b"target");

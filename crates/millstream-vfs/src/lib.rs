@@ -111,6 +111,13 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// `ENOTDIR` if it is no directory, `ELOOP` or `ENOTDIR` if it is a symbolic link that must not be followed.
     fn open_dir(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<Self>;
 
+    /// Opens the directory `name` in this one for the names in it alone, which takes no permission to list them. Where
+    /// that is missing, [`Dir::read_entries`] and [`Dir::as_file`] of the handle fail.
+    ///
+    /// # Errors
+    /// Those of [`Dir::open_dir`], but for that permission.
+    fn open_dir_for_names(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<Self>;
+
     /// Opens the directory that holds this one, wherever that is by now.
     fn open_parent(&self) -> Result<Self>;
 

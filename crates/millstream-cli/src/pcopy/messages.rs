@@ -149,7 +149,7 @@ fn describe<'m>(message: Message<'m>, problem: &Problem<'_>) -> Message<'m> {
         Trouble::Differs => {
             message.name(destination).text(" differs from ").name(source).text(" after copying")
         }
-        Trouble::ParentNotDirectory => message.name(source).text(" exists but is not a directory"),
+        Trouble::ParentNotDirectory => message.name(destination).text(" exists but is not a directory"),
         Trouble::ParentAttributes => message.text("failed to get attributes of ").name(source),
         Trouble::RelativeSymlink => message
             .name_before_colon(destination)

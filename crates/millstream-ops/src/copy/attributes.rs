@@ -152,6 +152,26 @@ impl Attributes {
         self.gather_from(&|names| entry.handle().list_xattr(entry.name(), names), &get, report)
     }
 
+    /// The lists of permissions of a directory that a copy gets; `get` looks one up.
+    pub(super) fn gather_acls(
+        &self,
+        get: &dyn Fn(&CStr) -> Result<Vec<u8>>,
+        report: Report<'_>,
+    ) -> XattrValues {
+        if !self.preserve.mode {
+            return Vec::new();
+        }
+        let mut gathered = Vec::new();
+        for name in [ACCESS_ACL, DEFAULT_ACL] {
+            match get(name) {
+                Ok(value) => gathered.push((name.to_owned(), value)),
+                Err(error) if matches!(error.errno, Errno::NODATA | Errno::OPNOTSUPP) => {}
+                Err(error) => report(Trouble::Mode, error.errno),
+            }
+        }
+        gathered
+    }
+
     fn gather_from(
         &self,
         list: &dyn Fn(&mut Vec<u8>) -> Result<()>,
@@ -358,9 +378,9 @@ pub(super) fn has_default_acl<F: File>(directory: &F) -> bool {
 /// The error of an operation that another one has failed at.
 pub(super) fn trouble_of(error: Error) -> Trouble {
     match error.operation {
-        Operation::Read => Trouble::Read,
+        // Of the source only it is asked, whether it has become shorter, when data moves.
+        Operation::Read | Operation::Stat => Trouble::Read,
         Operation::Clone => Trouble::Clone,
-        Operation::Rename => Trouble::Rename,
         _ => Trouble::Write,
     }
 }

@@ -41,7 +41,10 @@ impl Backup {
         };
         Ok(match (self.style, highest) {
             (BackupStyle::Simple, _) | (BackupStyle::Existing, None) => self.simple(name),
-            (_, highest) => appended(name, format!(".~{}~", highest.unwrap_or(0) + 1).as_bytes()),
+            (_, highest) => {
+                let number = highest.map_or_else(|| b"1".to_vec(), next);
+                appended(name, &[b".~", &number[..], b"~"].concat())
+            }
         })
     }
 }
@@ -57,7 +60,7 @@ fn appended(name: &CStr, suffix: &[u8]) -> CString {
 }
 
 /// The highest number of a backup of `name`.
-fn highest_number<D: Dir>(dir: &D, name: &CStr) -> Result<Option<u64>> {
+fn highest_number<D: Dir>(dir: &D, name: &CStr) -> Result<Option<Vec<u8>>> {
     let path = name.to_bytes();
     let base = path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
     let parent = match &path[..base] {
@@ -72,16 +75,35 @@ fn highest_number<D: Dir>(dir: &D, name: &CStr) -> Result<Option<u64>> {
     let mut cursor = Default::default();
     let mut highest = None;
     while listed.read_entries(&mut cursor, &mut batch)? == ReadState::More {
-        highest =
-            batch.iter().filter_map(|entry| number(entry.name.to_bytes(), &path[base..])).max().max(highest);
+        let numbers = batch.iter().filter_map(|entry| number(entry.name.to_bytes(), &path[base..]));
+        let Some(number) = numbers.max_by_key(|digits| (digits.len(), *digits)) else { continue };
+        let is_higher =
+            highest.as_ref().is_none_or(|known: &Vec<u8>| (known.len(), &known[..]) < (number.len(), number));
+        if is_higher {
+            highest = Some(number.to_vec());
+        }
     }
     Ok(highest)
 }
 
-fn number(entry: &[u8], name: &[u8]) -> Option<u64> {
+/// The digits of the number of a backup, as many as a name has room for; without zeros before them the longer is higher.
+fn number<'e>(entry: &'e [u8], name: &[u8]) -> Option<&'e [u8]> {
     let digits = entry.strip_prefix(name)?.strip_prefix(b".~")?.strip_suffix(b"~")?;
     let is_number = digits.first().is_some_and(|&b| b != b'0') && digits.iter().all(u8::is_ascii_digit);
-    is_number.then(|| std::str::from_utf8(digits).ok()?.parse().ok())?
+    is_number.then_some(digits)
+}
+
+/// The number after that with these digits.
+fn next(mut digits: Vec<u8>) -> Vec<u8> {
+    for digit in digits.iter_mut().rev() {
+        if *digit < b'9' {
+            *digit += 1;
+            return digits;
+        }
+        *digit = b'0';
+    }
+    digits.insert(0, b'1');
+    digits
 }
 
 /// Whether renaming `name` to its backup would destroy the source, whose name without directories is `source`.
@@ -111,15 +133,16 @@ mod tests {
     #[test]
     fn numbers_of_backups() {
         for (entry, expected) in [
-            ("b.~1~", Some(1)),
-            ("b.~12~", Some(12)),
+            ("b.~1~", Some("1")),
+            ("b.~12~", Some("12")),
+            ("b.~18446744073709551616~", Some("18446744073709551616")),
             ("b.~01~", None),
             ("b.~~", None),
             ("b.~1", None),
             ("bb.~1~", None),
             ("b.~-1~", None),
         ] {
-            assert_eq!(number(entry.as_bytes(), b"b"), expected, "{entry}");
+            assert_eq!(number(entry.as_bytes(), b"b"), expected.map(str::as_bytes), "{entry}");
         }
     }
 
@@ -135,5 +158,8 @@ mod tests {
         std::fs::write(scratch.path().join("b.~9~"), "").expect("a file");
         assert_eq!(named(BackupStyle::Existing), path("b.~10~"));
         assert_eq!(named(BackupStyle::Simple), path("b~"));
+        std::fs::write(scratch.path().join("b.~18446744073709551615~"), "").expect("a file");
+        std::fs::write(scratch.path().join("b.~99~"), "").expect("a file");
+        assert_eq!(named(BackupStyle::Numbered), path("b.~18446744073709551616~"));
     }
 }

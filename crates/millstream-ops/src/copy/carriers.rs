@@ -17,6 +17,7 @@ use millstream_walk::Threads;
 
 use super::copier::{Buffers, Copier, Done};
 use super::item::OwnedItem;
+use super::options::Sparse;
 use super::transfer::Transfer;
 
 /// A carrier's share of a large file.
@@ -276,7 +277,7 @@ impl<V: Volume> Copier<'_, V> {
             }
             let is_alone = !load.is_shared.load(Ordering::Relaxed);
             if is_alone && load.has_chunks() && watch.has_waited() {
-                if !pair.has_holes() {
+                if !pair.has_holes() && self.options.sparse != Sparse::Always {
                     // Where space cannot be taken in advance it is taken as it comes.
                     let _ = load.transfer.ends.destination.allocate(load.transfer.job.metadata.size);
                 }

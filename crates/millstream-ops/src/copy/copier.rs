@@ -76,6 +76,18 @@ pub(super) struct Copier<'a, V: Volume> {
     base: V::Dir,
 }
 
+/// Counts a problem and tells it.
+pub(super) fn report(problem: &Problem<'_>, trace: Trace, sink: &dyn Sink, activity: &Activity) -> Reported {
+    activity.add_error();
+    sink.problem(problem);
+    let mut record = Vec::new();
+    trace.problem(problem, &mut record);
+    if !record.is_empty() {
+        sink.lines(&record);
+    }
+    Reported
+}
+
 /// A sink that can be shown in debugging.
 struct Shared<'a>(&'a dyn Sink);
 
@@ -128,14 +140,7 @@ impl<'a, V: Volume> Copier<'a, V> {
 
     /// Reports a problem with known paths.
     pub(super) fn problem(&self, problem: &Problem<'_>) -> Reported {
-        self.activity.add_error();
-        self.sink().problem(problem);
-        let mut record = Vec::new();
-        self.options.trace.problem(problem, &mut record);
-        if !record.is_empty() {
-            self.sink().lines(&record);
-        }
-        Reported
+        report(problem, self.options.trace, self.sink(), self.activity)
     }
 
     /// Reports what went wrong with an entry.

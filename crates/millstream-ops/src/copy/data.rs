@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  clone the whole ──► copy_range (the volume copies) ──► read and write
-//!        └ where it cannot, it is not asked again for that pair of devices
+//!        └ where a pair of devices cannot, it is not asked again; an odd file goes the next way alone
 //! ```
 //!
 //! A file with less space than length is copied piece by piece of its data, and what is between stays a hole; so does,
@@ -52,18 +52,14 @@ impl Abilities {
     }
 }
 
-/// Whether an error says that the volume cannot do something at all, so that another way is worth trying.
+/// Whether an error says that a pair of devices cannot do something, with any file.
 fn is_inability(errno: Errno) -> bool {
-    matches!(
-        errno,
-        Errno::XDEV
-            | Errno::OPNOTSUPP
-            | Errno::INVAL
-            | Errno::NOSYS
-            | Errno::NOTTY
-            | Errno::PERM
-            | Errno::TXTBSY
-    )
+    matches!(errno, Errno::XDEV | Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOTTY)
+}
+
+/// Whether an error says that something cannot be done with a file, so that another way is worth trying.
+fn is_unsuitable(errno: Errno) -> bool {
+    is_inability(errno) || matches!(errno, Errno::INVAL | Errno::PERM | Errno::TXTBSY)
 }
 
 /// Moves data.
@@ -131,7 +127,8 @@ impl<'a> Mover<'a> {
         }
         match pair.destination.clone_from(pair.source) {
             Ok(()) => {
-                self.moved(pair.metadata.size);
+                // No data moves that a bound could be on.
+                self.count(pair.metadata.size);
                 Ok(true)
             }
             Err(error) if must => Err(error),
@@ -211,7 +208,12 @@ impl<'a> Mover<'a> {
                 // The volume does not know about holes.
                 Err(_) => return self.dense(pair, at, end, buffer),
             };
-            let hole = pair.source.next_hole(data)?.min(end);
+            let hole = match pair.source.next_hole(data) {
+                Ok(hole) => hole.min(end),
+                // It has become shorter meanwhile.
+                Err(error) if error.errno == Errno::NXIO => break,
+                Err(error) => return Err(error),
+            };
             self.dense(pair, data, hole, buffer)?;
             at = hole;
         }
@@ -252,8 +254,10 @@ impl<'a> Mover<'a> {
                     self.moved(n);
                     at += n;
                 }
-                Err(error) if is_inability(error.errno) => {
-                    self.abilities.note(pair.devices(), |missing| missing.copy_range = true);
+                Err(error) if is_unsuitable(error.errno) => {
+                    if is_inability(error.errno) {
+                        self.abilities.note(pair.devices(), |missing| missing.copy_range = true);
+                    }
                     break;
                 }
                 Err(error) => return Err(self.blame(pair, at, error)),
@@ -292,10 +296,215 @@ impl<'a> Mover<'a> {
         self.throttle.as_ref().map_or(u64::MAX, Throttle::piece)
     }
 
-    fn moved(&self, bytes: u64) {
+    fn count(&self, bytes: u64) {
         self.activity.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn moved(&self, bytes: u64) {
+        self.count(bytes);
         if let Some(throttle) = &self.throttle {
             throttle.pass(bytes);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CStr;
+    use std::sync::Mutex;
+    use std::time::{Duration, Instant};
+
+    use millstream_vfs::Timestamp;
+    use millstream_walk::{Cancellation, FollowPolicy, Threads};
+
+    use super::*;
+    use crate::copy::attributes::trouble_of;
+    use crate::copy::*;
+
+    fn options() -> Options {
+        Options {
+            directories: Directories::Omit,
+            follow: FollowPolicy::Never,
+            method: Method::Copy,
+            specials: Specials::CopyContents,
+            contents: Contents::Copy,
+            existing: Existing::Overwrite,
+            update: Update::All,
+            removal: Removal::Never,
+            backup: None,
+            preserve: Preserve::NONE,
+            mode: ModeSource::Source,
+            reflink: Reflink::Auto,
+            sparse: Sparse::Auto,
+            file_systems: FileSystems::All,
+            dangling: Dangling::Refuse,
+            effect: Effect::Real,
+            placement: Placement::Direct,
+            verification: Verification::None,
+            bytes_per_second: None,
+            trace: Trace::Nothing,
+            ownership_errors: OwnershipErrors::Reported,
+            threads: Threads::default(),
+            cancellation: Cancellation::default(),
+            temporaries: Temporaries::default(),
+        }
+    }
+
+    /// A file in memory, some of whose calls fail.
+    #[derive(Debug, Default)]
+    struct Odd {
+        data: Mutex<Vec<u8>>,
+        clone: Option<Errno>,
+        copy_range: Option<Errno>,
+        hole: Option<Errno>,
+        stat: Option<Errno>,
+    }
+
+    impl Odd {
+        fn holding(data: &[u8]) -> Self {
+            Odd { data: Mutex::new(data.to_vec()), ..Odd::default() }
+        }
+
+        fn data(&self) -> std::sync::MutexGuard<'_, Vec<u8>> {
+            self.data.lock().expect("not poisoned")
+        }
+    }
+
+    fn unless<T>(failing: Option<Errno>, operation: Operation, value: T) -> Result<T> {
+        failing.map_or(Ok(value), |errno| Err(Error::new(operation, errno)))
+    }
+
+    fn metadata(size: u64, blocks: u64) -> Metadata {
+        Metadata { size, blocks, ..Metadata::default() }
+    }
+
+    impl File for Odd {
+        fn metadata(&self, _: Fields) -> Result<Metadata> {
+            unless(self.stat, Operation::Stat, metadata(self.data().len() as u64, 1))
+        }
+        fn read(&self, buffer: &mut [u8], at: At) -> Result<usize> {
+            let At::Offset(offset) = at else { unreachable!("regular files are read at offsets") };
+            let data = self.data();
+            let rest = data.get(offset as usize..).unwrap_or_default();
+            let n = rest.len().min(buffer.len());
+            buffer[..n].copy_from_slice(&rest[..n]);
+            Ok(n)
+        }
+        fn write_all(&self, bytes: &[u8], at: At) -> Result<()> {
+            let At::Offset(offset) = at else { unreachable!("regular files are written at offsets") };
+            let mut data = self.data();
+            let end = offset as usize + bytes.len();
+            let length = data.len().max(end);
+            data.resize(length, 0);
+            data[offset as usize..end].copy_from_slice(bytes);
+            Ok(())
+        }
+        fn copy_range(&self, source: &Self, offset: u64, length: u64) -> Result<u64> {
+            unless(self.copy_range, Operation::Write, ())?;
+            let mut buffer = vec![0; length.min(1 << 20) as usize];
+            let n = source.read(&mut buffer, At::Offset(offset))?;
+            self.write_all(&buffer[..n], At::Offset(offset)).map(|()| n as u64)
+        }
+        fn clone_from(&self, source: &Self) -> Result<()> {
+            unless(self.clone, Operation::Clone, ())?;
+            *self.data() = source.data().clone();
+            Ok(())
+        }
+        fn next_data(&self, offset: u64) -> Result<Option<u64>> {
+            Ok(Some(offset))
+        }
+        fn next_hole(&self, _: u64) -> Result<u64> {
+            unless(self.hole, Operation::Read, self.data().len() as u64)
+        }
+        fn set_len(&self, _: u64) -> Result<()> {
+            unreachable!("data only")
+        }
+        fn allocate(&self, _: u64) -> Result<()> {
+            unreachable!("data only")
+        }
+        fn list_xattr(&self, _: &mut Vec<u8>) -> Result<()> {
+            unreachable!("data only")
+        }
+        fn xattr(&self, _: &CStr) -> Result<Vec<u8>> {
+            unreachable!("data only")
+        }
+        fn set_xattr(&self, _: &CStr, _: &[u8]) -> Result<()> {
+            unreachable!("data only")
+        }
+        fn remove_xattr(&self, _: &CStr) -> Result<()> {
+            unreachable!("data only")
+        }
+        fn set_mode(&self, _: u32) -> Result<()> {
+            unreachable!("data only")
+        }
+        fn set_owner(&self, _: Option<u32>, _: Option<u32>) -> Result<()> {
+            unreachable!("data only")
+        }
+        fn set_times(&self, _: Timestamp, _: Timestamp) -> Result<()> {
+            unreachable!("data only")
+        }
+    }
+
+    #[test]
+    fn an_odd_file_does_not_speak_for_its_devices() {
+        for (errno, speaks) in [
+            (Errno::XDEV, true),
+            (Errno::OPNOTSUPP, true),
+            (Errno::NOSYS, true),
+            (Errno::NOTTY, true),
+            (Errno::INVAL, false),
+            (Errno::PERM, false),
+            (Errno::TXTBSY, false),
+        ] {
+            let (options, activity) = (options(), Activity::default());
+            let mover = Mover::new(&options, &activity);
+            let bytes = vec![7; 300_000];
+            let source = Odd::holding(&bytes);
+            let destination = Odd { clone: Some(errno), copy_range: Some(errno), ..Odd::default() };
+            let metadata = metadata(300_000, 600);
+            let pair = Pair { source: &source, metadata: &metadata, destination: &destination, device: 1 };
+            assert_eq!(mover.whole(&pair, &mut Vec::new()), Ok(300_000), "{errno}");
+            assert_eq!(*destination.data(), bytes, "{errno}");
+            let missing = mover.abilities.missing(pair.devices());
+            assert_eq!((missing.clone, missing.copy_range), (speaks, speaks), "{errno}");
+        }
+    }
+
+    #[test]
+    fn clones_are_counted_and_not_waited_for() {
+        let mut options = options();
+        options.bytes_per_second = Some(1000);
+        let activity = Activity::default();
+        let mover = Mover::new(&options, &activity);
+        let (source, destination) = (Odd::holding(&[7; 100_000]), Odd::default());
+        let metadata = metadata(100_000, 200);
+        let pair = Pair { source: &source, metadata: &metadata, destination: &destination, device: 1 };
+        let started = Instant::now();
+        assert_eq!(mover.whole(&pair, &mut Vec::new()), Ok(100_000));
+        assert!(started.elapsed() < Duration::from_secs(20));
+        assert_eq!(activity.bytes.load(Ordering::Relaxed), 100_000);
+    }
+
+    #[test]
+    fn a_sparse_file_that_becomes_shorter_ends_there() {
+        let (mut options, activity) = (options(), Activity::default());
+        options.reflink = Reflink::Never;
+        let mover = Mover::new(&options, &activity);
+        let source = Odd { hole: Some(Errno::NXIO), ..Odd::holding(b"") };
+        let (destination, metadata) = (Odd::default(), metadata(300_000, 8));
+        let pair = Pair { source: &source, metadata: &metadata, destination: &destination, device: 1 };
+        assert_eq!(mover.whole(&pair, &mut Vec::new()), Ok(0));
+    }
+
+    #[test]
+    fn a_source_that_cannot_be_examined_is_an_error_of_reading() {
+        let (mut options, activity) = (options(), Activity::default());
+        options.reflink = Reflink::Never;
+        let mover = Mover::new(&options, &activity);
+        let source = Odd { stat: Some(Errno::STALE), ..Odd::holding(b"x") };
+        let (destination, metadata) = (Odd::default(), metadata(300_000, 600));
+        let pair = Pair { source: &source, metadata: &metadata, destination: &destination, device: 1 };
+        let error = mover.whole(&pair, &mut Vec::new()).expect_err("fstat fails");
+        assert_eq!((trouble_of(error), error.errno), (Trouble::Read, Errno::STALE));
     }
 }

@@ -199,7 +199,8 @@ impl<V: Volume> Copier<'_, V> {
             place
                 .handle(&self.budget)
                 .and_then(|handle| handle.as_file())
-                .is_ok_and(|file| has_default_acl(&file))
+                // Of a directory that cannot be read it is not known.
+                .map_or(true, |file| has_default_acl(&file))
         })
     }
 

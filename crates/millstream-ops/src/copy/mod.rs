@@ -72,6 +72,18 @@ pub enum Destination {
     IntoWithParents(CString),
 }
 
+impl Destination {
+    /// What of the path of a copy is below the directory that all copies go into, whatever that is called.
+    fn below<'p>(&self, path: &'p [u8]) -> &'p [u8] {
+        match self {
+            Destination::Exactly(_) => path,
+            Destination::Into(directory) | Destination::IntoWithParents(directory) => {
+                path.strip_prefix(directory.to_bytes()).unwrap_or(path)
+            }
+        }
+    }
+}
+
 /// What a copying did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
@@ -93,18 +105,19 @@ pub fn copy<V: Volume>(
 ) -> Result<Outcome, Error> {
     let base = Place::holding(volume.base());
     let budget = Budget::new(Shares::of(volume).places);
+    let place = match destination {
+        Destination::Exactly(_) => base,
+        Destination::Into(directory) | Destination::IntoWithParents(directory) => {
+            Place::below(&base, directory, Origin::Found)
+        }
+    };
+    place.handle(&budget)?;
     let (targets, parents) = match destination {
-        Destination::Exactly(path) => (
-            vec![Target {
-                source: sources[0].clone(),
-                path: path.to_bytes().to_vec(),
-                place: base,
-                name: path.clone(),
-            }],
-            Parents::default(),
-        ),
+        Destination::Exactly(path) => {
+            let (source, name) = (sources[0].clone(), path.clone());
+            (vec![Target { source, path: path.to_bytes().to_vec(), place, name }], Parents::default())
+        }
         Destination::Into(directory) => {
-            let place = Place::below(&base, directory, Origin::Found);
             let into = |source: &CString| {
                 let name = last_component(source);
                 let path = joined(directory.to_bytes(), name.to_bytes());
@@ -113,23 +126,16 @@ pub fn copy<V: Volume>(
             (sources.iter().map(into).collect(), Parents::default())
         }
         Destination::IntoWithParents(directory) => {
-            let place = Place::below(&base, directory, Origin::Found);
-            Parents::make(volume, sources, directory, &place, &budget, options, sink)
+            Parents::make(volume, sources, directory, &place, &budget, (options, sink, activity))
         }
     };
     // A place waits for its operands.
     targets.iter().for_each(|target| target.place.begin());
     let copier = Copier::new(volume, &targets, options, sink, activity, budget);
-    if let Some(target) = targets.first() {
-        // An imagined directory has no handle, and needs none.
-        if target.place.origin != Origin::Imagined {
-            target.place.handle(&copier.budget)?;
-        }
-    }
     let mut outcome = Outcome::default();
     let mut first = 0;
     while first < targets.len() {
-        let count = side_by_side(targets[first..].iter().map(|target| &target.path[..]));
+        let count = side_by_side(targets[first..].iter().map(|target| destination.below(&target.path)));
         outcome.threads_peak = outcome.threads_peak.max(run(volume, &copier, first, count));
         first += count;
     }
@@ -191,6 +197,22 @@ fn last_component(path: &CStr) -> CString {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn operands_are_compared_below_the_destination() {
+        for (directory, names, count) in [
+            ("../d", &["a", "b", "c"][..], 3),
+            ("x/../d/", &["a", "b/c", "b"], 2),
+            ("/", &["a", "a"], 1),
+            ("..", &["a", "../b"], 1),
+        ] {
+            let destination = Destination::Into(CString::new(directory).expect("no NUL"));
+            let paths: Vec<_> =
+                names.iter().map(|name| joined(directory.as_bytes(), name.as_bytes())).collect();
+            let found = side_by_side(paths.iter().map(|path| destination.below(path)));
+            assert_eq!(found, count, "{directory} {names:?}");
+        }
+    }
 
     #[test]
     fn copies_are_called_as_their_source() {

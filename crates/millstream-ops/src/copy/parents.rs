@@ -3,16 +3,15 @@
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
-use millstream_vfs::{
-    Dir, Errno, Error, Fields, File, FileKind, Metadata, Operation, SymlinkBehavior, Volume,
-};
+use millstream_vfs::{Dir, Errno, Error, Fields, File, FileKind, Metadata, SymlinkBehavior, Volume};
 
-use super::attributes::{Attributes, Before};
-use super::copier::{Copier, Done, Reported};
+use super::attributes::{Attributes, Before, XattrValues};
+use super::copier::{Copier, Done, Reported, report};
 use super::item::{Target, joined};
 use super::options::{Effect, Options};
 use super::place::{Budget, Origin, Place};
 use super::report::{Problem, Sink, Trouble};
+use crate::activity::Activity;
 
 /// A directory that leads to an operand.
 #[derive(Debug)]
@@ -21,7 +20,11 @@ struct Parent<D> {
     source: Vec<u8>,
     destination: Vec<u8>,
     metadata: Metadata,
+    /// Its access control lists, if the copy gets them.
+    acls: XattrValues,
     is_new: bool,
+    /// Whether it gets the attributes of the source: not if all that lead to the operand were there.
+    gets_attributes: bool,
 }
 
 /// The directories that lead to operands.
@@ -42,6 +45,7 @@ struct Maker<'a, V: Volume> {
     attributes: Attributes,
     options: &'a Options,
     sink: &'a dyn Sink,
+    activity: &'a Activity,
     made: Vec<Parent<V::Dir>>,
 }
 
@@ -53,8 +57,7 @@ impl<D: Dir> Parents<D> {
         directory: &CStr,
         place: &Arc<Place<D>>,
         budget: &Budget,
-        options: &Options,
-        sink: &dyn Sink,
+        (options, sink, activity): (&Options, &dyn Sink, &Activity),
     ) -> (Vec<Target<D>>, Self) {
         let mut maker = Maker::<V> {
             base: volume.base(),
@@ -62,6 +65,7 @@ impl<D: Dir> Parents<D> {
             attributes: Attributes::new(options),
             options,
             sink,
+            activity,
             made: Vec::new(),
         };
         let targets = sources.iter().filter_map(|source| maker.target(source, directory, place)).collect();
@@ -72,8 +76,9 @@ impl<D: Dir> Parents<D> {
     pub(super) fn finish<V: Volume<Dir = D>>(self, copier: &Copier<'_, V>) {
         for parent in self.made.iter().rev() {
             let fresh = parent.is_new;
-            let wanted = copier.attributes.preserve.any()
-                || (fresh && copier.attributes.finishes_directory(&parent.metadata));
+            let wanted = parent.gets_attributes
+                && (copier.attributes.preserve.any()
+                    || (fresh && copier.attributes.finishes_directory(&parent.metadata)));
             if !wanted || parent.place.origin == Origin::Imagined {
                 continue;
             }
@@ -92,8 +97,10 @@ impl<D: Dir> Parents<D> {
                 .and_then(|file| Ok((file.metadata(Fields::STAT)?, file)));
             match opened {
                 Ok((metadata, file)) => {
-                    let before = Before { metadata: &metadata, fresh, may_have_acl: false };
-                    copier.attributes.set(&file, &parent.metadata, &[], before, &mut report);
+                    // As GNU's tool has it, without the mode a list inherited from the directory above stays.
+                    let may_have_acl = copier.attributes.preserve.mode;
+                    let before = Before { metadata: &metadata, fresh, may_have_acl };
+                    copier.attributes.set(&file, &parent.metadata, &parent.acls, before, &mut report);
                 }
                 Err(error) => report(Trouble::OpenDestinationDirectory, error.errno),
             }
@@ -119,44 +126,60 @@ impl<V: Volume> Maker<'_, V> {
         };
         let mut place = Arc::clone(into);
         let mut below = Vec::new();
-        for component in parents {
+        let mut chain = Vec::new();
+        let walked = parents.iter().try_for_each(|component| {
             below = joined(&below, component);
             let leading = [&path[..start], &below[..]].concat();
             let destination = joined(directory.to_bytes(), &below);
-            place = self.parent(&place, component, leading, destination).ok()?;
+            let at = self.parent(&place, component, leading, destination)?;
+            place = Arc::clone(&self.made[at].place);
+            chain.push(at);
+            Done::Ok(())
+        });
+        if chain.iter().any(|&at| self.made[at].is_new) {
+            chain.into_iter().for_each(|at| self.made[at].gets_attributes = true);
         }
+        walked.ok()?;
         let name = CString::new(name).unwrap_or_default();
         let path = joined(directory.to_bytes(), &path[start..end]);
         Some(Target { source: source.clone(), path, place, name })
     }
 
+    /// Which of `made` is the directory `name` in `above`.
     fn parent(
         &mut self,
         above: &Arc<Place<V::Dir>>,
         name: &[u8],
         source: Vec<u8>,
         destination: Vec<u8>,
-    ) -> Done<Arc<Place<V::Dir>>> {
-        let known = self.made.iter().find(|parent| parent.destination == destination);
-        if let Some(parent) = known {
-            return Ok(Arc::clone(&parent.place));
+    ) -> Done<usize> {
+        let known = self.made.iter().position(|parent| parent.destination == destination);
+        if let Some(at) = known {
+            return Ok(at);
         }
         let name = CString::new(name).unwrap_or_default();
         let source_name = CString::new(source.clone()).unwrap_or_default();
-        let metadata = self
-            .base
-            .metadata(&source_name, SymlinkBehavior::Follow, Fields::STAT)
-            .map_err(|error| self.problem(Trouble::ParentAttributes, &source, &destination, Some(error)))?;
+        let metadata =
+            self.base.metadata(&source_name, SymlinkBehavior::Follow, Fields::STAT).map_err(|error| {
+                self.problem(Trouble::ParentAttributes, &source, &destination, Some(error.errno))
+            })?;
         if metadata.kind() != FileKind::Directory {
-            let error = Error::new(Operation::Stat, Errno::NOTDIR);
-            return Err(self.problem(Trouble::ParentAttributes, &source, &destination, Some(error)));
+            let errno = Some(Errno::NOTDIR);
+            return Err(self.problem(Trouble::ParentAttributes, &source, &destination, errno));
         }
+        let acls = self.attributes.gather_acls(
+            &|acl| self.base.get_xattr(&source_name, acl, SymlinkBehavior::Follow),
+            &mut |trouble, errno| {
+                self.problem(trouble, &source, &destination, Some(errno));
+            },
+        );
         let origin = self.make_directory(above, &name, &metadata, &source, &destination)?;
         let is_new = origin == Origin::Made;
         // Another operand may have put something into it by the time that it is used.
         let place = Place::below(above, &name, if is_new { Origin::Found } else { origin });
-        self.made.push(Parent { place: Arc::clone(&place), source, destination, metadata, is_new });
-        Ok(place)
+        let gets_attributes = false;
+        self.made.push(Parent { place, source, destination, metadata, acls, is_new, gets_attributes });
+        Ok(self.made.len() - 1)
     }
 
     fn make_directory(
@@ -167,13 +190,14 @@ impl<V: Volume> Maker<'_, V> {
         source: &[u8],
         destination: &[u8],
     ) -> Done<Origin> {
-        let failed = |error| self.problem(Trouble::CreateDirectory, source, destination, Some(error));
+        let failed =
+            |error: Error| self.problem(Trouble::CreateDirectory, source, destination, Some(error.errno));
         let found = above
             .handle(self.budget)
             .and_then(|above| above.metadata(name, SymlinkBehavior::Follow, Fields::KIND));
         match found {
             Ok(found) if found.kind() == FileKind::Directory => return Ok(Origin::Found),
-            Ok(_) => return Err(self.problem(Trouble::ParentNotDirectory, destination, destination, None)),
+            Ok(_) => return Err(self.problem(Trouble::ParentNotDirectory, source, destination, None)),
             Err(error) if error.errno == Errno::NOENT => {}
             Err(error) => return Err(failed(error)),
         }
@@ -192,9 +216,8 @@ impl<V: Volume> Maker<'_, V> {
         Ok(Origin::Made)
     }
 
-    fn problem(&self, trouble: Trouble, source: &[u8], destination: &[u8], error: Option<Error>) -> Reported {
-        let errno = error.map(|error| error.errno);
-        self.sink.problem(&Problem { trouble, source, destination, errno });
-        Reported
+    fn problem(&self, trouble: Trouble, source: &[u8], destination: &[u8], errno: Option<Errno>) -> Reported {
+        let problem = Problem { trouble, source, destination, errno };
+        report(&problem, self.options.trace, self.sink, self.activity)
     }
 }

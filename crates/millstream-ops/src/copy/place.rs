@@ -138,7 +138,7 @@ impl<D: Dir> Place<D> {
     }
 
     fn open_in(&self, parent: &D, budget: &Budget) -> Result<Arc<D>> {
-        let opened = Arc::new(parent.open_dir(&self.name, self.symlinks)?);
+        let opened = Arc::new(parent.open_dir_for_names(&self.name, self.symlinks)?);
         let identity = opened.identity()?;
         if *self.identity.get_or_init(|| identity) != identity {
             return Err(Error::new(Operation::OpenDir, Errno::STALE));

@@ -81,7 +81,7 @@ pub enum Trouble {
     DirectoryHardLink,
     /// Source and copy differ after copying.
     Differs,
-    /// A directory of `--parents` is none.
+    /// What is in the place of a directory of `--parents` is none.
     ParentNotDirectory,
     /// A directory of `--parents` could not be examined.
     ParentAttributes,
@@ -195,7 +195,6 @@ impl Problem<'_> {
                 | Trouble::UnknownKind
                 | Trouble::OmittedDirectory
                 | Trouble::Cycle
-                | Trouble::ParentNotDirectory
                 | Trouble::ParentAttributes
         )
     }

@@ -27,7 +27,7 @@ impl Volume for PosixVolume {
     type Dir = PosixDir;
 
     fn base(&self) -> PosixDir {
-        PosixDir { fd: None }
+        PosixDir { fd: None, is_for_names: false }
     }
 
     fn max_open_dirs(&self) -> usize {
@@ -41,6 +41,8 @@ impl Volume for PosixVolume {
 pub struct PosixDir {
     /// `None` is the base, `AT_FDCWD`.
     fd: Option<OwnedFd>,
+    /// Whether it is open for the names in it alone.
+    is_for_names: bool,
 }
 
 impl AsFd for PosixDir {
@@ -58,7 +60,7 @@ const OPEN_DIR: OFlags = OFlags::RDONLY
 impl PosixDir {
     fn open(&self, name: &CStr, flags: OFlags) -> Result<Self> {
         retry_on_intr(|| fs::openat(self, name, flags, Mode::empty()))
-            .map(|fd| PosixDir { fd: Some(fd) })
+            .map(|fd| PosixDir { fd: Some(fd), is_for_names: flags.contains(OFlags::PATH) })
             .map_err(|errno| Error::new(Operation::OpenDir, errno))
     }
 
@@ -107,6 +109,19 @@ impl Dir for PosixDir {
         match symlinks {
             SymlinkBehavior::Follow => self.open(name, OPEN_DIR),
             SymlinkBehavior::NoFollow => self.open(name, OPEN_DIR | OFlags::NOFOLLOW),
+        }
+    }
+
+    fn open_dir_for_names(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<Self> {
+        match self.open_dir(name, symlinks) {
+            Err(error) if error.errno == Errno::ACCESS => {
+                let follow = match symlinks {
+                    SymlinkBehavior::Follow => OFlags::empty(),
+                    SymlinkBehavior::NoFollow => OFlags::NOFOLLOW,
+                };
+                self.open(name, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | follow)
+            }
+            opened => opened,
         }
     }
 
@@ -210,6 +225,7 @@ impl Dir for PosixDir {
 
     fn as_file(&self) -> Result<PosixFile> {
         let copy = match &self.fd {
+            Some(fd) if self.is_for_names => fs::openat(fd, c".", OPEN_DIR, Mode::empty()),
             Some(fd) => rustix::io::fcntl_dupfd_cloexec(fd, 0),
             None => fs::openat(CWD, c".", OPEN_DIR, Mode::empty()),
         };
