@@ -809,3 +809,63 @@ fn swapped_destination_files_are_not_followed() {
         }
     });
 }
+
+/// Whatever examination fails, no temporary file stays.
+#[test]
+fn nothing_temporary_stays_when_it_cannot_be_examined() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let at = |name: &str| scratch.path().join(name);
+    let calls = "statx,fstat,newfstatat";
+    let mut failures = 0;
+    for call in 1..60 {
+        let _ = fs::remove_dir_all(at("copy"));
+        fs::create_dir_all(at("source")).expect("a directory");
+        fs::create_dir(at("copy")).expect("a directory");
+        for name in ["a", "b"] {
+            fs::write(at("copy").join(name), "old").expect("a file");
+        }
+        if call == 1 {
+            fs::write(at("source/a"), "new").expect("a file");
+            fs::hard_link(at("source/a"), at("source/b")).expect("a link");
+        }
+        let output = Command::new("strace")
+            .args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={calls}"), "-e"])
+            .arg(format!("inject={calls}:error=EIO:when={call}"))
+            .args([PCOPY, "-a", "--atomic", "--threads=1", "-T", "source", "copy"])
+            .current_dir(scratch.path())
+            .env("LC_ALL", "C")
+            .output()
+            .expect("strace runs");
+        let (said, names) = (text(&output.stderr), contents(&at("copy")));
+        failures += usize::from(said.contains("Input/output error"));
+        let temporary = names.keys().find(|name| name.to_string_lossy().contains(".pcopy-"));
+        assert!(temporary.is_none(), "call {call}: {temporary:?} stays, {said}");
+    }
+    assert!(failures > 3, "only {failures} calls failed");
+}
+
+/// Also links that take the place of something have a temporary name for a moment.
+#[test]
+fn signals_leave_no_temporary_link() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let at = |name: &str| scratch.path().join(name);
+    fs::create_dir(at("copy")).expect("a directory");
+    fs::write(at("file"), "new").expect("a file");
+    fs::write(at("copy/file"), "old").expect("a file");
+    // A call that is kept from being made ends with the delay, whatever happens to the process.
+    let inject = "inject=rename,renameat,renameat2:delay_enter=10000000";
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=rename,renameat,renameat2", "-e", inject]);
+    strace.args([PCOPY, "-lf", "file", "copy/file"]).current_dir(scratch.path());
+    let mut running = Running::start(&mut strace);
+    let temporary = || {
+        let names = fs::read_dir(at("copy")).expect("readable").flatten().map(|entry| entry.file_name());
+        names.map(|name| name.to_string_lossy().into_owned()).find(|name| name.starts_with(".pcopy-"))
+    };
+    let name = running.wait_for("temporary link", temporary);
+    let process = name.split('-').nth(1).and_then(|number| number.parse().ok()).and_then(Pid::from_raw);
+    kill_process(process.expect("its process"), Signal::TERM).expect("kill");
+    assert_eq!(running.ends().signal(), Some(Signal::TERM.as_raw()));
+    assert_eq!(temporary(), None);
+    assert_eq!(fs::read(at("copy/file")).expect("readable"), b"old");
+}

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use millstream_ops::activity::Activity;
-use millstream_ops::copy::{Backup, Destination, Options, Placement, Removal, copy};
+use millstream_ops::copy::{Backup, Destination, Options, Removal, copy};
 use millstream_vfs::posix::process;
 use millstream_vfs::{PosixVolume, Volume};
 
@@ -71,7 +71,7 @@ fn carry_out(
     destination: &Destination,
     diagnostics: &Diagnostics,
 ) {
-    if options.placement == Placement::Atomic {
+    if options.makes_temporaries() {
         let temporaries = options.temporaries.clone();
         // Without it temporary files stay, as after any other end.
         let _ = process::before_termination(move |end| {
