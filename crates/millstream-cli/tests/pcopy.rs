@@ -276,6 +276,7 @@ fn known(root: &Path) {
     symlink("a", at("la")).expect("a link");
     symlink("d", at("ld")).expect("a link");
     symlink("nowhere", at("dang")).expect("a link");
+    symlink("gone", at("other/dang")).expect("a link");
     symlink("../b", at("d/up")).expect("a link");
     symlink(".", at("other/loop")).expect("a link");
     symlink("self", at("self")).expect("a link");
@@ -507,6 +508,8 @@ fn environment_is_gnus() {
         (("SIMPLE_BACKUP_SUFFIX", ".o"), "-bv a b"),
         (("SIMPLE_BACKUP_SUFFIX", "x/y"), "-bv a b"),
         (("POSIXLY_CORRECT", "1"), "a dang"),
+        (("POSIXLY_CORRECT", "1"), "a other/dang"),
+        (("POSIXLY_CORRECT", "1"), "-r a other/dang"),
         (("POSIXLY_CORRECT", "1"), "a -v b"),
     ] {
         let (_scratch, one, two) = twins(known);

@@ -183,11 +183,15 @@ impl<V: Volume> Copier<'_, V> {
         }
     }
 
-    /// Makes the file that a link names, as POSIX has it.
+    /// Makes the file that a link names, as POSIX has it. The name of an operand's copy may be a path.
     fn create_through_link(&self, place: &V::Dir, name: &CStr, mode: u32) -> Result<FileOf<V>, Error> {
         let target = place.read_link(name)?;
-        let target = CString::new(target).unwrap_or_default();
-        place.create_file(&target, mode)
+        let directory = name.to_bytes().iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
+        let path = match target.first() {
+            Some(b'/') => target,
+            _ => [&name.to_bytes()[..directory], &target].concat(),
+        };
+        place.create_file(&CString::new(path).unwrap_or_default(), mode)
     }
 
     /// Moves the data, here or by the carriers.

@@ -50,7 +50,7 @@ fn termination_signals() -> libc::sigset_t {
     // SAFETY: initializes the set before it is read, and asks for dispositions, which changes nothing.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
-        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGTERM] {
+        for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
             let mut disposition = MaybeUninit::<libc::sigaction>::zeroed();
             libc::sigaction(signal, std::ptr::null(), disposition.as_mut_ptr());
             if disposition.assume_init().sa_sigaction != libc::SIG_IGN {
