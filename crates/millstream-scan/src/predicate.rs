@@ -12,7 +12,7 @@ pub enum Predicate {
     /// Holds for every row.
     True,
     /// The row contains the bytes.
-    Contains(memmem::Finder<'static>),
+    Contains(Box<memmem::Finder<'static>>),
     /// The row begins with them.
     StartsWith(Vec<u8>),
     /// It ends with them.
@@ -60,7 +60,7 @@ pub struct DecodeError;
 impl Predicate {
     /// The row contains `bytes`.
     pub fn contains(bytes: &[u8]) -> Self {
-        Predicate::Contains(memmem::Finder::new(bytes).into_owned())
+        Predicate::Contains(Box::new(memmem::Finder::new(bytes).into_owned()))
     }
 
     /// Whether it holds for `row`.

@@ -70,7 +70,7 @@ struct State {
 }
 
 impl<V: Volume> Scan<V> {
-    /// Scans `ranges` on `volume`, in their order. Nothing is read before the first call of [`Scan::next`].
+    /// Scans `ranges` on `volume`, in their order. Nothing is read before the first call of [`Scan::next_batch`].
     pub fn new(volume: &V, ranges: Vec<FileRange>, options: ScanOptions) -> Self {
         let units = Unit::cut(&ranges, &options);
         let (state, changed) = (Mutex::default(), Condvar::new());
@@ -82,7 +82,7 @@ impl<V: Volume> Scan<V> {
     ///
     /// # Errors
     /// The first one, in the order of the ranges; the scan is over then.
-    pub fn next(&mut self) -> Result<Option<&Batch>, ScanError> {
+    pub fn next_batch(&mut self) -> Result<Option<&Batch>, ScanError> {
         let shared = Arc::clone(&self.shared);
         let mut own = UnitReader::new(&shared.options);
         let mut state = shared.state();

@@ -30,7 +30,7 @@ fn whole(path: &Path) -> FileRange {
 fn rows(ranges: Vec<FileRange>, options: ScanOptions) -> Result<Vec<(usize, Vec<u8>)>, ScanError> {
     let mut scan = Scan::new(&PosixVolume, ranges, options);
     let mut rows = Vec::new();
-    while let Some(batch) = scan.next()? {
+    while let Some(batch) = scan.next_batch()? {
         assert_eq!(batch.rows(), batch.lines().len() as u64);
         rows.extend(batch.iter().map(|row| (batch.range(), row.to_vec())));
     }
@@ -88,7 +88,7 @@ fn counting_finds_as_many() {
             ScanOptions { output: Output::Count, predicate, ..options() },
         );
         let mut count = 0;
-        while let Some(batch) = scan.next().expect("readable") {
+        while let Some(batch) = scan.next_batch().expect("readable") {
             assert!(batch.lines().is_empty());
             count += batch.rows();
         }
