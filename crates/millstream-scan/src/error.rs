@@ -8,6 +8,20 @@ use millstream_vfs::Error;
 pub struct ScanError {
     /// Which of the ranges, counted from 0, in the order in which they were given.
     pub range: usize,
-    /// What failed, and why.
-    pub cause: Error,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// Why a file could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Cause {
+    /// The volume failed.
+    #[error(transparent)]
+    Volume(#[from] Error),
+    /// The data is not that of the checksum kept beside the file.
+    #[error("checksum error at byte {offset}")]
+    Checksum {
+        /// Where the chunk begins.
+        offset: u64,
+    },
 }

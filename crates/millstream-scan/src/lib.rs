@@ -14,6 +14,7 @@
 //! it ([`Separator`], [`FileRange`]), so that Spark gets the rows of its own reader. The crate knows nothing of Spark.
 
 mod batch;
+mod checksum;
 mod error;
 mod lines;
 mod predicate;
@@ -22,9 +23,9 @@ mod scan;
 mod unit;
 
 pub use batch::{Batch, Line};
-pub use error::ScanError;
+pub use error::{Cause, ScanError};
 pub use lines::Separator;
 pub use predicate::{DecodeError, Like, Predicate};
 pub use range::FileRange;
 pub use scan::{Progress, Scan};
-pub use unit::{Grouping, Missing, Output, Rows, ScanOptions};
+pub use unit::{Grouping, Missing, Output, Rows, ScanOptions, Verification};

@@ -171,7 +171,7 @@ impl<V: Volume> Shared<V> {
         self.report(&mut meter);
         let read = read.unwrap_or_else(|_| {
             // The message has been printed by the panic.
-            let cause = Error::new(Operation::Read, Errno::IO);
+            let cause = Error::new(Operation::Read, Errno::IO).into();
             Err(ScanError { range: batch.range, cause })
         });
         let counts = std::mem::take(&mut own.counts);

@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use memchr::memmem;
-use millstream_vfs::{Access, Dir, File, Result, SymlinkBehavior};
+use millstream_vfs::{Access, Dir, File, SymlinkBehavior};
 
 use crate::batch::{Batch, Buffer};
-use crate::error::ScanError;
+use crate::checksum::Checksums;
+use crate::error::{Cause, ScanError};
 use crate::lines::Separator;
 use crate::predicate::Predicate;
 use crate::range::{FileRange, read_lines, read_whole};
@@ -56,6 +57,15 @@ pub enum Missing {
     Skip,
 }
 
+/// What to do about checksums that are kept beside a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verification {
+    /// Nothing; they are not looked for.
+    None,
+    /// Look for them, and fail if the data has others.
+    Checksums,
+}
+
 /// What a scan does.
 #[derive(Clone, Debug)]
 pub struct ScanOptions {
@@ -69,6 +79,8 @@ pub struct ScanOptions {
     pub grouping: Grouping,
     /// What to do about a file that is not there.
     pub missing: Missing,
+    /// What to do about checksums.
+    pub verification: Verification,
     /// Most threads that read ahead besides the caller's.
     pub max_readers: usize,
 }
@@ -173,7 +185,7 @@ impl<'a> UnitReader<'a> {
         unit: Unit,
         batch: &mut Batch,
         mut after_each: impl FnMut(),
-    ) -> std::result::Result<(), ScanError> {
+    ) -> Result<(), ScanError> {
         batch.clear();
         batch.range = unit.range();
         match unit {
@@ -195,7 +207,7 @@ impl<'a> UnitReader<'a> {
         range: &FileRange,
         part: Range<u64>,
         batch: &mut Batch,
-    ) -> Result<()> {
+    ) -> Result<(), Cause> {
         let file = match base.open_file(&range.path, Access::Read, SymlinkBehavior::Follow) {
             Err(error) if error.is_vanished() && self.options.missing == Missing::Skip => {
                 self.counts.missing += 1;
@@ -203,15 +215,22 @@ impl<'a> UnitReader<'a> {
             }
             opened => opened?,
         };
+        if self.options.verification == Verification::Checksums {
+            if let Some(checksums) = Checksums::of(base, &range.path)? {
+                let checked = checksums.check(&file, part.clone(), &mut self.scratch)?;
+                checked.map_err(|mismatch| Cause::Checksum { offset: mismatch.offset })?;
+            }
+        }
         self.counts.files += u64::from(part.start == range.start);
         self.counts.bytes += part.end - part.start;
         match &self.options.rows {
-            Rows::Lines(separator) => self.lines(&file, part, separator, batch),
-            Rows::WholeFiles => self.whole(&file, range.length, batch),
+            Rows::Lines(separator) => self.lines(&file, part, separator, batch)?,
+            Rows::WholeFiles => self.whole(&file, range.length, batch)?,
         }
+        Ok(())
     }
 
-    fn whole<F: File>(&mut self, file: &F, length: u64, batch: &mut Batch) -> Result<()> {
+    fn whole<F: File>(&mut self, file: &F, length: u64, batch: &mut Batch) -> millstream_vfs::Result<()> {
         read_whole(file, length, &mut self.scratch)?;
         if self.options.predicate.holds(&self.scratch) {
             batch.rows += 1;
@@ -228,7 +247,7 @@ impl<'a> UnitReader<'a> {
         part: Range<u64>,
         separator: &Separator,
         batch: &mut Batch,
-    ) -> Result<()> {
+    ) -> millstream_vfs::Result<()> {
         let is_first = batch.buffer.is_empty();
         let takes_all = matches!(self.options.predicate, Predicate::True);
         if takes_all && is_first && self.options.output == Output::Values {

@@ -6,9 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use millstream_scan::{
-    FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError, ScanOptions, Separator,
+    Cause, FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError, ScanOptions, Separator,
+    Verification,
 };
-use millstream_vfs::{Errno, PosixVolume};
+use millstream_vfs::{Errno, Error, Operation, PosixVolume};
 
 fn options() -> ScanOptions {
     ScanOptions {
@@ -17,6 +18,7 @@ fn options() -> ScanOptions {
         output: Output::Values,
         grouping: Grouping::Any,
         missing: Missing::Fail,
+        verification: Verification::None,
         max_readers: 8,
     }
 }
@@ -154,9 +156,41 @@ fn a_file_that_is_not_there_fails_or_is_left_out() {
     gone.path = c"/nowhere".to_owned();
     ranges.insert(700, gone);
     let error = rows(ranges.clone(), options()).expect_err("it is not there");
-    assert_eq!((error.range, error.cause.errno), (700, Errno::NOENT));
+    let failed = |operation, errno| Cause::Volume(Error::new(operation, errno));
+    assert_eq!(error, ScanError { range: 700, cause: failed(Operation::OpenFile, Errno::NOENT) });
     let found = rows(ranges, ScanOptions { missing: Missing::Skip, ..options() }).expect("left out");
     assert!(values(found) == lines);
     let directory = FileRange { path: c"/usr".to_owned(), start: 0, length: 4096 };
-    assert_eq!(rows(vec![directory], options()).expect_err("no file").cause.errno, Errno::ISDIR);
+    let error = rows(vec![directory], options()).expect_err("no file");
+    assert_eq!(error.cause, failed(Operation::Read, Errno::ISDIR));
+}
+
+/// The checksums are those that Hadoop writes: CRC-32 of each 512 bytes.
+#[test]
+fn data_that_is_not_that_of_its_checksums_is_an_error() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let path = scratch.path().join("file");
+    let write = |data: &[u8], sums: &[u32]| {
+        let sums = sums.iter().flat_map(|sum| sum.to_be_bytes());
+        fs::write(&path, data).expect("a file");
+        let beside = b"crc\0\0\0\x02\0".iter().copied().chain(sums).collect::<Vec<_>>();
+        fs::write(scratch.path().join(".file.crc"), beside).expect("its checksums");
+    };
+    let verified =
+        || rows(vec![whole(&path)], ScanOptions { verification: Verification::Checksums, ..options() });
+    // The check value of CRC-32, and the sum of 512 zeros.
+    write(b"123456789", &[0xCBF4_3926]);
+    assert_eq!(values(verified().expect("intact")), [b"123456789"]);
+    write(b"123456780", &[0xCBF4_3926]);
+    assert_eq!(
+        verified().expect_err("changed"),
+        ScanError { range: 0, cause: Cause::Checksum { offset: 0 } }
+    );
+    let long = [&[0; 512][..], b"123456789"].concat();
+    write(&long, &[0xB2AA_7578, 0xCBF4_3926]);
+    assert_eq!(verified().expect("intact").len(), 1);
+    write(&long, &[0xB2AA_7578]);
+    assert_eq!(verified().expect_err("a sum is missing").cause, Cause::Checksum { offset: 512 });
+    fs::write(scratch.path().join(".file.crc"), "no checksums").expect("a file");
+    assert_eq!(verified().expect("ignored, as Hadoop does").len(), 1);
 }
