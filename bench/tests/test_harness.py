@@ -1,5 +1,7 @@
 """The harness: which run is shown, and that a claim cannot be met by a command that does less."""
 
+import importlib.machinery
+import importlib.util
 import sys
 import tempfile
 import unittest
@@ -17,6 +19,32 @@ def run_of(wall_s, cpu_s=1.0, rss_mb=10.0, status=0):
 
 def ratio(check, *results):
     return ratio_of(Contest("contest", "", [], [check], 1), check, list(results))
+
+
+def program(name):
+    """A program of bench/ as a module; its file has no ending."""
+    loader = importlib.machinery.SourceFileLoader(name, str(Path(__file__).resolve().parent.parent / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(name, loader))
+    loader.exec_module(module)
+    return module
+
+
+class Page(unittest.TestCase):
+    def test_a_contest_of_several_reports_is_shown_once(self):
+        def report(rounds, names, quick=False):
+            return {
+                "bench": "walk", "rounds": rounds, "quick": quick,
+                "contests": [{"name": name} for name in names],
+                "ratios": [{"name": f"{name}/wall"} for name in names],
+            }
+
+        shown = program("report").once_each([
+            report(1, ["far-pls", "near-pls"]), report(3, ["near-pls", "near-pdu"]), report(9, ["near-pls"], quick=True),
+        ])
+        self.assertEqual([[c["name"] for c in r["contests"]] for r in shown], [["far-pls"], ["near-pls", "near-pdu"]])
+        self.assertEqual(
+            [[c["name"] for c in r["ratios"]] for r in shown], [["far-pls/wall"], ["near-pls/wall", "near-pdu/wall"]]
+        )
 
 
 class Ratios(unittest.TestCase):

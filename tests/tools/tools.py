@@ -26,6 +26,6 @@ def run(tool, *arguments, **options):
 def threads_used(tool, *arguments):
     """The most workers that a run had, as its --verbose report says."""
     result = run(tool, "--verbose", *arguments)
-    found = re.search(rb"(\d+) threads", result.stderr)
+    found = re.search(rb"(\d+) threads?", result.stderr)
     assert result.returncode == 0 and found, result.stderr
     return int(found[1])

@@ -17,6 +17,9 @@ use millstream_vfs::{Errno, errno_text};
 
 use crate::progress::Screen;
 
+/// The exit code of all failures, of tools that do not tell them apart.
+pub const FAILURE: u8 = 1;
+
 /// What a program says about its work.
 #[derive(Debug)]
 pub struct Diagnostics {
@@ -73,8 +76,14 @@ impl Diagnostics {
     }
 
     /// Reports a mistake on the command line, with the hint at `--help`.
-    pub fn usage_error(&self, error: &UsageError, exit_code: u8) {
+    pub fn usage_error(&self, error: &UsageError, exit_code: u8) -> Refused {
         self.error(exit_code).bytes(error.message()).send_with_hint();
+        Refused
+    }
+
+    /// Reports that standard output could not be written.
+    pub fn write_error(&self, error: &io::Error, exit_code: u8) {
+        self.error(exit_code).text("write error").cause(error).send();
     }
 
     /// Only the hint at `--help`.
@@ -203,6 +212,10 @@ impl Message<'_> {
         self.diagnostics.write(&self.text);
     }
 }
+
+/// The work is not begun: it has been said why, or a text has been written in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused;
 
 /// A mistake on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::diagnostics::{Diagnostics, UsageError};
+use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};
 use crate::options::{
-    Argument, Command, OptionSpec, Paragraph, Parser, Reference, Section, Shell, Syntax, completions, help,
-    help_option, man_page, version, version_option,
+    Command, Paragraph, Reference, Section, Shell, Syntax, completions, help_option, man_page, take_options,
+    value, version_option,
 };
 use crate::standard_output::StandardOutput;
 use crate::startup::{Startup, startup};
@@ -21,13 +21,10 @@ const SPARK_DEFAULTS: &str =
     include_str!("../../../jvm/spark/src/main/resources/millstream/spark-defaults.conf");
 const JAR_PLACEHOLDER: &str = "@JAR@";
 const JAR_NAME: &str = "millstream-spark.jar";
-const FAILURE: u8 = 1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Id {
     Jar,
-    Help,
-    Version,
 }
 
 const GROUP: &str = "Options";
@@ -41,16 +38,16 @@ const MILLSTREAM: Command<Id> = Command {
     ],
     syntax: Syntax::Getopt,
     options: &[
-        OptionSpec::new(
+        value(
             Id::Jar,
             None,
             &["jar"],
-            Argument::Required("PATH"),
+            "PATH",
             GROUP,
             "the jar's path on the driver, by default that of the Python package that this program belongs to",
         ),
-        help_option(Id::Help, GROUP),
-        version_option(Id::Version, GROUP),
+        help_option(GROUP),
+        version_option(GROUP),
     ],
     long_order: &[],
     sections: &[Section {
@@ -67,69 +64,60 @@ pub fn reference() -> Reference {
 /// Runs `millstream` with the arguments of the process.
 pub fn run() -> ExitCode {
     let Startup { arguments, diagnostics, .. } = startup(MILLSTREAM.name);
-    let done = prepare(arguments, &diagnostics).map(|action| action.carry_out(&diagnostics));
-    match done {
-        Ok(Ok(())) => ExitCode::SUCCESS,
-        Ok(Err(())) => ExitCode::from(FAILURE),
-        Err(error) => {
-            diagnostics.warning().bytes(error.message()).send_with_hint();
-            ExitCode::from(FAILURE)
+    let mut jar = None;
+    let operands = take_options(&MILLSTREAM, arguments, &diagnostics, FAILURE, |option| {
+        let option = option.map_err(|error| diagnostics.usage_error(&error, FAILURE))?;
+        match option.id {
+            Id::Jar => jar = option.value,
         }
-    }
+        Ok(())
+    });
+    let action = operands.and_then(|operands| {
+        Action::parse(&operands, jar, &diagnostics).map_err(|error| diagnostics.usage_error(&error, FAILURE))
+    });
+    // The outcome is in the exit code that the diagnostics remember.
+    let _: Result<(), Refused> = action.and_then(|action| action.carry_out(&diagnostics));
+    diagnostics.exit_code()
 }
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Action {
-    Help,
-    Version,
     SparkConf { jar: Option<OsString> },
     Manuals(PathBuf),
     Completions(PathBuf),
 }
 
-fn prepare(
-    arguments: impl IntoIterator<Item = OsString>,
-    diagnostics: &Diagnostics,
-) -> Result<Action, UsageError> {
-    let mut parser = Parser::new(&MILLSTREAM, arguments);
-    let mut jar = None;
-    for option in parser.by_ref() {
-        let option = option?;
-        match option.id {
-            Id::Help => return Ok(Action::Help),
-            Id::Version => return Ok(Action::Version),
-            Id::Jar => jar = option.value,
-        }
-    }
-    let operands = parser.into_operands();
-    match operands.iter().map(|word| word.as_bytes()).collect::<Vec<_>>()[..] {
-        [b"spark-conf"] => Ok(Action::SparkConf { jar }),
-        [b"man", directory] => Ok(Action::Manuals(OsStr::from_bytes(directory).into())),
-        [b"completions", directory] => Ok(Action::Completions(OsStr::from_bytes(directory).into())),
-        [] => Err(UsageError::argument(b"missing command".to_vec())),
-        [b"man" | b"completions"] => Err(UsageError::argument(b"missing directory".to_vec())),
-        [b"spark-conf", extra, ..] | [b"man" | b"completions", _, extra, ..] => {
-            Err(UsageError::argument([b"extra operand ", &diagnostics.quoted(extra)[..]].concat()))
-        }
-        [other, ..] => {
-            Err(UsageError::argument([b"unknown command ", &diagnostics.quoted(other)[..]].concat()))
-        }
-    }
-}
-
 impl Action {
-    fn carry_out(self, diagnostics: &Diagnostics) -> Result<(), ()> {
-        let program = diagnostics.program().to_string_lossy();
+    fn parse(
+        operands: &[OsString],
+        jar: Option<OsString>,
+        diagnostics: &Diagnostics,
+    ) -> Result<Self, UsageError> {
+        match operands.iter().map(|word| word.as_bytes()).collect::<Vec<_>>()[..] {
+            [b"spark-conf"] => Ok(Action::SparkConf { jar }),
+            [b"man", directory] => Ok(Action::Manuals(OsStr::from_bytes(directory).into())),
+            [b"completions", directory] => Ok(Action::Completions(OsStr::from_bytes(directory).into())),
+            [] => Err(UsageError::argument(b"missing command".to_vec())),
+            [b"man" | b"completions"] => Err(UsageError::argument(b"missing directory".to_vec())),
+            [b"spark-conf", extra, ..] | [b"man" | b"completions", _, extra, ..] => {
+                Err(UsageError::argument([b"extra operand ", &diagnostics.quoted(extra)[..]].concat()))
+            }
+            [other, ..] => {
+                Err(UsageError::argument([b"unknown command ", &diagnostics.quoted(other)[..]].concat()))
+            }
+        }
+    }
+
+    fn carry_out(self, diagnostics: &Diagnostics) -> Result<(), Refused> {
         match self {
-            Action::Help => print(help(&reference(), &program).as_bytes(), diagnostics),
-            Action::Version => print(version(&reference(), &program).as_bytes(), diagnostics),
             Action::SparkConf { jar } => {
                 let jar =
                     jar.or_else(|| jar_of_installation().map(PathBuf::into_os_string)).ok_or_else(|| {
                         let text =
                             format!("cannot find {JAR_NAME} beside this program: name it with --jar=PATH");
-                        diagnostics.warning().text(&text).send();
+                        diagnostics.error(FAILURE).text(&text).send();
+                        Refused
                     })?;
                 print(&spark_conf(&jar), diagnostics)
             }
@@ -162,9 +150,10 @@ fn jar_of_installation() -> Option<PathBuf> {
     jars.pop()
 }
 
-fn print(text: &[u8], diagnostics: &Diagnostics) -> Result<(), ()> {
+fn print(text: &[u8], diagnostics: &Diagnostics) -> Result<(), Refused> {
     StandardOutput.write_all(text).map_err(|error| {
-        diagnostics.warning().text("write error").cause(&error).send();
+        diagnostics.write_error(&error, FAILURE);
+        Refused
     })
 }
 
@@ -172,10 +161,11 @@ fn write_all(
     directory: &Path,
     diagnostics: &Diagnostics,
     texts: impl Fn(&Reference) -> Vec<(String, String)>,
-) -> Result<(), ()> {
+) -> Result<(), Refused> {
     let fail = |what: &str, path: &Path, error: &io::Error| {
         let quoted = diagnostics.quoted(path.as_os_str().as_bytes());
-        diagnostics.warning().text(what).bytes(&quoted).cause(error).send();
+        diagnostics.error(FAILURE).text(what).bytes(&quoted).cause(error).send();
+        Refused
     };
     std::fs::create_dir_all(directory)
         .map_err(|error| fail("cannot create directory ", directory, &error))?;
@@ -202,20 +192,20 @@ fn write_all(
 mod tests {
     use super::*;
 
-    fn prepared(words: &[&str]) -> Result<Action, UsageError> {
-        prepare(words.iter().map(OsString::from), &Diagnostics::new("millstream"))
+    fn parsed(words: &[&str], jar: Option<&str>) -> Result<Action, UsageError> {
+        let words: Vec<_> = words.iter().map(OsString::from).collect();
+        Action::parse(&words, jar.map(OsString::from), &Diagnostics::new("millstream"))
     }
 
     #[test]
     fn commands() {
-        assert_eq!(prepared(&["spark-conf"]), Ok(Action::SparkConf { jar: None }));
+        assert_eq!(parsed(&["spark-conf"], None), Ok(Action::SparkConf { jar: None }));
         assert_eq!(
-            prepared(&["spark-conf", "--jar", "/x.jar"]),
+            parsed(&["spark-conf"], Some("/x.jar")),
             Ok(Action::SparkConf { jar: Some("/x.jar".into()) })
         );
-        assert_eq!(prepared(&["man", "d"]), Ok(Action::Manuals("d".into())));
-        assert_eq!(prepared(&["completions", "d"]), Ok(Action::Completions("d".into())));
-        assert_eq!(prepared(&["nonsense", "--help"]), Ok(Action::Help));
+        assert_eq!(parsed(&["man", "d"], None), Ok(Action::Manuals("d".into())));
+        assert_eq!(parsed(&["completions", "d"], None), Ok(Action::Completions("d".into())));
     }
 
     #[test]
@@ -227,7 +217,7 @@ mod tests {
             (&["spark-conf", "more"], "extra operand 'more'"),
             (&["man", "d", "more"], "extra operand 'more'"),
         ] {
-            let error = prepared(words).expect_err("a mistake");
+            let error = parsed(words, None).expect_err("a mistake");
             // The quotes are those of the locale.
             let told = String::from_utf8_lossy(error.message()).replace(['\u{2018}', '\u{2019}'], "'");
             assert_eq!(told, message);

@@ -1,5 +1,14 @@
 //! Operands as GNU's tools that traverse trees show them.
 
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStringExt;
+
+/// The operands of a command line, as paths.
+pub(crate) fn paths(operands: Vec<OsString>) -> Vec<CString> {
+    // No argument of a process holds a NUL.
+    operands.into_iter().filter_map(|operand| CString::new(trimmed(operand.into_vec())).ok()).collect()
+}
+
 /// Of slashes at the end of a path one is kept; `//` stays, for it may differ from `/`.
 pub(crate) fn trimmed(mut name: Vec<u8>) -> Vec<u8> {
     if name.len() > 2 {

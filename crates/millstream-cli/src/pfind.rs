@@ -3,34 +3,20 @@
 
 use millstream_ops::find::{Class, PRIMARIES, Primary};
 
-use crate::options::{Argument, Command, OptionSpec, Paragraph, Reference, Section, Syntax};
+use crate::options::{Command, EXTENSIONS, OptionSpec, Paragraph, Reference, Section, Syntax, flag, value};
 
 const LEADING: &str = "Options before the starting points";
 
 const LEADING_OPTIONS: [OptionSpec<()>; 5] = [
-    OptionSpec::new((), Some(b'P'), &[], Argument::None, LEADING, "never follow symbolic links, the default"),
-    OptionSpec::new(
-        (),
-        Some(b'H'),
-        &[],
-        Argument::None,
-        LEADING,
-        "follow symbolic links that are starting points",
-    ),
-    OptionSpec::new((), Some(b'L'), &[], Argument::None, LEADING, "follow all symbolic links"),
-    OptionSpec::new(
-        (),
-        Some(b'D'),
-        &[],
-        Argument::Required("FLAGS"),
-        LEADING,
-        "accepted and ignored; -D help lists what GNU's tool knows",
-    ),
-    OptionSpec::new(
+    flag((), Some(b'P'), &[], LEADING, "never follow symbolic links, the default"),
+    flag((), Some(b'H'), &[], LEADING, "follow symbolic links that are starting points"),
+    flag((), Some(b'L'), &[], LEADING, "follow all symbolic links"),
+    value((), Some(b'D'), &[], "FLAGS", LEADING, "accepted and ignored; -D help lists what GNU's tool knows"),
+    value(
         (),
         Some(b'O'),
         &[],
-        Argument::Required("LEVEL"),
+        "LEVEL",
         LEADING,
         "accepted and ignored: cheap tests always come first where nobody can tell",
     ),
@@ -115,16 +101,16 @@ pub fn reference() -> Reference {
 
 fn option_of(primary: &'static Primary) -> OptionSpec<()> {
     let names: Vec<_> = primary.names.iter().map(|name| &name[1..]).collect();
-    let argument = match primary.argument {
-        "" => Argument::None,
-        name => Argument::Required(name),
-    };
-    OptionSpec::new((), None, Vec::leak(names), argument, group_of(primary), primary.help)
+    let (names, group) = (Vec::leak(names), group_of(primary));
+    match primary.argument {
+        "" => flag((), None, names, group, primary.help),
+        argument => value((), None, names, argument, group, primary.help),
+    }
 }
 
 fn group_of(primary: &Primary) -> &'static str {
     match primary.class {
-        _ if primary.names[0].starts_with("--") => "Not in GNU's tool",
+        _ if primary.names[0].starts_with("--") => EXTENSIONS,
         _ if primary.names.contains(&"--help") || primary.names.contains(&"--version") => "Help",
         Class::GlobalOption => "Global options (always true)",
         Class::PositionalOption => "Options for what comes after them (always true)",

@@ -5,7 +5,7 @@
 //! ([`Screen::without_progress`]), for one that streams them no line is drawn, as the output itself shows progress.
 
 use std::io::{self, IsTerminal};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -114,11 +114,12 @@ impl Drop for Progress {
 
 /// `12,345 entries (6,789/s), 12 directories, 3 errors, 2 threads`
 fn line(activity: &Activity) -> String {
+    let count = |counter: &AtomicU64, noun| counted(counter.load(Ordering::Relaxed), noun, grouped);
     let entries = activity.entries.load(Ordering::Relaxed);
     let per_second = entries as f64 / activity.elapsed().as_secs_f64().max(0.001);
     let mut parts = vec![
-        format!("{} entries ({}/s)", grouped(entries), grouped(per_second as u64)),
-        format!("{} directories", grouped(activity.directories.load(Ordering::Relaxed))),
+        format!("{} ({}/s)", counted(entries, ENTRIES, grouped), grouped(per_second as u64)),
+        count(&activity.directories, DIRECTORIES),
     ];
     let bytes = activity.bytes.load(Ordering::Relaxed);
     if bytes > 0 {
@@ -129,12 +130,23 @@ fn line(activity: &Activity) -> String {
             grouped(per_second as u64 / 1_000_000)
         ));
     }
-    let errors = activity.errors.load(Ordering::Relaxed);
-    if errors > 0 {
-        parts.push(format!("{} errors", grouped(errors)));
+    if activity.errors.load(Ordering::Relaxed) > 0 {
+        parts.push(count(&activity.errors, ERRORS));
     }
-    parts.push(format!("{} threads", activity.threads.load(Ordering::Relaxed)));
+    parts.push(count(&activity.threads, THREADS));
     parts.join(", ")
+}
+
+/// A noun for one, and for several.
+type Noun = [&'static str; 2];
+
+const ENTRIES: Noun = ["entry", "entries"];
+const DIRECTORIES: Noun = ["directory", "directories"];
+const ERRORS: Noun = ["error", "errors"];
+const THREADS: Noun = ["thread", "threads"];
+
+fn counted(number: u64, [one, several]: Noun, digits: impl Fn(u64) -> String) -> String {
+    format!("{} {}", digits(number), if number == 1 { one } else { several })
 }
 
 fn grouped(number: u64) -> String {
@@ -151,14 +163,15 @@ fn grouped(number: u64) -> String {
 
 /// Writes the report of `--verbose`.
 pub fn report(activity: &Activity, threads_peak: usize, started: Instant, diagnostics: &Diagnostics) {
-    let entries = activity.entries.load(Ordering::Relaxed);
-    let directories = activity.directories.load(Ordering::Relaxed);
-    let errors = activity.errors.load(Ordering::Relaxed);
-    let seconds = started.elapsed().as_secs_f64();
-    let text = format!(
-        "{entries} entries, {directories} directories, {errors} errors, {threads_peak} threads, {seconds:.3} seconds"
-    );
-    diagnostics.warning().text(&text).send();
+    let count = |number, noun| counted(number, noun, |number| number.to_string());
+    let text = [
+        count(activity.entries.load(Ordering::Relaxed), ENTRIES),
+        count(activity.directories.load(Ordering::Relaxed), DIRECTORIES),
+        count(activity.errors.load(Ordering::Relaxed), ERRORS),
+        count(threads_peak as u64, THREADS),
+        format!("{:.3} seconds", started.elapsed().as_secs_f64()),
+    ];
+    diagnostics.warning().text(&text.join(", ")).send();
 }
 
 #[cfg(test)]
@@ -179,6 +192,13 @@ mod tests {
         activity.bytes.store(0, Ordering::Relaxed);
         activity.errors.store(1000, Ordering::Relaxed);
         assert!(line(&activity).ends_with("/s), 89 directories, 1,000 errors, 2 threads"));
+    }
+
+    #[test]
+    fn one_is_singular() {
+        assert_eq!(counted(0, ENTRIES, grouped), "0 entries");
+        assert_eq!(counted(1, ENTRIES, grouped), "1 entry");
+        assert_eq!(counted(1001, ENTRIES, grouped), "1,001 entries");
     }
 
     #[test]

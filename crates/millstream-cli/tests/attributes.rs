@@ -3,6 +3,7 @@
 //!
 //! Both tools change a copy of the same tree. What only root may do is tested where the tests run as root.
 
+mod random;
 mod trees;
 
 use std::collections::BTreeMap;
@@ -15,8 +16,9 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use random::Random;
 use tempfile::TempDir;
-use trees::{Links, Random, grow};
+use trees::{Links, grow};
 
 const NOBODY: u32 = 65534;
 

@@ -1,13 +1,14 @@
 //! `pfind` against GNU find on the same trees: output (in any order), messages, exit codes, and what is left of the tree.
 //!
 //! Both are called by the name `find`, so messages must agree to the letter. Random parts print their seed; set
-//! `FIND_SEED` to repeat one, `FIND_ROUNDS` for more of them.
+//! `MILLSTREAM_SEED` to repeat one, `FIND_ROUNDS` for more of them.
 
 mod find;
+mod random;
 
 use find::bed::{Bed, Outcome, Tool, compare};
 use find::expressions::Generator;
-use find::random::Random;
+use random::Random;
 
 /// Words of a command line, split at spaces; `'...'` keeps spaces, `\n` and the like are the program's own business.
 fn words(line: &str) -> Vec<String> {
@@ -71,9 +72,7 @@ fn messages_follow_the_locale() {
 #[test]
 fn random_expressions_on_random_trees() {
     let rounds = std::env::var("FIND_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(6);
-    let seed = Random::seed_from_environment("FIND_SEED");
-    println!("seed {seed}");
-    let mut random = Random::new(seed);
+    let mut random = Random::from_environment();
     for _ in 0..rounds {
         let bed = Bed::random(&mut random);
         let mut failures = Vec::new();
@@ -81,19 +80,13 @@ fn random_expressions_on_random_trees() {
             let words = Generator::new(&mut random).command_line();
             failures.extend(compare(&bed, &words).err());
         }
-        assert!(
-            failures.is_empty(),
-            "seed {seed}: {} expressions differ:\n{}",
-            failures.len(),
-            failures.join("\n")
-        );
+        assert!(failures.is_empty(), "{} expressions differ:\n{}", failures.len(), failures.join("\n"));
     }
 }
 
 #[test]
 fn removal_leaves_the_same_tree() {
-    let seed = Random::seed_from_environment("FIND_SEED");
-    println!("seed {seed}");
+    let random = Random::from_environment();
     for line in [
         "t -delete",
         "t -mindepth 1 -delete",
@@ -106,11 +99,11 @@ fn removal_leaves_the_same_tree() {
         ". -delete",
     ] {
         let outcomes = [Tool::Gnu, Tool::Ours].map(|tool| {
-            let bed = Bed::random(&mut Random::new(seed));
+            let bed = Bed::random(&mut random.clone());
             let outcome = bed.run(tool, &words(line));
             (outcome, bed.names())
         });
-        assert_eq!(outcomes[0], outcomes[1], "seed {seed}: {line}");
+        assert_eq!(outcomes[0], outcomes[1], "{line}");
     }
 }
 
@@ -190,7 +183,7 @@ fn commands_run_one_at_a_time_in_the_order_of_the_expression() {
 
 #[test]
 fn parents_come_before_children_and_after_them_with_depth() {
-    let bed = Bed::random(&mut Random::new(7));
+    let bed = Bed::random(&mut Random::from_environment());
     for (options, before) in [(&["t"][..], true), (&["t", "-depth"], false)] {
         let words: Vec<String> = ["--threads", "8"].iter().chain(options).map(|w| (*w).to_owned()).collect();
         let words: Vec<String> = words.into_iter().chain(["-print0".to_owned()]).collect();

@@ -80,7 +80,7 @@ fn statistics_count_entries_and_threads() {
     let output = pfind(&bed, &["--verbose", "--threads", "1", "."]);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(text.starts_with("pfind: 2 entries, "), "{text}");
-    assert!(text.contains(" 1 threads"), "{text}");
+    assert!(text.contains(" 1 thread, "), "{text}");
 }
 
 #[test]

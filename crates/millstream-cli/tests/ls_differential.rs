@@ -1,7 +1,9 @@
 //! `pls`, called `ls`, against the GNU `ls` of this machine: the same output, messages and exit code, byte for byte, for
 //! random trees of nasty names and random combinations of options, in several locales, to a pipe and to a terminal.
 //!
-//! `LS_DIFFERENTIAL_SEED` repeats a run, `LS_DIFFERENTIAL_ROUNDS` lengthens it.
+//! `MILLSTREAM_SEED` repeats a run, `LS_DIFFERENTIAL_ROUNDS` lengthens it.
+
+mod random;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -16,38 +18,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{CWD, FileType, mknodat};
 use tempfile::TempDir;
 
-/// A small generator, so that a seed means the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn from_environment() -> Self {
-        let given = std::env::var("LS_DIFFERENTIAL_SEED").ok().and_then(|s| s.parse().ok());
-        let now =
-            || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(1, |d| d.as_nanos() as u64);
-        let seed = given.unwrap_or_else(now) | 1;
-        println!("LS_DIFFERENTIAL_SEED={seed}");
-        Random(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
-}
+use random::Random;
 
 fn rounds(default: usize) -> usize {
     std::env::var("LS_DIFFERENTIAL_ROUNDS").ok().and_then(|s| s.parse().ok()).unwrap_or(default)
@@ -63,7 +34,7 @@ const PIECES: &[&str] = &[
 fn name(random: &mut Random) -> Vec<u8> {
     loop {
         let mut name: Vec<u8> = (0..=random.below(3)).flat_map(|_| random.pick(PIECES).bytes()).collect();
-        if random.one_in(10) {
+        if random.below(10) == 0 {
             name.push(random.pick(&[0xff, 0xc3, 0x80]));
         }
         if name != b"." && name != b".." {
@@ -100,10 +71,10 @@ fn make_file(path: &Path, random: &mut Random) {
     let age = Duration::from_secs(random.pick(&[0, 60, 86_400, 200 * 86_400, 9_000 * 86_400]));
     let fixed = SystemTime::UNIX_EPOCH + Duration::from_nanos(1_800_000_000_123_456_789) - age;
     let recent = SystemTime::now() - Duration::from_secs(3600) - age;
-    file.set_modified(if random.one_in(2) { fixed } else { recent }).expect("time");
+    file.set_modified(if random.below(2) == 0 { fixed } else { recent }).expect("time");
     let mode = random.pick(&[0o644, 0o755, 0o4755, 0o2755, 0o600, 0o7777, 0]);
     fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("mode");
-    if random.one_in(8) {
+    if random.below(8) == 0 {
         // Only root may; others keep their own files.
         let _ = std::os::unix::fs::chown(path, Some(random.pick(&[1, 1234, 65_534])), None);
     }
@@ -320,13 +291,13 @@ fn assert_same(theirs: &Output, ours: &Output, described: &str) {
 
 fn random_case(rivals: &Rivals, root: &Path, random: &mut Random) -> Case {
     let mut arguments: Vec<OsString> = (0..random.below(6)).map(|_| random.pick(OPTIONS).into()).collect();
-    if random.one_in(3) {
+    if random.below(3) == 0 {
         let entries = fs::read_dir(root).expect("tree");
         let mut names: Vec<PathBuf> = entries.map(|e| e.expect("entry").file_name().into()).collect();
         names.sort();
         arguments.push("--".into());
         for _ in 0..random.below(5) {
-            match names.is_empty() || random.one_in(8) {
+            match names.is_empty() || random.below(8) == 0 {
                 true => arguments.push(random.pick(&["nowhere", ".", "it's not", ""]).into()),
                 false => arguments.push(names[random.below(names.len())].clone().into()),
             }
@@ -387,7 +358,7 @@ fn on_a_terminal() {
             let mut case = random_case(&rivals, scratch.path(), &mut random);
             // Operands would go through the shell, and links lead out of the tree.
             case.arguments.retain(|a| a.as_bytes().starts_with(b"-") && a != "--" && a != "-R" && a != "-L");
-            if random.one_in(2) {
+            if random.below(2) == 0 {
                 case.arguments.push("--color=auto".into());
             }
             let (theirs, ours) = (

@@ -1,5 +1,6 @@
 //! `pcopy` against GNU `cp`: whole trees, messages and exit codes.
 
+mod random;
 mod trees;
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,9 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
+use random::Random;
 use rustix::fs::{CWD, FileType, Mode, XattrFlags};
 use tempfile::TempDir;
-use trees::{Links, Random, grow};
+use trees::{Links, grow};
 
 const PCOPY: &str = env!("CARGO_BIN_EXE_pcopy");
 

@@ -1,5 +1,6 @@
 //! `pdu` against GNU `du`, and against itself.
 
+mod random;
 mod trees;
 
 use std::collections::BTreeSet;
@@ -13,8 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use millstream_ops::json::read_string;
+use random::Random;
 use tempfile::TempDir;
-use trees::{Links, Random, grow, settle};
+use trees::{Links, grow, settle};
 
 /// A directory with our tool under GNU's name.
 fn as_du() -> TempDir {

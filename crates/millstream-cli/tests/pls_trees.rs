@@ -189,5 +189,5 @@ fn texts_name_millstream() {
         assert!(text.contains(word), "{word}");
     }
     let verbose = pls(Path::new("/"), &["-d", "--verbose", "/"]);
-    assert!(String::from_utf8_lossy(&verbose.stderr).contains(" threads"));
+    assert!(String::from_utf8_lossy(&verbose.stderr).contains(" 1 thread, "));
 }

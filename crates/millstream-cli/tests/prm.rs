@@ -1,5 +1,6 @@
 //! `prm` against GNU `rm`, and against itself.
 
+mod random;
 mod trees;
 
 use std::collections::BTreeSet;
@@ -15,8 +16,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use millstream_ops::json::read_string;
+use random::Random;
 use tempfile::TempDir;
-use trees::{Links, Random, grow};
+use trees::{Links, grow};
 
 /// Permissions stop nobody who is root, so the tools run as this user then.
 const NOBODY: u32 = 65534;

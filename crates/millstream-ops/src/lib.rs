@@ -12,6 +12,7 @@ pub mod find;
 pub mod json;
 pub mod list;
 pub mod mode;
+mod operands;
 pub mod quote;
 pub mod remove;
 pub mod size;

@@ -144,8 +144,20 @@ impl DirentBatch {
 
 /// Length of the record at the start of `bytes`; never zero, so that a loop over records ends whatever they hold.
 fn record_len(bytes: &[u8]) -> usize {
+    if bytes.len() <= NAME_AT {
+        return bytes.len();
+    }
     let length = usize::from(u16::from_ne_bytes([bytes[16], bytes[17]]));
     length.clamp(NAME_AT + 1, bytes.len())
+}
+
+/// Takes any bytes for the records of a directory, for the fuzzer.
+pub fn fuzz_records(bytes: &[u8]) {
+    let batch = DirentBatch { bytes: bytes.to_vec(), len: bytes.len(), dots: Dots::Keep };
+    let parts = batch.split(3);
+    assert_eq!(parts.iter().map(|(_, count)| count).sum::<usize>(), batch.count());
+    assert_eq!(parts.last().map_or(0, |(range, _)| range.end), bytes.len());
+    assert!(batch.iter().count() <= batch.count());
 }
 
 /// Iterator over the entries of a batch.
@@ -233,6 +245,14 @@ mod tests {
         let names = |entries: Iter<'_>| entries.map(|e| e.name.to_owned()).collect::<Vec<_>>();
         assert_eq!(names(listed.iter()), [c"a".to_owned()]);
         assert_eq!(names(listed.iter().with_dots()), [c".", c"a", c".."].map(|n| n.to_owned()));
+    }
+
+    #[test]
+    fn bytes_that_are_no_records_do_not_panic() {
+        for length in [0, 1, 17, 18, 19, 20, 27, 40] {
+            fuzz_records(&vec![0; length]);
+            fuzz_records(&vec![0xff; length]);
+        }
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub mod posix;
 use std::ffi::CStr;
 use std::fmt::Debug;
 
-pub use dirent::{Dirent, DirentBatch, Iter as DirentIter};
+pub use dirent::{Dirent, DirentBatch, Iter as DirentIter, fuzz_records};
 pub use error::{Error, Operation, Result, errno_text};
 pub use file::{Access, At, File};
 pub use metadata::{Fields, FileKind, Metadata, Timestamp};

@@ -35,7 +35,7 @@ pub enum Threads {
         /// The most workers.
         max: usize,
     },
-    /// Exactly this many.
+    /// This many, the caller's thread among them, as far as there is work and address space for them.
     Fixed(usize),
 }
 

@@ -6,15 +6,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use millstream_cli::diagnostics::Diagnostics;
+use millstream_cli::diagnostics::{Diagnostics, FAILURE};
+use millstream_cli::options::{self, Text};
+use millstream_cli::pfind;
 use millstream_cli::progress::{self, Progress, StdoutUse};
 use millstream_cli::standard_output::StandardOutput;
 use millstream_cli::startup::{restore_open_files, startup};
-use millstream_cli::{options, pfind};
 use millstream_ops::find::{Find, Refusal, Reporter, Verbosity};
 use millstream_vfs::PosixVolume;
-
-const FAILURE: u8 = 1;
 
 /// What `-D help` prints.
 const DEBUG_HELP: &str = "Valid arguments for -D:
@@ -53,25 +52,19 @@ fn main() -> ExitCode {
 
 /// Prints what was asked for in place of a search, or what is wrong.
 fn refuse(refusal: &Refusal, diagnostics: &Diagnostics) -> ExitCode {
-    let program = diagnostics.program().to_string_lossy();
-    let text = match refusal {
-        Refusal::Help => options::help(&pfind::reference(), &program),
-        Refusal::Version => options::version(&pfind::reference(), &program),
-        Refusal::DebugHelp => DEBUG_HELP.to_owned(),
-        Refusal::Usage(message) => {
-            diagnostics.warning().bytes(message).send_with_hint();
-            return ExitCode::from(FAILURE);
+    let write_text = |text| options::write_text(text, &pfind::reference(), diagnostics, FAILURE);
+    match refusal {
+        Refusal::Help => write_text(Text::Help),
+        Refusal::Version => write_text(Text::Version),
+        Refusal::DebugHelp => {
+            if let Err(error) = StandardOutput.write_all(DEBUG_HELP.as_bytes()) {
+                diagnostics.write_error(&error, FAILURE);
+            }
         }
+        Refusal::Usage(message) => diagnostics.error(FAILURE).bytes(message).send_with_hint(),
         Refusal::Mistake(lines) => {
-            lines.iter().for_each(|line| diagnostics.warning().bytes(line).send());
-            return ExitCode::from(FAILURE);
-        }
-    };
-    match StandardOutput.write_all(text.as_bytes()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            diagnostics.warning().text("write error").cause(&error).send();
-            ExitCode::from(FAILURE)
+            lines.iter().for_each(|line| diagnostics.error(FAILURE).bytes(line).send())
         }
     }
+    diagnostics.exit_code()
 }

@@ -1,15 +1,17 @@
 //! Option tables: each option of a tool is written down once, and everything that mentions it is made from there.
 //!
 //! ```text
-//!                     ┌─ parse.rs        arguments -> occurrences, as getopt_long(3) does, message for message
-//!  Command + Options ─┼─ help.rs         --help
+//!                     ┌─ parse.rs ─────> command_line.rs ─> the tool's settings, operands
+//!  Command + Options ─┼─ help.rs         --help, --version
 //!                     ├─ man.rs          the manual page
 //!                     └─ completions.rs  bash, zsh, fish
 //! ```
 //!
-//! The parser returns occurrences in order and decides nothing: which of two options wins is the tool's rule.
+//! The parser makes arguments to occurrences, as `getopt_long(3)` does, message for message; `command_line.rs` answers
+//! `--help` and `--version`, and hands the others on in order. It decides nothing: which of two wins is the tool's rule.
 
 mod choice;
+mod command_line;
 mod completions;
 mod help;
 mod man;
@@ -17,10 +19,12 @@ mod parse;
 mod reference;
 
 pub use choice::{Choice, choose};
+pub use command_line::{Text, take_options, write_text};
 pub use completions::{Shell, completions};
 pub use help::{help, version};
 pub use man::man_page;
-pub use parse::{Occurrence, Parser, Spelling};
+use parse::Parser;
+pub use parse::{Occurrence, Spelling};
 pub use reference::Reference;
 
 /// A command line tool.
@@ -74,11 +78,20 @@ pub enum Abbreviation {
     Never,
 }
 
+/// Who acts on an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role<I> {
+    /// The tool, which calls it so.
+    Tool(I),
+    /// Nobody: a text is written in place of work.
+    Text(Text),
+}
+
 /// One option.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionSpec<I: 'static> {
-    /// What the tool calls it.
-    pub id: I,
+    /// Who acts on it.
+    pub id: Role<I>,
     /// The letter.
     pub short: Option<u8>,
     /// The long names, without dashes.
@@ -96,9 +109,8 @@ pub struct OptionSpec<I: 'static> {
 }
 
 impl<I: 'static> OptionSpec<I> {
-    /// An option under the heading `group`.
-    pub const fn new(
-        id: I,
+    const fn new(
+        id: Role<I>,
         short: Option<u8>,
         long: &'static [&'static str],
         argument: Argument,
@@ -114,51 +126,91 @@ impl<I: 'static> OptionSpec<I> {
         self.words = words;
         self
     }
-
-    /// Marks an option that GNU's tool does not have.
-    #[must_use]
-    pub const fn extension(mut self) -> Self {
-        self.abbreviation = Abbreviation::Never;
-        self
-    }
 }
 
-/// Heading of the options that all tools have besides GNU's.
-const MILLSTREAM: &str = "Not in GNU's tool";
+/// An option without an argument, under the heading `group`.
+pub const fn flag<I: 'static>(
+    id: I,
+    short: Option<u8>,
+    long: &'static [&'static str],
+    group: &'static str,
+    help: &'static str,
+) -> OptionSpec<I> {
+    OptionSpec::new(Role::Tool(id), short, long, Argument::None, group, help)
+}
+
+/// An option with an argument called `name`.
+pub const fn value<I: 'static>(
+    id: I,
+    short: Option<u8>,
+    long: &'static [&'static str],
+    name: &'static str,
+    group: &'static str,
+    help: &'static str,
+) -> OptionSpec<I> {
+    OptionSpec::new(Role::Tool(id), short, long, Argument::Required(name), group, help)
+}
+
+/// An option that may have an argument, called `name`.
+pub const fn optional<I: 'static>(
+    id: I,
+    short: Option<u8>,
+    long: &'static [&'static str],
+    name: &'static str,
+    group: &'static str,
+    help: &'static str,
+) -> OptionSpec<I> {
+    OptionSpec::new(Role::Tool(id), short, long, Argument::Optional(name), group, help)
+}
+
+/// Heading of the options that GNU's tool does not have.
+pub const EXTENSIONS: &str = "Not in GNU's tool";
+
+/// An option that GNU's tool does not have.
+pub const fn extension<I: 'static>(
+    id: I,
+    long: &'static [&'static str],
+    argument: Argument,
+    help: &'static str,
+) -> OptionSpec<I> {
+    let mut spec = OptionSpec::new(Role::Tool(id), None, long, argument, EXTENSIONS, help);
+    spec.abbreviation = Abbreviation::Never;
+    spec
+}
 
 /// `--threads=N`.
 pub const fn threads<I: 'static>(id: I) -> OptionSpec<I> {
-    const HELP: &str =
-        "use N threads; 0, the default, starts with one a CPU and adds more, up to 256, while calls wait";
-    OptionSpec::new(id, None, &["threads"], Argument::Required("N"), MILLSTREAM, HELP).extension()
+    const HELP: &str = "use up to N threads; 0, the default, starts with one a CPU and adds more, up to 256, while calls wait";
+    extension(id, &["threads"], Argument::Required("N"), HELP)
 }
 
 /// `--verbose`.
 pub const fn verbose<I: 'static>(id: I) -> OptionSpec<I> {
     const HELP: &str = "tell on standard error at the end how many entries, threads and seconds it was";
-    OptionSpec::new(id, None, &["verbose"], Argument::None, MILLSTREAM, HELP).extension()
+    extension(id, &["verbose"], Argument::None, HELP)
 }
 
 /// `--json`.
 pub const fn json<I: 'static>(id: I) -> OptionSpec<I> {
     const HELP: &str = "write one JSON object a line, errors too; see docs/json.md";
-    OptionSpec::new(id, None, &["json"], Argument::None, MILLSTREAM, HELP).extension()
+    extension(id, &["json"], Argument::None, HELP)
 }
 
 /// `--dry-run`.
-pub const fn dry_run<I: 'static>(id: I) -> OptionSpec<I> {
-    const HELP: &str = "change nothing, tell what would be changed";
-    OptionSpec::new(id, None, &["dry-run"], Argument::None, MILLSTREAM, HELP).extension()
+pub const fn dry_run<I: 'static>(id: I, help: &'static str) -> OptionSpec<I> {
+    extension(id, &["dry-run"], Argument::None, help)
 }
 
 /// `--help`.
-pub const fn help_option<I: 'static>(id: I, group: &'static str) -> OptionSpec<I> {
-    OptionSpec::new(id, None, &["help"], Argument::None, group, "display this help and exit")
+pub const fn help_option<I: 'static>(group: &'static str) -> OptionSpec<I> {
+    const HELP: &str = "display this help and exit";
+    OptionSpec::new(Role::Text(Text::Help), None, &["help"], Argument::None, group, HELP)
 }
 
 /// `--version`.
-pub const fn version_option<I: 'static>(id: I, group: &'static str) -> OptionSpec<I> {
-    OptionSpec::new(id, None, &["version"], Argument::None, group, "output version information and exit")
+pub const fn version_option<I: 'static>(group: &'static str) -> OptionSpec<I> {
+    const HELP: &str = "output version information and exit";
+    OptionSpec::new(Role::Text(Text::Version), None, &["version"], Argument::None, group, HELP)
 }
 
 /// A part of the help and the manual after the options.
@@ -207,51 +259,16 @@ mod sample {
         description: &["List information about the FILEs."],
         syntax: Syntax::Getopt,
         options: &[
-            OptionSpec::new(
-                Id::All,
-                Some(b'a'),
-                &["all"],
-                Argument::None,
-                G,
-                "do not ignore entries starting with .",
-            ),
-            OptionSpec::new(
-                Id::Width,
-                Some(b'w'),
-                &["width"],
-                Argument::Required("COLS"),
-                G,
-                "set output width",
-            ),
-            OptionSpec::new(
-                Id::Color,
-                None,
-                &["color", "colour"],
-                Argument::Optional("WHEN"),
-                G,
-                "color the output",
-            )
-            .words(&["always", "auto", "never"]),
-            OptionSpec::new(Id::Si, None, &["si"], Argument::None, G, "use powers of 1000"),
-            OptionSpec::new(Id::Size, Some(b's'), &["size"], Argument::None, G, "print the allocated size"),
-            OptionSpec::new(
-                Id::ShowControl,
-                None,
-                &["show-control-chars"],
-                Argument::None,
-                G,
-                "show them as is",
-            ),
-            OptionSpec::new(Id::Sort, None, &["sort"], Argument::Required("WORD"), G, "sort by WORD"),
-            OptionSpec::new(Id::Dereference, Some(b'L'), &["dereference"], Argument::None, G, "follow links"),
-            OptionSpec::new(
-                Id::DereferenceArgs,
-                Some(b'D'),
-                &["dereference-args"],
-                Argument::None,
-                G,
-                "it's -H",
-            ),
+            flag(Id::All, Some(b'a'), &["all"], G, "do not ignore entries starting with ."),
+            value(Id::Width, Some(b'w'), &["width"], "COLS", G, "set output width"),
+            optional(Id::Color, None, &["color", "colour"], "WHEN", G, "color the output")
+                .words(&["always", "auto", "never"]),
+            flag(Id::Si, None, &["si"], G, "use powers of 1000"),
+            flag(Id::Size, Some(b's'), &["size"], G, "print the allocated size"),
+            flag(Id::ShowControl, None, &["show-control-chars"], G, "show them as is"),
+            value(Id::Sort, None, &["sort"], "WORD", G, "sort by WORD"),
+            flag(Id::Dereference, Some(b'L'), &["dereference"], G, "follow links"),
+            flag(Id::DereferenceArgs, Some(b'D'), &["dereference-args"], G, "it's -H"),
             json(Id::Json),
         ],
         long_order: &["size", "si", "show-control-chars", "sort"],

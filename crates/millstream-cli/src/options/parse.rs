@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use super::{Abbreviation, Argument, Command, OptionSpec};
+use super::{Abbreviation, Argument, Command, OptionSpec, Role};
 use crate::diagnostics::UsageError;
 
 /// An option that was given.
@@ -17,6 +17,8 @@ pub struct Occurrence<I> {
     pub value: Option<OsString>,
     /// How it was written, for messages.
     pub spelling: Spelling,
+    /// The whole word it was in, with its dashes and what came with it.
+    pub word: OsString,
 }
 
 impl<I> Occurrence<I> {
@@ -93,18 +95,13 @@ impl<I: Copy + PartialEq + 'static> Parser<I> {
         }
     }
 
-    /// The word that the last option was in, with its dashes and what came with it.
-    pub fn word(&self) -> &OsStr {
-        &self.word
-    }
-
     /// The operands, when all options have been taken.
     pub fn into_operands(mut self) -> Vec<OsString> {
         self.operands.extend(self.arguments);
         self.operands
     }
 
-    fn short(&mut self, letter: u8) -> Result<Occurrence<I>, UsageError> {
+    fn short(&mut self, letter: u8) -> Result<Occurrence<Role<I>>, UsageError> {
         let Some(spec) = self.command.options.iter().find(|o| o.short == Some(letter)) else {
             return Err(UsageError::option([b"invalid option -- '", &[letter][..], b"'"].concat()));
         };
@@ -119,7 +116,7 @@ impl<I: Copy + PartialEq + 'static> Parser<I> {
                 value => value,
             },
         };
-        Ok(Occurrence { id: spec.id, value, spelling: Spelling::Short(letter) })
+        Ok(Occurrence { id: spec.id, value, spelling: Spelling::Short(letter), word: self.word.clone() })
     }
 
     /// The rest of a cluster as an argument, `None` if nothing is left of it.
@@ -128,7 +125,7 @@ impl<I: Copy + PartialEq + 'static> Parser<I> {
         (!rest.is_empty()).then(|| OsString::from_vec(rest))
     }
 
-    fn long(&mut self, text: &[u8]) -> Result<Occurrence<I>, UsageError> {
+    fn long(&mut self, text: &[u8]) -> Result<Occurrence<Role<I>>, UsageError> {
         let (name, attached) = match text.iter().position(|&b| b == b'=') {
             Some(at) => (&text[..at], Some(OsStr::from_bytes(&text[at + 1..]).to_owned())),
             None => (text, None),
@@ -148,7 +145,7 @@ impl<I: Copy + PartialEq + 'static> Parser<I> {
             },
             (_, attached) => attached,
         };
-        Ok(Occurrence { id: spec.id, value, spelling: Spelling::Long(name) })
+        Ok(Occurrence { id: spec.id, value, spelling: Spelling::Long(name), word: self.word.clone() })
     }
 
     /// The option that `name` is, or is the only possible abbreviation of; `text` is the whole word for messages.
@@ -186,7 +183,7 @@ impl<I: Copy + PartialEq + 'static> Parser<I> {
 }
 
 impl<I: Copy + PartialEq + 'static> Iterator for Parser<I> {
-    type Item = Result<Occurrence<I>, UsageError>;
+    type Item = Result<Occurrence<Role<I>>, UsageError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -224,10 +221,11 @@ mod tests {
         let options = parser
             .by_ref()
             .map(|option| match option {
-                Ok(o) => match &o.value {
-                    Some(value) => format!("{:?}={}", o.id, value.display()),
-                    None => format!("{:?}", o.id),
-                },
+                Ok(Occurrence { id: Role::Tool(id), value: Some(value), .. }) => {
+                    format!("{id:?}={}", value.display())
+                }
+                Ok(Occurrence { id: Role::Tool(id), .. }) => format!("{id:?}"),
+                Ok(Occurrence { id: Role::Text(text), .. }) => format!("{text:?}"),
                 Err(error) => String::from_utf8_lossy(error.message()).into_owned(),
             })
             .collect();
@@ -300,7 +298,7 @@ mod tests {
         let argument = OsString::from_vec(b"--width=\xff".to_vec());
         let mut parser = Parser::with_permutation(&SAMPLE, [argument], Permutation::Anywhere);
         let option = parser.next().expect("an option").expect("a valid one");
-        assert_eq!((option.id, option.bytes()), (Id::Width, &b"\xff"[..]));
+        assert_eq!((option.id, option.bytes()), (Role::Tool(Id::Width), &b"\xff"[..]));
         let argument = OsString::from_vec(b"-\xff".to_vec());
         let mut parser = Parser::with_permutation(&SAMPLE, [argument], Permutation::Anywhere);
         let error = parser.next().expect("an option").expect_err("an invalid one");
@@ -309,13 +307,10 @@ mod tests {
 
     #[test]
     fn words_are_kept_whole() {
-        let words = ["-as5", "x", "--width=7", "-w", "5"].map(OsString::from);
-        let mut parser = Parser::with_permutation(&SAMPLE, words, Permutation::Anywhere);
-        let mut seen = Vec::new();
-        while parser.next().is_some() {
-            seen.push(parser.word().to_owned());
-        }
-        assert_eq!(seen, ["-as5", "-as5", "-as5", "--width=7", "-w"]);
+        let words = ["-asw5", "x", "--width=7", "-w", "5"].map(OsString::from);
+        let parser = Parser::with_permutation(&SAMPLE, words, Permutation::Anywhere);
+        let seen: Vec<_> = parser.map(|option| option.expect("a valid one").word).collect();
+        assert_eq!(seen, ["-asw5", "-asw5", "-asw5", "--width=7", "-w"]);
     }
 
     #[test]

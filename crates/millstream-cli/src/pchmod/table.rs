@@ -1,49 +1,22 @@
 //! The options of `pchmod`.
 
+use crate::attributes::{Id, Shared, shared};
 use crate::options::{
-    Argument, Command, OptionSpec, Paragraph, Section, Syntax, dry_run, help_option, json, threads,
-    version_option,
+    Command, OptionSpec, Paragraph, Section, Syntax, help_option, optional, version_option,
 };
 
-/// An option of `pchmod`.
+/// A letter that a mode may begin with: the word is one that looks like options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Id {
-    Changes,
-    Silent,
-    Verbose,
-    NoPreserveRoot,
-    PreserveRoot,
-    Reference,
-    Recursive,
-    /// A letter that a mode may begin with: the word is one that looks like options.
-    Mode,
-    DryRun,
-    Json,
-    Threads,
-    Help,
-    Version,
-}
+pub(super) struct ModeLetter;
 
-const WHAT: &str = "What is changed";
-const TOLD: &str = "What is told";
 const OTHER: &str = "Other";
 
-const fn flag(
-    id: Id,
-    short: Option<u8>,
-    long: &'static [&'static str],
-    group: &'static str,
-    help: &'static str,
-) -> OptionSpec<Id> {
-    OptionSpec::new(id, short, long, Argument::None, group, help)
-}
-
-const fn mode(letter: u8) -> OptionSpec<Id> {
-    OptionSpec::new(Id::Mode, Some(letter), &[], Argument::Optional("MODE"), OTHER, "")
+const fn mode(letter: u8) -> OptionSpec<Id<ModeLetter>> {
+    optional(Id::Own(ModeLetter), Some(letter), &[], "MODE", OTHER, "")
 }
 
 /// `pchmod`.
-pub(super) static PCHMOD: Command<Id> = Command {
+pub(super) static PCHMOD: Command<Id<ModeLetter>> = Command {
     name: "pchmod",
     summary: "change file mode bits, in parallel",
     usage: &[
@@ -58,31 +31,18 @@ pub(super) static PCHMOD: Command<Id> = Command {
     ],
     syntax: Syntax::Getopt,
     options: &[
-        flag(Id::Recursive, Some(b'R'), &["recursive"], WHAT, "change directories and all that is in them"),
-        OptionSpec::new(
-            Id::Reference,
-            None,
-            &["reference"],
-            Argument::Required("RFILE"),
-            WHAT,
-            "use the mode of RFILE instead of a MODE",
-        ),
-        flag(Id::PreserveRoot, None, &["preserve-root"], WHAT, "refuse to operate recursively on '/'"),
-        flag(
-            Id::NoPreserveRoot,
-            None,
-            &["no-preserve-root"],
-            WHAT,
-            "treat '/' like any other directory (the default)",
-        ),
-        flag(Id::Changes, Some(b'c'), &["changes"], TOLD, "a line for each file that is changed"),
-        flag(Id::Silent, Some(b'f'), &["silent", "quiet"], TOLD, "no messages about files that fail"),
-        flag(Id::Verbose, Some(b'v'), &["verbose"], TOLD, "a line for each file"),
-        help_option(Id::Help, OTHER),
-        version_option(Id::Version, OTHER),
-        dry_run(Id::DryRun),
-        json(Id::Json),
-        threads(Id::Threads),
+        shared(Shared::Recursive),
+        shared(Shared::Reference("use the mode of RFILE instead of a MODE")),
+        shared(Shared::PreserveRoot),
+        shared(Shared::NoPreserveRoot),
+        shared(Shared::Changes),
+        shared(Shared::Silent),
+        shared(Shared::Verbose),
+        help_option(OTHER),
+        version_option(OTHER),
+        shared(Shared::DryRun),
+        shared(Shared::Json),
+        shared(Shared::Threads),
         mode(b'r'),
         mode(b'w'),
         mode(b'x'),

@@ -8,19 +8,16 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-use millstream_ops::attributes::{Detail, Execution, Links, OwnerChange, Recursion};
+use millstream_ops::attributes::{Links, OwnerChange, Recursion};
 use millstream_vfs::Ownership;
 use millstream_walk::FollowPolicy;
 
-use crate::attributes::{
-    Common, FAILURE, Format, Messages, Refused, Root, Text, missing_operand, reference_file,
-    run as run_change, write_text,
-};
-use crate::diagnostics::Diagnostics;
-use crate::options::{Command, Occurrence, Parser, Reference};
-use crate::startup::{Startup, parse_threads, startup};
+use crate::attributes::{self, Id, missing_operand, reference_file};
+use crate::diagnostics::{Diagnostics, FAILURE, Refused};
+use crate::options::{Command, Reference, take_options};
+use crate::startup::{Startup, startup};
 use spec::{Mistake, Parsed, Separator, Spec};
-use table::{CHGRP, Id, PCHOWN};
+use table::{CHGRP, Own, PCHOWN};
 use wording::OwnerWording;
 
 /// What texts about `pchown` are made from.
@@ -45,7 +42,7 @@ enum Tool {
 }
 
 impl Tool {
-    fn command(self) -> &'static Command<Id> {
+    fn command(self) -> &'static Command<Id<Own>> {
         match self {
             Tool::Chown => &PCHOWN,
             Tool::Chgrp => &CHGRP,
@@ -85,87 +82,57 @@ fn refuse(mistake: Mistake, text: &[u8], diagnostics: &Diagnostics) -> Refused {
 #[derive(Debug)]
 struct Settings {
     tool: Tool,
-    common: Common,
+    shared: attributes::Settings,
     /// What becomes of links, if an option told.
     links: Option<Links>,
     follow: FollowPolicy,
     from: Ownership,
-    reference: Option<Vec<u8>>,
 }
 
 fn prepare(tool: Tool, arguments: Vec<OsString>, diagnostics: &Diagnostics) -> Result<(), Refused> {
     let mut settings = Settings {
         tool,
-        common: Common::default(),
+        shared: attributes::Settings::default(),
         links: None,
         follow: FollowPolicy::Never,
         from: Ownership::default(),
-        reference: None,
     };
-    let mut parser = Parser::new(tool.command(), arguments);
-    for option in parser.by_ref() {
-        let option = option.map_err(|error| {
-            diagnostics.usage_error(&error, FAILURE);
-            Refused
-        })?;
+    let operands = take_options(tool.command(), arguments, diagnostics, FAILURE, |option| {
+        let option = option.map_err(|error| diagnostics.usage_error(&error, FAILURE))?;
         match option.id {
-            Id::Help => return write_text(Text::Help, &tool.command().into(), diagnostics),
-            Id::Version => return write_text(Text::Version, &tool.command().into(), diagnostics),
-            _ => settings.take(&option, diagnostics)?,
+            Id::Shared(shared) => settings.shared.take(shared, option.value, diagnostics)?,
+            Id::Own(Own::From) => settings.from = parse_spec(option.bytes(), diagnostics)?.owner,
+            Id::Own(Own::Dereference) => settings.links = Some(Links::Dereference),
+            Id::Own(Own::NoDereference) => settings.links = Some(Links::Change),
+            Id::Own(Own::FollowOperands) => settings.follow = FollowPolicy::Operands,
+            Id::Own(Own::FollowAll) => settings.follow = FollowPolicy::Always,
+            Id::Own(Own::FollowNone) => settings.follow = FollowPolicy::Never,
         }
-    }
-    settings.work(parser.into_operands(), diagnostics)
+        Ok(())
+    })?;
+    settings.work(operands, diagnostics)
 }
 
 impl Settings {
-    fn take(&mut self, option: &Occurrence<Id>, diagnostics: &Diagnostics) -> Result<(), Refused> {
-        let common = &mut self.common;
-        match option.id {
-            Id::Changes => common.detail = Detail::Changes,
-            Id::Verbose => common.detail = Detail::Everything,
-            Id::Silent => common.messages = Messages::Few,
-            Id::NoPreserveRoot => common.root = Root::Ordinary,
-            Id::PreserveRoot => common.root = Root::Preserved,
-            Id::Recursive => common.recursion = Recursion::Trees,
-            Id::DryRun => common.execution = Execution::DryRun,
-            Id::Json => common.format = Format::Json,
-            Id::Dereference => self.links = Some(Links::Dereference),
-            Id::NoDereference => self.links = Some(Links::Change),
-            Id::FollowOperands => self.follow = FollowPolicy::Operands,
-            Id::FollowAll => self.follow = FollowPolicy::Always,
-            Id::FollowNone => self.follow = FollowPolicy::Never,
-            Id::From => self.from = parse_spec(option.bytes(), diagnostics)?.owner,
-            Id::Reference => self.reference = Some(option.bytes().to_vec()),
-            Id::Threads => {
-                common.threads = parse_threads(option.bytes(), diagnostics).map_err(|error| {
-                    diagnostics.usage_error(&error, FAILURE);
-                    Refused
-                })?;
-            }
-            Id::Help | Id::Version => {}
-        }
-        Ok(())
-    }
-
     fn work(self, mut operands: Vec<OsString>, diagnostics: &Diagnostics) -> Result<(), Refused> {
         let (follow, links) = self.links(diagnostics)?;
-        if operands.len() < 1 + usize::from(self.reference.is_none()) {
+        if operands.len() < 1 + usize::from(self.shared.reference.is_none()) {
             return Err(missing_operand(operands.last().map(|last| last.as_bytes()), diagnostics));
         }
-        let spec = match &self.reference {
+        let spec = match &self.shared.reference {
             Some(file) => self.tool.spec_of_file(file, diagnostics)?,
             None => self.tool.parse(operands.remove(0).as_bytes(), diagnostics)?,
         };
         let change = OwnerChange { owner: spec.owner, from: self.from };
-        let options = self.common.options(follow, links, diagnostics)?;
+        let options = self.shared.options(follow, links, diagnostics)?;
         let wording = OwnerWording::new(spec);
-        run_change(operands, &change, &options, &self.common, wording, diagnostics);
+        attributes::run(operands, &change, &options, &self.shared, wording, diagnostics);
         Ok(())
     }
 
     /// Links that are traversed, and what becomes of the others.
     fn links(&self, diagnostics: &Diagnostics) -> Result<(FollowPolicy, Links), Refused> {
-        match (self.common.recursion, self.follow, self.links) {
+        match (self.shared.recursion, self.follow, self.links) {
             (Recursion::Operands, _, Some(Links::Change)) => Ok((FollowPolicy::Never, Links::Change)),
             (Recursion::Operands, _, _) => Ok((FollowPolicy::Operands, Links::Dereference)),
             (Recursion::Trees, FollowPolicy::Never, Some(Links::Dereference)) => {
@@ -177,4 +144,18 @@ impl Settings {
             (Recursion::Trees, follow, links) => Ok((follow, links.unwrap_or(Links::Dereference))),
         }
     }
+}
+
+/// Reads any text as `OWNER:GROUP`, for the fuzzer: what is understood has numbers that mean the same.
+pub fn fuzz_spec(text: &[u8]) {
+    if let Ok(Parsed { spec, .. }) = spec::parse(text) {
+        let Ownership { uid, gid } = spec.owner;
+        let number = |id: Option<u32>| id.map_or(String::new(), |id| format!("+{id}"));
+        let told = format!("{}:{}", number(uid), number(gid));
+        // A number before a colon would want a login group, which it has none of.
+        let told = if gid.is_none() { told.trim_end_matches(':') } else { &told };
+        assert_eq!(spec::parse(told.as_bytes()).map(|parsed| parsed.spec.owner), Ok(spec.owner));
+    }
+    // A group alone is understood or not, but without a panic.
+    let _ = spec::parse_group(text);
 }

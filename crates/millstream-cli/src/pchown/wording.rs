@@ -89,11 +89,10 @@ impl Wording for OwnerWording {
         out.extend(parts.concat());
     }
 
-    fn values<'o>(&self, event: &Event<'_, Ownership>, record: Object<'o>) -> Object<'o> {
+    fn values<'o>(&self, event: &Event<'_, Ownership>, mut record: Object<'o>) -> Object<'o> {
         let Some(before) = event.before else { return record };
         let after = event.after.unwrap_or_default();
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut record = record;
         for (key, id) in [("uid_before", before.uid), ("uid", after.uid.or(before.uid))] {
             if let Some(uid) = id {
                 record = names.user(uid).map_or(Account::Id(uid), Account::Name).write(key, record);

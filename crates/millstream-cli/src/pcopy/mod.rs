@@ -5,7 +5,7 @@ mod operands;
 mod settings;
 mod table;
 
-use std::io::Write;
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -13,14 +13,13 @@ use millstream_ops::activity::Activity;
 use millstream_ops::copy::{Backup, Destination, Options, Removal, copy};
 use millstream_vfs::{PosixVolume, Volume};
 
-use crate::diagnostics::Diagnostics;
-use crate::options::{Parser, Reference, help, version};
+use crate::diagnostics::{Diagnostics, Refused};
+use crate::options::{Reference, take_options};
 use crate::progress::{Progress, StdoutUse};
-use crate::standard_output::StandardOutput;
 use crate::startup::{Startup, startup};
 use messages::Output;
-use settings::{Refused, Settings};
-use table::{Id, PCOPY};
+use settings::Settings;
+use table::PCOPY;
 
 /// What texts about `pcopy` are made from.
 pub fn reference() -> Reference {
@@ -30,43 +29,19 @@ pub fn reference() -> Reference {
 /// Runs `pcopy` with the arguments of the process.
 pub fn run() -> ExitCode {
     let Startup { arguments, diagnostics, .. } = startup(PCOPY.name);
-    let mut parser = Parser::new(&PCOPY, arguments);
-    let mut settings = Settings::new(&diagnostics);
-    for option in parser.by_ref() {
-        let taken = match option {
-            Ok(option) if matches!(option.id, Id::Help | Id::Version) => {
-                write_text(option.id, &diagnostics);
-                return diagnostics.exit_code();
-            }
-            Ok(option) => settings.take(&option),
-            Err(error) => {
-                diagnostics.usage_error(&error, 1);
-                Err(Refused)
-            }
-        };
-        if taken.is_err() {
-            return diagnostics.exit_code();
-        }
-    }
-    match work(settings, parser, &diagnostics) {
-        Ok(()) | Err(Refused) => diagnostics.exit_code(),
-    }
+    // The outcome is in the exit code that the diagnostics remember.
+    let _: Result<(), Refused> = prepare(arguments, &diagnostics);
+    diagnostics.exit_code()
 }
 
-fn write_text(which: Id, diagnostics: &Diagnostics) {
-    let program = diagnostics.program().to_string_lossy();
-    let text = match which {
-        Id::Version => version(&reference(), &program),
-        _ => help(&reference(), &program),
-    };
-    if let Err(error) = StandardOutput.write_all(text.as_bytes()) {
-        diagnostics.error(1).text("write error").cause(&error).send();
-    }
-}
-
-fn work(mut settings: Settings<'_>, parser: Parser<Id>, diagnostics: &Diagnostics) -> Result<(), Refused> {
+fn prepare(arguments: Vec<OsString>, diagnostics: &Diagnostics) -> Result<(), Refused> {
+    let mut settings = Settings::new(diagnostics);
+    let operands = take_options(&PCOPY, arguments, diagnostics, 1, |option| match option {
+        Ok(option) => settings.take(&option),
+        Err(error) => Err(diagnostics.usage_error(&error, 1)),
+    })?;
     let mut options = settings.finish()?;
-    let (sources, mut destination) = operands::operands(parser.into_operands(), &settings, diagnostics)?;
+    let (sources, mut destination) = operands::operands(operands, &settings, diagnostics)?;
     if let Some(backup) = &options.backup
         && options.removal != Removal::Never
         && operands::is_own_backup(&sources, &destination)

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStringExt;
 use millstream_ops::copy::Destination;
 use millstream_vfs::{Dir, Errno, Fields, FileKind, PosixVolume, SymlinkBehavior, Volume};
 
-use super::settings::{Refused, Settings};
-use crate::diagnostics::Diagnostics;
+use super::settings::Settings;
+use crate::diagnostics::{Diagnostics, Refused};
 
 /// The sources and where they go.
 pub(super) fn operands(

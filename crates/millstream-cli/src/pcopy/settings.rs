@@ -11,13 +11,9 @@ use millstream_ops::size::SizeFormat;
 use millstream_walk::{Cancellation, FollowPolicy, Threads};
 
 use super::table::Id;
-use crate::diagnostics::{Diagnostics, UsageError};
+use crate::diagnostics::{Diagnostics, Refused, UsageError};
 use crate::options::{Choice, Occurrence, choose};
 use crate::startup::parse_threads;
-
-/// The command line was wrong; it has been said how.
-#[derive(Debug)]
-pub(super) struct Refused;
 
 #[derive(Clone, Copy)]
 enum Attribute {
@@ -179,7 +175,7 @@ impl<'a> Settings<'a> {
                     self.backup_control = Some(option.bytes().to_vec());
                 }
             }
-            Id::Help | Id::Version | Id::SelinuxDefault => {}
+            Id::SelinuxDefault => {}
             Id::Context if option.value.is_some() => {
                 let text = "warning: ignoring --context; it requires an SELinux-enabled kernel";
                 self.diagnostics.warning().text(text).send();
@@ -224,8 +220,7 @@ impl<'a> Settings<'a> {
     }
 
     fn refuse(&self, error: &UsageError) -> Refused {
-        self.diagnostics.usage_error(error, 1);
-        Refused
+        self.diagnostics.usage_error(error, 1)
     }
 
     /// Takes an option whose argument may be wrong.

@@ -1,7 +1,8 @@
 //! The options of `pcopy`.
 
 use crate::options::{
-    Argument, Command, OptionSpec, Paragraph, Section, Syntax, help_option, json, threads, version_option,
+    Argument, Command, Paragraph, Section, Syntax, dry_run, extension, flag, help_option, json, optional,
+    threads, value, version_option,
 };
 
 /// An option of `pcopy`.
@@ -45,8 +46,6 @@ pub(super) enum Id {
     Update,
     Verbose,
     Verify,
-    Help,
-    Version,
 }
 
 const WHAT: &str = "What is copied";
@@ -55,38 +54,6 @@ const EXISTING: &str = "Files that exist";
 const ATTRIBUTES: &str = "Attributes";
 const DATA: &str = "Data";
 const OTHER: &str = "Other";
-const OURS: &str = "Not in GNU's tool";
-
-const fn flag(
-    id: Id,
-    short: Option<u8>,
-    long: &'static [&'static str],
-    group: &'static str,
-    help: &'static str,
-) -> OptionSpec<Id> {
-    OptionSpec::new(id, short, long, Argument::None, group, help)
-}
-
-const fn value(
-    id: Id,
-    short: Option<u8>,
-    long: &'static [&'static str],
-    name: &'static str,
-    group: &'static str,
-    help: &'static str,
-) -> OptionSpec<Id> {
-    OptionSpec::new(id, short, long, Argument::Required(name), group, help)
-}
-
-const fn optional(
-    id: Id,
-    long: &'static [&'static str],
-    name: &'static str,
-    group: &'static str,
-    help: &'static str,
-) -> OptionSpec<Id> {
-    OptionSpec::new(id, None, long, Argument::Optional(name), group, help)
-}
 
 const WHEN: &[&str] = &["auto", "always", "never"];
 const BACKUPS: &[&str] = &["none", "off", "simple", "never", "existing", "nil", "numbered", "t"];
@@ -183,7 +150,7 @@ pub(super) static PCOPY: Command<Id> = Command {
             EXISTING,
             "remove files instead of writing over them",
         ),
-        optional(Id::Backup, &["backup"], "CONTROL", EXISTING, "keep files under another name")
+        optional(Id::Backup, None, &["backup"], "CONTROL", EXISTING, "keep files under another name")
             .words(BACKUPS),
         flag(Id::BackupByDefault, Some(b'b'), &[], EXISTING, "like --backup, without an argument"),
         value(
@@ -203,6 +170,7 @@ pub(super) static PCOPY: Command<Id> = Command {
         ),
         optional(
             Id::Preserve,
+            None,
             &["preserve"],
             "LIST",
             ATTRIBUTES,
@@ -213,9 +181,23 @@ pub(super) static PCOPY: Command<Id> = Command {
             .words(ATTRIBUTE_WORDS),
         flag(Id::AttributesOnly, None, &["attributes-only"], ATTRIBUTES, "copy attributes and no data"),
         flag(Id::SelinuxDefault, Some(b'Z'), &[], ATTRIBUTES, "accepted; has no effect without SELinux"),
-        optional(Id::Context, &["context"], "CTX", ATTRIBUTES, "accepted; has no effect without SELinux"),
-        optional(Id::Reflink, &["reflink"], "WHEN", DATA, "share data with the source: auto, always, never")
-            .words(WHEN),
+        optional(
+            Id::Context,
+            None,
+            &["context"],
+            "CTX",
+            ATTRIBUTES,
+            "accepted; has no effect without SELinux",
+        ),
+        optional(
+            Id::Reflink,
+            None,
+            &["reflink"],
+            "WHEN",
+            DATA,
+            "share data with the source: auto, always, never",
+        )
+        .words(WHEN),
         value(
             Id::Sparse,
             None,
@@ -226,37 +208,33 @@ pub(super) static PCOPY: Command<Id> = Command {
         )
         .words(WHEN),
         flag(Id::Verbose, Some(b'v'), &["verbose"], OTHER, "tell what is copied"),
-        help_option(Id::Help, OTHER),
-        version_option(Id::Version, OTHER),
-        flag(
+        help_option(OTHER),
+        version_option(OTHER),
+        extension(
             Id::Resume,
-            None,
             &["resume"],
-            OURS,
+            Argument::None,
             "leave files whose copy is complete, by kind, size and time, and keep timestamps",
-        )
-        .extension(),
-        flag(
+        ),
+        extension(
             Id::Atomic,
-            None,
             &["atomic"],
-            OURS,
+            Argument::None,
             "write to temporary names and rename, so that no name ever has half a file",
-        )
-        .extension(),
-        flag(Id::Verify, None, &["verify"], OURS, "read source and copy again and compare checksums")
-            .extension(),
-        flag(Id::DryRun, None, &["dry-run"], OURS, "tell what would be copied, and change nothing")
-            .extension(),
-        value(
+        ),
+        extension(
+            Id::Verify,
+            &["verify"],
+            Argument::None,
+            "read source and copy again and compare checksums",
+        ),
+        dry_run(Id::DryRun, "tell what would be copied, and change nothing"),
+        extension(
             Id::BandwidthLimit,
-            None,
             &["bwlimit"],
-            "RATE",
-            OURS,
+            Argument::Required("RATE"),
             "copy at most RATE bytes a second; K, M, G, ... as for dd(1)",
-        )
-        .extension(),
+        ),
         json(Id::Json),
         threads(Id::Threads),
     ],

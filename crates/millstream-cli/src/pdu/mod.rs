@@ -5,6 +5,7 @@ mod operands;
 mod settings;
 mod table;
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,16 +13,17 @@ use std::time::Instant;
 
 use millstream_ops::activity::Activity;
 use millstream_ops::du::{Problem, Sink, measure};
+use millstream_vfs::posix::locale::Locale;
 use millstream_vfs::{Errno, Operation, PosixVolume};
 use millstream_walk::Cancellation;
 
-use crate::diagnostics::Diagnostics;
-use crate::options::{Parser, Reference, help, version};
+use crate::diagnostics::{Diagnostics, FAILURE, Refused};
+use crate::options::{Reference, take_options};
 use crate::progress::{Progress, Screen, StdoutUse, report};
 use crate::standard_output::StandardOutput;
 use crate::startup::{Startup, startup};
-use settings::{Refused, Settings};
-use table::{Id, PDU};
+use settings::Settings;
+use table::PDU;
 
 /// What texts about `pdu` are made from.
 pub fn reference() -> Reference {
@@ -31,47 +33,38 @@ pub fn reference() -> Reference {
 /// Runs `pdu` with the arguments of the process.
 pub fn run() -> ExitCode {
     let Startup { arguments, diagnostics, locale, .. } = startup(PDU.name);
-    let mut parser = Parser::new(&PDU, arguments);
-    let mut settings = Settings::new(locale, &diagnostics);
-    for option in parser.by_ref() {
-        let taken = match option {
-            Ok(option) if matches!(option.id, Id::Help | Id::Version) => {
-                write_text(option.id, &diagnostics);
-                return diagnostics.exit_code();
-            }
-            Ok(option) => settings.take(&option),
-            Err(error) => {
-                diagnostics.error(1).bytes(error.message()).send();
-                settings.note_wrong();
-                Ok(())
-            }
-        };
-        if taken.is_err() {
-            return diagnostics.exit_code();
+    // The outcome is in the exit code that the diagnostics remember.
+    let _: Result<(), Refused> = prepare(arguments, locale, &diagnostics);
+    diagnostics.exit_code()
+}
+
+fn prepare(
+    arguments: Vec<OsString>,
+    locale: &'static Locale,
+    diagnostics: &Diagnostics,
+) -> Result<(), Refused> {
+    let mut settings = Settings::new(locale, diagnostics);
+    let operands = take_options(&PDU, arguments, diagnostics, FAILURE, |option| match option {
+        Ok(option) => settings.take(&option),
+        Err(error) => {
+            diagnostics.error(FAILURE).bytes(error.message()).send();
+            settings.note_wrong();
+            Ok(())
         }
-    }
-    match work(settings, parser, &diagnostics) {
-        Ok(()) | Err(Refused) => diagnostics.exit_code(),
-    }
+    })?;
+    work(settings, operands, diagnostics)
 }
 
-fn write_text(which: Id, diagnostics: &Diagnostics) {
-    let program = diagnostics.program().to_string_lossy();
-    let text = match which {
-        Id::Version => version(&reference(), &program),
-        _ => help(&reference(), &program),
-    };
-    if let Err(error) = StandardOutput.write_all(text.as_bytes()) {
-        diagnostics.error(1).text("write error").cause(&error).send();
-    }
-}
-
-fn work(mut settings: Settings<'_>, parser: Parser<Id>, diagnostics: &Diagnostics) -> Result<(), Refused> {
+fn work(
+    mut settings: Settings<'_>,
+    operands: Vec<OsString>,
+    diagnostics: &Diagnostics,
+) -> Result<(), Refused> {
     let started = Instant::now();
     let files0_from = settings.files0_from.take();
     let verbose = settings.verbose;
     let options = settings.finish(diagnostics.is_called("du"))?;
-    let operands = operands::operands(parser.into_operands(), files0_from.as_deref(), diagnostics)?;
+    let operands = operands::operands(operands, files0_from.as_deref(), diagnostics)?;
     let activity = Arc::new(Activity::default());
     let progress = Progress::start(&activity, StdoutUse::WithoutProgress, diagnostics);
     let output = Output {
@@ -83,7 +76,7 @@ fn work(mut settings: Settings<'_>, parser: Parser<Id>, diagnostics: &Diagnostic
     let stats = measure(&PosixVolume, &operands, &options, &output, &activity);
     drop(progress);
     if let Some(error) = output.into_failure() {
-        let message = diagnostics.error(1).text("write error");
+        let message = diagnostics.error(FAILURE).text("write error");
         // The cause of a write that failed is not told, that of a closed output is, as by GNU's tool.
         match Errno::from_io_error(&error) {
             Some(Errno::BADF) => message.cause(&error).send(),
@@ -127,10 +120,20 @@ impl Sink for Output<'_> {
             Operation::OpenDir | Operation::ReadDir => "cannot read directory ",
             _ => "cannot access ",
         };
-        let message = self.diagnostics.error(1).text(what).name(problem.path);
+        let message = self.diagnostics.error(FAILURE).text(what).name(problem.path);
         match problem.errno {
             Some(errno) => message.errno(errno).send(),
             None => message.send(),
         }
     }
+}
+
+/// Reads any text as the arguments of `--block-size`, `--threshold` and `--max-depth`, for the fuzzer.
+pub fn fuzz_numbers(text: &[u8]) {
+    let is_block_size = number::block_size(text).is_ok();
+    // A threshold is a size with a sign, or 0.
+    let is_threshold = number::threshold(text).is_ok();
+    assert!(!is_threshold || is_block_size || text.iter().any(|b| b"+-0".contains(b)));
+    // A number is one or none, but without a panic.
+    let _ = number::unsigned(text);
 }

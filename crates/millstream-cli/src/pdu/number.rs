@@ -3,7 +3,7 @@
 use millstream_ops::du::Threshold;
 use millstream_ops::size::{BlockSizeError, SizeFormat};
 
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, FAILURE};
 use crate::options::Spelling;
 
 /// A block size, of `-B` or from the environment.
@@ -60,7 +60,7 @@ pub(super) fn report_bad_size(
         BlockSizeError::InvalidSuffix => (format!("invalid suffix in {spelling} argument '"), b"'"),
         BlockSizeError::TooLarge => (format!("{spelling} argument '"), b"' too large"),
     };
-    diagnostics.error(1).text(&before).bytes(text).bytes(after).send();
+    diagnostics.error(FAILURE).text(&before).bytes(text).bytes(after).send();
 }
 
 #[cfg(test)]

@@ -8,8 +8,7 @@ use std::path::Path;
 
 use millstream_vfs::Errno;
 
-use super::settings::Refused;
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, FAILURE, Refused};
 use crate::operand::trimmed;
 
 /// No system call takes a longer path, its NUL included.
@@ -29,7 +28,7 @@ pub(super) fn operands(
         Some(file) => match given.first() {
             None => read_names(file, diagnostics)?,
             Some(extra) => {
-                let message = diagnostics.error(1).text("extra operand ").quoted(extra.as_bytes());
+                let message = diagnostics.error(FAILURE).text("extra operand ").quoted(extra.as_bytes());
                 message.text("\nfile operands cannot be combined with --files0-from").send_with_hint();
                 return Err(Refused);
             }
@@ -37,7 +36,7 @@ pub(super) fn operands(
     };
     let fits = |name: &Vec<u8>| {
         if name.len() >= PATH_MAX {
-            diagnostics.error(1).text("cannot access ").name(name).errno(Errno::NAMETOOLONG).send();
+            diagnostics.error(FAILURE).text("cannot access ").name(name).errno(Errno::NAMETOOLONG).send();
         }
         name.len() < PATH_MAX
     };
@@ -47,7 +46,7 @@ pub(super) fn operands(
 
 fn is_named(name: &[u8], diagnostics: &Diagnostics) -> bool {
     if name.is_empty() {
-        diagnostics.error(1).text("invalid zero-length file name").send();
+        diagnostics.error(FAILURE).text("invalid zero-length file name").send();
     }
     !name.is_empty()
 }
@@ -59,12 +58,12 @@ fn read_names(file: &[u8], diagnostics: &Diagnostics) -> Result<Vec<Vec<u8>>, Re
             .map(|file| Box::new(file) as Box<dyn Read>),
     };
     let mut input = opened.map_err(|error| {
-        diagnostics.error(1).text("cannot open ").name(file).text(" for reading").cause(&error).send();
+        diagnostics.error(FAILURE).text("cannot open ").name(file).text(" for reading").cause(&error).send();
         Refused
     })?;
     let mut text = Vec::new();
     if let Err(error) = input.read_to_end(&mut text) {
-        diagnostics.error(1).name_before_colon(file).text(": read error").cause(&error).send();
+        diagnostics.error(FAILURE).name_before_colon(file).text(": read error").cause(&error).send();
     }
     let mut names: Vec<_> = text.split(|&b| b == 0).enumerate().collect();
     if names.last().is_some_and(|(_, name)| name.is_empty()) {
@@ -76,13 +75,13 @@ fn read_names(file: &[u8], diagnostics: &Diagnostics) -> Result<Vec<Vec<u8>>, Re
 
 fn is_usable(file: &[u8], index: usize, name: &[u8], diagnostics: &Diagnostics) -> bool {
     if file == b"-" && name == b"-" {
-        let message = diagnostics.error(1).text("when reading file names from stdin, no file name of ");
+        let message = diagnostics.error(FAILURE).text("when reading file names from stdin, no file name of ");
         message.name(name).text(" allowed").send();
         return false;
     }
     if name.is_empty() {
         let place = format!(":{}: invalid zero-length file name", index + 1);
-        diagnostics.error(1).name_before_colon(file).text(&place).send();
+        diagnostics.error(FAILURE).name_before_colon(file).text(&place).send();
         return false;
     }
     true

@@ -16,13 +16,9 @@ use millstream_walk::{Cancellation, FollowPolicy, Threads};
 
 use super::number::{block_size, report_bad_size, threshold, unsigned};
 use super::table::Id;
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, FAILURE, Refused};
 use crate::options::{Choice, Occurrence, Spelling, choose};
 use crate::startup::parse_threads;
-
-/// The command line was wrong; it has been said how.
-#[derive(Debug)]
-pub(super) struct Refused;
 
 const TIMES: &[Choice<TimeField>] = &[
     Choice { words: &["atime", "access", "use"], meaning: TimeField::Accessed },
@@ -132,7 +128,6 @@ impl<'a> Settings<'a> {
             Id::Total => self.grand_total = GrandTotal::Print,
             Id::Json => self.json = true,
             Id::Verbose => self.verbose = true,
-            Id::Help | Id::Version => {}
             Id::BlockSize | Id::ExcludeFrom | Id::MaxDepth | Id::Threshold | Id::Time | Id::Threads => {
                 self.take_argument(option)?;
             }
@@ -147,10 +142,7 @@ impl<'a> Settings<'a> {
             report_bad_size(error, option.spelling, text, self.diagnostics);
             Refused
         };
-        let refuse = |error| {
-            self.diagnostics.usage_error(&error, 1);
-            Refused
-        };
+        let refuse = |error| self.diagnostics.usage_error(&error, FAILURE);
         match option.id {
             Id::BlockSize => self.size = Some(block_size(text).map_err(bad_size)?),
             Id::Threshold => {
@@ -168,7 +160,7 @@ impl<'a> Settings<'a> {
             Id::MaxDepth => match unsigned(text) {
                 Some(depth) => self.max_depth = Some(depth),
                 None => {
-                    self.diagnostics.error(1).text("invalid maximum depth ").quoted(text).send();
+                    self.diagnostics.error(FAILURE).text("invalid maximum depth ").quoted(text).send();
                     self.wrong = true;
                 }
             },
@@ -185,7 +177,7 @@ impl<'a> Settings<'a> {
         match fs::read(path) {
             Ok(text) => self.exclude.add_lines(&text),
             Err(error) => {
-                self.diagnostics.error(1).name_before_colon(name).cause(&error).send();
+                self.diagnostics.error(FAILURE).name_before_colon(name).cause(&error).send();
                 self.wrong = true;
             }
         }
@@ -194,12 +186,12 @@ impl<'a> Settings<'a> {
     /// What is to be done, if the options can be taken together.
     pub(super) fn finish(mut self, gnu: bool) -> Result<Options, Refused> {
         if self.wrong {
-            self.diagnostics.usage_hint(1);
+            self.diagnostics.usage_hint(FAILURE);
             return Err(Refused);
         }
         if self.summarize && self.lines == Lines::All {
             if gnu {
-                let message = self.diagnostics.error(1);
+                let message = self.diagnostics.error(FAILURE);
                 message.text("cannot both summarize and show all entries").send_with_hint();
                 return Err(Refused);
             }
@@ -252,7 +244,7 @@ impl<'a> Settings<'a> {
             }
             (true, Some(depth)) => {
                 let text = format!("warning: summarizing conflicts with --max-depth={depth}");
-                self.diagnostics.error(1).text(&text).send_with_hint();
+                self.diagnostics.error(FAILURE).text(&text).send_with_hint();
                 return Err(Refused);
             }
             _ => {}
@@ -267,10 +259,7 @@ impl<'a> Settings<'a> {
             None => b"%Y-%m-%d %H:%M",
             Some([b'+', format @ ..]) => format,
             Some(word) => choose(word, "time style", STYLES, self.diagnostics)
-                .map_err(|error| {
-                    self.diagnostics.usage_error(&error, 1);
-                    Refused
-                })?
+                .map_err(|error| self.diagnostics.usage_error(&error, FAILURE))?
                 .as_bytes(),
         };
         Ok(TimeStyle::new(format, format, self.locale))

@@ -1,7 +1,7 @@
 //! The options of `pdu`.
 
 use crate::options::{
-    Argument, Command, OptionSpec, Paragraph, Section, Syntax, help_option, json, threads, verbose,
+    Command, Paragraph, Section, Syntax, flag, help_option, json, optional, threads, value, verbose,
     version_option,
 };
 
@@ -36,35 +36,12 @@ pub(super) enum Id {
     Threads,
     Json,
     Verbose,
-    Help,
-    Version,
 }
 
 const WHAT: &str = "What is measured";
 const LINES: &str = "What is printed";
 const UNITS: &str = "How it is printed";
 const OTHER: &str = "Other";
-
-const fn flag(
-    id: Id,
-    short: Option<u8>,
-    long: &'static [&'static str],
-    group: &'static str,
-    help: &'static str,
-) -> OptionSpec<Id> {
-    OptionSpec::new(id, short, long, Argument::None, group, help)
-}
-
-const fn value(
-    id: Id,
-    short: Option<u8>,
-    long: &'static [&'static str],
-    name: &'static str,
-    group: &'static str,
-    help: &'static str,
-) -> OptionSpec<Id> {
-    OptionSpec::new(id, short, long, Argument::Required(name), group, help)
-}
 
 const TIME_WORDS: &[&str] = &["atime", "access", "use", "ctime", "status"];
 const STYLE_WORDS: &[&str] = &["full-iso", "long-iso", "iso"];
@@ -183,11 +160,11 @@ pub(super) static PDU: Command<Id> = Command {
         flag(Id::Si, None, &["si"], UNITS, "like -h, with powers of 1000"),
         flag(Id::Kibibytes, Some(b'k'), &[], UNITS, "the same as --block-size=1K"),
         flag(Id::Mebibytes, Some(b'm'), &[], UNITS, "the same as --block-size=1M"),
-        OptionSpec::new(
+        optional(
             Id::Time,
             None,
             &["time"],
-            Argument::Optional("WORD"),
+            "WORD",
             UNITS,
             "also the latest modification in the directory; or if WORD is atime or ctime, that time",
         )
@@ -202,8 +179,8 @@ pub(super) static PDU: Command<Id> = Command {
         )
         .words(STYLE_WORDS),
         flag(Id::Null, Some(b'0'), &["null"], UNITS, "end lines with NUL"),
-        help_option(Id::Help, OTHER),
-        version_option(Id::Version, OTHER),
+        help_option(OTHER),
+        version_option(OTHER),
         json(Id::Json),
         threads(Id::Threads),
         verbose(Id::Verbose),

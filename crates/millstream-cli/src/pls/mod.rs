@@ -4,6 +4,7 @@ mod arguments;
 mod settings;
 mod table;
 
+use std::ffi::{CString, OsString};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,15 +13,16 @@ use std::time::Instant;
 use millstream_ops::activity::Activity;
 use millstream_ops::list::{Flush, Outcome, Sinks, TreeForm, list, print_trees};
 use millstream_vfs::PosixVolume;
+use millstream_vfs::posix::locale::Locale;
 use rustix::fs::{FileType, fstat};
 
-use crate::diagnostics::{Diagnostics, UsageErrorKind};
-use crate::options::{Parser, Reference, help, version};
+use crate::diagnostics::{Diagnostics, Refused, UsageErrorKind};
+use crate::options::{Reference, take_options};
 use crate::progress::{Progress, StdoutUse, report};
 use crate::standard_output::StandardOutput;
 use crate::startup::{Startup, startup};
 use settings::{Collector, Refusal, Settings};
-use table::{Id, PLS};
+use table::PLS;
 
 /// The exit code of a wrong option, and of output that cannot be written.
 const SERIOUS: u8 = 2;
@@ -36,60 +38,49 @@ pub fn reference() -> Reference {
 pub fn run() -> ExitCode {
     let started = Instant::now();
     let Startup { arguments, diagnostics, locale, .. } = startup(PLS.name);
-    let mut parser = Parser::new(&PLS, arguments);
-    let mut collector = Collector::new(locale, &diagnostics);
-    for option in parser.by_ref() {
-        let taken = match option {
-            Ok(option) if matches!(option.id, Id::Help | Id::Version) => {
-                return write_text(option.id, &diagnostics);
-            }
-            Ok(option) => collector.take(&option),
-            Err(error) => Err(error.into()),
-        };
-        if let Err(refusal) = taken {
-            return refuse(&refusal, &diagnostics);
-        }
-    }
-    match collector.finish() {
-        Ok(settings) => {
-            let operands = arguments::operands(parser.into_operands());
-            let activity = Arc::new(Activity::default());
-            let outcome = work(&settings, &operands, &activity, &diagnostics);
-            finish(&outcome, &diagnostics);
-            if settings.verbose {
-                report(&activity, outcome.stats.threads_peak, started, &diagnostics);
-            }
-            diagnostics.exit_code()
-        }
-        Err(refusal) => refuse(&refusal, &diagnostics),
-    }
-}
-
-fn write_text(id: Id, diagnostics: &Diagnostics) -> ExitCode {
-    let program = diagnostics.program().to_string_lossy();
-    let make = if id == Id::Help { help } else { version };
-    let text = make(&reference(), &program);
-    if let Err(error) = io::Write::write_all(&mut StandardOutput, text.as_bytes()) {
-        diagnostics.error(SERIOUS).text("write error").cause(&error).send();
-    }
+    // The outcome is in the exit code that the diagnostics remember.
+    let _: Result<(), Refused> = prepare(arguments, started, locale, &diagnostics);
     diagnostics.exit_code()
 }
 
-fn refuse(refusal: &Refusal, diagnostics: &Diagnostics) -> ExitCode {
+fn prepare(
+    arguments: Vec<OsString>,
+    started: Instant,
+    locale: &'static Locale,
+    diagnostics: &Diagnostics,
+) -> Result<(), Refused> {
+    let mut collector = Collector::new(locale, diagnostics);
+    let refuse = |refusal| refuse(&refusal, diagnostics);
+    let operands = take_options(&PLS, arguments, diagnostics, SERIOUS, |option| {
+        option.map_err(Refusal::from).and_then(|option| collector.take(&option)).map_err(refuse)
+    })?;
+    let settings = collector.finish().map_err(refuse)?;
+    let activity = Arc::new(Activity::default());
+    let outcome = work(&settings, &arguments::operands(operands), &activity, diagnostics);
+    finish(&outcome, diagnostics);
+    if settings.verbose {
+        report(&activity, outcome.stats.threads_peak, started, diagnostics);
+    }
+    Ok(())
+}
+
+fn refuse(refusal: &Refusal, diagnostics: &Diagnostics) -> Refused {
     match refusal {
         // The exit code for a word that is none of those possible is GNU's, though it documents another.
         Refusal::WithHint(error) if error.kind() == UsageErrorKind::Argument => {
-            diagnostics.usage_error(error, MINOR);
+            diagnostics.usage_error(error, MINOR)
         }
         Refusal::WithHint(error) => diagnostics.usage_error(error, SERIOUS),
-        Refusal::Plain(message) => diagnostics.error(SERIOUS).bytes(message).send(),
+        Refusal::Plain(message) => {
+            diagnostics.error(SERIOUS).bytes(message).send();
+            Refused
+        }
     }
-    diagnostics.exit_code()
 }
 
 fn work(
     settings: &Settings,
-    operands: &[std::ffi::CString],
+    operands: &[CString],
     activity: &Arc<Activity>,
     diagnostics: &Diagnostics,
 ) -> Outcome {
@@ -123,6 +114,6 @@ fn shares_records() -> bool {
 fn finish(outcome: &Outcome, diagnostics: &Diagnostics) {
     diagnostics.fail(outcome.severity as u8);
     if let Some(error) = &outcome.output_error {
-        diagnostics.error(SERIOUS).text("write error").cause(error).send();
+        diagnostics.write_error(error, SERIOUS);
     }
 }

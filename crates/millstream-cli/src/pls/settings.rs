@@ -253,7 +253,6 @@ impl<'a> Collector<'a> {
             Id::IndicatorStyle => self.list.indicator = self.choose(option, INDICATORS)?,
             Id::Color => self.colored = self.applies(option)?,
             Id::Hyperlink => self.hyperlinks = self.applies(option)?,
-            // The rest was answered before: `--help` and `--version`.
             _ => {}
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! The option table of `pls`.
 
 use crate::options::{
-    Argument, Command, OptionSpec, Paragraph, Section, Syntax, help_option, json, threads, verbose,
-    version_option,
+    Argument, Command, Paragraph, Section, Syntax, extension, flag, help_option, json, optional, threads,
+    value, verbose, version_option,
 };
 
 /// The options of `pls`.
@@ -72,11 +72,7 @@ pub enum Id {
     Paths,
     Threads,
     Verbose,
-    Help,
-    Version,
 }
-
-use Argument::{None as NoArg, Optional, Required};
 
 const WHEN: &[&str] = &["always", "auto", "never"];
 const WHICH: &str = "Which files";
@@ -85,26 +81,6 @@ const LAYOUT: &str = "Layout";
 const ORDER: &str = "Order and time";
 const NAMES: &str = "Names";
 const OTHER: &str = "Other";
-
-const fn flag(
-    id: Id,
-    short: u8,
-    long: &'static [&'static str],
-    group: &'static str,
-    help: &'static str,
-) -> OptionSpec<Id> {
-    OptionSpec::new(id, Some(short), long, NoArg, group, help)
-}
-
-const fn long(
-    id: Id,
-    long: &'static [&'static str],
-    argument: Argument,
-    group: &'static str,
-    help: &'static str,
-) -> OptionSpec<Id> {
-    OptionSpec::new(id, None, long, argument, group, help)
-}
 
 /// The table.
 pub const PLS: Command<Id> = Command {
@@ -117,48 +93,66 @@ pub const PLS: Command<Id> = Command {
     ],
     syntax: Syntax::Getopt,
     options: &[
-        flag(Id::All, b'a', &["all"], WHICH, "list names that begin with a dot too"),
-        flag(Id::AlmostAll, b'A', &["almost-all"], WHICH, "likewise, but not . and .."),
-        flag(Id::IgnoreBackups, b'B', &["ignore-backups"], WHICH, "leave out names that end with ~"),
-        OptionSpec::new(
+        flag(Id::All, Some(b'a'), &["all"], WHICH, "list names that begin with a dot too"),
+        flag(Id::AlmostAll, Some(b'A'), &["almost-all"], WHICH, "likewise, but not . and .."),
+        flag(Id::IgnoreBackups, Some(b'B'), &["ignore-backups"], WHICH, "leave out names that end with ~"),
+        value(
             Id::Ignore,
             Some(b'I'),
             &["ignore"],
-            Required("PATTERN"),
+            "PATTERN",
             WHICH,
             "leave out names that match the shell PATTERN",
         ),
-        long(Id::Hide, &["hide"], Required("PATTERN"), WHICH, "likewise, unless -a or -A is given"),
-        flag(Id::Directory, b'd', &["directory"], WHICH, "list directories themselves, not what is in them"),
-        flag(Id::Recursive, b'R', &["recursive"], WHICH, "list directories below directories too"),
-        flag(Id::Dereference, b'L', &["dereference"], WHICH, "show what symbolic links lead to"),
-        flag(Id::DereferenceOperands, b'H', &["dereference-command-line"], WHICH, "likewise for FILEs only"),
-        long(
+        value(Id::Hide, None, &["hide"], "PATTERN", WHICH, "likewise, unless -a or -A is given"),
+        flag(
+            Id::Directory,
+            Some(b'd'),
+            &["directory"],
+            WHICH,
+            "list directories themselves, not what is in them",
+        ),
+        flag(Id::Recursive, Some(b'R'), &["recursive"], WHICH, "list directories below directories too"),
+        flag(Id::Dereference, Some(b'L'), &["dereference"], WHICH, "show what symbolic links lead to"),
+        flag(
+            Id::DereferenceOperands,
+            Some(b'H'),
+            &["dereference-command-line"],
+            WHICH,
+            "likewise for FILEs only",
+        ),
+        flag(
             Id::DereferenceOperandDirectories,
+            None,
             &["dereference-command-line-symlink-to-dir"],
-            NoArg,
             WHICH,
             "likewise for FILEs that lead to directories only",
         ),
-        flag(Id::Long, b'l', &[], WHAT, "one line a file, with its attributes"),
-        flag(Id::NoOwner, b'g', &[], WHAT, "like -l, without the owner"),
-        flag(Id::NoGroupLong, b'o', &[], WHAT, "like -l, without the group"),
-        flag(Id::NoGroup, b'G', &["no-group"], WHAT, "leave out the group in long lines"),
-        flag(Id::NumericIds, b'n', &["numeric-uid-gid"], WHAT, "like -l, with numbers of users and groups"),
-        long(Id::Author, &["author"], NoArg, WHAT, "show the author in long lines"),
-        long(Id::FullTime, &["full-time"], NoArg, WHAT, "like -l --time-style=full-iso"),
-        flag(Id::Inode, b'i', &["inode"], WHAT, "show inode numbers"),
-        flag(Id::Size, b's', &["size"], WHAT, "show allocated sizes, in blocks"),
-        flag(Id::Context, b'Z', &["context"], WHAT, "show security contexts"),
-        flag(Id::Human, b'h', &["human-readable"], WHAT, "sizes like 1K, 234M, 2G"),
-        long(Id::Si, &["si"], NoArg, WHAT, "likewise, in powers of 1000"),
-        long(Id::BlockSize, &["block-size"], Required("SIZE"), WHAT, "sizes in units of SIZE, like K or 1MB"),
-        flag(Id::Kibibytes, b'k', &["kibibytes"], WHAT, "allocated sizes in units of 1024 bytes"),
-        flag(Id::Columns, b'C', &[], LAYOUT, "columns, sorted downwards; the default on a terminal"),
-        flag(Id::Across, b'x', &[], LAYOUT, "columns, sorted across"),
-        flag(Id::Commas, b'm', &[], LAYOUT, "names separated by commas"),
-        flag(Id::OnePerLine, b'1', &[], LAYOUT, "one name a line; the default elsewhere"),
-        long(Id::Format, &["format"], Required("WORD"), LAYOUT, "choose the layout by its name").words(&[
+        flag(Id::Long, Some(b'l'), &[], WHAT, "one line a file, with its attributes"),
+        flag(Id::NoOwner, Some(b'g'), &[], WHAT, "like -l, without the owner"),
+        flag(Id::NoGroupLong, Some(b'o'), &[], WHAT, "like -l, without the group"),
+        flag(Id::NoGroup, Some(b'G'), &["no-group"], WHAT, "leave out the group in long lines"),
+        flag(
+            Id::NumericIds,
+            Some(b'n'),
+            &["numeric-uid-gid"],
+            WHAT,
+            "like -l, with numbers of users and groups",
+        ),
+        flag(Id::Author, None, &["author"], WHAT, "show the author in long lines"),
+        flag(Id::FullTime, None, &["full-time"], WHAT, "like -l --time-style=full-iso"),
+        flag(Id::Inode, Some(b'i'), &["inode"], WHAT, "show inode numbers"),
+        flag(Id::Size, Some(b's'), &["size"], WHAT, "show allocated sizes, in blocks"),
+        flag(Id::Context, Some(b'Z'), &["context"], WHAT, "show security contexts"),
+        flag(Id::Human, Some(b'h'), &["human-readable"], WHAT, "sizes like 1K, 234M, 2G"),
+        flag(Id::Si, None, &["si"], WHAT, "likewise, in powers of 1000"),
+        value(Id::BlockSize, None, &["block-size"], "SIZE", WHAT, "sizes in units of SIZE, like K or 1MB"),
+        flag(Id::Kibibytes, Some(b'k'), &["kibibytes"], WHAT, "allocated sizes in units of 1024 bytes"),
+        flag(Id::Columns, Some(b'C'), &[], LAYOUT, "columns, sorted downwards; the default on a terminal"),
+        flag(Id::Across, Some(b'x'), &[], LAYOUT, "columns, sorted across"),
+        flag(Id::Commas, Some(b'm'), &[], LAYOUT, "names separated by commas"),
+        flag(Id::OnePerLine, Some(b'1'), &[], LAYOUT, "one name a line; the default elsewhere"),
+        value(Id::Format, None, &["format"], "WORD", LAYOUT, "choose the layout by its name").words(&[
             "across",
             "commas",
             "horizontal",
@@ -167,36 +161,29 @@ pub const PLS: Command<Id> = Command {
             "verbose",
             "vertical",
         ]),
-        OptionSpec::new(
-            Id::Width,
-            Some(b'w'),
-            &["width"],
-            Required("COLS"),
-            LAYOUT,
-            "lines of COLS columns; 0 is no limit",
-        ),
-        OptionSpec::new(
+        value(Id::Width, Some(b'w'), &["width"], "COLS", LAYOUT, "lines of COLS columns; 0 is no limit"),
+        value(
             Id::TabSize,
             Some(b'T'),
             &["tabsize"],
-            Required("COLS"),
+            "COLS",
             LAYOUT,
             "tab stops every COLS columns; 0 is no tabs",
         ),
-        long(Id::Zero, &["zero"], NoArg, LAYOUT, "end lines with NUL, and change no name"),
-        flag(Id::SortTime, b't', &[], ORDER, "newest first"),
-        flag(Id::SortSize, b'S', &[], ORDER, "largest first"),
-        flag(Id::SortExtension, b'X', &[], ORDER, "by the ending of the name"),
-        flag(Id::SortVersion, b'v', &[], ORDER, "by name, numbers in it as numbers"),
+        flag(Id::Zero, None, &["zero"], LAYOUT, "end lines with NUL, and change no name"),
+        flag(Id::SortTime, Some(b't'), &[], ORDER, "newest first"),
+        flag(Id::SortSize, Some(b'S'), &[], ORDER, "largest first"),
+        flag(Id::SortExtension, Some(b'X'), &[], ORDER, "by the ending of the name"),
+        flag(Id::SortVersion, Some(b'v'), &[], ORDER, "by name, numbers in it as numbers"),
         flag(
             Id::Unsorted,
-            b'U',
+            Some(b'U'),
             &[],
             ORDER,
             "in the order of the directory; names are printed as they are read",
         ),
-        flag(Id::UnsortedAll, b'f', &[], ORDER, "like -aU, without -l, -s and colors given before"),
-        long(Id::Sort, &["sort"], Required("WORD"), ORDER, "choose the order by its name").words(&[
+        flag(Id::UnsortedAll, Some(b'f'), &[], ORDER, "like -aU, without -l, -s and colors given before"),
+        value(Id::Sort, None, &["sort"], "WORD", ORDER, "choose the order by its name").words(&[
             "none",
             "size",
             "time",
@@ -204,81 +191,76 @@ pub const PLS: Command<Id> = Command {
             "extension",
             "width",
         ]),
-        flag(Id::Reverse, b'r', &["reverse"], ORDER, "reverse the order"),
-        long(Id::DirectoriesFirst, &["group-directories-first"], NoArg, ORDER, "directories before files"),
-        flag(Id::Change, b'c', &[], ORDER, "use the time of the last change of attributes"),
-        flag(Id::Access, b'u', &[], ORDER, "use the time of the last access"),
-        long(Id::Time, &["time"], Required("WORD"), ORDER, "choose the time by its name")
+        flag(Id::Reverse, Some(b'r'), &["reverse"], ORDER, "reverse the order"),
+        flag(Id::DirectoriesFirst, None, &["group-directories-first"], ORDER, "directories before files"),
+        flag(Id::Change, Some(b'c'), &[], ORDER, "use the time of the last change of attributes"),
+        flag(Id::Access, Some(b'u'), &[], ORDER, "use the time of the last access"),
+        value(Id::Time, None, &["time"], "WORD", ORDER, "choose the time by its name")
             .words(&["atime", "access", "use", "ctime", "status", "birth", "creation"]),
-        long(
+        value(
             Id::TimeStyle,
+            None,
             &["time-style"],
-            Required("STYLE"),
+            "STYLE",
             ORDER,
             "full-iso, long-iso, iso, locale, or +FORMAT as for date(1); posix-STYLE is STYLE outside of the \
              POSIX locale",
         ),
-        flag(Id::Escape, b'b', &["escape"], NAMES, "C escapes for what cannot be shown"),
-        flag(Id::Literal, b'N', &["literal"], NAMES, "names as they are"),
-        flag(Id::QuoteName, b'Q', &["quote-name"], NAMES, "names in double quotes"),
-        long(
-            Id::QuotingStyle,
-            &["quoting-style"],
-            Required("WORD"),
-            NAMES,
-            "choose the quotes by their name",
-        )
-        .words(&[
-            "literal",
-            "locale",
-            "shell",
-            "shell-always",
-            "shell-escape",
-            "shell-escape-always",
-            "c",
-            "c-maybe",
-            "clocale",
-            "escape",
-        ]),
-        flag(Id::HideControl, b'q', &["hide-control-chars"], NAMES, "? for what cannot be shown"),
-        long(Id::ShowControl, &["show-control-chars"], NoArg, NAMES, "what cannot be shown as it is"),
-        flag(Id::Classify, b'F', &[], NAMES, "append one of */=@| that tells the type"),
-        long(Id::ClassifyWhen, &["classify"], Optional("WHEN"), NAMES, "likewise, always, auto or never")
+        flag(Id::Escape, Some(b'b'), &["escape"], NAMES, "C escapes for what cannot be shown"),
+        flag(Id::Literal, Some(b'N'), &["literal"], NAMES, "names as they are"),
+        flag(Id::QuoteName, Some(b'Q'), &["quote-name"], NAMES, "names in double quotes"),
+        value(Id::QuotingStyle, None, &["quoting-style"], "WORD", NAMES, "choose the quotes by their name")
+            .words(&[
+                "literal",
+                "locale",
+                "shell",
+                "shell-always",
+                "shell-escape",
+                "shell-escape-always",
+                "c",
+                "c-maybe",
+                "clocale",
+                "escape",
+            ]),
+        flag(Id::HideControl, Some(b'q'), &["hide-control-chars"], NAMES, "? for what cannot be shown"),
+        flag(Id::ShowControl, None, &["show-control-chars"], NAMES, "what cannot be shown as it is"),
+        flag(Id::Classify, Some(b'F'), &[], NAMES, "append one of */=@| that tells the type"),
+        optional(Id::ClassifyWhen, None, &["classify"], "WHEN", NAMES, "likewise, always, auto or never")
             .words(WHEN),
-        long(Id::FileType, &["file-type"], NoArg, NAMES, "likewise, without *"),
-        flag(Id::Slash, b'p', &[], NAMES, "append / to directories"),
-        long(
+        flag(Id::FileType, None, &["file-type"], NAMES, "likewise, without *"),
+        flag(Id::Slash, Some(b'p'), &[], NAMES, "append / to directories"),
+        value(
             Id::IndicatorStyle,
+            None,
             &["indicator-style"],
-            Required("WORD"),
+            "WORD",
             NAMES,
             "choose what is appended by its name",
         )
         .words(&["none", "slash", "file-type", "classify"]),
-        long(Id::Color, &["color"], Optional("WHEN"), NAMES, "color names by type: always, auto or never")
+        optional(Id::Color, None, &["color"], "WHEN", NAMES, "color names by type: always, auto or never")
             .words(WHEN),
-        long(
+        optional(
             Id::Hyperlink,
+            None,
             &["hyperlink"],
-            Optional("WHEN"),
+            "WHEN",
             NAMES,
             "link names to files: always, auto or never",
         )
         .words(WHEN),
-        flag(Id::Dired, b'D', &["dired"], OTHER, "tell Emacs where the names are"),
+        flag(Id::Dired, Some(b'D'), &["dired"], OTHER, "tell Emacs where the names are"),
         json(Id::Json),
-        long(
+        extension(
             Id::Paths,
             &["paths"],
-            NoArg,
-            "Not in GNU's tool",
+            Argument::None,
             "write the path of every file of the whole tree, in no order, as soon as it is found",
-        )
-        .extension(),
+        ),
         threads(Id::Threads),
         verbose(Id::Verbose),
-        help_option(Id::Help, OTHER),
-        version_option(Id::Version, OTHER),
+        help_option(OTHER),
+        version_option(OTHER),
     ],
     long_order: &[
         "all",

@@ -3,24 +3,25 @@
 mod settings;
 mod table;
 
-use std::ffi::{CString, OsString};
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use millstream_ops::activity::Activity;
-use millstream_ops::remove::{Cause, Problem, Question, Sink, Step, remove};
+use millstream_ops::remove::{Cause, Options, Problem, Question, Sink, Step, remove};
+use millstream_vfs::posix::locale::Locale;
 use millstream_vfs::{FileKind, Operation, PosixVolume};
 
-use crate::diagnostics::{Diagnostics, UsageError, UsageErrorKind};
-use crate::operand::trimmed;
-use crate::options::{Parser, Reference, help, version};
+use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};
+use crate::operand::paths;
+use crate::options::{Reference, take_options};
 use crate::progress::{Progress, Screen, StdoutUse};
 use crate::standard_output::StandardOutput;
 use crate::startup::{Startup, startup};
-use settings::{Mistake, Settings};
-use table::{Id, PRM};
+use settings::Settings;
+use table::PRM;
 
 /// What texts about `prm` are made from.
 pub fn reference() -> Reference {
@@ -30,70 +31,38 @@ pub fn reference() -> Reference {
 /// Runs `prm` with the arguments of the process.
 pub fn run() -> ExitCode {
     let Startup { arguments, diagnostics, locale, .. } = startup(PRM.name);
-    let mut parser = Parser::new(&PRM, arguments.iter().cloned());
-    let mut settings = Settings::new(&diagnostics);
-    let is_abbreviated = abbreviates_no_preserve_root(&arguments);
-    for option in parser.by_ref() {
-        let taken = match option {
-            Ok(option) if matches!(option.id, Id::Help | Id::Version) => {
-                write_text(option.id, &diagnostics);
-                return diagnostics.exit_code();
-            }
-            Ok(option) => settings.take(&option, is_abbreviated),
-            Err(error) => Err(Mistake::Usage(error)),
-        };
-        match taken {
-            Ok(()) => {}
-            Err(Mistake::Usage(error)) => {
-                report_usage_error(&error, &arguments, &diagnostics);
-                return diagnostics.exit_code();
-            }
-            Err(Mistake::PreserveRoot(argument)) => {
-                let message = diagnostics.error(1).text("unrecognized --preserve-root argument: ");
-                message.name(&argument).send();
-                return diagnostics.exit_code();
-            }
-            Err(Mistake::AbbreviatedNoPreserveRoot) => {
-                diagnostics.error(1).text("you may not abbreviate the --no-preserve-root option").send();
-                return diagnostics.exit_code();
-            }
-        }
-    }
-    let operands = parser.into_operands();
-    match settings.overview(operands.len()) {
-        _ if operands.is_empty() && settings.needs_no_operands() => {}
-        _ if operands.is_empty() => diagnostics.error(1).text("missing operand").send_with_hint(),
-        Some(question) if !diagnostics.warning().text(&question).ask() => {}
-        _ => work(settings.finish(locale), operands, &diagnostics),
-    }
+    // The outcome is in the exit code that the diagnostics remember.
+    let _: Result<(), Refused> = prepare(&arguments, locale, &diagnostics);
     diagnostics.exit_code()
 }
 
-/// Whether `--no-preserve-root` is given and not written out.
-fn abbreviates_no_preserve_root(arguments: &[OsString]) -> bool {
-    let options = arguments.iter().map(|word| word.as_bytes()).take_while(|&word| word != b"--");
-    let full = b"--no-preserve-root";
-    options.filter(|word| word.starts_with(b"--n")).any(|word| word != full && full.starts_with(word))
-}
-
-fn write_text(which: Id, diagnostics: &Diagnostics) {
-    let program = diagnostics.program().to_string_lossy();
-    let text = match which {
-        Id::Version => version(&reference(), &program),
-        _ => help(&reference(), &program),
-    };
-    if let Err(error) = StandardOutput.write_all(text.as_bytes()) {
-        diagnostics.error(1).text("write error").cause(&error).send();
+fn prepare(
+    arguments: &[OsString],
+    locale: &'static Locale,
+    diagnostics: &Diagnostics,
+) -> Result<(), Refused> {
+    let mut settings = Settings::new(diagnostics);
+    let operands =
+        take_options(&PRM, arguments.iter().cloned(), diagnostics, FAILURE, |option| match option {
+            Ok(option) => settings.take(&option),
+            Err(error) => Err(refuse(&error, arguments, diagnostics)),
+        })?;
+    match settings.overview(operands.len()) {
+        _ if operands.is_empty() && settings.needs_no_operands() => {}
+        _ if operands.is_empty() => diagnostics.error(FAILURE).text("missing operand").send_with_hint(),
+        Some(question) if !diagnostics.warning().text(&question).ask() => {}
+        _ => work(&settings.finish(locale), operands, diagnostics),
     }
+    Ok(())
 }
 
-/// Where a word that is no option is the name of a file, tells how to remove that.
-fn report_usage_error(error: &UsageError, arguments: &[OsString], diagnostics: &Diagnostics) {
+/// Reports a mistake in an option; where the word is the name of a file, with how to remove that.
+fn refuse(error: &UsageError, arguments: &[OsString], diagnostics: &Diagnostics) -> Refused {
     let looks_like_an_option = |word: &&OsString| word.len() > 1 && word.as_bytes().starts_with(b"-");
     let file =
         arguments.iter().filter(looks_like_an_option).find(|word| std::fs::symlink_metadata(word).is_ok());
-    let message = diagnostics.error(1).bytes(error.message());
-    match file.filter(|_| error.kind() == UsageErrorKind::Option) {
+    let message = diagnostics.error(FAILURE).bytes(error.message());
+    match file {
         None => message.send_with_hint(),
         Some(file) => message
             .text("\nTry '")
@@ -105,17 +74,15 @@ fn report_usage_error(error: &UsageError, arguments: &[OsString], diagnostics: &
             .text(".")
             .send_with_hint(),
     }
+    Refused
 }
 
-fn work(options: millstream_ops::remove::Options, operands: Vec<OsString>, diagnostics: &Diagnostics) {
-    // Arguments hold no NUL.
-    let operands: Vec<_> =
-        operands.into_iter().filter_map(|name| CString::new(trimmed(name.into_vec())).ok()).collect();
+fn work(options: &Options, operands: Vec<OsString>, diagnostics: &Diagnostics) {
     let activity = Arc::new(Activity::default());
     let stdout = if options.report.is_some() { StdoutUse::Streams } else { StdoutUse::WithoutProgress };
     let progress = Progress::start(&activity, stdout, diagnostics);
     let output = Output { diagnostics, screen: progress.screen().clone(), lines: Mutex::default() };
-    remove(&PosixVolume, &operands, &options, &output, &activity);
+    remove(&PosixVolume, &paths(operands), options, &output, &activity);
     drop(progress);
     output.finish();
 }
@@ -153,7 +120,7 @@ impl Output<'_> {
         self.write(&mut self.lock());
         let failure = self.lock().failure.take();
         if let Some(error) = failure {
-            self.diagnostics.error(1).text("write error").cause(&error).send();
+            self.diagnostics.write_error(&error, FAILURE);
         }
     }
 }
@@ -170,7 +137,7 @@ impl Sink for Output<'_> {
     fn problem(&self, problem: &Problem<'_>) {
         // What was told before comes first where both go to the same file.
         self.write(&mut self.lock());
-        let message = self.diagnostics.error(1);
+        let message = self.diagnostics.error(FAILURE);
         match problem.cause {
             Cause::Failed(error) if error.operation == Operation::ReadDir => {
                 let message = message.text("traversal failed: ").name_before_colon(problem.path);

@@ -8,7 +8,7 @@ use millstream_vfs::posix::locale::Locale;
 use millstream_walk::Threads;
 
 use super::table::Id;
-use crate::diagnostics::{Diagnostics, UsageError};
+use crate::diagnostics::{Diagnostics, FAILURE, Refused};
 use crate::options::{Choice, Occurrence, choose};
 use crate::startup::{default_threads, parse_threads};
 
@@ -52,23 +52,6 @@ pub(super) struct Settings<'a> {
     threads: Threads,
 }
 
-/// What is wrong with an option.
-#[derive(Debug)]
-pub(super) enum Mistake {
-    /// It is told with the hint at `--help`.
-    Usage(UsageError),
-    /// An argument of `--preserve-root`.
-    PreserveRoot(Vec<u8>),
-    /// `--no-preserve-root` is not written out.
-    AbbreviatedNoPreserveRoot,
-}
-
-impl From<UsageError> for Mistake {
-    fn from(error: UsageError) -> Self {
-        Mistake::Usage(error)
-    }
-}
-
 impl<'a> Settings<'a> {
     pub(super) fn new(diagnostics: &'a Diagnostics) -> Self {
         Settings {
@@ -88,8 +71,9 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// Takes an option; whether the one that must not be is abbreviated.
-    pub(super) fn take(&mut self, option: &Occurrence<Id>, is_abbreviated: bool) -> Result<(), Mistake> {
+    /// Takes an option.
+    pub(super) fn take(&mut self, option: &Occurrence<Id>) -> Result<(), Refused> {
+        let refuse = |error| self.diagnostics.usage_error(&error, FAILURE);
         match option.id {
             Id::Force => {
                 self.missing = Missing::Ignore;
@@ -98,20 +82,29 @@ impl<'a> Settings<'a> {
             Id::PromptAlways => self.ask_and_report(When::Always),
             Id::PromptOnce => self.ask_and_report(When::Once),
             Id::Interactive if option.value.is_none() => self.ask_and_report(When::Always),
-            Id::Interactive => match choose(option.bytes(), "--interactive", WHENS, self.diagnostics)? {
-                When::Never => self.ask(When::Never),
-                when => self.ask_and_report(when),
-            },
-            Id::OneFileSystem => self.file_systems = FileSystems::One,
-            Id::NoPreserveRoot if is_abbreviated => {
-                return Err(Mistake::AbbreviatedNoPreserveRoot);
+            Id::Interactive => {
+                match choose(option.bytes(), "--interactive", WHENS, self.diagnostics).map_err(refuse)? {
+                    When::Never => self.ask(When::Never),
+                    when => self.ask_and_report(when),
+                }
             }
-            Id::NoPreserveRoot => self.preserve_root = PreserveRoot::Off,
+            Id::OneFileSystem => self.file_systems = FileSystems::One,
+            Id::NoPreserveRoot if option.word == "--no-preserve-root" => {
+                self.preserve_root = PreserveRoot::Off;
+            }
+            Id::NoPreserveRoot => {
+                let message = "you may not abbreviate the --no-preserve-root option";
+                self.diagnostics.error(FAILURE).text(message).send();
+                return Err(Refused);
+            }
             Id::PreserveRoot => match option.value.as_ref().map(|_| option.bytes()) {
                 None => self.preserve_root = PreserveRoot::Root,
                 Some(b"all") => self.preserve_root = PreserveRoot::MountPoints,
                 Some(other) => {
-                    return Err(Mistake::PreserveRoot(other.to_vec()));
+                    let message =
+                        self.diagnostics.error(FAILURE).text("unrecognized --preserve-root argument: ");
+                    message.name(other).send();
+                    return Err(Refused);
                 }
             },
             Id::PresumeInputTty => self.presume_input_tty = true,
@@ -120,8 +113,9 @@ impl<'a> Settings<'a> {
             Id::Verbose => self.verbose = true,
             Id::DryRun => self.effect = Effect::Pretend,
             Id::Json => self.json = true,
-            Id::Threads => self.threads = parse_threads(option.bytes(), self.diagnostics)?,
-            Id::Help | Id::Version => {}
+            Id::Threads => {
+                self.threads = parse_threads(option.bytes(), self.diagnostics).map_err(refuse)?;
+            }
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The options of `prm`.
 
 use crate::options::{
-    Argument, Command, OptionSpec, Paragraph, Section, Syntax, help_option, json, threads, version_option,
+    Command, Paragraph, Section, Syntax, dry_run, flag, help_option, json, optional, threads, version_option,
 };
 
 /// An option of `prm`.
@@ -21,23 +21,11 @@ pub(super) enum Id {
     DryRun,
     Threads,
     Json,
-    Help,
-    Version,
 }
 
 const WHAT: &str = "What is removed";
 const PROMPTS: &str = "What is asked and told";
 const OTHER: &str = "Other";
-
-const fn flag(
-    id: Id,
-    short: Option<u8>,
-    long: &'static [&'static str],
-    group: &'static str,
-    help: &'static str,
-) -> OptionSpec<Id> {
-    OptionSpec::new(id, short, long, Argument::None, group, help)
-}
 
 /// `prm`.
 pub(super) static PRM: Command<Id> = Command {
@@ -67,12 +55,7 @@ pub(super) static PRM: Command<Id> = Command {
             WHAT,
             "with -r, skip directories that are on another file system than their operand",
         ),
-        OptionSpec::new(
-            Id::PreserveRoot,
-            None,
-            &["preserve-root"],
-            Argument::Optional("all"),
-            WHAT,
+        optional(Id::PreserveRoot, None, &["preserve-root"], "all", WHAT,
             "do not remove / (the default); with all, no operand that is on another device than its parent either",
         )
         .words(&["all"]),
@@ -92,27 +75,15 @@ pub(super) static PRM: Command<Id> = Command {
             PROMPTS,
             "ask once before removing more than three files, or removing recursively",
         ),
-        OptionSpec::new(
-            Id::Interactive,
-            None,
-            &["interactive"],
-            Argument::Optional("WHEN"),
-            PROMPTS,
+        optional(Id::Interactive, None, &["interactive"], "WHEN", PROMPTS,
             "ask never, once (-I) or always (-i, which is also meant without WHEN)",
         )
         .words(&["never", "no", "none", "once", "always", "yes"]),
         flag(Id::Verbose, Some(b'v'), &["verbose"], PROMPTS, "tell what is removed"),
-        OptionSpec::new(Id::PresumeInputTty, None, &["-presume-input-tty"], Argument::None, PROMPTS, ""),
-        help_option(Id::Help, OTHER),
-        version_option(Id::Version, OTHER),
-        flag(
-            Id::DryRun,
-            None,
-            &["dry-run"],
-            "Not in GNU's tool",
-            "remove nothing, ask nothing, tell what would be removed",
-        )
-        .extension(),
+        flag(Id::PresumeInputTty, None, &["-presume-input-tty"], PROMPTS, ""),
+        help_option(OTHER),
+        version_option(OTHER),
+        dry_run(Id::DryRun, "remove nothing, ask nothing, tell what would be removed"),
         json(Id::Json),
         threads(Id::Threads),
     ],

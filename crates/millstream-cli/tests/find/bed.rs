@@ -12,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, Timestamps, mkdirat, open, openat, utimensat};
 use tempfile::TempDir;
 
-use super::random::Random;
+use crate::random::Random;
 
 /// Nobody's user and group, for what root may always do.
 const NOBODY: &str = "65534";
@@ -118,8 +118,11 @@ impl Bed {
                     files.push(path);
                 }
                 9 => {
-                    let target =
-                        if random.one_in(2) { "..".to_owned() } else { format!("../{}", random.below(9)) };
+                    let target = if random.below(2) == 0 {
+                        "..".to_owned()
+                    } else {
+                        format!("../{}", random.below(9))
+                    };
                     symlink(target, bed.at(&path)).expect("symlink");
                 }
                 10 if !files.is_empty() => {

@@ -1,6 +1,6 @@
 //! Random command lines.
 
-use super::random::Random;
+use crate::random::Random;
 
 /// How deep groups may be nested.
 const TOP: usize = 3;
@@ -17,17 +17,17 @@ impl<'r> Generator<'r> {
 
     pub fn command_line(&mut self) -> Vec<String> {
         let mut words = Vec::new();
-        if self.random.one_in(3) {
+        if self.random.below(3) == 0 {
             words.push(self.random.pick(&["-L", "-H", "-P"]).to_owned());
         }
         for _ in 0..self.random.below(3) {
             words.push(self.random.pick(&["t", "t/", "./t", "t/.", "nosuch", "t/a", "t/1"]).to_owned());
         }
-        if self.random.one_in(3) {
+        if self.random.below(3) == 0 {
             self.option(&mut words);
         }
         self.list(&mut words, TOP);
-        if self.random.one_in(40) {
+        if self.random.below(40) == 0 {
             let at = self.random.below(words.len());
             words.remove(at);
         }

@@ -2,4 +2,3 @@
 
 pub mod bed;
 pub mod expressions;
-pub mod random;

@@ -6,29 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A generator of random numbers that tells its seed.
-pub struct Random(u64);
-
-impl Random {
-    /// Seeded by `MILLSTREAM_SEED`, else by the clock; the seed is printed.
-    pub fn from_environment() -> Self {
-        let given = std::env::var("MILLSTREAM_SEED").ok().map(|seed| seed.parse().expect("a number"));
-        let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
-        let seed = given.unwrap_or_else(clock);
-        println!("MILLSTREAM_SEED={seed}");
-        Random(seed | 1)
-    }
-
-    /// A number below `bound`.
-    pub fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) as usize % bound
-    }
-}
+use crate::random::Random;
 
 /// Where files get further links.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -45,7 +24,7 @@ const PIECES: [&[u8]; 12] =
 fn name(random: &mut Random, serial: usize) -> Vec<u8> {
     let mut name = Vec::new();
     for _ in 0..1 + random.below(3) {
-        name.extend_from_slice(PIECES[random.below(PIECES.len())]);
+        name.extend_from_slice(random.pick(&PIECES));
     }
     name.extend_from_slice(serial.to_string().as_bytes());
     // An operand that looks like an option would be one.

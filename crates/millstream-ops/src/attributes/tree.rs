@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use millstream_vfs::{Dir, Errno, Fields, FileKind, SymlinkBehavior, Volume};
 use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, FollowPolicy, Place, Visitor};
 
-use super::locks::{InodeLocks, may_overlap};
+use super::locks::InodeLocks;
 use super::{
     Attribute, Detail, Effect, Event, Execution, IfUnreadable, Links, Options, Outcome, Plan, Problem,
     Recursion, Sink, Status, Turn,
 };
 use crate::activity::Activity;
+use crate::operands::are_siblings;
 
 const FIELDS: Fields = Fields::KIND
     .union(Fields::MODE)
@@ -90,7 +91,7 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
             options,
             sink,
             activity,
-            overlap: options.follow == FollowPolicy::Always || may_overlap(operands),
+            overlap: options.follow == FollowPolicy::Always || !are_siblings(operands),
             locks: InodeLocks::default(),
             uid: rustix::process::geteuid().as_raw(),
             volume: PhantomData,

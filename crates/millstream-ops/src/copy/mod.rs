@@ -15,8 +15,8 @@
 //! created, with `O_EXCL`, and no symbolic link is ever followed. In a directory that was there, what was there is treated
 //! as GNU's tool does: a file is written over, a link to one is written through.
 //!
-//! Operands whose copies would have one name are copied one after the other, so that the first one wins. With prompts
-//! (`-i`) all is done by one thread.
+//! Operands whose copies would have one name, or be in one another, are copied one after the other, so that the first one
+//! wins. With prompts (`-i`) all is done by one thread.
 
 mod attributes;
 mod backup;
@@ -38,7 +38,6 @@ mod transfer;
 mod verify;
 mod visitor;
 
-use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
 use std::thread;
@@ -51,6 +50,7 @@ pub use options::*;
 pub use report::{Problem, Question, Sink, Trouble};
 
 use crate::activity::Activity;
+use crate::operands::side_by_side;
 use copier::Copier;
 use item::{Target, joined};
 use parents::Parents;
@@ -122,7 +122,7 @@ pub fn copy<V: Volume>(
     let mut outcome = Outcome::default();
     let mut first = 0;
     while first < targets.len() {
-        let count = independent(&targets[first..]);
+        let count = side_by_side(targets[first..].iter().map(|target| &target.path[..]));
         outcome.threads_peak = outcome.threads_peak.max(run(volume, &copier, first, count));
         first += count;
     }
@@ -152,21 +152,6 @@ fn run<V: Volume>(volume: &V, copier: &Copier<'_, V>, first: usize, count: usize
     })
 }
 
-/// How many of the targets have different names, so that they cannot meet.
-fn independent<D>(targets: &[Target<D>]) -> usize {
-    let mut names = HashSet::new();
-    let mut count = 0;
-    for target in targets {
-        let components = target.path.split(|&b| b == b'/').filter(|c| !matches!(*c, b"" | b"."));
-        let components: Vec<_> = components.collect();
-        if components.contains(&&b".."[..]) || !names.insert(components) {
-            break;
-        }
-        count += 1;
-    }
-    count.max(1)
-}
-
 /// What the copy of an operand is called.
 fn last_component(path: &CStr) -> CString {
     let name = path.to_bytes().split(|&b| b == b'/').rfind(|c| !c.is_empty()).unwrap_or(b".");
@@ -191,27 +176,6 @@ mod tests {
             (c"", c"."),
         ] {
             assert_eq!(&*last_component(path), name, "{path:?}");
-        }
-    }
-
-    #[test]
-    fn targets_with_one_name_are_not_copied_at_once() {
-        let place = Place::holding(millstream_vfs::PosixVolume.base());
-        let target = |path: &str| Target {
-            source: c"s".to_owned(),
-            path: path.as_bytes().to_vec(),
-            place: Arc::clone(&place),
-            name: c"n".to_owned(),
-        };
-        for (paths, count) in [
-            (&["d/a", "d/b", "d/c"][..], 3),
-            (&["d/a", "d/a"], 1),
-            (&["d/a", "d/./a"], 1),
-            (&["d/a", "d/x/../a", "d/c"], 1),
-            (&["d/x/../a", "d/a"], 1),
-        ] {
-            let targets: Vec<_> = paths.iter().map(|path| target(path)).collect();
-            assert_eq!(independent(&targets), count, "{paths:?}");
         }
     }
 }

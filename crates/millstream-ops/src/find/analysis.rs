@@ -4,7 +4,7 @@ use millstream_vfs::Fields;
 use millstream_walk::{FanOut, FollowPolicy};
 
 use super::expression::{Action, Devices, Expr, GlobalOptions, Leaf, StreamId, Test, TimeField, VisitOrder};
-use super::format::Field;
+use super::format::{Attribute, Field};
 
 /// An expression, and what a traversal must know of it.
 #[derive(Debug)]
@@ -177,16 +177,23 @@ pub(super) fn needs_of_field(field: Field) -> Fields {
         | Field::Kind
         | Field::LinkTarget
         | Field::SecurityContext => Fields::empty(),
-        Field::TargetKind | Field::Device | Field::FsType => Fields::KIND,
-        Field::Size => Fields::SIZE,
-        Field::Blocks512 | Field::Blocks1024 => Fields::BLOCKS,
-        Field::Sparseness => Fields::BLOCKS | Fields::SIZE,
-        Field::Links => Fields::NLINK,
-        Field::Inode => Fields::INO,
-        Field::ModeOctal | Field::ModeSymbolic => Fields::KIND | Fields::MODE,
-        Field::User | Field::Uid => Fields::UID,
-        Field::Group | Field::Gid => Fields::GID,
-        Field::Time(which) | Field::TimePart(which, _) => field_of_time(which),
+        Field::TargetKind => Fields::KIND,
+        Field::Attribute(attribute) => needs_of_attribute(attribute),
+    }
+}
+
+fn needs_of_attribute(attribute: Attribute) -> Fields {
+    match attribute {
+        Attribute::Device | Attribute::FsType => Fields::KIND,
+        Attribute::Size => Fields::SIZE,
+        Attribute::Blocks512 | Attribute::Blocks1024 => Fields::BLOCKS,
+        Attribute::Sparseness => Fields::BLOCKS | Fields::SIZE,
+        Attribute::Links => Fields::NLINK,
+        Attribute::Inode => Fields::INO,
+        Attribute::ModeOctal | Attribute::ModeSymbolic => Fields::KIND | Fields::MODE,
+        Attribute::User | Attribute::Uid => Fields::UID,
+        Attribute::Group | Attribute::Gid => Fields::GID,
+        Attribute::Time(which) | Attribute::TimePart(which, _) => field_of_time(which),
     }
 }
 

@@ -140,21 +140,7 @@ impl<V: Volume> Environment for Process<'_, V> {
     }
 
     fn parse_date(&self, text: &CStr) -> Option<Timestamp> {
-        let text = text.to_str().ok()?;
-        // Words of dates are case-insensitive, and an empty text is the last midnight.
-        let text = if text.trim().is_empty() { "00:00" } else { text };
-        if let Some(sec) = text.strip_prefix('@').and_then(|seconds| seconds.parse().ok()) {
-            return Some(Timestamp { sec, nsec: 0 });
-        }
-        let nanoseconds = match parse_datetime::parse_datetime(text).ok()? {
-            ParsedDateTime::InRange(zoned) => zoned.timestamp().as_nanosecond(),
-            // From the last day of 9999 on.
-            ParsedDateTime::Extended(date) => {
-                return Some(Timestamp { sec: date.unix_seconds(), nsec: date.nanosecond });
-            }
-        };
-        let sec = i64::try_from(nanoseconds.div_euclid(1_000_000_000)).ok()?;
-        Some(Timestamp { sec, nsec: u32::try_from(nanoseconds.rem_euclid(1_000_000_000)).ok()? })
+        parse_date(text)
     }
 
     fn search_path(&self) -> Option<Vec<u8>> {
@@ -178,6 +164,25 @@ impl<V: Volume> Environment for Process<'_, V> {
         super::quote::push_quoted(&mut out, text, self.locale);
         out
     }
+}
+
+/// A date as people write it: `@SECONDS`, `2026-05-01 12:00`, `yesterday`.
+pub(super) fn parse_date(text: &CStr) -> Option<Timestamp> {
+    let text = text.to_str().ok()?;
+    // Words of dates are case-insensitive, and an empty text is the last midnight.
+    let text = if text.trim().is_empty() { "00:00" } else { text };
+    if let Some(sec) = text.strip_prefix('@').and_then(|seconds| seconds.parse().ok()) {
+        return Some(Timestamp { sec, nsec: 0 });
+    }
+    let nanoseconds = match parse_datetime::parse_datetime(text).ok()? {
+        ParsedDateTime::InRange(zoned) => zoned.timestamp().as_nanosecond(),
+        // From the last day of 9999 on.
+        ParsedDateTime::Extended(date) => {
+            return Some(Timestamp { sec: date.unix_seconds(), nsec: date.nanosecond });
+        }
+    };
+    let sec = i64::try_from(nanoseconds.div_euclid(1_000_000_000)).ok()?;
+    Some(Timestamp { sec, nsec: u32::try_from(nanoseconds.rem_euclid(1_000_000_000)).ok()? })
 }
 
 /// An environment without anything: no file exists, nobody is known, nothing is written.

@@ -73,6 +73,15 @@ pub(super) enum Field {
     TargetKind,
     /// `%l`
     LinkTarget,
+    /// `%Z`
+    SecurityContext,
+    /// One of those that need the attributes of the file.
+    Attribute(Attribute),
+}
+
+/// A field that shows attributes of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attribute {
     /// `%s`
     Size,
     /// `%b`
@@ -101,8 +110,6 @@ pub(super) enum Field {
     Group,
     /// `%G`
     Gid,
-    /// `%Z`
-    SecurityContext,
     /// `%a`, `%c`, `%t`, and `%B` alike
     Time(TimeField),
     /// `%Ak`, `%Bk`, `%Ck`, `%Tk` with the format `k`
@@ -237,7 +244,9 @@ impl Compiler<'_> {
         match self.rest.split_first() {
             Some((&part, rest)) => {
                 self.rest = rest;
-                self.format.pieces.push(Piece::Field { field: Field::TimePart(which, part), layout });
+                self.format
+                    .pieces
+                    .push(Piece::Field { field: Field::Attribute(Attribute::TimePart(which, part)), layout });
             }
             None => {
                 let directive = [b"%", spec, &[letter]].concat();
@@ -285,33 +294,39 @@ impl Compiler<'_> {
 
 fn field_of(letter: u8) -> Option<Field> {
     Some(match letter {
-        b'a' => Field::Time(TimeField::Access),
-        b'b' => Field::Blocks512,
-        b'c' => Field::Time(TimeField::Change),
         b'd' => Field::Depth,
-        b'D' => Field::Device,
         b'f' => Field::BaseName,
-        b'F' => Field::FsType,
-        b'g' => Field::Group,
-        b'G' => Field::Gid,
         b'h' => Field::DirName,
         b'H' => Field::Operand,
-        b'i' => Field::Inode,
-        b'k' => Field::Blocks1024,
         b'l' => Field::LinkTarget,
-        b'm' => Field::ModeOctal,
-        b'M' => Field::ModeSymbolic,
-        b'n' => Field::Links,
         b'p' => Field::Path,
         b'P' => Field::PathBelowOperand,
-        b's' => Field::Size,
-        b'S' => Field::Sparseness,
-        b't' => Field::Time(TimeField::Modification),
-        b'u' => Field::User,
-        b'U' => Field::Uid,
         b'y' => Field::Kind,
         b'Y' => Field::TargetKind,
         b'Z' => Field::SecurityContext,
+        _ => return attribute_of(letter).map(Field::Attribute),
+    })
+}
+
+fn attribute_of(letter: u8) -> Option<Attribute> {
+    Some(match letter {
+        b'a' => Attribute::Time(TimeField::Access),
+        b'b' => Attribute::Blocks512,
+        b'c' => Attribute::Time(TimeField::Change),
+        b'D' => Attribute::Device,
+        b'F' => Attribute::FsType,
+        b'g' => Attribute::Group,
+        b'G' => Attribute::Gid,
+        b'i' => Attribute::Inode,
+        b'k' => Attribute::Blocks1024,
+        b'm' => Attribute::ModeOctal,
+        b'M' => Attribute::ModeSymbolic,
+        b'n' => Attribute::Links,
+        b's' => Attribute::Size,
+        b'S' => Attribute::Sparseness,
+        b't' => Attribute::Time(TimeField::Modification),
+        b'u' => Attribute::User,
+        b'U' => Attribute::Uid,
         _ => return None,
     })
 }
@@ -356,7 +371,10 @@ mod tests {
             plus: false,
             alternate: true,
         };
-        assert_eq!(format.expect("valid").pieces, [Piece::Field { field: Field::ModeOctal, layout }]);
+        assert_eq!(
+            format.expect("valid").pieces,
+            [Piece::Field { field: Field::Attribute(Attribute::ModeOctal), layout }]
+        );
     }
 
     #[test]
@@ -386,7 +404,10 @@ mod tests {
         let fields: Vec<_> = format.expect("valid").fields().collect();
         assert_eq!(
             fields,
-            [Field::TimePart(TimeField::Modification, b'@'), Field::TimePart(TimeField::Birth, b'k')]
+            [
+                Field::Attribute(Attribute::TimePart(TimeField::Modification, b'@')),
+                Field::Attribute(Attribute::TimePart(TimeField::Birth, b'k'))
+            ]
         );
     }
 }

@@ -37,7 +37,7 @@ mod run;
 mod subject;
 mod visit;
 
-use std::ffi::{CString, OsString};
+use std::ffi::{CStr, CString, OsString};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
@@ -173,6 +173,18 @@ pub fn fuzz_parse(bytes: &[u8]) {
     if let Ok(parsed) = parser::parse(&words, Warnings::On, &mut Nothing::default()) {
         drop(Plan::new(parsed.options, parsed.expression));
     }
+}
+
+/// Reads any text as the date of `-newermt`, for the fuzzer.
+pub fn fuzz_date(text: &CStr) {
+    if let Some(date) = environment::parse_date(text) {
+        assert!(date.nsec < 1_000_000_000);
+    }
+}
+
+/// Reads any bytes as a table of mounts, for the fuzzer.
+pub fn fuzz_mounts(table: &[u8]) {
+    mounts::Mounts::parse(table).type_of(0);
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ impl Mounts {
     }
 
     /// Parses lines of `mountinfo`: `id parent major:minor root point options [tags] - type source options`.
-    fn parse(text: &[u8]) -> Self {
+    pub fn parse(text: &[u8]) -> Self {
         let types = text.split(|&b| b == b'\n').filter_map(parse_line).collect();
         Mounts { types }
     }

@@ -147,7 +147,13 @@ pub static PRIMARIES: &[Primary] = &[
             truth()
         },
     ),
-    primary(&["--threads"], "N", PositionalOption, "use exactly N threads; 0 adapts their number", threads),
+    primary(
+        &["--threads"],
+        "N",
+        PositionalOption,
+        "use up to N threads; 0, the default, adapts their number",
+        threads,
+    ),
     primary(&["--verbose"], "", PositionalOption, "say at the end what was done", |p, _| {
         p.verbosity = Verbosity::Statistics;
         truth()

@@ -10,7 +10,7 @@ use rustix::fs::{major, minor};
 use super::evaluate::{Evaluation, Worker};
 use super::exec::split_operand;
 use super::expression::{StreamId, TimeField};
-use super::format::{Align, Field, Format, Layout, Piece};
+use super::format::{Align, Attribute, Field, Format, Layout, Piece};
 use super::primaries::kind_letter;
 use super::quote::push_listed;
 use crate::json::{Account, EntryRecord};
@@ -66,55 +66,50 @@ impl<D: Dir + AsFd> Evaluation<'_, '_, D> {
                 self.push_name_field(stream, &target, layout, out);
             }
             Field::SecurityContext => self.render_context(layout, out),
-            _ => {
+            Field::Attribute(attribute) => {
                 // Without attributes, which has been reported, there is nothing to print.
                 if let Some(metadata) = self.metadata() {
-                    self.render_attribute(field, metadata, layout, out);
+                    self.render_attribute(attribute, metadata, layout, out);
                 }
             }
         }
     }
 
-    fn render_attribute(&mut self, field: Field, metadata: &Metadata, layout: Layout, out: &mut Vec<u8>) {
+    fn render_attribute(
+        &mut self,
+        attribute: Attribute,
+        metadata: &Metadata,
+        layout: Layout,
+        out: &mut Vec<u8>,
+    ) {
         let number = |value: u64, out: &mut Vec<u8>| push_text(out, value.to_string().as_bytes(), layout);
-        match field {
-            // What is known of a file without its attributes is rendered as a field.
-            Field::Path
-            | Field::BaseName
-            | Field::DirName
-            | Field::PathBelowOperand
-            | Field::Operand
-            | Field::Depth
-            | Field::Kind
-            | Field::TargetKind
-            | Field::LinkTarget
-            | Field::SecurityContext => {}
-            Field::Size => number(metadata.size, out),
-            Field::Blocks512 => number(metadata.blocks, out),
-            Field::Blocks1024 => number(metadata.blocks.div_ceil(2), out),
-            Field::Sparseness => push_text(
+        match attribute {
+            Attribute::Size => number(metadata.size, out),
+            Attribute::Blocks512 => number(metadata.blocks, out),
+            Attribute::Blocks1024 => number(metadata.blocks.div_ceil(2), out),
+            Attribute::Sparseness => push_text(
                 out,
                 general_float(sparseness(metadata), layout.precision).as_bytes(),
                 Layout { precision: None, ..layout },
             ),
-            Field::Links => number(metadata.nlink, out),
-            Field::Inode => number(metadata.ino, out),
-            Field::Device => number(metadata.dev, out),
-            Field::FsType => push_text(out, self.shared.mounts().type_of(metadata.dev), layout),
-            Field::ModeOctal => push_octal(out, metadata.mode & 0o7777, layout),
-            Field::ModeSymbolic => push_text(out, &symbolic_mode(metadata.mode), layout),
-            Field::User => match self.worker.accounts.user(metadata.uid) {
+            Attribute::Links => number(metadata.nlink, out),
+            Attribute::Inode => number(metadata.ino, out),
+            Attribute::Device => number(metadata.dev, out),
+            Attribute::FsType => push_text(out, self.shared.mounts().type_of(metadata.dev), layout),
+            Attribute::ModeOctal => push_octal(out, metadata.mode & 0o7777, layout),
+            Attribute::ModeSymbolic => push_text(out, &symbolic_mode(metadata.mode), layout),
+            Attribute::User => match self.worker.accounts.user(metadata.uid) {
                 Some(name) => push_text(out, name, layout),
                 None => number(metadata.uid.into(), out),
             },
-            Field::Uid => number(metadata.uid.into(), out),
-            Field::Group => match self.worker.accounts.group(metadata.gid) {
+            Attribute::Uid => number(metadata.uid.into(), out),
+            Attribute::Group => match self.worker.accounts.group(metadata.gid) {
                 Some(name) => push_text(out, name, layout),
                 None => number(metadata.gid.into(), out),
             },
-            Field::Gid => number(metadata.gid.into(), out),
-            Field::Time(which) => push_ctime(out, which.of(metadata), self.shared.locale),
-            Field::TimePart(which, part) => {
+            Attribute::Gid => number(metadata.gid.into(), out),
+            Attribute::Time(which) => push_ctime(out, which.of(metadata), self.shared.locale),
+            Attribute::TimePart(which, part) => {
                 let mut text = Vec::new();
                 if which != TimeField::Birth || metadata.fields.contains(Fields::BTIME) {
                     push_time_part(&mut text, which.of(metadata), part, self.shared.locale);

@@ -18,7 +18,6 @@
 //! all before it are done (`turn`). Otherwise each is done before the next: questions come in their order too, and what
 //! has gone with the first is missing for the second, as for the original.
 
-mod operands;
 mod report;
 mod turn;
 mod visitor;
@@ -32,6 +31,7 @@ use millstream_walk::{Cancellation, HandleRetention, Threads, WalkOptions, WalkS
 pub use report::ReportFormat;
 
 use crate::activity::Activity;
+use crate::operands::may_overlap;
 use visitor::Remover;
 
 /// What is to be removed, and how.
@@ -201,7 +201,7 @@ pub fn remove<V: Volume>(
     activity: &Activity,
 ) -> WalkStats {
     let run = Run { volume, options, sink, activity };
-    let in_turn = operands.len() <= FEW_OPERANDS || operands::may_overlap(operands);
+    let in_turn = operands.len() <= FEW_OPERANDS || may_overlap(operands);
     if options.directories == Directories::Recursive && in_turn {
         return operands.chunks(1).map(|one| run.remove(one)).fold(WalkStats::default(), add);
     }

@@ -10,13 +10,13 @@ use millstream_vfs::{
 };
 use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place, Visitor};
 
-use super::operands::ends_in_dots;
 use super::turn::Turns;
 use super::{
     Cause, Directories, Effect, FileSystems, Missing, Options, Pass, PreserveRoot, Problem, Prompts,
     Question, Sink, Step,
 };
 use crate::activity::Activity;
+use crate::operands::ends_in_dots;
 
 /// How often a directory is read again because it was not empty after all that it listed had gone. A file system whose
 /// readers pass over every other entry while entries go needs 20 for a million.

@@ -182,12 +182,12 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   static void warnAboutMissing(String directory, List<DirectoryListing> listings) {
     long inexpressible = listings.stream().mapToLong(DirectoryListing::inexpressible).sum();
     if (inexpressible > 0) {
-      LOG.warn("Left out {} entries under {}: their names are not valid in this JVM's encoding ({}), so Java cannot open "
-          + "them", inexpressible, directory, System.getProperty("sun.jnu.encoding"));
+      LOG.warn("Entries left out under {}: {}, with names that are not valid in this JVM's encoding ({}), so that Java "
+          + "cannot open them", directory, inexpressible, System.getProperty("sun.jnu.encoding"));
     }
     long unexamined = listings.stream().mapToLong(DirectoryListing::unexamined).sum();
     if (unexamined > 0) {
-      LOG.warn("Left out {} entries under {}: the file system gave errors for them", unexamined, directory);
+      LOG.warn("Entries left out under {}: {}, for which the file system gave errors", directory, unexamined);
     }
   }
 

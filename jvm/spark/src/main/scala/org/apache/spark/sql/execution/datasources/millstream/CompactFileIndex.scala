@@ -83,8 +83,8 @@ class CompactFileIndex private (
   private def logListed(leaves: LeafDirectories): Unit = {
     val files = leaves.all.iterator.map(_.count.toLong).sum
     HiveCatalogMetrics.incrementFilesDiscovered(math.min(files, Int.MaxValue).toInt)
-    logInfo(s"Millstream listed $files files in ${leaves.all.length} directories under ${rootPaths.length} paths " +
-      s"in ${leaves.tookMillis} ms")
+    logInfo(s"Millstream listed in ${leaves.tookMillis} ms: files $files, directories ${leaves.all.length}, " +
+      s"paths ${rootPaths.length}")
   }
 
   override def equals(other: Any): Boolean = other match {

@@ -1,58 +1,23 @@
 //! What `pchmod` and `pchown` have in common: they run a change and tell what came of it, as GNU's tools do.
 
+mod options;
+
 use std::ffi::{CString, OsString};
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStringExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use millstream_ops::activity::Activity;
-use millstream_ops::attributes::{
-    Attribute, Detail, Event, Execution, Links, Options, Outcome, Problem, Recursion, Sink, change,
-};
+use millstream_ops::attributes::{Attribute, Detail, Event, Options, Outcome, Problem, Sink, change};
 use millstream_ops::json::{ErrorRecord, Object};
 use millstream_vfs::{
     Dir, Errno, Fields, Metadata, Operation, PosixVolume, Result as VolumeResult, SymlinkBehavior, Volume,
 };
-use millstream_walk::{Cancellation, FollowPolicy, Threads};
 
-use crate::diagnostics::{Diagnostics, Message};
-use crate::operand::trimmed;
-use crate::options::{Reference, help, version};
+use crate::diagnostics::{Diagnostics, FAILURE, Message, Refused};
+use crate::operand::paths;
 use crate::progress::{Progress, Screen, StdoutUse};
 use crate::standard_output::StandardOutput;
-
-/// The exit code of all failures.
-pub(crate) const FAILURE: u8 = 1;
-
-/// The work was not begun; it has been said why.
-#[derive(Debug)]
-pub(crate) struct Refused;
-
-/// What the options of both tools said.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Common {
-    pub(crate) recursion: Recursion,
-    pub(crate) detail: Detail,
-    pub(crate) execution: Execution,
-    pub(crate) threads: Threads,
-    pub(crate) messages: Messages,
-    pub(crate) format: Format,
-    pub(crate) root: Root,
-}
-
-impl Default for Common {
-    fn default() -> Self {
-        Common {
-            recursion: Recursion::Operands,
-            detail: Detail::Failures,
-            execution: Execution::Real,
-            threads: Threads::default(),
-            messages: Messages::All,
-            format: Format::Text,
-            root: Root::Ordinary,
-        }
-    }
-}
+pub(crate) use options::{Id, Settings, Shared, WHAT, shared};
 
 /// Which messages go to standard error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,48 +35,6 @@ pub(crate) enum Format {
     Text,
     /// As JSON objects.
     Json,
-}
-
-/// Whether the root directory is traversed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Root {
-    /// Like any other.
-    Ordinary,
-    /// It is refused (`--preserve-root`).
-    Preserved,
-}
-
-impl Common {
-    /// What is told: a trial run and records are there for what is told, so that they tell of changes at least.
-    fn detail(&self) -> Detail {
-        match (self.execution, self.format) {
-            (Execution::Real, Format::Text) => self.detail,
-            _ => self.detail.max(Detail::Changes),
-        }
-    }
-
-    /// All that the change needs to know.
-    pub(crate) fn options(
-        &self,
-        follow: FollowPolicy,
-        links: Links,
-        diagnostics: &Diagnostics,
-    ) -> Result<Options, Refused> {
-        let preserved_root = match (self.root, self.recursion) {
-            (Root::Preserved, Recursion::Trees) => Some(reference_file(b"/", diagnostics)?.identity()),
-            _ => None,
-        };
-        Ok(Options {
-            recursion: self.recursion,
-            follow,
-            links,
-            preserved_root,
-            detail: self.detail(),
-            execution: self.execution,
-            threads: self.threads,
-            cancellation: Cancellation::default(),
-        })
-    }
 }
 
 /// The attributes of a file that is named for them.
@@ -135,30 +58,6 @@ pub(crate) fn missing_operand(last: Option<&[u8]>, diagnostics: &Diagnostics) ->
         None => message.send_with_hint(),
     }
     Refused
-}
-
-/// A text in place of work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Text {
-    Help,
-    Version,
-}
-
-/// Writes what was asked for in place of work.
-pub(crate) fn write_text(
-    text: Text,
-    reference: &Reference,
-    diagnostics: &Diagnostics,
-) -> Result<(), Refused> {
-    let program = diagnostics.program().to_string_lossy();
-    let text = match text {
-        Text::Help => help(reference, &program),
-        Text::Version => version(reference, &program),
-    };
-    StandardOutput.write_all(text.as_bytes()).map_err(|error| {
-        diagnostics.error(FAILURE).text("write error").cause(&error).send();
-        Refused
-    })
 }
 
 /// The words of one tool.
@@ -189,28 +88,30 @@ pub(crate) fn run<A: Attribute, W: Wording<Value = A::Value>>(
     operands: Vec<OsString>,
     attribute: &A,
     options: &Options,
-    common: &Common,
+    settings: &Settings,
     wording: W,
     diagnostics: &Diagnostics,
 ) {
     let activity = Arc::new(Activity::default());
     let progress = Progress::start(&activity, StdoutUse::WithoutProgress, diagnostics);
-    let output =
-        Output { wording, common, diagnostics, screen: progress.screen().clone(), failure: Mutex::default() };
-    // No argument of a process holds a NUL.
-    let paths = operands.into_iter().filter_map(|operand| CString::new(trimmed(operand.into_vec())).ok());
-    let paths: Vec<_> = paths.collect();
-    change(&PosixVolume, &paths, attribute, options, &output, &activity);
+    let output = Output {
+        wording,
+        settings,
+        diagnostics,
+        screen: progress.screen().clone(),
+        failure: Mutex::default(),
+    };
+    change(&PosixVolume, &paths(operands), attribute, options, &output, &activity);
     drop(progress);
     if let Some(error) = output.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        diagnostics.error(FAILURE).text("write error").cause(&error).send();
+        diagnostics.write_error(&error, FAILURE);
     }
 }
 
 /// Standard output and standard error.
 struct Output<'a, W> {
     wording: W,
-    common: &'a Common,
+    settings: &'a Settings,
     diagnostics: &'a Diagnostics,
     screen: Screen,
     /// Standard output could not be written. That is no reason not to do the rest of the work.
@@ -240,16 +141,16 @@ impl<W: Wording> Output<'_, W> {
 
     fn failed(&self, event: &Event<'_, W::Value>, problem: Problem, lines: &mut Vec<u8>) {
         self.diagnostics.fail(FAILURE);
-        if self.common.messages == Messages::All || problem == Problem::PreservedRoot {
+        if self.settings.messages == Messages::All || problem == Problem::PreservedRoot {
             self.message(event.path, problem).send();
         }
         let has_line = !matches!(problem, Problem::Check(_) | Problem::PreservedRoot);
-        match self.common.format {
+        match self.settings.format {
             Format::Json => {
                 let (errno, operation) = cause::<W>(problem);
                 ErrorRecord { errno, operation: &operation.to_string(), path: event.path }.write(lines);
             }
-            Format::Text if has_line && self.common.detail == Detail::Everything => self.line(event, lines),
+            Format::Text if has_line && self.settings.detail == Detail::Everything => self.line(event, lines),
             Format::Text => {}
         }
     }
@@ -291,7 +192,7 @@ impl<W: Wording> Sink<W::Value> for Output<'_, W> {
             let message = self.diagnostics.error(FAILURE).name_before_colon(event.path);
             message.text(": ").text(&surprise).send();
         }
-        match (event.outcome, self.common.format) {
+        match (event.outcome, self.settings.format) {
             (Outcome::Failed(problem), _) => self.failed(event, problem, lines),
             (_, Format::Json) => self.record(event, lines),
             (Outcome::Surprising { .. }, Format::Text) => {}

@@ -1,0 +1,162 @@
+//! The options that `pchmod` and `pchown` have in common.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use millstream_ops::attributes::{Detail, Execution, Links, Options, Recursion};
+use millstream_walk::{Cancellation, FollowPolicy, Threads};
+
+use super::{Format, Messages, reference_file};
+use crate::diagnostics::{Diagnostics, FAILURE, Refused};
+use crate::options::{OptionSpec, dry_run, flag, json, threads, value};
+use crate::startup::parse_threads;
+
+/// An option of one of the tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Id<Own> {
+    /// All of them have it.
+    Shared(Shared),
+    /// It is the tool's own.
+    Own(Own),
+}
+
+/// An option of all tools that change attributes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shared {
+    Recursive,
+    /// With its help, as the rest of the command line differs.
+    Reference(&'static str),
+    PreserveRoot,
+    NoPreserveRoot,
+    Changes,
+    Silent,
+    Verbose,
+    DryRun,
+    Json,
+    Threads,
+}
+
+pub(crate) const WHAT: &str = "What is changed";
+const TOLD: &str = "What is told";
+
+/// How a shared option is written.
+pub(crate) const fn shared<O: Copy>(option: Shared) -> OptionSpec<Id<O>> {
+    let id = Id::Shared(option);
+    match option {
+        Shared::Recursive => {
+            flag(id, Some(b'R'), &["recursive"], WHAT, "change directories and all that is in them")
+        }
+        Shared::Reference(help) => value(id, None, &["reference"], "RFILE", WHAT, help),
+        Shared::PreserveRoot => {
+            flag(id, None, &["preserve-root"], WHAT, "refuse to operate recursively on '/'")
+        }
+        Shared::NoPreserveRoot => {
+            const HELP: &str = "treat '/' like any other directory (the default)";
+            flag(id, None, &["no-preserve-root"], WHAT, HELP)
+        }
+        Shared::Changes => flag(id, Some(b'c'), &["changes"], TOLD, "a line for each file that is changed"),
+        Shared::Silent => {
+            flag(id, Some(b'f'), &["silent", "quiet"], TOLD, "no messages about files that fail")
+        }
+        Shared::Verbose => flag(id, Some(b'v'), &["verbose"], TOLD, "a line for each file"),
+        Shared::DryRun => dry_run(id, "change nothing, tell what would be changed"),
+        Shared::Json => json(id),
+        Shared::Threads => threads(id),
+    }
+}
+
+/// What the shared options said.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) recursion: Recursion,
+    pub(crate) reference: Option<Vec<u8>>,
+    root: Root,
+    pub(super) detail: Detail,
+    pub(super) messages: Messages,
+    execution: Execution,
+    pub(super) format: Format,
+    threads: Threads,
+}
+
+/// Whether the root directory is traversed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Root {
+    /// Like any other.
+    Ordinary,
+    /// It is refused (`--preserve-root`).
+    Preserved,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            recursion: Recursion::Operands,
+            reference: None,
+            root: Root::Ordinary,
+            detail: Detail::Failures,
+            messages: Messages::All,
+            execution: Execution::Real,
+            format: Format::Text,
+            threads: Threads::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// Takes a shared option, with the argument that came with it.
+    pub(crate) fn take(
+        &mut self,
+        option: Shared,
+        argument: Option<OsString>,
+        diagnostics: &Diagnostics,
+    ) -> Result<(), Refused> {
+        let argument = argument.map(OsString::into_vec);
+        match option {
+            Shared::Recursive => self.recursion = Recursion::Trees,
+            Shared::Reference(_) => self.reference = argument,
+            Shared::PreserveRoot => self.root = Root::Preserved,
+            Shared::NoPreserveRoot => self.root = Root::Ordinary,
+            Shared::Changes => self.detail = Detail::Changes,
+            Shared::Silent => self.messages = Messages::Few,
+            Shared::Verbose => self.detail = Detail::Everything,
+            Shared::DryRun => self.execution = Execution::DryRun,
+            Shared::Json => self.format = Format::Json,
+            Shared::Threads => {
+                self.threads = parse_threads(&argument.unwrap_or_default(), diagnostics)
+                    .map_err(|error| diagnostics.usage_error(&error, FAILURE))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is told: a trial run and records are there for what is told, so that they tell of changes at least.
+    fn detail(&self) -> Detail {
+        match (self.execution, self.format) {
+            (Execution::Real, Format::Text) => self.detail,
+            _ => self.detail.max(Detail::Changes),
+        }
+    }
+
+    /// All that the change needs to know.
+    pub(crate) fn options(
+        &self,
+        follow: FollowPolicy,
+        links: Links,
+        diagnostics: &Diagnostics,
+    ) -> Result<Options, Refused> {
+        let preserved_root = match (self.root, self.recursion) {
+            (Root::Preserved, Recursion::Trees) => Some(reference_file(b"/", diagnostics)?.identity()),
+            _ => None,
+        };
+        Ok(Options {
+            recursion: self.recursion,
+            follow,
+            links,
+            preserved_root,
+            detail: self.detail(),
+            execution: self.execution,
+            threads: self.threads,
+            cancellation: Cancellation::default(),
+        })
+    }
+}

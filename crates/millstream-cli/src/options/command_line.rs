@@ -1,0 +1,82 @@
+//! From a command line to the operands: `--help` and `--version` are answered here, other options are the tool's.
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use super::{Command, Occurrence, Parser, Reference, Role, help, version};
+use crate::diagnostics::{Diagnostics, Refused, UsageError};
+use crate::standard_output::StandardOutput;
+
+/// A text in place of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Text {
+    /// What `--help` prints.
+    Help,
+    /// What `--version` prints.
+    Version,
+}
+
+/// Hands the options, and the mistakes among them, to `take` in their order; the operands.
+///
+/// # Errors
+/// If `take` refused one, or a text was asked for and has been written. `failure` is the exit code if it could not be.
+pub fn take_options<I: Copy + PartialEq + 'static>(
+    command: &'static Command<I>,
+    arguments: impl IntoIterator<Item = OsString>,
+    diagnostics: &Diagnostics,
+    failure: u8,
+    mut take: impl FnMut(Result<Occurrence<I>, UsageError>) -> Result<(), Refused>,
+) -> Result<Vec<OsString>, Refused> {
+    let mut parser = Parser::new(command, arguments);
+    for option in parser.by_ref() {
+        match option {
+            Ok(Occurrence { id: Role::Text(text), .. }) => {
+                write_text(text, &command.into(), diagnostics, failure);
+                return Err(Refused);
+            }
+            Ok(Occurrence { id: Role::Tool(id), value, spelling, word }) => {
+                take(Ok(Occurrence { id, value, spelling, word }))?;
+            }
+            Err(error) => take(Err(error))?,
+        }
+    }
+    Ok(parser.into_operands())
+}
+
+/// Writes a text in place of work.
+pub fn write_text(text: Text, reference: &Reference, diagnostics: &Diagnostics, failure: u8) {
+    let program = diagnostics.program().to_string_lossy();
+    let text = match text {
+        Text::Help => help(reference, &program),
+        Text::Version => version(reference, &program),
+    };
+    if let Err(error) = StandardOutput.write_all(text.as_bytes()) {
+        diagnostics.write_error(&error, failure);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{Id, SAMPLE};
+    use super::*;
+
+    #[test]
+    fn options_end_where_one_is_refused() {
+        let diagnostics = Diagnostics::new("pls");
+        let mut taken = Vec::new();
+        let mut take = |words: &[&str]| {
+            let arguments = words.iter().map(OsString::from);
+            let operands = take_options(&SAMPLE, arguments, &diagnostics, 1, |option| match option {
+                Ok(option) => {
+                    taken.push(option.id);
+                    Ok(())
+                }
+                Err(_) => Err(Refused),
+            });
+            operands.ok()
+        };
+        assert_eq!(take(&["x", "-a", "y", "--size"]), Some(vec!["x".into(), "y".into()]));
+        assert_eq!(take(&["-a", "--wrong", "-s"]), None);
+        assert_eq!(taken, [Id::All, Id::Size, Id::All]);
+    }
+}

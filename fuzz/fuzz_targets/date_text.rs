@@ -1,0 +1,13 @@
+#![no_main]
+//! Any text is a date of `-newermt` or none, never a panic.
+
+use std::ffi::CString;
+
+use libfuzzer_sys::fuzz_target;
+use millstream_ops::find::fuzz_date;
+
+fuzz_target!(|bytes: &[u8]| {
+    if let Ok(text) = CString::new(bytes) {
+        fuzz_date(&text);
+    }
+});
