@@ -9,7 +9,7 @@ use millstream_scan::{
     Cause, FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError, ScanOptions, Separator,
     Verification,
 };
-use millstream_vfs::{Errno, errno_text};
+use millstream_vfs::errno_text;
 
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
@@ -71,10 +71,7 @@ fn failure(error: &ScanError) -> Failure {
         Cause::Volume(cause) => errno_text(cause.errno),
         Cause::Checksum { .. } => error.cause.to_string(),
     };
-    match error.cause {
-        Cause::Volume(cause) if cause.errno == Errno::NOENT => Failure::NoFile(message),
-        _ => Failure::Unreadable(message),
-    }
+    if error.cause.is_missing() { Failure::NoFile(message) } else { Failure::Unreadable(message) }
 }
 
 /// `static native long open(byte[] ranges, byte[] separator, byte[] predicate, int flags, int maxReaders)`
@@ -131,6 +128,20 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_next<'local>(
         env.set_long_array_region(&out, 3, &counts)?;
         Ok(rows)
     })
+}
+
+/// `static native void stop(long handle)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeScan_stop<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+) {
+    guard(&mut env, (), |_| {
+        // SAFETY: Java got the handle from `open`, makes one call at a time and none after `close`.
+        unsafe { &mut *(handle as *mut ProcessScan) }.stop();
+        Ok(())
+    });
 }
 
 /// `static native void close(long handle)`

@@ -2,6 +2,8 @@
 
 use std::ops::Deref;
 
+use millstream_vfs::{Errno, Error, Operation, Result};
+
 /// Where a row is in its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
@@ -51,6 +53,14 @@ impl Batch {
         self.buffer.clear();
         self.lines.clear();
         self.rows = 0;
+    }
+
+    /// Fails if it cannot take `count` bytes more: files may have grown since they were put together.
+    pub(crate) fn check_room(&self, count: usize) -> Result<()> {
+        if count > Buffer::MAX - self.buffer.len() {
+            return Err(Error::new(Operation::Read, Errno::OVERFLOW));
+        }
+        Ok(())
     }
 
     /// Adds a row that is in the buffer already, at an offset that fits: a buffer is no longer than [`Buffer::MAX`].

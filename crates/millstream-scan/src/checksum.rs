@@ -6,78 +6,106 @@
 use std::ffi::CString;
 use std::ops::Range;
 
+use crc32fast::Hasher;
 use millstream_vfs::{Access, At, Dir, Errno, File, Result, SymlinkBehavior};
 
 use crate::batch::Buffer;
 
 const HEADER: usize = 8;
 const MAGIC: &[u8] = b"crc\0";
+const SUM: usize = 4;
+/// Bytes of the file that are read at once.
+const BLOCK: u64 = 1 << 20;
 
-/// Checksums of a file.
-#[derive(Debug)]
-pub(crate) struct Checksums {
-    chunk: u64,
-    sums: Vec<u8>,
+/// Where the first chunk begins that `part` of `file`, which is at `path`, touches and whose checksum is another, or is missing.
+/// None also where there are no checksums.
+pub(crate) fn mismatch<D: Dir>(
+    base: &D,
+    path: &CString,
+    file: &D::File,
+    part: Range<u64>,
+    buffer: &mut Buffer,
+) -> Result<Option<u64>> {
+    let sums = match base.open_file(&beside(path), Access::Read, SymlinkBehavior::Follow) {
+        Err(error) if matches!(error.errno, Errno::NOENT | Errno::NAMETOOLONG) => return Ok(None),
+        opened => opened?,
+    };
+    fill(&sums, 0, HEADER, buffer)?;
+    let chunk = match buffer.strip_prefix(MAGIC).and_then(sum_at(0)) {
+        None | Some(0) => return Ok(None),
+        Some(chunk) => u64::from(chunk),
+    };
+    let chunks = part.start / chunk..part.end.div_ceil(chunk);
+    let length = (chunks.end - chunks.start) as usize * SUM;
+    fill(&sums, HEADER as u64 + chunks.start * SUM as u64, length, buffer)?;
+    let expected = buffer.to_vec();
+    let mut found = Chunks { size: chunk, hasher: Hasher::new(), hashed: 0, sums: Vec::new() };
+    let (mut offset, end) = (chunks.start * chunk, chunks.end.saturating_mul(chunk));
+    while offset < end {
+        fill(file, offset, BLOCK.min(end - offset) as usize, buffer)?;
+        if buffer.is_empty() {
+            break;
+        }
+        found.add(buffer);
+        offset += buffer.len() as u64;
+    }
+    let differs = |(index, sum)| sum_at(index)(&expected) != Some(sum);
+    let first = found.finish().into_iter().enumerate().position(differs);
+    Ok(first.map(|index| (chunks.start + index as u64) * chunk))
 }
 
-/// Why data is not what was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mismatch {
-    /// Where the chunk begins.
-    pub(crate) offset: u64,
+/// Checksums of the chunks of consecutive bytes.
+struct Chunks {
+    size: u64,
+    hasher: Hasher,
+    /// Bytes of the chunk that has begun.
+    hashed: u64,
+    sums: Vec<u32>,
 }
 
-impl Checksums {
-    /// Those of the file at `path`, if it has any.
-    pub(crate) fn of<D: Dir>(base: &D, path: &CString) -> Result<Option<Self>> {
-        let file = match base.open_file(&beside(path), Access::Read, SymlinkBehavior::Follow) {
-            Err(error) if error.errno == Errno::NOENT => return Ok(None),
-            opened => opened?,
-        };
-        let mut sums = Vec::new();
-        let mut block = [0; 4096];
-        loop {
-            match file.read(&mut block, At::Offset(sums.len() as u64))? {
-                0 => break,
-                n => sums.extend_from_slice(&block[..n]),
+impl Chunks {
+    fn add(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let left = usize::try_from(self.size - self.hashed).unwrap_or(usize::MAX);
+            let (now, rest) = bytes.split_at(left.min(bytes.len()));
+            self.hasher.update(now);
+            self.hashed += now.len() as u64;
+            if self.hashed == self.size {
+                self.end_chunk();
             }
+            bytes = rest;
         }
-        let chunk = sums.get(4..HEADER).map_or(0, |b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]));
-        if !sums.starts_with(MAGIC) || chunk == 0 {
-            return Ok(None);
-        }
-        sums.drain(..HEADER);
-        Ok(Some(Checksums { chunk: chunk.into(), sums }))
     }
 
-    /// Reads the chunks that `part` touches; the first one whose checksum is another, or is missing.
-    pub(crate) fn check<F: File>(
-        &self,
-        file: &F,
-        part: Range<u64>,
-        buffer: &mut Buffer,
-    ) -> Result<std::result::Result<(), Mismatch>> {
-        let mut offset = part.start - part.start % self.chunk;
-        while offset < part.end {
-            buffer.clear();
-            while (buffer.len() as u64) < self.chunk {
-                let filled = buffer.len();
-                let room = buffer.room(self.chunk as usize - filled);
-                let n = file.read(room, At::Offset(offset + filled as u64))?;
-                if n == 0 {
-                    break;
-                }
-                buffer.fill(n);
-            }
-            let at = (offset / self.chunk) as usize * 4;
-            let expected = self.sums.get(at..at + 4).map(|b| u32::from_be_bytes([b[0], b[1], b[2], b[3]]));
-            if expected != Some(crc32fast::hash(buffer)) {
-                return Ok(Err(Mismatch { offset }));
-            }
-            offset += self.chunk;
-        }
-        Ok(Ok(()))
+    fn end_chunk(&mut self) {
+        self.sums.push(std::mem::take(&mut self.hasher).finalize());
+        self.hashed = 0;
     }
+
+    fn finish(mut self) -> Vec<u32> {
+        if self.hashed > 0 {
+            self.end_chunk();
+        }
+        self.sums
+    }
+}
+
+fn sum_at(index: usize) -> impl Fn(&[u8]) -> Option<u32> {
+    move |bytes| bytes.get(index * SUM..)?.first_chunk().map(|sum| u32::from_be_bytes(*sum))
+}
+
+/// Reads `count` bytes from `offset` on, fewer only at the end of the file.
+fn fill<F: File>(file: &F, offset: u64, count: usize, buffer: &mut Buffer) -> Result<()> {
+    buffer.clear();
+    while buffer.len() < count {
+        let filled = buffer.len();
+        let n = file.read(buffer.room(count - filled), At::Offset(offset + filled as u64))?;
+        if n == 0 {
+            break;
+        }
+        buffer.fill(n);
+    }
+    Ok(())
 }
 
 fn beside(path: &CString) -> CString {

@@ -1,6 +1,6 @@
 //! Why a scan fails.
 
-use millstream_vfs::Error;
+use millstream_vfs::{Errno, Error, Operation};
 
 /// A file could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,4 +24,17 @@ pub enum Cause {
         /// Where the chunk begins.
         offset: u64,
     },
+}
+
+impl Cause {
+    /// Whether there is no file at the path, or none that may be opened: Java does not tell one from the other, nor does Spark.
+    pub fn is_missing(&self) -> bool {
+        match self {
+            Cause::Volume(Error { errno: Errno::ISDIR, .. }) => true,
+            Cause::Volume(error) if error.operation == Operation::OpenFile => {
+                error.is_vanished() || matches!(error.errno, Errno::ACCESS | Errno::NOTDIR)
+            }
+            _ => false,
+        }
+    }
 }

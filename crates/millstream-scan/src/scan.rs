@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use millstream_vfs::{Errno, Error, Operation, Volume, thread_usage};
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Buffer};
 use crate::error::ScanError;
 use crate::range::FileRange;
 use crate::unit::{Counts, ScanOptions, Unit, UnitReader};
@@ -19,6 +19,9 @@ const WAITING_RATIO: f64 = 2.0;
 const JUDGED_AFTER: Duration = Duration::from_micros(500);
 /// Units for each reader that may be done before their turn.
 const AHEAD_PER_READER: usize = 2;
+
+/// A call that has found no rows for so long returns, so that the caller can see whether it still wants any.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// What a scan has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +43,7 @@ pub struct Progress {
 pub struct Scan<V: Volume> {
     shared: Arc<Shared<V>>,
     current: Option<Batch>,
+    scratch: Buffer,
     waited: Duration,
 }
 
@@ -75,16 +79,27 @@ impl<V: Volume> Scan<V> {
         let units = Unit::cut(&ranges, &options);
         let (state, changed) = (Mutex::default(), Condvar::new());
         let shared = Arc::new(Shared { base: volume.base(), ranges, units, options, state, changed });
-        Scan { shared, current: None, waited: Duration::ZERO }
+        Scan { shared, current: None, scratch: Buffer::default(), waited: Duration::ZERO }
     }
 
-    /// The next batch that has rows; it takes the place of the one before. `None` at the end.
+    /// The next batch; it takes the place of the one before. It has no rows if none were found for a while. `None` at the end.
     ///
     /// # Errors
     /// The first one, in the order of the ranges; the scan is over then.
     pub fn next_batch(&mut self) -> Result<Option<&Batch>, ScanError> {
         let shared = Arc::clone(&self.shared);
-        let mut own = UnitReader::new(&shared.options);
+        let mut own = UnitReader::new(&shared.options, std::mem::take(&mut self.scratch));
+        let found = self.find_batch(&shared, &mut own);
+        self.scratch = own.scratch;
+        Ok(found?.map(|batch| &*self.current.insert(batch)))
+    }
+
+    fn find_batch(
+        &mut self,
+        shared: &Arc<Shared<V>>,
+        own: &mut UnitReader<'_>,
+    ) -> Result<Option<Batch>, ScanError> {
+        let since = Instant::now();
         let mut state = shared.state();
         state.spare.extend(self.current.take());
         loop {
@@ -96,10 +111,7 @@ impl<V: Volume> Scan<V> {
                 state.delivered += 1;
                 shared.changed.notify_all();
                 match done {
-                    Ok(batch) if batch.rows > 0 => {
-                        drop(state);
-                        return Ok(Some(self.current.insert(batch)));
-                    }
+                    Ok(batch) if batch.rows > 0 || since.elapsed() > PATIENCE => return Ok(Some(batch)),
                     Ok(batch) => state.spare.push(batch),
                     Err(error) => {
                         state.stopped = true;
@@ -108,13 +120,24 @@ impl<V: Volume> Scan<V> {
                 }
             } else if state.may_claim(&shared.units) {
                 // This thread is a reader like the others, until its turn has come.
-                state = shared.read_next(&mut own, state);
+                state = shared.read_next(own, state);
+            } else if since.elapsed() > PATIENCE {
+                return Ok(Some(Batch::default()));
             } else {
-                let since = Instant::now();
+                let waiting = Instant::now();
                 state = shared.wait(state);
-                self.waited += since.elapsed();
+                self.waited += waiting.elapsed();
             }
         }
+    }
+
+    /// Ends the scan: readers stop, and what they have read ahead is freed. The last batch stays as it is.
+    pub fn stop(&mut self) {
+        let mut state = self.shared.state();
+        state.stopped = true;
+        state.done.clear();
+        state.spare.clear();
+        self.shared.changed.notify_all();
     }
 
     /// What has been done so far.
@@ -127,8 +150,7 @@ impl<V: Volume> Scan<V> {
 
 impl<V: Volume> Drop for Scan<V> {
     fn drop(&mut self) {
-        self.shared.state().stopped = true;
-        self.shared.changed.notify_all();
+        self.stop();
     }
 }
 
@@ -150,8 +172,9 @@ impl<V: Volume> Shared<V> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Waits for a change, or for as long as a caller has patience.
     fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+        self.changed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Claims a unit and reads it.
@@ -179,7 +202,9 @@ impl<V: Volume> Shared<V> {
         state.counts.bytes += counts.bytes;
         state.counts.files += counts.files;
         state.counts.missing += counts.missing;
-        state.done.insert(unit, read.map(|()| batch));
+        if !state.stopped {
+            state.done.insert(unit, read.map(|()| batch));
+        }
         self.changed.notify_all();
         state
     }
@@ -210,7 +235,7 @@ impl<V: Volume> Shared<V> {
     }
 
     fn read_ahead(self: Arc<Self>) {
-        let mut own = UnitReader::new(&self.options);
+        let mut own = UnitReader::new(&self.options, Buffer::default());
         let mut state = self.state();
         while !state.stopped && state.claimed < self.units.len() {
             state = match state.may_claim(&self.units) {

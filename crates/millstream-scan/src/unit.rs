@@ -6,7 +6,7 @@ use memchr::memmem;
 use millstream_vfs::{Access, Dir, File, SymlinkBehavior};
 
 use crate::batch::{Batch, Buffer};
-use crate::checksum::Checksums;
+use crate::checksum::mismatch;
 use crate::error::{Cause, ScanError};
 use crate::lines::Separator;
 use crate::predicate::Predicate;
@@ -48,7 +48,7 @@ pub enum Grouping {
     ByRange,
 }
 
-/// What to do about a file that is not there.
+/// What to do about a file that is not there, or that may not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// Fail.
@@ -77,7 +77,7 @@ pub struct ScanOptions {
     pub output: Output,
     /// Which of them may be in one batch.
     pub grouping: Grouping,
-    /// What to do about a file that is not there.
+    /// What to do about a file that is not there, or that may not be read.
     pub missing: Missing,
     /// What to do about checksums.
     pub verification: Verification,
@@ -97,7 +97,7 @@ pub(crate) enum Unit {
 impl Unit {
     /// Cuts a scan into units.
     pub(crate) fn cut(ranges: &[FileRange], options: &ScanOptions) -> Vec<Unit> {
-        let may_cut = matches!(&options.rows, Rows::Lines(separator) if separator.max_overlap() <= 1);
+        let may_cut = matches!(&options.rows, Rows::Lines(separator) if separator.is_found_from_anywhere());
         let most = if options.grouping == Grouping::Any { GROUP_RANGES } else { 1 };
         let mut units = Vec::new();
         let mut next = 0;
@@ -155,26 +155,25 @@ pub(crate) struct UnitReader<'a> {
     literal: Option<memmem::Finder<'a>>,
     /// The literal is all that the predicate asks for.
     literal_suffices: bool,
-    scratch: Buffer,
+    pub(crate) scratch: Buffer,
     pub(crate) counts: Counts,
 }
 
 impl<'a> UnitReader<'a> {
-    pub(crate) fn new(options: &'a ScanOptions) -> Self {
-        let literal = options.predicate.literal();
+    /// A reader of what `options` ask for; `scratch` is a buffer that it may use.
+    pub(crate) fn new(options: &'a ScanOptions, scratch: Buffer) -> Self {
+        let literal = match &options.rows {
+            Rows::Lines(separator) if separator.is_found_from_anywhere() => options.predicate.literal(),
+            _ => None,
+        };
         let may_contain = |literal| match &options.rows {
             Rows::Lines(separator) => separator.may_contain(literal),
             Rows::WholeFiles => true,
         };
         let literal_suffices =
             matches!(options.predicate, Predicate::Contains(_)) && literal.is_some_and(may_contain);
-        UnitReader {
-            options,
-            literal: literal.map(memmem::Finder::new),
-            literal_suffices,
-            scratch: Buffer::default(),
-            counts: Counts::default(),
-        }
+        let literal = literal.map(memmem::Finder::new);
+        UnitReader { options, literal, literal_suffices, scratch, counts: Counts::default() }
     }
 
     /// Reads `unit` into `batch`, replacing what is in it; calls `after_each` when a file has been read.
@@ -208,30 +207,40 @@ impl<'a> UnitReader<'a> {
         part: Range<u64>,
         batch: &mut Batch,
     ) -> Result<(), Cause> {
-        let file = match base.open_file(&range.path, Access::Read, SymlinkBehavior::Follow) {
-            Err(error) if error.is_vanished() && self.options.missing == Missing::Skip => {
+        match self.open_and_read(base, range, part, batch) {
+            Err(cause) if cause.is_missing() && self.options.missing == Missing::Skip => {
                 self.counts.missing += 1;
-                return Ok(());
+                Ok(())
             }
-            opened => opened?,
-        };
-        if self.options.verification == Verification::Checksums {
-            if let Some(checksums) = Checksums::of(base, &range.path)? {
-                let checked = checksums.check(&file, part.clone(), &mut self.scratch)?;
-                checked.map_err(|mismatch| Cause::Checksum { offset: mismatch.offset })?;
-            }
+            read => read,
         }
-        self.counts.files += u64::from(part.start == range.start);
-        self.counts.bytes += part.end - part.start;
+    }
+
+    fn open_and_read<D: Dir>(
+        &mut self,
+        base: &D,
+        range: &FileRange,
+        part: Range<u64>,
+        batch: &mut Batch,
+    ) -> Result<(), Cause> {
+        let file = base.open_file(&range.path, Access::Read, SymlinkBehavior::Follow)?;
+        if self.options.verification == Verification::Checksums {
+            let differs = mismatch(base, &range.path, &file, part.clone(), &mut self.scratch)?;
+            differs.map_or(Ok(()), |offset| Err(Cause::Checksum { offset }))?;
+        }
+        let (is_first, bytes) = (part.start == range.start, part.end - part.start);
         match &self.options.rows {
             Rows::Lines(separator) => self.lines(&file, part, separator, batch)?,
             Rows::WholeFiles => self.whole(&file, range.length, batch)?,
         }
+        self.counts.files += u64::from(is_first);
+        self.counts.bytes += bytes;
         Ok(())
     }
 
     fn whole<F: File>(&mut self, file: &F, length: u64, batch: &mut Batch) -> millstream_vfs::Result<()> {
         read_whole(file, length, &mut self.scratch)?;
+        batch.check_room(self.scratch.len())?;
         if self.options.predicate.holds(&self.scratch) {
             batch.rows += 1;
             if self.options.output == Output::Values {
@@ -262,6 +271,7 @@ impl<'a> UnitReader<'a> {
             return Ok(());
         }
         let found = read_lines(file, part.start, part.end, separator, &mut self.scratch)?;
+        batch.check_room(found.len())?;
         let data = &self.scratch[found];
         match (takes_all, self.options.output) {
             (true, Output::Count) => batch.rows += separator.count(data),

@@ -161,8 +161,10 @@ fn a_file_that_is_not_there_fails_or_is_left_out() {
     let found = rows(ranges, ScanOptions { missing: Missing::Skip, ..options() }).expect("left out");
     assert!(values(found) == lines);
     let directory = FileRange { path: c"/usr".to_owned(), start: 0, length: 4096 };
-    let error = rows(vec![directory], options()).expect_err("no file");
+    let error = rows(vec![directory.clone()], options()).expect_err("no file");
     assert_eq!(error.cause, failed(Operation::Read, Errno::ISDIR));
+    assert!(error.cause.is_missing());
+    assert_eq!(rows(vec![directory], ScanOptions { missing: Missing::Skip, ..options() }), Ok(Vec::new()));
 }
 
 /// The checksums are those that Hadoop writes: CRC-32 of each 512 bytes.
@@ -193,4 +195,44 @@ fn data_that_is_not_that_of_its_checksums_is_an_error() {
     assert_eq!(verified().expect_err("a sum is missing").cause, Cause::Checksum { offset: 512 });
     fs::write(scratch.path().join(".file.crc"), "no checksums").expect("a file");
     assert_eq!(verified().expect("ignored, as Hadoop does").len(), 1);
+}
+
+/// Separators of several bytes may overlap one another and the rows around them; here in a file of several parts, too.
+#[test]
+fn separators_of_several_bytes() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let path = scratch.path().join("file");
+    for (separator, data, literal) in
+        [("ab", "xabcabab", "bc"), ("aa", "xaaaay", "ay"), ("aa", "aaaay|", "y")]
+    {
+        for repeated in [1, 700_000] {
+            fs::write(&path, data.repeat(repeated)).expect("a file");
+            let rows_where = |predicate| {
+                let lines = Rows::Lines(Separator::Bytes(separator.into()));
+                values(
+                    rows(vec![whole(&path)], ScanOptions { rows: lines, predicate, ..options() })
+                        .expect("readable"),
+                )
+            };
+            let all = data.repeat(repeated);
+            let mut expected: Vec<_> = all.split(separator).map(|line| line.as_bytes().to_vec()).collect();
+            if all.ends_with(separator) {
+                expected.pop();
+            }
+            assert!(rows_where(Predicate::True) == expected, "{separator:?} {data:?} {repeated}");
+            let predicate = Predicate::contains(literal.as_bytes());
+            expected.retain(|row| predicate.holds(row));
+            assert!(rows_where(predicate) == expected, "{separator:?} {data:?} {repeated} {literal:?}");
+        }
+    }
+}
+
+#[test]
+fn a_scan_that_is_stopped_is_over() {
+    let (_scratch, ranges, _) = bed();
+    let mut scan = Scan::new(&PosixVolume, ranges, options());
+    let rows = scan.next_batch().expect("readable").map(|batch| batch.rows());
+    assert!(rows.is_some_and(|rows| rows > 0));
+    scan.stop();
+    assert!(scan.next_batch().expect("no error").is_none());
 }

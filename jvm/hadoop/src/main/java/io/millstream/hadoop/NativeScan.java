@@ -13,8 +13,8 @@ import java.nio.charset.StandardCharsets;
  * <p>{@link #next} fetches a batch, whose memory stays as it is until the next call. A row is {@code length} bytes at {@code
  * start} in it; {@link #lines} is the address of the pairs {@code (u32 start, u32 length)}, in the machine's byte order.
  *
- * <p>One thread reads; another one may {@link #abandon} the scan meanwhile. Memory is freed by {@link #close}, or when an
- * abandoned scan is no longer reachable: a thread that outlives its task may still look at rows.
+ * <p>Memory is freed by {@link #close}, or when a scan is no longer reachable. {@link #abandon} leaves that to the latter: a thread
+ * that outlives its task may still look at rows.
  */
 public final class NativeScan implements AutoCloseable {
   /** A row is all of a file. */
@@ -42,6 +42,7 @@ public final class NativeScan implements AutoCloseable {
   private final long[] out = new long[WAITED + 1];
   private long rows;
   private boolean over;
+  private boolean closed;
 
   /**
    * A scan, of which nothing has been read yet.
@@ -64,7 +65,7 @@ public final class NativeScan implements AutoCloseable {
   }
 
   /**
-   * Fetches the next batch.
+   * Fetches the next batch. It is empty if no rows were found for a while, so that a caller can look whether it should go on.
    *
    * @return whether there is one
    * @throws java.io.FileNotFoundException if a file is not there
@@ -124,12 +125,16 @@ public final class NativeScan implements AutoCloseable {
   /** Ends the scan; the last batch stays valid as long as this object is reachable. */
   public synchronized void abandon() {
     over = true;
+    if (!closed) {
+      stop(handle);
+    }
   }
 
   /** Ends the scan and frees its memory. Nobody may look at a row of it any more. */
   @Override
   public synchronized void close() {
     over = true;
+    closed = true;
     memory.clean();
   }
 
@@ -165,6 +170,8 @@ public final class NativeScan implements AutoCloseable {
   private static native long open(byte[] ranges, byte[] separator, byte[] predicate, int flags, int maxReaders);
 
   private static native long next(long handle, long[] out) throws IOException;
+
+  private static native void stop(long handle);
 
   private static native void close(long handle);
 }

@@ -1,30 +1,30 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
-import java.nio.charset.StandardCharsets
-
 import scala.collection.mutable
+import scala.util.Try
 
 import io.millstream.hadoop.{MillstreamLocalFileSystem, NativeLibrary, NativeScan}
-import org.apache.hadoop.fs.Path
 import org.apache.hadoop.io.compress.CompressionCodecFactory
+import org.apache.hadoop.mapreduce.lib.input.LineRecordReader
 
 import org.apache.spark.Partition
 import org.apache.spark.internal.Logging
 import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.network.util.ByteUnit
 import org.apache.spark.rdd.RDD
-import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
+import org.apache.spark.sql.catalyst.util.{truncatedString, CaseInsensitiveMap}
 import org.apache.spark.sql.execution._
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, PartitionDirectory}
-import org.apache.spark.sql.execution.datasources.text.TextFileFormat
+import org.apache.spark.sql.execution.datasources.text.{TextFileFormat, TextOptions}
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types.StringType
 import org.apache.spark.sql.vectorized.ColumnarBatch
+import org.apache.spark.util.Utils
 
 /**
  * Replaces Spark's scan of text files by [[NativeTextScanExec]], where that gives the same rows.
@@ -33,7 +33,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
  * filters above the scan are Spark's. What is not replaced: other file systems than local and mounted ones, compressed files,
  * files that may be corrupt and are to be skipped, hidden columns (`_metadata`), streams.
  */
-class ReplaceTextScans(spark: SparkSession) extends ColumnarRule {
+class ReplaceTextScans extends ColumnarRule {
   override def preColumnarTransitions: Rule[SparkPlan] = plan =>
     if (plan.conf.getConf(NativeTextScan.Enabled) && NativeLibrary.isLoaded) {
       val asksForFile = plan.exists(_.expressions.exists(_.exists {
@@ -65,40 +65,55 @@ private[millstream] object NativeTextScan {
     .checkValue(_ >= 0, "must not be negative")
     .createWithDefault(32)
 
+  /** Reader option: how many tasks there should be, whatever their size. */
+  val PartitionsOption = "millstream.read.partitions"
+
   /** The native scan that does what `scan` does, if there is one. */
-  def of(scan: FileSourceScanExec, asksForFile: Boolean): Option[SparkPlan] =
+  def of(scan: FileSourceScanExec, asksForFile: Boolean): Option[SparkPlan] = {
+    val relation = scan.relation
     for {
-      rows <- RowFormat.of(scan.relation)
-      if scan.bucketedScan == false && scan.stream.isEmpty && !scan.conf.ignoreCorruptFiles
-      if scan.output.size == scan.requiredSchema.size + scan.relation.partitionSchema.size
-      if scan.requiredSchema.forall(_.dataType == StringType)
-      if !(scan.partitionFilters ++ scan.dataFilters).exists(_.exists(_.isInstanceOf[PlanExpression[_]]))
-      if scan.relation.location.rootPaths.nonEmpty
-      conf = scan.relation.sparkSession.sessionState.newHadoopConfWithOptions(scan.relation.options)
-      if scan.relation.location.rootPaths.forall(_.getFileSystem(conf).isInstanceOf[MillstreamLocalFileSystem])
-      files = scan.relation.location.listFiles(scan.partitionFilters, scan.dataFilters)
+      format <- TextFormat.of(relation)
+      if isPlain(scan) && relation.location.rootPaths.nonEmpty
+      conf = relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options)
+      if conf.get(LineRecordReader.MAX_LINE_LENGTH) == null
+      if relation.location.rootPaths.forall(_.getFileSystem(conf).isInstanceOf[MillstreamLocalFileSystem])
+      files = relation.location.listFiles(scan.partitionFilters, scan.dataFilters)
       codecs = new CompressionCodecFactory(conf)
-      if !files.exists(_.files.exists(file => codecs.getCodec(file.getPath) != null))
-    } yield NativeTextScanExec(scan, rows, asksForFile, files)
+      if files.forall(isLocal) && !files.exists(_.files.exists(file => codecs.getCodec(file.getPath) != null))
+    } yield NativeTextScanExec(scan, format, asksForFile)(files)
+  }
+
+  /** Rows of strings and partition values, in as many partitions as suit, of files that are known now. */
+  private def isPlain(scan: FileSourceScanExec): Boolean =
+    scan.stream.isEmpty &&
+      // Spark may rely on buckets, or on a single task.
+      !scan.bucketedScan && scan.outputPartitioning.isInstanceOf[UnknownPartitioning] &&
+      scan.output.size == scan.requiredSchema.size + scan.relation.partitionSchema.size &&
+      scan.requiredSchema.forall(_.dataType == StringType) &&
+      !(scan.partitionFilters ++ scan.dataFilters).exists(_.exists(_.isInstanceOf[PlanExpression[_]]))
+
+  /** A partition of a table may lie elsewhere than the table. */
+  private def isLocal(directory: PartitionDirectory): Boolean =
+    directory.files.headOption.forall(_.getPath.toUri.getScheme == "file")
 }
 
-/** What a row of a text relation is. */
-private[millstream] final case class RowFormat(separator: Seq[Byte], wholeFiles: Boolean) {
+/** What a row of a text relation is, and what to do about missing files. */
+private[millstream] final case class TextFormat(separator: Seq[Byte], wholeFiles: Boolean, skipsMissing: Boolean) {
   /** Whether several tasks may share a file. */
   def isSplittable: Boolean = !wholeFiles && separator.length <= 1
 }
 
-private object RowFormat {
-  /** None if the relation is no text, or its lines are not those of the native scan. */
-  def of(relation: HadoopFsRelation): Option[RowFormat] = {
-    val options = CaseInsensitiveMap(relation.options)
-    Option.when(relation.fileFormat.getClass == classOf[TextFileFormat] && !options.contains("encoding") &&
-        !options.contains("charset") && !options.contains("ignoreCorruptFiles")) {
-      RowFormat(
-        options.get("lineSep").fold(Seq.empty[Byte])(_.getBytes(StandardCharsets.UTF_8).toSeq),
-        options.getOrElse("wholetext", "false").toBoolean)
-    }
-  }
+private object TextFormat {
+  private val ReadsArchives = "spark.sql.files.archive.reader.enabled"
+
+  /** None if the relation is no text, if its rows are not those of the native scan, or if its options are wrong. */
+  def of(relation: HadoopFsRelation): Option[TextFormat] =
+    for {
+      options <- Try(new TextOptions(relation.options)).toOption
+      if relation.fileFormat.getClass == classOf[TextFileFormat]
+      if options.encoding.isEmpty && !options.ignoreCorruptFiles
+      if !relation.sparkSession.sessionState.conf.getConfString(ReadsArchives, "false").toBoolean
+    } yield TextFormat(options.lineSeparatorInRead.fold(Seq.empty[Byte])(_.toSeq), options.wholeText, options.ignoreMissingFiles)
 }
 
 /**
@@ -108,16 +123,18 @@ private object RowFormat {
  * than `spark.sql.files.maxPartitionBytes`.
  *
  * @param scan Spark's scan that it stands for
- * @param rows what a row is
+ * @param format what a row is
  * @param asksForFile whether the plan asks which file a row is of
- * @param files what to read, by partition
+ * @param files what to read, by partition; as in Spark's scan, no part of what makes two scans equal
  */
 case class NativeTextScanExec(
     scan: FileSourceScanExec,
-    private[millstream] val rows: RowFormat,
-    asksForFile: Boolean,
-    @transient files: Seq[PartitionDirectory])
+    private[millstream] val format: TextFormat,
+    asksForFile: Boolean)(
+    @transient private val files: Seq[PartitionDirectory])
   extends LeafExecNode with Logging {
+
+  override protected def otherCopyArgs: Seq[AnyRef] = Seq(files)
 
   override def nodeName: String = s"NativeTextScan ${scan.tableIdentifier.map(_.unquotedString).getOrElse("")}".trim
 
@@ -125,29 +142,39 @@ case class NativeTextScanExec(
 
   override def supportsColumnar: Boolean = true
 
-  override lazy val metrics: Map[String, SQLMetric] = Map(
+  override lazy val metrics: Map[String, SQLMetric] = partitionMetrics ++ Map(
     "numOutputRows" -> SQLMetrics.createMetric(sparkContext, "number of output rows"),
     "numFiles" -> SQLMetrics.createMetric(sparkContext, "number of files to read"),
     "filesSize" -> SQLMetrics.createSizeMetric(sparkContext, "size of files to read"),
     "filesOpened" -> SQLMetrics.createMetric(sparkContext, "number of files opened"),
     "bytesRead" -> SQLMetrics.createSizeMetric(sparkContext, "size of data read"),
+    "filesMissing" -> SQLMetrics.createMetric(sparkContext, "number of missing files left out"),
     "waitTime" -> SQLMetrics.createNanoTimingMetric(sparkContext, "time waiting for readers"))
+
+  private def partitionMetrics: Map[String, SQLMetric] =
+    if (scan.relation.partitionSchema.isEmpty) Map.empty
+    else Map("numPartitions" -> SQLMetrics.createMetric(sparkContext, "number of partitions read"))
 
   private lazy val (predicate, pushed) = RowPredicates.encode(scan.dataFilters)
 
-  override def verboseStringWithOperatorId(): String =
-    s"""
-       |$formattedNodeName
-       |Output: ${output.mkString("[", ", ", "]")}
-       |Location: ${scan.relation.location.rootPaths.take(3).mkString("[", ", ", "]")}
-       |FiltersDoneNatively: ${pushed.mkString("[", ", ", "]")}
-       |""".stripMargin
+  private def description: Seq[(String, String)] = {
+    val ofScan = Seq("Location", "PartitionFilters", "ReadSchema").flatMap(key => scan.metadata.get(key).map(key -> _))
+    ("NativeFilters" -> pushed.mkString("[", ", ", "]")) +: ofScan
+  }
 
-  override def simpleString(maxFields: Int): String =
-    s"$nodeName ${output.mkString("[", ", ", "]")} FiltersDoneNatively: ${pushed.mkString("[", ", ", "]")}"
+  override def verboseStringWithOperatorId(): String = {
+    val lines = ("Output" -> output.mkString("[", ", ", "]")) +: description
+    redacted(s"\n$formattedNodeName\n${lines.map { case (key, value) => s"$key: $value" }.mkString("\n")}\n")
+  }
 
-  override protected def doCanonicalize(): SparkPlan =
-    copy(scan = scan.canonicalized.asInstanceOf[FileSourceScanExec], files = Nil)
+  override def simpleString(maxFields: Int): String = {
+    val columns = truncatedString(output, "[", ",", "]", maxFields)
+    redacted(s"$nodeName $columns ${description.map { case (key, value) => s"$key: $value" }.mkString(", ")}")
+  }
+
+  private def redacted(text: String): String = Utils.redact(conf.stringRedactionPattern, text)
+
+  override protected def doCanonicalize(): SparkPlan = copy(scan = scan.canonicalized.asInstanceOf[FileSourceScanExec])(Nil)
 
   override protected def doExecute(): RDD[InternalRow] =
     throw new UnsupportedOperationException("Spark asks a columnar node for rows")
@@ -155,15 +182,15 @@ case class NativeTextScanExec(
   override protected def doExecuteColumnar(): RDD[ColumnarBatch] = {
     val withValue = scan.requiredSchema.nonEmpty
     val flags = Seq(
-      rows.wholeFiles -> NativeScan.WHOLE_FILES,
+      format.wholeFiles -> NativeScan.WHOLE_FILES,
       !withValue -> NativeScan.COUNT,
       asksForFile -> NativeScan.BY_RANGE,
-      conf.ignoreMissingFiles -> NativeScan.SKIP_MISSING,
+      format.skipsMissing -> NativeScan.SKIP_MISSING,
       true -> NativeScan.VERIFY).collect { case (true, flag) => flag }.sum
     val partitionSchema = scan.relation.partitionSchema
-    val task = ScanTask(rows.separator.toArray, predicate, flags, conf.getConf(NativeTextScan.MaxReaders), withValue, partitionSchema)
+    val task = ScanTask(format.separator.toArray, predicate, flags, conf.getConf(NativeTextScan.MaxReaders), withValue, partitionSchema)
     new TextScanRDD(sparkContext, pack(), task,
-      ScanMetrics(metrics("numOutputRows"), metrics("bytesRead"), metrics("filesOpened"), metrics("waitTime")))
+      ScanMetrics(metrics("numOutputRows"), metrics("bytesRead"), metrics("filesOpened"), metrics("filesMissing"), metrics("waitTime")))
   }
 
   /** Cuts the files, in their order, into tasks of about equal cost. */
@@ -171,25 +198,32 @@ case class NativeTextScanExec(
     val openCost = conf.getConf(NativeTextScan.OpenCostBytes)
     val (count, bytes) = files.iterator.flatMap(_.files).foldLeft((0L, 0L)) { case ((n, sum), file) => (n + 1, sum + file.getLen) }
     tellDriver(count, bytes)
-    val cores = conf.filesMinPartitionNum.getOrElse(sparkContext.defaultParallelism)
-    val cost = bytes + count * openCost
-    val target = math.max(openCost, math.min(conf.filesMaxPartitionBytes, (cost + cores - 1) / cores))
-    val packing = new Packing(target, openCost)
+    val packing = new Packing(math.max(openCost, targetCost(bytes + count * openCost)), openCost)
     files.foreach { directory =>
       packing.begin(directory.values)
       directory.files.foreach { file =>
         val path = file.getPath.toUri.getPath
-        if (rows.isSplittable) packing.addSplit(path, file.getLen) else packing.add(path, 0, file.getLen)
+        if (format.isSplittable) packing.addSplit(path, file.getLen) else packing.add(path, 0, file.getLen)
       }
     }
     packing.result()
   }
 
+  /** What a task should cost of all that is to be done. */
+  private def targetCost(all: Long): Long = {
+    def share(tasks: Int): Long = (all + tasks - 1) / tasks
+    val cores = conf.filesMinPartitionNum.orElse(conf.getConf(SQLConf.LEAF_NODE_DEFAULT_PARALLELISM)).getOrElse(sparkContext.defaultParallelism)
+    val suitable = math.min(conf.filesMaxPartitionBytes, share(cores))
+    val wanted = CaseInsensitiveMap(scan.relation.options).get(NativeTextScan.PartitionsOption)
+    wanted.map(tasks => share(math.max(1, tasks.toInt))).getOrElse(conf.filesMaxPartitionNum.fold(suitable)(most => math.max(suitable, share(most))))
+  }
+
   private def tellDriver(count: Long, bytes: Long): Unit = {
     metrics("numFiles").set(count)
     metrics("filesSize").set(bytes)
+    metrics.get("numPartitions").foreach(_.set(files.length))
     val execution = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
-    SQLMetrics.postDriverMetricUpdates(sparkContext, execution, Seq(metrics("numFiles"), metrics("filesSize")))
+    SQLMetrics.postDriverMetricUpdates(sparkContext, execution, Seq("numFiles", "filesSize", "numPartitions").flatMap(metrics.get))
   }
 }
 
@@ -214,15 +248,20 @@ private[millstream] final class Packing(target: Long, openCost: Long) {
   def addSplit(path: String, length: Long): Unit = {
     var start = 0L
     while (start < length) {
-      val room = math.max(target - cost - openCost, 0)
+      val room = target - cost - openCost
       val left = length - start
       // A small rest is no task of its own, and where there is hardly room the file begins in the next one.
-      val part = if (left <= room + room / 4) left else if (room * 4 < target) 0 else room
-      if (part > 0) {
+      if (left <= room + target / 4) {
+        add(path, start, left)
+        start = length
+      } else if (cost > 0 && room < target / 4) {
+        endPartition()
+      } else {
+        // To read fewer bytes than opening costs would not pay.
+        val part = math.min(left, Seq(room, openCost, 1L).max)
         add(path, start, part)
         start += part
       }
-      if (start < length) endPartition()
     }
   }
 

@@ -35,7 +35,12 @@ private[millstream] final case class ScanTask(
   def byFile: Boolean = (flags & NativeScan.BY_RANGE) != 0
 }
 
-private[millstream] final case class ScanMetrics(rows: SQLMetric, bytes: SQLMetric, opened: SQLMetric, waitTime: SQLMetric)
+private[millstream] final case class ScanMetrics(
+    rows: SQLMetric,
+    bytes: SQLMetric,
+    opened: SQLMetric,
+    missing: SQLMetric,
+    waitTime: SQLMetric)
 
 /** Batches of the native scan, one scan for every section of a partition. */
 private[millstream] final class TextScanRDD(
@@ -69,6 +74,7 @@ private final class SectionBatches(section: Section, task: ScanTask, metrics: Sc
   private var left = 0L
   private var bytesRead = 0L
   private var opened = 0L
+  private var missing = 0L
   private var waited = 0L
   private var current = -1
 
@@ -100,26 +106,37 @@ private final class SectionBatches(section: Section, task: ScanTask, metrics: Sc
   }
 
   private def fetch(): Boolean = {
-    val found = reading(scan.next())
+    var found = reading(scan.next())
+    while (found && scan.rows == 0) {
+      context.killTaskIfInterrupted()
+      account()
+      found = reading(scan.next())
+    }
     left = if (found) scan.rows else 0L
     delivered = 0
     account()
+    if (task.byFile) tellFile(found)
+    if (!found) scan.close()
+    found
+  }
+
+  private def tellFile(found: Boolean): Unit =
     if (!found) {
-      scan.close()
-    } else if (task.byFile && scan.range != current) {
+      InputFileBlockHolder.unset()
+    } else if (scan.range != current) {
       current = scan.range
       InputFileBlockHolder.set(SectionBatches.url(section.paths(current)), section.starts(current), section.lengths(current))
     }
-    found
-  }
 
   private def account(): Unit = {
     input.incBytesRead(scan.bytesRead - bytesRead)
     metrics.bytes += scan.bytesRead - bytesRead
     metrics.opened += scan.files - opened
+    metrics.missing += scan.missingFiles - missing
     metrics.waitTime += scan.waitedNanos - waited
     bytesRead = scan.bytesRead
     opened = scan.files
+    missing = scan.missingFiles
     waited = scan.waitedNanos
   }
 
