@@ -114,6 +114,17 @@ impl Predicate {
     }
 }
 
+/// Decodes arbitrary bytes; a predicate that they are must not hold for a row without its literal. The first byte is the length of
+/// the row, itself included, that comes before the encoded predicate.
+pub fn fuzz_predicate(bytes: &[u8]) {
+    let (row, encoded) =
+        bytes.split_at(bytes.first().map_or(0, |&length| (length as usize).min(bytes.len())));
+    let Ok(predicate) = Predicate::decode(encoded) else { return };
+    if predicate.holds(row) {
+        assert!(predicate.literal().is_none_or(|literal| memmem::find(row, literal).is_some()));
+    }
+}
+
 /// Deeper nesting is no predicate that anybody wrote.
 const MAX_DEPTH: usize = 64;
 
@@ -209,6 +220,7 @@ mod tests {
             [&b""[..], b"c\0\0\0\x09x", b"&\xff\xff\xff\xff", b"tt", b"l\0\0\0\x01\0\0\0\0", &[b'!'; 200]]
         {
             assert_eq!(Predicate::decode(malformed).err(), Some(DecodeError), "{malformed:?}");
+            fuzz_predicate(malformed);
         }
     }
 

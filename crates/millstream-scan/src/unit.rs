@@ -309,3 +309,52 @@ impl<'a> UnitReader<'a> {
         }
     }
 }
+
+/// Splits and filters arbitrary bytes in both ways that there are, which must find the same rows. The first byte says what
+/// separates lines, the second how many of the following ones are the literal that rows must contain.
+pub fn fuzz_lines(bytes: &[u8]) {
+    let [kind, length, rest @ ..] = bytes else { return };
+    let (literal, data) = rest.split_at((*length as usize).min(rest.len()));
+    let separator = match kind {
+        0 => Separator::AnyNewline,
+        1 => Separator::Bytes(b"ab".to_vec()),
+        2 => Separator::Bytes(b"aa".to_vec()),
+        byte => Separator::Bytes(vec![*byte]),
+    };
+    let mut rows = Vec::new();
+    separator.split(data, |start, end| rows.push(&data[start..end]));
+    assert_eq!(separator.count(data), rows.len() as u64);
+    let predicate = Predicate::contains(literal);
+    rows.retain(|row| predicate.holds(row));
+    let options = ScanOptions {
+        rows: Rows::Lines(separator.clone()),
+        predicate,
+        output: Output::Values,
+        grouping: Grouping::Any,
+        missing: Missing::Fail,
+        verification: Verification::None,
+        max_readers: 0,
+    };
+    let mut batch = Batch::default();
+    UnitReader::new(&options, Buffer::default()).filter(data, &separator, &mut batch);
+    assert!(batch.iter().eq(rows));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_of_filtering_find_the_same_rows() {
+        for bytes in [
+            &b"\0\x02bca\r\nbc\rxbcbc\nb\rc"[..],
+            b"\x01\x02bcxabcabab",
+            b"\x02\x02ayxaaaay",
+            b"|\x02|a|a||a",
+            b"\0\0\n\r",
+            b"\0",
+        ] {
+            fuzz_lines(bytes);
+        }
+    }
+}

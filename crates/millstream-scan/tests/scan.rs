@@ -228,6 +228,25 @@ fn separators_of_several_bytes() {
 }
 
 #[test]
+fn a_scan_that_finds_nothing_for_long_lets_its_caller_look_up() {
+    let (_scratch, ranges, _) = bed();
+    let ranges = vec![ranges; 15].concat();
+    let count = ranges.len() as u64;
+    let mut scan = Scan::new(
+        &PosixVolume,
+        ranges,
+        ScanOptions { predicate: Predicate::contains(b"nowhere"), ..options() },
+    );
+    let mut empty = 0;
+    while let Some(batch) = scan.next_batch().expect("readable") {
+        assert_eq!((batch.rows(), batch.lines()), (0, &[][..]));
+        empty += 1;
+    }
+    assert!((1..count).contains(&empty), "{empty} batches");
+    assert_eq!(scan.progress().files, count);
+}
+
+#[test]
 fn a_scan_that_is_stopped_is_over() {
     let (_scratch, ranges, _) = bed();
     let mut scan = Scan::new(&PosixVolume, ranges, options());

@@ -35,8 +35,8 @@ import org.apache.spark.util.Utils
  */
 class ReplaceTextScans extends ColumnarRule {
   override def preColumnarTransitions: Rule[SparkPlan] = plan =>
-    if (plan.conf.getConf(NativeTextScan.Enabled) && NativeLibrary.isLoaded) {
-      val asksForFile = plan.exists(_.expressions.exists(_.exists {
+    if (plan.conf.getConf(NativeTextScan.Enabled)) {
+      lazy val asksForFile = plan.exists(_.expressions.exists(_.exists {
         case _: InputFileName | _: InputFileBlockStart | _: InputFileBlockLength => true
         case _ => false
       }))
@@ -69,7 +69,7 @@ private[millstream] object NativeTextScan {
   val PartitionsOption = "millstream.read.partitions"
 
   /** The native scan that does what `scan` does, if there is one. */
-  def of(scan: FileSourceScanExec, asksForFile: Boolean): Option[SparkPlan] = {
+  def of(scan: FileSourceScanExec, asksForFile: => Boolean): Option[SparkPlan] = {
     val relation = scan.relation
     for {
       format <- TextFormat.of(relation)
@@ -77,6 +77,7 @@ private[millstream] object NativeTextScan {
       conf = relation.sparkSession.sessionState.newHadoopConfWithOptions(relation.options)
       if conf.get(LineRecordReader.MAX_LINE_LENGTH) == null
       if relation.location.rootPaths.forall(_.getFileSystem(conf).isInstanceOf[MillstreamLocalFileSystem])
+      if NativeLibrary.isLoaded
       files = relation.location.listFiles(scan.partitionFilters, scan.dataFilters)
       codecs = new CompressionCodecFactory(conf)
       if files.forall(isLocal) && !files.exists(_.files.exists(file => codecs.getCodec(file.getPath) != null))
