@@ -7,12 +7,9 @@ from cases import reads_natively
 
 
 def rows_where(spark, path, conditions):
-    """The rows for which each condition holds, or the error."""
-    answers = []
-    for condition in conditions:
-        answer = answer_of(lambda c=condition: spark.read.text(path).filter(c).selectExpr("hex(cast(value as binary))"))
-        answers.append(answer.get("rows", answer))
-    return answers
+    """The lines, in hexadecimal, for which each condition holds, or the error."""
+    frames = [spark.read.text(path).filter(condition).selectExpr("hex(cast(value as binary)) line") for condition in conditions]
+    return [answer_of(lambda f=frame: sorted(row.line for row in f.collect())) for frame in frames]
 
 
 def scan_node(graph):

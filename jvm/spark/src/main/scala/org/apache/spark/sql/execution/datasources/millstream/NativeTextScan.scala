@@ -228,7 +228,12 @@ case class NativeTextScanExec(
   }
 }
 
-/** Packs ranges of files into partitions that cost about `target` bytes each, in order. */
+/**
+ * Packs ranges of files, in order, into partitions that cost about `target` bytes each.
+ *
+ * A partition ends where all so far should have cost a multiple of the target, so that one which is somewhat too large makes
+ * the next one smaller, and there are as many as there should be.
+ */
 private[millstream] final class Packing(target: Long, openCost: Long) {
   private val partitions = Array.newBuilder[Partition]
   private val sections = mutable.ArrayBuffer.empty[Section]
@@ -236,7 +241,8 @@ private[millstream] final class Packing(target: Long, openCost: Long) {
   private val starts = mutable.ArrayBuffer.empty[Long]
   private val lengths = mutable.ArrayBuffer.empty[Long]
   private var values: InternalRow = InternalRow.empty
-  private var cost = 0L
+  private var spent = 0L
+  private var quota = target
   private var count = 0
 
   /** What follows has these values in its partition columns. */
@@ -249,13 +255,13 @@ private[millstream] final class Packing(target: Long, openCost: Long) {
   def addSplit(path: String, length: Long): Unit = {
     var start = 0L
     while (start < length) {
-      val room = target - cost - openCost
+      val room = quota - spent - openCost
       val left = length - start
       // A small rest is no task of its own, and where there is hardly room the file begins in the next one.
       if (left <= room + target / 4) {
         add(path, start, left)
         start = length
-      } else if (cost > 0 && room < target / 4) {
+      } else if (hasSome && room < target / 4) {
         endPartition()
       } else {
         // To read fewer bytes than opening costs would not pay.
@@ -268,12 +274,12 @@ private[millstream] final class Packing(target: Long, openCost: Long) {
 
   /** Adds a range that one task has. */
   def add(path: String, start: Long, length: Long): Unit = {
-    if (cost > 0 && cost + length + openCost > target + target / 4) endPartition()
+    if (hasSome && spent + length + openCost > quota + target / 4) endPartition()
     paths += path
     starts += start
     lengths += length
-    cost += length + openCost
-    if (cost >= target) endPartition()
+    spent += length + openCost
+    if (spent >= quota) endPartition()
   }
 
   def result(): Array[Partition] = {
@@ -281,18 +287,19 @@ private[millstream] final class Packing(target: Long, openCost: Long) {
     partitions.result()
   }
 
+  private def hasSome: Boolean = paths.nonEmpty || sections.nonEmpty
+
   private def endSection(): Unit = if (paths.nonEmpty) {
     sections += Section(values, paths.toArray, starts.toArray, lengths.toArray)
     Seq(paths, starts, lengths).foreach(_.clear())
   }
 
-  private def endPartition(): Unit = {
+  private def endPartition(): Unit = if (hasSome) {
     endSection()
-    if (sections.nonEmpty) {
-      partitions += ScanPartition(count, sections.toArray)
-      count += 1
-      sections.clear()
-    }
-    cost = 0
+    partitions += ScanPartition(count, sections.toArray)
+    count += 1
+    sections.clear()
+    // After a range that is many times too large the next partitions are not to be tiny.
+    quota = math.max(quota + target, spent + target / 2)
   }
 }
