@@ -65,6 +65,15 @@ impl Diagnostics {
         Message { diagnostics: self, text }
     }
 
+    /// Starts and ends GNU's message about a directory that is mounted in itself, which leaves the exit code alone.
+    pub fn cycle(&self, path: &[u8]) -> Message<'_> {
+        let message = self.warning().text("WARNING: Circular directory structure.\n");
+        let message = message.text("This almost certainly means that you have a corrupted file system.\n");
+        let message = message.text("NOTIFY YOUR SYSTEM MANAGER.\n");
+        let message = message.text("The following directory is part of the cycle:\n  ");
+        message.name_before_colon(path).text("\n")
+    }
+
     /// Makes the exit code at least `exit_code`.
     pub fn fail(&self, exit_code: u8) {
         self.exit_code.fetch_max(exit_code, Ordering::Relaxed);

@@ -392,6 +392,8 @@ fn options_and_messages_are_gnus() {
         "--parents d/sub/g into",
         "--parents -v d/sub/g into",
         "-rv --parents d/sub into",
+        "-r --parents d d/sub into",
+        "-a --parents d/sub/g d/sub into",
         "--parents d/sub/g new",
         "--parents d/sub into",
         "--parents ./d/../d/sub/g into",
@@ -515,4 +517,129 @@ fn environment_is_gnus() {
         assert_eq!(ours.status.code(), theirs.status.code(), "{environment:?} {line}");
         assert_eq!(snapshot(&two), snapshot(&one), "{environment:?} {line}");
     }
+}
+
+/// Lists of permissions and attributes of what cannot be opened for them, below directories that hand on lists of
+/// their own. Where a list is lost who it leaves out may be let in: with one, the mode's group bits are its mask.
+#[test]
+fn lists_of_permissions_are_gnus() {
+    assert!(rustix::process::geteuid().is_root(), "this test makes devices and trusted attributes");
+    const PREPARE: &str = "
+        mkdir src src/sub dst
+        echo x >src/file; echo x >src/listed; mkfifo -m 640 src/pipe src/listed-pipe; mkfifo -m 600 src/secret
+        mknod -m 604 src/null c 1 3; ln -s target src/link
+        setfacl -m u:1:rw,g::---,m::rw src/listed src/listed-pipe; setfacl -m u:2:r src/null
+        setfattr -n trusted.x -v 1 src/pipe; setfattr -n trusted.x -v 1 src/null
+        setfattr -h -n trusted.x -v 1 src/link; chown 1:1 src/listed-pipe
+        setfacl -d -m u:3:rwx,g:4:rwx dst src/sub
+        echo y >src/sub/file; mkfifo src/sub/pipe src/sub/plain; setfacl -b src/sub/plain; chmod 751 src/sub/plain
+        ln -s listed-pipe src/to-pipe";
+    for line in [
+        "-r",
+        "-a",
+        "-rp",
+        "-r --preserve=mode",
+        "-r --preserve=xattr",
+        "-r --no-preserve=mode",
+        "-a --no-preserve=mode",
+        "-r --preserve=ownership",
+        "-a --no-preserve=xattr",
+        "-a --attributes-only",
+    ] {
+        let (_scratch, one, two) = twins(|root| {
+            let script = format!("cd '{}' || exit; umask 022; {PREPARE}", root.display());
+            assert!(Command::new("sh").args(["-ec", &script]).status().expect("sh runs").success());
+        });
+        compare(&one, &two, &words(&format!("{line} src dst")), &[], "");
+    }
+    // A pipe that is reached through a link keeps who may use it, too.
+    let (_scratch, _, two) = twins(|root| {
+        let script = format!("cd '{}' || exit; umask 022; {PREPARE}", root.display());
+        assert!(Command::new("sh").args(["-ec", &script]).status().expect("sh runs").success());
+    });
+    assert!(run(PCOPY, &two, &words("-aH src/to-pipe dst"), &[]).status.success());
+    let list = xattrs(&two.join("src/listed-pipe"));
+    assert!(!list.is_empty());
+    assert_eq!(xattrs(&two.join("dst/to-pipe")), list);
+}
+
+/// Pipes and links to them, in the place of the source and of the copy: where GNU's tool waits for the other end ours
+/// may as well, and nowhere else.
+#[test]
+fn pipes_are_waited_for_where_gnu_waits() {
+    let lines = [
+        "a fifo",
+        "a lf",
+        "-P fifo la",
+        "-P fifo lf",
+        "-R fifo la",
+        "-R fifo lf",
+        "-R fifo other",
+        "-R null lf",
+        "-n a fifo",
+        "-u a lf",
+        "-a a lf",
+        "-a fifo la",
+        "-a fifo lf",
+        "--remove-destination a lf",
+        "-b a lf",
+        "--attributes-only a lf",
+        "-l a fifo",
+        "-sf a lf",
+        "-lf fifo la",
+        "-P lf la",
+        "-P la lf",
+        "-P null lf",
+        "-P null fifo",
+        "-P null dang",
+        "-H null lf",
+        "-R --copy-contents null la",
+        "-RL --copy-contents null la",
+        "-v -P null la",
+        "-b -P null la",
+        "null lf",
+        "-PT fifo ld",
+        "-RT fifo ld",
+        "-T a ld",
+        "-fT a ld",
+        "-uT a ld",
+        "--attributes-only -T a ld",
+        "-bT a ld",
+    ];
+    let fill = |root: &Path| {
+        for name in ["a", "b"] {
+            fs::write(root.join(name), name).expect("a file");
+        }
+        for name in ["fifo", "other"] {
+            rustix::fs::mknodat(CWD, root.join(name), FileType::Fifo, Mode::from_raw_mode(0o600), 0)
+                .expect("a pipe");
+        }
+        symlink("/dev/null", root.join("null")).expect("a link");
+        for (target, name) in [("fifo", "lf"), ("a", "la"), ("nowhere", "dang"), ("d", "ld")] {
+            symlink(target, root.join(name)).expect("a link");
+        }
+        fs::create_dir(root.join("d")).expect("a directory");
+    };
+    let outcome = |program: &str, at: &Path, line: &str| {
+        let mut arguments: Vec<_> = ["-k1", "5", program].map(OsStr::new).to_vec();
+        let line = line.replace("null", "/dev/null");
+        arguments.extend(words(&line));
+        let output = run("/usr/bin/timeout", at, &arguments, &[]);
+        let stderr =
+            String::from_utf8_lossy(&output.stderr).replace("/bin/cp: ", "cp: ").replace("pcopy: ", "cp: ");
+        (output.status.code(), stderr, sorted(&output.stdout), snapshot(at))
+    };
+    // Most of the time is spent waiting.
+    std::thread::scope(|scope| {
+        for line in lines {
+            scope.spawn(move || {
+                let (_scratch, one, two) = twins(fill);
+                let theirs = scope.spawn(move || (outcome("/bin/cp", &one, line), one));
+                let ours = outcome(PCOPY, &two, line);
+                let (theirs, _one) = theirs.join().expect("cp runs");
+                assert_eq!(ours.0, theirs.0, "{line}: {} {}", ours.1, theirs.1);
+                assert_eq!((&ours.1, &ours.2, &ours.3), (&theirs.1, &theirs.2, &theirs.3), "{line}");
+            });
+        }
+    });
 }

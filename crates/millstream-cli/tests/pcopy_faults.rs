@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::process::{Pid, Signal, kill_process};
 
 const PCOPY: &str = env!("CARGO_BIN_EXE_pcopy");
 
@@ -381,4 +383,380 @@ fn large_files_are_whole() {
         assert!(blocks * 512 < 20 << 20, "{options:?} takes {blocks} blocks");
         fs::remove_file(&copied).expect("removed");
     }
+}
+
+/// A small file system, unmounted in the end.
+struct Mount(PathBuf);
+
+impl Mount {
+    fn tmpfs(at: &Path, options: &str) -> Mount {
+        assert!(rustix::process::geteuid().is_root(), "this test mounts a small file system");
+        fs::create_dir(at).expect("a directory");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(at).status();
+        assert!(mounted.expect("mount runs").success());
+        Mount(at.to_owned())
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg("-l").arg(&self.0).status();
+        assert!(unmounted.is_ok_and(|status| status.success()));
+    }
+}
+
+fn gnu(words: &[&str], directory: &Path) -> Output {
+    Command::new("/bin/cp").args(words).current_dir(directory).env("LC_ALL", "C").output().expect("cp runs")
+}
+
+fn lines(bytes: &[u8]) -> Vec<String> {
+    let mut lines: Vec<_> = text(bytes).lines().map(|line| line.replace("pcopy: ", "/bin/cp: ")).collect();
+    lines.sort();
+    lines
+}
+
+/// What was renamed to its backup comes back if there is no copy, whoever moved the data.
+#[test]
+fn backups_of_copies_that_fail_are_put_back() {
+    for size in [2 << 20, 12 << 20] {
+        for options in [&["-bv"][..], &["-v", "--backup=numbered", "--remove-destination"], &["-abv"]] {
+            let outcome = |tool: &dyn Fn(&[&str], &Path) -> Output| {
+                let scratch = tempfile::tempdir().expect("scratch");
+                fs::write(scratch.path().join("file"), vec![7; size]).expect("a file");
+                let small = Mount::tmpfs(&scratch.path().join("small"), "size=1m");
+                fs::write(small.0.join("file"), "old").expect("a file");
+                let output = tool(&[options, &["file", "small/file"]].concat(), scratch.path());
+                (output.status.code(), lines(&output.stdout), lines(&output.stderr), contents(&small.0))
+            };
+            let (theirs, ours) = (outcome(&gnu), outcome(&pcopy));
+            assert_eq!(ours, theirs, "{options:?} {size}");
+            assert_eq!(ours.3, BTreeMap::from([("file".into(), b"old".to_vec())]), "{options:?} {size}");
+        }
+    }
+    let scratch = tempfile::tempdir().expect("scratch");
+    fs::write(scratch.path().join("file"), vec![7; 12 << 20]).expect("a file");
+    let small = Mount::tmpfs(&scratch.path().join("small"), "size=1m");
+    fs::write(small.0.join("file"), "old").expect("a file");
+    for more in ["--atomic", "--verify"] {
+        let output = pcopy(&["-b", "--json", more, "file", "small/file"], scratch.path());
+        assert_eq!(output.status.code(), Some(1));
+        let record = r#"{"action":"put back","source":"small/file~","path":"small/file"}"#;
+        assert!(text(&output.stdout).lines().any(|line| line == record), "{}", text(&output.stdout));
+        assert_eq!(contents(&small.0), BTreeMap::from([("file".into(), b"old".to_vec())]), "{more}");
+    }
+}
+
+/// No further name of a file is made before the copy that it is linked to is complete.
+#[test]
+fn names_are_linked_to_complete_copies_only() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let at = |name: &str| scratch.path().join(name);
+    fs::create_dir(at("source")).expect("a directory");
+    fs::write(at("source/a"), vec![7; 12 << 20]).expect("a file");
+    fs::hard_link(at("source/a"), at("source/b")).expect("a link");
+    let words = ["-a", "--bwlimit=16M", "-T", "source", "copy"];
+    let mut child = Command::new(PCOPY).args(words).current_dir(scratch.path()).spawn().expect("pcopy runs");
+    while !at("copy").exists() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    thread::sleep(Duration::from_millis(250));
+    child.kill().expect("kill");
+    child.wait().expect("waited for");
+    let names = contents(&at("copy"));
+    assert_eq!(names.len(), 1, "{:?}", names.keys());
+    assert!(names.values().all(|data| data.len() < 12 << 20), "the copy was complete already");
+    assert!(pcopy(&["-a", "-T", "source", "copy"], scratch.path()).status.success());
+    assert_eq!(fs::metadata(at("copy/a")).expect("there").nlink(), 2);
+    // Where the first one fails the next one is tried again, and nothing is linked to what is torn.
+    let small = Mount::tmpfs(&at("small"), "size=1m");
+    let output = pcopy(&["-a", "-T", "source", "small/copy"], scratch.path());
+    assert_eq!(lines(&output.stderr).len(), 2, "{}", text(&output.stderr));
+    for entry in fs::read_dir(small.0.join("copy")).expect("readable").flatten() {
+        assert_eq!(entry.metadata().expect("there").nlink(), 1, "{:?}", entry.path());
+    }
+}
+
+/// Whoever waits for a copy keeps nobody from completing it.
+#[test]
+fn many_names_of_large_files_wait_for_their_copies() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let source = scratch.path().join("source");
+    for directory in 0..6 {
+        fs::create_dir_all(source.join(format!("d{directory}"))).expect("a directory");
+    }
+    for file in 0..8 {
+        let first = source.join(format!("d0/f{file}"));
+        File::create(&first).and_then(|file| file.set_len(9 << 20)).expect("a file");
+        for directory in 1..6 {
+            fs::hard_link(&first, source.join(format!("d{directory}/f{file}"))).expect("a link");
+        }
+    }
+    for (threads, copy) in [("--threads=1", "one"), ("--threads=2", "two"), ("--threads=9", "nine")] {
+        let output = Command::new("timeout")
+            .args(["60", PCOPY, "-a", threads, "--atomic", "source", copy])
+            .current_dir(scratch.path())
+            .output()
+            .expect("timeout runs");
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()), "{threads}");
+        for file in 0..8 {
+            let name = scratch.path().join(copy).join(format!("d3/f{file}"));
+            assert_eq!(fs::metadata(name).expect("there").nlink(), 6);
+        }
+    }
+}
+
+/// What is in the place of a link stays if the link cannot be made.
+#[test]
+fn a_link_that_fails_removes_nothing() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let at = |name: &str| scratch.path().join(name);
+    fs::create_dir_all(at("source/sub")).expect("directories");
+    fs::write(at("source/file"), "new").expect("a file");
+    fs::hard_link(at("source/file"), at("source/sub/file")).expect("a link");
+    for options in [&["-a"][..], &["-a", "--remove-destination"], &["-a", "--atomic"], &["-ab"]] {
+        fs::create_dir(at("copy")).expect("a directory");
+        {
+            // No link leads from one file system to another.
+            let other = Mount::tmpfs(&at("copy/sub"), "size=1m");
+            for file in [at("copy/file"), other.0.join("file")] {
+                fs::write(&file, "old").expect("a file");
+            }
+            let output = pcopy(&[options, &["-T", "source", "copy"]].concat(), scratch.path());
+            assert_eq!(output.status.code(), Some(1));
+            let message = "Invalid cross-device link";
+            assert!(text(&output.stderr).contains(message), "{}", text(&output.stderr));
+            let (backups, found): (Vec<_>, Vec<_>) = contents(&at("copy"))
+                .into_iter()
+                .partition(|(path, _)| path.to_string_lossy().ends_with('~'));
+            // What was not linked has its backup's data again.
+            assert_eq!(backups.len(), usize::from(options == ["-ab"]), "{options:?}");
+            let mut found: Vec<_> = found.into_iter().map(|(_, data)| data).collect();
+            found.sort();
+            assert_eq!(found, [b"new".to_vec(), b"old".to_vec()], "{options:?}");
+        }
+        fs::remove_dir_all(at("copy")).expect("removed");
+    }
+}
+
+/// Something else takes the name of a copy before its further names are made.
+#[test]
+fn names_are_linked_to_the_copy_and_nothing_else() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let at = |name: &str| scratch.path().join(name);
+    fs::create_dir(at("into")).expect("a directory");
+    fs::write(at("a"), "the copy").expect("a file");
+    fs::hard_link(at("a"), at("h")).expect("a link");
+    assert!(Command::new("mkfifo").arg(at("pause")).status().expect("mkfifo runs").success());
+    let words = ["--preserve=links", "--threads=1", "a", "pause", "h", "into"];
+    let mut child = Command::new(PCOPY).args(words).current_dir(scratch.path()).spawn().expect("pcopy runs");
+    // The pipe opens when its turn has come.
+    let pause = File::options().write(true).open(at("pause")).expect("opens");
+    fs::write(at("intruder"), "the intruder").expect("a file");
+    fs::rename(at("intruder"), at("into/a")).expect("renamed");
+    drop(pause);
+    assert!(child.wait().expect("waited for").success());
+    assert_eq!(fs::read(at("into/h")).expect("readable"), b"the copy");
+    assert_eq!(fs::read(at("into/a")).expect("readable"), b"the intruder");
+}
+
+/// However few files may be open: directories, further names, large files, and the directories of `--parents`.
+#[test]
+fn few_open_files_are_enough() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let source = scratch.path().join("source");
+    let mut operands = Vec::new();
+    for index in 0..300 {
+        let directory = source.join(format!("a{}/b{}/c{}/d{index}", index % 5, index % 7, index % 11));
+        fs::create_dir_all(directory.join("empty/empty")).expect("directories");
+        fs::write(directory.join("file"), index.to_string()).expect("a file");
+        if index % 7 == 0 {
+            File::create(directory.join("large")).and_then(|file| file.set_len(9 << 20)).expect("a file");
+        }
+        let linked = source.join(format!("link{index}"));
+        fs::hard_link(directory.join("file"), linked).expect("a link");
+        let path = directory.strip_prefix(scratch.path()).expect("below").join("file");
+        operands.push(path.into_os_string());
+    }
+    let limited = |limit: &str, words: &[&str], operands: &[std::ffi::OsString], into: &str| {
+        let mut command = Command::new("prlimit");
+        command.args([limit, PCOPY, "--threads=64"]).args(words).args(operands).arg(into);
+        let output = command.current_dir(scratch.path()).output().expect("prlimit runs");
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()), "{words:?}");
+    };
+    for (limit, options) in [("--nofile=44:44", "-a"), ("--nofile=100:100", "-a --verify")] {
+        let options: Vec<_> = options.split(' ').collect();
+        limited(limit, &[&options[..], &["-T", "source"]].concat(), &[], "copy");
+        limited(limit, &["-a", "--resume", "-T", "source"], &[], "copy");
+        fs::create_dir(scratch.path().join("into")).expect("a directory");
+        limited(limit, &["-a", "--parents"], &operands, "into");
+        assert_eq!(contents(&scratch.path().join("into")).len(), 300);
+        let unlike = Command::new("diff").args(["-r", "source", "copy"]).current_dir(scratch.path()).output();
+        assert_eq!(text(&unlike.expect("diff runs").stdout), "", "{limit}");
+        for copy in ["copy", "into"] {
+            fs::remove_dir_all(scratch.path().join(copy)).expect("removed");
+        }
+    }
+}
+
+/// A signal that asks to end takes the temporary files away first, and is what the run dies of.
+#[test]
+fn signals_leave_no_temporary_file() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    grow(&scratch.path().join("source"), 2, 5, 10_000);
+    fs::write(scratch.path().join("source/large"), vec![7; 12 << 20]).expect("a file");
+    let copy = scratch.path().join("copy");
+    // Nothing is read: files come and go.
+    let temporaries = || {
+        let directories = [copy.clone(), copy.join("d0"), copy.join("d1")];
+        let entries = directories.iter().flat_map(fs::read_dir).flatten().flatten();
+        let names = entries.map(|entry| entry.path());
+        names.filter(|name| name.to_string_lossy().contains(".pcopy-")).collect::<Vec<_>>()
+    };
+    let words = ["-a", "--atomic", "--bwlimit=2M", "-T", "source", "copy"];
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let mut command = Command::new(PCOPY);
+        let mut child = command.args(words).current_dir(scratch.path()).spawn().expect("pcopy runs");
+        while !copy.exists() || temporaries().is_empty() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let started = Instant::now();
+        kill_process(Pid::from_child(&child), signal).expect("kill");
+        let status = child.wait().expect("waited for");
+        assert_eq!(status.signal(), Some(signal.as_raw()));
+        assert!(started.elapsed() < Duration::from_secs(2), "the rest of it was copied");
+        assert_eq!(temporaries(), Vec::<PathBuf>::new());
+        fs::remove_dir_all(&copy).expect("removed");
+    }
+    // Also where a call never returns: nobody writes into the pipe, which is open already.
+    assert!(Command::new("mkfifo").arg(scratch.path().join("pipe")).status().expect("runs").success());
+    fs::create_dir(&copy).expect("a directory");
+    let words = ["--atomic", "pipe", "copy/file"];
+    let mut child = Command::new(PCOPY).args(words).current_dir(scratch.path()).spawn().expect("pcopy runs");
+    let _pipe = File::options().write(true).open(scratch.path().join("pipe")).expect("opens");
+    while temporaries().is_empty() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("kill");
+    assert_eq!(child.wait().expect("waited for").signal(), Some(Signal::TERM.as_raw()));
+    assert_eq!(temporaries(), Vec::<PathBuf>::new());
+    // What was started to ignore interrupts goes on ignoring them.
+    let script = format!("trap '' INT; exec {PCOPY} -a --atomic --bwlimit=20M -T source copy");
+    let mut command = Command::new("sh");
+    let mut child = command.args(["-c", &script]).current_dir(scratch.path()).spawn().expect("sh runs");
+    while temporaries().is_empty() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).expect("kill");
+    assert!(child.wait().expect("waited for").success());
+    assert!(contents(&copy) == contents(&scratch.path().join("source")));
+}
+
+/// Left over by a killed process of the same number, as it is in every container, they are in nobody's way, and stay.
+#[test]
+fn temporary_files_left_over_are_passed_by() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    grow(&scratch.path().join("source"), 1, 3, 100);
+    fs::create_dir_all(scratch.path().join("copy/d0")).expect("directories");
+    for serial in 0..20 {
+        fs::write(scratch.path().join(format!("copy/d0/.pcopy-1-{serial}.tmp")), "left").expect("a file");
+    }
+    let output = Command::new("unshare")
+        .args(["--pid", "--fork", PCOPY, "-a", "--atomic", "-T", "source", "copy"])
+        .current_dir(scratch.path())
+        .output()
+        .expect("unshare runs");
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+    let (left, copied): (Vec<_>, Vec<_>) = contents(&scratch.path().join("copy"))
+        .into_iter()
+        .partition(|(path, _)| path.to_string_lossy().contains(".pcopy-"));
+    assert!(left.len() == 20 && left.iter().all(|(_, data)| data == b"left"));
+    assert!(BTreeMap::from_iter(copied) == contents(&scratch.path().join("source")));
+}
+
+/// Swaps pairs of names in a thread of its own while `run` is called again and again.
+fn while_swapping(pairs: &[(PathBuf, PathBuf)], mut run: impl FnMut()) {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                for (one, other) in pairs {
+                    // Where one is missing for the moment there is nothing to swap.
+                    let _ = renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE);
+                }
+            }
+        });
+        let _stop = StopWhenDone(&over);
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_secs(3) {
+            run();
+        }
+    });
+}
+
+fn pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo runs").success());
+}
+
+/// Runs it for at most some seconds; it must not wait for anybody.
+fn pcopy_in_time(words: &[&str], directory: &Path) {
+    let words = [&["-k1", "20", PCOPY], words].concat();
+    let output = Command::new("timeout").args(words).current_dir(directory).output().expect("timeout runs");
+    // It may well complain of what changes under its hands.
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{:?}", output.status);
+}
+
+/// Files of the source turn into pipes and links between being listed and being opened.
+#[test]
+fn swapped_source_files_are_neither_waited_for_nor_followed() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let at = |name: &str| scratch.path().join(name);
+    grow(&at("source"), 1, 40, 100);
+    fs::write(at("secret"), "secret").expect("a file");
+    let mut pairs = Vec::new();
+    for index in 0..20 {
+        let other = at(&format!("other{index}"));
+        if index % 2 == 0 {
+            pipe(&other)
+        } else {
+            symlink(at("secret"), &other).expect("a link")
+        }
+        pairs.push((at(&format!("source/d0/f{index}")), other));
+    }
+    while_swapping(&pairs, || {
+        // A pipe in the place of a copy may be waited for, as by GNU's tool: none is there to begin with.
+        let _ = fs::remove_dir_all(at("copy"));
+        pcopy_in_time(&["-a", "-T", "source", "copy"], scratch.path());
+        pcopy_in_time(&["-r", "--remove-destination", "-T", "source", "copy"], scratch.path());
+        for entry in fs::read_dir(at("copy/d0")).expect("readable").flatten() {
+            let is_file = entry.file_type().expect("a type").is_file();
+            assert!(
+                !is_file || fs::read(entry.path()).expect("readable") != b"secret",
+                "read through a link"
+            );
+        }
+    });
+}
+
+/// Names of the destination, in a directory that was there, turn into links that lead nowhere while files are copied
+/// there.
+#[test]
+fn swapped_destination_files_are_not_followed() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let at = |name: &str| scratch.path().join(name);
+    grow(&at("source"), 1, 40, 100);
+    fs::create_dir_all(at("copy/d0")).expect("directories");
+    fs::create_dir(at("outside")).expect("a directory");
+    let mut pairs = Vec::new();
+    for index in 0..40 {
+        let (name, other) = (at(&format!("copy/d0/f{index}")), at(&format!("other{index}")));
+        fs::write(&name, "old").expect("a file");
+        symlink(at("outside/file"), &other).expect("a link");
+        pairs.push((name, other));
+    }
+    while_swapping(&pairs, || {
+        for words in [&["-r"][..], &["-a"], &["-rf"], &["-r", "--atomic"], &["-rb"]] {
+            pcopy_in_time(&[words, &["-T", "source", "copy"]].concat(), scratch.path());
+            assert!(!at("outside/file").exists(), "{words:?} wrote through a link");
+        }
+    });
 }

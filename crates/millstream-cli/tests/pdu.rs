@@ -73,6 +73,7 @@ fn known_tree() -> TempDir {
     fs::hard_link(at("a/sub/g"), at("b/h")).expect("a hard link");
     symlink("../b", at("a/lb")).expect("a link");
     symlink("nowhere", at("a/dang")).expect("a link");
+    symlink("loop", at("loop")).expect("a link");
     symlink("..", at("a/sub/up")).expect("a link");
     fs::write(at("patterns"), "sub\nf \n#x\n\n").expect("a file");
     fs::write(at("names"), "a\0a\0b").expect("a file");
@@ -142,6 +143,8 @@ fn options_and_messages_are_gnus() {
         "-D a/lb",
         "-H a/lb",
         "-L a/dang",
+        "-L loop",
+        "-aL loop b",
         "-D a/dang",
         "a/dang",
         "--time a",

@@ -96,6 +96,14 @@ impl Dir for ShiftingDir {
         self.0.get_xattr(name, attribute, symlinks)
     }
 
+    fn set_xattr(&self, name: &CStr, attribute: &CStr, value: &[u8]) -> Result<()> {
+        self.0.set_xattr(name, attribute, value)
+    }
+
+    fn remove_xattr(&self, name: &CStr, attribute: &CStr) -> Result<()> {
+        self.0.remove_xattr(name, attribute)
+    }
+
     fn remove(&self, name: &CStr, kind: RemoveKind) -> Result<()> {
         self.0.remove(name, kind)
     }

@@ -73,6 +73,7 @@ pub fn all<V: Volume>(subject: &Subject<V>) {
     write_permission_is_that_of_the_effective_user(subject);
     modes_are_set_by_name(subject);
     owners_are_set_by_name(subject);
+    attributes_are_set_by_name(subject);
     files_are_written_at_any_place(subject);
     names_are_made_once_and_linked(subject);
     errors_tell_operation_and_cause(subject);
@@ -240,6 +241,27 @@ pub fn owners_are_set_by_name<V: Volume>(subject: &Subject<V>) {
     assert_eq!((owner("link"), owner("file")), (given, (had.0, given.1)));
     let missing = dir.set_owner(c"missing", all, SymlinkBehavior::NoFollow).expect_err("nothing there");
     assert_eq!((missing.operation, missing.errno), (Operation::SetOwner, Errno::NOENT));
+}
+
+/// Extended attributes of a name are its own, never those of what it leads to. Volumes need not have any.
+pub fn attributes_are_set_by_name<V: Volume>(subject: &Subject<V>) {
+    const NAME: &CStr = c"user.clause";
+    let (local, dir) = subject.room("attributes");
+    std::fs::write(local.join("file"), b"").expect("write");
+    symlink("file", local.join("link")).expect("symlink");
+    match dir.set_xattr(c"file", NAME, b"value") {
+        Err(error) if error.errno == Errno::OPNOTSUPP => return,
+        set => set.expect("set"),
+    }
+    let value = |name: &CStr| dir.get_xattr(name, NAME, SymlinkBehavior::NoFollow);
+    assert_eq!(value(c"file"), Ok(b"value".to_vec()));
+    // Links have none of this kind.
+    assert!(dir.set_xattr(c"link", NAME, b"other").is_err());
+    assert!(dir.remove_xattr(c"link", NAME).is_err());
+    assert_eq!(value(c"file"), Ok(b"value".to_vec()));
+    dir.remove_xattr(c"file", NAME).expect("removed");
+    let missing = dir.remove_xattr(c"file", NAME).expect_err("it is gone");
+    assert_eq!((missing.operation, missing.errno), (Operation::SetXattr, Errno::NODATA));
 }
 
 /// Data goes where it is said to go; holes are found where the volume knows them; attributes are set on open files.

@@ -12,10 +12,12 @@ pub enum Access {
     Read,
     /// Reading, waiting for the writer if it is a pipe.
     ReadStream,
-    /// Writing over what is there.
+    /// Writing over what is there; opening a pipe that nobody reads fails.
     Write,
-    /// Writing, after cutting what is there to nothing.
+    /// Writing, after cutting what is there to nothing; opening a pipe that nobody reads fails.
     Truncate,
+    /// Writing, waiting for the reader if it is a pipe.
+    WriteStream,
 }
 
 /// Where in a file to read or write.

@@ -140,6 +140,15 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// `ENODATA` if it has none of that name.
     fn get_xattr(&self, name: &CStr, attribute: &CStr, symlinks: SymlinkBehavior) -> Result<Vec<u8>>;
 
+    /// Sets an extended attribute of `name`, never following it.
+    fn set_xattr(&self, name: &CStr, attribute: &CStr, value: &[u8]) -> Result<()>;
+
+    /// Removes an extended attribute of `name`, never following it.
+    ///
+    /// # Errors
+    /// `ENODATA` if it has none of that name; of an access control list that is no error.
+    fn remove_xattr(&self, name: &CStr, attribute: &CStr) -> Result<()>;
+
     /// Removes `name`, never following it.
     fn remove(&self, name: &CStr, kind: RemoveKind) -> Result<()>;
 

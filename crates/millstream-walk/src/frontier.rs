@@ -111,11 +111,16 @@ impl<V: Volume, S> Frontier<V, S> {
         }
     }
 
-    /// The next task, waited for; `None` when there is none left and none can come.
-    pub(crate) fn next(&self, local: &Local<V, S>, sequence: Option<&Sequence<V, S>>) -> Option<Task<V, S>> {
+    /// The next task, waited for after `before_sleep`; `None` when there is none left and none can come.
+    pub(crate) fn next(
+        &self,
+        local: &Local<V, S>,
+        sequence: Option<&Sequence<V, S>>,
+        before_sleep: impl FnMut(),
+    ) -> Option<Task<V, S>> {
         match self {
-            Frontier::Stealing(stealing) => stealing.next(local),
-            Frontier::Stacked(stacked) => stacked.next(sequence),
+            Frontier::Stealing(stealing) => stealing.next(local, before_sleep),
+            Frontier::Stacked(stacked) => stacked.next(sequence, before_sleep),
         }
     }
 
@@ -212,13 +217,14 @@ impl<V: Volume, S> Stealing<V, S> {
         }
     }
 
-    fn next(&self, local: &Local<V, S>) -> Option<Task<V, S>> {
+    fn next(&self, local: &Local<V, S>, mut before_sleep: impl FnMut()) -> Option<Task<V, S>> {
         loop {
             if let Some(task) = local.own.pop().or_else(|| self.steal(local.index)) {
                 // Counts of a push may arrive after its tasks were taken: wrapping keeps the sum right.
                 self.waiting.fetch_sub(1, Ordering::SeqCst);
                 return Some(task);
             }
+            before_sleep();
             if !self.sleep() {
                 return None;
             }
@@ -307,7 +313,7 @@ impl<V: Volume, S> Stacked<V, S> {
         self.waiting.store(stacks.starts.len() + stacks.parts.len(), Ordering::Relaxed);
     }
 
-    fn next(&self, sequence: Option<&Sequence<V, S>>) -> Option<Task<V, S>> {
+    fn next(&self, sequence: Option<&Sequence<V, S>>, mut before_sleep: impl FnMut()) -> Option<Task<V, S>> {
         let mut stacks = lock(&self.stacks);
         loop {
             let task = self.take(&mut stacks, sequence);
@@ -315,6 +321,7 @@ impl<V: Volume, S> Stacked<V, S> {
             if task.is_some() || (self.unfinished.load(Ordering::SeqCst) as isize) <= 0 {
                 return task;
             }
+            before_sleep();
             self.idle.fetch_add(1, Ordering::Relaxed);
             stacks = self.wake.wait(stacks).unwrap_or_else(PoisonError::into_inner);
             self.idle.fetch_sub(1, Ordering::Relaxed);

@@ -1,47 +1,87 @@
 //! Directory handles of the traversal, and the budget that bounds them.
 //!
-//! A directory keeps its handle while children wait to be opened from it. When the budget is used up a handle is closed
-//! at once instead; whoever needs it reopens the directory from the nearest ancestor that still has one, and accepts it
-//! only if device and inode number are those of the directory that was read before.
+//! ```text
+//!            kept: within the budget, until no child waits for it
+//!  slot ─────┤
+//!            lent: whoever has the handle shares it ── a chunk, a reader, a worker that was there last
+//! ```
+//!
+//! A directory keeps its handle while children wait to be opened from it, or to be left. Beyond the budget it keeps none,
+//! but finds the handle as long as anybody has it open, and every worker holds those of the directory that it opened last
+//! and of its parent: of a chain the next level is opened from the one before, whoever read that. A worker without work
+//! of this kind lets go of them: they would keep in memory all that was above a directory that has been removed, and
+//! Linux looks through that at every removal further up.
+//!
+//! A handle that nobody has any more is reopened the shorter of two ways, which are looked for side by side: down from
+//! the nearest ancestor that has one, or from where the worker was last, up through `..` and down again. Every directory
+//! on the way is accepted only if device and inode number are those of the directory that was read before. A worker
+//! that goes depth first climbs what it has descended, so reopening costs at most about one call a directory, not one a
+//! level above it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use millstream_vfs::{Dir, Errno, Error, Operation, Result, Volume};
 
 use crate::Directory;
 
-/// The handle that a directory keeps, if it keeps one.
+/// Handles that a worker holds to go on from, at most.
+pub(crate) const RECENT: usize = 2;
+
+/// Where a directory's handle is found.
 #[derive(Debug)]
 pub(crate) struct HandleSlot<V: Volume> {
-    held: Mutex<Option<Arc<V::Dir>>>,
+    handle: Mutex<SlotState<V>>,
+}
+
+#[derive(Debug)]
+struct SlotState<V: Volume> {
+    kept: Option<Arc<V::Dir>>,
+    lent: Weak<V::Dir>,
 }
 
 impl<V: Volume> Default for HandleSlot<V> {
     fn default() -> Self {
-        HandleSlot { held: Mutex::new(None) }
+        HandleSlot { handle: Mutex::new(SlotState { kept: None, lent: Weak::new() }) }
     }
 }
 
 impl<V: Volume> HandleSlot<V> {
     pub(crate) fn holding(handle: V::Dir) -> Self {
-        HandleSlot { held: Mutex::new(Some(Arc::new(handle))) }
+        let slot = HandleSlot::default();
+        slot.state().kept = Some(Arc::new(handle));
+        slot
     }
 
+    fn state(&self) -> MutexGuard<'_, SlotState<V>> {
+        self.handle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The handle, if anybody has it open.
     pub(crate) fn get(&self) -> Option<Arc<V::Dir>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let state = self.state();
+        state.kept.clone().or_else(|| state.lent.upgrade())
     }
 
-    /// Puts a handle in; whether the slot was empty.
-    fn put(&self, handle: &Arc<V::Dir>) -> bool {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        let empty = held.is_none();
-        held.get_or_insert_with(|| Arc::clone(handle));
+    fn kept(&self) -> Option<Arc<V::Dir>> {
+        self.state().kept.clone()
+    }
+
+    /// Lets others share the handle while somebody has it.
+    fn lend(&self, handle: &Arc<V::Dir>) {
+        self.state().lent = Arc::downgrade(handle);
+    }
+
+    /// Puts a handle in to stay; whether there was none.
+    fn keep(&self, handle: &Arc<V::Dir>) -> bool {
+        let mut state = self.state();
+        let empty = state.kept.is_none();
+        state.kept.get_or_insert_with(|| Arc::clone(handle));
         empty
     }
 
     fn take(&self) -> Option<Arc<V::Dir>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.state().kept.take()
     }
 }
 
@@ -59,66 +99,160 @@ impl HandleBudget {
 
     /// Lets `directory` keep `handle` if there is room; whether there was.
     pub(crate) fn keep<V: Volume, S>(&self, directory: &Directory<V, S>, handle: &Arc<V::Dir>) -> bool {
-        let kept = self.kept.fetch_add(1, Ordering::AcqRel) < self.limit && directory.slot.put(handle);
+        let kept = self.kept.fetch_add(1, Ordering::AcqRel) < self.limit && directory.slot.keep(handle);
         if !kept {
             self.kept.fetch_sub(1, Ordering::AcqRel);
         }
         kept
     }
 
-    /// Closes the handle that `directory` keeps, if any.
+    /// Has `directory` keep its handle no longer.
     pub(crate) fn release<V: Volume, S>(&self, directory: &Directory<V, S>) {
         if directory.parent().is_some() && directory.slot.take().is_some() {
             self.kept.fetch_sub(1, Ordering::AcqRel);
         }
     }
+}
 
-    /// Moves the place in the budget of a directory that is being left to its parent, which is reached through the
-    /// child's `..` and so needs no walk from the top. `last` is the child's handle if a worker has it at hand.
-    pub(crate) fn hand_up<V: Volume, S>(&self, child: &Directory<V, S>, last: Option<Arc<V::Dir>>) {
-        let Some(parent) = child.parent().filter(|p| p.parent().is_some() && p.slot.get().is_none()) else {
-            return;
-        };
-        let Some(handle) = last.or_else(|| child.slot.get()) else { return };
-        if let Ok(above) = handle.open_parent()
-            && is_same::<V, S>(parent, &above)
-            && parent.slot.put(&Arc::new(above))
-        {
-            self.kept.fetch_add(1, Ordering::AcqRel);
-        }
+type Dirs<V, S> = Arc<Directory<V, S>>;
+
+/// A directory and its handle.
+#[derive(Debug)]
+struct Held<V: Volume, S> {
+    directory: Dirs<V, S>,
+    handle: Arc<V::Dir>,
+}
+
+/// The directory beyond the budget that a worker used last, after its parent if that is beyond the budget too.
+#[derive(Debug)]
+pub(crate) struct Recent<V: Volume, S> {
+    held: Vec<Held<V, S>>,
+    /// Handles opened to get back to directories whose handle had been closed.
+    pub(crate) reopened: u64,
+}
+
+impl<V: Volume, S> Default for Recent<V, S> {
+    fn default() -> Self {
+        Recent { held: Vec::with_capacity(RECENT), reopened: 0 }
     }
 }
 
-fn is_same<V: Volume, S>(directory: &Directory<V, S>, handle: &V::Dir) -> bool {
-    let Some(known) = directory.identity.get() else { return false };
-    handle.identity().is_ok_and(|identity| identity == *known)
+impl<V: Volume, S> Recent<V, S> {
+    /// Holds the handle of a directory, besides that of its parent only.
+    pub(crate) fn hold(&mut self, directory: &Dirs<V, S>, handle: &Arc<V::Dir>) {
+        directory.slot.lend(handle);
+        self.held
+            .retain(|held| directory.parent().is_some_and(|parent| Arc::ptr_eq(&held.directory, parent)));
+        self.held.push(Held { directory: Arc::clone(directory), handle: Arc::clone(handle) });
+    }
+
+    /// Holds nothing any more.
+    pub(crate) fn let_go(&mut self) {
+        self.held.clear();
+    }
+
+    /// The handle of `directory`, reopened if nobody has it.
+    ///
+    /// # Errors
+    /// As [`Directory::handle`].
+    pub(crate) fn reach(&mut self, directory: &Dirs<V, S>) -> Result<Arc<V::Dir>> {
+        if let Some(kept) = directory.slot.kept() {
+            return Ok(kept);
+        }
+        let handle = match directory.slot.get() {
+            Some(lent) => lent,
+            None => reopen(directory, self.held.last(), &mut self.reopened)?,
+        };
+        self.hold(directory, &handle);
+        Ok(handle)
+    }
 }
 
 impl<V: Volume, S> Directory<V, S> {
-    /// The directory's handle, reopened if it has been closed.
+    /// The directory's handle, reopened if it has been closed. A visitor that leaves a directory finds that of its
+    /// parent open, if handles are kept until then.
     ///
     /// # Errors
     /// Those of opening the directory, and `ESTALE` if another directory has taken its place meanwhile.
     pub fn handle(&self) -> Result<Arc<V::Dir>> {
-        if let Some(handle) = self.slot.get() {
-            return Ok(handle);
+        self.slot.get().map_or_else(|| reopen(self, None, &mut 0), Ok)
+    }
+}
+
+/// Reopens `directory` from `last`, where the caller was, or from an ancestor that has its handle, whichever is nearer.
+fn reopen<V: Volume, S>(
+    directory: &Directory<V, S>,
+    last: Option<&Held<V, S>>,
+    reopened: &mut u64,
+) -> Result<Arc<V::Dir>> {
+    let mut common = last.map(|last| CommonAncestor { one: &last.directory, other: directory });
+    let mut above = directory;
+    loop {
+        above = above.parent().ok_or(Error::new(Operation::OpenDir, Errno::STALE))?;
+        if let Some(handle) = above.slot.get() {
+            return descend(directory, above, handle, reopened);
         }
-        let mut closed = Vec::new();
-        let mut handle = None;
-        for directory in std::iter::successors(Some(self), |d| d.parent().map(|p| &**p)) {
-            handle = directory.slot.get();
-            if handle.is_some() {
-                break;
-            }
-            closed.push(directory);
+        let Some(found) = common.as_mut().and_then(CommonAncestor::step) else { continue };
+        common = None;
+        if let Some(last) = last
+            && found.parent().is_some()
+            && let Ok(handle) = climb(last, found, reopened)
+        {
+            return descend(directory, found, handle, reopened);
         }
-        let mut handle = handle.ok_or(Error::new(Operation::OpenDir, Errno::STALE))?;
-        for directory in closed.into_iter().rev() {
-            handle = Arc::new(handle.open_dir(directory.name(), directory.symlinks)?);
-            if !is_same(directory, &handle) {
-                return Err(Error::new(Operation::OpenDir, Errno::STALE));
-            }
+    }
+}
+
+/// The search for the lowest directory that two are in, a step at a time.
+struct CommonAncestor<'a, V: Volume, S> {
+    one: &'a Directory<V, S>,
+    other: &'a Directory<V, S>,
+}
+
+impl<'a, V: Volume, S> CommonAncestor<'a, V, S> {
+    /// That directory, or [`None`] if it is further up.
+    fn step(&mut self) -> Option<&'a Directory<V, S>> {
+        if std::ptr::eq(self.one, self.other) {
+            return Some(self.one);
         }
-        Ok(handle)
+        if self.one.entry_depth() < self.other.entry_depth() {
+            std::mem::swap(&mut self.one, &mut self.other);
+        }
+        self.one = self.one.parent()?;
+        None
+    }
+}
+
+/// From `from` up to `to`.
+fn climb<V: Volume, S>(from: &Held<V, S>, to: &Directory<V, S>, reopened: &mut u64) -> Result<Arc<V::Dir>> {
+    let mut handle = Arc::clone(&from.handle);
+    let below = from.directory.ancestors().take_while(|above| !std::ptr::eq(*above, to));
+    for directory in below.filter_map(Directory::parent) {
+        *reopened += 1;
+        handle = checked(directory, handle.open_parent()?)?;
+    }
+    Ok(handle)
+}
+
+/// From `above`, whose handle is given, down to `directory`.
+fn descend<V: Volume, S>(
+    directory: &Directory<V, S>,
+    above: &Directory<V, S>,
+    mut handle: Arc<V::Dir>,
+    reopened: &mut u64,
+) -> Result<Arc<V::Dir>> {
+    let way: Vec<_> = directory.ancestors().take_while(|below| !std::ptr::eq(*below, above)).collect();
+    for below in way.into_iter().rev() {
+        *reopened += 1;
+        handle = checked(below, handle.open_dir(below.name(), below.symlinks)?)?;
+    }
+    Ok(handle)
+}
+
+/// A handle that was opened for `directory`, if it is that directory's.
+fn checked<V: Volume, S>(directory: &Directory<V, S>, handle: V::Dir) -> Result<Arc<V::Dir>> {
+    match directory.identity.get() {
+        Some(known) if handle.identity()? == *known => Ok(Arc::new(handle)),
+        _ => Err(Error::new(Operation::OpenDir, Errno::STALE)),
     }
 }

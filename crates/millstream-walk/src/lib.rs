@@ -16,8 +16,8 @@
 //!   pool finishes the chunks before it reads on, and an idle worker steals the reading: memory stays bounded either way.
 //! * **Operands are a directory.** The paths a user names are the entries of a virtual directory at the root of the
 //!   traversal, so they are examined in parallel too, and need no second way through the code.
-//! * **Handles are bounded.** A directory's handle is closed once its last child is open, and reopened from its parent,
-//!   with a check of its identity, should the budget of handles have run out.
+//! * **Handles are bounded** ([`handles`]). A directory's handle is closed once its last child is open, and reopened from
+//!   what is near, with a check of its identity, should the budget of handles have run out.
 //! * **Concurrency adapts** ([`pace`]): one worker a CPU while calls cost CPU, up to 256 while they wait.
 //!
 //! The traversal knows no volume and prints nothing. Errors are reported to the visitor, entry by entry, and never end it.

@@ -10,7 +10,7 @@
 //! must have been heard before the number doubles, and only if the whole process, starting and waking threads included,
 //! leaves the CPUs idle; what they wait for is otherwise a CPU, here or in the server. Shrinking waits for several windows
 //! to agree, unless the process keeps the CPUs busy: then workers wait for each other (a local disk's journal, the lock of a
-//! directory), half of them will do, and from then on only idle CPUs bring more.
+//! directory), and half of them will do. Where they do not, the CPUs have time again, and that halving was the last.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,7 +28,7 @@ const WINDOW_WAIT: Duration = Duration::from_micros(500);
 /// How long the use of the CPUs is watched before the number grows beyond a server's worth: kernels that count CPU time in
 /// ticks of up to 10 ms show most shorter times as idle.
 const GROWTH_WINDOW: Duration = Duration::from_millis(50);
-/// How long it is watched before the number shrinks because the CPUs are busy.
+/// How long it is watched before the number shrinks because the CPUs are busy, if CPU time is not counted in ticks.
 const BUSY_WINDOW: Duration = Duration::from_millis(5);
 /// Wall time per CPU time from which calls count as waiting.
 const WAITING_RATIO: f64 = 2.0;
@@ -42,6 +42,8 @@ const WORKERS_PER_CPU: usize = 32;
 const IDLE_SHARE: f64 = 0.25;
 /// Share of the CPUs from which they are busy.
 const BUSY_SHARE: f64 = 0.8;
+/// Share of the CPUs up to which they have time for more workers than there are after a halving.
+const EASED_SHARE: f64 = 0.6;
 /// Address space for a worker, where it is limited: stack, buffers, and the C library's heap for the thread.
 const WORKER_ADDRESS_BYTES: u64 = 128 << 20;
 /// Windows that must agree before the number shrinks.
@@ -68,6 +70,8 @@ struct Window {
     calm: u32,
     /// The CPUs have been seen busy with more workers than there are of them.
     contended: bool,
+    /// So many workers were too few to keep the CPUs busy.
+    too_few: usize,
 }
 
 impl Pace {
@@ -136,19 +140,24 @@ impl Pace {
         }
         let watched = now - since;
         let decisive = if target > self.cpus { BUSY_WINDOW } else { GROWTH_WINDOW };
-        let used_share = (watched >= decisive).then(|| {
-            let cpu_now = process_cpu();
-            let share = (cpu_now - cpu_before).as_secs_f64() / (watched.as_secs_f64() * self.cpus as f64);
-            (share, cpu_now)
+        let share = (watched >= decisive).then(process_cpu).and_then(|cpu_now| {
+            let used = cpu_now - cpu_before;
+            if watched < GROWTH_WINDOW && is_counted_in_ticks(used) {
+                return None;
+            }
+            Some((used.as_secs_f64() / (watched.as_secs_f64() * self.cpus as f64), cpu_now))
         });
-        let is_busy = target > self.cpus && used_share.is_some_and(|(share, _)| share > BUSY_SHARE);
-        let is_idle = watched >= GROWTH_WINDOW && used_share.is_some_and(|(share, _)| share < IDLE_SHARE);
-        if is_busy || watched >= GROWTH_WINDOW {
-            window.watched_since = used_share.map(|(_, cpu_now)| (now, cpu_now));
+        let is_share = |judged: fn(f64) -> bool| share.is_some_and(|(share, _)| judged(share));
+        let is_busy =
+            target > self.cpus && target / 2 > window.too_few && is_share(|share| share > BUSY_SHARE);
+        let is_idle = watched >= GROWTH_WINDOW && is_share(|share| share < IDLE_SHARE);
+        let is_eased = window.contended && is_share(|share| share < EASED_SHARE);
+        if is_busy || is_eased || watched >= GROWTH_WINDOW {
+            window.watched_since = share.map(|(_, cpu_now)| (now, cpu_now));
         }
         let most = match () {
             () if is_busy => (target / 2).max(self.cpus),
-            () if is_idle => 2 * target,
+            () if is_idle || is_eased => 2 * target,
             () if target < enough && !window.contended => enough,
             () => target,
         };
@@ -158,6 +167,7 @@ impl Pace {
             watched_since: window.watched_since,
             calm: calm % SHRINK_AFTER,
             contended: (window.contended || is_busy) && !is_idle,
+            too_few: if is_eased { target } else { window.too_few },
             ..Window::default()
         };
         let rises = wanted > target;
@@ -166,6 +176,11 @@ impl Pace {
         }
         rises
     }
+}
+
+/// Whether an amount of CPU time looks like one of a kernel that counts it in ticks of some milliseconds.
+fn is_counted_in_ticks(cpu: Duration) -> bool {
+    cpu.subsec_nanos().is_multiple_of(1_000_000)
 }
 
 fn wanted(window: &Window, cpus: usize, server_workers: usize) -> usize {
@@ -251,7 +266,8 @@ mod tests {
         let (mut now, mut used) = since.unwrap_or((Instant::now(), Duration::ZERO));
         for _ in 0..samples {
             now += wall / u32::try_from(pace.target()).expect("few workers");
-            used += cpu;
+            // Not in ticks.
+            used += cpu + Duration::from_nanos(1);
             pace.add(now, wall, cpu, waits, || used);
         }
     }
@@ -304,6 +320,20 @@ mod tests {
         assert_eq!(pace.target(), 16, "waits do not bring them back");
         feed(&pace, 1000, 1000, 5, 1);
         assert!(pace.target() >= SERVER_WORKERS, "idle CPUs do: {}", pace.target());
+    }
+
+    #[test]
+    fn a_halving_that_leaves_the_cpus_idle_is_the_last() {
+        let pace = pace();
+        feed(&pace, 1, 1000, 10, 1);
+        feed(&pace, 3 * 64, 2000, 60, 1);
+        feed(&pace, 3 * 64, 1000, 60, 1);
+        assert_eq!(pace.target(), SERVER_WORKERS / 4);
+        // 16 workers at 60 us in 1 ms use half of the CPUs.
+        feed(&pace, 100, 1000, 60, 1);
+        assert_eq!(pace.target(), SERVER_WORKERS / 2);
+        feed(&pace, 1000, 1000, 60, 1);
+        assert_eq!(pace.target(), SERVER_WORKERS / 2, "though that many keep them busy");
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::thread;
 use millstream_vfs::{Dir, DirentBatch, Errno, Error, Operation, ReadState, Result, Volume};
 
 use crate::frontier::{Frontier, Local, Part, Reading, Task};
-use crate::handles::HandleBudget;
+use crate::handles::{HandleBudget, RECENT, Recent};
 use crate::pace::{Meter, Pace};
 use crate::sequence::Sequence;
 use crate::{
@@ -29,8 +29,8 @@ const INLINE_BATCH: usize = 1 << 20;
 const SHARED_BATCH: usize = 256 << 10;
 /// Most entries in one chunk.
 const MAX_CHUNK: usize = 1024;
-/// Handles that a worker may hold besides those that directories keep.
-const HANDLES_PER_WORKER: usize = 3;
+/// Handles that a worker may hold besides those that directories keep: with its recent ones, both ends of a step.
+const HANDLES_PER_WORKER: usize = RECENT + 2;
 /// Stack of a worker; visits are shallow, and 256 of them should not look large in a container.
 const WORKER_STACK: usize = 1 << 20;
 
@@ -41,6 +41,8 @@ pub struct WalkStats {
     pub directories: u64,
     /// Most workers that there were.
     pub threads_peak: usize,
+    /// Handles opened to get back to directories whose handle had been closed.
+    pub reopened: u64,
 }
 
 /// Traverses `operands` with `visitor` until all is done or the options' cancellation is called.
@@ -54,7 +56,8 @@ pub fn walk<X: Visitor>(
 ) -> WalkStats {
     let root = Directory::of_operands(volume.base(), visitor.root_state());
     let handles = volume.max_open_dirs().saturating_sub(options.reserved_handles);
-    let most = (handles / HANDLES_PER_WORKER / 2).max(1);
+    // A third at least is left for directories to keep.
+    let most = (handles * 2 / 3 / HANDLES_PER_WORKER).max(1);
     let pace = Pace::new(options.threads, most);
     let budget = HandleBudget::new(handles.saturating_sub(pace.max() * HANDLES_PER_WORKER));
     let (frontier, sequence) = match options.order {
@@ -73,6 +76,7 @@ pub fn walk<X: Visitor>(
         emit: Mutex::default(),
         workers: AtomicUsize::new(1),
         directories: AtomicU64::new(0),
+        reopened: AtomicU64::new(0),
         over: AtomicBool::new(false),
         surplus: Mutex::default(),
         surplus_wake: Condvar::new(),
@@ -87,6 +91,7 @@ pub fn walk<X: Visitor>(
     WalkStats {
         directories: pool.directories.load(Ordering::Relaxed),
         threads_peak: pool.workers.load(Ordering::Relaxed),
+        reopened: pool.reopened.load(Ordering::Relaxed),
     }
 }
 
@@ -101,6 +106,7 @@ struct Pool<'w, X: Visitor> {
     emit: Mutex<()>,
     workers: AtomicUsize,
     directories: AtomicU64,
+    reopened: AtomicU64,
     over: AtomicBool,
     surplus: Mutex<()>,
     surplus_wake: Condvar,
@@ -113,9 +119,6 @@ impl<X: Visitor> Pool<'_, X> {
 
     /// Waits while there are more workers than the pace wants; worker 0 never does.
     fn wait_while_surplus(&self, index: usize) {
-        if index < self.pace.target() {
-            return;
-        }
         let mut surplus = self.surplus.lock().unwrap_or_else(PoisonError::into_inner);
         while index >= self.pace.target() && !self.over.load(Ordering::Acquire) {
             surplus = self.surplus_wake.wait(surplus).unwrap_or_else(PoisonError::into_inner);
@@ -156,8 +159,7 @@ struct Worker<'w, 's, 'e, X: Visitor> {
     batch: DirentBatch,
     meter: Meter,
     found: Vec<Arc<Directory<X::Volume, X::State>>>,
-    /// The last directory that could not keep its handle: going down, its child is usually the next to be opened.
-    last: Option<(Dirs<X>, Handle<X>)>,
+    recent: Recent<X::Volume, X::State>,
 }
 
 type Dirs<X> = Arc<Directory<<X as Visitor>::Volume, <X as Visitor>::State>>;
@@ -174,7 +176,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             batch: DirentBatch::default(),
             meter: Meter::start(),
             found: Vec::new(),
-            last: None,
+            recent: Recent::default(),
         }
     }
 
@@ -184,6 +186,9 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         first(&mut self);
         while let Some(task) = self.next_task() {
             self.meter.restart(&self.pool.pace);
+            if !matches!(task, Task::Open(_)) {
+                self.recent.let_go();
+            }
             match task {
                 Task::Open(directory) => self.open(directory),
                 Task::Resume(reading) => self.read(*reading),
@@ -193,6 +198,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             self.pool.frontier.done();
         }
         self.pool.end();
+        self.pool.reopened.fetch_add(self.recent.reopened, Ordering::Relaxed);
         self.pool.visitor.finish(self.own);
     }
 
@@ -205,8 +211,11 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
     }
 
     fn next_task(&mut self) -> Option<Task<X::Volume, X::State>> {
-        self.pool.wait_while_surplus(self.index);
-        self.pool.frontier.next(&self.local, self.pool.sequence.as_ref())
+        if self.index >= self.pool.pace.target() {
+            self.recent.let_go();
+            self.pool.wait_while_surplus(self.index);
+        }
+        self.pool.frontier.next(&self.local, self.pool.sequence.as_ref(), || self.recent.let_go())
     }
 
     /// Makes tasks visible, and starts a worker if nobody is there to take them.
@@ -260,8 +269,9 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             Some(Ok(handle)) => {
                 self.pool.directories.fetch_add(1, Ordering::Relaxed);
                 let kept = self.pool.budget.keep(&directory, &handle);
-                if !kept {
-                    self.last = Some((Arc::clone(&directory), Arc::clone(&handle)));
+                match kept {
+                    true => self.recent.let_go(),
+                    false => self.recent.hold(&directory, &handle),
                 }
                 let cursor = Default::default();
                 self.read(Reading {
@@ -278,10 +288,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
 
     fn open_handle(&mut self, directory: &Dirs<X>) -> std::result::Result<Handle<X>, Fault> {
         let parent = directory.parent().ok_or(Error::new(Operation::OpenDir, Errno::INVAL))?;
-        let above = match self.last.take() {
-            Some((last, handle)) if Arc::ptr_eq(&last, parent) => handle,
-            _ => parent.handle()?,
-        };
+        let above = self.recent.reach(parent)?;
         let handle = above.open_dir(directory.name(), directory.symlinks)?;
         let identity = handle.identity()?;
         directory.identity.get_or_init(|| identity);
@@ -487,9 +494,8 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
     fn left_one(&mut self, directory: &Dirs<X>, mut handle: Option<Handle<X>>) {
         let mut directory = Arc::clone(directory);
         while directory.left_one() {
-            if self.pool.options.retention == HandleRetention::UntilLeft {
-                self.pool.budget.hand_up(&directory, handle.take());
-            }
+            // The parent's handle is open while the visitor acts on it.
+            handle = self.handle_above(&directory, handle);
             self.pool.visitor.leave(&mut self.own, &directory);
             self.pool.budget.release(&directory);
             if self.pool.visitor.again(&directory) {
@@ -498,6 +504,23 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             }
             let Some(parent) = directory.parent() else { return };
             directory = Arc::clone(parent);
+        }
+    }
+
+    /// The handle of the directory above one that is being left, if it will be needed. `own` is that of the latter.
+    fn handle_above(&mut self, directory: &Dirs<X>, own: Option<Handle<X>>) -> Option<Handle<X>> {
+        let parent = directory.parent()?;
+        let above = parent.slot.get();
+        if above.is_some() {
+            return above;
+        }
+        if let Some(own) = own.or_else(|| directory.slot.get()) {
+            // What is opened next is likely to be near.
+            self.recent.hold(directory, &own);
+        }
+        match self.pool.options.retention {
+            HandleRetention::UntilLeft => self.recent.reach(parent).ok(),
+            HandleRetention::UntilChildrenOpen => None,
         }
     }
 }

@@ -61,7 +61,7 @@ impl Visitor for Counter {
     }
 }
 
-/// A chain of directories, each so large that it is read in several batches.
+/// A chain of directories, each so large that it is read in several batches, and with another directory beside the next.
 #[test]
 fn a_chain_of_large_directories_needs_few_descriptors() {
     let scratch = tempfile::tempdir().expect("tempdir");
@@ -72,6 +72,7 @@ fn a_chain_of_large_directories_needs_few_descriptors() {
             let name = format!("{i:0>223}");
             rustix::fs::openat(&dir, name, OFlags::CREATE | OFlags::WRONLY, Mode::RUSR).expect("create");
         }
+        rustix::fs::mkdirat(&dir, "beside", Mode::RWXU).expect("mkdir");
         rustix::fs::mkdirat(&dir, "d", Mode::RWXU).expect("mkdir");
         dir = rustix::fs::openat(&dir, "d", open, Mode::empty()).expect("open");
     }
@@ -85,9 +86,10 @@ fn a_chain_of_large_directories_needs_few_descriptors() {
                     let counter = Counter { fan_out, entries: AtomicU64::new(0), left: AtomicU64::new(0) };
                     let threads = Threads::Fixed(threads);
                     let options = WalkOptions { threads, order, retention, ..WalkOptions::default() };
-                    walk(&PosixVolume, std::slice::from_ref(&operand), &counter, &options);
-                    assert_eq!(counter.entries.into_inner(), 1 + LEVELS * (FILES + 1), "{options:?}");
-                    assert_eq!(counter.left.into_inner(), LEVELS + 2, "and the virtual directory");
+                    let stats = walk(&PosixVolume, std::slice::from_ref(&operand), &counter, &options);
+                    assert_eq!(counter.entries.into_inner(), 1 + LEVELS * (FILES + 2), "{options:?}");
+                    assert_eq!(counter.left.into_inner(), 2 * LEVELS + 2, "and the virtual directory");
+                    assert!(stats.reopened <= 2 * stats.directories, "{stats:?} {options:?}");
                 }
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use millstream_vfs::posix::PosixDir;
@@ -280,36 +280,60 @@ fn every_entry_once_whatever_the_options() {
     }
 }
 
+/// Makes a chain of directories, and an empty one beside every `beside`th of them.
+fn make_chain(top: &Path, levels: usize, beside: usize) {
+    use rustix::fs::{Mode, OFlags, mkdirat, open, openat};
+    std::fs::create_dir(top).expect("mkdir");
+    let mut fd = open(top, OFlags::DIRECTORY, Mode::empty()).expect("open");
+    for level in 0..levels {
+        if level % beside == 0 {
+            mkdirat(&fd, "beside", Mode::RWXU).expect("mkdirat");
+        }
+        mkdirat(&fd, "d", Mode::RWXU).expect("mkdirat");
+        fd = openat(&fd, "d", OFlags::DIRECTORY, Mode::empty()).expect("openat");
+    }
+}
+
+/// However few handles there are, and whichever worker opens or leaves what: getting back to directories takes a few calls
+/// for each of them, not one for each level above it.
 #[test]
-fn deep_chain_with_few_handles() {
-    const LEVELS: usize = 5_000;
+fn deep_chains_with_few_handles() {
+    const LEVELS: usize = 2_000;
     let scratch = tempfile::tempdir().expect("tempdir");
-    let top = scratch.path().join("top");
-    std::fs::create_dir(&top).expect("mkdir");
-    let mut fd =
-        rustix::fs::open(&top, rustix::fs::OFlags::DIRECTORY, rustix::fs::Mode::empty()).expect("open");
-    for _ in 0..LEVELS {
-        rustix::fs::mkdirat(&fd, "d", rustix::fs::Mode::RWXU).expect("mkdirat");
-        fd = rustix::fs::openat(&fd, "d", rustix::fs::OFlags::DIRECTORY, rustix::fs::Mode::empty())
-            .expect("openat");
+    for (round, (beside, threads, max_open_dirs)) in
+        [(usize::MAX, 2, 40), (usize::MAX, 1, 8), (1, 4, 40), (1, 2, 200), (10, 4, 40), (3, 1, 4)]
+            .into_iter()
+            .enumerate()
+    {
+        let top = scratch.path().join(format!("top{round}"));
+        make_chain(&top, LEVELS, beside);
+        let directories = 1 + LEVELS + LEVELS.div_ceil(beside);
+        for (retention, order) in [
+            (HandleRetention::UntilChildrenOpen, Order::Completion),
+            (HandleRetention::UntilChildrenOpen, Order::DepthFirst { max_waiting_bytes: 100 }),
+            (HandleRetention::UntilLeft, Order::Completion),
+        ] {
+            let removed = AtomicUsize::new(0);
+            // Every directory is removed when it is left, relative to the handle of its parent.
+            let remover = AtLeave(|directory: &Directory<Narrow, ()>| {
+                if retention != HandleRetention::UntilLeft || directory.depth().is_none() {
+                    return;
+                }
+                let parent = directory.parent().expect("not the root").handle().expect("the parent's handle");
+                parent.remove(directory.name(), RemoveKind::Directory).expect("rmdir");
+                removed.fetch_add(1, Ordering::Relaxed);
+            });
+            let options =
+                WalkOptions { threads: Threads::Fixed(threads), retention, order, ..WalkOptions::default() };
+            let stats = walk(&Narrow { max_open_dirs }, &[operand(&top)], &remover, &options);
+            assert_eq!(stats.directories, directories as u64);
+            let reopened_at_most = 3 * directories as u64;
+            assert!(stats.reopened <= reopened_at_most, "beside {beside}: {stats:?} {options:?}");
+            let expected = if retention == HandleRetention::UntilLeft { directories } else { 0 };
+            assert_eq!(removed.into_inner(), expected);
+        }
+        assert!(!top.exists());
     }
-    for retention in [HandleRetention::UntilChildrenOpen, HandleRetention::UntilLeft] {
-        let removed = AtomicUsize::new(0);
-        // Every directory is removed when it is left, relative to the handle of its parent.
-        let remover = AtLeave(|directory: &Directory<Narrow, ()>| {
-            if retention != HandleRetention::UntilLeft || directory.depth().is_none_or(|depth| depth == 0) {
-                return;
-            }
-            let parent = directory.parent().expect("below an operand").handle().expect("the parent's handle");
-            parent.remove(directory.name(), RemoveKind::Directory).expect("rmdir");
-            removed.fetch_add(1, Ordering::Relaxed);
-        });
-        let options = WalkOptions { threads: Threads::Fixed(2), retention, ..WalkOptions::default() };
-        let stats = walk(&Narrow { max_open_dirs: 40 }, &[operand(&top)], &remover, &options);
-        assert_eq!(stats.directories, LEVELS as u64 + 1);
-        assert_eq!(removed.into_inner(), if retention == HandleRetention::UntilLeft { LEVELS } else { 0 });
-    }
-    assert_eq!(std::fs::read_dir(&top).expect("readable").count(), 0);
 }
 
 /// Descends into everything, and calls its closure when it leaves a directory.
@@ -643,13 +667,16 @@ fn panicking_visitor_ends_the_walk() {
     walk(
         &Narrow { max_open_dirs: 100 },
         &[operand(scratch.path())],
-        &Panicking(std::thread::current().id()),
+        &Panicking { first: std::thread::current().id(), others_work: AtomicBool::new(false) },
         &options,
     );
 }
 
-/// Panics on every worker but the first.
-struct Panicking(std::thread::ThreadId);
+/// Panics on every worker but the first, which waits for that.
+struct Panicking {
+    first: std::thread::ThreadId,
+    others_work: AtomicBool,
+}
 
 impl Visitor for Panicking {
     type Volume = Narrow;
@@ -676,9 +703,12 @@ impl Visitor for Panicking {
         _: &mut Vec<u8>,
     ) {
         if directory.depth() == Some(1) {
-            // Slow, so that the other workers get their share of directories.
-            std::thread::sleep(std::time::Duration::from_millis(1));
-            assert!(std::thread::current().id() == self.0, "visitor fails");
+            let is_first = std::thread::current().id() == self.first;
+            while is_first && !self.others_work.load(Ordering::Relaxed) {
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            self.others_work.store(true, Ordering::Relaxed);
+            assert!(is_first, "visitor fails");
         }
     }
 

@@ -128,6 +128,7 @@ impl<W: Wording> Output<'_, W> {
             Problem::Set(errno) => about(self.wording.setting()).errno(errno),
             Problem::Check(errno) => about("getting new attributes of ").errno(errno),
             Problem::ReadDirectory(errno) => about("cannot read directory ").errno(errno),
+            Problem::Cycle => self.diagnostics.cycle(path),
             Problem::PreservedRoot => {
                 let message = about("it is dangerous to operate recursively on ");
                 let message = if path == b"/" { message } else { message.text(" (same as '/')") };
@@ -141,10 +142,11 @@ impl<W: Wording> Output<'_, W> {
 
     fn failed(&self, event: &Event<'_, W::Value>, problem: Problem, lines: &mut Vec<u8>) {
         self.diagnostics.fail(FAILURE);
-        if self.settings.messages == Messages::All || problem == Problem::PreservedRoot {
+        let is_always_told = matches!(problem, Problem::PreservedRoot | Problem::Cycle);
+        if self.settings.messages == Messages::All || is_always_told {
             self.message(event.path, problem).send();
         }
-        let has_line = !matches!(problem, Problem::Check(_) | Problem::PreservedRoot);
+        let has_line = !is_always_told && !matches!(problem, Problem::Check(_));
         match self.settings.format {
             Format::Json => {
                 let (errno, operation) = cause::<W>(problem);
@@ -183,6 +185,7 @@ fn cause<W: Wording>(problem: Problem) -> (Errno, Operation) {
         Problem::Set(errno) => (errno, W::OPERATION),
         Problem::ReadDirectory(errno) => (errno, Operation::ReadDir),
         Problem::PreservedRoot => (Errno::PERM, W::OPERATION),
+        Problem::Cycle => (Errno::LOOP, Operation::OpenDir),
     }
 }
 

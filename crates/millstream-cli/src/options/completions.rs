@@ -65,7 +65,8 @@ fn bash(command: &Reference) -> String {
     if [[ $cur == -* ]]; then
         COMPREPLY=($(compgen -W {words} -- "$cur"))
     else
-        COMPREPLY=($(compgen -f -- "$cur"))
+        # A name a line: names may have blanks.
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
     fi
 }}
 complete -o filenames -F _{name} {name}
@@ -186,6 +187,11 @@ mod tests {
             );
             assert_eq!(String::from_utf8_lossy(&out.stdout).trim(), expected, "{out:?}");
         }
+        let scratch = tempfile::tempdir().expect("scratch");
+        std::fs::write(scratch.path().join("my file"), "").expect("a file");
+        let complete = "COMP_WORDS=(pls my); COMP_CWORD=1; _pls; printf '<%s>' \"${COMPREPLY[@]}\"";
+        let out = run("bash", &format!("cd {}; {script}\n{complete}", scratch.path().display()));
+        assert_eq!(String::from_utf8_lossy(&out.stdout), "<my file>", "{out:?}");
     }
 
     #[test]

@@ -102,6 +102,7 @@ fn describe<'m>(message: Message<'m>, problem: &Problem<'_>) -> Message<'m> {
         }
         Trouble::Remove => message.text("cannot remove ").name(destination),
         Trouble::Backup => message.text("cannot backup ").name(destination),
+        Trouble::PutBack => message.text("cannot un-backup ").name(destination),
         Trouble::Rename => message.text("cannot rename the copy to ").name(destination),
         Trouble::Times => message.text("preserving times for ").name(destination),
         Trouble::Mode if problem.errno.is_some() => {

@@ -10,7 +10,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use millstream_ops::activity::Activity;
-use millstream_ops::copy::{Backup, Destination, Options, Removal, copy};
+use millstream_ops::copy::{Backup, Destination, Options, Placement, Removal, copy};
+use millstream_vfs::posix::process;
 use millstream_vfs::{PosixVolume, Volume};
 
 use crate::diagnostics::{Diagnostics, Refused};
@@ -70,6 +71,14 @@ fn carry_out(
     destination: &Destination,
     diagnostics: &Diagnostics,
 ) {
+    if options.placement == Placement::Atomic {
+        let temporaries = options.temporaries.clone();
+        // Without it temporary files stay, as after any other end.
+        let _ = process::before_termination(move |end| {
+            let _no_more = temporaries.remove_all();
+            end();
+        });
+    }
     let activity = Arc::new(Activity::default());
     let progress = Progress::start(&activity, StdoutUse::WithoutProgress, diagnostics);
     let output = Output { diagnostics, screen: progress.screen().clone(), removal: options.removal };

@@ -4,8 +4,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use millstream_ops::copy::{
     Backup, BackupStyle, Contents, Dangling, Directories, Effect, Existing, FileSystems, Method, ModeSource,
-    Options, OwnershipErrors, Placement, Preserve, Reflink, Removal, Sparse, Specials, Trace, Update,
-    Verification, Xattrs,
+    Options, OwnershipErrors, Placement, Preserve, Reflink, Removal, Sparse, Specials, Temporaries, Trace,
+    Update, Verification, Xattrs,
 };
 use millstream_ops::size::SizeFormat;
 use millstream_walk::{Cancellation, FollowPolicy, Threads};
@@ -113,6 +113,7 @@ fn default_options() -> Options {
         ownership_errors: if may_give_away { OwnershipErrors::Reported } else { OwnershipErrors::Ignored },
         threads: Threads::default(),
         cancellation: Cancellation::default(),
+        temporaries: Temporaries::default(),
     }
 }
 

@@ -161,6 +161,7 @@ impl Sink for Output<'_> {
                 let message = message.text("failed to stat ").name(&parent);
                 message.text(": skipping ").name(problem.path).send();
             }
+            Cause::Cycle => self.diagnostics.cycle(problem.path).send(),
             Cause::OtherDevice | Cause::MountPoint => {
                 let message = message.text("skipping ").name(problem.path);
                 message.text(", since it's on a different device").send();

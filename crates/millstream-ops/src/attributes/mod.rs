@@ -271,6 +271,8 @@ pub enum Problem {
     ReadDirectory(Errno),
     /// It is the root directory, which is not to be traversed.
     PreservedRoot,
+    /// It is a directory that it is in.
+    Cycle,
 }
 
 /// Takes the results. Calls may come from several threads at once.

@@ -178,6 +178,12 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
             {
                 self.fail(buffers, &target, Some(found.status), Problem::PreservedRoot);
             }
+            Examined::File { found, is_traversed: true }
+                if self.options.follow != FollowPolicy::Always
+                    && entry.directory().enclosing(found.status.identity).is_some() =>
+            {
+                self.fail(buffers, &target, Some(found.status), Problem::Cycle);
+            }
             Examined::File { found, is_traversed: true } => {
                 let waits = self.attribute.turn(&found.status) == Turn::AfterSubtree;
                 if !waits {

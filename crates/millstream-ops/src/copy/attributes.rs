@@ -7,8 +7,11 @@
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
 
-use millstream_vfs::{Dir, Errno, Error, FileKind, Metadata, Operation, Ownership, SymlinkBehavior};
-use millstream_vfs::{File, Result};
+use millstream_vfs::{
+    Dir, Errno, Error, Fields, File, FileKind, Metadata, Operation, Ownership, Result, SymlinkBehavior,
+    Volume,
+};
+use millstream_walk::Entry;
 
 use super::options::{ModeSource, Options, OwnershipErrors, Preserve, Update, Xattrs};
 use super::report::Trouble;
@@ -72,6 +75,14 @@ impl Attributes {
         if source.kind() == FileKind::Directory { mode | 0o700 } else { mode }
     }
 
+    /// The mode to make a file with, of which it is known that it gets no list of permissions, and what files are that are
+    /// made in the same place: the one that it keeps, if nobody whom it lets in would be let in too early.
+    pub(super) fn mode_at_once(&self, source: &Metadata, new_file: &Metadata) -> u32 {
+        let is_owner = !self.preserve.ownership || (source.uid, source.gid) == (new_file.uid, new_file.gid);
+        let is_kept = self.preserve.mode && source.mode & (SPECIAL_BITS | self.umask) == 0;
+        if is_owner && is_kept { source.mode & 0o777 } else { self.creation_mode(source) }
+    }
+
     /// The permission bits that something new must end up with.
     fn final_mode(&self, source: &Metadata, before: &Metadata) -> u32 {
         if self.preserve.mode {
@@ -79,14 +90,31 @@ impl Attributes {
         }
         let given = match (self.mode, source.kind()) {
             (ModeSource::Source, _) => source.mode & 0o777,
-            (ModeSource::Default, FileKind::Directory) => 0o777,
+            (ModeSource::Default, FileKind::Directory | FileKind::Socket) => 0o777,
             (ModeSource::Default, _) => 0o666,
         };
         match source.kind() {
+            // It was made with it, less what the process or a list of the directory it is in takes away.
+            kind if kind != FileKind::Directory && self.is_made_as_wanted() => before.mode & 0o7777,
             // What the directory itself adds stays: set-group-ID of the parent.
             FileKind::Directory => given & !self.umask | before.mode & SPECIAL_BITS,
             _ => given & !self.umask,
         }
+    }
+
+    /// Whether files are made with the mode that they keep.
+    fn is_made_as_wanted(&self) -> bool {
+        self.mode == ModeSource::Source && !self.preserve.mode && !self.preserve.ownership
+    }
+
+    /// Whether a list of permissions that the source does not have goes.
+    pub(super) fn drops_acl(&self, fresh: bool) -> bool {
+        self.preserve.mode || (fresh && self.mode == ModeSource::Default)
+    }
+
+    /// Whether anything is to be known of the attributes of a source.
+    fn gathers(&self) -> bool {
+        self.preserve.mode || self.preserve.xattrs != Xattrs::Ignore
     }
 
     /// Whether a new directory must be looked at again when everything in it is done.
@@ -98,11 +126,43 @@ impl Attributes {
 
     /// The attributes of `source` that a copy gets.
     pub(super) fn gather<F: File>(&self, source: &F, report: Report<'_>) -> XattrValues {
-        if !self.preserve.mode && self.preserve.xattrs == Xattrs::Ignore {
+        self.gather_from(&|names| source.list_xattr(names), &|name| source.xattr(name), report)
+    }
+
+    /// The attributes of `entry`, a symbolic link or node, that a copy gets.
+    pub(super) fn gather_by_name<V: Volume, S>(
+        &self,
+        entry: &Entry<'_, V, S>,
+        source: &Metadata,
+        report: Report<'_>,
+    ) -> XattrValues {
+        let is_followed = entry.symlinks() == SymlinkBehavior::Follow
+            && source.kind() != FileKind::Symlink
+            && entry.link_metadata(Fields::KIND).is_ok_and(|link| link.kind() == FileKind::Symlink);
+        let symlinks = if is_followed { SymlinkBehavior::Follow } else { SymlinkBehavior::NoFollow };
+        let get = |attribute: &CStr| entry.handle().get_xattr(entry.name(), attribute, symlinks);
+        if is_followed {
+            // Attributes are listed of names themselves only; who may do what is what must not be lost.
+            let list = |names: &mut Vec<u8>| {
+                names.extend_from_slice(ACCESS_ACL.to_bytes_with_nul());
+                Ok(())
+            };
+            return self.gather_from(&list, &get, report);
+        }
+        self.gather_from(&|names| entry.handle().list_xattr(entry.name(), names), &get, report)
+    }
+
+    fn gather_from(
+        &self,
+        list: &dyn Fn(&mut Vec<u8>) -> Result<()>,
+        get: &dyn Fn(&CStr) -> Result<Vec<u8>>,
+        report: Report<'_>,
+    ) -> XattrValues {
+        if !self.gathers() {
             return Vec::new();
         }
         let mut names = Vec::new();
-        if let Err(error) = source.list_xattr(&mut names) {
+        if let Err(error) = list(&mut names) {
             self.xattr_trouble(error, report);
             return Vec::new();
         }
@@ -112,7 +172,7 @@ impl Attributes {
             if !self.wants(name) {
                 continue;
             }
-            match source.xattr(name) {
+            match get(name) {
                 Ok(value) => gathered.push((name.to_owned(), value)),
                 Err(error) if error.errno == Errno::NODATA => {}
                 Err(error) => self.xattr_trouble(error, report),
@@ -226,10 +286,12 @@ impl Attributes {
                 Ok(()) => {}
             }
         }
-        if self.preserve.mode && before.may_have_acl {
+        if before.may_have_acl && self.drops_acl(before.fresh) {
             for acl in [ACCESS_ACL, DEFAULT_ACL] {
                 let is_wanted = xattrs.iter().any(|(name, _)| **name == *acl);
-                if !is_wanted && (acl == ACCESS_ACL || kind == FileKind::Directory) {
+                // Without the source's list for what is made in a directory that of the directory above remains.
+                let is_dropped = acl == ACCESS_ACL || (kind == FileKind::Directory && self.preserve.mode);
+                if !is_wanted && is_dropped {
                     // Mostly there is none; where there is one that cannot be removed the mode tells.
                     let _ = file.remove_xattr(acl);
                 }
@@ -238,8 +300,16 @@ impl Attributes {
         widened
     }
 
-    /// Sets what the symbolic link or node `name` in `dir` gets from `source`.
-    pub(super) fn set_by_name<D: Dir>(&self, dir: &D, name: &CStr, source: &Metadata, report: Report<'_>) {
+    /// Sets what the new symbolic link or node `name` in `dir` gets from `source`.
+    pub(super) fn set_by_name<D: Dir>(
+        &self,
+        dir: &D,
+        name: &CStr,
+        source: &Metadata,
+        xattrs: &[(CString, Vec<u8>)],
+        may_have_acl: bool,
+        report: Report<'_>,
+    ) {
         const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
         let mut mode = source.mode & 0o7777;
         // The group of what is new may be that of the directory.
@@ -248,9 +318,22 @@ impl Attributes {
         {
             mode &= !SPECIAL_BITS;
         }
+        for (attribute, value) in xattrs {
+            match dir.set_xattr(name, attribute, value) {
+                Err(error) if is_acl(attribute) => report(Trouble::Mode, error.errno),
+                Err(error) => self.xattr_trouble(error, report),
+                Ok(()) => {}
+            }
+        }
         if source.kind() != FileKind::Symlink {
+            let has_acl = xattrs.iter().any(|(name, _)| is_acl(name));
+            if may_have_acl && !has_acl && self.drops_acl(true) {
+                // Where it cannot be removed the mode tells.
+                let _ = dir.remove_xattr(name, ACCESS_ACL);
+            }
             let wanted = if self.preserve.mode { mode } else { self.final_mode(source, source) };
-            let is_set = self.creation_mode(source) & !self.umask == wanted;
+            let is_set = self.is_made_as_wanted()
+                || (!may_have_acl && !has_acl && self.creation_mode(source) & !self.umask == wanted);
             if !is_set && let Err(error) = dir.set_mode(name, wanted, LINK) {
                 report(Trouble::Mode, error.errno);
             }

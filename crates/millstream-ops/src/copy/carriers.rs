@@ -21,7 +21,7 @@ use super::transfer::Transfer;
 
 /// A carrier's share of a large file.
 const CHUNK: u64 = 64 << 20;
-/// Files that may wait; each has two open descriptors.
+/// Most files that wait.
 const WAITING: usize = 64;
 /// Most carriers unless the user sets the number of threads.
 const MOST: usize = 32;
@@ -51,7 +51,7 @@ impl<V: Volume> Load<V> {
     }
 
     fn chunks(&self) -> u64 {
-        self.transfer.metadata.size.div_ceil(CHUNK)
+        self.transfer.job.metadata.size.div_ceil(CHUNK)
     }
 
     fn has_chunks(&self) -> bool {
@@ -60,8 +60,8 @@ impl<V: Volume> Load<V> {
 
     fn take_chunk(&self) -> Option<(u64, u64)> {
         let chunk = self.next_chunk.fetch_add(1, Ordering::Relaxed);
-        let start = chunk.checked_mul(CHUNK).filter(|&start| start < self.transfer.metadata.size)?;
-        Some((start, (start + CHUNK).min(self.transfer.metadata.size)))
+        let start = chunk.checked_mul(CHUNK).filter(|&start| start < self.transfer.job.metadata.size)?;
+        Some((start, (start + CHUNK).min(self.transfer.job.metadata.size)))
     }
 
     fn fail(&self, error: Error) {
@@ -92,10 +92,13 @@ pub(super) struct Carriers<V: Volume> {
     queue: Mutex<Queue<V>>,
     changed: Condvar,
     limit: usize,
+    /// Most files that wait; each has two open descriptors.
+    most_waiting: usize,
 }
 
 impl<V: Volume> Carriers<V> {
-    pub(super) fn new(threads: Threads) -> Self {
+    /// At most `waiting_files` wait, and there are at most `carriers`, besides what the options allow.
+    pub(super) fn new(threads: Threads, waiting_files: usize, carriers: usize) -> Self {
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         let (most, limit) = match threads {
             Threads::Fixed(n) => (n, n),
@@ -106,10 +109,15 @@ impl<V: Volume> Carriers<V> {
             active: Vec::new(),
             carriers: 0,
             idle: 0,
-            most: most.max(1),
+            most: most.min(carriers).max(1),
             is_closed: false,
         };
-        Carriers { queue: Mutex::new(queue), changed: Condvar::new(), limit: limit.max(1) }
+        Carriers {
+            queue: Mutex::new(queue),
+            changed: Condvar::new(),
+            limit: limit.min(carriers).max(1),
+            most_waiting: waiting_files.min(WAITING),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue<V>> {
@@ -119,7 +127,7 @@ impl<V: Volume> Carriers<V> {
     /// Leaves a file to the carriers; it comes back if too many wait already, or there is nobody to carry it.
     pub(super) fn offer(&self, load: Arc<Load<V>>, crew: &dyn Crew<V>) -> Result<(), Arc<Load<V>>> {
         let mut queue = self.lock();
-        if queue.waiting.len() >= WAITING {
+        if queue.waiting.len() >= self.most_waiting {
             return Err(load);
         }
         if queue.idle == 0 {
@@ -231,9 +239,7 @@ impl<V: Volume> Copier<'_, V> {
             self.lend_a_hand(&mut buffers, &load, crew);
             if self.carriers.put_down(&load) {
                 // What went wrong has been reported.
-                if self.deliver(&mut buffers, &load).is_err() {
-                    load.transfer.claim.into_iter().for_each(|identity| self.links.failed(identity));
-                }
+                let _ = self.deliver(&mut buffers, &load);
                 self.done_in(&load.item.place);
                 self.carriers.changed.notify_all();
             }
@@ -272,7 +278,7 @@ impl<V: Volume> Copier<'_, V> {
             if is_alone && load.has_chunks() && watch.has_waited() {
                 if !pair.has_holes() {
                     // Where space cannot be taken in advance it is taken as it comes.
-                    let _ = load.transfer.destination.allocate(load.transfer.metadata.size);
+                    let _ = load.transfer.ends.destination.allocate(load.transfer.job.metadata.size);
                 }
                 self.carriers.share(load, crew);
             }

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use millstream_vfs::{Errno, Error, Volume};
 
+use super::Shares;
 use super::attributes::Attributes;
 use super::carriers::Carriers;
 use super::data::Mover;
@@ -94,16 +95,18 @@ impl<'a, V: Volume> Copier<'a, V> {
         options: &'a Options,
         sink: &'a dyn Sink,
         activity: &'a Activity,
+        budget: Budget,
     ) -> Self {
+        let shares = Shares::of(volume);
         Copier {
             options,
             targets,
             activity,
             attributes: Attributes::new(options),
-            budget: Budget::new(volume.max_open_dirs() / 2),
+            budget,
             links: Links::default(),
             mover: Mover::new(options, activity),
-            carriers: Carriers::new(options.threads),
+            carriers: Carriers::new(options.threads, shares.waiting_files, shares.carriers),
             progress: Mutex::default(),
             sink: Shared(sink),
             base: volume.base(),
@@ -187,10 +190,12 @@ impl<'a, V: Volume> Copier<'a, V> {
         }
     }
 
-    /// The traversal has left a directory, or something in it has been done: if that was the last, its attributes are
-    /// set.
+    /// Something in a directory has been done: if that was the last, its attributes are set, and so on upwards.
     pub(super) fn done_in(&self, place: &Place<V::Dir>) {
-        if place.done() {
+        for place in place.ancestors() {
+            if !place.done() {
+                break;
+            }
             self.finish_directory(place);
             place.close(&self.budget);
         }

@@ -33,6 +33,7 @@ impl<V: Volume> Copier<'_, V> {
         if item.is_operand() {
             self.remember_top(item, source, &place)?;
         }
+        place.begin();
         if self.options.file_systems == FileSystems::One && source.dev != device {
             // A mount point is made, and nothing in it is copied.
             self.done_in(&place);
@@ -70,15 +71,20 @@ impl<V: Volume> Copier<'_, V> {
 
     /// Refuses directories that would be copied for ever, or twice.
     fn refuse_cycles(&self, item: &Item<'_, V>, source: &Metadata) -> Done<()> {
-        if item.place.ancestors().any(|place| place.source.is_some_and(|s| s.identity() == source.identity()))
-        {
-            return Err(self.trouble(item, Trouble::Cycle, None));
-        }
         let known = match self.progress().tops.get(&source.identity()) {
             Some(top) if top.operand <= item.operand => Some((top.operand, top.role)),
             _ => None,
         };
+        let is_source =
+            |place: &Place<V::Dir>| place.source.is_some_and(|s| s.identity() == source.identity());
         match known {
+            Some((operand, Role::Source)) if self.options.follow != millstream_walk::FollowPolicy::Always => {
+                let destination = item.destination_path(self.targets);
+                let source = &self.targets[operand].path;
+                let trouble = Trouble::DirectoryHardLink;
+                Err(self.problem(&Problem { trouble, source, destination: &destination, errno: None }))
+            }
+            _ if item.place.ancestors().any(is_source) => Err(self.trouble(item, Trouble::Cycle, None)),
             Some((operand, Role::Destination)) => {
                 let target = &self.targets[operand];
                 Err(self.problem(&Problem {
@@ -87,12 +93,6 @@ impl<V: Volume> Copier<'_, V> {
                     destination: &target.path,
                     errno: None,
                 }))
-            }
-            Some((operand, Role::Source)) if self.options.follow != millstream_walk::FollowPolicy::Always => {
-                let destination = item.destination_path(self.targets);
-                let source = &self.targets[operand].path;
-                let trouble = Trouble::DirectoryHardLink;
-                Err(self.problem(&Problem { trouble, source, destination: &destination, errno: None }))
             }
             _ => Ok(()),
         }
@@ -138,7 +138,7 @@ impl<V: Volume> Copier<'_, V> {
         let fresh = place.origin == Origin::Made;
         let wanted = match place.origin {
             Origin::Imagined => false,
-            Origin::Made => self.attributes.finishes_directory(source),
+            Origin::Made => self.attributes.finishes_directory(source) || self.has_acl_to_drop(place),
             Origin::Found => self.attributes.preserve.any(),
         };
         if !wanted {
@@ -156,12 +156,16 @@ impl<V: Volume> Copier<'_, V> {
             }
         };
         let xattrs = place.xattrs.get().map_or(&[][..], Vec::as_slice);
-        let may_have_acl = !fresh || place.parent().is_some_and(|parent| self.may_inherit_acl(parent));
+        let may_have_acl = !fresh || self.has_acl_to_drop(place);
         let before = Before { metadata: &metadata, fresh, may_have_acl };
         let mut report = |trouble, errno| {
             self.directory_trouble(place, trouble, errno);
         };
         self.attributes.set(&file, source, xattrs, before, &mut report);
+    }
+
+    fn has_acl_to_drop(&self, place: &Place<V::Dir>) -> bool {
+        place.parent().is_some_and(|parent| self.may_inherit_acl(parent))
     }
 
     fn directory_trouble(
@@ -174,7 +178,8 @@ impl<V: Volume> Copier<'_, V> {
         self.problem(&Problem { trouble, source: &source, destination: &destination, errno: Some(errno) })
     }
 
-    fn directory_paths(&self, place: &Place<V::Dir>) -> (Vec<u8>, Vec<u8>) {
+    /// Paths of a source directory and its copy.
+    pub(super) fn directory_paths(&self, place: &Place<V::Dir>) -> (Vec<u8>, Vec<u8>) {
         let target = &self.targets[place.operand];
         let mut names: Vec<_> =
             place.ancestors().take_while(|p| p.source.is_some()).map(Place::name).collect();
@@ -187,7 +192,7 @@ impl<V: Volume> Copier<'_, V> {
 
     /// Whether what is made in a place may get an access control list from it.
     pub(super) fn may_inherit_acl(&self, place: &Place<V::Dir>) -> bool {
-        if !self.attributes.preserve.mode {
+        if !self.attributes.drops_acl(true) {
             return false;
         }
         *place.default_acl.get_or_init(|| {

@@ -1,31 +1,26 @@
 //! One entry: what it is, what is in its place, and what is made of it.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 
 use millstream_vfs::{
-    Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, NodeKind, RemoveKind, SymlinkBehavior,
-    Volume,
+    Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, NodeKind, SymlinkBehavior, Volume,
 };
 use millstream_walk::{Descend, Entry};
 
 use super::carriers::Crew;
-use super::copier::{Buffers, Copier, Done, Reported};
+use super::copier::{Buffers, Copier, Done};
 use super::existing::{Decision, Present, Skipped};
 use super::item::{Item, State};
-use super::links::{Claim, Copied};
-use super::options::{Contents, Effect, Existing, Method, Removal, Specials, Trace, Update};
+use super::job::Job;
+use super::links::Claim;
+use super::names::Linked;
+use super::options::{Contents, Effect, Existing, Method, Specials, Trace, Update};
 use super::place::Origin;
 use super::report::Trouble;
 use super::trace::Action;
-use super::transfer::temporary_name;
+use super::transfer::Transfer;
 
 type FileOf<V> = <<V as Volume>::Dir as Dir>::File;
-
-/// A source that has been looked at, and maybe opened for it.
-struct Source<V: Volume> {
-    metadata: Metadata,
-    file: Option<FileOf<V>>,
-}
 
 impl<V: Volume> Copier<'_, V> {
     /// Copies an entry; directories are descended into.
@@ -37,23 +32,22 @@ impl<V: Volume> Copier<'_, V> {
         descend: &mut Descend<'_, V, State<V>>,
         crew: &dyn Crew<V>,
     ) -> Done<()> {
-        let source = self.examine(item, entry)?;
-        let is_directory = source.metadata.kind() == FileKind::Directory;
-        if item.is_operand() && self.is_given_twice(item, &source.metadata) {
+        let job = self.examine(item, entry)?;
+        let is_directory = job.metadata.kind() == FileKind::Directory;
+        if item.is_operand() && self.is_given_twice(item, &job.metadata) {
             return Ok(());
         }
         if is_directory {
-            if let Some(place) = self.directory(buffers, item, &source.metadata)? {
+            if let Some(place) = self.directory(buffers, item, &job.metadata)? {
                 descend.into_entry(entry, place);
             }
             return Ok(());
         }
-        let present = self.present(item)?;
-        self.place_entry(buffers, item, entry, source, present, crew)
+        self.place_entry(buffers, item, entry, job, crew)
     }
 
     /// Looks at the source: what the directory says is a file is opened at once if it will surely be copied.
-    fn examine(&self, item: &Item<'_, V>, entry: &Entry<'_, V, State<V>>) -> Done<Source<V>> {
+    fn examine(&self, item: &Item<'_, V>, entry: &Entry<'_, V, State<V>>) -> Done<Job<V>> {
         let surely_copied = self.options.method == Method::Copy
             && self.options.contents == Contents::Copy
             && self.options.effect == Effect::Real
@@ -75,13 +69,13 @@ impl<V: Volume> Copier<'_, V> {
             let error = entry.target_metadata(Fields::KIND).err();
             return Err(failed(error.unwrap_or(Error::new(millstream_vfs::Operation::Stat, Errno::NOENT))));
         }
-        Ok(Source { metadata, file: None })
+        Ok(Job::of(metadata, None))
     }
 
-    fn open_listed_file(&self, entry: &Entry<'_, V, State<V>>) -> Result<Option<Source<V>>, Error> {
+    fn open_listed_file(&self, entry: &Entry<'_, V, State<V>>) -> Result<Option<Job<V>>, Error> {
         let file = entry.handle().open_file(entry.name(), Access::Read, SymlinkBehavior::NoFollow)?;
         let metadata = file.metadata(Fields::STAT)?;
-        Ok((metadata.kind() == FileKind::File).then_some(Source { metadata, file: Some(file) }))
+        Ok((metadata.kind() == FileKind::File).then_some(Job::of(metadata, Some(file))))
     }
 
     fn is_given_twice(&self, item: &Item<'_, V>, source: &Metadata) -> bool {
@@ -105,117 +99,101 @@ impl<V: Volume> Copier<'_, V> {
         buffers: &mut Buffers,
         item: &Item<'_, V>,
         entry: &Entry<'_, V, State<V>>,
-        source: Source<V>,
-        present: Option<Present>,
+        mut job: Job<V>,
         crew: &dyn Crew<V>,
     ) -> Done<()> {
-        let metadata = source.metadata;
-        let decision = self.decide(buffers, item, entry, &metadata, present.as_ref())?;
-        let may_have_links = metadata.nlink > 1 || entry.symlinks() == SymlinkBehavior::Follow;
+        let present = self.present(item)?;
+        let decision = self.decide(buffers, item, entry, &job.metadata, present.as_ref())?;
+        let may_have_links = job.metadata.nlink > 1 || entry.symlinks() == SymlinkBehavior::Follow;
         let linked = self.options.preserve.links && may_have_links && self.options.method == Method::Copy;
         if let Decision::Skip(Skipped::Kept) = decision {
             self.tell_skipped(buffers, item);
             return Ok(());
         }
-        if !linked || self.options.effect == Effect::Told {
-            return self.carry_out(buffers, item, entry, source, decision, false, crew);
+        if let Decision::Make { backup } = &decision {
+            job.backup.clone_from(backup);
         }
-        match self.links.claim(metadata.identity()) {
-            Claim::Ours => {
-                let done = self.carry_out(buffers, item, entry, source, decision, true, crew);
-                if done.is_err() {
-                    self.links.failed(metadata.identity());
+        job.is_claimed = linked && self.options.effect == Effect::Real;
+        let identity = job.metadata.identity();
+        while job.is_claimed
+            && let Claim::Copied(copied) = self.links.claim(identity)
+        {
+            match self.link_to_copy(buffers, item, &copied, &decision, present.as_ref()) {
+                Ok(Linked::Yes) => return Ok(()),
+                Ok(Linked::CopyIsGone) => self.links.forget(identity, &copied),
+                Err(reported) => {
+                    self.put_back(buffers, item, &job, None);
+                    return Err(reported);
                 }
-                done
             }
-            Claim::Copied(copied) => self.link_to_copy(buffers, item, &copied, decision, present.as_ref()),
         }
+        self.carry_out(buffers, item, entry, job, decision, crew)
     }
 
-    /// Makes what was decided on; what is `claimed` is declared made as soon as it has its name.
-    #[expect(clippy::too_many_arguments, reason = "the one place where all that is known of an entry meets")]
+    /// Makes what was decided on.
     fn carry_out(
         &self,
         buffers: &mut Buffers,
         item: &Item<'_, V>,
         entry: &Entry<'_, V, State<V>>,
-        source: Source<V>,
+        mut job: Job<V>,
         decision: Decision,
-        claimed: bool,
         crew: &dyn Crew<V>,
     ) -> Done<()> {
-        let Source { metadata, file } = source;
-        let (backup, reused) = match decision {
-            Decision::Skip(_) => {
+        match decision {
+            Decision::Skip(skipped) => {
                 self.tell_skipped(buffers, item);
-                if claimed {
-                    self.name_made(item, &metadata);
-                }
-                return Ok(());
+                return self.settle(buffers, item, &job, skipped.inode(), Ok(()));
             }
-            Decision::Make { backup } => (backup, None),
-            Decision::Reuse(present) => (None, Some(*present)),
-        };
-        let Some(kept) = backup else {
-            return self.make(buffers, item, entry, Source { metadata, file }, reused, None, claimed, crew);
-        };
-        let path = Some(self.backup_path(item, &kept));
-        let made = self.make(buffers, item, entry, Source { metadata, file }, reused, path, claimed, crew);
-        if made.is_err() && self.options.effect == Effect::Real {
-            // There is no copy: what was there comes back. Where something has come in its place it stays a backup.
-            let restored = item.place.handle(&self.budget).and_then(|place| {
-                match place.metadata(item.name, SymlinkBehavior::NoFollow, Fields::KIND) {
-                    Err(error) if error.errno == Errno::NOENT => place.rename(&kept, &place, item.name),
-                    _ => Ok(()),
+            Decision::Make { .. } => {}
+            Decision::Reuse(present) => job.reused = Some(*present),
+            Decision::Replace => {
+                let removed = self.remove(buffers, item);
+                if removed.is_err() {
+                    return self.settle(buffers, item, &job, None, removed);
                 }
-            });
-            restored.map_err(self.failed(item, Trouble::Backup))?;
+            }
         }
-        made
+        self.make(buffers, item, entry, job, crew)
     }
 
     /// Makes the copy of an entry.
-    #[expect(clippy::too_many_arguments, reason = "the one place where all that is known of an entry meets")]
     fn make(
         &self,
         buffers: &mut Buffers,
         item: &Item<'_, V>,
         entry: &Entry<'_, V, State<V>>,
-        source: Source<V>,
-        reused: Option<Present>,
-        backup: Option<Vec<u8>>,
-        claimed: bool,
+        mut job: Job<V>,
         crew: &dyn Crew<V>,
     ) -> Done<()> {
-        let Source { metadata, file } = source;
-        let action = self.action(&metadata);
+        let action = self.action(&job.metadata);
         let is_data = action == Action::File;
         if self.options.trace == Trace::Text || !is_data || self.options.effect == Effect::Told {
-            let bytes = (is_data && self.options.effect == Effect::Told).then_some(metadata.size);
+            let bytes = (is_data && self.options.effect == Effect::Told).then_some(job.metadata.size);
+            let backup = job.backup.as_ref().map(|name| self.backup_path(item, name));
             self.tell(&mut buffers.lines, item, action, backup.as_deref(), bytes);
         }
         if self.options.effect == Effect::Told {
             return Ok(());
         }
         if is_data {
-            let ours = claimed.then(|| metadata.identity());
-            let transfer =
-                self.begin_transfer(buffers, item, entry, &metadata, file, reused, ours, backup)?;
-            return self.transfer(buffers, item, transfer, crew);
+            return match self.open_ends(buffers, item, entry, &mut job) {
+                Ok(ends) => self.transfer(buffers, item, Transfer { job, ends }, crew),
+                Err(reported) => self.settle(buffers, item, &job, None, Err(reported)),
+            };
         }
-        match action {
+        let made = match action {
             Action::Symlink if self.options.method == Method::SymbolicLink => {
-                self.symbolic_link(item, reused)?;
+                self.symbolic_link(item, job.reused)
             }
-            Action::Symlink => self.copy_symlink(item, entry, &metadata, reused)?,
-            Action::HardLink => self.hard_link(item, entry, reused)?,
-            _ => self.node(item, &metadata)?,
+            Action::Symlink => self.copy_symlink(item, entry, &job.metadata, job.reused),
+            Action::HardLink => self.hard_link(item, entry, job.reused),
+            _ => self.node(item, entry, &job.metadata),
+        };
+        if made.is_ok() {
+            self.note_made(item);
         }
-        self.note_made(item);
-        if claimed {
-            self.name_made(item, &metadata);
-        }
-        Ok(())
+        self.settle(buffers, item, &job, None, made)
     }
 
     fn action(&self, source: &Metadata) -> Action {
@@ -229,7 +207,7 @@ impl<V: Volume> Copier<'_, V> {
         }
     }
 
-    fn tell_skipped(&self, buffers: &mut Buffers, item: &Item<'_, V>) {
+    pub(super) fn tell_skipped(&self, buffers: &mut Buffers, item: &Item<'_, V>) {
         if self.tells_records() {
             let (source, destination) = (item.source_path(), item.destination_path(self.targets));
             self.options.trace.skipped(&source, &destination, &mut buffers.lines);
@@ -253,16 +231,6 @@ impl<V: Volume> Copier<'_, V> {
             return Err(self.trouble(item, Trouble::SourceReplaced, None));
         }
         Ok(file)
-    }
-
-    /// The copy has its name: other names of the source may be linked to it.
-    pub(super) fn name_made(&self, item: &Item<'_, V>, source: &Metadata) {
-        let copied = Copied {
-            place: std::sync::Arc::clone(item.place),
-            name: item.name.to_owned(),
-            path: item.destination_path(self.targets),
-        };
-        self.links.made(source.identity(), copied);
     }
 
     /// What was made for an operand must not be written over for another one.
@@ -310,7 +278,7 @@ impl<V: Volume> Copier<'_, V> {
         self.replacing(item, reused, Trouble::CopySymlink, |place, name| {
             place.create_symlink(name, &target)
         })?;
-        self.set_attributes_by_name(item, source)
+        self.set_attributes_by_name(item, entry, source)
     }
 
     fn hard_link(
@@ -325,34 +293,7 @@ impl<V: Volume> Copier<'_, V> {
         })
     }
 
-    /// Makes a name; with `-f` what is there is replaced by it, in one step.
-    fn replacing(
-        &self,
-        item: &Item<'_, V>,
-        reused: Option<Present>,
-        trouble: Trouble,
-        make: impl Fn(&V::Dir, &CStr) -> Result<(), Error>,
-    ) -> Done<()> {
-        let place =
-            item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
-        let replaces = reused.is_some()
-            && (self.options.removal == Removal::IfUnwritable || self.options.existing == Existing::Ask);
-        let made = match make(&place, item.name) {
-            Err(error) if error.errno == Errno::EXIST && replaces => {
-                let temporary = temporary_name(item.name);
-                make(&place, &temporary).and_then(|()| {
-                    place.rename(&temporary, &place, item.name).inspect_err(|_| {
-                        // The first error tells why; what is left over is a link.
-                        let _ = place.remove(&temporary, RemoveKind::File);
-                    })
-                })
-            }
-            made => made,
-        };
-        made.map_err(self.failed(item, trouble))
-    }
-
-    fn node(&self, item: &Item<'_, V>, source: &Metadata) -> Done<()> {
+    fn node(&self, item: &Item<'_, V>, entry: &Entry<'_, V, State<V>>, source: &Metadata) -> Done<()> {
         let (kind, trouble) = match source.kind() {
             FileKind::Fifo => (NodeKind::Fifo, Trouble::CreateFifo),
             FileKind::Socket => (NodeKind::Socket, Trouble::CreateSpecial),
@@ -364,70 +305,24 @@ impl<V: Volume> Copier<'_, V> {
             item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
         let mode = self.attributes.creation_mode(source);
         place.create_node(item.name, kind, mode).map_err(self.failed(item, trouble))?;
-        self.set_attributes_by_name(item, source)
+        self.set_attributes_by_name(item, entry, source)
     }
 
-    fn set_attributes_by_name(&self, item: &Item<'_, V>, source: &Metadata) -> Done<()> {
-        let place =
-            item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
-        let mut outcome = Ok(());
-        self.attributes.set_by_name(&*place, item.name, source, &mut |trouble, errno| {
-            outcome = Err(self.trouble(item, trouble, Some(errno)));
-        });
-        // What has been made may be linked to, whatever attribute it lacks.
-        let _: Result<(), Reported> = outcome;
-        Ok(())
-    }
-
-    /// Makes a further name of a file that has been copied.
-    fn link_to_copy(
+    fn set_attributes_by_name(
         &self,
-        buffers: &mut Buffers,
         item: &Item<'_, V>,
-        copied: &Copied<V::Dir>,
-        decision: Decision,
-        present: Option<&Present>,
+        entry: &Entry<'_, V, State<V>>,
+        source: &Metadata,
     ) -> Done<()> {
-        let from = copied
-            .place
-            .handle(&self.budget)
-            .map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
         let place =
             item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
-        let backup = match decision {
-            Decision::Make { backup } => backup.map(|name| self.backup_path(item, &name)),
-            Decision::Skip(_) | Decision::Reuse(_) => {
-                let copy = from.metadata(&copied.name, SymlinkBehavior::NoFollow, Fields::INO);
-                let is_linked = copy.is_ok_and(|copy| {
-                    present.is_some_and(|present| present.link.identity() == copy.identity())
-                });
-                if is_linked {
-                    self.tell_skipped(buffers, item);
-                    return Ok(());
-                }
-                self.remove(buffers, item)?;
-                None
-            }
+        // What has been made may be linked to, whatever attribute it lacks.
+        let mut report = |trouble, errno| {
+            self.trouble(item, trouble, Some(errno));
         };
-        self.tell(&mut buffers.lines, item, Action::HardLink, backup.as_deref(), None);
-        let link = || from.hard_link(&copied.name, SymlinkBehavior::NoFollow, &place, item.name);
-        let linked = match link() {
-            Err(error) if error.errno == Errno::EXIST => {
-                self.remove(buffers, item)?;
-                link()
-            }
-            linked => linked,
-        };
-        linked.map_err(|error| {
-            let destination = item.destination_path(self.targets);
-            self.problem(&super::Problem {
-                trouble: Trouble::CreateHardLink,
-                source: &copied.path,
-                destination: &destination,
-                errno: Some(error.errno),
-            })
-        })?;
-        self.note_made(item);
+        let xattrs = self.attributes.gather_by_name(entry, source, &mut report);
+        let may_have_acl = source.kind() != FileKind::Symlink && self.may_inherit_acl(item.place);
+        self.attributes.set_by_name(&*place, item.name, source, &xattrs, may_have_acl, &mut report);
         Ok(())
     }
 }

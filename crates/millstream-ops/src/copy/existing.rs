@@ -3,10 +3,10 @@
 use std::ffi::{CStr, CString};
 
 use millstream_vfs::{Access, Dir, Errno, Fields, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume};
-use millstream_walk::Entry;
+use millstream_walk::{Entry, FollowPolicy};
 
 use super::backup::destroys_source;
-use super::copier::{Buffers, Copier, Done};
+use super::copier::{Buffers, Copier, Done, Identity};
 use super::item::{Item, State};
 use super::options::{
     Contents, Dangling, Effect, Existing, Method, Placement, Removal, Trace, Update, Verification,
@@ -44,13 +44,15 @@ impl Present {
 pub(super) enum Decision {
     /// Nothing.
     Skip(Skipped),
-    /// Make something new; there was nothing, or it is out of the way.
+    /// Make something new; there is nothing.
     Make {
         /// Where the existing file went.
         backup: Option<CString>,
     },
     /// Write over what is there, if it is a file; anything else is in the way.
     Reuse(Box<Present>),
+    /// Remove what is there and make something new.
+    Replace,
 }
 
 /// Why nothing is done.
@@ -58,8 +60,18 @@ pub(super) enum Decision {
 pub(super) enum Skipped {
     /// It was there before and stays.
     Kept,
-    /// It is as it should be, and so may other names of it be linked to it.
-    UpToDate,
+    /// It is as it should be, and so may other names of it be linked to this inode.
+    UpToDate(Identity),
+}
+
+impl Skipped {
+    /// The inode that other names of the source may be linked to.
+    pub(super) fn inode(self) -> Option<Identity> {
+        match self {
+            Skipped::Kept => None,
+            Skipped::UpToDate(inode) => Some(inode),
+        }
+    }
 }
 
 /// What two names have to do with each other.
@@ -130,17 +142,21 @@ impl<V: Volume> Copier<'_, V> {
             return Ok(Decision::Skip(Skipped::Kept));
         }
         match self.sameness(item, entry, source, present)? {
-            Sameness::Settled => return Ok(Decision::Skip(Skipped::UpToDate)),
+            Sameness::Settled => return Ok(Decision::Skip(Skipped::UpToDate(present.link.identity()))),
             Sameness::Same => return Err(self.trouble(item, Trouble::SameFile, None)),
             Sameness::Replaceable | Sameness::Different => {}
         }
         if self.is_up_to_date(buffers, item, entry, source, present)? {
-            return Ok(Decision::Skip(Skipped::UpToDate));
+            return Ok(Decision::Skip(Skipped::UpToDate(present.link.identity())));
         }
         if !self.may_overwrite(buffers, item, present) {
             return Ok(Decision::Skip(Skipped::Kept));
         }
-        if present.is_directory() {
+        let is_directory = |metadata: &Metadata| metadata.kind() == FileKind::Directory;
+        if present.is_directory()
+            || (self.would_write_through(source, present)
+                && present.target.as_ref().is_some_and(is_directory))
+        {
             return Err(self.trouble(item, Trouble::DirectoryInTheWay, None));
         }
         if self.is_just_created(item, present)
@@ -148,7 +164,7 @@ impl<V: Volume> Copier<'_, V> {
         {
             return Err(self.trouble(item, Trouble::JustCreated, None));
         }
-        self.make_room(buffers, item, source, present)
+        self.make_room(item, source, present)
     }
 
     /// Whether this command made what is there for another operand.
@@ -308,14 +324,8 @@ impl<V: Volume> Copier<'_, V> {
         source_in.is_some() && source_in == identity(&destination_in)
     }
 
-    /// Gets what is there out of the way, as far as it must be.
-    fn make_room(
-        &self,
-        buffers: &mut Buffers,
-        item: &Item<'_, V>,
-        source: &Metadata,
-        present: &Present,
-    ) -> Done<Decision> {
+    /// Renames what is there to its backup, or tells whether it must go.
+    fn make_room(&self, item: &Item<'_, V>, source: &Metadata, present: &Present) -> Done<Decision> {
         if let Some(backup) = self.back_up(item, source)? {
             return Ok(Decision::Make { backup: Some(backup) });
         }
@@ -327,10 +337,12 @@ impl<V: Volume> Copier<'_, V> {
         let must_go = self.options.removal == Removal::Always
             || (self.options.method != Method::SymbolicLink
                 && self.options.contents == Contents::Copy
-                && ((self.options.preserve.links && has_other_names) || self.replaces(source)));
+                && ((self.options.preserve.links && has_other_names)
+                    || self.replaces(source)
+                    // What is read from a pipe or device goes into a file of its own, unless links are followed.
+                    || (source.kind() != FileKind::File && self.options.follow == FollowPolicy::Never)));
         if must_go && !self.is_replaced_at_once(source, present) {
-            self.remove(buffers, item)?;
-            return Ok(Decision::Make { backup: None });
+            return Ok(Decision::Replace);
         }
         Ok(Decision::Reuse(Box::new(*present)))
     }

@@ -1,22 +1,23 @@
 //! Where files with several links have been copied to, so that their other names become links of the copy.
 //!
-//! Whoever meets an inode first copies it; others wait until the copy has its name, or until it has failed, when one of
-//! them takes over.
+//! Whoever meets an inode first copies it; others wait until the copy is complete, or until it has failed, when one of
+//! them takes over. They wait for a visit that is under way or for a carrier, neither of which ever waits for a claim.
 
 use std::collections::HashMap;
-use std::ffi::CString;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::ffi::CStr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::copier::Identity;
 use super::place::Place;
 
-type Identity = (u64, u64);
-
-/// The name of a copy.
+/// The name of a copy. There may be one for every file of the tree (`-L`).
 #[derive(Debug)]
 pub(super) struct Copied<D> {
     pub(super) place: Arc<Place<D>>,
-    pub(super) name: CString,
-    pub(super) path: Vec<u8>,
+    pub(super) name: Box<CStr>,
+    pub(super) operand: usize,
+    /// Inode of the copy.
+    pub(super) inode: Identity,
 }
 
 #[derive(Debug)]
@@ -25,16 +26,22 @@ enum State<D> {
     Done(Arc<Copied<D>>),
 }
 
+#[derive(Debug)]
+struct Known<D> {
+    copies: HashMap<Identity, State<D>>,
+    waiting: usize,
+}
+
 /// Copies by the inode of their source.
 #[derive(Debug)]
 pub(super) struct Links<D> {
-    known: Mutex<HashMap<Identity, State<D>>>,
+    known: Mutex<Known<D>>,
     changed: Condvar,
 }
 
 impl<D> Default for Links<D> {
     fn default() -> Self {
-        Links { known: Mutex::default(), changed: Condvar::new() }
+        Links { known: Mutex::new(Known { copies: HashMap::new(), waiting: 0 }), changed: Condvar::new() }
     }
 }
 
@@ -48,39 +55,57 @@ pub(super) enum Claim<D> {
 }
 
 impl<D> Links<D> {
+    fn lock(&self) -> MutexGuard<'_, Known<D>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Takes the copying of an inode, or tells where its copy is.
     pub(super) fn claim(&self, identity: Identity) -> Claim<D> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.lock();
         loop {
-            match known.get(&identity) {
+            match known.copies.get(&identity) {
                 None => {
-                    known.insert(identity, State::InTheMaking);
+                    known.copies.insert(identity, State::InTheMaking);
                     return Claim::Ours;
                 }
                 Some(State::Done(copied)) => return Claim::Copied(Arc::clone(copied)),
                 Some(State::InTheMaking) => {
+                    known.waiting += 1;
                     known = self.changed.wait(known).unwrap_or_else(PoisonError::into_inner);
+                    known.waiting -= 1;
                 }
             }
         }
     }
 
-    /// The copy of a claimed inode has its name.
+    /// The copy of a claimed inode is complete.
     pub(super) fn made(&self, identity: Identity, copied: Copied<D>) {
-        self.settle(identity, Some(State::Done(Arc::new(copied))));
+        let mut known = self.lock();
+        known.copies.insert(identity, State::Done(Arc::new(copied)));
+        self.wake(&known);
     }
 
     /// A claimed inode has not been copied.
     pub(super) fn failed(&self, identity: Identity) {
-        self.settle(identity, None);
+        let mut known = self.lock();
+        known.copies.remove(&identity);
+        self.wake(&known);
     }
 
-    fn settle(&self, identity: Identity, state: Option<State<D>>) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        match state {
-            Some(state) => drop(known.insert(identity, state)),
-            None => drop(known.remove(&identity)),
+    /// Something else has the name of a copy: the next name of its source is copied again.
+    pub(super) fn forget(&self, identity: Identity, copied: &Arc<Copied<D>>) {
+        let mut known = self.lock();
+        let is_this =
+            matches!(known.copies.get(&identity), Some(State::Done(done)) if Arc::ptr_eq(done, copied));
+        if is_this {
+            known.copies.remove(&identity);
         }
-        self.changed.notify_all();
+    }
+
+    /// Nobody is woken, which is a call, where nobody waits.
+    fn wake(&self, known: &Known<D>) {
+        if known.waiting > 0 {
+            self.changed.notify_all();
+        }
     }
 }

@@ -6,7 +6,7 @@
 //!  file ──────► what is in its place? ─► open both ─► small: move the data, attributes, name
 //!                (same file, -n -i -u,             └► large: carriers, chunk by chunk, side by side
 //!                 backup, removal)
-//!  further name of a file already copied ─► wait for its name, link
+//!  further name of a file already copied ─► wait for its copy, link
 //!  symbolic link, pipe, device ─► make it, attributes by name
 //! ```
 //!
@@ -27,11 +27,14 @@ mod directory;
 mod entry;
 mod existing;
 mod item;
+mod job;
 mod links;
+mod names;
 mod options;
 mod parents;
 mod place;
 mod report;
+mod temporaries;
 mod throttle;
 mod trace;
 mod transfer;
@@ -48,13 +51,14 @@ use millstream_walk::{Threads, WalkOptions, walk};
 pub use backup::{Backup, BackupStyle};
 pub use options::*;
 pub use report::{Problem, Question, Sink, Trouble};
+pub use temporaries::{NoMore, Temporaries};
 
 use crate::activity::Activity;
 use crate::operands::side_by_side;
 use copier::Copier;
 use item::{Target, joined};
 use parents::Parents;
-use place::{Origin, Place};
+use place::{Budget, Origin, Place};
 use visitor::Pass;
 
 /// Where copies go.
@@ -88,6 +92,7 @@ pub fn copy<V: Volume>(
     activity: &Activity,
 ) -> Result<Outcome, Error> {
     let base = Place::holding(volume.base());
+    let budget = Budget::new(Shares::of(volume).places);
     let (targets, parents) = match destination {
         Destination::Exactly(path) => (
             vec![Target {
@@ -109,10 +114,12 @@ pub fn copy<V: Volume>(
         }
         Destination::IntoWithParents(directory) => {
             let place = Place::below(&base, directory, Origin::Found);
-            Parents::make(volume, sources, directory, &place, options, sink)
+            Parents::make(volume, sources, directory, &place, &budget, options, sink)
         }
     };
-    let copier = Copier::new(volume, &targets, options, sink, activity);
+    // A place waits for its operands.
+    targets.iter().for_each(|target| target.place.begin());
+    let copier = Copier::new(volume, &targets, options, sink, activity, budget);
     if let Some(target) = targets.first() {
         // An imagined directory has no handle, and needs none.
         if target.place.origin != Origin::Imagined {
@@ -130,6 +137,27 @@ pub fn copy<V: Volume>(
     Ok(outcome)
 }
 
+/// How the handles of a volume are divided. What is left is for the two files and the places that each worker of the
+/// traversal has open.
+#[derive(Clone, Copy, Debug)]
+struct Shares {
+    /// For all but the directories of the source.
+    reserved: usize,
+    /// Places that keep theirs.
+    places: usize,
+    /// Large files that wait, each with two.
+    waiting_files: usize,
+    /// Carriers, each with two files and a place or two.
+    carriers: usize,
+}
+
+impl Shares {
+    fn of<V: Volume>(volume: &V) -> Self {
+        let all = volume.max_open_dirs();
+        Shares { reserved: all - all / 3, places: all / 6, waiting_files: all / 24, carriers: all / 32 }
+    }
+}
+
 /// Copies the operands from `first` on, side by side; the most workers that there were.
 fn run<V: Volume>(volume: &V, copier: &Copier<'_, V>, first: usize, count: usize) -> usize {
     let options = copier.options;
@@ -138,7 +166,7 @@ fn run<V: Volume>(volume: &V, copier: &Copier<'_, V>, first: usize, count: usize
     let walk_options = WalkOptions {
         threads: if options.existing == Existing::Ask { Threads::Fixed(1) } else { options.threads },
         follow: options.follow,
-        reserved_handles: volume.max_open_dirs() / 2,
+        reserved_handles: Shares::of(volume).reserved,
         cancellation: options.cancellation.clone(),
         ..WalkOptions::default()
     };

@@ -4,6 +4,7 @@ use millstream_vfs::Metadata;
 use millstream_walk::{Cancellation, FollowPolicy, Threads};
 
 use super::backup::Backup;
+use super::temporaries::Temporaries;
 
 /// What is to be copied, and how.
 #[derive(Clone, Debug)]
@@ -54,6 +55,8 @@ pub struct Options {
     pub threads: Threads,
     /// Ends the work early.
     pub cancellation: Cancellation,
+    /// The temporary files of the run.
+    pub temporaries: Temporaries,
 }
 
 macro_rules! choice {

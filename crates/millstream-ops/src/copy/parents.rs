@@ -21,6 +21,7 @@ struct Parent<D> {
     source: Vec<u8>,
     destination: Vec<u8>,
     metadata: Metadata,
+    is_new: bool,
 }
 
 /// The directories that lead to operands.
@@ -37,7 +38,7 @@ impl<D> Default for Parents<D> {
 
 struct Maker<'a, V: Volume> {
     base: V::Dir,
-    budget: Budget,
+    budget: &'a Budget,
     attributes: Attributes,
     options: &'a Options,
     sink: &'a dyn Sink,
@@ -51,12 +52,13 @@ impl<D: Dir> Parents<D> {
         sources: &[CString],
         directory: &CStr,
         place: &Arc<Place<D>>,
+        budget: &Budget,
         options: &Options,
         sink: &dyn Sink,
     ) -> (Vec<Target<D>>, Self) {
         let mut maker = Maker::<V> {
             base: volume.base(),
-            budget: Budget::new(volume.max_open_dirs() / 2),
+            budget,
             attributes: Attributes::new(options),
             options,
             sink,
@@ -69,7 +71,7 @@ impl<D: Dir> Parents<D> {
     /// Gives the directories their attributes, the deepest first.
     pub(super) fn finish<V: Volume<Dir = D>>(self, copier: &Copier<'_, V>) {
         for parent in self.made.iter().rev() {
-            let fresh = parent.place.origin == Origin::Made;
+            let fresh = parent.is_new;
             let wanted = copier.attributes.preserve.any()
                 || (fresh && copier.attributes.finishes_directory(&parent.metadata));
             if !wanted || parent.place.origin == Origin::Imagined {
@@ -150,8 +152,10 @@ impl<V: Volume> Maker<'_, V> {
             return Err(self.problem(Trouble::ParentAttributes, &source, &destination, Some(error)));
         }
         let origin = self.make_directory(above, &name, &metadata, &source, &destination)?;
-        let place = Place::below(above, &name, origin);
-        self.made.push(Parent { place: Arc::clone(&place), source, destination, metadata });
+        let is_new = origin == Origin::Made;
+        // Another operand may have put something into it by the time that it is used.
+        let place = Place::below(above, &name, if is_new { Origin::Found } else { origin });
+        self.made.push(Parent { place: Arc::clone(&place), source, destination, metadata, is_new });
         Ok(place)
     }
 
@@ -165,7 +169,7 @@ impl<V: Volume> Maker<'_, V> {
     ) -> Done<Origin> {
         let failed = |error| self.problem(Trouble::CreateDirectory, source, destination, Some(error));
         let found = above
-            .handle(&self.budget)
+            .handle(self.budget)
             .and_then(|above| above.metadata(name, SymlinkBehavior::Follow, Fields::KIND));
         match found {
             Ok(found) if found.kind() == FileKind::Directory => return Ok(Origin::Found),
@@ -182,7 +186,7 @@ impl<V: Volume> Maker<'_, V> {
             return Ok(Origin::Imagined);
         }
         above
-            .handle(&self.budget)
+            .handle(self.budget)
             .and_then(|above| above.create_dir(name, self.attributes.creation_mode(metadata)))
             .map_err(failed)?;
         Ok(Origin::Made)

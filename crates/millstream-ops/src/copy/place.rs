@@ -1,9 +1,9 @@
 //! Directories of the destination.
 //!
 //! A place is a directory that is copied into: one per source directory, linked to its parent as the traversal's
-//! directories are. Its handle is opened when the first entry needs it and kept until its subtree is done, as long as
-//! there is room for handles; without room it is reopened from the nearest ancestor that has one, and accepted only if
-//! device and inode number are the same.
+//! directories are. Its handle is opened when the first entry needs it and kept until all in it is done, subdirectories
+//! too, as long as there is room for handles; without room, and after that, it is reopened from the nearest ancestor that
+//! has one, and accepted only if device and inode number are the same.
 
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -54,7 +54,11 @@ pub(super) struct Place<D> {
     pub(super) xattrs: OnceLock<Vec<(CString, Vec<u8>)>>,
     /// Whether files that are made in it get an access control list.
     pub(super) default_acl: OnceLock<bool>,
-    /// The traversal of the source directory, and the files still to be written.
+    /// What the first file that was made in it was like before it got attributes, if all are made with the mode that is
+    /// asked for.
+    pub(super) new_file: OnceLock<Option<Metadata>>,
+    /// What is still to be done in it: the traversal of the source directory or the operands, the files still to be
+    /// written, and the directories in it.
     pending: AtomicUsize,
 }
 
@@ -62,6 +66,8 @@ impl<D: Dir> Place<D> {
     /// A directory with an open handle that is not reopened.
     pub(super) fn holding(handle: D) -> Arc<Self> {
         let mut place = Self::unopened(None, c"".to_owned(), SymlinkBehavior::Follow, Origin::Found);
+        // It is never done.
+        place.pending = AtomicUsize::new(1);
         place.slot = Mutex::new(Some(Arc::new(handle)));
         Arc::new(place)
     }
@@ -79,7 +85,8 @@ impl<D: Dir> Place<D> {
             operand: 0,
             xattrs: OnceLock::new(),
             default_acl: OnceLock::new(),
-            pending: AtomicUsize::new(1),
+            new_file: OnceLock::new(),
+            pending: AtomicUsize::new(0),
         }
     }
 
@@ -137,9 +144,10 @@ impl<D: Dir> Place<D> {
             return Err(Error::new(Operation::OpenDir, Errno::STALE));
         }
         let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
-        if slot.is_none() && budget.kept.fetch_add(1, Ordering::AcqRel) < budget.limit {
+        let is_kept = slot.is_none() && self.pending.load(Ordering::Acquire) > 0;
+        if is_kept && budget.kept.fetch_add(1, Ordering::AcqRel) < budget.limit {
             *slot = Some(Arc::clone(&opened));
-        } else if slot.is_none() {
+        } else if is_kept {
             budget.kept.fetch_sub(1, Ordering::AcqRel);
         }
         Ok(opened)
@@ -160,17 +168,21 @@ impl<D: Dir> Place<D> {
         self.identity.get().copied()
     }
 
-    /// Something in the directory is still to be done after the traversal has left it.
+    /// Something in the directory is still to be done; the directory itself is something in its parent.
     pub(super) fn begin(&self) {
-        self.pending.fetch_add(1, Ordering::AcqRel);
+        for place in self.ancestors() {
+            if place.pending.fetch_add(1, Ordering::AcqRel) > 0 {
+                break;
+            }
+        }
     }
 
-    /// The traversal has left the directory, or something in it has been done. Whether that was the last.
+    /// Something in the directory has been done. Whether that was the last.
     pub(super) fn done(&self) -> bool {
         self.pending.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Closes the handle that is kept.
+    /// Closes the handle that is kept, when all is done.
     pub(super) fn close(&self, budget: &Budget) {
         if self.parent.is_some() && self.slot.lock().unwrap_or_else(PoisonError::into_inner).take().is_some()
         {
@@ -191,5 +203,41 @@ impl<D> Drop for Place<D> {
         while let Some(mut place) = next.and_then(Arc::into_inner) {
             next = place.parent.take();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
+    use millstream_vfs::{Fields, PosixVolume, Volume};
+
+    use super::*;
+
+    /// Handles are given back when all is done, a directory's after those in it, and no later use keeps one again.
+    #[test]
+    fn what_is_done_keeps_no_handle() {
+        let scratch = tempfile::tempdir().expect("scratch");
+        std::fs::create_dir_all(scratch.path().join("a/b")).expect("directories");
+        let source = PosixVolume.base().own_metadata(Fields::STAT).expect("stat");
+        let budget = Budget::new(10);
+        let path = CString::new(scratch.path().as_os_str().as_bytes()).expect("no NUL");
+        let into = Place::below(&Place::holding(PosixVolume.base()), &path, Origin::Found);
+        into.begin();
+        let a = Place::copy_of(&source, 0, 0, &into, c"a", Origin::Made);
+        a.begin();
+        let b = Place::copy_of(&source, 0, 0, &a, c"b", Origin::Made);
+        b.begin();
+        let kept = || budget.kept.load(Ordering::Relaxed);
+        b.handle(&budget).expect("opens");
+        assert_eq!(kept(), 3);
+        assert!(!a.done() && !into.done());
+        for (place, left) in [(&b, 2), (&a, 1), (&into, 0)] {
+            assert!(place.done());
+            place.close(&budget);
+            assert_eq!(kept(), left);
+        }
+        b.handle(&budget).expect("opens again");
+        assert_eq!(kept(), 0);
     }
 }

@@ -43,6 +43,8 @@ pub enum Trouble {
     Remove,
     /// An existing file could not be renamed to its backup.
     Backup,
+    /// A backup could not be renamed back.
+    PutBack,
     /// A temporary file could not be renamed.
     Rename,
     /// Times could not be set.
@@ -142,7 +144,7 @@ impl Trouble {
             Trouble::CreateFifo | Trouble::CreateSpecial => "create special file",
             Trouble::CreateHardLink | Trouble::DirectoryHardLink => "create hard link",
             Trouble::Remove => "remove",
-            Trouble::Backup | Trouble::Rename => "rename",
+            Trouble::Backup | Trouble::PutBack | Trouble::Rename => "rename",
             Trouble::Times => "set times",
             Trouble::Mode => "change mode",
             Trouble::Ownership => "change owner",

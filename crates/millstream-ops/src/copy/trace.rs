@@ -115,6 +115,26 @@ impl Trace {
         }
     }
 
+    /// Appends that a backup has its own name again.
+    pub(super) fn put_back(self, backup: &[u8], destination: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Trace::Nothing => {}
+            Trace::Text => {
+                quoted(backup, out);
+                out.extend_from_slice(b" -> ");
+                quoted(destination, out);
+                out.extend_from_slice(b" (unbackup)\n");
+            }
+            Trace::Json => {
+                Object::begin(out)
+                    .string("action", b"put back")
+                    .string("source", backup)
+                    .string("path", destination)
+                    .end();
+            }
+        }
+    }
+
     /// Appends that nothing was to be done.
     pub(super) fn skipped(self, source: &[u8], destination: &[u8], out: &mut Vec<u8>) {
         if self == Trace::Json {

@@ -3,22 +3,23 @@
 //! Small files are done at once; large ones go to the carriers, which may share the work ([`super::carriers`]).
 
 use std::ffi::{CStr, CString};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use millstream_vfs::{
     Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume,
 };
 use millstream_walk::Entry;
 
-use super::attributes::{Before, trouble_of};
+use super::attributes::{Before, XattrValues, trouble_of};
 use super::carriers::{Crew, Load};
 use super::copier::{Buffers, Copier, Done, Identity};
 use super::data::Pair;
 use super::existing::Present;
 use super::item::{Item, State};
+use super::job::Job;
 use super::options::{Contents, Placement, Reflink, Removal, Sparse, Verification};
 use super::place::Origin;
 use super::report::Trouble;
+use super::temporaries::Temporary;
 use super::trace::Action;
 use super::verify::checksum;
 
@@ -29,27 +30,40 @@ const LARGE: u64 = 8 << 20;
 
 /// An open source and its open copy.
 #[derive(Debug)]
-pub(super) struct Transfer<V: Volume> {
-    pub(super) source: FileOf<V>,
-    pub(super) metadata: Metadata,
+pub(super) struct Ends<V: Volume> {
+    source: FileOf<V>,
+    /// What the copy gets of the source's extended attributes.
+    xattrs: XattrValues,
     pub(super) destination: FileOf<V>,
-    /// Metadata of the copy before any data went into it.
+    /// Metadata of the copy before any data went into it; without the inode number where nobody asks for it.
     before: Metadata,
     fresh: bool,
     /// The name until all is done.
-    temporary: Option<CString>,
-    /// The inode that other names wait for.
-    pub(super) claim: Option<Identity>,
-    backup: Option<Vec<u8>>,
+    temporary: Option<Temporary>,
+}
+
+/// The making of a copy whose two ends are open.
+#[derive(Debug)]
+pub(super) struct Transfer<V: Volume> {
+    pub(super) job: Job<V>,
+    pub(super) ends: Ends<V>,
 }
 
 impl<V: Volume> Transfer<V> {
     pub(super) fn pair(&self) -> Pair<'_, FileOf<V>> {
         Pair {
-            source: &self.source,
-            metadata: &self.metadata,
-            destination: &self.destination,
-            device: self.before.dev,
+            source: &self.ends.source,
+            metadata: &self.job.metadata,
+            destination: &self.ends.destination,
+            device: self.ends.before.dev,
+        }
+    }
+
+    /// The inode that the name of the copy stands for: a link that was written through stays.
+    fn inode(&self) -> Option<Identity> {
+        match &self.job.reused {
+            Some(present) if present.is_link() => Some(present.link.identity()),
+            _ => self.ends.before.fields.contains(Fields::INO).then(|| self.ends.before.identity()),
         }
     }
 }
@@ -58,74 +72,93 @@ impl<V: Volume> Transfer<V> {
 struct Opened<V: Volume> {
     file: FileOf<V>,
     fresh: bool,
-    temporary: Option<CString>,
+    temporary: Option<Temporary>,
 }
 
-/// A name that no file has and that no two copies share.
-pub(super) fn temporary_name(name: &CStr) -> CString {
-    static SERIAL: AtomicU64 = AtomicU64::new(0);
-    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-    let path = name.to_bytes();
-    let base = path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
-    let process = rustix::process::getpid().as_raw_nonzero();
-    let temporary = [&path[..base], format!(".pcopy-{process}-{serial}.tmp").as_bytes()].concat();
-    CString::new(temporary).unwrap_or_default()
+/// What a new file will be like.
+#[derive(Clone, Copy, Debug)]
+struct Expected {
+    /// The mode to make it with.
+    mode: u32,
+    /// Its metadata then, without the inode number, if that is known.
+    metadata: Option<Metadata>,
 }
 
 impl<V: Volume> Copier<'_, V> {
     /// Opens both ends.
-    #[expect(clippy::too_many_arguments, reason = "all of it is kept until the copy is complete")]
-    pub(super) fn begin_transfer(
+    pub(super) fn open_ends(
         &self,
         buffers: &mut Buffers,
         item: &Item<'_, V>,
         entry: &Entry<'_, V, State<V>>,
-        metadata: &Metadata,
-        opened: Option<FileOf<V>>,
-        reused: Option<Present>,
-        claim: Option<Identity>,
-        backup: Option<Vec<u8>>,
-    ) -> Done<Transfer<V>> {
-        let source = match opened {
+        job: &mut Job<V>,
+    ) -> Done<Ends<V>> {
+        let source = match job.source.take() {
             Some(source) => source,
-            None => self.open_source(item, entry, metadata)?,
+            None => self.open_source(item, entry, &job.metadata)?,
         };
+        let xattrs = self.attributes.gather(&source, &mut |trouble, errno| {
+            self.trouble(item, trouble, Some(errno));
+        });
+        let expected = self.expect(item, &job.metadata, &xattrs);
         let Opened { file: destination, fresh, temporary } =
-            self.open_destination(buffers, item, metadata, reused)?;
-        let before =
-            destination.metadata(Fields::STAT).map_err(self.failed(item, Trouble::StatDestination))?;
+            self.open_destination(buffers, item, expected.mode, job.reused)?;
+        let before = match expected.metadata {
+            Some(known) if fresh && !job.is_claimed => known,
+            _ => destination.metadata(Fields::STAT).map_err(self.failed(item, Trouble::StatDestination))?,
+        };
+        if fresh {
+            let is_as_asked = before.mode & 0o7777 == expected.mode & !self.attributes.umask;
+            item.place.new_file.get_or_init(|| is_as_asked.then_some(before));
+        }
         if temporary.is_none() {
             self.note_made(item);
-            if claim.is_some() {
-                self.name_made(item, metadata);
-            }
         }
-        Ok(Transfer { source, metadata: *metadata, destination, before, fresh, temporary, claim, backup })
+        Ok(Ends { source, xattrs, destination, before, fresh, temporary })
+    }
+
+    /// What a file is like that is made for `source`. In a directory that this run made, without a list of permissions
+    /// for what is made in it, all files are made like the first one.
+    fn expect(&self, item: &Item<'_, V>, source: &Metadata, xattrs: &XattrValues) -> Expected {
+        let careful = Expected { mode: self.attributes.creation_mode(source), metadata: None };
+        let is_uniform = item.place.origin == Origin::Made && !self.may_inherit_acl(item.place);
+        let Some(Some(new_file)) = item.place.new_file.get().filter(|_| is_uniform) else { return careful };
+        let mode =
+            if xattrs.is_empty() { self.attributes.mode_at_once(source, new_file) } else { careful.mode };
+        let found = new_file.mode & !0o7777 | mode & !self.attributes.umask;
+        let fields = new_file.fields - Fields::INO;
+        Expected { mode, metadata: Some(Metadata { fields, mode: found, ..*new_file }) }
     }
 
     fn open_destination(
         &self,
         buffers: &mut Buffers,
         item: &Item<'_, V>,
-        metadata: &Metadata,
+        mode: u32,
         reused: Option<Present>,
     ) -> Done<Opened<V>> {
         let place =
             item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
-        let mode = self.attributes.creation_mode(metadata);
         let failed = self.failed(item, Trouble::CreateFile);
         let create = |name: &CStr| {
             place.create_file(name, mode).map_err(|error| failed(as_not_directory(error, name)))
         };
         let is_file = reused.is_none_or(|present| present.link.kind() == FileKind::File);
         if self.options.placement == Placement::Atomic && is_file && self.options.contents == Contents::Copy {
-            let temporary = temporary_name(item.name);
-            return Ok(Opened { file: create(&temporary)?, fresh: true, temporary: Some(temporary) });
+            let (temporary, file) = self
+                .options
+                .temporaries
+                .make(&place, item.name, |name| place.create_file(name, mode))
+                .map_err(|error| failed(as_not_directory(error, item.name)))?;
+            return Ok(Opened { file, fresh: true, temporary: Some(temporary) });
         }
         let Some(present) = reused else {
             return Ok(Opened { file: create(item.name)?, fresh: true, temporary: None });
         };
+        let is_file = present.target.is_none_or(|target| target.kind() == FileKind::File);
         let access = match self.options.contents {
+            // A pipe that has come in the place of a file is not waited for.
+            _ if !is_file => Access::WriteStream,
             Contents::Copy => Access::Truncate,
             Contents::Omit => Access::Write,
         };
@@ -162,9 +195,9 @@ impl<V: Volume> Copier<'_, V> {
         transfer: Transfer<V>,
         crew: &dyn Crew<V>,
     ) -> Done<()> {
-        let are_files =
-            transfer.metadata.kind() == FileKind::File && transfer.before.kind() == FileKind::File;
-        if self.options.contents == Contents::Copy && are_files && transfer.metadata.size >= LARGE {
+        let Transfer { job, ends } = &transfer;
+        let are_files = job.metadata.kind() == FileKind::File && ends.before.kind() == FileKind::File;
+        if self.options.contents == Contents::Copy && are_files && job.metadata.size >= LARGE {
             let load = Load::new(transfer, item.keep());
             return match self.carriers.offer(load, crew) {
                 Ok(()) => Ok(()),
@@ -177,9 +210,7 @@ impl<V: Volume> Copier<'_, V> {
             (Contents::Copy, false) if self.options.reflink == Reflink::Always => {
                 self.mover.clone(&transfer.pair()).map(|_| 0)
             }
-            (Contents::Copy, false) => {
-                self.mover.stream(&transfer.source, &transfer.destination, &mut buffers.data)
-            }
+            (Contents::Copy, false) => self.mover.stream(&ends.source, &ends.destination, &mut buffers.data),
         };
         self.finish_transfer(buffers, item, &transfer, moved)
     }
@@ -193,15 +224,13 @@ impl<V: Volume> Copier<'_, V> {
         moved: Result<u64, Error>,
     ) -> Done<()> {
         let done = self.complete(buffers, item, transfer, moved);
-        // Without a temporary name other names were told when the copy was made.
-        let Some(temporary) = &transfer.temporary else { return done };
-        if done.is_err() {
+        if let Some(temporary) = &transfer.ends.temporary
+            && done.is_err()
+        {
             // What is left of it is of no use; if it cannot be removed the first error told why.
-            let _ = item.place.handle(&self.budget).and_then(|p| p.remove(temporary, RemoveKind::File));
-        } else if transfer.claim.is_some() {
-            self.name_made(item, &transfer.metadata);
+            let _ = item.place.handle(&self.budget).and_then(|p| p.remove(&temporary.name, RemoveKind::File));
         }
-        done
+        self.settle(buffers, item, &transfer.job, transfer.inode(), done)
     }
 
     fn complete(
@@ -212,10 +241,11 @@ impl<V: Volume> Copier<'_, V> {
         moved: Result<u64, Error>,
     ) -> Done<()> {
         let bytes = moved.map_err(|error| self.trouble(item, trouble_of(error), Some(error.errno)))?;
-        let is_file = transfer.before.kind() == FileKind::File;
+        let ends = &transfer.ends;
+        let is_file = ends.before.kind() == FileKind::File;
         let may_end_in_hole = self.options.sparse == Sparse::Always || transfer.pair().has_holes();
         if is_file && may_end_in_hole && self.options.contents == Contents::Copy && bytes > 0 {
-            transfer.destination.set_len(bytes).map_err(self.failed(item, Trouble::Write))?;
+            ends.destination.set_len(bytes).map_err(self.failed(item, Trouble::Write))?;
         }
         if self.options.verification == Verification::Checksum
             && is_file
@@ -224,13 +254,14 @@ impl<V: Volume> Copier<'_, V> {
             self.verify_copy(buffers, item, transfer)?;
         }
         self.set_file_attributes(item, transfer);
-        if let Some(temporary) = &transfer.temporary {
+        if let Some(temporary) = &ends.temporary {
             let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::Rename))?;
-            place.rename(temporary, &place, item.name).map_err(self.failed(item, Trouble::Rename))?;
+            place.rename(&temporary.name, &place, item.name).map_err(self.failed(item, Trouble::Rename))?;
             self.note_made(item);
         }
         if self.tells_records() {
-            self.tell(&mut buffers.lines, item, Action::File, transfer.backup.as_deref(), Some(bytes));
+            let backup = transfer.job.backup.as_ref().map(|name| self.backup_path(item, name));
+            self.tell(&mut buffers.lines, item, Action::File, backup.as_deref(), Some(bytes));
         }
         Ok(())
     }
@@ -239,16 +270,16 @@ impl<V: Volume> Copier<'_, V> {
         let mut report = |trouble, errno| {
             self.trouble(item, trouble, Some(errno));
         };
-        let xattrs = self.attributes.gather(&transfer.source, &mut report);
-        let made_clean = transfer.fresh && item.place.origin == Origin::Made;
-        let may_have_acl = if transfer.fresh { self.may_inherit_acl(item.place) } else { !made_clean };
-        let before = Before { metadata: &transfer.before, fresh: transfer.fresh, may_have_acl };
-        self.attributes.set(&transfer.destination, &transfer.metadata, &xattrs, before, &mut report);
+        let Transfer { job, ends } = transfer;
+        let may_have_acl = !ends.fresh || self.may_inherit_acl(item.place);
+        let before = Before { metadata: &ends.before, fresh: ends.fresh, may_have_acl };
+        self.attributes.set(&ends.destination, &job.metadata, &ends.xattrs, before, &mut report);
     }
 
     fn verify_copy(&self, buffers: &mut Buffers, item: &Item<'_, V>, transfer: &Transfer<V>) -> Done<()> {
-        if transfer.fresh {
-            return self.verify(buffers, item, &transfer.source, &transfer.destination);
+        let ends = &transfer.ends;
+        if ends.fresh {
+            return self.verify(buffers, item, &ends.source, &ends.destination);
         }
         // A file that was there has been opened for writing only.
         let copy = item
@@ -257,10 +288,10 @@ impl<V: Volume> Copier<'_, V> {
             .and_then(|place| place.open_file(item.name, Access::Read, SymlinkBehavior::Follow))
             .map_err(self.failed(item, Trouble::StatDestination))?;
         let found = copy.metadata(Fields::INO).map_err(self.failed(item, Trouble::StatDestination))?;
-        if found.identity() != transfer.before.identity() {
+        if found.identity() != ends.before.identity() {
             return Err(self.trouble(item, Trouble::Differs, None));
         }
-        self.verify(buffers, item, &transfer.source, &copy)
+        self.verify(buffers, item, &ends.source, &copy)
     }
 
     /// Reads both sides again.

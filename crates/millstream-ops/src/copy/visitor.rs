@@ -68,6 +68,9 @@ impl<V: Volume> Visitor for Pass<'_, '_, '_, V> {
             let item = self.item(&entry);
             // What went wrong has been reported.
             let _ = self.copier.entry(buffers, &item, &entry, descend, self);
+            if item.is_operand() {
+                self.copier.done_in(item.place);
+            }
             self.copier.write_some(buffers);
         }
         // Lines of a directory come before those of what is in it.

@@ -163,7 +163,8 @@ impl<'a, V: Volume> Survey<'a, V> {
 
     fn problem(&self, error: Error, is_dangling: bool, path: &[u8]) {
         self.activity.add_error();
-        let errno = (!is_dangling).then_some(error.errno);
+        // The original gives no reason for a link that leads nowhere.
+        let errno = (!is_dangling || error.errno != millstream_vfs::Errno::NOENT).then_some(error.errno);
         self.sink.problem(&Problem { operation: error.operation, errno, path });
         if let LineFormat::Json = self.options.format {
             let operation = error.operation.to_string();

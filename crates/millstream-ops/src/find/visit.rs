@@ -140,7 +140,7 @@ where
             if plan.options.visits == VisitOrder::PostOrder {
                 frame.metadata = Some(Box::new(*metadata));
             }
-            if plan.options.follow == FollowPolicy::Always && self.is_in_loop(worker, entry, metadata) {
+            if self.is_in_loop(worker, entry, metadata) {
                 return Plan::Skip;
             }
             if plan.options.devices == Devices::One && self.is_elsewhere(entry, metadata) {
@@ -152,8 +152,13 @@ where
 
     /// Whether a directory is one of its ancestors, which is reported.
     fn is_in_loop(&self, worker: &mut Worker, entry: &Entry<'_, V, Frame>, metadata: &Metadata) -> bool {
-        let identity = Some(metadata.identity());
-        let same = entry.directory().ancestors().find(|above| above.state().identity == identity);
+        let (directory, identity) = (entry.directory(), metadata.identity());
+        let same = match self.shared.plan.options.follow {
+            FollowPolicy::Always => {
+                directory.ancestors().find(|above| above.state().identity == Some(identity))
+            }
+            FollowPolicy::Operands | FollowPolicy::Never => directory.enclosing(identity),
+        };
         let Some(same) = same else { return false };
         let (mut path, mut ancestor) = (Vec::new(), Vec::new());
         entry.write_path(&mut path);

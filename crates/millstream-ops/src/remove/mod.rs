@@ -137,6 +137,8 @@ pub enum Cause {
     OtherDevice,
     /// The operand is on another device than its parent.
     MountPoint,
+    /// It is a directory that it is in.
+    Cycle,
     /// The parent of the operand cannot be examined, so its device is unknown.
     UnknownParent(Error),
 }
@@ -245,5 +247,9 @@ impl<V: Volume> Run<'_, V> {
 }
 
 fn add(a: WalkStats, b: WalkStats) -> WalkStats {
-    WalkStats { directories: a.directories + b.directories, threads_peak: a.threads_peak.max(b.threads_peak) }
+    WalkStats {
+        directories: a.directories + b.directories,
+        threads_peak: a.threads_peak.max(b.threads_peak),
+        reopened: a.reopened + b.reopened,
+    }
 }

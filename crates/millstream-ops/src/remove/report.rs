@@ -51,6 +51,7 @@ impl ReportFormat {
                 Cause::Failed(error) | Cause::UnknownParent(error) => error,
                 Cause::Dots => Error::new(Operation::Remove, Errno::INVAL),
                 Cause::Root => Error::new(Operation::Remove, Errno::PERM),
+                Cause::Cycle => Error::new(Operation::OpenDir, Errno::LOOP),
                 Cause::OtherDevice | Cause::MountPoint => Error::new(Operation::Remove, Errno::XDEV),
             };
             ErrorRecord { errno, operation: &operation.to_string(), path: problem.path }.write(out);

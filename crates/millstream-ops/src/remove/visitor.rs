@@ -393,6 +393,27 @@ impl<'a, V: Volume> Remover<'a, V> {
         }
     }
 
+    /// `directory` is one that it is in. As the original, which says nothing more about the directory that holds it, but
+    /// then tries the one above, or the operand, and says that it is not empty.
+    fn cycle(&self, own: &mut Buffers, directory: &Arc<Directory<V, Node>>) {
+        let operand = directory.operand().unwrap_or_default();
+        self.report(own, &Place::Directory(directory), operand, Cause::Cycle);
+        self.flush(own, operand);
+        if self.options.effect == Effect::Pretend {
+            return self.keep(directory, operand);
+        }
+        directory.state().stays.store(true, Ordering::Relaxed);
+        let Some(parent) = directory.parent() else { return };
+        let tried = match parent.depth() {
+            Some(0) | None => parent,
+            Some(_) => {
+                parent.state().stays.store(true, Ordering::Relaxed);
+                parent.parent().unwrap_or(parent)
+            }
+        };
+        tried.state().spared.store(true, Ordering::Relaxed);
+    }
+
     fn flush(&self, own: &mut Buffers, operand: u64) {
         if !own.lines.is_empty() {
             self.turns.lines(operand, &own.lines);
@@ -469,7 +490,8 @@ impl<V: Volume> Visitor for Remover<'_, V> {
     }
 
     fn fault(&self, own: &mut Buffers, place: &Place<'_, V, Node>, fault: &Fault) {
-        let (Place::Directory(directory), Fault::Volume(error)) = (place, fault) else { return };
+        let Place::Directory(directory) = place else { return };
+        let Fault::Volume(error) = fault else { return self.cycle(own, directory) };
         if error.operation == Operation::OpenDir {
             // It may be empty: whether it can be removed nevertheless is seen when it is left.
             let _ = directory.state().unreadable.set(error.errno);

@@ -96,8 +96,8 @@ pub fn get_xattr_at(
     Ok(value)
 }
 
-/// A path that leads to `name` in `dir`.
-fn proc_path(dir: BorrowedFd<'_>, name: &CStr) -> Result<CString, Errno> {
+/// A path that leads to `name` in `dir`, through no link but that of `/proc`.
+pub fn proc_path(dir: BorrowedFd<'_>, name: &CStr) -> Result<CString, Errno> {
     let fd = dir.as_raw_fd();
     if fd == libc::AT_FDCWD || name.to_bytes().starts_with(b"/") {
         return Ok(name.to_owned());

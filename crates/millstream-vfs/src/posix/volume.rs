@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, Statx, StatxFlags, StatxTimestamp};
+use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, Statx, StatxFlags, StatxTimestamp, XattrFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Gid, Resource, Uid, getrlimit};
 
@@ -162,6 +162,18 @@ impl Dir for PosixDir {
             .map_err(|errno| Error::new(Operation::GetXattr, errno))
     }
 
+    fn set_xattr(&self, name: &CStr, attribute: &CStr, value: &[u8]) -> Result<()> {
+        syscalls::proc_path(self.as_fd(), name)
+            .and_then(|path| fs::lsetxattr(&path, attribute, value, XattrFlags::empty()))
+            .map_err(|errno| Error::new(Operation::SetXattr, errno))
+    }
+
+    fn remove_xattr(&self, name: &CStr, attribute: &CStr) -> Result<()> {
+        syscalls::proc_path(self.as_fd(), name)
+            .and_then(|path| fs::lremovexattr(&path, attribute))
+            .map_err(|errno| Error::new(Operation::SetXattr, errno))
+    }
+
     fn remove(&self, name: &CStr, kind: RemoveKind) -> Result<()> {
         let flags = match kind {
             RemoveKind::File => AtFlags::empty(),
@@ -175,8 +187,9 @@ impl Dir for PosixDir {
         let access = match access {
             Access::Read => OFlags::RDONLY | OFlags::NONBLOCK,
             Access::ReadStream => OFlags::RDONLY,
-            Access::Write => OFlags::WRONLY,
-            Access::Truncate => OFlags::WRONLY | OFlags::TRUNC,
+            Access::Write => OFlags::WRONLY | OFlags::NONBLOCK,
+            Access::Truncate => OFlags::WRONLY | OFlags::TRUNC | OFlags::NONBLOCK,
+            Access::WriteStream => OFlags::WRONLY,
         };
         let follow = match symlinks {
             SymlinkBehavior::Follow => OFlags::empty(),

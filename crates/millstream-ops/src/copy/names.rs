@@ -1,0 +1,147 @@
+//! Names that take the place of others, in one step and only when what they name is there.
+
+use std::ffi::CStr;
+
+use millstream_vfs::{Dir, Errno, Error, Fields, RemoveKind, SymlinkBehavior, Volume};
+
+use super::copier::{Buffers, Copier, Done};
+use super::existing::{Decision, Present};
+use super::item::{Item, joined};
+use super::links::Copied;
+use super::options::{Existing, Removal, Trace};
+use super::report::{Problem, Trouble};
+use super::temporaries::Temporary;
+use super::trace::Action;
+
+/// What came of making another name of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Linked {
+    /// There it is.
+    Yes,
+    /// What has the name of the copy is not the copy any more.
+    CopyIsGone,
+}
+
+impl<V: Volume> Copier<'_, V> {
+    /// Makes a name; with `-f` what is there is replaced by it, in one step.
+    pub(super) fn replacing(
+        &self,
+        item: &Item<'_, V>,
+        reused: Option<Present>,
+        trouble: Trouble,
+        make: impl Fn(&V::Dir, &CStr) -> Result<(), Error>,
+    ) -> Done<()> {
+        let place =
+            item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
+        let replaces = reused.is_some()
+            && (self.options.removal == Removal::IfUnwritable || self.options.existing == Existing::Ask);
+        let made = match make(&place, item.name) {
+            Err(error) if error.errno == Errno::EXIST && replaces => self
+                .options
+                .temporaries
+                .make(&place, item.name, |name| make(&place, name))
+                .and_then(|(temporary, ())| self.take_name(&place, &temporary, item.name)),
+            made => made,
+        };
+        made.map_err(self.failed(item, trouble))
+    }
+
+    /// Gives what has a temporary name its own; it goes if that fails.
+    pub(super) fn take_name(&self, place: &V::Dir, temporary: &Temporary, name: &CStr) -> Result<(), Error> {
+        place.rename(&temporary.name, place, name).inspect_err(|_| {
+            // The first error tells why.
+            let _ = place.remove(&temporary.name, RemoveKind::File);
+        })
+    }
+
+    /// Makes a further name of a file that has been copied.
+    pub(super) fn link_to_copy(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, V>,
+        copied: &Copied<V::Dir>,
+        decision: &Decision,
+        present: Option<&Present>,
+    ) -> Done<Linked> {
+        let is_linked = present.is_some_and(|present| present.link.identity() == copied.inode);
+        let backup = match decision {
+            Decision::Make { backup } => backup.as_ref().map(|name| self.backup_path(item, name)),
+            Decision::Skip(_) | Decision::Reuse(_) if is_linked => {
+                self.tell_skipped(buffers, item);
+                return Ok(Linked::Yes);
+            }
+            Decision::Skip(_) | Decision::Reuse(_) | Decision::Replace => None,
+        };
+        let tell = |buffers: &mut Buffers| {
+            self.tell(&mut buffers.lines, item, Action::HardLink, backup.as_deref(), None);
+        };
+        if self.options.trace == Trace::Text {
+            tell(buffers);
+        }
+        let is_free = matches!(decision, Decision::Make { .. });
+        let linked = if is_linked { Ok(Linked::Yes) } else { self.link(item, copied, is_free) };
+        let linked = linked.map_err(|error| {
+            let (source, destination) = (self.copied_path(copied), item.destination_path(self.targets));
+            let trouble = Trouble::CreateHardLink;
+            self.problem(&Problem {
+                trouble,
+                source: &source,
+                destination: &destination,
+                errno: Some(error.errno),
+            })
+        })?;
+        if linked == Linked::Yes {
+            if !is_free {
+                self.tell_removed(&mut buffers.lines, item);
+            }
+            if self.tells_records() {
+                tell(buffers);
+            }
+            self.note_made(item);
+        }
+        Ok(linked)
+    }
+
+    /// Links a copy to the name of an item. What has that name stays until the link is there.
+    fn link(&self, item: &Item<'_, V>, copied: &Copied<V::Dir>, is_free: bool) -> Result<Linked, Error> {
+        const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
+        let from = copied.place.handle(&self.budget)?;
+        let place = item.place.handle(&self.budget)?;
+        let link = |name: &CStr| from.hard_link(&copied.name, LINK, &place, name);
+        if is_free {
+            match link(item.name) {
+                Err(error) if error.errno == Errno::EXIST => {}
+                Err(error) if error.errno == Errno::NOENT => return Ok(Linked::CopyIsGone),
+                linked => return linked.and_then(|()| self.checked(&place, item.name, copied)),
+            }
+        }
+        let (temporary, ()) = match self.options.temporaries.make(&place, item.name, link) {
+            Err(error) if error.errno == Errno::NOENT => return Ok(Linked::CopyIsGone),
+            made => made?,
+        };
+        let linked = self.checked(&place, &temporary.name, copied)?;
+        if linked == Linked::Yes {
+            self.take_name(&place, &temporary, item.name)?;
+            // Two names of one inode are not renamed to each other.
+            let _ = place.remove(&temporary.name, RemoveKind::File);
+        }
+        Ok(linked)
+    }
+
+    /// Whether a new link leads to the copy; one that leads elsewhere is removed.
+    fn checked(&self, place: &V::Dir, name: &CStr, copied: &Copied<V::Dir>) -> Result<Linked, Error> {
+        let found = place.metadata(name, SymlinkBehavior::NoFollow, Fields::INO)?;
+        if found.identity() == copied.inode {
+            return Ok(Linked::Yes);
+        }
+        place.remove(name, RemoveKind::File)?;
+        Ok(Linked::CopyIsGone)
+    }
+
+    fn copied_path(&self, copied: &Copied<V::Dir>) -> Vec<u8> {
+        match copied.place.source {
+            None => self.targets[copied.operand].path.clone(),
+            Some(_) => joined(&self.directory_paths(&copied.place).1, copied.name.to_bytes()),
+        }
+    }
+}

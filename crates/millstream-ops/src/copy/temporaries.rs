@@ -1,0 +1,161 @@
+//! Files under temporary names, and their removal when the process must end.
+//!
+//! A name is known from before it is made until it has gone, so that whoever ends the process (on a signal) can remove
+//! all of them at any moment, whatever calls the other threads are in.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, CString};
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
+
+use millstream_vfs::{Dir, Errno, RemoveKind, Result};
+
+type Removal = Box<dyn FnOnce() + Send>;
+
+/// The temporary files that there are. Clones are the same.
+#[derive(Clone, Default)]
+pub struct Temporaries {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// Held for reading by whoever makes one.
+    gate: RwLock<()>,
+    removals: Mutex<HashMap<u64, Removal>>,
+}
+
+impl fmt::Debug for Temporaries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Temporaries").field("count", &self.lock().len()).finish()
+    }
+}
+
+/// As long as it is there no temporary file is made: who would make one waits.
+#[derive(Debug)]
+pub struct NoMore<'a> {
+    _gate: RwLockWriteGuard<'a, ()>,
+}
+
+/// A temporary name in use.
+#[derive(Debug)]
+pub(super) struct Temporary {
+    pub(super) name: CString,
+    serial: u64,
+    all: Temporaries,
+}
+
+impl Temporaries {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Removal>> {
+        self.shared.removals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes all temporary files. Files that cannot be removed stay: this is for a process that ends.
+    pub fn remove_all(&self) -> NoMore<'_> {
+        let gate = self.shared.gate.write().unwrap_or_else(PoisonError::into_inner);
+        let removals = std::mem::take(&mut *self.lock());
+        for remove in removals.into_values() {
+            remove();
+        }
+        NoMore { _gate: gate }
+    }
+
+    /// Makes something in `dir` under a name beside `name` that nothing has.
+    pub(super) fn make<D: Dir, T>(
+        &self,
+        dir: &Arc<D>,
+        name: &CStr,
+        make: impl Fn(&CStr) -> Result<T>,
+    ) -> Result<(Temporary, T)> {
+        let _gate = self.shared.gate.read().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let temporary = self.name(name);
+            let known = (Arc::clone(dir), temporary.name.clone());
+            let remove: Removal = Box::new(move || {
+                let _ = known.0.remove(&known.1, RemoveKind::File);
+            });
+            self.lock().insert(temporary.serial, remove);
+            match make(&temporary.name) {
+                // Left over from a process of the same number that was killed.
+                Err(error) if error.errno == Errno::EXIST => {}
+                made => return made.map(|made| (temporary, made)),
+            }
+        }
+    }
+
+    /// A name that no two copies of this process share.
+    fn name(&self, name: &CStr) -> Temporary {
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let path = name.to_bytes();
+        let base = path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
+        let process = rustix::process::getpid().as_raw_nonzero();
+        let name = [&path[..base], format!(".pcopy-{process}-{serial}.tmp").as_bytes()].concat();
+        Temporary { name: CString::new(name).unwrap_or_default(), serial, all: self.clone() }
+    }
+}
+
+impl Drop for Temporary {
+    /// Its file has been renamed or removed.
+    fn drop(&mut self) {
+        self.all.lock().remove(&self.serial);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
+
+    use millstream_vfs::{Error, Operation, PosixVolume, SymlinkBehavior, Volume};
+
+    use super::*;
+
+    fn open(path: &Path) -> Arc<<PosixVolume as Volume>::Dir> {
+        let path = CString::new(path.as_os_str().as_bytes()).expect("no NUL");
+        Arc::new(PosixVolume.base().open_dir(&path, SymlinkBehavior::Follow).expect("opens"))
+    }
+
+    fn names(path: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(path).expect("readable").flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn what_is_in_use_is_removed_and_nothing_else() {
+        let scratch = tempfile::tempdir().expect("scratch");
+        let dir = open(scratch.path());
+        let all = Temporaries::default();
+        let make = |name: &CStr| dir.create_file(name, 0o600);
+        let (renamed, _) = all.make(&dir, c"a", make).expect("made");
+        dir.rename(&renamed.name, &dir, c"a").expect("renamed");
+        drop(renamed);
+        let (_kept, _) = all.make(&dir, c"b", make).expect("made");
+        let failed = all.make(&dir, c"c", |_| Err::<(), _>(Error::new(Operation::CreateFile, Errno::NOSPC)));
+        assert_eq!(failed.err().map(|error| error.errno), Some(Errno::NOSPC));
+        assert_eq!(names(scratch.path()).len(), 2);
+        drop(all.remove_all());
+        assert_eq!(names(scratch.path()), ["a"]);
+        assert!(all.lock().is_empty());
+    }
+
+    #[test]
+    fn names_left_over_are_passed_by() {
+        let scratch = tempfile::tempdir().expect("scratch");
+        let dir = open(scratch.path());
+        let taken = Mutex::new(Vec::new());
+        let (made, _) = Temporaries::default()
+            .make(&dir, c"x", |name| {
+                let mut taken = taken.lock().expect("not poisoned");
+                if taken.len() < 3 {
+                    taken.push(name.to_owned());
+                    drop(dir.create_file(name, 0o600)?);
+                }
+                dir.create_file(name, 0o600)
+            })
+            .expect("made");
+        assert!(!taken.lock().expect("not poisoned").contains(&made.name));
+        assert_eq!(names(scratch.path()).len(), 4);
+    }
+}
