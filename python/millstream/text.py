@@ -7,18 +7,20 @@ import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from py4j.java_gateway import JavaObject
     from pyspark import RDD, SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
 
-def read_text(spark: SparkSession, path: str | os.PathLike[str], partitions: int | None = None) -> DataFrame:
-    """The lines of all files below a path, as `spark.read.option("recursiveFileLookup", True).text(path)` gives them.
+# The reader option that says how many tasks a native scan has.
+PARTITIONS = "millstream.read.partitions"
 
-    Small files of one task are opened and read without Hadoop's cost for each; files larger than
-    `spark.sql.files.maxPartitionBytes`, and file systems other than local and mounted ones, are read by Spark's own
-    source. Compressed files are decompressed. Hidden files (names that begin with `.` or `_`) are left out, as in Spark. Where
-    the session's JVM does not have Millstream's jar, or is out of reach (Spark Connect), all of it is Spark's, with a warning.
+
+def read_text(spark: SparkSession, path: str | os.PathLike[str], partitions: int | None = None) -> DataFrame:
+    """The lines of all files below a path: `spark.read.option("recursiveFileLookup", True).text(path)`, in so many partitions.
+
+    What Millstream does not read natively (other file systems than local and mounted ones, trees with compressed files in
+    them) Spark's own text source reads. Hidden files (names that begin with `.` or `_`) are left out, as in Spark. Where the
+    session's JVM does not have Millstream's jar, or is out of reach (Spark Connect), all of it is Spark's, with a warning.
 
     Args:
         spark: a session made by `millstream.enable`.
@@ -27,17 +29,14 @@ def read_text(spark: SparkSession, path: str | os.PathLike[str], partitions: int
             `spark.sql.files.maxPartitionBytes`.
 
     Returns:
-        A DataFrame with one column, `value: string`, one row for every line, without its line break. `input_file_name()` works
-        on it; the column `_metadata` is not there.
+        A DataFrame with one column, `value: string`, one row for every line, without its line break.
 
     Raises:
         ValueError: `partitions` is not positive.
         pyspark.errors.AnalysisException: the path does not exist.
     """
-    from pyspark.sql import DataFrame
-
-    frame = read_in_jvm(spark, path, partitions)
-    return read_by_spark(spark, path, partitions) if frame is None else DataFrame(frame, spark)
+    warn_without_jar(spark)
+    return lines(spark, path, partitions)
 
 
 def pure_read_text(
@@ -65,33 +64,29 @@ def pure_read_text(
     from pyspark.sql import SparkSession
 
     spark = SparkSession.builder.getOrCreate() if isinstance(sc_or_spark, SparkContext) else sc_or_spark
-    frame = read_in_jvm(spark, path, partitions)
-    if frame is None:
-        return read_by_spark(spark, path, partitions).rdd.map(lambda row: row.value)
+    warn_without_jar(spark)
     sc = spark.sparkContext
-    strings = getattr(frame, "as")(sc._jvm.org.apache.spark.sql.Encoders.STRING())
+    strings = getattr(lines(spark, path, partitions)._jdf, "as")(sc._jvm.org.apache.spark.sql.Encoders.STRING())
     return RDD(strings.javaRDD(), sc, UTF8Deserializer())
 
 
-def read_in_jvm(spark: SparkSession, path: str | os.PathLike[str], partitions: int | None) -> JavaObject | None:
-    """The JVM's DataFrame; None, with a warning, where Millstream is not in it."""
-    if partitions is not None and partitions < 1:
+def lines(spark: SparkSession, path: str | os.PathLike[str], partitions: int | None) -> DataFrame:
+    reader = spark.read.option("recursiveFileLookup", True)
+    if partitions is None:
+        return reader.text(os.fspath(path))
+    if partitions < 1:
         raise ValueError(f"partitions must be positive: {partitions}")
+    return reader.option(PARTITIONS, partitions).text(os.fspath(path)).coalesce(partitions)
+
+
+def warn_without_jar(spark: SparkSession) -> None:
     from py4j.java_gateway import JavaClass
 
     jvm = getattr(spark, "_jvm", None)
-    reader = jvm and jvm.org.apache.spark.sql.execution.datasources.millstream.TextFiles
-    if not isinstance(reader, JavaClass):
+    if not isinstance(jvm and jvm.org.apache.spark.sql.execution.datasources.millstream.MillstreamExtensions, JavaClass):
         warnings.warn(
             "Spark reads these files itself, more slowly: Millstream's jar is not in the session's JVM. Set its configuration "
             "(millstream.enable) before the first session is made",
             RuntimeWarning,
             stacklevel=3,
         )
-        return None
-    return reader.read(spark._jsparkSession, os.fspath(path), partitions or 0)
-
-
-def read_by_spark(spark: SparkSession, path: str | os.PathLike[str], partitions: int | None) -> DataFrame:
-    lines = spark.read.option("recursiveFileLookup", True).text(os.fspath(path))
-    return lines if partitions is None else lines.coalesce(partitions)

@@ -23,8 +23,11 @@ VOLATILE = [
 
 
 def run_case(spark, name, data, scratch):
-    """Runs a case; the answer's key `index` tells which index a DataFrame's files came from."""
-    return replace(answer_of(lambda: cases.CASES[name].run(cases.Context(spark, data, scratch))), scratch, "<scratch>")
+    """Runs a case. The answer's key `index` tells which index a DataFrame's files came from, `native` whether it was read natively."""
+    context = cases.Context(spark, data, scratch)
+    answer = replace(answer_of(lambda: cases.CASES[name].run(context)), scratch, "<scratch>")
+    answer.setdefault("native", sorted(context.native))
+    return answer
 
 
 def run_query(spark, query, path):
@@ -58,10 +61,22 @@ def describe(value):
             "partitions": value.rdd.getNumPartitions(),
             "bytes": str(value._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()),
             "index": index_of(value),
+            "native": [cases.reads_natively(value)],
         }
     if isinstance(value, RDD):
         return {"items": [repr(item) for item in value.collect()], "partitions": value.getNumPartitions()}
     return {"value": repr(value)}
+
+
+def told_apart(expected, actual):
+    """Takes out of two answers in what stock Spark and Millstream may differ; Millstream's index, and whether it read natively."""
+    for key in ("index", "native"):
+        expected.pop(key, None)
+    index, native = actual.pop("index", None), actual.pop("native", [])
+    if True in native:
+        # Native scans have tasks of their own size.
+        expected.pop("partitions", None), actual.pop("partitions", None)
+    return index, native
 
 
 def index_of(frame):

@@ -61,7 +61,7 @@ def plan(spark, path):
 
 
 def indexes_with(spark, key, value, path):
-    """The indexes of a DataFrame and of what `read_text` makes, which has one only if Spark reads; or the error."""
+    """The indexes of a DataFrame and of what `read_text` makes; or the error."""
     import millstream
 
     before = spark.conf.get(key, None)

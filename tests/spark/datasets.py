@@ -95,6 +95,7 @@ def build(root: Path) -> None:
     links_and_odd_files(trees)
     nasty_names(trees)
     unreadable(trees)
+    text_contents(trees)
 
 
 def layouts_of(trees: Trees, format_name: str) -> None:
@@ -212,3 +213,31 @@ def unreadable(trees: Trees) -> None:
     trees.files("forbidden/partitions", ["k=1/p", "k=2/p"])
     for path, mode in {"directory/locked": 0, "file/locked": 0, "search/listable": 0o600, "partitions/k=2": 0}.items():
         (trees.root / "forbidden" / path).chmod(mode)
+
+
+MARK = b"\xef\xbb\xbf"
+# Files that a reader of lines may get wrong.
+CONTENTS = {
+    "lf": b"one\ntwo\n\nfour\n", "cr": b"one\rtwo\r\rfour\r", "crlf": b"one\r\ntwo\r\n\r\nfour\r\n", "mixed": b"a\rb\nc\r\nd\n\re\r\r\nf\n\n\rg",
+    "unended": b"one\ntwo", "one-newline": b"\n", "one-cr": b"\r", "newlines": b"\n\n\n", "ends-in-cr": b"one\r", "empty": b"",
+    "mark": MARK + b"marked\nnot\n", "mark-alone": MARK, "mark-newline": MARK + b"\n", "mark-crlf": MARK + b"\r\nx", "mark-twice": MARK * 2 + b"x\n",
+    "mark-inside": b"a\n" + MARK + b"b\n", "half-mark": MARK[:2] + b"\n", "mark-bar": MARK + b"|x", "not-utf8": b"caf\xe9\n\xff\xfe\n\xc3\n\xed\xa0\x80\n", "nul": b"a\0b\n\0\n",
+    "bars": b"a|b||c|||d|\n|e", "overlapping": b"xaaay\naaaa\nbaabaaab", "pairs": b"ababab\nxabc\nab", "accents": "é1é2\né".encode(),
+    "long": b"y" * 9000 + b"\nshort\r\n" + b"z" * 70_000, "separators": "a\u2028b\u0085c\x0bd\x0ce\n".encode(),
+}
+# Rows for conditions. In some of them, `é` is two characters; some are not UTF-8.
+ROWS = ["", " ", "a", "ab", "abc", "ABC", "aXbXc", "a_b", "a%b", "a\\b", "a\\%b", "aab", "abab", "ba", "BALTIMORE", "in BALTIMORE, MD", "baltimore", "é", "e\u0301",
+        "xéy", "漢字", "🙂🙂", "a\tb", "null", "NULL", "[a]", "a.b", "a+b", "\ufffd", "x\ufffdy", "1", "01", "  a", "a  ", "i̇", "İ", "ß", "SS"]
+RAW_ROWS = [b"\xff", b"x\xffy", b"\xc3\xc3\xa9", b"a\xc3", b"\xe2\x82", b"a\0b"]
+
+
+def text_contents(trees: Trees) -> None:
+    for name, content in CONTENTS.items():
+        trees.file(f"contents/{name}", content=content)
+    for k in range(3):
+        rows = [row.encode() for row in ROWS] + RAW_ROWS
+        trees.file(f"rows/k={k}/p", content=b"\n".join(b"%s%s" % (row, b" %d" % i if i % 3 < k else b"") for i, row in enumerate(rows)))
+    trees.file("long-lines/p", content=b"first\n" + b"x" * 50_000_000 + b"\nlast " + b"y" * 3_000_000)
+    for k in range(12):
+        trees.file(f"batches/f{k:02}", content=b"".join(b"%s %06d %s\n" % (b"zz" if (k, i) == (0, 5) else b"ab", (i * 7919 + k) % 100_003, b"w" * (i % 50))
+                                                       for i in range(8000)))

@@ -1,10 +1,11 @@
 //! The engine for the JVM: converts arguments and results, holds native objects behind handles, turns failures and panics
-//! into exceptions. What is done is done elsewhere ([`millstream_ops`]).
+//! into exceptions. What is done is done elsewhere ([`millstream_ops`], [`millstream_scan`]).
 //!
 //! A handle is the address of a boxed object that Java owns: `open` makes it, `close` frees it, and Java's
 //! `AutoCloseable`s see to it that nothing is called after `close` and no two calls run at once.
 
 mod listing;
+mod scan;
 mod volume;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,6 +21,12 @@ enum Failure {
     /// An argument that the engine cannot take.
     #[error("{0}")]
     Argument(&'static str),
+    /// A file that is not there.
+    #[error("{0}")]
+    NoFile(String),
+    /// A file that cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
     /// The engine reported a failure.
     #[error("{0}")]
     Engine(String),
@@ -38,6 +45,8 @@ fn guard<'local, T>(
     };
     let class = match failure {
         Failure::Argument(_) => "java/lang/IllegalArgumentException",
+        Failure::NoFile(_) => "java/io/FileNotFoundException",
+        Failure::Unreadable(_) => "java/io/IOException",
         Failure::Jvm(_) | Failure::Engine(_) => "java/lang/IllegalStateException",
     };
     if !env.exception_check().unwrap_or(true) {

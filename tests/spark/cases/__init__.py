@@ -4,16 +4,20 @@ A case is a function of a `Context` that returns a DataFrame, an RDD or a plain 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 COMPACT = "CompactFileIndex"
 STOCK = "InMemoryFileIndex"
 CATALOG = "CatalogFileIndex"
 STREAM_LOG = "MetadataLogFileIndex"
+
+# Where it matters what Spark's own reader does with what was listed.
+READ_BY_SPARK = {"spark.millstream.read.enabled": "false"}
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,8 @@ class Context:
     data: str
     scratch: str
     """A directory of this session's and this case's own, empty."""
+    native: set[bool] = field(default_factory=set)
+    """Whether the plans that `rows` ran read natively; compared with what the case expects."""
 
     def read(self, format_name: str, *paths: str, schema: str | None = None, **options: Any):
         reader = self.spark.read.format(format_name).options(**options)
@@ -39,16 +45,27 @@ class Context:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
 
-    def with_conf(self, conf: dict[str, str], run: Callable[[], Any]):
-        """What `run` gives, collected while SQL settings are changed."""
+    def rows(self, frame: DataFrame) -> list[str]:
+        rows = sorted(map(repr, frame.collect()))
+        self.native.add(reads_natively(frame))
+        return rows
+
+    @contextmanager
+    def settings(self, conf: dict[str, str]):
+        """SQL settings for as long as this is open."""
         before = {key: self.spark.conf.get(key, None) for key in conf}
         for key, value in conf.items():
             self.spark.conf.set(key, value)
         try:
-            return sorted(map(repr, run().collect()))
+            yield
         finally:
             for key, value in before.items():
                 self.spark.conf.unset(key) if value is None else self.spark.conf.set(key, value)
+
+    def with_conf(self, conf: dict[str, str], run: Callable[[], DataFrame]) -> list[str]:
+        """The rows of what `run` gives, collected while SQL settings are changed."""
+        with self.settings(conf):
+            return self.rows(run())
 
 
 @dataclass(frozen=True)
@@ -56,24 +73,32 @@ class Case:
     run: Callable[[Context], Any]
     index: str
     """Which index a resulting DataFrame is expected to have with Millstream: what is not COMPACT goes Spark's own way."""
+    native: bool | None = None
+    """Whether all rows are expected to be read natively, or none; None if that is not what the case is about."""
+
+
+def reads_natively(frame: DataFrame) -> bool:
+    """Whether the scans of text in the plan that has run are native ones."""
+    plan = frame._jdf.queryExecution().executedPlan().toString().split("== Initial Plan ==")[0]
+    return "NativeTextScan" in plan and "FileScan text" not in plan
 
 
 CASES: dict[str, Case] = {}
 
 
-def add(name: str, run: Callable[[Context], Any], index: str = COMPACT) -> None:
+def add(name: str, run: Callable[[Context], Any], index: str = COMPACT, native: bool | None = None) -> None:
     assert name not in CASES, name
-    CASES[name] = Case(run, index)
+    CASES[name] = Case(run, index, native)
 
 
-def case(name: str, index: str = COMPACT):
+def case(name: str, index: str = COMPACT, native: bool | None = None):
     """Makes a function a case."""
 
     def register(run: Callable[[Context], Any]) -> Callable[[Context], Any]:
-        add(name, run, index)
+        add(name, run, index, native)
         return run
 
     return register
 
 
-from cases import changes, errors, layouts, names, options, partitions, plans, rdds, streams, tables  # noqa: E402, F401
+from cases import changes, contents, errors, layouts, names, options, partitions, plans, predicates, rdds, scans, streams, tables  # noqa: E402, F401

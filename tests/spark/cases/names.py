@@ -1,6 +1,6 @@
 """Names that go wrong in URIs, globs, partition directories and encodings."""
 
-from cases import add, case
+from cases import READ_BY_SPARK, add, case
 from datasets import NASTY_NAMES
 
 
@@ -8,11 +8,18 @@ def escaped_glob(name):
     return "".join(f"\\{c}" if c in "\\*?[]{}," else c for c in name)
 
 
+def read(context, name, path):
+    """Spark cannot open a file with a colon in its name, which the native scan can: then it is Spark that is to read it."""
+    if ":" in name:
+        return context.with_conf(READ_BY_SPARK, lambda: context.text(path))
+    return context.text(path)
+
+
 for i, name in enumerate(NASTY_NAMES):
     label = name if name.isprintable() and len(name) < 50 else f"number {i}"
-    add(f"file named {label}", lambda context, i=i: context.text(f"names/{i}"))
+    add(f"file named {label}", lambda context, i=i, name=name: read(context, name, f"names/{i}"))
     add(f"directory named {label}", lambda context, i=i: context.text(f"directories/{i}", recursiveFileLookup=True).selectExpr("value", "input_file_name()"))
-    add(f"file named {label} as the path", lambda context, i=i, name=name: context.text(f"names/{i}/{escaped_glob(name)}"))
+    add(f"file named {label} as the path", lambda context, i=i, name=name: read(context, name, f"names/{i}/{escaped_glob(name)}"))
     if len(name.encode()) < 250:
         add(f"partition named {label}", lambda context, i=i: context.text(f"partitions/{i}"))
 

@@ -6,6 +6,8 @@ package org.apache.spark.sql.execution.datasources
  * {{{
  * DataFrameReader.load ─► UnresolvedDataSource ─► IndexLocalFiles (a hint rule: runs before Spark lists anything)
  *                                                     └─► HadoopFsRelation over CompactFileIndex ◄─ MillstreamLocalFileSystem
+ * physical plan ─► FileSourceScanExec of text ─► ReplaceTextScans (before transitions between rows and columns are put in)
+ *                                                     └─► NativeTextScanExec ─► TextScanRDD ─► SectionBatches ◄─ NativeScan
  * }}}
  *
  * It lives below `org.apache.spark.sql.execution.datasources` because Spark's partition discovery is private to that

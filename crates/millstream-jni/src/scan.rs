@@ -1,0 +1,159 @@
+//! `io.millstream.hadoop.NativeScan`.
+
+use std::ffi::CString;
+
+use jni::JNIEnv;
+use jni::objects::{JByteArray, JClass, JLongArray};
+use jni::sys::{jint, jlong};
+use millstream_scan::{
+    Cause, FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError, ScanOptions, Separator,
+    Verification,
+};
+use millstream_vfs::errno_text;
+
+use crate::volume::SharedProcessVolume;
+use crate::{Failure, guard};
+
+const WHOLE_FILES: jint = 1;
+const COUNT: jint = 2;
+const BY_RANGE: jint = 4;
+const SKIP_MISSING: jint = 8;
+const VERIFY: jint = 16;
+
+/// What `next` returns instead of a number of rows.
+const END: jlong = -1;
+
+type ProcessScan = Scan<SharedProcessVolume>;
+
+fn options(
+    flags: jint,
+    separator: &[u8],
+    predicate: &[u8],
+    max_readers: jint,
+) -> Result<ScanOptions, Failure> {
+    let has = |flag| flags & flag != 0;
+    let separator = match separator {
+        [] => Separator::AnyNewline,
+        bytes => Separator::Bytes(bytes.to_vec()),
+    };
+    Ok(ScanOptions {
+        rows: if has(WHOLE_FILES) { Rows::WholeFiles } else { Rows::Lines(separator) },
+        predicate: Predicate::decode(predicate).map_err(|_| Failure::Argument("a malformed predicate"))?,
+        output: if has(COUNT) { Output::Count } else { Output::Values },
+        grouping: if has(BY_RANGE) { Grouping::ByRange } else { Grouping::Any },
+        missing: if has(SKIP_MISSING) { Missing::Skip } else { Missing::Fail },
+        verification: if has(VERIFY) { Verification::Checksums } else { Verification::None },
+        max_readers: usize::try_from(max_readers).unwrap_or(0),
+    })
+}
+
+/// Ranges as `NativeScan` packs them.
+fn ranges(mut packed: &[u8]) -> Option<Vec<FileRange>> {
+    let mut ranges = Vec::new();
+    while !packed.is_empty() {
+        let (length, rest) = packed.split_first_chunk()?;
+        let (path, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+        let (start, rest) = rest.split_first_chunk()?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let path = CString::new(path).ok()?;
+        ranges.push(FileRange {
+            path,
+            start: u64::from_be_bytes(*start),
+            length: u64::from_be_bytes(*length),
+        });
+        packed = rest;
+    }
+    Some(ranges)
+}
+
+fn failure(error: &ScanError) -> Failure {
+    let message = match error.cause {
+        Cause::Volume(cause) => errno_text(cause.errno),
+        Cause::Checksum { .. } => error.cause.to_string(),
+    };
+    if error.cause.is_missing() { Failure::NoFile(message) } else { Failure::Unreadable(message) }
+}
+
+/// `static native long open(byte[] ranges, byte[] separator, byte[] predicate, int flags, int maxReaders)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeScan_open<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    packed: JByteArray<'local>,
+    separator: JByteArray<'local>,
+    predicate: JByteArray<'local>,
+    flags: jint,
+    max_readers: jint,
+) -> jlong {
+    guard(&mut env, 0, |env| {
+        let separator = env.convert_byte_array(&separator)?;
+        let predicate = env.convert_byte_array(&predicate)?;
+        let options = options(flags, &separator, &predicate, max_readers)?;
+        let ranges =
+            ranges(&env.convert_byte_array(&packed)?).ok_or(Failure::Argument("malformed file ranges"))?;
+        let scan = ProcessScan::new(&SharedProcessVolume::default(), ranges, options);
+        Ok(Box::into_raw(Box::new(scan)) as jlong)
+    })
+}
+
+/// `static native long next(long handle, long[] batch)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeScan_next<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    out: JLongArray<'local>,
+) -> jlong {
+    guard(&mut env, END, |env| {
+        // SAFETY: Java got the handle from `open`, makes one call at a time and none after `close`.
+        let scan = unsafe { &mut *(handle as *mut ProcessScan) };
+        let (rows, batch) = match scan.next_batch() {
+            Ok(None) => (END, None),
+            Ok(Some(batch)) => {
+                let (bytes, lines) = (batch.bytes().as_ptr() as jlong, batch.lines().as_ptr() as jlong);
+                (batch.rows() as jlong, Some([bytes, lines, batch.range() as jlong]))
+            }
+            Err(error) => {
+                // Java tells which file it is.
+                env.set_long_array_region(&out, 2, &[error.range as jlong])?;
+                return Err(failure(&error));
+            }
+        };
+        if let Some(batch) = batch {
+            env.set_long_array_region(&out, 0, &batch)?;
+        }
+        let progress = scan.progress();
+        let waited = jlong::try_from(progress.waited.as_nanos()).unwrap_or(jlong::MAX);
+        let counts = [progress.bytes as jlong, progress.files as jlong, progress.missing as jlong, waited];
+        env.set_long_array_region(&out, 3, &counts)?;
+        Ok(rows)
+    })
+}
+
+/// `static native void stop(long handle)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeScan_stop<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+) {
+    guard(&mut env, (), |_| {
+        // SAFETY: Java got the handle from `open`, makes one call at a time and none after `close`.
+        unsafe { &mut *(handle as *mut ProcessScan) }.stop();
+        Ok(())
+    });
+}
+
+/// `static native void close(long handle)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeScan_close<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+) {
+    guard(&mut env, (), |_| {
+        // SAFETY: Java got the handle from `open`, and closes it once.
+        drop(unsafe { Box::from_raw(handle as *mut ProcessScan) });
+        Ok(())
+    });
+}

@@ -1,0 +1,117 @@
+//! The checksums that Hadoop's local file system keeps beside a file.
+//!
+//! `.NAME.crc` holds `crc\0`, the number of bytes in a chunk, and the CRC-32 of each chunk, all numbers big-endian; the format is
+//! that of Hadoop's `ChecksumFileSystem`, which ignores a file with another beginning.
+
+use std::ffi::CString;
+use std::ops::Range;
+
+use crc32fast::Hasher;
+use millstream_vfs::{Access, At, Dir, Errno, File, Result, SymlinkBehavior};
+
+use crate::batch::Buffer;
+
+const HEADER: usize = 8;
+const MAGIC: &[u8] = b"crc\0";
+const SUM: usize = 4;
+/// Bytes of the file that are read at once.
+const BLOCK: u64 = 1 << 20;
+
+/// Where the first chunk begins that `part` of `file`, which is at `path`, touches and whose checksum is another, or is missing.
+/// None also where there are no checksums.
+pub(crate) fn mismatch<D: Dir>(
+    base: &D,
+    path: &CString,
+    file: &D::File,
+    part: Range<u64>,
+    buffer: &mut Buffer,
+) -> Result<Option<u64>> {
+    let sums = match base.open_file(&beside(path), Access::Read, SymlinkBehavior::Follow) {
+        Err(error) if matches!(error.errno, Errno::NOENT | Errno::NAMETOOLONG) => return Ok(None),
+        opened => opened?,
+    };
+    fill(&sums, 0, HEADER, buffer)?;
+    let chunk = match buffer.strip_prefix(MAGIC).and_then(sum_at(0)) {
+        None | Some(0) => return Ok(None),
+        Some(chunk) => u64::from(chunk),
+    };
+    let chunks = part.start / chunk..part.end.div_ceil(chunk);
+    let length = (chunks.end - chunks.start) as usize * SUM;
+    fill(&sums, HEADER as u64 + chunks.start * SUM as u64, length, buffer)?;
+    let expected = buffer.to_vec();
+    let mut found = Chunks { size: chunk, hasher: Hasher::new(), hashed: 0, sums: Vec::new() };
+    let (mut offset, end) = (chunks.start * chunk, chunks.end.saturating_mul(chunk));
+    while offset < end {
+        fill(file, offset, BLOCK.min(end - offset) as usize, buffer)?;
+        if buffer.is_empty() {
+            break;
+        }
+        found.add(buffer);
+        offset += buffer.len() as u64;
+    }
+    let differs = |(index, sum)| sum_at(index)(&expected) != Some(sum);
+    let first = found.finish().into_iter().enumerate().position(differs);
+    Ok(first.map(|index| (chunks.start + index as u64) * chunk))
+}
+
+/// Checksums of the chunks of consecutive bytes.
+struct Chunks {
+    size: u64,
+    hasher: Hasher,
+    /// Bytes of the chunk that has begun.
+    hashed: u64,
+    sums: Vec<u32>,
+}
+
+impl Chunks {
+    fn add(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let left = usize::try_from(self.size - self.hashed).unwrap_or(usize::MAX);
+            let (now, rest) = bytes.split_at(left.min(bytes.len()));
+            self.hasher.update(now);
+            self.hashed += now.len() as u64;
+            if self.hashed == self.size {
+                self.end_chunk();
+            }
+            bytes = rest;
+        }
+    }
+
+    fn end_chunk(&mut self) {
+        self.sums.push(std::mem::take(&mut self.hasher).finalize());
+        self.hashed = 0;
+    }
+
+    fn finish(mut self) -> Vec<u32> {
+        if self.hashed > 0 {
+            self.end_chunk();
+        }
+        self.sums
+    }
+}
+
+fn sum_at(index: usize) -> impl Fn(&[u8]) -> Option<u32> {
+    move |bytes| bytes.get(index * SUM..)?.first_chunk().map(|sum| u32::from_be_bytes(*sum))
+}
+
+/// Reads `count` bytes from `offset` on, fewer only at the end of the file.
+fn fill<F: File>(file: &F, offset: u64, count: usize, buffer: &mut Buffer) -> Result<()> {
+    buffer.clear();
+    while buffer.len() < count {
+        let filled = buffer.len();
+        let n = file.read(buffer.room(count - filled), At::Offset(offset + filled as u64))?;
+        if n == 0 {
+            break;
+        }
+        buffer.fill(n);
+    }
+    Ok(())
+}
+
+fn beside(path: &CString) -> CString {
+    let path = path.to_bytes();
+    let name = path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
+    let beside = [&path[..name], b".", &path[name..], b".crc"].concat();
+    // A C string holds no NUL, nor do the additions.
+    CString::new(beside).unwrap_or_default()
+}

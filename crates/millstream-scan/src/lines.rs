@@ -1,0 +1,192 @@
+//! Where lines end.
+
+use memchr::{memchr, memchr_iter, memchr2, memchr2_iter, memmem, memrchr, memrchr2};
+
+/// What separates lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Separator {
+    /// LF, CR or CRLF, whichever comes.
+    AnyNewline,
+    /// These bytes, of which there is at least one. Ranges of a file that are not the whole of it need a single one.
+    Bytes(Vec<u8>),
+}
+
+/// What is between two separators, and where the next one may begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Where the separator begins.
+    pub(crate) start: usize,
+    /// Where the next line begins.
+    pub(crate) end: usize,
+}
+
+impl Separator {
+    /// The first separator at or after `from`. `None` also where only bytes after `data` could tell how long it is,
+    /// unless they are the end of the file.
+    pub(crate) fn find(&self, data: &[u8], from: usize, at_end: bool) -> Option<Found> {
+        let rest = data.get(from..)?;
+        let start = match self {
+            Separator::Bytes(bytes) => {
+                let start = from + find_bytes(rest, bytes)?;
+                return Some(Found { start, end: start + bytes.len() });
+            }
+            Separator::AnyNewline => from + memchr2(b'\n', b'\r', rest)?,
+        };
+        let end = match (data[start], data.get(start + 1)) {
+            (b'\r', Some(b'\n')) => start + 2,
+            (b'\r', None) if !at_end => return None,
+            _ => start + 1,
+        };
+        Some(Found { start, end })
+    }
+
+    /// Whether a search finds the same separators wherever it begins. Those of several bytes may overlap one another, so that
+    /// only one from the beginning of a line finds them.
+    pub(crate) fn is_found_from_anywhere(&self) -> bool {
+        match self {
+            Separator::AnyNewline => true,
+            Separator::Bytes(bytes) => bytes.len() == 1,
+        }
+    }
+
+    /// How many bytes at the end of the data may belong to a separator that goes on after it.
+    pub(crate) fn max_overlap(&self) -> usize {
+        match self {
+            Separator::AnyNewline => 1,
+            Separator::Bytes(bytes) => bytes.len() - 1,
+        }
+    }
+
+    /// Whether `literal` may be part of a line.
+    pub(crate) fn may_contain(&self, literal: &[u8]) -> bool {
+        match self {
+            Separator::AnyNewline => memchr2(b'\n', b'\r', literal).is_none(),
+            Separator::Bytes(bytes) => find_bytes(literal, bytes).is_none(),
+        }
+    }
+
+    /// Where the line begins that `position` is in, looking back no further than `from`, where a line begins; of separators that
+    /// are found from anywhere.
+    pub(crate) fn line_start(&self, data: &[u8], from: usize, position: usize) -> usize {
+        let before = &data[from..position];
+        let found = match self {
+            // A single CR cannot end just before the LF of a CRLF: `position` is in a line, not in a separator.
+            Separator::AnyNewline => memrchr2(b'\n', b'\r', before),
+            Separator::Bytes(bytes) => memrchr(bytes[0], before),
+        };
+        found.map_or(from, |at| from + at + 1)
+    }
+
+    /// How many lines there are in `data`, which begins with one; what follows the last separator is one if it is not empty.
+    pub(crate) fn count(&self, data: &[u8]) -> u64 {
+        let (separators, ended) = match self {
+            Separator::Bytes(bytes) if bytes.len() == 1 => {
+                (memchr_iter(bytes[0], data).count(), data.ends_with(bytes))
+            }
+            Separator::Bytes(bytes) => {
+                let mut last = 0;
+                let count = memmem::find_iter(data, bytes).inspect(|at| last = at + bytes.len()).count();
+                (count, last == data.len())
+            }
+            Separator::AnyNewline if memchr(b'\r', data).is_none() => {
+                (memchr_iter(b'\n', data).count(), data.ends_with(b"\n"))
+            }
+            Separator::AnyNewline => {
+                let alone = memchr_iter(b'\r', data).filter(|at| data.get(at + 1) != Some(&b'\n')).count();
+                let ended = data.ends_with(b"\n") || data.ends_with(b"\r");
+                (memchr_iter(b'\n', data).count() + alone, ended)
+            }
+        };
+        separators as u64 + u64::from(!data.is_empty() && !ended)
+    }
+
+    /// Calls `line(start, end)` for each line of `data`.
+    pub(crate) fn split(&self, data: &[u8], mut line: impl FnMut(usize, usize)) {
+        let mut start = 0;
+        match self {
+            Separator::Bytes(bytes) if bytes.len() > 1 => {
+                for at in memmem::find_iter(data, bytes) {
+                    line(start, at);
+                    start = at + bytes.len();
+                }
+            }
+            Separator::Bytes(bytes) => split_at(data, bytes[0], &mut start, &mut line),
+            Separator::AnyNewline if memchr(b'\r', data).is_none() => {
+                split_at(data, b'\n', &mut start, &mut line);
+            }
+            Separator::AnyNewline => {
+                for at in memchr2_iter(b'\n', b'\r', data) {
+                    if data[at] == b'\n' && at > 0 && data[at - 1] == b'\r' {
+                        start = at + 1;
+                        continue;
+                    }
+                    line(start, at);
+                    start = at + 1;
+                }
+            }
+        }
+        if start < data.len() {
+            line(start, data.len());
+        }
+    }
+}
+
+fn split_at(data: &[u8], separator: u8, start: &mut usize, line: &mut impl FnMut(usize, usize)) {
+    for at in memchr_iter(separator, data) {
+        line(*start, at);
+        *start = at + 1;
+    }
+}
+
+fn find_bytes(data: &[u8], bytes: &[u8]) -> Option<usize> {
+    match bytes {
+        [byte] => memchr(*byte, data),
+        _ => memmem::find(data, bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines<'a>(separator: &Separator, data: &'a [u8]) -> Vec<&'a [u8]> {
+        let mut found = Vec::new();
+        separator.split(data, |start, end| found.push(&data[start..end]));
+        assert_eq!(found.len() as u64, separator.count(data), "{separator:?} {data:?}");
+        found
+    }
+
+    #[test]
+    fn any_newline_ends_a_line() {
+        for (data, expected) in [
+            (&b""[..], &[][..]),
+            (b"a", &[&b"a"[..]]),
+            (b"a\n", &[b"a"]),
+            (b"a\r\nb\rc\nd", &[b"a", b"b", b"c", b"d"]),
+            (b"\n\n", &[b"", b""]),
+            (b"\r\r\n\n", &[b"", b"", b""]),
+            (b"\n\r", &[b"", b""]),
+            (b"\r", &[b""]),
+        ] {
+            assert_eq!(lines(&Separator::AnyNewline, data), expected, "{data:?}");
+        }
+    }
+
+    #[test]
+    fn a_separator_of_ones_own() {
+        let bar = Separator::Bytes(b"|".to_vec());
+        assert_eq!(lines(&bar, b"a|b\n||"), [&b"a"[..], b"b\n", b""]);
+        let long = Separator::Bytes(b"aa".to_vec());
+        assert_eq!(lines(&long, b"aaaxaa"), [&b""[..], b"ax"]);
+        assert!(bar.is_found_from_anywhere() && !long.is_found_from_anywhere());
+    }
+
+    #[test]
+    fn a_cr_at_the_end_of_what_is_known_may_go_on() {
+        let any = Separator::AnyNewline;
+        assert_eq!(any.find(b"ab\r", 0, false), None);
+        assert_eq!(any.find(b"ab\r", 0, true), Some(Found { start: 2, end: 3 }));
+        assert_eq!(any.find(b"ab\r\n", 0, false), Some(Found { start: 2, end: 4 }));
+        assert_eq!(any.find(b"ab\rc", 0, false), Some(Found { start: 2, end: 3 }));
+    }
+}

@@ -1,0 +1,234 @@
+//! Conditions on a row's bytes.
+//!
+//! Spark's strings compare byte for byte in their default collation, so these conditions are exact, and may be negated and
+//! joined. A row that a condition with a literal holds for must contain the literal: the scan looks for the longest one in
+//! the whole buffer, and examines only the lines in which it finds it.
+
+use memchr::memmem;
+
+/// A condition on a row.
+#[derive(Clone, Debug)]
+pub enum Predicate {
+    /// Holds for every row.
+    True,
+    /// The row contains the bytes.
+    Contains(Box<memmem::Finder<'static>>),
+    /// The row begins with them.
+    StartsWith(Vec<u8>),
+    /// It ends with them.
+    EndsWith(Vec<u8>),
+    /// It is them.
+    Equals(Vec<u8>),
+    /// It matches a pattern of SQL's `LIKE` in which `%` is the only wildcard.
+    Like(Like),
+    /// All of them hold.
+    And(Vec<Predicate>),
+    /// One of them holds.
+    Or(Vec<Predicate>),
+    /// It does not hold.
+    Not(Box<Predicate>),
+}
+
+/// What is between the `%` of a pattern that has at least one.
+#[derive(Clone, Debug)]
+pub struct Like {
+    /// Before the first.
+    pub prefix: Vec<u8>,
+    /// Between two, in this order.
+    pub middle: Vec<memmem::Finder<'static>>,
+    /// After the last.
+    pub suffix: Vec<u8>,
+}
+
+impl Like {
+    fn matches(&self, row: &[u8]) -> bool {
+        let rest = row.strip_prefix(&*self.prefix).and_then(|rest| rest.strip_suffix(&*self.suffix));
+        let Some(mut rest) = rest else { return false };
+        self.middle.iter().all(|part| {
+            let found = part.find(rest);
+            rest = found.map_or(&[][..], |at| &rest[at + part.needle().len()..]);
+            found.is_some()
+        })
+    }
+}
+
+/// Why bytes are no encoded predicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("malformed predicate")]
+pub struct DecodeError;
+
+impl Predicate {
+    /// The row contains `bytes`.
+    pub fn contains(bytes: &[u8]) -> Self {
+        Predicate::Contains(Box::new(memmem::Finder::new(bytes).into_owned()))
+    }
+
+    /// Whether it holds for `row`.
+    pub fn holds(&self, row: &[u8]) -> bool {
+        match self {
+            Predicate::True => true,
+            Predicate::Contains(finder) => finder.find(row).is_some(),
+            Predicate::StartsWith(bytes) => row.starts_with(bytes),
+            Predicate::EndsWith(bytes) => row.ends_with(bytes),
+            Predicate::Equals(bytes) => row == bytes,
+            Predicate::Like(like) => like.matches(row),
+            Predicate::And(all) => all.iter().all(|predicate| predicate.holds(row)),
+            Predicate::Or(any) => any.iter().any(|predicate| predicate.holds(row)),
+            Predicate::Not(predicate) => !predicate.holds(row),
+        }
+    }
+
+    /// The longest literal that every row for which it holds contains.
+    pub(crate) fn literal(&self) -> Option<&[u8]> {
+        let found = match self {
+            Predicate::Contains(finder) => Some(finder.needle()),
+            Predicate::StartsWith(bytes) | Predicate::EndsWith(bytes) | Predicate::Equals(bytes) => {
+                Some(&**bytes)
+            }
+            Predicate::Like(like) => {
+                let middle = like.middle.iter().map(memmem::Finder::needle);
+                middle.chain([&*like.prefix, &*like.suffix]).max_by_key(|literal| literal.len())
+            }
+            Predicate::And(all) => {
+                all.iter().filter_map(Predicate::literal).max_by_key(|literal| literal.len())
+            }
+            Predicate::True | Predicate::Or(_) | Predicate::Not(_) => None,
+        };
+        found.filter(|literal| !literal.is_empty())
+    }
+
+    /// Reads an encoded predicate: an operator's letter, then its operands. Literals are a length, four bytes big-endian,
+    /// and bytes; a list is its length and its members.
+    ///
+    /// ```text
+    /// t  true          c LITERAL  contains      s LITERAL  starts with    e LITERAL  ends with   = LITERAL  equals
+    /// & LIST  and      | LIST  or               ! P  not                  l LIST of LITERAL  like, the parts between %
+    /// ```
+    ///
+    /// # Errors
+    /// If the bytes are anything else.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut rest = bytes;
+        let predicate = decode(&mut rest, 0)?;
+        if rest.is_empty() { Ok(predicate) } else { Err(DecodeError) }
+    }
+}
+
+/// Decodes arbitrary bytes; a predicate that they are must not hold for a row without its literal. The first byte is the length of
+/// the row, itself included, that comes before the encoded predicate.
+pub fn fuzz_predicate(bytes: &[u8]) {
+    let (row, encoded) =
+        bytes.split_at(bytes.first().map_or(0, |&length| (length as usize).min(bytes.len())));
+    let Ok(predicate) = Predicate::decode(encoded) else { return };
+    if predicate.holds(row) {
+        assert!(predicate.literal().is_none_or(|literal| memmem::find(row, literal).is_some()));
+    }
+}
+
+/// Deeper nesting is no predicate that anybody wrote.
+const MAX_DEPTH: usize = 64;
+
+fn decode(rest: &mut &[u8], depth: usize) -> Result<Predicate, DecodeError> {
+    if depth > MAX_DEPTH {
+        return Err(DecodeError);
+    }
+    let operator = take(rest, 1)?[0];
+    Ok(match operator {
+        b't' => Predicate::True,
+        b'c' => Predicate::contains(literal(rest)?),
+        b's' => Predicate::StartsWith(literal(rest)?.to_vec()),
+        b'e' => Predicate::EndsWith(literal(rest)?.to_vec()),
+        b'=' => Predicate::Equals(literal(rest)?.to_vec()),
+        b'&' => Predicate::And(list(rest, |rest| decode(rest, depth + 1))?),
+        b'|' => Predicate::Or(list(rest, |rest| decode(rest, depth + 1))?),
+        b'!' => Predicate::Not(Box::new(decode(rest, depth + 1)?)),
+        b'l' => Predicate::Like(like(list(rest, |rest| literal(rest).map(<[u8]>::to_vec))?)?),
+        _ => return Err(DecodeError),
+    })
+}
+
+fn like(mut parts: Vec<Vec<u8>>) -> Result<Like, DecodeError> {
+    let suffix = parts.pop().ok_or(DecodeError)?;
+    let mut parts = parts.into_iter();
+    let prefix = parts.next().ok_or(DecodeError)?;
+    let middle = parts.map(|part| memmem::Finder::new(&part).into_owned()).collect();
+    Ok(Like { prefix, middle, suffix })
+}
+
+fn list<T>(
+    rest: &mut &[u8],
+    member: impl Fn(&mut &[u8]) -> Result<T, DecodeError>,
+) -> Result<Vec<T>, DecodeError> {
+    (0..length(rest)?).map(|_| member(rest)).collect()
+}
+
+fn literal<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], DecodeError> {
+    let length = length(rest)?;
+    take(rest, length)
+}
+
+fn length(rest: &mut &[u8]) -> Result<usize, DecodeError> {
+    let bytes = take(rest, 4)?;
+    Ok(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize)
+}
+
+fn take<'a>(rest: &mut &'a [u8], count: usize) -> Result<&'a [u8], DecodeError> {
+    let (taken, left) = rest.split_at_checked(count).ok_or(DecodeError)?;
+    *rest = left;
+    Ok(taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encoded_literal(bytes: &[u8]) -> Vec<u8> {
+        [&u32::try_from(bytes.len()).expect("short").to_be_bytes(), bytes].concat()
+    }
+
+    fn pattern(parts: &[&[u8]]) -> Predicate {
+        let count = u32::try_from(parts.len()).expect("few").to_be_bytes().to_vec();
+        let parts = parts.iter().flat_map(|part| encoded_literal(part));
+        Predicate::decode(&[b"l".to_vec(), count, parts.collect()].concat()).expect("well-formed")
+    }
+
+    #[test]
+    fn patterns() {
+        for (parts, row, expected) in [
+            (&[&b"a"[..], b"b"][..], &b"ab"[..], true),
+            (&[b"a", b"a"], b"a", false),
+            (&[b"", b"b", b""], b"abc", true),
+            (&[b"", b"b", b"b", b""], b"abc", false),
+            (&[b"", b"b", b"b", b""], b"abcb", true),
+            (&[b"a", b"", b"c"], b"ac", true),
+            (&[b"", b"ab", b"b"], b"ab", false),
+        ] {
+            assert_eq!(pattern(parts).holds(row), expected, "{parts:?} {row:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        let both =
+            [b"&\0\0\0\x02c".to_vec(), encoded_literal(b"BALT"), b"!s".to_vec(), encoded_literal(b"x")]
+                .concat();
+        let predicate = Predicate::decode(&both).expect("well-formed");
+        assert!(predicate.holds(b"in BALTIMORE") && !predicate.holds(b"x BALT") && !predicate.holds(b"y"));
+        assert_eq!(predicate.literal(), Some(&b"BALT"[..]));
+        assert!(Predicate::decode(b"t").is_ok());
+        for malformed in
+            [&b""[..], b"c\0\0\0\x09x", b"&\xff\xff\xff\xff", b"tt", b"l\0\0\0\x01\0\0\0\0", &[b'!'; 200]]
+        {
+            assert_eq!(Predicate::decode(malformed).err(), Some(DecodeError), "{malformed:?}");
+            fuzz_predicate(malformed);
+        }
+    }
+
+    #[test]
+    fn an_alternative_needs_no_literal() {
+        let either = Predicate::Or(vec![Predicate::contains(b"a"), Predicate::contains(b"b")]);
+        assert_eq!(either.literal(), None);
+        assert_eq!(Predicate::Not(Box::new(either)).literal(), None);
+        assert_eq!(Predicate::contains(b"").literal(), None);
+    }
+}

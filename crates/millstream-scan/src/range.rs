@@ -1,0 +1,256 @@
+//! Reading the lines that belong to a range of a file.
+
+use std::ffi::CString;
+use std::ops::Range;
+
+use millstream_vfs::{At, Errno, Error, File, Operation, Result};
+
+use crate::batch::Buffer;
+use crate::lines::Separator;
+
+/// Bytes of a file. Of its lines those belong to the range that begin after its first byte and not after the byte that
+/// follows it, and the first line of the file belongs to the range that begins with the file: so every line of a file that
+/// is cut into ranges belongs to exactly one, and one that has been appended since to the last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileRange {
+    /// Path of the file.
+    pub path: CString,
+    /// First byte.
+    pub start: u64,
+    /// Number of bytes.
+    pub length: u64,
+}
+
+impl FileRange {
+    pub(crate) fn end(&self) -> u64 {
+        self.start.saturating_add(self.length)
+    }
+}
+
+/// A mark of UTF-8 that is not part of the first line.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// Bytes beyond the range that are read with it, in the hope that the last line ends there.
+const SLACK: usize = 4 << 10;
+/// Bytes that are read at once after that, at first.
+const MORE: usize = 64 << 10;
+
+/// Reads the lines of `[start, end)` into `buffer`, replacing what is in it; between which of its bytes they are.
+///
+/// # Errors
+/// Besides those of reading, `EOVERFLOW` if a line has more bytes than a buffer may hold.
+pub(crate) fn read_lines<F: File>(
+    file: &F,
+    start: u64,
+    end: u64,
+    separator: &Separator,
+    buffer: &mut Buffer,
+) -> Result<Range<usize>> {
+    buffer.clear();
+    let length = usize::try_from(end - start).unwrap_or(usize::MAX);
+    let mut reading = Reading { file, offset: start, buffer, at_end: false };
+    reading.more(length.saturating_add(SLACK))?;
+    let first = match start {
+        0 if reading.buffer.starts_with(BYTE_ORDER_MARK) => BYTE_ORDER_MARK.len(),
+        0 => 0,
+        // The line that the range begins in belongs to the one before, even if it begins with it.
+        _ => match reading.separator_from(0, length, separator)? {
+            Some(end) if end <= length => end,
+            _ => return Ok(0..0),
+        },
+    };
+    let last = match reading.buffer.len() {
+        all if all < length => all,
+        // The LF of a CRLF at the border is the first separator found, so it is no line of its own.
+        _ => {
+            reading.separator_from(length.max(first), usize::MAX, separator)?.unwrap_or(reading.buffer.len())
+        }
+    };
+    Ok(first..last)
+}
+
+/// Reads all of a file, which should have `length` bytes, into `buffer`, replacing what is in it.
+///
+/// # Errors
+/// As [`read_lines`].
+pub(crate) fn read_whole<F: File>(file: &F, length: u64, buffer: &mut Buffer) -> Result<()> {
+    buffer.clear();
+    let mut reading = Reading { file, offset: 0, buffer, at_end: false };
+    // One byte more than there should be shows the end.
+    let mut count = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(1);
+    while !reading.at_end {
+        reading.more(count)?;
+        count = MORE.max(reading.buffer.len());
+    }
+    Ok(())
+}
+
+struct Reading<'a, F> {
+    file: &'a F,
+    /// Where the buffer begins in the file.
+    offset: u64,
+    buffer: &'a mut Buffer,
+    at_end: bool,
+}
+
+impl<F: File> Reading<'_, F> {
+    /// Reads `count` bytes more, fewer only at the end of the file.
+    fn more(&mut self, count: usize) -> Result<()> {
+        let mut left = count;
+        while left > 0 && !self.at_end {
+            let filled = self.buffer.len();
+            if filled == Buffer::MAX {
+                return Err(Error::new(Operation::Read, Errno::OVERFLOW));
+            }
+            let room = self.buffer.room(left.min(Buffer::MAX - filled));
+            let n = self.file.read(room, At::Offset(self.offset + filled as u64))?;
+            self.buffer.fill(n);
+            left = left.saturating_sub(n);
+            self.at_end = n == 0;
+        }
+        Ok(())
+    }
+
+    /// Where the first line begins after a separator at or after `from`. While there is none it reads on, but no further
+    /// than `limit`.
+    fn separator_from(
+        &mut self,
+        mut from: usize,
+        limit: usize,
+        separator: &Separator,
+    ) -> Result<Option<usize>> {
+        loop {
+            if let Some(found) = separator.find(self.buffer, from, self.at_end) {
+                return Ok(Some(found.end));
+            }
+            if self.at_end || self.buffer.len() > limit {
+                return Ok(None);
+            }
+            from = from.max(self.buffer.len().saturating_sub(separator.max_overlap()));
+            self.more(MORE.max(self.buffer.len()))?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::time::{SystemTime, UNIX_EPOCH};
+
+    use millstream_vfs::{Access, Dir, PosixVolume, SymlinkBehavior, Volume};
+
+    use super::*;
+
+    /// A generator of Marsaglia's xorshift kind.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, bound: usize) -> usize {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            (self.0 >> 16) as usize % bound
+        }
+    }
+
+    /// The lines of a file with the offsets at which they begin, found byte by byte.
+    fn model(data: &[u8], separator: &Separator) -> Vec<(u64, Vec<u8>)> {
+        let mut lines = Vec::new();
+        let (mut start, mut at) = (0, 0);
+        while at < data.len() {
+            let length = match separator {
+                Separator::AnyNewline if data[at..].starts_with(b"\r\n") => 2,
+                Separator::AnyNewline => usize::from(matches!(data[at], b'\r' | b'\n')),
+                Separator::Bytes(bytes) => {
+                    if data[at..].starts_with(bytes) {
+                        bytes.len()
+                    } else {
+                        0
+                    }
+                }
+            };
+            if length > 0 {
+                lines.push((start as u64, data[start..at].to_vec()));
+                start = at + length;
+            }
+            at += length.max(1);
+        }
+        if start < data.len() {
+            lines.push((start as u64, data[start..].to_vec()));
+        }
+        if data.starts_with(BYTE_ORDER_MARK) && !lines.is_empty() {
+            lines[0].1.drain(..BYTE_ORDER_MARK.len());
+            // A file that is only a mark has no line.
+            if data.len() == BYTE_ORDER_MARK.len() {
+                lines.clear();
+            }
+        }
+        lines
+    }
+
+    fn lines_of(path: &CString, start: u64, end: u64, separator: &Separator) -> Vec<Vec<u8>> {
+        let file = PosixVolume.base().open_file(path, Access::Read, SymlinkBehavior::Follow).expect("a file");
+        let mut buffer = Buffer::default();
+        let found = read_lines(&file, start, end, separator, &mut buffer).expect("readable");
+        let (data, mut lines) = (&buffer[found], Vec::new());
+        separator.split(data, |start, end| lines.push(data[start..end].to_vec()));
+        lines
+    }
+
+    /// Wherever a file is cut into ranges, each line belongs to one of them, and to the one that Hadoop gives it to.
+    #[test]
+    fn every_line_belongs_to_one_range() {
+        let given = std::env::var("MILLSTREAM_SEED").ok().map(|seed| seed.parse().expect("a number"));
+        let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
+        let seed: u64 = given.unwrap_or_else(clock);
+        println!("MILLSTREAM_SEED={seed}");
+        let mut random = Random(seed | 1);
+        let scratch = tempfile::tempdir().expect("scratch");
+        let path = scratch.path().join("file");
+        let name = CString::new(path.to_str().expect("UTF-8")).expect("no NUL");
+        for round in 0..400 {
+            let separator = match random.below(3) {
+                0 => Separator::Bytes(b"|".to_vec()),
+                _ => Separator::AnyNewline,
+            };
+            let mut data = if random.below(4) == 0 { BYTE_ORDER_MARK.to_vec() } else { Vec::new() };
+            // In some files lines go on beyond what is read with a range at first.
+            let longest = [3, 3, 40, 90_000][random.below(4)];
+            for _ in 0..random.below(12) {
+                data.extend(vec![b'x'; random.below(longest)]);
+                data.extend([&b"\n"[..], b"\r", b"\r\n", b"\n\r\n", b"|"][random.below(5)]);
+            }
+            data.extend(vec![b'y'; random.below(3)]);
+            fs::write(&path, &data).expect("a file");
+            let length = data.len() as u64;
+            let mut cuts: Vec<u64> =
+                (0..random.below(5)).map(|_| random.below(data.len() + 1) as u64).collect();
+            cuts.extend([0, length]);
+            cuts.sort_unstable();
+            cuts.dedup();
+            for range in cuts.windows(2) {
+                let (start, end) = (range[0], range[1]);
+                let belongs =
+                    |begin: u64| if begin == 0 { start == 0 } else { start < begin && begin <= end };
+                let lines = model(&data, &separator).into_iter().filter(|(begin, _)| belongs(*begin));
+                let expected: Vec<_> = lines.map(|(_, line)| line).collect();
+                let found = lines_of(&name, start, end, &separator);
+                assert!(
+                    found == expected,
+                    "round {round}: {separator:?} {start}..{end} of {length}, cuts {cuts:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_has_been_appended_belongs_to_the_last_range() {
+        let scratch = tempfile::tempdir().expect("scratch");
+        let path = scratch.path().join("file");
+        let name = CString::new(path.to_str().expect("UTF-8")).expect("no NUL");
+        fs::write(&path, "one\ntwo\nthree\nfour\n").expect("a file");
+        let lines = |end| lines_of(&name, 0, end, &Separator::AnyNewline);
+        assert_eq!(lines(4), [b"one".to_vec(), b"two".to_vec()], "it was 4 bytes long when it was listed");
+        assert_eq!(lines(5), [b"one".to_vec(), b"two".to_vec()]);
+        assert_eq!(lines(100), [&b"one"[..], b"two", b"three", b"four"], "it has become shorter since");
+    }
+}

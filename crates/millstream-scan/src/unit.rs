@@ -1,0 +1,360 @@
+//! What one reader does at once.
+
+use std::ops::Range;
+
+use memchr::memmem;
+use millstream_vfs::{Access, Dir, File, SymlinkBehavior};
+
+use crate::batch::{Batch, Buffer};
+use crate::checksum::mismatch;
+use crate::error::{Cause, ScanError};
+use crate::lines::Separator;
+use crate::predicate::Predicate;
+use crate::range::{FileRange, read_lines, read_whole};
+
+/// A large range is read in parts of this many bytes ...
+const PART: u64 = 1 << 20;
+/// ... if it has more than these: what is left of a range is no part of its own.
+const LARGE: u64 = PART + PART / 2;
+/// Small ranges are read together as long as they have this many bytes, ...
+const GROUP_BYTES: u64 = PART;
+/// ... and there are no more of them than these.
+const GROUP_RANGES: usize = 64;
+
+/// What a row is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// A line; a byte order mark of UTF-8 at the beginning of a file is not part of the first one.
+    Lines(Separator),
+    /// All of a file. Ranges are whole files.
+    WholeFiles,
+}
+
+/// What is wanted of the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// The rows.
+    Values,
+    /// Their number.
+    Count,
+}
+
+/// Which rows may be in one batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grouping {
+    /// Those of several ranges.
+    Any,
+    /// Those of one range.
+    ByRange,
+}
+
+/// What to do about a file that is not there, or that may not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// Fail.
+    Fail,
+    /// Go on without it.
+    Skip,
+}
+
+/// What to do about checksums that are kept beside a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verification {
+    /// Nothing; they are not looked for.
+    None,
+    /// Look for them, and fail if the data has others.
+    Checksums,
+}
+
+/// What a scan does.
+#[derive(Clone, Debug)]
+pub struct ScanOptions {
+    /// What a row is.
+    pub rows: Rows,
+    /// Which rows are wanted.
+    pub predicate: Predicate,
+    /// What is wanted of them.
+    pub output: Output,
+    /// Which of them may be in one batch.
+    pub grouping: Grouping,
+    /// What to do about a file that is not there, or that may not be read.
+    pub missing: Missing,
+    /// What to do about checksums.
+    pub verification: Verification,
+    /// Most threads that read ahead besides the caller's.
+    pub max_readers: usize,
+}
+
+/// What one reader does at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Bytes of one range.
+    Part { range: usize, start: u64, end: u64 },
+    /// All of some ranges.
+    Group { first: usize, end: usize },
+}
+
+impl Unit {
+    /// Cuts a scan into units.
+    pub(crate) fn cut(ranges: &[FileRange], options: &ScanOptions) -> Vec<Unit> {
+        let may_cut = matches!(&options.rows, Rows::Lines(separator) if separator.is_found_from_anywhere());
+        let most = if options.grouping == Grouping::Any { GROUP_RANGES } else { 1 };
+        let mut units = Vec::new();
+        let mut next = 0;
+        while let Some(range) = ranges.get(next) {
+            if range.length > LARGE && may_cut {
+                units.extend(parts(next, range));
+                next += 1;
+                continue;
+            }
+            let (first, mut bytes) = (next, 0);
+            while let Some(range) = ranges.get(next) {
+                bytes += range.length;
+                if next > first && (next - first == most || bytes > GROUP_BYTES) {
+                    break;
+                }
+                next += 1;
+            }
+            units.push(Unit::Group { first, end: next });
+        }
+        units
+    }
+
+    /// The first range that it reads of.
+    fn range(self) -> usize {
+        match self {
+            Unit::Part { range, .. } => range,
+            Unit::Group { first, .. } => first,
+        }
+    }
+}
+
+fn parts(range: usize, whole: &FileRange) -> impl Iterator<Item = Unit> {
+    let end = whole.end();
+    let mut next = whole.start;
+    std::iter::from_fn(move || {
+        let start = next;
+        next = if end - start > LARGE { start + PART } else { end };
+        (start < end).then_some(Unit::Part { range, start, end: next })
+    })
+}
+
+/// What a scan has read so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) bytes: u64,
+    pub(crate) files: u64,
+    pub(crate) missing: u64,
+}
+
+/// Reads units into batches.
+#[derive(Debug)]
+pub(crate) struct UnitReader<'a> {
+    options: &'a ScanOptions,
+    /// What every row contains that the predicate holds for.
+    literal: Option<memmem::Finder<'a>>,
+    /// The literal is all that the predicate asks for.
+    literal_suffices: bool,
+    pub(crate) scratch: Buffer,
+    pub(crate) counts: Counts,
+}
+
+impl<'a> UnitReader<'a> {
+    /// A reader of what `options` ask for; `scratch` is a buffer that it may use.
+    pub(crate) fn new(options: &'a ScanOptions, scratch: Buffer) -> Self {
+        let literal = match &options.rows {
+            Rows::Lines(separator) if separator.is_found_from_anywhere() => options.predicate.literal(),
+            _ => None,
+        };
+        let may_contain = |literal| match &options.rows {
+            Rows::Lines(separator) => separator.may_contain(literal),
+            Rows::WholeFiles => true,
+        };
+        let literal_suffices =
+            matches!(options.predicate, Predicate::Contains(_)) && literal.is_some_and(may_contain);
+        let literal = literal.map(memmem::Finder::new);
+        UnitReader { options, literal, literal_suffices, scratch, counts: Counts::default() }
+    }
+
+    /// Reads `unit` into `batch`, replacing what is in it; calls `after_each` when a file has been read.
+    pub(crate) fn read<D: Dir>(
+        &mut self,
+        base: &D,
+        ranges: &[FileRange],
+        unit: Unit,
+        batch: &mut Batch,
+        mut after_each: impl FnMut(),
+    ) -> Result<(), ScanError> {
+        batch.clear();
+        batch.range = unit.range();
+        match unit {
+            Unit::Part { range, start, end } => {
+                self.file(base, &ranges[range], start..end, batch).map_err(|cause| ScanError { range, cause })
+            }
+            Unit::Group { first, end } => (first..end).try_for_each(|range| {
+                let whole = &ranges[range];
+                let read = self.file(base, whole, whole.start..whole.end(), batch);
+                after_each();
+                read.map_err(|cause| ScanError { range, cause })
+            }),
+        }
+    }
+
+    fn file<D: Dir>(
+        &mut self,
+        base: &D,
+        range: &FileRange,
+        part: Range<u64>,
+        batch: &mut Batch,
+    ) -> Result<(), Cause> {
+        match self.open_and_read(base, range, part, batch) {
+            Err(cause) if cause.is_missing() && self.options.missing == Missing::Skip => {
+                self.counts.missing += 1;
+                Ok(())
+            }
+            read => read,
+        }
+    }
+
+    fn open_and_read<D: Dir>(
+        &mut self,
+        base: &D,
+        range: &FileRange,
+        part: Range<u64>,
+        batch: &mut Batch,
+    ) -> Result<(), Cause> {
+        let file = base.open_file(&range.path, Access::Read, SymlinkBehavior::Follow)?;
+        if self.options.verification == Verification::Checksums {
+            let differs = mismatch(base, &range.path, &file, part.clone(), &mut self.scratch)?;
+            differs.map_or(Ok(()), |offset| Err(Cause::Checksum { offset }))?;
+        }
+        let (is_first, bytes) = (part.start == range.start, part.end - part.start);
+        match &self.options.rows {
+            Rows::Lines(separator) => self.lines(&file, part, separator, batch)?,
+            Rows::WholeFiles => self.whole(&file, range.length, batch)?,
+        }
+        self.counts.files += u64::from(is_first);
+        self.counts.bytes += bytes;
+        Ok(())
+    }
+
+    fn whole<F: File>(&mut self, file: &F, length: u64, batch: &mut Batch) -> millstream_vfs::Result<()> {
+        read_whole(file, length, &mut self.scratch)?;
+        batch.check_room(self.scratch.len())?;
+        if self.options.predicate.holds(&self.scratch) {
+            batch.rows += 1;
+            if self.options.output == Output::Values {
+                batch.add(&self.scratch);
+            }
+        }
+        Ok(())
+    }
+
+    fn lines<F: File>(
+        &mut self,
+        file: &F,
+        part: Range<u64>,
+        separator: &Separator,
+        batch: &mut Batch,
+    ) -> millstream_vfs::Result<()> {
+        let is_first = batch.buffer.is_empty();
+        let takes_all = matches!(self.options.predicate, Predicate::True);
+        if takes_all && is_first && self.options.output == Output::Values {
+            // What is read is the batch.
+            let found = read_lines(file, part.start, part.end, separator, &mut batch.buffer)?;
+            let mut lines = std::mem::take(&mut batch.lines);
+            let first = found.start;
+            separator.split(&batch.buffer[found], |start, end| {
+                lines.push(crate::Line { start: (first + start) as u32, length: (end - start) as u32 });
+            });
+            (batch.rows, batch.lines) = (lines.len() as u64, lines);
+            return Ok(());
+        }
+        let found = read_lines(file, part.start, part.end, separator, &mut self.scratch)?;
+        batch.check_room(found.len())?;
+        let data = &self.scratch[found];
+        match (takes_all, self.options.output) {
+            (true, Output::Count) => batch.rows += separator.count(data),
+            _ => self.filter(data, separator, batch),
+        }
+        Ok(())
+    }
+
+    /// Adds the lines of `data` that the predicate holds for.
+    fn filter(&self, data: &[u8], separator: &Separator, batch: &mut Batch) {
+        let mut take = |row: &[u8]| {
+            batch.rows += 1;
+            if self.options.output == Output::Values {
+                batch.add(row);
+            }
+        };
+        let Some(literal) = &self.literal else {
+            separator.split(data, |start, end| {
+                if self.options.predicate.holds(&data[start..end]) {
+                    take(&data[start..end]);
+                }
+            });
+            return;
+        };
+        let mut from = 0;
+        while let Some(at) = literal.find(&data[from..]).map(|at| from + at) {
+            let start = separator.line_start(data, from, at);
+            let (end, next) =
+                separator.find(data, at, true).map_or((data.len(), data.len()), |s| (s.start, s.end));
+            let row = &data[start..end];
+            if self.literal_suffices || self.options.predicate.holds(row) {
+                take(row);
+            }
+            from = next;
+        }
+    }
+}
+
+/// Splits and filters arbitrary bytes in both ways that there are, which must find the same rows. The first byte says what
+/// separates lines, the second how many of the following ones are the literal that rows must contain.
+pub fn fuzz_lines(bytes: &[u8]) {
+    let [kind, length, rest @ ..] = bytes else { return };
+    let (literal, data) = rest.split_at((*length as usize).min(rest.len()));
+    let separator = match kind {
+        0 => Separator::AnyNewline,
+        1 => Separator::Bytes(b"ab".to_vec()),
+        2 => Separator::Bytes(b"aa".to_vec()),
+        byte => Separator::Bytes(vec![*byte]),
+    };
+    let mut rows = Vec::new();
+    separator.split(data, |start, end| rows.push(&data[start..end]));
+    assert_eq!(separator.count(data), rows.len() as u64);
+    let predicate = Predicate::contains(literal);
+    rows.retain(|row| predicate.holds(row));
+    let options = ScanOptions {
+        rows: Rows::Lines(separator.clone()),
+        predicate,
+        output: Output::Values,
+        grouping: Grouping::Any,
+        missing: Missing::Fail,
+        verification: Verification::None,
+        max_readers: 0,
+    };
+    let mut batch = Batch::default();
+    UnitReader::new(&options, Buffer::default()).filter(data, &separator, &mut batch);
+    assert!(batch.iter().eq(rows));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_of_filtering_find_the_same_rows() {
+        for bytes in [
+            &b"\0\x02bca\r\nbc\rxbcbc\nb\rc"[..],
+            b"\x01\x02bcxabcabab",
+            b"\x02\x02ayxaaaay",
+            b"|\x02|a|a||a",
+            b"\0\0\n\r",
+            b"\0",
+        ] {
+            fuzz_lines(bytes);
+        }
+    }
+}

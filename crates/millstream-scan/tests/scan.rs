@@ -1,0 +1,257 @@
+//! Scans of real files, compared with reading them plainly.
+
+use std::ffi::CString;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use millstream_scan::{
+    Cause, FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError, ScanOptions, Separator,
+    Verification,
+};
+use millstream_vfs::{Errno, Error, Operation, PosixVolume};
+
+fn options() -> ScanOptions {
+    ScanOptions {
+        rows: Rows::Lines(Separator::AnyNewline),
+        predicate: Predicate::True,
+        output: Output::Values,
+        grouping: Grouping::Any,
+        missing: Missing::Fail,
+        verification: Verification::None,
+        max_readers: 8,
+    }
+}
+
+fn whole(path: &Path) -> FileRange {
+    let length = fs::metadata(path).map_or(10, |metadata| metadata.len());
+    FileRange { path: CString::new(path.as_os_str().as_bytes()).expect("no NUL"), start: 0, length }
+}
+
+/// The rows of a scan, with the range that each batch says it is of.
+fn rows(ranges: Vec<FileRange>, options: ScanOptions) -> Result<Vec<(usize, Vec<u8>)>, ScanError> {
+    let mut scan = Scan::new(&PosixVolume, ranges, options);
+    let mut rows = Vec::new();
+    while let Some(batch) = scan.next_batch()? {
+        assert_eq!(batch.rows(), batch.lines().len() as u64);
+        rows.extend(batch.iter().map(|row| (batch.range(), row.to_vec())));
+    }
+    Ok(rows)
+}
+
+/// A thousand small files, and one that is read in parts.
+fn bed() -> (tempfile::TempDir, Vec<FileRange>, Vec<Vec<u8>>) {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let (mut ranges, mut lines) = (Vec::new(), Vec::new());
+    let mut add = |name: String, count: usize, length: usize| {
+        let path = scratch.path().join(&name);
+        let own: Vec<_> =
+            (0..count).map(|line| format!("{name} {line} {}", "z".repeat(line * 7 % length))).collect();
+        fs::write(&path, own.join("\r\n")).expect("a file");
+        ranges.push(whole(&path));
+        lines.extend(own.into_iter().map(String::into_bytes));
+    };
+    for file in 0..500 {
+        add(format!("small{file}"), file % 7, 40);
+    }
+    add("large".into(), 90_000, 100);
+    for file in 500..1000 {
+        add(format!("small{file}"), file % 5, 4000);
+    }
+    (scratch, ranges, lines)
+}
+
+fn values(rows: Vec<(usize, Vec<u8>)>) -> Vec<Vec<u8>> {
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+#[test]
+fn all_rows_come_in_order_with_any_number_of_readers() {
+    let (_scratch, ranges, lines) = bed();
+    for max_readers in [0, 1, 32] {
+        let found = rows(ranges.clone(), ScanOptions { max_readers, ..options() }).expect("readable");
+        assert!(values(found) == lines, "{max_readers} readers");
+    }
+}
+
+#[test]
+fn counting_finds_as_many() {
+    let (_scratch, ranges, lines) = bed();
+    for (predicate, expected) in [
+        (Predicate::True, lines.len()),
+        (
+            Predicate::contains(b" 17 "),
+            lines.iter().filter(|line| Predicate::contains(b" 17 ").holds(line)).count(),
+        ),
+    ] {
+        let mut scan = Scan::new(
+            &PosixVolume,
+            ranges.clone(),
+            ScanOptions { output: Output::Count, predicate, ..options() },
+        );
+        let mut count = 0;
+        while let Some(batch) = scan.next_batch().expect("readable") {
+            assert!(batch.lines().is_empty());
+            count += batch.rows();
+        }
+        assert_eq!(count, expected as u64);
+        let progress = scan.progress();
+        assert_eq!(progress.bytes, ranges.iter().map(|range| range.length).sum::<u64>());
+        assert_eq!(progress.files, 1001);
+    }
+}
+
+#[test]
+fn predicates_choose_the_rows_that_they_hold_for() {
+    let (_scratch, ranges, lines) = bed();
+    let literal = |letter: u8, text: &[u8]| [&[letter, 0, 0, 0, text.len() as u8], text].concat();
+    for encoded in [
+        literal(b'c', b"17"),
+        literal(b's', b"large 89"),
+        literal(b'e', b"zz"),
+        literal(b'=', b"small3 2 "),
+        // Literals that no line can contain.
+        literal(b'c', b"1\r\nsmall"),
+        literal(b'c', b""),
+        [b"!".to_vec(), literal(b'c', b"z")].concat(),
+        [b"|\0\0\0\x02".to_vec(), literal(b's', b"small1"), literal(b'e', b" 3 ")].concat(),
+        [b"&\0\0\0\x02".to_vec(), literal(b's', b"small1"), literal(b'c', b"zzz")].concat(),
+        b"l\0\0\0\x03\0\0\0\x05large\0\0\0\x02 4\0\0\0\x01z".to_vec(),
+    ] {
+        let predicate = Predicate::decode(&encoded).expect("well-formed");
+        let expected: Vec<_> = lines.iter().filter(|line| predicate.holds(line)).cloned().collect();
+        let found = rows(ranges.clone(), ScanOptions { predicate, ..options() }).expect("readable");
+        assert!(values(found) == expected, "{encoded:?}");
+    }
+}
+
+#[test]
+fn batches_of_one_range_say_which() {
+    let (_scratch, ranges, _) = bed();
+    let found =
+        rows(ranges.clone(), ScanOptions { grouping: Grouping::ByRange, ..options() }).expect("readable");
+    for (range, row) in found {
+        let name = Path::new(std::ffi::OsStr::from_bytes(ranges[range].path.to_bytes()))
+            .file_name()
+            .expect("a name");
+        assert!(row.starts_with(name.as_bytes()), "{range} {}", row.escape_ascii());
+    }
+}
+
+#[test]
+fn whole_files_are_rows_too() {
+    let (_scratch, ranges, _) = bed();
+    let expected: Vec<_> = ranges
+        .iter()
+        .map(|range| fs::read(std::ffi::OsStr::from_bytes(range.path.to_bytes())).expect("a file"))
+        .collect();
+    let found = rows(ranges, ScanOptions { rows: Rows::WholeFiles, ..options() }).expect("readable");
+    assert!(values(found) == expected);
+}
+
+#[test]
+fn a_file_that_is_not_there_fails_or_is_left_out() {
+    let (_scratch, mut ranges, lines) = bed();
+    let mut gone = ranges[0].clone();
+    gone.path = c"/nowhere".to_owned();
+    ranges.insert(700, gone);
+    let error = rows(ranges.clone(), options()).expect_err("it is not there");
+    let failed = |operation, errno| Cause::Volume(Error::new(operation, errno));
+    assert_eq!(error, ScanError { range: 700, cause: failed(Operation::OpenFile, Errno::NOENT) });
+    let found = rows(ranges, ScanOptions { missing: Missing::Skip, ..options() }).expect("left out");
+    assert!(values(found) == lines);
+    let directory = FileRange { path: c"/usr".to_owned(), start: 0, length: 4096 };
+    let error = rows(vec![directory.clone()], options()).expect_err("no file");
+    assert_eq!(error.cause, failed(Operation::Read, Errno::ISDIR));
+    assert!(error.cause.is_missing());
+    assert_eq!(rows(vec![directory], ScanOptions { missing: Missing::Skip, ..options() }), Ok(Vec::new()));
+}
+
+/// The checksums are those that Hadoop writes: CRC-32 of each 512 bytes.
+#[test]
+fn data_that_is_not_that_of_its_checksums_is_an_error() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let path = scratch.path().join("file");
+    let write = |data: &[u8], sums: &[u32]| {
+        let sums = sums.iter().flat_map(|sum| sum.to_be_bytes());
+        fs::write(&path, data).expect("a file");
+        let beside = b"crc\0\0\0\x02\0".iter().copied().chain(sums).collect::<Vec<_>>();
+        fs::write(scratch.path().join(".file.crc"), beside).expect("its checksums");
+    };
+    let verified =
+        || rows(vec![whole(&path)], ScanOptions { verification: Verification::Checksums, ..options() });
+    // The check value of CRC-32, and the sum of 512 zeros.
+    write(b"123456789", &[0xCBF4_3926]);
+    assert_eq!(values(verified().expect("intact")), [b"123456789"]);
+    write(b"123456780", &[0xCBF4_3926]);
+    assert_eq!(
+        verified().expect_err("changed"),
+        ScanError { range: 0, cause: Cause::Checksum { offset: 0 } }
+    );
+    let long = [&[0; 512][..], b"123456789"].concat();
+    write(&long, &[0xB2AA_7578, 0xCBF4_3926]);
+    assert_eq!(verified().expect("intact").len(), 1);
+    write(&long, &[0xB2AA_7578]);
+    assert_eq!(verified().expect_err("a sum is missing").cause, Cause::Checksum { offset: 512 });
+    fs::write(scratch.path().join(".file.crc"), "no checksums").expect("a file");
+    assert_eq!(verified().expect("ignored, as Hadoop does").len(), 1);
+}
+
+/// Separators of several bytes may overlap one another and the rows around them; here in a file of several parts, too.
+#[test]
+fn separators_of_several_bytes() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let path = scratch.path().join("file");
+    for (separator, data, literal) in
+        [("ab", "xabcabab", "bc"), ("aa", "xaaaay", "ay"), ("aa", "aaaay|", "y")]
+    {
+        for repeated in [1, 700_000] {
+            fs::write(&path, data.repeat(repeated)).expect("a file");
+            let rows_where = |predicate| {
+                let lines = Rows::Lines(Separator::Bytes(separator.into()));
+                values(
+                    rows(vec![whole(&path)], ScanOptions { rows: lines, predicate, ..options() })
+                        .expect("readable"),
+                )
+            };
+            let all = data.repeat(repeated);
+            let mut expected: Vec<_> = all.split(separator).map(|line| line.as_bytes().to_vec()).collect();
+            if all.ends_with(separator) {
+                expected.pop();
+            }
+            assert!(rows_where(Predicate::True) == expected, "{separator:?} {data:?} {repeated}");
+            let predicate = Predicate::contains(literal.as_bytes());
+            expected.retain(|row| predicate.holds(row));
+            assert!(rows_where(predicate) == expected, "{separator:?} {data:?} {repeated} {literal:?}");
+        }
+    }
+}
+
+#[test]
+fn a_scan_that_finds_nothing_for_long_lets_its_caller_look_up() {
+    let (_scratch, ranges, _) = bed();
+    let ranges = vec![ranges; 15].concat();
+    let count = ranges.len() as u64;
+    let mut scan = Scan::new(
+        &PosixVolume,
+        ranges,
+        ScanOptions { predicate: Predicate::contains(b"nowhere"), ..options() },
+    );
+    let mut empty = 0;
+    while let Some(batch) = scan.next_batch().expect("readable") {
+        assert_eq!((batch.rows(), batch.lines()), (0, &[][..]));
+        empty += 1;
+    }
+    assert!((1..count).contains(&empty), "{empty} batches");
+    assert_eq!(scan.progress().files, count);
+}
+
+#[test]
+fn a_scan_that_is_stopped_is_over() {
+    let (_scratch, ranges, _) = bed();
+    let mut scan = Scan::new(&PosixVolume, ranges, options());
+    let rows = scan.next_batch().expect("readable").map(|batch| batch.rows());
+    assert!(rows.is_some_and(|rows| rows > 0));
+    scan.stop();
+    assert!(scan.next_batch().expect("no error").is_none());
+}

@@ -1,0 +1,177 @@
+package io.millstream.hadoop;
+
+import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.ref.Cleaner;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * Rows of local files, read and filtered natively, in packed batches outside the heap.
+ *
+ * <p>{@link #next} fetches a batch, whose memory stays as it is until the next call. A row is {@code length} bytes at {@code
+ * start} in it; {@link #lines} is the address of the pairs {@code (u32 start, u32 length)}, in the machine's byte order.
+ *
+ * <p>Memory is freed by {@link #close}, or when a scan is no longer reachable. {@link #abandon} leaves that to the latter: a thread
+ * that outlives its task may still look at rows.
+ */
+public final class NativeScan implements AutoCloseable {
+  /** A row is all of a file. */
+  public static final int WHOLE_FILES = 1;
+  /** Only the number of rows is wanted. */
+  public static final int COUNT = 2;
+  /** A batch holds rows of one range. */
+  public static final int BY_RANGE = 4;
+  /** Files that are not there are left out. */
+  public static final int SKIP_MISSING = 8;
+  /** The checksums that Hadoop keeps beside a file are verified. */
+  public static final int VERIFY = 16;
+
+  private static final Cleaner CLEANER = Cleaner.create();
+  private static final int BYTES = 0;
+  private static final int LINES = 1;
+  private static final int RANGE = 2;
+  private static final int BYTES_READ = 3;
+  private static final int FILES = 4;
+  private static final int MISSING = 5;
+  private static final int WAITED = 6;
+
+  private final long handle;
+  private final Cleaner.Cleanable memory;
+  private final long[] out = new long[WAITED + 1];
+  private long rows;
+  private boolean over;
+  private boolean closed;
+
+  /**
+   * A scan, of which nothing has been read yet.
+   *
+   * @param ranges what to read, in this order
+   * @param separator what separates lines; empty for LF, CR or CRLF, whichever comes
+   * @param predicate which rows are wanted, encoded as {@code millstream_scan::Predicate::decode} documents it
+   * @param flags sum of this class's constants
+   * @param maxReaders most native threads that read ahead
+   * @throws IllegalStateException if the native library does not load
+   */
+  public NativeScan(Ranges ranges, byte[] separator, byte[] predicate, int flags, int maxReaders) {
+    if (!NativeLibrary.isLoaded()) {
+      throw new IllegalStateException("Millstream's native library does not load in this JVM (see its log), though it does in the "
+          + "driver's; set spark.millstream.read.enabled=false to read without it");
+    }
+    long opened = open(ranges.packed(), separator, predicate, flags, maxReaders);
+    handle = opened;
+    memory = CLEANER.register(this, () -> close(opened));
+  }
+
+  /**
+   * Fetches the next batch. It is empty if no rows were found for a while, so that a caller can look whether it should go on.
+   *
+   * @return whether there is one
+   * @throws java.io.FileNotFoundException if a file is not there
+   * @throws IOException if it cannot be read
+   */
+  public synchronized boolean next() throws IOException {
+    if (over) {
+      return false;
+    }
+    // An exception ends the scan, too.
+    over = true;
+    rows = next(handle, out);
+    over = rows < 0;
+    return !over;
+  }
+
+  /** Number of rows in the batch. */
+  public long rows() {
+    return rows;
+  }
+
+  /** Address of the bytes of the batch. */
+  public long bytes() {
+    return out[BYTES];
+  }
+
+  /** Address of the places of its rows. */
+  public long lines() {
+    return out[LINES];
+  }
+
+  /** Which range its first row is of, counted from 0; after an exception, which one failed. */
+  public int range() {
+    return (int) out[RANGE];
+  }
+
+  /** Bytes read so far. */
+  public long bytesRead() {
+    return out[BYTES_READ];
+  }
+
+  /** Files opened so far. */
+  public long files() {
+    return out[FILES];
+  }
+
+  /** Files left out so far. */
+  public long missingFiles() {
+    return out[MISSING];
+  }
+
+  /** Nanoseconds for which this thread waited for those that read ahead. */
+  public long waitedNanos() {
+    return out[WAITED];
+  }
+
+  /** Ends the scan; the last batch stays valid as long as this object is reachable. */
+  public synchronized void abandon() {
+    over = true;
+    if (!closed) {
+      stop(handle);
+    }
+  }
+
+  /** Ends the scan and frees its memory. Nobody may look at a row of it any more. */
+  @Override
+  public synchronized void close() {
+    over = true;
+    closed = true;
+    memory.clean();
+  }
+
+  /** Ranges of files, packed. */
+  public static final class Ranges {
+    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    private final DataOutputStream out = new DataOutputStream(bytes);
+
+    /**
+     * Adds one.
+     *
+     * @param path absolute path of the file
+     * @param start first byte
+     * @param length number of bytes
+     */
+    public void add(String path, long start, long length) {
+      byte[] name = path.getBytes(StandardCharsets.UTF_8);
+      try {
+        out.writeInt(name.length);
+        out.write(name);
+        out.writeLong(start);
+        out.writeLong(length);
+      } catch (IOException e) {
+        throw new UncheckedIOException("a byte array cannot be written to", e);
+      }
+    }
+
+    byte[] packed() {
+      return bytes.toByteArray();
+    }
+  }
+
+  private static native long open(byte[] ranges, byte[] separator, byte[] predicate, int flags, int maxReaders);
+
+  private static native long next(long handle, long[] out) throws IOException;
+
+  private static native void stop(long handle);
+
+  private static native void close(long handle);
+}

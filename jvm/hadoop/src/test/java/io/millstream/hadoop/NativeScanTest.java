@@ -1,0 +1,91 @@
+package io.millstream.hadoop;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class NativeScanTest {
+  private static final byte[] ALL = {'t'};
+  private static final byte[] NEWLINE = {};
+
+  @TempDir Path directory;
+
+  private NativeScan scan(byte[] predicate, int flags, String... names) throws IOException {
+    NativeScan.Ranges ranges = new NativeScan.Ranges();
+    for (String name : names) {
+      Path file = directory.resolve(name);
+      ranges.add(file.toString(), 0, Files.exists(file) ? Files.size(file) : 1);
+    }
+    return new NativeScan(ranges, NEWLINE, predicate, flags, 4);
+  }
+
+  private void write(String name, String text) throws IOException {
+    Files.writeString(directory.resolve(name), text);
+  }
+
+  @Test
+  void countsRowsOfEachFile() throws Exception {
+    write("a", "one\ntwo\n");
+    write("ünï", "three\r\nfour\rfive");
+    try (NativeScan scan = scan(ALL, NativeScan.COUNT | NativeScan.BY_RANGE, "a", "ünï")) {
+      assertTrue(scan.next());
+      assertEquals(2, scan.rows());
+      assertEquals(0, scan.range());
+      assertTrue(scan.next());
+      assertEquals(3, scan.rows());
+      assertEquals(1, scan.range());
+      assertFalse(scan.next());
+      assertEquals(2, scan.files());
+      assertEquals(8 + 16, scan.bytesRead());
+    }
+  }
+
+  @Test
+  void takesAnEncodedPredicate() throws Exception {
+    write("a", "one\ntwo\nthree\n");
+    byte[] containsT = "c\0\0\0\1t".getBytes(StandardCharsets.US_ASCII);
+    try (NativeScan scan = scan(containsT, NativeScan.COUNT, "a")) {
+      assertTrue(scan.next());
+      assertEquals(2, scan.rows());
+    }
+    assertThrows(IllegalArgumentException.class, () -> scan(new byte[] {'?'}, 0, "a"));
+  }
+
+  @Test
+  void tellsWhichFileIsMissing() throws Exception {
+    write("a", "one\n");
+    try (NativeScan scan = scan(ALL, NativeScan.BY_RANGE, "a", "gone")) {
+      assertTrue(scan.next());
+      assertThrows(FileNotFoundException.class, scan::next);
+      assertEquals(1, scan.range());
+      assertFalse(scan.next(), "an exception ends the scan");
+    }
+    try (NativeScan scan = scan(ALL, NativeScan.COUNT | NativeScan.SKIP_MISSING, "a", "gone")) {
+      assertTrue(scan.next());
+      assertFalse(scan.next());
+      assertEquals(1, scan.missingFiles());
+    }
+  }
+
+  @Test
+  void isOverWhenAbandonedOrClosed() throws Exception {
+    write("a", "one\n");
+    NativeScan abandoned = scan(ALL, 0, "a");
+    assertTrue(abandoned.next());
+    abandoned.abandon();
+    assertFalse(abandoned.next());
+    abandoned.close();
+    abandoned.close();
+    abandoned.abandon();
+    assertFalse(abandoned.next());
+  }
+}

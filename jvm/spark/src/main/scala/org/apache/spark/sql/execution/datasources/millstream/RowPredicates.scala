@@ -1,0 +1,114 @@
+package org.apache.spark.sql.execution.datasources.millstream
+
+import java.io.{ByteArrayOutputStream, DataOutputStream}
+
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.types.StringType
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * Conditions that Spark puts on the one column of a text file, for the native scan.
+ *
+ * A condition is translated only where it is decided byte for byte: on strings of the default collation. Spark keeps its
+ * filter above the scan, so what is not translated costs speed only. The encoding is documented at
+ * `millstream_scan::Predicate::decode`.
+ */
+private[millstream] object RowPredicates extends PredicateHelper {
+  private val Always = Array[Byte]('t')
+  /** What the native side takes, less one for the list of all conditions. */
+  private val MaxDepth = 63
+  /** A longer list is a matter of hashing, which Spark's filter does. */
+  private val MaxListLength = 64
+  private val RegexCharacters = "\\^$.|?*+()[]{}"
+  /** What is not UTF-8 becomes this character in a string of the JVM, which Spark matches patterns against. */
+  private val Replacement = '\uFFFD'
+
+  /**
+   * Those of `conditions` that can be translated, all in one.
+   *
+   * @return the encoded predicate, and the conditions that it stands for
+   */
+  def encode(conditions: Seq[Expression]): (Array[Byte], Seq[Expression]) = {
+    val translated = conditions.flatMap(condition => encode(condition, 1).map(condition -> _))
+    translated.map(_._2) match {
+      case Seq() => (Always, Nil)
+      case Seq(one) => (one, translated.map(_._1))
+      case several => (list('&', several), translated.map(_._1))
+    }
+  }
+
+  private def encode(condition: Expression, depth: Int): Option[Array[Byte]] = condition match {
+    case _ if depth > MaxDepth => None
+    case Contains(Column(), Text(text)) => Some(literal('c', text))
+    case StartsWith(Column(), Text(text)) => Some(literal('s', text))
+    case EndsWith(Column(), Text(text)) => Some(literal('e', text))
+    case EqualTo(Column(), Text(text)) => Some(literal('=', text))
+    case EqualTo(Text(text), Column()) => Some(literal('=', text))
+    case EqualNullSafe(Column(), Text(text)) => Some(literal('=', text))
+    case EqualNullSafe(Text(text), Column()) => Some(literal('=', text))
+    case In(Column(), values) => in(values.map(Text.unapply))
+    case InSet(Column(), values) => in(values.toSeq.map(Option(_).collect { case text: UTF8String => text }))
+    case Like(Column(), Text(pattern), escape) => like(pattern, escape)
+    case RLike(Column(), Text(pattern)) => exact(pattern).filterNot(_.exists(RegexCharacters.contains(_))).map(_ => literal('c', pattern))
+    // A row is never null.
+    case IsNotNull(Column()) => Some(Always)
+    case _: And => all('&', splitConjunctivePredicates(condition), depth)
+    case _: Or => all('|', splitDisjunctivePredicates(condition), depth)
+    case Not(negated) => encode(negated, depth + 1).map('!'.toByte +: _)
+    case _ => None
+  }
+
+  private def all(operator: Char, operands: Seq[Expression], depth: Int): Option[Array[Byte]] =
+    whole(operands.map(encode(_, depth + 1))).map(list(operator, _))
+
+  /** A list with a null in it is not true for any other value, but not false either. */
+  private def in(values: Seq[Option[UTF8String]]): Option[Array[Byte]] =
+    whole(values).filter(_.length <= MaxListLength).map(texts => list('|', texts.map(literal('=', _))))
+
+  private def whole[T](parts: Seq[Option[T]]): Option[Seq[T]] = Option.when(parts.forall(_.isDefined))(parts.flatten)
+
+  /** A pattern whose only wildcard is `%`; what `_` stands for, a character, is not a matter of bytes. */
+  private def like(pattern: UTF8String, escape: Char): Option[Array[Byte]] =
+    exact(pattern).filter(_.forall(c => c != '_' && c != escape)).map {
+      _.split("%", -1) match {
+        case Array(all) => literal('=', UTF8String.fromString(all))
+        case parts => list('l', parts.toSeq.map(part => bytesOf(UTF8String.fromString(part))))
+      }
+    }
+
+  /** The string of a pattern, if rows match it in Spark, as strings, exactly where their bytes do. */
+  private def exact(pattern: UTF8String): Option[String] = Option(pattern.toString).filterNot(_.contains(Replacement))
+
+  private def literal(operator: Char, text: UTF8String): Array[Byte] = operator.toByte +: bytesOf(text)
+
+  private def bytesOf(text: UTF8String): Array[Byte] = written { out =>
+    out.writeInt(text.numBytes)
+    out.write(text.getBytes)
+  }
+
+  private def list(operator: Char, members: Seq[Array[Byte]]): Array[Byte] = written { out =>
+    out.writeByte(operator)
+    out.writeInt(members.length)
+    members.foreach(member => out.write(member))
+  }
+
+  private def written(write: DataOutputStream => Unit): Array[Byte] = {
+    val bytes = new ByteArrayOutputStream
+    write(new DataOutputStream(bytes))
+    bytes.toByteArray
+  }
+
+  private object Column {
+    def unapply(expression: Expression): Boolean = expression match {
+      case column: AttributeReference => column.dataType == StringType
+      case _ => false
+    }
+  }
+
+  private object Text {
+    def unapply(expression: Expression): Option[UTF8String] = expression match {
+      case Literal(text: UTF8String, StringType) => Some(text)
+      case _ => None
+    }
+  }
+}

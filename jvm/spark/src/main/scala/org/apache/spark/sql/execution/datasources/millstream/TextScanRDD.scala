@@ -1,0 +1,161 @@
+package org.apache.spark.sql.execution.datasources.millstream
+
+import java.io.{FileNotFoundException, IOException}
+
+import io.millstream.hadoop.NativeScan
+
+import org.apache.spark.{InterruptibleIterator, Partition, SparkContext, TaskContext}
+import org.apache.spark.rdd.{InputFileBlockHolder, RDD}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.errors.QueryExecutionErrors
+import org.apache.spark.sql.execution.metric.SQLMetric
+import org.apache.spark.sql.execution.vectorized.{ColumnVectorUtils, ConstantColumnVector}
+import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
+
+/** Consecutive ranges whose rows have the same values in the partition columns. */
+private[millstream] final case class Section(
+    partitionValues: InternalRow,
+    paths: Array[String],
+    starts: Array[Long],
+    lengths: Array[Long])
+
+private[millstream] final case class ScanPartition(index: Int, sections: Array[Section]) extends Partition
+
+/** What is the same for all tasks of a scan. */
+private[millstream] final case class ScanTask(
+    separator: Array[Byte],
+    predicate: Array[Byte],
+    flags: Int,
+    maxReaders: Int,
+    withValue: Boolean,
+    partitionSchema: StructType) {
+
+  /** Whether rows tell which file they are of. */
+  def byFile: Boolean = (flags & NativeScan.BY_RANGE) != 0
+}
+
+private[millstream] final case class ScanMetrics(
+    rows: SQLMetric,
+    bytes: SQLMetric,
+    opened: SQLMetric,
+    missing: SQLMetric,
+    waitTime: SQLMetric)
+
+/** Batches of the native scan, one scan for every section of a partition. */
+private[millstream] final class TextScanRDD(
+    context: SparkContext,
+    scanPartitions: Array[Partition],
+    task: ScanTask,
+    metrics: ScanMetrics)
+  extends RDD[ColumnarBatch](context, Nil) {
+
+  override protected def getPartitions: Array[Partition] = scanPartitions
+
+  override def compute(split: Partition, context: TaskContext): Iterator[ColumnarBatch] = {
+    val sections = split.asInstanceOf[ScanPartition].sections.iterator
+    new InterruptibleIterator(context, sections.flatMap(section => new SectionBatches(section, task, metrics, context)))
+  }
+}
+
+private final class SectionBatches(section: Section, task: ScanTask, metrics: ScanMetrics, context: TaskContext)
+  extends Iterator[ColumnarBatch] {
+
+  private val scan = {
+    val ranges = new NativeScan.Ranges
+    section.paths.indices.foreach(i => ranges.add(section.paths(i), section.starts(i), section.lengths(i)))
+    new NativeScan(ranges, task.separator, task.predicate, task.flags, task.maxReaders)
+  }
+  private val value = new NativeRows(scan)
+  private val batch = new ColumnarBatch(((if (task.withValue) Seq(value) else Nil) ++ constants).toArray[ColumnVector])
+  private val input = context.taskMetrics().inputMetrics
+
+  private var delivered = 0L
+  private var left = 0L
+  private var bytesRead = 0L
+  private var opened = 0L
+  private var missing = 0L
+  private var waited = 0L
+  private var current = -1
+
+  // A thread of another operator may outlive the task and look at rows still.
+  context.addTaskCompletionListener[Unit] { _ =>
+    scan.abandon()
+    if (task.byFile) InputFileBlockHolder.unset()
+  }
+
+  private def constants: Seq[ColumnVector] = task.partitionSchema.fields.toSeq.zipWithIndex.map { case (field, i) =>
+    val constant = new ConstantColumnVector(1, field.dataType)
+    ColumnVectorUtils.populate(constant, section.partitionValues, i)
+    constant
+  }
+
+  override def hasNext: Boolean = left > 0 || fetch()
+
+  /** A batch of Spark's has at most as many rows as an array has elements. */
+  override def next(): ColumnarBatch = {
+    if (!hasNext) throw new NoSuchElementException("no more batches")
+    val rows = math.min(left, SectionBatches.MaxRows).toInt
+    if (task.withValue) value.show(delivered)
+    delivered += rows
+    left -= rows
+    batch.setNumRows(rows)
+    metrics.rows += rows
+    input.incRecordsRead(rows)
+    batch
+  }
+
+  private def fetch(): Boolean = {
+    var found = reading(scan.next())
+    while (found && scan.rows == 0) {
+      context.killTaskIfInterrupted()
+      account()
+      found = reading(scan.next())
+    }
+    left = if (found) scan.rows else 0L
+    delivered = 0
+    account()
+    if (task.byFile) tellFile(found)
+    if (!found) scan.close()
+    found
+  }
+
+  private def tellFile(found: Boolean): Unit =
+    if (!found) {
+      InputFileBlockHolder.unset()
+    } else if (scan.range != current) {
+      current = scan.range
+      InputFileBlockHolder.set(SectionBatches.url(section.paths(current)), section.starts(current), section.lengths(current))
+    }
+
+  private def account(): Unit = {
+    input.incBytesRead(scan.bytesRead - bytesRead)
+    metrics.bytes += scan.bytesRead - bytesRead
+    metrics.opened += scan.files - opened
+    metrics.missing += scan.missingFiles - missing
+    metrics.waitTime += scan.waitedNanos - waited
+    bytesRead = scan.bytesRead
+    opened = scan.files
+    missing = scan.missingFiles
+    waited = scan.waitedNanos
+  }
+
+  /** Fails as Spark's own readers do. */
+  private def reading(next: => Boolean): Boolean =
+    try {
+      next
+    } catch {
+      case e: FileNotFoundException =>
+        val path = SectionBatches.url(section.paths(scan.range))
+        throw QueryExecutionErrors.fileNotExistError(path, new FileNotFoundException(s"File $path does not exist"))
+      case e: IOException =>
+        throw QueryExecutionErrors.cannotReadFilesError(e, SectionBatches.url(section.paths(scan.range)))
+    }
+}
+
+private object SectionBatches {
+  private val MaxRows = Int.MaxValue - 8L
+
+  /** The spelling of Hadoop's own listings, which `input_file_name()` shows. */
+  private def url(path: String): String = new org.apache.hadoop.fs.Path("file", "", path).toUri.toString
+}

@@ -1,0 +1,76 @@
+"""Conditions on lines. Spark checks them again above the native scan, so the danger is a row that does not come."""
+
+from cases import add
+
+CONDITIONS = r"""
+contains(value, 'b')|contains(value, '')|contains(value, 'BALTIMORE')|contains(value, 'é')|contains(value, x'ff')|contains(value, decode(x'0a', 'UTF-8'))
+contains(value, 'a\nb')|contains(value, '\n')|contains(value, '\ufffd')|not contains(value, 'a')|contains(value, null)|contains(cast(null as string), value)
+startswith(value, 'a')|startswith(value, '')|startswith(value, 'é')|not startswith(value, 'in ')|startswith(value, '\\')|startswith('abcd', value)
+endswith(value, 'b')|endswith(value, '')|endswith(value, 'E')|not endswith(value, '1')|endswith(value, ' ')
+value = 'abc'|value = ''|'abc' = value|value = null|value <=> null|value <=> 'abc'|'' <=> value|value != 'abc'|not (value <=> 'abc')|value = x'61'
+value is null|value is not null|not (value is null)|value > 'a'|value between 'a' and 'b'
+value like 'abc'|value like 'a%'|value like '%b'|value like '%b%'|value like 'a%c'|value like 'a%b%c'|value like '%a%b%'|value like '%'|value like ''|value like '%%'
+value like 'a_c'|value like '_'|value like '%_'|value like 'a\\_b'|value like 'a\\%b'|value like '%\\%%'|value like 'a#%b' escape '#'|value like 'a%%b' escape '#'
+value like '%é%y%'|value like '%\ufffd%y%'|value like '%x%\ufffd%'|value like '漢%字'|value like '%🙂%🙂%'|value not like '%a%b%'|value like null|value like concat('a', '%')
+value ilike 'ABC'|value ilike '%balti%more%'|value like all ('%a%', '%b%')|value like any ('%MD', 'b%')|value not like all ('%a%', '%b%')|value not like any ('%a%', 'b%')
+value rlike 'BALT'|value rlike 'a.c'|value rlike '^ab'|value rlike 'b$'|value rlike ''|value rlike '\ufffd'|value rlike 'é'|not (value rlike 'a')|value rlike '[ab]+'|value rlike '(?i)balt'
+value rlike 'a\\.b'|regexp_like(value, 'MD')|value rlike '\\['|value rlike null
+value in ('a', 'abc')|value in ('a', null)|value not in ('a', 'abc')|value not in ('a', null)|value in ('')|not (value in ('a', null))|value in (null)
+value in ('a','b','c','d','e','f','g','h','i','j','k','abc')|value not in ('a','b','c','d','e','f','g','h','i','j','k','abc')|value in ('a','b','c','d','e','f','g','h','i','j','k',null)
+contains(value, 'a') and contains(value, 'b')|contains(value, 'a') and not contains(value, 'b')|contains(value, 'a') or value = ''|not (contains(value, 'a') or contains(value, 'B'))
+not (contains(value, 'a') and startswith(value, 'a'))|contains(value, 'a') or length(value) = 2|contains(value, 'a') and length(value) = 2|not (contains(value, 'a') and length(value) = 2)
+contains(value, 'a') or k = 1|contains(value, 'a') and k = 1|(contains(value, 'a') and k = 1) or (value = 'ba' and k = 2)|k = 1|not (contains(value, 'a') or k = 1)|k + length(value) = 3
+contains(value, cast(k as string))|contains(value, null) or contains(value, 'a')|not (contains(value, null) and contains(value, 'a'))|true|false|null
+upper(value) = 'ABC'|lower(value) like '%balt%'|contains(lower(value), 'balt')|trim(value) = 'a'|substr(value, 1, 1) = 'a'|value || 'x' = 'abcx'|coalesce(value, '') = 'a'
+if(contains(value, 'a'), value = 'abc', value = '')|case when value = 'a' then true when value = 'ba' then null else contains(value, 'B') end|try_cast(value as int) = 1
+value collate UTF8_LCASE = 'abc'|contains(value collate UTF8_LCASE, 'BALT')|startswith(value collate UNICODE_CI, 'AB')|value collate UNICODE = 'é'|value collate UTF8_LCASE in ('abc', 'x')
+value = 'abc' collate UTF8_LCASE|value like 'AB%' collate UTF8_LCASE|endswith(value collate UTF8_LCASE, 'ss')|contains(value collate UTF8_BINARY, 'b')|value collate UTF8_BINARY_RTRIM = 'a'
+rand() >= 0 and contains(value, 'a')|value = current_catalog()|instr(value, 'b') > 0|locate('b', value) = 2|position('é' in value) > 0|value >= '' and contains(value, 'b')
+"""
+
+for line in CONDITIONS.strip().splitlines():
+    for condition in line.split("|") if "||" not in line else [part.replace("\0", "||") for part in line.replace("||", "\0").split("|")]:
+        add(f"rows where {condition}", lambda context, c=condition: context.text("rows").filter(c).selectExpr("hex(cast(value as binary))", "k"))
+
+WITH_BARS = ["value rlike 'MD|abc'", "value rlike 'a|b'", "value like '%|%'"]
+for condition in WITH_BARS:
+    add(f"rows where {condition}", lambda context, c=condition: context.text("rows").filter(c))
+
+
+def chained(operator, count):
+    """Left-deep, as a loop in Python builds it."""
+
+    def run(context):
+        from functools import reduce
+
+        from pyspark.sql.functions import col
+
+        conditions = [col("value").contains(f"{i} ") | col("value").endswith(str(i)) for i in range(count)]
+        return context.text("rows").filter(reduce(operator, conditions)).selectExpr("hex(value)")
+
+    return run
+
+
+def nested(count):
+    """Deeper than the native side takes."""
+
+    def run(context):
+        from pyspark.sql.functions import col
+
+        condition = col("value") == "a"
+        for i in range(count):
+            condition = (condition & ~col("value").endswith(str(i))) | col("value").startswith(f"{i} ")
+        return context.text("rows").filter(condition).selectExpr("hex(value)")
+
+    return run
+
+
+add("two hundred alternatives", chained(lambda a, b: a | b, 200), native=True)
+add("twenty conditions", chained(lambda a, b: ~a & ~b, 20), native=True)
+add("conditions of a hundred levels", nested(50), native=True)
+add("a list of a thousand", lambda context: context.text("rows").filter(
+    "value in (" + ",".join(f"'{i}'" for i in range(1000)) + ")"), native=True)
+add("a condition on whole files", lambda context: context.text("contents", wholetext=True).filter("contains(value, 'one\ntwo') or value like '%a%\n%'").selectExpr(
+    "hex(value)"), native=True)
+add("a condition, counted", lambda context: context.text("rows").filter("contains(value, 'a')").groupBy().count(), native=True)
+add("a condition, counted by partition", lambda context: context.text("rows").filter("value like '%a%b%'").groupBy("k").count(), native=True)

@@ -1,0 +1,73 @@
+"""Functions for test_native_reads.py that run in a session's process."""
+
+from pathlib import Path
+
+from answers import answer_of
+from cases import reads_natively
+
+
+def rows_where(spark, path, conditions):
+    """The lines, in hexadecimal, for which each condition holds, or the error."""
+    frames = [spark.read.text(path).filter(condition).selectExpr("hex(cast(value as binary)) line") for condition in conditions]
+    return [answer_of(lambda f=frame: sorted(row.line for row in f.collect())) for frame in frames]
+
+
+def scan_node(graph):
+    nodes = graph.allNodes()
+    return next(node for node in map(nodes.apply, range(nodes.size())) if node.name().startswith("NativeTextScan"))
+
+
+def sql_metrics(spark, path, condition):
+    """What the SQL tab and the stages' page show."""
+    sc = spark.sparkContext
+    sc.setJobGroup(f"metrics of {path}", "")
+    rows = len(spark.read.text(path).filter(condition).collect())
+    sc._jsc.sc().listenerBus().waitUntilEmpty()
+    store = spark._jsparkSession.sharedState().statusStore()
+    execution = store.executionsList().last().executionId()
+    values = store.executionMetrics(execution).iterator()
+    shown = {}
+    while values.hasNext():
+        value = values.next()
+        shown[value._1()] = value._2()
+    metrics = scan_node(store.planGraph(execution)).metrics()
+    metrics = {metric.name(): shown.get(metric.accumulatorId()) for metric in map(metrics.apply, range(metrics.size()))}
+    tracker, stages = sc.statusTracker(), sc._jsc.sc().statusStore()
+    (job,) = tracker.getJobIdsForGroup(f"metrics of {path}")
+    (stage,) = tracker.getJobInfo(job).stageIds
+    read = stages.lastStageAttempt(stage)
+    return {"rows": rows, "metrics": metrics, "bytes": read.inputBytes(), "records": read.inputRecords()}
+
+
+def missing_files(spark, path, removed):
+    frame = spark.read.option("ignoreMissingFiles", True).text(path)
+    Path(removed).unlink()
+    rows = len(frame.collect())
+    scan = frame._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
+    return {"rows": rows, "missing": scan.metrics().apply("filesMissing").value()}
+
+
+def formatted_plan(spark, path, condition):
+    frame = spark.read.text(path).filter(condition)
+    frame.collect()
+    mode = spark._jvm.org.apache.spark.sql.execution.ExplainMode.fromString("formatted")
+    return frame._jdf.queryExecution().explainString(mode)
+
+
+def with_setting(spark, key, value, path):
+    spark.conf.set(key, value)
+    try:
+        frame = spark.read.text(path).selectExpr("hex(cast(value as binary))")
+        return {"rows": sorted(map(repr, frame.collect())), "natively": reads_natively(frame)}
+    finally:
+        spark.conf.unset(key)
+
+
+def task_count(spark, path, conf):
+    for key, value in conf.items():
+        spark.conf.set(key, value)
+    try:
+        return spark.read.text(path).rdd.getNumPartitions()
+    finally:
+        for key in conf:
+            spark.conf.unset(key)

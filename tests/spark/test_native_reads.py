@@ -1,0 +1,88 @@
+"""That text is read natively where it should be, what Spark is told of it, and random conditions against stock Spark."""
+
+import random
+
+import pytest
+
+LITERALS = ["", "a", "b", "ab", "abc", "BALT", "é", "e\u0301", "漢", "🙂", "%", "_", "\\\\", "1", " ", "\ufffd", "x", "MD"]
+LEAVES = ["contains(value, {l})", "startswith(value, {l})", "endswith(value, {l})", "value = {l}", "{l} = value", "value <=> {l}", "value in ({l}, {m})",
+          "value like concat({l}, '%', {m}, '%')", "value like '%{p}%{q}%'", "value like '{p}_{q}'", "value rlike '{r}'", "length(value) > {n}", "k = {n}",
+          "value in ({l}, null)", "value is not null", "contains(value, null)", "lower(value) = {l}"]
+SWITCH = "spark.millstream.read.enabled"
+
+
+def random_condition(rng, depth=0):
+    match rng.choice(["leaf", "not", "and", "or"]) if depth < 3 else "leaf":
+        case "not":
+            return f"not ({random_condition(rng, depth + 1)})"
+        case ("and" | "or") as operator:
+            return "(" + f" {operator} ".join(random_condition(rng, depth + 1) for _ in range(rng.randrange(2, 4))) + ")"
+    l, m = (f"'{rng.choice(LITERALS)}'" for _ in range(2))
+    p, q, r = (rng.choice(["a", "b", "é", "BALT", "", "x"]) for _ in range(3))
+    return rng.choice(LEAVES).format(l=l, m=m, p=p, q=q, r=r, n=rng.randrange(4))
+
+
+def test_random_conditions(stock, ours, data, seed):
+    rng = random.Random(seed)
+    conditions = [random_condition(rng) for _ in range(40)]
+    for session in (stock, ours):
+        session.ask("read_calls:rows_where", path=str(data / "rows"), conditions=conditions)
+    expected, actual = stock.answer(), ours.answer()
+    assert "crash" not in expected
+    for condition, rows, ours_rows in zip(conditions, expected, actual, strict=True):
+        assert ours_rows == rows, f"MILLSTREAM_SEED={seed}: {condition}"
+
+
+def test_metrics_are_in_the_sql_tab(ours, data):
+    got = ours.call("read_calls:sql_metrics", path=str(data / "batches"), condition="contains(value, '99')")
+    files = list((data / "batches").iterdir())
+    size = sum(file.stat().st_size for file in files)
+    assert got["metrics"]["number of files to read"] == got["metrics"]["number of files opened"] == str(len(files))
+    assert int(got["metrics"]["number of output rows"].replace(",", "")) == got["rows"] > 0
+    assert got["metrics"]["number of missing files left out"] == "0"
+    assert got["bytes"] == size
+    assert got["metrics"]["size of files to read"].endswith("MiB")
+    assert {"size of data read", "time waiting for readers"} <= got["metrics"].keys()
+    assert got["records"] == got["rows"], "a task's input records are the rows that the scan hands over"
+
+
+def test_missing_files_are_counted(ours, data, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("line\n")
+    assert ours.call("read_calls:missing_files", path=str(tmp_path), removed=str(tmp_path / "a")) == {"rows": 1, "missing": 1}
+
+
+def test_the_plan_tells_what_is_filtered_natively(ours, data):
+    plan = ours.call("read_calls:formatted_plan", path=str(data / "rows"), condition="value like '%a%b%' and length(value) > 3 and k = 1")
+    assert "NativeTextScan" in plan
+    (filters,) = [line for line in plan.splitlines() if line.startswith("NativeFilters:")]
+    assert "LIKE %a%b%" in filters and "length" not in filters and "k#" not in filters
+    (pruned,) = [line for line in plan.splitlines() if line.startswith("PartitionFilters:")]
+    assert "k#" in pruned
+    (location,) = [line for line in plan.splitlines() if line.startswith("Location:")]
+    assert "CompactFileIndex" in location and f"{data}/rows" in location
+
+
+@pytest.mark.parametrize(("value", "natively"), [("true", True), ("false", False)])
+def test_it_can_be_switched_off_in_a_running_session(ours, data, value, natively):
+    got = ours.call("read_calls:with_setting", key=SWITCH, value=value, path=str(data / "contents"))
+    assert got["natively"] == natively
+    assert got["rows"] == ours.call("read_calls:with_setting", key=SWITCH, value="true", path=str(data / "contents"))["rows"]
+
+
+@pytest.mark.parametrize(("conf", "path", "tasks"), [
+    ({}, "batches", 2), ({"spark.sql.files.minPartitionNum": "5"}, "batches", 5), ({"spark.sql.leafNodeDefaultParallelism": "3"}, "batches", 3),
+    ({"spark.sql.files.maxPartitionBytes": "500000"}, "long-lines", 107), ({"spark.sql.files.maxPartitionBytes": "500000", "spark.sql.files.maxPartitionNum": "4"},
+     "long-lines", 4), ({}, "layouts/text/flat/part-1", 1), ({}, "layouts/text/flat", 2),
+])
+def test_tasks_are_sized_by_bytes_and_files(ours, data, conf, path, tasks):
+    got = ours.call("read_calls:task_count", path=str(data / path), conf=conf)
+    assert abs(got - tasks) <= tasks // 10
+
+
+def test_a_file_with_a_colon_in_its_name_is_read(ours, stock, data, tmp_path):
+    """Stock Spark fails on it."""
+    (tmp_path / "12:30.log").write_text("line\n")
+    assert "error" in stock.call("read_calls:rows_where", path=str(tmp_path), conditions=["true"])[0]
+    (rows,) = ours.call("read_calls:rows_where", path=str(tmp_path), conditions=["true"])
+    assert rows == {"value": "['6C696E65']"}
