@@ -2,7 +2,11 @@
 //!
 //! [`std::io::Stdout`] cuts each write at its last newline, and takes a closed descriptor for a successful write.
 
-use std::io;
+use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
+
+use crate::diagnostics::Diagnostics;
+use crate::progress::Screen;
 
 /// Standard output without a buffer; a write to a closed one fails.
 #[derive(Clone, Copy, Debug)]
@@ -15,5 +19,34 @@ impl io::Write for StandardOutput {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// Lines on standard output while there may be a progress line.
+///
+/// That they cannot be written is no reason not to do the rest of the work: it is told once, in the end.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    screen: Screen,
+    failure: Mutex<Option<io::Error>>,
+}
+
+impl Lines {
+    pub(crate) fn new(screen: Screen) -> Self {
+        Lines { screen, failure: Mutex::default() }
+    }
+
+    /// Writes whole lines, unless writing has failed before.
+    pub(crate) fn write(&self, lines: &[u8]) {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        if failure.is_none() {
+            *failure = self.screen.without_progress(|| StandardOutput.write_all(lines)).err();
+        }
+    }
+
+    pub(crate) fn finish(self, diagnostics: &Diagnostics, exit_code: u8) {
+        if let Some(error) = self.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            diagnostics.write_error(&error, exit_code);
+        }
     }
 }

@@ -54,17 +54,6 @@ pub fn restore_open_files(inherited: Rlimit) {
     let _ = setrlimit(Resource::Nofile, inherited);
 }
 
-/// The workers if no option sets them: fewer than usual where address space is limited, as each takes a stack and an arena
-/// of the allocator.
-pub fn default_threads() -> Threads {
-    const BYTES_A_WORKER: u64 = 64 << 20;
-    let most = match getrlimit(Resource::As).current {
-        Some(bytes) => usize::try_from(bytes / BYTES_A_WORKER).unwrap_or(Threads::DEFAULT_MAX),
-        None => Threads::DEFAULT_MAX,
-    };
-    Threads::Adaptive { max: most.clamp(1, Threads::DEFAULT_MAX) }
-}
-
 /// The argument of `--threads`.
 ///
 /// # Errors
@@ -72,7 +61,7 @@ pub fn default_threads() -> Threads {
 pub fn parse_threads(argument: &[u8], diagnostics: &Diagnostics) -> Result<Threads, UsageError> {
     let number = std::str::from_utf8(argument).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()));
     match number.and_then(|text| text.parse().ok()) {
-        Some(0) => Ok(default_threads()),
+        Some(0) => Ok(Threads::default()),
         Some(n) => Ok(Threads::Fixed(n)),
         None => {
             let message = [b"invalid number of threads: ", &diagnostics.quoted(argument)[..]].concat();

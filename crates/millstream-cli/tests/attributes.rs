@@ -3,6 +3,7 @@
 //!
 //! Both tools change a copy of the same tree. What only root may do is tested where the tests run as root.
 
+mod races;
 mod random;
 mod trees;
 
@@ -16,6 +17,7 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use races::StopWhenDone;
 use random::Random;
 use tempfile::TempDir;
 use trees::{Links, grow};
@@ -714,13 +716,13 @@ fn a_swapped_directory_leads_nowhere() {
         if is_root() { ["1:2".to_owned(), "0:0".into()] } else { [(); 2].map(|()| format!("{}", own.uid())) };
     thread::scope(|scope| {
         scope.spawn(swap);
+        let _stop = StopWhenDone(&over);
         for round in 0..150 {
             let modes = ["-R 640 inside", "-R u+rwX,g+w inside", "-R 0 inside", "-R 755 inside"];
             run(&bed.ours("chmod"), scratch.path(), &Case::of_line("chmod", User::Root, modes[round % 4]));
             let line = format!("-R {} inside", owners[round % 2]);
             run(&bed.ours("chown"), scratch.path(), &Case::of_line("chown", User::Root, &line));
         }
-        over.store(true, Ordering::Relaxed);
     });
     assert_eq!(state(&outside), before);
 }

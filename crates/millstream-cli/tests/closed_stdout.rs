@@ -17,6 +17,13 @@ fn a_closed_standard_output_is_an_error_as_of_the_gnu_tools() {
     std::fs::create_dir(bed.path().join("empty")).expect("mkdir");
     std::fs::write(bed.path().join("file"), "").expect("write");
     let (ls, find, du) = (env!("CARGO_BIN_EXE_pls"), env!("CARGO_BIN_EXE_pfind"), env!("CARGO_BIN_EXE_pdu"));
+    // Directories are told of apart.
+    for directory in ["a", "b", "c"] {
+        let directory = bed.path().join("tree").join(directory);
+        std::fs::create_dir_all(&directory).expect("mkdir");
+        std::fs::write(directory.join("file"), "").expect("write");
+    }
+    let cp = env!("CARGO_BIN_EXE_pcopy");
     let (chmod, chown) = (env!("CARGO_BIN_EXE_pchmod"), env!("CARGO_BIN_EXE_pchown"));
     for (tool, ours, arguments, code) in [
         ("ls", ls, "-l", 2),
@@ -37,6 +44,10 @@ fn a_closed_standard_output_is_an_error_as_of_the_gnu_tools() {
         ("chown", chown, "-v '' file", 1),
         ("chown", chown, "'' file", 0),
         ("chgrp", chown, "-v '' file", 1),
+        ("cp", cp, "-r tree copy", 0),
+        ("cp", cp, "-rvT tree copy", 1),
+        ("cp", cp, "-rv gone file copy", 1),
+        ("cp", cp, "--version", 1),
     ] {
         let ours = without_stdout(ours, tool, arguments, &bed);
         let theirs = without_stdout(tool, tool, arguments, &bed);

@@ -1,11 +1,13 @@
 //! `pcopy` when things go wrong: full file systems, kills, swapped directories; and what GNU's tool does not have.
 
+mod races;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, ExitStatus, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -13,10 +15,73 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::process::{Pid, Signal, kill_process};
 
+use races::StopWhenDone;
+
 const PCOPY: &str = env!("CARGO_BIN_EXE_pcopy");
 
 fn pcopy(words: &[&str], directory: &Path) -> Output {
     Command::new(PCOPY).args(words).current_dir(directory).env("LC_ALL", "C").output().expect("pcopy runs")
+}
+
+/// How long something may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A tool at work beside the test, which it does not outlive.
+struct Running(Child);
+
+impl Running {
+    fn start(command: &mut Command) -> Running {
+        Running(command.spawn().expect("the tool runs"))
+    }
+
+    fn pcopy(words: &[&str], directory: &Path) -> Running {
+        Running::start(Command::new(PCOPY).args(words).current_dir(directory))
+    }
+
+    /// Waits until something has happened, which it does while the tool runs or never.
+    fn wait_for<T>(&mut self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+        let started = Instant::now();
+        loop {
+            if let Some(found) = look() {
+                return found;
+            }
+            let ended = self.0.try_wait().expect("waited for");
+            assert!(ended.is_none(), "no {what} before pcopy ended: {ended:?}");
+            assert!(started.elapsed() < PATIENCE, "no {what} in {PATIENCE:?}");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// The end of a pipe that is written into, once the tool has the other one open.
+    fn open_pipe(&mut self, path: &Path) -> File {
+        let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        self.wait_for("reader of the pipe", || {
+            File::options().write(true).custom_flags(flags).open(path).ok()
+        })
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.0), signal).expect("kill");
+    }
+
+    fn ends(mut self) -> ExitStatus {
+        let started = Instant::now();
+        loop {
+            if let Some(status) = self.0.try_wait().expect("waited for") {
+                return status;
+            }
+            assert!(started.elapsed() < PATIENCE, "pcopy still runs after {PATIENCE:?}");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It has usually ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -96,11 +161,11 @@ fn killed_copies_are_resumed() {
         let all = contents(&source);
         let words = [options, &["-T", "source", "copy"]].concat();
         for milliseconds in [3, 6, 10, 15, 20, 30, 45] {
-            let mut child =
-                Command::new(PCOPY).args(&words).current_dir(scratch.path()).spawn().expect("pcopy runs");
+            let running = Running::pcopy(&words, scratch.path());
+            // Whatever it has come to.
             thread::sleep(Duration::from_millis(milliseconds));
-            child.kill().expect("kill");
-            child.wait().expect("waited for");
+            running.signal(Signal::KILL);
+            running.ends();
             if options.contains(&"--atomic") && scratch.path().join("copy").exists() {
                 for (path, data) in contents(&scratch.path().join("copy")) {
                     let is_temporary = path.to_string_lossy().contains(".pcopy-");
@@ -224,7 +289,7 @@ fn swapped_directories_lead_nowhere() {
         let started = Instant::now();
         while started.elapsed() < Duration::from_secs(4) {
             // It may well complain of what vanishes under its hands.
-            pcopy(&["-a", "-T", "source", "copy"], scratch.path());
+            pcopy_in_time(&["-a", "-T", "source", "copy"], scratch.path());
             let leaked: Vec<_> =
                 fs::read_dir(at("outside")).expect("there").flatten().map(|e| e.path()).collect();
             assert!(leaked.is_empty(), "written outside: {leaked:?}");
@@ -236,20 +301,13 @@ fn swapped_directories_lead_nowhere() {
                 }
             }
             // The swapping goes on while the copy is removed.
+            let removing = Instant::now();
             while at("copy").exists() {
+                assert!(removing.elapsed() < PATIENCE, "the copy cannot be removed");
                 let _ = fs::remove_dir_all(at("copy"));
             }
         }
     });
-}
-
-/// Lets the other thread end also if this one panics.
-struct StopWhenDone<'a>(&'a AtomicBool);
-
-impl Drop for StopWhenDone<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Below the operands nothing is named by a path.
@@ -485,14 +543,15 @@ fn names_are_linked_to_complete_copies_only() {
     fs::create_dir(at("source")).expect("a directory");
     fs::write(at("source/a"), vec![7; 12 << 20]).expect("a file");
     fs::hard_link(at("source/a"), at("source/b")).expect("a link");
-    let words = ["-a", "--bwlimit=16M", "-T", "source", "copy"];
-    let mut child = Command::new(PCOPY).args(words).current_dir(scratch.path()).spawn().expect("pcopy runs");
-    while !at("copy").exists() {
-        thread::sleep(Duration::from_millis(1));
-    }
-    thread::sleep(Duration::from_millis(250));
-    child.kill().expect("kill");
-    child.wait().expect("waited for");
+    let words = ["-a", "--reflink=never", "--bwlimit=1M", "-T", "source", "copy"];
+    let mut running = Running::pcopy(&words, scratch.path());
+    // By now the turn of the other name has come, and most of the data is still missing.
+    running.wait_for("copy that grows", || {
+        let entries = fs::read_dir(at("copy")).ok()?.flatten();
+        entries.flat_map(|entry| entry.metadata()).find(|metadata| metadata.len() > 512 << 10)
+    });
+    running.signal(Signal::KILL);
+    assert_eq!(running.ends().signal(), Some(Signal::KILL.as_raw()));
     let names = contents(&at("copy"));
     assert_eq!(names.len(), 1, "{:?}", names.keys());
     assert!(names.values().all(|data| data.len() < 12 << 20), "the copy was complete already");
@@ -577,15 +636,15 @@ fn names_are_linked_to_the_copy_and_nothing_else() {
     fs::create_dir(at("into")).expect("a directory");
     fs::write(at("a"), "the copy").expect("a file");
     fs::hard_link(at("a"), at("h")).expect("a link");
-    assert!(Command::new("mkfifo").arg(at("pause")).status().expect("mkfifo runs").success());
+    pipe(&at("pause"));
     let words = ["--preserve=links", "--threads=1", "a", "pause", "h", "into"];
-    let mut child = Command::new(PCOPY).args(words).current_dir(scratch.path()).spawn().expect("pcopy runs");
+    let mut running = Running::pcopy(&words, scratch.path());
     // The pipe opens when its turn has come.
-    let pause = File::options().write(true).open(at("pause")).expect("opens");
+    let pause = running.open_pipe(&at("pause"));
     fs::write(at("intruder"), "the intruder").expect("a file");
     fs::rename(at("intruder"), at("into/a")).expect("renamed");
     drop(pause);
-    assert!(child.wait().expect("waited for").success());
+    assert!(running.ends().success());
     assert_eq!(fs::read(at("into/h")).expect("readable"), b"the copy");
     assert_eq!(fs::read(at("into/a")).expect("readable"), b"the intruder");
 }
@@ -643,42 +702,32 @@ fn signals_leave_no_temporary_file() {
         let names = entries.map(|entry| entry.path());
         names.filter(|name| name.to_string_lossy().contains(".pcopy-")).collect::<Vec<_>>()
     };
-    let words = ["-a", "--atomic", "--bwlimit=2M", "-T", "source", "copy"];
+    let is_there = || (!temporaries().is_empty()).then_some(());
+    let words = ["-a", "--atomic", "--reflink=never", "--bwlimit=100K", "-T", "source", "copy"];
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        let mut command = Command::new(PCOPY);
-        let mut child = command.args(words).current_dir(scratch.path()).spawn().expect("pcopy runs");
-        while !copy.exists() || temporaries().is_empty() {
-            thread::sleep(Duration::from_millis(1));
-        }
-        let started = Instant::now();
-        kill_process(Pid::from_child(&child), signal).expect("kill");
-        let status = child.wait().expect("waited for");
-        assert_eq!(status.signal(), Some(signal.as_raw()));
-        assert!(started.elapsed() < Duration::from_secs(2), "the rest of it was copied");
+        let mut running = Running::pcopy(&words, scratch.path());
+        running.wait_for("temporary file", is_there);
+        running.signal(signal);
+        // All of it would take two minutes.
+        assert_eq!(running.ends().signal(), Some(signal.as_raw()));
         assert_eq!(temporaries(), Vec::<PathBuf>::new());
         fs::remove_dir_all(&copy).expect("removed");
     }
     // Also where a call never returns: nobody writes into the pipe, which is open already.
-    assert!(Command::new("mkfifo").arg(scratch.path().join("pipe")).status().expect("runs").success());
+    pipe(&scratch.path().join("pipe"));
     fs::create_dir(&copy).expect("a directory");
-    let words = ["--atomic", "pipe", "copy/file"];
-    let mut child = Command::new(PCOPY).args(words).current_dir(scratch.path()).spawn().expect("pcopy runs");
-    let _pipe = File::options().write(true).open(scratch.path().join("pipe")).expect("opens");
-    while temporaries().is_empty() {
-        thread::sleep(Duration::from_millis(1));
-    }
-    kill_process(Pid::from_child(&child), Signal::TERM).expect("kill");
-    assert_eq!(child.wait().expect("waited for").signal(), Some(Signal::TERM.as_raw()));
+    let mut running = Running::pcopy(&["--atomic", "pipe", "copy/file"], scratch.path());
+    let _pipe = running.open_pipe(&scratch.path().join("pipe"));
+    running.wait_for("temporary file", is_there);
+    running.signal(Signal::TERM);
+    assert_eq!(running.ends().signal(), Some(Signal::TERM.as_raw()));
     assert_eq!(temporaries(), Vec::<PathBuf>::new());
     // What was started to ignore interrupts goes on ignoring them.
-    let script = format!("trap '' INT; exec {PCOPY} -a --atomic --bwlimit=20M -T source copy");
-    let mut command = Command::new("sh");
-    let mut child = command.args(["-c", &script]).current_dir(scratch.path()).spawn().expect("sh runs");
-    while temporaries().is_empty() {
-        thread::sleep(Duration::from_millis(1));
-    }
-    kill_process(Pid::from_child(&child), Signal::INT).expect("kill");
-    assert!(child.wait().expect("waited for").success());
+    let script = format!("trap '' INT; exec {PCOPY} -a --atomic --reflink=never --bwlimit=4M -T source copy");
+    let mut running = Running::start(Command::new("sh").args(["-c", &script]).current_dir(scratch.path()));
+    running.wait_for("temporary file", is_there);
+    running.signal(Signal::INT);
+    assert!(running.ends().success());
     assert!(contents(&copy) == contents(&scratch.path().join("source")));
 }
 
@@ -730,7 +779,7 @@ fn pipe(path: &Path) {
 
 /// Runs it for at most some seconds; it must not wait for anybody.
 fn pcopy_in_time(words: &[&str], directory: &Path) {
-    let words = [&["-k1", "20", PCOPY], words].concat();
+    let words = [&["-k1", "60", PCOPY], words].concat();
     let output = Command::new("timeout").args(words).current_dir(directory).output().expect("timeout runs");
     // It may well complain of what changes under its hands.
     assert!(matches!(output.status.code(), Some(0 | 1)), "{:?}", output.status);
@@ -790,4 +839,64 @@ fn swapped_destination_files_are_not_followed() {
             assert!(!at("outside/file").exists(), "{words:?} wrote through a link");
         }
     });
+}
+
+/// Whatever examination fails, no temporary file stays.
+#[test]
+fn nothing_temporary_stays_when_it_cannot_be_examined() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let at = |name: &str| scratch.path().join(name);
+    let calls = "statx,fstat,newfstatat";
+    let mut failures = 0;
+    for call in 1..60 {
+        let _ = fs::remove_dir_all(at("copy"));
+        fs::create_dir_all(at("source")).expect("a directory");
+        fs::create_dir(at("copy")).expect("a directory");
+        for name in ["a", "b"] {
+            fs::write(at("copy").join(name), "old").expect("a file");
+        }
+        if call == 1 {
+            fs::write(at("source/a"), "new").expect("a file");
+            fs::hard_link(at("source/a"), at("source/b")).expect("a link");
+        }
+        let output = Command::new("strace")
+            .args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={calls}"), "-e"])
+            .arg(format!("inject={calls}:error=EIO:when={call}"))
+            .args([PCOPY, "-a", "--atomic", "--threads=1", "-T", "source", "copy"])
+            .current_dir(scratch.path())
+            .env("LC_ALL", "C")
+            .output()
+            .expect("strace runs");
+        let (said, names) = (text(&output.stderr), contents(&at("copy")));
+        failures += usize::from(said.contains("Input/output error"));
+        let temporary = names.keys().find(|name| name.to_string_lossy().contains(".pcopy-"));
+        assert!(temporary.is_none(), "call {call}: {temporary:?} stays, {said}");
+    }
+    assert!(failures > 3, "only {failures} calls failed");
+}
+
+/// Also links that take the place of something have a temporary name for a moment.
+#[test]
+fn signals_leave_no_temporary_link() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let at = |name: &str| scratch.path().join(name);
+    fs::create_dir(at("copy")).expect("a directory");
+    fs::write(at("file"), "new").expect("a file");
+    fs::write(at("copy/file"), "old").expect("a file");
+    // A call that is kept from being made ends with the delay, whatever happens to the process.
+    let inject = "inject=rename,renameat,renameat2:delay_enter=10000000";
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=rename,renameat,renameat2", "-e", inject]);
+    strace.args([PCOPY, "-lf", "file", "copy/file"]).current_dir(scratch.path());
+    let mut running = Running::start(&mut strace);
+    let temporary = || {
+        let names = fs::read_dir(at("copy")).expect("readable").flatten().map(|entry| entry.file_name());
+        names.map(|name| name.to_string_lossy().into_owned()).find(|name| name.starts_with(".pcopy-"))
+    };
+    let name = running.wait_for("temporary link", temporary);
+    let process = name.split('-').nth(1).and_then(|number| number.parse().ok()).and_then(Pid::from_raw);
+    kill_process(process.expect("its process"), Signal::TERM).expect("kill");
+    assert_eq!(running.ends().signal(), Some(Signal::TERM.as_raw()));
+    assert_eq!(temporary(), None);
+    assert_eq!(fs::read(at("copy/file")).expect("readable"), b"old");
 }

@@ -1,5 +1,6 @@
 //! `prm` against GNU `rm`, and against itself.
 
+mod races;
 mod random;
 mod trees;
 
@@ -16,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use millstream_ops::json::read_string;
+use races::StopWhenDone;
 use random::Random;
 use tempfile::TempDir;
 use trees::{Links, grow};
@@ -401,9 +403,9 @@ fn swapped_directories_lead_nowhere() {
                     }
                 }
             });
+            let _stop = StopWhenDone(over);
             let option = ["-rf", "-rfv", "-r"][random.below(3)];
             prm(root.path(), &[option, "--threads", threads, &format!("victim{round}")]);
-            over.store(true, Ordering::Relaxed);
         });
         assert_eq!(tree(&outside), precious, "round {round}");
         assert_eq!(fs::read(outside.join("a/deep/file")).expect("readable"), b"precious");

@@ -26,6 +26,7 @@ mod cancel;
 mod directory;
 mod frontier;
 mod handles;
+mod indices;
 mod options;
 mod pace;
 mod pool;

@@ -5,7 +5,7 @@
 //! what is on its stack can be stolen.
 
 use std::ffi::CString;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
@@ -13,6 +13,7 @@ use millstream_vfs::{Dir, DirentBatch, Errno, Error, Operation, ReadState, Resul
 
 use crate::frontier::{Frontier, Local, Part, Reading, Task};
 use crate::handles::{HandleBudget, RECENT, Recent};
+use crate::indices::Indices;
 use crate::pace::{Meter, Pace};
 use crate::sequence::Sequence;
 use crate::{
@@ -74,7 +75,7 @@ pub fn walk<X: Visitor>(
         budget,
         pace,
         emit: Mutex::default(),
-        workers: AtomicUsize::new(1),
+        indices: Indices::default(),
         directories: AtomicU64::new(0),
         reopened: AtomicU64::new(0),
         over: AtomicBool::new(false),
@@ -90,7 +91,7 @@ pub fn walk<X: Visitor>(
     });
     WalkStats {
         directories: pool.directories.load(Ordering::Relaxed),
-        threads_peak: pool.workers.load(Ordering::Relaxed),
+        threads_peak: pool.indices.in_use(),
         reopened: pool.reopened.load(Ordering::Relaxed),
     }
 }
@@ -104,7 +105,7 @@ struct Pool<'w, X: Visitor> {
     pace: Pace,
     /// Held while a block is emitted in order of completion.
     emit: Mutex<()>,
-    workers: AtomicUsize,
+    indices: Indices,
     directories: AtomicU64,
     reopened: AtomicU64,
     over: AtomicBool,
@@ -229,11 +230,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         if !pool.frontier.wants_workers() {
             return;
         }
-        let target = pool.pace.target();
-        let started = pool
-            .workers
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < target).then_some(n + 1));
-        let Ok(index) = started else { return };
+        let Some(index) = pool.indices.take(pool.pace.target()) else { return };
         let scope = self.scope;
         let spawned = thread::Builder::new().stack_size(WORKER_STACK).spawn_scoped(scope, move || {
             // Each new worker looks whether one more is wanted, so that many start at once.
@@ -241,7 +238,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         });
         if spawned.is_err() {
             // No thread to be had: those that run do the work.
-            pool.workers.fetch_sub(1, Ordering::Relaxed);
+            pool.indices.give_back(index);
         }
     }
 

@@ -3,8 +3,7 @@
 mod options;
 
 use std::ffi::{CString, OsString};
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use millstream_ops::activity::Activity;
 use millstream_ops::attributes::{Attribute, Detail, Event, Options, Outcome, Problem, Sink, change};
@@ -15,8 +14,8 @@ use millstream_vfs::{
 
 use crate::diagnostics::{Diagnostics, FAILURE, Message, Refused};
 use crate::operand::paths;
-use crate::progress::{Progress, Screen, StdoutUse};
-use crate::standard_output::StandardOutput;
+use crate::progress::{Progress, StdoutUse};
+use crate::standard_output::Lines;
 pub(crate) use options::{Id, Settings, Shared, WHAT, shared};
 
 /// Which messages go to standard error.
@@ -94,18 +93,10 @@ pub(crate) fn run<A: Attribute, W: Wording<Value = A::Value>>(
 ) {
     let activity = Arc::new(Activity::default());
     let progress = Progress::start(&activity, StdoutUse::WithoutProgress, diagnostics);
-    let output = Output {
-        wording,
-        settings,
-        diagnostics,
-        screen: progress.screen().clone(),
-        failure: Mutex::default(),
-    };
+    let output = Output { wording, settings, diagnostics, lines: Lines::new(progress.screen().clone()) };
     change(&PosixVolume, &paths(operands), attribute, options, &output, &activity);
     drop(progress);
-    if let Some(error) = output.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        diagnostics.write_error(&error, FAILURE);
-    }
+    output.lines.finish(diagnostics, FAILURE);
 }
 
 /// Standard output and standard error.
@@ -113,9 +104,7 @@ struct Output<'a, W> {
     wording: W,
     settings: &'a Settings,
     diagnostics: &'a Diagnostics,
-    screen: Screen,
-    /// Standard output could not be written. That is no reason not to do the rest of the work.
-    failure: Mutex<Option<io::Error>>,
+    lines: Lines,
 }
 
 impl<W: Wording> Output<'_, W> {
@@ -204,9 +193,6 @@ impl<W: Wording> Sink<W::Value> for Output<'_, W> {
     }
 
     fn lines(&self, lines: &[u8]) {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        if failure.is_none() {
-            *failure = self.screen.without_progress(|| StandardOutput.write_all(lines)).err();
-        }
+        self.lines.write(lines);
     }
 }

@@ -1,17 +1,14 @@
 //! The words for what went wrong.
 
-use std::io::Write;
-
 use millstream_ops::copy::{Problem, Question, Removal, Sink, Trouble};
 
 use crate::diagnostics::{Diagnostics, Message};
-use crate::progress::Screen;
-use crate::standard_output::StandardOutput;
+use crate::standard_output::Lines;
 
 /// Standard output and standard error.
 pub(super) struct Output<'a> {
     pub(super) diagnostics: &'a Diagnostics,
-    pub(super) screen: Screen,
+    pub(super) lines: Lines,
     pub(super) removal: Removal,
 }
 
@@ -23,10 +20,7 @@ impl Output<'_> {
 
 impl Sink for Output<'_> {
     fn lines(&self, lines: &[u8]) {
-        let written = self.screen.without_progress(|| StandardOutput.write_all(lines));
-        if let Err(error) = written {
-            self.error().text("write error").cause(&error).send();
-        }
+        self.lines.write(lines);
     }
 
     fn problem(&self, problem: &Problem<'_>) {
@@ -105,10 +99,7 @@ fn describe<'m>(message: Message<'m>, problem: &Problem<'_>) -> Message<'m> {
         Trouble::PutBack => message.text("cannot un-backup ").name(destination),
         Trouble::Rename => message.text("cannot rename the copy to ").name(destination),
         Trouble::Times => message.text("preserving times for ").name(destination),
-        Trouble::Mode if problem.errno.is_some() => {
-            message.text("preserving permissions for ").name(destination)
-        }
-        Trouble::Mode => message.text("setting permissions for ").name(destination),
+        Trouble::Mode => message.text("preserving permissions for ").name(destination),
         Trouble::Ownership => message.text("failed to preserve ownership for ").name(destination),
         Trouble::Xattr => message.text("setting attributes for ").name(destination),
         Trouble::UnknownKind => message.name(source).text(" has unknown file type"),

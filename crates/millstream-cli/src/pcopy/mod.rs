@@ -10,13 +10,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use millstream_ops::activity::Activity;
-use millstream_ops::copy::{Backup, Destination, Options, Placement, Removal, copy};
+use millstream_ops::copy::{Backup, Destination, Options, Removal, copy};
 use millstream_vfs::posix::process;
 use millstream_vfs::{PosixVolume, Volume};
 
 use crate::diagnostics::{Diagnostics, Refused};
 use crate::options::{Reference, take_options};
 use crate::progress::{Progress, StdoutUse};
+use crate::standard_output::Lines;
 use crate::startup::{Startup, startup};
 use messages::Output;
 use settings::Settings;
@@ -71,7 +72,7 @@ fn carry_out(
     destination: &Destination,
     diagnostics: &Diagnostics,
 ) {
-    if options.placement == Placement::Atomic {
+    if options.makes_temporaries() {
         let temporaries = options.temporaries.clone();
         // Without it temporary files stay, as after any other end.
         let _ = process::before_termination(move |end| {
@@ -81,7 +82,8 @@ fn carry_out(
     }
     let activity = Arc::new(Activity::default());
     let progress = Progress::start(&activity, StdoutUse::WithoutProgress, diagnostics);
-    let output = Output { diagnostics, screen: progress.screen().clone(), removal: options.removal };
+    let lines = Lines::new(progress.screen().clone());
+    let output = Output { diagnostics, lines, removal: options.removal };
     let copied = copy(&PosixVolume, sources, destination, options, &output, &activity);
     drop(progress);
     if let (Err(error), Destination::Into(directory) | Destination::IntoWithParents(directory)) =
@@ -90,4 +92,5 @@ fn carry_out(
         let message = diagnostics.error(1).text("target directory ").name(directory.to_bytes());
         message.errno(error.errno).send();
     }
+    output.lines.finish(diagnostics, 1);
 }

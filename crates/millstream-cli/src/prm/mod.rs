@@ -4,7 +4,7 @@ mod settings;
 mod table;
 
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,8 +17,8 @@ use millstream_vfs::{FileKind, Operation, PosixVolume};
 use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};
 use crate::operand::paths;
 use crate::options::{Reference, take_options};
-use crate::progress::{Progress, Screen, StdoutUse};
-use crate::standard_output::StandardOutput;
+use crate::progress::{Progress, StdoutUse};
+use crate::standard_output::Lines;
 use crate::startup::{Startup, startup};
 use settings::Settings;
 use table::PRM;
@@ -81,7 +81,8 @@ fn work(options: &Options, operands: Vec<OsString>, diagnostics: &Diagnostics) {
     let activity = Arc::new(Activity::default());
     let stdout = if options.report.is_some() { StdoutUse::Streams } else { StdoutUse::WithoutProgress };
     let progress = Progress::start(&activity, stdout, diagnostics);
-    let output = Output { diagnostics, screen: progress.screen().clone(), lines: Mutex::default() };
+    let output =
+        Output { diagnostics, lines: Lines::new(progress.screen().clone()), waiting: Mutex::default() };
     remove(&PosixVolume, &paths(operands), options, &output, &activity);
     drop(progress);
     output.finish();
@@ -90,47 +91,36 @@ fn work(options: &Options, operands: Vec<OsString>, diagnostics: &Diagnostics) {
 /// Standard output, standard error and standard input.
 struct Output<'a> {
     diagnostics: &'a Diagnostics,
-    screen: Screen,
-    lines: Mutex<Lines>,
-}
-
-/// What is still to be written to standard output, and why it cannot be.
-#[derive(Default)]
-struct Lines {
-    waiting: Vec<u8>,
-    failure: Option<io::Error>,
+    lines: Lines,
+    /// Lines that are still to be written.
+    waiting: Mutex<Vec<u8>>,
 }
 
 /// Lines for anything but a terminal are written in pieces of about this many bytes.
 const PIECE: usize = 4096;
 
 impl Output<'_> {
-    fn lock(&self) -> MutexGuard<'_, Lines> {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self, lines: &mut Lines) {
-        if lines.failure.is_none() {
-            lines.failure = self.screen.without_progress(|| StandardOutput.write_all(&lines.waiting)).err();
-        }
-        lines.waiting.clear();
+    fn write(&self, waiting: &mut Vec<u8>) {
+        self.lines.write(waiting);
+        waiting.clear();
     }
 
     fn finish(self) {
         self.write(&mut self.lock());
-        let failure = self.lock().failure.take();
-        if let Some(error) = failure {
-            self.diagnostics.write_error(&error, FAILURE);
-        }
+        self.lines.finish(self.diagnostics, FAILURE);
     }
 }
 
 impl Sink for Output<'_> {
     fn lines(&self, text: &[u8]) {
-        let mut lines = self.lock();
-        lines.waiting.extend_from_slice(text);
-        if lines.waiting.len() >= PIECE || io::stdout().is_terminal() {
-            self.write(&mut lines);
+        let mut waiting = self.lock();
+        waiting.extend_from_slice(text);
+        if waiting.len() >= PIECE || io::stdout().is_terminal() {
+            self.write(&mut waiting);
         }
     }
 

@@ -10,7 +10,7 @@ use millstream_walk::Threads;
 use super::table::Id;
 use crate::diagnostics::{Diagnostics, FAILURE, Refused};
 use crate::options::{Choice, Occurrence, choose};
-use crate::startup::{default_threads, parse_threads};
+use crate::startup::parse_threads;
 
 /// When to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl<'a> Settings<'a> {
             verbose: false,
             effect: Effect::Remove,
             json: false,
-            threads: default_threads(),
+            threads: Threads::default(),
         }
     }
 

@@ -15,7 +15,7 @@ use std::time::Instant;
 use millstream_vfs::{Error, File, RunQueueDelay, Volume, thread_usage};
 use millstream_walk::Threads;
 
-use super::copier::{Buffers, Copier, Done};
+use super::copier::{AbandonOnPanic, Buffers, Copier, Done};
 use super::item::OwnedItem;
 use super::options::Sparse;
 use super::transfer::Transfer;
@@ -156,6 +156,15 @@ impl<V: Volume> Carriers<V> {
         self.changed.notify_all();
     }
 
+    /// A thread is gone, and what it carried with it: nothing more is carried.
+    pub(super) fn abandon(&self) {
+        let mut queue = self.lock();
+        queue.waiting.clear();
+        queue.active.clear();
+        queue.is_closed = true;
+        self.changed.notify_all();
+    }
+
     /// Lets the next traversal leave files here.
     pub(super) fn reopen(&self) {
         let mut queue = self.lock();
@@ -235,6 +244,7 @@ impl Watch {
 impl<V: Volume> Copier<'_, V> {
     /// Works as a carrier until there is nothing left to carry.
     pub(super) fn carry_on(&self, crew: &dyn Crew<V>) {
+        let _abandon = AbandonOnPanic(self);
         let mut buffers = Buffers::default();
         while let Some(load) = self.carriers.take() {
             self.lend_a_hand(&mut buffers, &load, crew);

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use millstream_vfs::{Errno, Error, Volume};
 
@@ -86,6 +87,20 @@ pub(super) fn report(problem: &Problem<'_>, trace: Trace, sink: &dyn Sink, activ
         sink.lines(&record);
     }
     Reported
+}
+
+/// Without it other threads would wait for ever for what a thread that panics has begun.
+#[derive(Debug)]
+pub(super) struct AbandonOnPanic<'s, 'a, V: Volume>(pub(super) &'s Copier<'a, V>);
+
+impl<V: Volume> Drop for AbandonOnPanic<'_, '_, V> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.options.cancellation.cancel();
+            self.0.links.abandon();
+            self.0.carriers.abandon();
+        }
+    }
 }
 
 /// A sink that can be shown in debugging.

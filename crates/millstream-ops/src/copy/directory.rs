@@ -1,6 +1,7 @@
 //! Directories: made before anything in them, given their attributes after everything.
 
 use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, Volume};
+use millstream_walk::FollowPolicy;
 
 use super::attributes::{Before, has_default_acl};
 use super::copier::{Buffers, Copier, Done, Role, Top};
@@ -75,16 +76,21 @@ impl<V: Volume> Copier<'_, V> {
             Some(top) if top.operand <= item.operand => Some((top.operand, top.role)),
             _ => None,
         };
-        let is_source =
-            |place: &Place<V::Dir>| place.source.is_some_and(|s| s.identity() == source.identity());
+        let identity = source.identity();
+        let follows = self.options.follow == FollowPolicy::Always;
+        let is_source = |place: &Place<V::Dir>| place.source.is_some_and(|s| s.identity() == identity);
+        let is_in_itself = match follows {
+            true => item.place.ancestors().any(is_source),
+            false => item.directory.enclosing(identity).is_some(),
+        };
         match known {
-            Some((operand, Role::Source)) if self.options.follow != millstream_walk::FollowPolicy::Always => {
+            Some((operand, Role::Source)) if !follows => {
                 let destination = item.destination_path(self.targets);
                 let source = &self.targets[operand].path;
                 let trouble = Trouble::DirectoryHardLink;
                 Err(self.problem(&Problem { trouble, source, destination: &destination, errno: None }))
             }
-            _ if item.place.ancestors().any(is_source) => Err(self.trouble(item, Trouble::Cycle, None)),
+            _ if is_in_itself => Err(self.trouble(item, Trouble::Cycle, None)),
             Some((operand, Role::Destination)) => {
                 let target = &self.targets[operand];
                 Err(self.problem(&Problem {

@@ -30,6 +30,8 @@ enum State<D> {
 struct Known<D> {
     copies: HashMap<Identity, State<D>>,
     waiting: usize,
+    /// Whoever claimed one may be gone.
+    is_abandoned: bool,
 }
 
 /// Copies by the inode of their source.
@@ -41,7 +43,8 @@ pub(super) struct Links<D> {
 
 impl<D> Default for Links<D> {
     fn default() -> Self {
-        Links { known: Mutex::new(Known { copies: HashMap::new(), waiting: 0 }), changed: Condvar::new() }
+        let known = Known { copies: HashMap::new(), waiting: 0, is_abandoned: false };
+        Links { known: Mutex::new(known), changed: Condvar::new() }
     }
 }
 
@@ -69,6 +72,7 @@ impl<D> Links<D> {
                     return Claim::Ours;
                 }
                 Some(State::Done(copied)) => return Claim::Copied(Arc::clone(copied)),
+                Some(State::InTheMaking) if known.is_abandoned => return Claim::Ours,
                 Some(State::InTheMaking) => {
                     known.waiting += 1;
                     known = self.changed.wait(known).unwrap_or_else(PoisonError::into_inner);
@@ -100,6 +104,13 @@ impl<D> Links<D> {
         if is_this {
             known.copies.remove(&identity);
         }
+    }
+
+    /// A thread is gone, and its claims with it: nobody waits for them any more.
+    pub(super) fn abandon(&self) {
+        let mut known = self.lock();
+        known.is_abandoned = true;
+        self.wake(&known);
     }
 
     /// Nobody is woken, which is a call, where nobody waits.

@@ -128,9 +128,12 @@ impl<V: Volume> Copier<'_, V> {
         Ok(linked)
     }
 
-    /// Whether a new link leads to the copy; one that leads elsewhere is removed.
+    /// Whether a new link leads to the copy; one that leads elsewhere, or nobody knows where, is removed.
     fn checked(&self, place: &V::Dir, name: &CStr, copied: &Copied<V::Dir>) -> Result<Linked, Error> {
-        let found = place.metadata(name, SymlinkBehavior::NoFollow, Fields::INO)?;
+        let found = place.metadata(name, SymlinkBehavior::NoFollow, Fields::INO).inspect_err(|_| {
+            // The first error tells why.
+            let _ = place.remove(name, RemoveKind::File);
+        })?;
         if found.identity() == copied.inode {
             return Ok(Linked::Yes);
         }

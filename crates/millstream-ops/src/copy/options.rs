@@ -273,6 +273,15 @@ impl Preserve {
 }
 
 impl Options {
+    /// Whether anything may be made under a temporary name: data, or a link that takes the place of what is there.
+    pub fn makes_temporaries(&self) -> bool {
+        self.effect == Effect::Real
+            && (self.placement == Placement::Atomic
+                || self.preserve.links
+                || self.removal == Removal::IfUnwritable
+                || self.existing == Existing::Ask)
+    }
+
     /// Whether an existing file is up to date and stays as it is.
     pub(super) fn is_up_to_date(&self, source: &Metadata, existing: &Metadata) -> bool {
         match self.update {

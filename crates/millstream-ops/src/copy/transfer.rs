@@ -105,7 +105,10 @@ impl<V: Volume> Copier<'_, V> {
             self.open_destination(buffers, item, expected.mode, job.reused)?;
         let before = match expected.metadata {
             Some(known) if fresh && !job.is_claimed => known,
-            _ => destination.metadata(Fields::STAT).map_err(self.failed(item, Trouble::StatDestination))?,
+            _ => destination.metadata(Fields::STAT).map_err(|error| {
+                self.discard(item, temporary.as_ref());
+                self.trouble(item, Trouble::StatDestination, Some(error.errno))
+            })?,
         };
         if fresh {
             let is_as_asked = before.mode & 0o7777 == expected.mode & !self.attributes.umask;
@@ -224,13 +227,18 @@ impl<V: Volume> Copier<'_, V> {
         moved: Result<u64, Error>,
     ) -> Done<()> {
         let done = self.complete(buffers, item, transfer, moved);
-        if let Some(temporary) = &transfer.ends.temporary
-            && done.is_err()
-        {
-            // What is left of it is of no use; if it cannot be removed the first error told why.
-            let _ = item.place.handle(&self.budget).and_then(|p| p.remove(&temporary.name, RemoveKind::File));
+        if done.is_err() {
+            self.discard(item, transfer.ends.temporary.as_ref());
         }
         self.settle(buffers, item, &transfer.job, transfer.inode(), done)
+    }
+
+    /// Removes what has been made under a temporary name and will not get its own.
+    fn discard(&self, item: &Item<'_, V>, temporary: Option<&Temporary>) {
+        if let Some(temporary) = temporary {
+            // If it cannot be removed the first error told why.
+            let _ = item.place.handle(&self.budget).and_then(|p| p.remove(&temporary.name, RemoveKind::File));
+        }
     }
 
     fn complete(

@@ -7,7 +7,7 @@ use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place as 
 use std::thread::Scope;
 
 use super::carriers::Crew;
-use super::copier::{Buffers, Copier};
+use super::copier::{AbandonOnPanic, Buffers, Copier};
 use super::item::{Item, State};
 use super::place::Place;
 use super::report::{Problem, Trouble};
@@ -35,18 +35,24 @@ impl<'s, 'e, 'c, V: Volume> Crew<V> for Pass<'s, 'e, 'c, V> {
     }
 }
 
-impl<V: Volume> Visitor for Pass<'_, '_, '_, V> {
+/// What a worker of the traversal has for itself.
+pub(super) struct Hands<'s, 'c, V: Volume> {
+    buffers: Buffers,
+    _abandon: AbandonOnPanic<'s, 'c, V>,
+}
+
+impl<'s, 'c, V: Volume> Visitor for Pass<'s, '_, 'c, V> {
     type Volume = V;
     type State = State<V>;
-    type Worker = Buffers;
+    type Worker = Hands<'s, 'c, V>;
 
     fn root_state(&self) -> State<V> {
         Arc::clone(&self.copier.targets[self.first].place)
     }
 
-    fn worker(&self) -> Buffers {
+    fn worker(&self) -> Self::Worker {
         self.copier.activity.add_thread();
-        Buffers::default()
+        Hands { buffers: Buffers::default(), _abandon: AbandonOnPanic(self.copier) }
     }
 
     fn fan_out(&self) -> FanOut {
@@ -55,10 +61,11 @@ impl<V: Volume> Visitor for Pass<'_, '_, '_, V> {
 
     fn visit(
         &self,
-        buffers: &mut Buffers,
+        hands: &mut Self::Worker,
         chunk: &Chunk<'_, V, State<V>>,
         descend: &mut Descend<'_, V, State<V>>,
     ) {
+        let buffers = &mut hands.buffers;
         let mut entries = 0;
         for entry in chunk.entries() {
             if self.copier.options.cancellation.is_cancelled() {
@@ -80,7 +87,7 @@ impl<V: Volume> Visitor for Pass<'_, '_, '_, V> {
 
     fn end_of_directory(
         &self,
-        _buffers: &mut Buffers,
+        _hands: &mut Self::Worker,
         directory: &Arc<Directory<V, State<V>>>,
         _descend: &mut Descend<'_, V, State<V>>,
         _block: &mut Vec<u8>,
@@ -91,13 +98,13 @@ impl<V: Volume> Visitor for Pass<'_, '_, '_, V> {
         }
     }
 
-    fn leave(&self, _buffers: &mut Buffers, directory: &Arc<Directory<V, State<V>>>) {
+    fn leave(&self, _hands: &mut Self::Worker, directory: &Arc<Directory<V, State<V>>>) {
         if directory.parent().is_some() {
             self.copier.done_in(directory.state());
         }
     }
 
-    fn fault(&self, _buffers: &mut Buffers, spot: &Spot<'_, V, State<V>>, fault: &Fault) {
+    fn fault(&self, _hands: &mut Self::Worker, spot: &Spot<'_, V, State<V>>, fault: &Fault) {
         let mut source = Vec::new();
         spot.write_path(&mut source);
         let (trouble, errno) = match fault {
@@ -110,8 +117,8 @@ impl<V: Volume> Visitor for Pass<'_, '_, '_, V> {
         self.copier.problem(&Problem { trouble, source: &source, destination: b"", errno });
     }
 
-    fn finish(&self, mut buffers: Buffers) {
-        self.copier.write(&mut buffers);
+    fn finish(&self, mut hands: Self::Worker) {
+        self.copier.write(&mut hands.buffers);
     }
 }
 

@@ -6,7 +6,7 @@
 use std::ffi::{CStr, CString};
 
 use millstream_vfs::posix::pattern::RegexSyntax;
-use millstream_vfs::{Errno, SymlinkBehavior, errno_text};
+use millstream_vfs::{Errno, Metadata, SymlinkBehavior, errno_text};
 use millstream_walk::{FollowPolicy, Threads};
 
 use super::environment::{Environment, Severity, UnreadableList};
@@ -176,12 +176,18 @@ impl<'a> Parser<'a> {
         Refusal::mistake(&[&self.quote(path), b": ", errno_text(errno).as_bytes()])
     }
 
-    /// How the files that arguments name are looked at.
-    pub fn argument_symlinks(&self) -> SymlinkBehavior {
-        match self.options.follow {
-            FollowPolicy::Never => SymlinkBehavior::NoFollow,
-            FollowPolicy::Operands | FollowPolicy::Always => SymlinkBehavior::Follow,
-        }
+    /// Metadata of a file that an argument names; of the link itself, if it is one that leads nowhere.
+    pub fn argument_metadata(&self, path: &CStr) -> Result<Metadata, Refusal> {
+        let found = match self.options.follow {
+            FollowPolicy::Never => self.env.metadata(path, SymlinkBehavior::NoFollow),
+            FollowPolicy::Operands | FollowPolicy::Always => {
+                match self.env.metadata(path, SymlinkBehavior::Follow) {
+                    Err(Errno::NOENT) => self.env.metadata(path, SymlinkBehavior::NoFollow),
+                    found => found,
+                }
+            }
+        };
+        found.map_err(|errno| self.file_error(path, errno))
     }
 
     fn leading_options(&mut self) -> Result<(), Refusal> {

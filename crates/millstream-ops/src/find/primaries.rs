@@ -392,8 +392,7 @@ fn age(p: &mut Parser<'_>, name: &CStr, which: TimeField, unit: AgeUnit) -> Pars
 
 fn newer(p: &mut Parser<'_>, name: &CStr, which: TimeField, of_reference: TimeField) -> Parsed {
     let reference = p.argument(name)?;
-    let metadata =
-        p.env.metadata(reference, p.argument_symlinks()).map_err(|e| p.file_error(reference, e))?;
+    let metadata = p.argument_metadata(reference)?;
     later_than(which, of_reference.of(&metadata))
 }
 
@@ -420,8 +419,7 @@ fn newer_xy(p: &mut Parser<'_>, name: &CStr) -> Parsed {
     };
     match field(y) {
         Some(y) => {
-            let metadata =
-                p.env.metadata(reference, p.argument_symlinks()).map_err(|e| p.file_error(reference, e))?;
+            let metadata = p.argument_metadata(reference)?;
             later_than(which, y.of(&metadata))
         }
         None => match p.env.parse_date(reference) {
@@ -556,7 +554,7 @@ fn permissions(p: &mut Parser<'_>, name: &CStr) -> Parsed {
 
 fn same_file(p: &mut Parser<'_>, name: &CStr) -> Parsed {
     let file = p.argument(name)?;
-    let metadata = p.env.metadata(file, p.argument_symlinks()).map_err(|e| p.file_error(file, e))?;
+    let metadata = p.argument_metadata(file)?;
     test(Test::SameFile { dev: metadata.dev, ino: metadata.ino })
 }
 
