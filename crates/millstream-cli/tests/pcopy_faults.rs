@@ -34,8 +34,10 @@ impl Running {
         Running(command.spawn().expect("the tool runs"))
     }
 
+    /// The tool, whichever signals the test was started to ignore, as it is by `nohup`.
     fn pcopy(words: &[&str], directory: &Path) -> Running {
-        Running::start(Command::new(PCOPY).args(words).current_dir(directory))
+        let mut env = Command::new("env");
+        Running::start(env.args(["--default-signal", PCOPY]).args(words).current_dir(directory))
     }
 
     /// Waits until something has happened, which it does while the tool runs or never.
