@@ -3,6 +3,7 @@
 //!
 //! Both tools change a copy of the same tree. What only root may do is tested where the tests run as root.
 
+mod programs;
 mod races;
 mod random;
 mod trees;
@@ -17,6 +18,7 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use programs::copy_program;
 use races::StopWhenDone;
 use random::Random;
 use tempfile::TempDir;
@@ -58,7 +60,7 @@ impl Bed {
             ("chgrp", env!("CARGO_BIN_EXE_pchown")),
         ] {
             // A copy, since who is not root may have no way to the original.
-            fs::copy(tool, bin.path().join(name)).expect("a copy");
+            copy_program(tool, &bin.path().join(name));
         }
         Bed { bin }
     }

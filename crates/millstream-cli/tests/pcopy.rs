@@ -1,5 +1,6 @@
 //! `pcopy` against GNU `cp`: whole trees, messages and exit codes.
 
+mod programs;
 mod random;
 mod trees;
 
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
+use programs::copy_program;
 use random::Random;
 use rustix::fs::{CWD, FileType, Mode, XattrFlags};
 use tempfile::TempDir;
@@ -629,7 +631,7 @@ fn directories_that_cannot_be_read_are_copied_into() {
             run("/usr/bin/setpriv", at, &arguments, &[])
         };
         let program = scratch.path().join("cp");
-        fs::copy(PCOPY, &program).expect("a program");
+        copy_program(PCOPY, &program);
         let (theirs, ours) = (as_nobody("/bin/cp", &one), as_nobody(program.to_str().expect("UTF-8"), &two));
         let said = String::from_utf8_lossy(&ours.stderr).replace(program.to_str().expect("UTF-8"), "/bin/cp");
         assert_eq!(ours.status.code(), theirs.status.code(), "{line}: {said}");

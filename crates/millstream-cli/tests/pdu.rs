@@ -1,5 +1,6 @@
 //! `pdu` against GNU `du`, and against itself.
 
+mod programs;
 mod random;
 mod trees;
 
@@ -14,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use millstream_ops::json::read_string;
+use programs::copy_program;
 use random::Random;
 use tempfile::TempDir;
 use trees::{Links, grow, settle};
@@ -428,7 +430,7 @@ fn unreadable_directories_are_reported_as_gnus() {
     fs::set_permissions(bin.path(), fs::Permissions::from_mode(0o755)).expect("a mode");
     // The binary may be below a directory that only root can enter.
     fs::remove_file(bin.path().join("du")).expect("removed");
-    fs::copy(env!("CARGO_BIN_EXE_pdu"), bin.path().join("du")).expect("copied");
+    copy_program(env!("CARGO_BIN_EXE_pdu"), &bin.path().join("du"));
     let ours = bin.path().join("du");
     for options in ["", "-a", "-s", "-c"] {
         let as_nobody = |program: &Path| {

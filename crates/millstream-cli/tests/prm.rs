@@ -1,5 +1,6 @@
 //! `prm` against GNU `rm`, and against itself.
 
+mod programs;
 mod races;
 mod random;
 mod trees;
@@ -17,6 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use millstream_ops::json::read_string;
+use programs::copy_program;
 use races::StopWhenDone;
 use random::Random;
 use tempfile::TempDir;
@@ -40,7 +42,7 @@ fn is_root() -> bool {
 fn as_rm() -> (TempDir, PathBuf) {
     let bin = scratch();
     let rm = bin.path().join("rm");
-    fs::copy(env!("CARGO_BIN_EXE_prm"), &rm).expect("a copy");
+    copy_program(env!("CARGO_BIN_EXE_prm"), &rm);
     (bin, rm)
 }
 
