@@ -51,11 +51,12 @@ def test_the_licences_are_of_the_crates_that_are_locked():
 
 
 def test_the_documentation_has_every_key_and_no_other():
-    """docs/spark.md against the keys that the sources read and the conf block sets."""
+    """docs/spark.md and docs/read.md against the keys that the sources read and the conf block sets."""
     sources = "".join(path.read_text() for path in (REPOSITORY / "jvm").glob("*/src/main/*/**/*.*") if path.suffix in (".java", ".scala"))
-    read = set(re.findall(r'"((?:spark|fs)\.millstream\.[a-z.]+)"', sources))
+    read = set(re.findall(r'"((?:spark|fs)\.millstream\.[a-z][A-Za-z.]+)"', sources))
     known = {f"spark.hadoop.{key}" if key.startswith("fs.") else key for key in read} | set(millstream.spark_conf())
-    documented = set(re.findall(r"^\| `(spark\.[A-Za-z.]+)`", (REPOSITORY / "docs" / "spark.md").read_text(), re.MULTILINE))
+    pages = "".join((REPOSITORY / "docs" / page).read_text() for page in ("spark.md", "read.md"))
+    documented = set(re.findall(r"^\| `(spark\.[A-Za-z.]+)`", pages, re.MULTILINE))
     assert documented == known
 
 
