@@ -12,7 +12,7 @@ use std::time::Duration;
 use millstream_ops::activity::Activity;
 use millstream_ops::copy::*;
 use millstream_vfs::PosixVolume;
-use millstream_walk::{Cancellation, FollowPolicy, Threads};
+use millstream_walk::Threads;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const LARGE: u64 = 9 << 20;
@@ -47,29 +47,14 @@ impl Sink for Panics {
 fn options(reflink: Reflink, threads: usize) -> Options {
     Options {
         directories: Directories::Copy,
-        follow: FollowPolicy::Never,
-        method: Method::Copy,
         specials: Specials::Recreate,
-        contents: Contents::Copy,
-        existing: Existing::Overwrite,
-        update: Update::All,
-        removal: Removal::Never,
-        backup: None,
         preserve: Preserve { links: true, ..Preserve::NONE },
-        mode: ModeSource::Source,
         reflink,
         sparse: Sparse::Never,
-        file_systems: FileSystems::All,
-        dangling: Dangling::Refuse,
-        effect: Effect::Real,
         placement: Placement::Atomic,
-        verification: Verification::None,
-        bytes_per_second: None,
         trace: Trace::Json,
-        ownership_errors: OwnershipErrors::Reported,
         threads: Threads::Fixed(threads),
-        cancellation: Cancellation::default(),
-        temporaries: Temporaries::default(),
+        ..Options::default()
     }
 }
 

@@ -140,26 +140,29 @@ impl Pace {
         }
         let watched = now - since;
         let decisive = if target > self.cpus { BUSY_WINDOW } else { GROWTH_WINDOW };
-        let share = (watched >= decisive).then(process_cpu).and_then(|cpu_now| {
-            let used = cpu_now - cpu_before;
-            if watched < GROWTH_WINDOW && is_counted_in_ticks(used) {
-                return None;
+        let cpu_now = (watched >= decisive).then(process_cpu);
+        let used = cpu_now.map(|cpu_now| cpu_now - cpu_before);
+        // Of the CPUs, if it can be told; no number is neither above nor below another.
+        let share = match used {
+            Some(used) if watched >= GROWTH_WINDOW || !is_counted_in_ticks(used) => {
+                used.as_secs_f64() / (watched.as_secs_f64() * self.cpus as f64)
             }
-            Some((used.as_secs_f64() / (watched.as_secs_f64() * self.cpus as f64), cpu_now))
-        });
-        let is_share = |judged: fn(f64) -> bool| share.is_some_and(|(share, _)| judged(share));
-        let is_busy =
-            target > self.cpus && target / 2 > window.too_few && is_share(|share| share > BUSY_SHARE);
-        let is_idle = watched >= GROWTH_WINDOW && is_share(|share| share < IDLE_SHARE);
-        let is_eased = window.contended && is_share(|share| share < EASED_SHARE);
+            _ => f64::NAN,
+        };
+        let is_busy = target > self.cpus && target / 2 > window.too_few && share > BUSY_SHARE;
+        let is_idle = watched >= GROWTH_WINDOW && share < IDLE_SHARE;
+        let is_eased = window.contended && share < EASED_SHARE;
         if is_busy || is_eased || watched >= GROWTH_WINDOW {
-            window.watched_since = share.map(|(_, cpu_now)| (now, cpu_now));
+            window.watched_since = cpu_now.map(|cpu_now| (now, cpu_now));
         }
-        let most = match () {
-            () if is_busy => (target / 2).max(self.cpus),
-            () if is_idle || is_eased => 2 * target,
-            () if target < enough && !window.contended => enough,
-            () => target,
+        let most = if is_busy {
+            (target / 2).max(self.cpus)
+        } else if is_idle || is_eased {
+            2 * target
+        } else if target < enough && !window.contended {
+            enough
+        } else {
+            target
         };
         let wanted = wanted(&window, self.cpus, enough).min(most).min(self.max);
         let calm = if wanted < target { window.calm + 1 } else { 0 };

@@ -4,11 +4,11 @@ use std::os::unix::ffi::OsStrExt;
 
 use millstream_ops::copy::{
     Backup, BackupStyle, Contents, Dangling, Directories, Effect, Existing, FileSystems, Method, ModeSource,
-    Options, OwnershipErrors, Placement, Preserve, Reflink, Removal, Sparse, Specials, Temporaries, Trace,
-    Update, Verification, Xattrs,
+    Options, OwnershipErrors, Placement, Reflink, Removal, Sparse, Specials, Trace, Update, Verification,
+    Xattrs,
 };
 use millstream_ops::size::SizeFormat;
-use millstream_walk::{Cancellation, FollowPolicy, Threads};
+use millstream_walk::FollowPolicy;
 
 use super::table::Id;
 use crate::diagnostics::{Diagnostics, Refused, UsageError};
@@ -84,37 +84,16 @@ pub(super) struct Settings<'a> {
     pub(super) strip_trailing_slashes: bool,
 }
 
+/// What the user and the environment decide before any option.
 fn default_options() -> Options {
-    let may_give_away = rustix::process::geteuid().is_root();
-    Options {
-        directories: Directories::Omit,
-        follow: FollowPolicy::Never,
-        method: Method::Copy,
-        specials: Specials::CopyContents,
-        contents: Contents::Copy,
-        existing: Existing::Overwrite,
-        update: Update::All,
-        removal: Removal::Never,
-        backup: None,
-        preserve: Preserve::NONE,
-        mode: ModeSource::Source,
-        reflink: Reflink::Auto,
-        sparse: Sparse::Auto,
-        file_systems: FileSystems::All,
-        dangling: match std::env::var_os("POSIXLY_CORRECT") {
-            Some(_) => Dangling::WriteThrough,
-            None => Dangling::Refuse,
-        },
-        effect: Effect::Real,
-        placement: Placement::Direct,
-        verification: Verification::None,
-        bytes_per_second: None,
-        trace: Trace::Nothing,
-        ownership_errors: if may_give_away { OwnershipErrors::Reported } else { OwnershipErrors::Ignored },
-        threads: Threads::default(),
-        cancellation: Cancellation::default(),
-        temporaries: Temporaries::default(),
+    let mut options = Options::default();
+    if std::env::var_os("POSIXLY_CORRECT").is_some() {
+        options.dangling = Dangling::WriteThrough;
     }
+    if !rustix::process::geteuid().is_root() {
+        options.ownership_errors = OwnershipErrors::Ignored;
+    }
+    options
 }
 
 impl<'a> Settings<'a> {

@@ -315,40 +315,10 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use millstream_vfs::Timestamp;
-    use millstream_walk::{Cancellation, FollowPolicy, Threads};
 
     use super::*;
     use crate::copy::attributes::trouble_of;
     use crate::copy::*;
-
-    fn options() -> Options {
-        Options {
-            directories: Directories::Omit,
-            follow: FollowPolicy::Never,
-            method: Method::Copy,
-            specials: Specials::CopyContents,
-            contents: Contents::Copy,
-            existing: Existing::Overwrite,
-            update: Update::All,
-            removal: Removal::Never,
-            backup: None,
-            preserve: Preserve::NONE,
-            mode: ModeSource::Source,
-            reflink: Reflink::Auto,
-            sparse: Sparse::Auto,
-            file_systems: FileSystems::All,
-            dangling: Dangling::Refuse,
-            effect: Effect::Real,
-            placement: Placement::Direct,
-            verification: Verification::None,
-            bytes_per_second: None,
-            trace: Trace::Nothing,
-            ownership_errors: OwnershipErrors::Reported,
-            threads: Threads::default(),
-            cancellation: Cancellation::default(),
-            temporaries: Temporaries::default(),
-        }
-    }
 
     /// A file in memory, some of whose calls fail.
     #[derive(Debug, Default)]
@@ -456,7 +426,7 @@ mod tests {
             (Errno::PERM, false),
             (Errno::TXTBSY, false),
         ] {
-            let (options, activity) = (options(), Activity::default());
+            let (options, activity) = (Options::default(), Activity::default());
             let mover = Mover::new(&options, &activity);
             let bytes = vec![7; 300_000];
             let source = Odd::holding(&bytes);
@@ -472,8 +442,7 @@ mod tests {
 
     #[test]
     fn clones_are_counted_and_not_waited_for() {
-        let mut options = options();
-        options.bytes_per_second = Some(1000);
+        let options = Options { bytes_per_second: Some(1000), ..Options::default() };
         let activity = Activity::default();
         let mover = Mover::new(&options, &activity);
         let (source, destination) = (Odd::holding(&[7; 100_000]), Odd::default());
@@ -487,7 +456,7 @@ mod tests {
 
     #[test]
     fn a_sparse_file_that_becomes_shorter_ends_there() {
-        let (mut options, activity) = (options(), Activity::default());
+        let (mut options, activity) = (Options::default(), Activity::default());
         options.reflink = Reflink::Never;
         let mover = Mover::new(&options, &activity);
         let source = Odd { hole: Some(Errno::NXIO), ..Odd::holding(b"") };
@@ -498,7 +467,7 @@ mod tests {
 
     #[test]
     fn a_source_that_cannot_be_examined_is_an_error_of_reading() {
-        let (mut options, activity) = (options(), Activity::default());
+        let (mut options, activity) = (Options::default(), Activity::default());
         options.reflink = Reflink::Never;
         let mover = Mover::new(&options, &activity);
         let source = Odd { stat: Some(Errno::STALE), ..Odd::holding(b"x") };

@@ -59,6 +59,38 @@ pub struct Options {
     pub temporaries: Temporaries,
 }
 
+impl Default for Options {
+    /// What `cp` does without options.
+    fn default() -> Self {
+        Options {
+            directories: Directories::Omit,
+            follow: FollowPolicy::Never,
+            method: Method::Copy,
+            specials: Specials::CopyContents,
+            contents: Contents::Copy,
+            existing: Existing::Overwrite,
+            update: Update::All,
+            removal: Removal::Never,
+            backup: None,
+            preserve: Preserve::NONE,
+            mode: ModeSource::Source,
+            reflink: Reflink::Auto,
+            sparse: Sparse::Auto,
+            file_systems: FileSystems::All,
+            dangling: Dangling::Refuse,
+            effect: Effect::Real,
+            placement: Placement::Direct,
+            verification: Verification::None,
+            bytes_per_second: None,
+            trace: Trace::Nothing,
+            ownership_errors: OwnershipErrors::Reported,
+            threads: Threads::default(),
+            cancellation: Cancellation::default(),
+            temporaries: Temporaries::default(),
+        }
+    }
+}
+
 macro_rules! choice {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident),+ $(,)? }) => {
         $(#[$doc])*

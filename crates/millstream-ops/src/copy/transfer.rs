@@ -110,7 +110,7 @@ impl<V: Volume> Copier<'_, V> {
                 self.trouble(item, Trouble::StatDestination, Some(error.errno))
             })?,
         };
-        if fresh {
+        if fresh && item.place.origin == Origin::Made {
             let is_as_asked = before.mode & 0o7777 == expected.mode & !self.attributes.umask;
             item.place.new_file.get_or_init(|| is_as_asked.then_some(before));
         }

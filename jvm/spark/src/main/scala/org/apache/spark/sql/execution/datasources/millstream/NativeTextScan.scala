@@ -8,7 +8,6 @@ import org.apache.hadoop.io.compress.CompressionCodecFactory
 import org.apache.hadoop.mapreduce.lib.input.LineRecordReader
 
 import org.apache.spark.Partition
-import org.apache.spark.internal.Logging
 import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.network.util.ByteUnit
 import org.apache.spark.rdd.RDD
@@ -133,7 +132,7 @@ case class NativeTextScanExec(
     private[millstream] val format: TextFormat,
     asksForFile: Boolean)(
     @transient private val files: Seq[PartitionDirectory])
-  extends LeafExecNode with Logging {
+  extends LeafExecNode {
 
   override protected def otherCopyArgs: Seq[AnyRef] = Seq(files)
 

@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.vectorized.{ColumnVectorUtils, ConstantColumnVector}
-import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
 
 /** Consecutive ranges whose rows have the same values in the partition columns. */
@@ -53,8 +53,17 @@ private[millstream] final class TextScanRDD(
   override protected def getPartitions: Array[Partition] = scanPartitions
 
   override def compute(split: Partition, context: TaskContext): Iterator[ColumnarBatch] = {
-    val sections = split.asInstanceOf[ScanPartition].sections.iterator
-    new InterruptibleIterator(context, sections.flatMap(section => new SectionBatches(section, task, metrics, context)))
+    var current = Option.empty[SectionBatches]
+    // A thread of another operator may outlive the task and look at rows still.
+    context.addTaskCompletionListener[Unit] { _ =>
+      current.foreach(_.abandon())
+      if (task.byFile) InputFileBlockHolder.unset()
+    }
+    val batches = split.asInstanceOf[ScanPartition].sections.iterator.flatMap { section =>
+      current = Some(new SectionBatches(section, task, metrics, context))
+      current
+    }
+    new InterruptibleIterator(context, batches.flatten)
   }
 }
 
@@ -78,11 +87,8 @@ private final class SectionBatches(section: Section, task: ScanTask, metrics: Sc
   private var waited = 0L
   private var current = -1
 
-  // A thread of another operator may outlive the task and look at rows still.
-  context.addTaskCompletionListener[Unit] { _ =>
-    scan.abandon()
-    if (task.byFile) InputFileBlockHolder.unset()
-  }
+  /** Ends it; rows that somebody has stay what they are. */
+  def abandon(): Unit = scan.abandon()
 
   private def constants: Seq[ColumnVector] = task.partitionSchema.fields.toSeq.zipWithIndex.map { case (field, i) =>
     val constant = new ConstantColumnVector(1, field.dataType)
