@@ -4,7 +4,7 @@ use std::ffi::CString;
 
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JLongArray};
-use jni::sys::{jint, jlong};
+use jni::sys::{jbyteArray, jint, jlong};
 use millstream_scan::{
     Cause, FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError, ScanOptions, Separator,
     Verification,
@@ -19,6 +19,9 @@ const COUNT: jint = 2;
 const BY_RANGE: jint = 4;
 const SKIP_MISSING: jint = 8;
 const VERIFY: jint = 16;
+
+const DIRECTORY: u8 = b'd';
+const FILE: u8 = b'f';
 
 /// What `next` returns instead of a number of rows.
 const END: jlong = -1;
@@ -47,23 +50,37 @@ fn options(
     })
 }
 
-/// Ranges as `NativeScan` packs them.
+/// Ranges as Java's `FileRanges` packs them.
 fn ranges(mut packed: &[u8]) -> Option<Vec<FileRange>> {
     let mut ranges = Vec::new();
-    while !packed.is_empty() {
-        let (length, rest) = packed.split_first_chunk()?;
-        let (path, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-        let (start, rest) = rest.split_first_chunk()?;
-        let (length, rest) = rest.split_first_chunk()?;
-        let path = CString::new(path).ok()?;
-        ranges.push(FileRange {
-            path,
-            start: u64::from_be_bytes(*start),
-            length: u64::from_be_bytes(*length),
-        });
+    let (mut directory, mut may_have_checksums) = (&[][..], true);
+    while let Some(tag) = take::<1>(&mut packed) {
+        let name_length = u32::from_be_bytes(take(&mut packed)?) as usize;
+        let (name, rest) = packed.split_at_checked(name_length)?;
         packed = rest;
+        match tag {
+            [DIRECTORY] => {
+                directory = name;
+                may_have_checksums = take::<1>(&mut packed)? != [0];
+            }
+            [FILE] => {
+                let path = CString::new([directory, b"/", name].concat()).ok()?;
+                let start = u64::from_be_bytes(take(&mut packed)?);
+                let length = u64::from_be_bytes(take(&mut packed)?);
+                // The size and the time of modification are for Java.
+                take::<16>(&mut packed)?;
+                ranges.push(FileRange { path, start, length, may_have_checksums });
+            }
+            _ => return None,
+        }
     }
-    Some(ranges)
+    packed.is_empty().then_some(ranges)
+}
+
+fn take<const N: usize>(packed: &mut &[u8]) -> Option<[u8; N]> {
+    let (taken, rest) = packed.split_first_chunk()?;
+    *packed = rest;
+    Some(*taken)
 }
 
 fn failure(error: &ScanError) -> Failure {
@@ -127,6 +144,22 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_next<'local>(
         let counts = [progress.bytes as jlong, progress.files as jlong, progress.missing as jlong, waited];
         env.set_long_array_region(&out, 3, &counts)?;
         Ok(rows)
+    })
+}
+
+/// `static native byte[] row(long handle, int index)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeScan_row<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    index: jint,
+) -> jbyteArray {
+    guard(&mut env, std::ptr::null_mut(), |env| {
+        // SAFETY: Java got the handle from `open`, makes one call at a time and none after `close`.
+        let scan = unsafe { &*(handle as *const ProcessScan) };
+        let row = usize::try_from(index).ok().and_then(|index| scan.batch()?.row(index));
+        Ok(env.byte_array_from_slice(row.ok_or(Failure::Argument("no such row"))?)?.into_raw())
     })
 }
 

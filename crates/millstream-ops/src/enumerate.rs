@@ -20,7 +20,7 @@
 use std::collections::VecDeque;
 use std::ffi::CString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -44,6 +44,8 @@ const ROOM_POLL: Duration = Duration::from_millis(50);
 const FLAG_MORE: u32 = 1;
 /// The block stands for a root that is no directory.
 const FLAG_NOT_DIRECTORY: u32 = 2;
+/// There are checksum files in the directory.
+const FLAG_CHECKSUMS: u32 = 4;
 
 /// How deep to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,10 +77,14 @@ pub enum IgnoredNames {
 impl IgnoredNames {
     fn ignores(self, name: &[u8]) -> bool {
         match self {
-            IgnoredNames::Checksums => name.starts_with(b".") && name.ends_with(b".crc"),
+            IgnoredNames::Checksums => is_checksum_file(name),
             IgnoredNames::Hidden => is_hidden_from_spark(name),
         }
     }
+}
+
+fn is_checksum_file(name: &[u8]) -> bool {
+    name.starts_with(b".") && name.ends_with(b".crc")
 }
 
 /// Spark's rule, from its `HadoopFSUtils.shouldFilterOutPathName`.
@@ -337,6 +343,7 @@ struct Listing {
     parts: Mutex<Vec<Columns>>,
     unexamined: AtomicU32,
     errno: AtomicI32,
+    has_checksums: AtomicBool,
     listed_at_millis: u32,
     /// The index of each directory on the way here among its parent's entries, from the root's, as big-endian u32:
     /// sorted by this, a directory is followed by its subtrees, in the order in which it lists them.
@@ -447,7 +454,7 @@ impl<V: Volume> Packer<'_, V> {
         for end in 1..parts.len() {
             entries += parts[end - 1].len();
             if entries + parts[end].len() > MAX_BLOCK_ENTRIES {
-                self.send(Header { flags: FLAG_MORE, ..header }, &parts[start..end]);
+                self.send(Header { flags: header.flags | FLAG_MORE, ..header }, &parts[start..end]);
                 (start, entries) = (end, 0);
             }
         }
@@ -479,8 +486,11 @@ impl<V: Volume> Visitor for Packer<'_, V> {
             if i == 0 {
                 columns.first_index = entry.index();
             }
-            if !self.options.ignored.ignores(entry.name().to_bytes()) {
+            let name = entry.name().to_bytes();
+            if !self.options.ignored.ignores(name) {
                 self.visit_entry(&entry, &mut columns, descend);
+            } else if is_checksum_file(name) {
+                chunk.directory().state().has_checksums.store(true, Ordering::Relaxed);
             }
         }
         if columns.len() > 0 {
@@ -502,7 +512,7 @@ impl<V: Volume> Visitor for Packer<'_, V> {
         directory.write_path(&mut path);
         let header = Header {
             root,
-            flags: 0,
+            flags: if listing.has_checksums.load(Ordering::Relaxed) { FLAG_CHECKSUMS } else { 0 },
             errno: listing.errno.load(Ordering::Relaxed),
             unexamined: listing.unexamined.load(Ordering::Relaxed),
             listed_at_millis: listing.listed_at_millis,

@@ -44,9 +44,14 @@ impl Batch {
         self.range
     }
 
+    /// A row, by its number in the batch.
+    pub fn row(&self, index: usize) -> Option<&[u8]> {
+        self.lines.get(index).map(|line| &self.buffer[line.start as usize..][..line.length as usize])
+    }
+
     /// The rows themselves.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        self.lines.iter().map(|line| &self.buffer[line.start as usize..][..line.length as usize])
+        (0..self.lines.len()).filter_map(|index| self.row(index))
     }
 
     pub(crate) fn clear(&mut self) {

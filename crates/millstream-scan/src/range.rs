@@ -19,6 +19,8 @@ pub struct FileRange {
     pub start: u64,
     /// Number of bytes.
     pub length: u64,
+    /// Whether there may be checksums beside the file; if not, they are not looked for.
+    pub may_have_checksums: bool,
 }
 
 impl FileRange {

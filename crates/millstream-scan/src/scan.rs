@@ -140,6 +140,11 @@ impl<V: Volume> Scan<V> {
         self.shared.changed.notify_all();
     }
 
+    /// The batch that was fetched last; `None` before the first one and after an error.
+    pub fn batch(&self) -> Option<&Batch> {
+        self.current.as_ref()
+    }
+
     /// What has been done so far.
     pub fn progress(&self) -> Progress {
         let state = self.shared.state();

@@ -224,7 +224,7 @@ impl<'a> UnitReader<'a> {
         batch: &mut Batch,
     ) -> Result<(), Cause> {
         let file = base.open_file(&range.path, Access::Read, SymlinkBehavior::Follow)?;
-        if self.options.verification == Verification::Checksums {
+        if self.options.verification == Verification::Checksums && range.may_have_checksums {
             let differs = mismatch(base, &range.path, &file, part.clone(), &mut self.scratch)?;
             differs.map_or(Ok(()), |offset| Err(Cause::Checksum { offset }))?;
         }

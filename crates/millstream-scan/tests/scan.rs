@@ -25,7 +25,12 @@ fn options() -> ScanOptions {
 
 fn whole(path: &Path) -> FileRange {
     let length = fs::metadata(path).map_or(10, |metadata| metadata.len());
-    FileRange { path: CString::new(path.as_os_str().as_bytes()).expect("no NUL"), start: 0, length }
+    FileRange {
+        path: CString::new(path.as_os_str().as_bytes()).expect("no NUL"),
+        start: 0,
+        length,
+        may_have_checksums: true,
+    }
 }
 
 /// The rows of a scan, with the range that each batch says it is of.
@@ -160,7 +165,7 @@ fn a_file_that_is_not_there_fails_or_is_left_out() {
     assert_eq!(error, ScanError { range: 700, cause: failed(Operation::OpenFile, Errno::NOENT) });
     let found = rows(ranges, ScanOptions { missing: Missing::Skip, ..options() }).expect("left out");
     assert!(values(found) == lines);
-    let directory = FileRange { path: c"/usr".to_owned(), start: 0, length: 4096 };
+    let directory = FileRange { path: c"/usr".to_owned(), start: 0, length: 4096, may_have_checksums: false };
     let error = rows(vec![directory.clone()], options()).expect_err("no file");
     assert_eq!(error.cause, failed(Operation::Read, Errno::ISDIR));
     assert!(error.cause.is_missing());

@@ -31,6 +31,7 @@ public final class DirectoryListing {
   private final int inexpressible;
   private final byte[] position;
   private final String directory;
+  private final byte[] directoryBytes;
   private final String uriPrefix;
   private final long[] sizes;
   private final long[] modificationTimes;
@@ -64,6 +65,7 @@ public final class DirectoryListing {
     align(in);
 
     directory = LocalPaths.decode(path, 0, path.length);
+    directoryBytes = path.length == 1 ? new byte[0] : path;
     uriPrefix = directory == null ? null : LocalPaths.uriPrefix(directory);
     int[] kept = directory == null ? new int[0] : expressible(allNames, allEnds);
     if (kept == null) {
@@ -137,6 +139,11 @@ public final class DirectoryListing {
     return (flags & NativeListing.FLAG_NOT_DIRECTORY) != 0;
   }
 
+  /** Whether there are checksum files in the directory. A root that is a file is not asked for them. */
+  public boolean mayHaveChecksums() {
+    return isFile() || (flags & NativeListing.FLAG_CHECKSUMS) != 0;
+  }
+
   /** Whether another part of the same directory follows. */
   boolean hasMore() {
     return (flags & NativeListing.FLAG_MORE) != 0;
@@ -190,6 +197,15 @@ public final class DirectoryListing {
   /** An entry's name. */
   public String name(int i) {
     return LocalPaths.decode(names, nameStart(i), nameEnds[i]);
+  }
+
+  byte[] nameBytes(int i) {
+    return Arrays.copyOfRange(names, nameStart(i), nameEnds[i]);
+  }
+
+  /** The directory's path, without a slash at its end. */
+  byte[] directoryBytes() {
+    return directoryBytes;
   }
 
   /** An entry's path, equal to the one that Hadoop's local file system makes. */

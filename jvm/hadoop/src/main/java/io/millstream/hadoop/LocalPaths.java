@@ -55,6 +55,11 @@ final class LocalPaths {
     return Arrays.equals(back, 0, back.length, bytes, start, end) ? name : null;
   }
 
+  /** The bytes of a name that Java can express. */
+  static byte[] bytes(String name) {
+    return name.getBytes(NAMES);
+  }
+
   /** The bytes of a file's path, or null if the locale's encoding cannot express it. */
   static byte[] encode(File file) {
     byte[] bytes = file.getPath().getBytes(NAMES);
@@ -82,9 +87,14 @@ final class LocalPaths {
       return new Path(URI.create(
           uriPrefix.concat(new String(names, start, end - start, StandardCharsets.ISO_8859_1))));
     }
-    StringBuilder uri = new StringBuilder(uriPrefix.length() + 2 * (end - start)).append(uriPrefix);
-    quote(decode(names, start, end), uri);
-    return new Path(URI.create(uri.toString()));
+    return new Path(URI.create(childUri(uriPrefix, decode(names, start, end))));
+  }
+
+  /** The URI of a directory's entry. */
+  static String childUri(String uriPrefix, String name) {
+    StringBuilder uri = new StringBuilder(uriPrefix.length() + 2 * name.length()).append(uriPrefix);
+    quote(name, uri);
+    return uri.toString();
   }
 
   private static boolean isPlain(byte[] bytes, int start, int end) {

@@ -10,6 +10,7 @@ import java.util.NoSuchElementException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CreateFlag;
+import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.LocalFileSystem;
@@ -77,6 +78,12 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   /** Whether directories are listed natively: it is enabled, and the native library is loaded. */
   public boolean listsNatively() {
     return options.enabled() && NativeLibrary.isLoaded();
+  }
+
+  @Override
+  public FSDataInputStream open(Path f, int bufferSize) throws IOException {
+    FSDataInputStream stream = FileReadAhead.stream(f);
+    return stream == null ? super.open(f, bufferSize) : stream;
   }
 
   @Override

@@ -14,7 +14,7 @@ import java.util.List;
  *
  * <pre>
  *  u32 root          which of the roots the directory is, or is below
- *  u32 flags         FLAG_MORE, FLAG_NOT_DIRECTORY
+ *  u32 flags         FLAG_MORE, FLAG_NOT_DIRECTORY, FLAG_CHECKSUMS (there are checksum files in the directory)
  *  u32 errno         0, or why the directory could not be opened or read to its end (then n is 0)
  *  u32 n             number of entries
  *  u32 pathLen       bytes of the directory's path
@@ -41,6 +41,7 @@ final class NativeListing implements DirectoryWalk {
 
   static final int FLAG_MORE = 1;
   static final int FLAG_NOT_DIRECTORY = 2;
+  static final int FLAG_CHECKSUMS = 4;
 
   /** How long a Java thread stays in native code before it looks at its interrupt flag. */
   private static final int POLL_MILLIS = 100;

@@ -1,11 +1,7 @@
 package io.millstream.hadoop;
 
-import java.io.ByteArrayOutputStream;
-import java.io.DataOutputStream;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.lang.ref.Cleaner;
-import java.nio.charset.StandardCharsets;
 
 /**
  * Rows of local files, read and filtered natively, in packed batches outside the heap.
@@ -54,7 +50,7 @@ public final class NativeScan implements AutoCloseable {
    * @param maxReaders most native threads that read ahead
    * @throws IllegalStateException if the native library does not load
    */
-  public NativeScan(Ranges ranges, byte[] separator, byte[] predicate, int flags, int maxReaders) {
+  public NativeScan(FileRanges ranges, byte[] separator, byte[] predicate, int flags, int maxReaders) {
     if (!NativeLibrary.isLoaded()) {
       throw new IllegalStateException("Millstream's native library does not load in this JVM (see its log), though it does in the "
           + "driver's; set spark.millstream.read.enabled=false to read without it");
@@ -85,6 +81,20 @@ public final class NativeScan implements AutoCloseable {
   /** Number of rows in the batch. */
   public long rows() {
     return rows;
+  }
+
+  /**
+   * A copy of a row of the batch.
+   *
+   * @param index its number in the batch
+   * @throws IllegalArgumentException if there is no such row
+   * @throws IllegalStateException if the scan is closed
+   */
+  public synchronized byte[] row(int index) {
+    if (closed) {
+      throw new IllegalStateException("the scan is closed");
+    }
+    return row(handle, index);
   }
 
   /** Address of the bytes of the batch. */
@@ -138,38 +148,11 @@ public final class NativeScan implements AutoCloseable {
     memory.clean();
   }
 
-  /** Ranges of files, packed. */
-  public static final class Ranges {
-    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    private final DataOutputStream out = new DataOutputStream(bytes);
-
-    /**
-     * Adds one.
-     *
-     * @param path absolute path of the file
-     * @param start first byte
-     * @param length number of bytes
-     */
-    public void add(String path, long start, long length) {
-      byte[] name = path.getBytes(StandardCharsets.UTF_8);
-      try {
-        out.writeInt(name.length);
-        out.write(name);
-        out.writeLong(start);
-        out.writeLong(length);
-      } catch (IOException e) {
-        throw new UncheckedIOException("a byte array cannot be written to", e);
-      }
-    }
-
-    byte[] packed() {
-      return bytes.toByteArray();
-    }
-  }
-
   private static native long open(byte[] ranges, byte[] separator, byte[] predicate, int flags, int maxReaders);
 
   private static native long next(long handle, long[] out) throws IOException;
+
+  private static native byte[] row(long handle, int index);
 
   private static native void stop(long handle);
 

@@ -20,12 +20,13 @@ class NativeScanTest {
   @TempDir Path directory;
 
   private NativeScan scan(byte[] predicate, int flags, String... names) throws IOException {
-    NativeScan.Ranges ranges = new NativeScan.Ranges();
+    FileRanges.Builder ranges = new FileRanges.Builder();
     for (String name : names) {
       Path file = directory.resolve(name);
-      ranges.add(file.toString(), 0, Files.exists(file) ? Files.size(file) : 1);
+      long size = Files.exists(file) ? Files.size(file) : 1;
+      ranges.add(file.toString(), 0, size, size, 0);
     }
-    return new NativeScan(ranges, NEWLINE, predicate, flags, 4);
+    return new NativeScan(ranges.build(), NEWLINE, predicate, flags, 4);
   }
 
   private void write(String name, String text) throws IOException {

@@ -15,6 +15,8 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 private final class Leaf(val path: Path, val parts: Array[DirectoryListing], blockSize: Long) {
   val count: Int = parts.map(_.count).sum
 
+  private val mayHaveChecksums = parts.exists(_.mayHaveChecksums)
+
   def bytes: Long = parts.iterator.map(p => (0 until p.count).iterator.map(p.size).sum).sum
 
   def status(i: Int): FileStatus = {
@@ -24,14 +26,18 @@ private final class Leaf(val path: Path, val parts: Array[DirectoryListing], blo
       entry -= parts(part).count
       part += 1
     }
-    new IndexedFileStatus(parts(part), entry, blockSize)
+    new IndexedFileStatus(parts(part), entry, mayHaveChecksums, blockSize)
   }
 
   def statuses: Array[FileStatus] = Array.tabulate(count)(status)
 }
 
 /** A status whose path is made when it is asked for. */
-private final class IndexedFileStatus(listing: DirectoryListing, entry: Int, blockSize: Long)
+private[millstream] final class IndexedFileStatus(
+    val listing: DirectoryListing,
+    val entry: Int,
+    val mayHaveChecksums: Boolean,
+    blockSize: Long)
   extends FileStatus(listing.size(entry), false, 1, blockSize, listing.modificationTime(entry), null) {
 
   override def getPath: Path = listing.path(entry)

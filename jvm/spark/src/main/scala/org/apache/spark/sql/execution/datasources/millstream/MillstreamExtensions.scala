@@ -16,7 +16,7 @@ class MillstreamExtensions extends SparkSessionExtensionsProvider {
     if (MillstreamExtensions.seen.add(extensions)) {
       SparkContext.getActive.foreach(MillstreamExtensions.passSwitchToExecutors)
       extensions.injectHintResolutionRule(session => new IndexLocalFiles(session))
-      extensions.injectColumnar(_ => new ReplaceTextScans)
+      extensions.injectColumnar(_ => new ReplaceFileScans)
     }
 }
 

@@ -13,15 +13,6 @@ import org.apache.spark.sql.execution.vectorized.{ColumnVectorUtils, ConstantCol
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
 
-/** Consecutive ranges whose rows have the same values in the partition columns. */
-private[millstream] final case class Section(
-    partitionValues: InternalRow,
-    paths: Array[String],
-    starts: Array[Long],
-    lengths: Array[Long])
-
-private[millstream] final case class ScanPartition(index: Int, sections: Array[Section]) extends Partition
-
 /** What is the same for all tasks of a scan. */
 private[millstream] final case class ScanTask(
     separator: Array[Byte],
@@ -45,7 +36,7 @@ private[millstream] final case class ScanMetrics(
 /** Batches of the native scan, one scan for every section of a partition. */
 private[millstream] final class TextScanRDD(
     context: SparkContext,
-    scanPartitions: Array[Partition],
+    @transient private val scanPartitions: Array[Partition],
     task: ScanTask,
     metrics: ScanMetrics)
   extends RDD[ColumnarBatch](context, Nil) {
@@ -70,11 +61,7 @@ private[millstream] final class TextScanRDD(
 private final class SectionBatches(section: Section, task: ScanTask, metrics: ScanMetrics, context: TaskContext)
   extends Iterator[ColumnarBatch] {
 
-  private val scan = {
-    val ranges = new NativeScan.Ranges
-    section.paths.indices.foreach(i => ranges.add(section.paths(i), section.starts(i), section.lengths(i)))
-    new NativeScan(ranges, task.separator, task.predicate, task.flags, task.maxReaders)
-  }
+  private val scan = new NativeScan(section.ranges, task.separator, task.predicate, task.flags, task.maxReaders)
   private val value = new NativeRows(scan)
   private val batch = new ColumnarBatch(((if (task.withValue) Seq(value) else Nil) ++ constants).toArray[ColumnVector])
   private val input = context.taskMetrics().inputMetrics
@@ -85,6 +72,7 @@ private final class SectionBatches(section: Section, task: ScanTask, metrics: Sc
   private var opened = 0L
   private var missing = 0L
   private var waited = 0L
+  private val ranges = section.ranges.cursor()
   private var current = -1
 
   /** Ends it; rows that somebody has stay what they are. */
@@ -130,8 +118,11 @@ private final class SectionBatches(section: Section, task: ScanTask, metrics: Sc
     if (!found) {
       InputFileBlockHolder.unset()
     } else if (scan.range != current) {
-      current = scan.range
-      InputFileBlockHolder.set(SectionBatches.url(section.paths(current)), section.starts(current), section.lengths(current))
+      while (current < scan.range) {
+        ranges.next()
+        current += 1
+      }
+      InputFileBlockHolder.set(ranges.uri, ranges.start, ranges.length)
     }
 
   private def account(): Unit = {
@@ -152,16 +143,13 @@ private final class SectionBatches(section: Section, task: ScanTask, metrics: Sc
       next
     } catch {
       case e: FileNotFoundException =>
-        val path = SectionBatches.url(section.paths(scan.range))
+        val path = section.ranges.at(scan.range).uri
         throw QueryExecutionErrors.fileNotExistError(path, new FileNotFoundException(s"File $path does not exist"))
       case e: IOException =>
-        throw QueryExecutionErrors.cannotReadFilesError(e, SectionBatches.url(section.paths(scan.range)))
+        throw QueryExecutionErrors.cannotReadFilesError(e, section.ranges.at(scan.range).uri)
     }
 }
 
 private object SectionBatches {
   private val MaxRows = Int.MaxValue - 8L
-
-  /** The spelling of Hadoop's own listings, which `input_file_name()` shows. */
-  private def url(path: String): String = new org.apache.hadoop.fs.Path("file", "", path).toUri.toString
 }

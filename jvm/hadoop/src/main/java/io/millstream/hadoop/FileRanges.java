@@ -1,0 +1,210 @@
+package io.millstream.hadoop;
+
+import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.io.Serializable;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+
+/**
+ * Ranges of local files in one array of bytes: a task is told of thousands, and neither its message nor the driver's memory
+ * should consist of objects for them.
+ *
+ * <p>Numbers are big-endian. A directory stands before its files:
+ *
+ * <pre>
+ *  'd' u32 pathLen u8 path[pathLen] u8 mayHaveChecksums
+ *  'f' u32 nameLen u8 name[nameLen] u64 start u64 length u64 size i64 mtimeMillis
+ * </pre>
+ */
+public final class FileRanges implements Serializable {
+  private static final long serialVersionUID = 1L;
+  private static final byte DIRECTORY = 'd';
+  private static final byte FILE = 'f';
+  /** Bytes of a file's record after its name. */
+  private static final int NUMBERS = 4 * Long.BYTES;
+
+  private final byte[] packed;
+
+  private FileRanges(byte[] packed) {
+    this.packed = packed;
+  }
+
+  byte[] packed() {
+    return packed;
+  }
+
+  /** The ranges, in their order. */
+  public Cursor cursor() {
+    return new Cursor();
+  }
+
+  /**
+   * A range.
+   *
+   * @param range counted from 0
+   */
+  public Cursor at(int range) {
+    Cursor cursor = cursor();
+    for (int i = 0; i <= range; i++) {
+      cursor.next();
+    }
+    return cursor;
+  }
+
+  /** The ranges from one on. */
+  FileRanges from(int range) {
+    if (range == 0) {
+      return this;
+    }
+    Builder rest = new Builder();
+    for (Cursor cursor = at(range - 1); cursor.next(); ) {
+      rest.add(cursor);
+    }
+    return rest.build();
+  }
+
+  /** Reads the ranges one after the other. */
+  public final class Cursor {
+    private final ByteBuffer in = ByteBuffer.wrap(packed);
+    private String directory;
+    private String uriPrefix;
+    private boolean mayHaveChecksums;
+    private byte[] name;
+    private long start;
+    private long length;
+    private long size;
+    private long modificationTime;
+
+    private Cursor() {}
+
+    /**
+     * Goes to the next range.
+     *
+     * @return whether there is one
+     */
+    public boolean next() {
+      while (in.hasRemaining()) {
+        byte tag = in.get();
+        name = new byte[in.getInt()];
+        in.get(name);
+        if (tag == FILE) {
+          start = in.getLong();
+          length = in.getLong();
+          size = in.getLong();
+          modificationTime = in.getLong();
+          return true;
+        }
+        directory = text(name);
+        uriPrefix = LocalPaths.uriPrefix(directory);
+        mayHaveChecksums = in.get() != 0;
+      }
+      return false;
+    }
+
+    /** The absolute path of the file. */
+    public String file() {
+      return directory + "/" + text(name);
+    }
+
+    /** Its URI, as Hadoop's local file system writes it. */
+    public String uri() {
+      return LocalPaths.childUri(uriPrefix, text(name));
+    }
+
+    /** The range's first byte. */
+    public long start() {
+      return start;
+    }
+
+    /** Number of bytes of the range. */
+    public long length() {
+      return length;
+    }
+
+    /** Bytes that the file had when it was listed. */
+    public long size() {
+      return size;
+    }
+
+    /** When the file was modified, in milliseconds since 1970. */
+    public long modificationTime() {
+      return modificationTime;
+    }
+
+    /** Whether the range is all of the file. */
+    public boolean isWhole() {
+      return start == 0 && length == size;
+    }
+
+    private String text(byte[] bytes) {
+      String text = LocalPaths.decode(bytes, 0, bytes.length);
+      // A driver with another locale has listed it.
+      return text == null ? new String(bytes, StandardCharsets.UTF_8) : text;
+    }
+  }
+
+  /** Packs ranges. */
+  public static final class Builder {
+    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    private final DataOutputStream out = new DataOutputStream(bytes);
+    private byte[] directory;
+    private boolean directoryMayHaveChecksums;
+
+    /**
+     * Adds a range of a file that was listed.
+     *
+     * @param mayHaveChecksums whether the listing found checksum files beside it
+     */
+    public void add(DirectoryListing listing, int entry, boolean mayHaveChecksums, long start, long length) {
+      add(listing.directoryBytes(), mayHaveChecksums, listing.nameBytes(entry), start, length, listing.size(entry),
+          listing.modificationTime(entry));
+    }
+
+    /** Adds a range of the file at an absolute path, which may have checksums. */
+    public void add(String path, long start, long length, long size, long modificationTime) {
+      int slash = path.lastIndexOf('/');
+      add(LocalPaths.bytes(path.substring(0, slash)), true, LocalPaths.bytes(path.substring(slash + 1)), start, length, size,
+          modificationTime);
+    }
+
+    /** Adds a range again. */
+    public void add(Cursor range) {
+      add(LocalPaths.bytes(range.directory), range.mayHaveChecksums, range.name, range.start, range.length, range.size,
+          range.modificationTime);
+    }
+
+    private void add(byte[] parent, boolean mayHaveChecksums, byte[] name, long start, long length, long size, long time) {
+      try {
+        if (mayHaveChecksums != directoryMayHaveChecksums || !Arrays.equals(parent, directory)) {
+          out.writeByte(DIRECTORY);
+          out.writeInt(parent.length);
+          out.write(parent);
+          out.writeBoolean(mayHaveChecksums);
+          directory = parent;
+          directoryMayHaveChecksums = mayHaveChecksums;
+        }
+        out.writeByte(FILE);
+        out.writeInt(name.length);
+        out.write(name);
+        ByteBuffer numbers = ByteBuffer.allocate(NUMBERS).putLong(start).putLong(length).putLong(size).putLong(time);
+        out.write(numbers.array());
+      } catch (IOException e) {
+        throw new UncheckedIOException("a byte array cannot be written to", e);
+      }
+    }
+
+    /** Whether nothing was added. */
+    public boolean isEmpty() {
+      return directory == null;
+    }
+
+    /** All that was added. */
+    public FileRanges build() {
+      return new FileRanges(bytes.toByteArray());
+    }
+  }
+}

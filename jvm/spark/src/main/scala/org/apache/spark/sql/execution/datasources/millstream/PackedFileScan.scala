@@ -1,0 +1,226 @@
+package org.apache.spark.sql.execution.datasources.millstream
+
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+
+import io.millstream.hadoop.{FileRanges, FileReadAhead}
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.CommonConfigurationKeysPublic
+import org.apache.hadoop.io.compress.CompressionCodec
+
+import org.apache.spark.{Partition, TaskContext}
+import org.apache.spark.paths.SparkPath
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, FileSourceMetadataAttribute, UnsafeProjection}
+import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
+import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.execution.datasources.csv.CSVFileFormat
+import org.apache.spark.sql.execution.datasources.json.JsonFileFormat
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
+import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
+import org.apache.spark.sql.sources.Filter
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.sql.vectorized.ColumnarBatch
+
+private[millstream] object PackedFileScan {
+  /** The scan that reads what `scan` reads, with the same readers. */
+  def of(scan: FileSourceScanExec, files: LocalFiles): Option[SparkPlan] =
+    // What an index tells of a file besides its status is between the index and Spark's own scan.
+    Option.when(files.directories.forall(_.files.forall(_.metadata.isEmpty)))(PackedFileScanExec(scan)(files))
+}
+
+/**
+ * A scan that leaves files to Spark's reader of their format, and does what is around that: packed tasks, a configuration that
+ * costs little to copy (readers copy it for each file), and small files that were read before they are opened.
+ *
+ * @param scan Spark's scan that it stands for
+ * @param local what to read; as in Spark's scan, no part of what makes two scans equal
+ */
+case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val local: LocalFiles) extends PackedScan {
+  override protected def otherCopyArgs: Seq[AnyRef] = Seq(local)
+
+  override def nodeName: String = s"PackedFileScan ${scan.relation} ${scan.tableIdentifier.map(_.unquotedString).getOrElse("")}".trim
+
+  override protected def files: Seq[PartitionDirectory] = local.directories
+
+  override def supportsColumnar: Boolean = scan.supportsColumnar
+
+  override def vectorTypes: Option[Seq[String]] = scan.vectorTypes
+
+  override lazy val metrics: Map[String, SQLMetric] = scanMetrics ++ Map(
+    "filesReadAhead" -> SQLMetrics.createMetric(sparkContext, "number of files read ahead"),
+    "scanTime" -> SQLMetrics.createNanoTimingMetric(sparkContext, "scan time")).filter { case (name, _) => supportsColumnar || name != "scanTime" }
+
+  override protected def details: Seq[(String, String)] = Seq("Batched" -> supportsColumnar.toString)
+
+  private val splittable = mutable.HashMap.empty[Option[Class[_ <: CompressionCodec]], Boolean]
+
+  /** Whether a format can be split is a matter of the codec of a file, and expensive to ask. */
+  override protected def isSplittable(file: FileStatusWithMetadata): Boolean = {
+    val path = file.getPath
+    splittable.getOrElseUpdate(
+      Option(local.codecs.getCodec(path)).map(_.getClass),
+      scan.relation.fileFormat.isSplitable(scan.relation.sparkSession, scan.relation.options, path))
+  }
+
+  override protected def doCanonicalize(): SparkPlan = PackedFileScanExec(scan.canonicalized.asInstanceOf[FileSourceScanExec])(null)
+
+  /** Conditions for the readers, which may skip rows by them. */
+  private def pushedFilters: Seq[Filter] = {
+    val nested = DataSourceUtils.supportNestedPredicatePushdown(scan.relation)
+    def isOfMetadata(attribute: Attribute): Boolean = attribute match {
+      case FileSourceMetadataAttribute(_) => true
+      case _ => false
+    }
+    scan.dataFilters.filterNot(_.references.exists(isOfMetadata)).flatMap(DataSourceStrategy.translateFilter(_, nested))
+  }
+
+  private def largestFile: Long = files.iterator.flatMap(_.files).map(_.getLen).maxOption.getOrElse(0)
+
+  private lazy val inputRDD: RDD[InternalRow] = {
+    val relation = scan.relation
+    val format = relation.fileFormat match {
+      case _: CSVFileFormat if local.arePlainLines => new SmallCsvFormat
+      case _: JsonFileFormat if local.arePlainLines => new SmallJsonFormat
+      case other => other
+    }
+    val read = format.buildReaderWithPartitionValues(relation.sparkSession, relation.dataSchema, relation.partitionSchema,
+      scan.requiredSchema, pushedFilters, relation.options + (FileFormat.OPTION_RETURNING_BATCH -> supportsColumnar.toString),
+      SlimConfiguration.of(local.conf, largestFile))
+    new PackedFileScanRDD(scan, read, pack(), conf.getConf(PackedScan.MaxReaders), metrics("filesReadAhead"), metrics("waitTime"))
+  }
+
+  override protected def doExecute(): RDD[InternalRow] = {
+    val rows = metrics("numOutputRows")
+    val (schema, isUnsafe) = (this.schema, !scan.relation.fileFormat.isInstanceOf[ParquetFileFormat])
+    inputRDD.mapPartitionsWithIndexInternal { (index, read) =>
+      val counted = read.map { row =>
+        rows += 1
+        row
+      }
+      if (isUnsafe) {
+        counted
+      } else {
+        val toUnsafe = UnsafeProjection.create(schema)
+        toUnsafe.initialize(index)
+        counted.map(toUnsafe)
+      }
+    }
+  }
+
+  override protected def doExecuteColumnar(): RDD[ColumnarBatch] = {
+    val (rows, scanTime) = (metrics("numOutputRows"), metrics("scanTime"))
+    inputRDD.asInstanceOf[RDD[ColumnarBatch]].mapPartitionsInternal(new TimedBatches(_, rows, scanTime))
+  }
+}
+
+private final class TimedBatches(batches: Iterator[ColumnarBatch], rows: SQLMetric, scanTime: SQLMetric) extends Iterator[ColumnarBatch] {
+  override def hasNext: Boolean = {
+    val start = System.nanoTime()
+    val found = batches.hasNext
+    scanTime += System.nanoTime() - start
+    found
+  }
+
+  override def next(): ColumnarBatch = {
+    val batch = batches.next()
+    rows += batch.numRows()
+    batch
+  }
+}
+
+/**
+ * What readers need of a configuration: not the more than a thousand defaults, which Hadoop's code has, too, and not what
+ * describes the application. Readers copy it for every file.
+ */
+private object SlimConfiguration {
+  private val DefaultResource = "-default.xml"
+  private val BufferSize = CommonConfigurationKeysPublic.IO_FILE_BUFFER_SIZE_KEY
+  private val DefaultBuffer = CommonConfigurationKeysPublic.IO_FILE_BUFFER_SIZE_DEFAULT
+  private val SmallestBuffer = 512
+
+  /** The part of `full` that is for readers of files with at most so many bytes. */
+  def of(full: Configuration, largestFile: Long): Configuration = {
+    val slim = new Configuration(false)
+    full.iterator.asScala.map(_.getKey).filter(isForReaders(full, _)).foreach(key => Option(full.get(key)).foreach(slim.set(key, _)))
+    // A buffer is made, and filled with zeros, for every file.
+    slim.setInt(BufferSize, math.max(SmallestBuffer, math.min(full.getInt(BufferSize, DefaultBuffer), largestFile)).toInt)
+    slim
+  }
+
+  private def isForReaders(full: Configuration, key: String): Boolean =
+    if (key.startsWith("spark.")) key.startsWith("spark.sql.")
+    else key.startsWith("io.compression.") || !isDefault(full, key)
+
+  private def isDefault(full: Configuration, key: String): Boolean =
+    Option(full.getPropertySources(key)).exists(_.forall(_.endsWith(DefaultResource)))
+}
+
+/** Spark's scan of files, in our partitions, with small files read ahead. */
+private final class PackedFileScanRDD(
+    scan: FileSourceScanExec,
+    read: PartitionedFile => Iterator[InternalRow],
+    @transient private val scanPartitions: Array[Partition],
+    maxReaders: Int,
+    filesReadAhead: SQLMetric,
+    waitTime: SQLMetric)
+  extends FileScanRDD(
+    scan.relation.sparkSession,
+    FileAhead.serving(read),
+    Nil,
+    StructType(scan.requiredSchema.fields ++ scan.relation.partitionSchema.fields),
+    scan.fileConstantMetadataColumns,
+    scan.relation.fileFormat.fileConstantMetadataExtractors,
+    new FileSourceOptions(CaseInsensitiveMap(scan.relation.options))) {
+
+  override protected def getPartitions: Array[Partition] = scanPartitions
+
+  override protected def getPreferredLocations(split: Partition): Seq[String] = Nil
+
+  override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] = {
+    val sections = split.asInstanceOf[ScanPartition].sections
+    val ahead = new FileReadAhead(sections.toSeq.map(_.ranges).asJava, maxReaders)
+    context.addTaskCompletionListener[Unit] { _ =>
+      ahead.close()
+      filesReadAhead += ahead.filesServed
+      waitTime += ahead.waitedNanos
+    }
+    val shared = new Shared
+    val files = sections.flatMap { section =>
+      val range = section.ranges.cursor()
+      Iterator.continually(range).takeWhile(_.next()).map(new FileAhead(section.partitionValues, _, ahead, shared))
+    }
+    super.compute(FilePartition(split.index, files.toArray[PartitionedFile]), context)
+  }
+}
+
+/** What a reader makes once for all files of a task. */
+private final class Shared {
+  private var made = Option.empty[Any]
+
+  /** Always asked for the same by one reader. */
+  def get[T](make: => T): T = {
+    if (made.isEmpty) made = Some(make)
+    made.get.asInstanceOf[T]
+  }
+}
+
+/** A file of which the bytes may be there already when it is opened. */
+private final class FileAhead(values: InternalRow, range: FileRanges#Cursor, val ahead: FileReadAhead, val shared: Shared)
+  extends PartitionedFile(values, SparkPath.fromUrlString(range.uri), range.start, range.length, Array.empty, range.modificationTime, range.size) {
+
+  private val name = range.file
+
+  /** All bytes of it, if they are there and if it is as long as it was. */
+  def bytes: Option[Array[Byte]] = Option(ahead.bytes(name)).filter(_.length == fileSize && length == fileSize)
+}
+
+private object FileAhead {
+  /** A reader that finds these bytes. */
+  def serving(read: PartitionedFile => Iterator[InternalRow]): PartitionedFile => Iterator[InternalRow] = {
+    case file: FileAhead => file.ahead.serve(() => read(file))
+    case file => read(file)
+  }
+}

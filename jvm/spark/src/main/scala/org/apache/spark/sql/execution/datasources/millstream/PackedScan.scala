@@ -1,0 +1,115 @@
+package org.apache.spark.sql.execution.datasources.millstream
+
+import org.apache.spark.Partition
+import org.apache.spark.internal.config.ConfigEntry
+import org.apache.spark.network.util.ByteUnit
+import org.apache.spark.sql.catalyst.expressions.{Attribute, PlanExpression}
+import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning
+import org.apache.spark.sql.catalyst.util.{truncatedString, CaseInsensitiveMap}
+import org.apache.spark.sql.execution.{FileSourceScanExec, LeafExecNode, SQLExecution}
+import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, PartitionDirectory}
+import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
+import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.util.Utils
+
+/**
+ * A scan of files in tasks that are packed by bytes and by what opening a file costs: about one task for each core, more where
+ * one would read more than `spark.sql.files.maxPartitionBytes`.
+ */
+private[millstream] trait PackedScan extends LeafExecNode {
+  /** Spark's scan that it stands for. */
+  def scan: FileSourceScanExec
+
+  /** What to read, by partition. */
+  protected def files: Seq[PartitionDirectory]
+
+  /** Whether several tasks may share a file. */
+  protected def isSplittable(file: FileStatusWithMetadata): Boolean
+
+  /** What a description of the plan tells besides Spark's. */
+  protected def details: Seq[(String, String)]
+
+  override def output: Seq[Attribute] = scan.output
+
+  protected final def scanMetrics: Map[String, SQLMetric] = partitionMetrics ++ Map(
+    "numOutputRows" -> SQLMetrics.createMetric(sparkContext, "number of output rows"),
+    "numFiles" -> SQLMetrics.createMetric(sparkContext, "number of files to read"),
+    "filesSize" -> SQLMetrics.createSizeMetric(sparkContext, "size of files to read"),
+    "waitTime" -> SQLMetrics.createNanoTimingMetric(sparkContext, "time waiting for readers"))
+
+  private def partitionMetrics: Map[String, SQLMetric] =
+    if (scan.relation.partitionSchema.isEmpty) Map.empty
+    else Map("numPartitions" -> SQLMetrics.createMetric(sparkContext, "number of partitions read"))
+
+  private def description: Seq[(String, String)] =
+    details ++ Seq("Location", "PartitionFilters", "PushedFilters", "ReadSchema").flatMap(key => scan.metadata.get(key).map(key -> _))
+
+  override def verboseStringWithOperatorId(): String = {
+    val lines = ("Output" -> output.mkString("[", ", ", "]")) +: description
+    redacted(s"\n$formattedNodeName\n${lines.map { case (key, value) => s"$key: $value" }.mkString("\n")}\n")
+  }
+
+  override def simpleString(maxFields: Int): String = {
+    val columns = truncatedString(output, "[", ",", "]", maxFields)
+    redacted(s"$nodeName $columns ${description.map { case (key, value) => s"$key: $value" }.mkString(", ")}")
+  }
+
+  private def redacted(text: String): String = Utils.redact(conf.stringRedactionPattern, text)
+
+  /** Cuts the files, in their order, into tasks of about equal cost. */
+  protected final def pack(): Array[Partition] = {
+    val openCost = conf.getConf(PackedScan.OpenCostBytes)
+    val (count, bytes) = files.iterator.flatMap(_.files).foldLeft((0L, 0L)) { case ((n, sum), file) => (n + 1, sum + file.getLen) }
+    tellDriver(count, bytes)
+    val packing = new Packing(math.max(openCost, targetCost(bytes + count * openCost)), openCost)
+    files.foreach { directory =>
+      packing.begin(directory.values)
+      directory.files.foreach(file => if (isSplittable(file)) packing.addSplit(file) else packing.add(file))
+    }
+    packing.result()
+  }
+
+  /** What a task should cost of all that is to be done. */
+  private def targetCost(all: Long): Long = {
+    def share(tasks: Int): Long = (all + tasks - 1) / tasks
+    val cores = conf.filesMinPartitionNum.orElse(conf.getConf(SQLConf.LEAF_NODE_DEFAULT_PARALLELISM)).getOrElse(sparkContext.defaultParallelism)
+    val suitable = math.min(conf.filesMaxPartitionBytes, share(cores))
+    val wanted = CaseInsensitiveMap(scan.relation.options).get(PackedScan.PartitionsOption)
+    wanted.map(tasks => share(math.max(1, tasks.toInt))).getOrElse(conf.filesMaxPartitionNum.fold(suitable)(most => math.max(suitable, share(most))))
+  }
+
+  private def tellDriver(count: Long, bytes: Long): Unit = {
+    metrics("numFiles").set(count)
+    metrics("filesSize").set(bytes)
+    metrics.get("numPartitions").foreach(_.set(files.length))
+    val execution = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
+    SQLMetrics.postDriverMetricUpdates(sparkContext, execution, Seq("numFiles", "filesSize", "numPartitions").flatMap(metrics.get))
+  }
+}
+
+private[millstream] object PackedScan {
+  val OpenCostBytes: ConfigEntry[Long] = SQLConf.buildConf("spark.millstream.read.openCostInBytes")
+    .doc("What opening a file counts for when files are packed into tasks.")
+    .bytesConf(ByteUnit.BYTE)
+    .createWithDefault(32L << 10)
+
+  val MaxReaders: ConfigEntry[Int] = SQLConf.buildConf("spark.millstream.read.maxReaders")
+    .doc("Most native threads with which a task reads ahead; they are started only where reading waits for the storage.")
+    .intConf
+    .checkValue(_ >= 0, "must not be negative")
+    .createWithDefault(32)
+
+  /** Reader option: how many tasks there should be, whatever their size. */
+  val PartitionsOption = "millstream.read.partitions"
+
+  private val ReadsArchives = "spark.sql.files.archive.reader.enabled"
+
+  /** Whether `scan` reads, in as many partitions as suit, files that are known now. */
+  def suits(scan: FileSourceScanExec): Boolean =
+    scan.stream.isEmpty &&
+      // Spark may rely on buckets, or on a single task.
+      !scan.bucketedScan && scan.outputPartitioning.isInstanceOf[UnknownPartitioning] &&
+      scan.relation.location.rootPaths.nonEmpty &&
+      !scan.conf.getConfString(ReadsArchives, "false").toBoolean &&
+      !(scan.partitionFilters ++ scan.dataFilters).exists(_.exists(_.isInstanceOf[PlanExpression[_]]))
+}

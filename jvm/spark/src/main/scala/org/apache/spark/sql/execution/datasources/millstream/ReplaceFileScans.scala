@@ -1,0 +1,71 @@
+package org.apache.spark.sql.execution.datasources.millstream
+
+import io.millstream.hadoop.{MillstreamLocalFileSystem, NativeLibrary}
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.io.compress.CompressionCodecFactory
+import org.apache.hadoop.mapreduce.lib.input.LineRecordReader
+
+import org.apache.spark.internal.config.ConfigEntry
+import org.apache.spark.sql.catalyst.expressions.{InputFileBlockLength, InputFileBlockStart, InputFileName}
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.{ColumnarRule, FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.datasources.PartitionDirectory
+import org.apache.spark.sql.internal.SQLConf
+
+/**
+ * Replaces Spark's scans of local files by ours, where those give the same rows: of text by [[NativeTextScanExec]], of what that
+ * does not do and of other formats by [[PackedFileScanExec]].
+ *
+ * The rule sees the physical plan before Spark puts transitions between rows and columns into it, so pruning and the
+ * filters above the scan are Spark's.
+ */
+class ReplaceFileScans extends ColumnarRule {
+  override def preColumnarTransitions: Rule[SparkPlan] = plan =>
+    if (plan.conf.getConf(ReplaceFileScans.Enabled)) {
+      lazy val asksForFile = plan.exists(_.expressions.exists(_.exists {
+        case _: InputFileName | _: InputFileBlockStart | _: InputFileBlockLength => true
+        case _ => false
+      }))
+      plan.transformUp { case scan: FileSourceScanExec =>
+        SparkLine.ifItFits(ReplaceFileScans.replaced(scan, asksForFile)).getOrElse(scan)
+      }
+    } else {
+      plan
+    }
+}
+
+private[millstream] object ReplaceFileScans {
+  val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf("spark.millstream.read.enabled")
+    .doc("Whether Millstream scans files of local and mounted paths.")
+    .booleanConf
+    .createWithDefault(true)
+
+  private def replaced(scan: FileSourceScanExec, asksForFile: => Boolean): Option[SparkPlan] =
+    for {
+      _ <- Option.when(PackedScan.suits(scan) && IndexLocalFiles.Formats.contains(scan.relation.fileFormat.getClass))(())
+      files <- LocalFiles.of(scan)
+      ours <- NativeTextScan.of(scan, files, asksForFile).orElse(PackedFileScan.of(scan, files))
+    } yield ours
+}
+
+/** What a scan is to read, on the native file system, and how Hadoop is configured for it. */
+private[millstream] final class LocalFiles(val directories: Seq[PartitionDirectory], val conf: Configuration) {
+  val codecs = new CompressionCodecFactory(conf)
+
+  /** Whether lines are what is in the files, and all of it. */
+  lazy val arePlainLines: Boolean =
+    conf.get(LineRecordReader.MAX_LINE_LENGTH) == null && !directories.exists(_.files.exists(file => codecs.getCodec(file.getPath) != null))
+}
+
+private object LocalFiles {
+  def of(scan: FileSourceScanExec): Option[LocalFiles] = {
+    val location = scan.relation.location
+    val conf = scan.relation.sparkSession.sessionState.newHadoopConfWithOptions(scan.relation.options)
+    Option.when(NativeLibrary.isLoaded && location.rootPaths.forall(_.getFileSystem(conf).isInstanceOf[MillstreamLocalFileSystem]))(
+      new LocalFiles(location.listFiles(scan.partitionFilters, scan.dataFilters), conf)).filter(_.directories.forall(isLocal))
+  }
+
+  /** A partition of a table may lie elsewhere than the table. */
+  private def isLocal(directory: PartitionDirectory): Boolean =
+    directory.files.headOption.forall(_.getPath.toUri.getScheme == "file")
+}

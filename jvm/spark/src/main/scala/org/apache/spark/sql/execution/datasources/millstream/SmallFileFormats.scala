@@ -1,0 +1,129 @@
+package org.apache.spark.sql.execution.datasources.millstream
+
+import java.io.ByteArrayInputStream
+
+import com.fasterxml.jackson.core.{JsonFactory, JsonParser}
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.io.Text
+import org.apache.hadoop.util.LineReader
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.csv.{CSVHeaderChecker, CSVOptions, UnivocityParser}
+import org.apache.spark.sql.catalyst.json.{CreateJacksonParser, JacksonParser, JSONOptions, JSONOptionsInRead}
+import org.apache.spark.sql.catalyst.util.FailureSafeParser
+import org.apache.spark.sql.execution.datasources.PartitionedFile
+import org.apache.spark.sql.execution.datasources.csv.CSVFileFormat
+import org.apache.spark.sql.execution.datasources.json.JsonFileFormat
+import org.apache.spark.sql.sources.Filter
+import org.apache.spark.sql.types.StructType
+import org.apache.spark.unsafe.types.UTF8String
+
+/**
+ * Spark's CSV, with one parser for all small files of a task: to make one, which has room for 20,480 columns, takes several
+ * times as long as to read such a file. What is not read ahead is read as Spark reads it.
+ */
+private final class SmallCsvFormat extends CSVFileFormat {
+  override def buildReader(
+      sparkSession: SparkSession,
+      dataSchema: StructType,
+      partitionSchema: StructType,
+      requiredSchema: StructType,
+      filters: Seq[Filter],
+      options: Map[String, String],
+      hadoopConf: Configuration): PartitionedFile => Iterator[InternalRow] = {
+    val ofSpark = super.buildReader(sparkSession, dataSchema, partitionSchema, requiredSchema, filters, options, hadoopConf)
+    val conf = sparkSession.sessionState.conf
+    val csv = new CSVOptions(options, conf.csvColumnPruning, conf.sessionLocalTimeZone, conf.columnNameOfCorruptRecord)
+    if (csv.multiLine) ofSpark else new SmallCsvReader(ofSpark, csv, dataSchema, requiredSchema, filters)
+  }
+}
+
+/** Parses lines as the reader of Spark's `CSVFileFormat` does. */
+private final class SmallCsvReader(
+    ofSpark: PartitionedFile => Iterator[InternalRow],
+    options: CSVOptions,
+    dataSchema: StructType,
+    requiredSchema: StructType,
+    filters: Seq[Filter])
+  extends (PartitionedFile => Iterator[InternalRow]) with Serializable {
+
+  private val columns = withoutCorruptRecord(dataSchema)
+  private val requiredColumns = withoutCorruptRecord(requiredSchema)
+  private val headerColumns = if (options.isColumnPruningEnabled(requiredSchema)) requiredColumns else columns
+  private val filtersOfColumns = filters.filterNot(_.references.contains(options.columnNameOfCorruptRecord))
+
+  override def apply(file: PartitionedFile): Iterator[InternalRow] = file match {
+    case small: FileAhead => small.bytes.fold(ofSpark(file))(rows(small, _))
+    case other => ofSpark(other)
+  }
+
+  private def rows(file: FileAhead, bytes: Array[Byte]): Iterator[InternalRow] = {
+    val parser = file.shared.get(new UnivocityParser(columns, requiredColumns, options, filtersOfColumns))
+    val header = new CSVHeaderChecker(headerColumns, options, s"CSV file: ${file.urlEncodedPath}", isStartOfFile = true)
+    val lines = SmallFile.lines(bytes, options.lineSeparatorInRead).map(line => new String(line.getBytes, 0, line.getLength, options.charset))
+    UnivocityParser.parseIterator(lines, parser, header, requiredSchema)
+  }
+
+  private def withoutCorruptRecord(schema: StructType): StructType =
+    StructType(schema.filterNot(_.name == options.columnNameOfCorruptRecord))
+}
+
+/** Spark's JSON lines, with one parser for all small files of a task. What is not read ahead is read as Spark reads it. */
+private final class SmallJsonFormat extends JsonFileFormat {
+  override def buildReader(
+      sparkSession: SparkSession,
+      dataSchema: StructType,
+      partitionSchema: StructType,
+      requiredSchema: StructType,
+      filters: Seq[Filter],
+      options: Map[String, String],
+      hadoopConf: Configuration): PartitionedFile => Iterator[InternalRow] = {
+    val ofSpark = super.buildReader(sparkSession, dataSchema, partitionSchema, requiredSchema, filters, options, hadoopConf)
+    val conf = sparkSession.sessionState.conf
+    val json = new JSONOptionsInRead(options, conf.sessionLocalTimeZone, conf.columnNameOfCorruptRecord)
+    if (json.multiLine) ofSpark else new SmallJsonReader(ofSpark, json, requiredSchema, filters)
+  }
+}
+
+/** Parses lines as the reader of Spark's `JsonFileFormat` does. */
+private final class SmallJsonReader(
+    ofSpark: PartitionedFile => Iterator[InternalRow],
+    options: JSONOptions,
+    requiredSchema: StructType,
+    filters: Seq[Filter])
+  extends (PartitionedFile => Iterator[InternalRow]) with Serializable {
+
+  override def apply(file: PartitionedFile): Iterator[InternalRow] = file match {
+    case small: FileAhead =>
+      small.bytes.fold(ofSpark(file)) { bytes =>
+        SmallFile.lines(bytes, options.lineSeparatorInRead).flatMap(small.shared.get(lineParser).parse)
+      }
+    case other => ofSpark(other)
+  }
+
+  private def lineParser: FailureSafeParser[Text] = {
+    val columns = StructType(requiredSchema.filterNot(_.name == options.columnNameOfCorruptRecord))
+    val parser = new JacksonParser(columns, options, allowArrayAsStructs = true,
+      filters.filterNot(_.references.contains(options.columnNameOfCorruptRecord)))
+    val tokens: (JsonFactory, Text) => JsonParser = options.encoding match {
+      case Some(encoding) => CreateJacksonParser.text(encoding, _, _)
+      case None => CreateJacksonParser.text(_, _)
+    }
+    new FailureSafeParser[Text](
+      line => parser.parse(line, tokens, (text: Text) => UTF8String.fromBytes(text.getBytes, 0, text.getLength)),
+      options.parseMode, requiredSchema, options.columnNameOfCorruptRecord)
+  }
+}
+
+private object SmallFile {
+  private val ByteOrderMark = Array(0xEF, 0xBB, 0xBF).map(_.toByte)
+
+  /** Splits as Hadoop's `LineRecordReader` does, which leaves a byte order mark of UTF-8 out. One text serves for all lines. */
+  def lines(bytes: Array[Byte], separator: Option[Array[Byte]]): Iterator[Text] = {
+    val start = if (bytes.startsWith(ByteOrderMark)) ByteOrderMark.length else 0
+    val reader = new LineReader(new ByteArrayInputStream(bytes, start, bytes.length - start), bytes.length, separator.orNull)
+    val line = new Text
+    Iterator.continually(reader.readLine(line)).takeWhile(_ > 0).map(_ => line)
+  }
+}
