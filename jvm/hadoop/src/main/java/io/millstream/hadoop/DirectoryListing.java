@@ -208,6 +208,11 @@ public final class DirectoryListing {
     return directoryBytes;
   }
 
+  /** Whether an entry's name begins with an underscore. */
+  public boolean hasUnderscore(int i) {
+    return names[nameStart(i)] == '_';
+  }
+
   /** An entry's path, equal to the one that Hadoop's local file system makes. */
   public Path path(int i) {
     return LocalPaths.child(uriPrefix, names, nameStart(i), nameEnds[i]);

@@ -153,6 +153,7 @@ public final class FileRanges implements Serializable {
     private final DataOutputStream out = new DataOutputStream(bytes);
     private byte[] directory;
     private boolean directoryMayHaveChecksums;
+    private int count;
 
     /**
      * Adds a range of a file that was listed.
@@ -192,14 +193,15 @@ public final class FileRanges implements Serializable {
         out.write(name);
         ByteBuffer numbers = ByteBuffer.allocate(NUMBERS).putLong(start).putLong(length).putLong(size).putLong(time);
         out.write(numbers.array());
+        count++;
       } catch (IOException e) {
         throw new UncheckedIOException("a byte array cannot be written to", e);
       }
     }
 
-    /** Whether nothing was added. */
-    public boolean isEmpty() {
-      return directory == null;
+    /** How many were added. */
+    public int count() {
+      return count;
     }
 
     /** All that was added. */

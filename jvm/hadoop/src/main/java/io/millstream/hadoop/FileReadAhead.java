@@ -48,15 +48,13 @@ public final class FileReadAhead implements AutoCloseable {
    * @param ranges the files of a task, in the order in which they will be opened
    * @param maxReaders most native threads that read ahead
    */
-  public FileReadAhead(Iterable<FileRanges> ranges, int maxReaders) {
+  public FileReadAhead(FileRanges ranges, int maxReaders) {
     this.maxReaders = maxReaders;
     FileRanges.Builder small = new FileRanges.Builder();
-    for (FileRanges some : ranges) {
-      for (FileRanges.Cursor range = some.cursor(); range.next(); ) {
-        if (range.isWhole() && range.size() > 0 && range.size() <= LARGEST) {
-          small.add(range);
-          paths.add(range.file());
-        }
+    for (FileRanges.Cursor range = ranges.cursor(); range.next(); ) {
+      if (range.isWhole() && range.size() > 0 && range.size() <= LARGEST) {
+        small.add(range);
+        paths.add(range.file());
       }
     }
     files = small.build();

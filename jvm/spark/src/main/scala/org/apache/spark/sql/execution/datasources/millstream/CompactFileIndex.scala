@@ -8,7 +8,8 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 
 import org.apache.spark.metrics.source.HiveCatalogMetrics
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.FileSourceOptions
+import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, FileSourceMetadataAttribute}
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.types.StructType
@@ -67,6 +68,15 @@ class CompactFileIndex private (
     case Left(_) => super.allFiles()
   }
 
+  /** Without partition columns and without conditions on files a view, too; Spark's own would make all statuses at once. */
+  override def listFiles(partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] = listed match {
+    case Right(leaves)
+        if !filtersFiles && leaves.fileRoots.isEmpty && partitionSpec().partitionColumns.isEmpty &&
+          !dataFilters.exists(_.references.exists(CompactFileIndex.isOfMetadata)) && !selected(leaves).exists(_.hasUnderscores) =>
+      Seq(PartitionDirectory(InternalRow.empty, new NonEmptyFiles(selected(leaves))))
+    case _ => super.listFiles(partitionFilters, dataFilters)
+  }
+
   override def sizeInBytes: Long = listed match {
     case Right(leaves) if !filtersFiles => selected(leaves).iterator.map(_.bytes).sum
     case _ => super.sizeInBytes
@@ -97,6 +107,11 @@ class CompactFileIndex private (
 
 object CompactFileIndex {
   private val Enoent = 2
+
+  private[millstream] def isOfMetadata(attribute: Attribute): Boolean = attribute match {
+    case FileSourceMetadataAttribute(_) => true
+    case _ => false
+  }
 
   /** None if the roots cannot be listed natively in exactly the way Spark lists them. */
   private[millstream] def create(

@@ -6,6 +6,8 @@ import scala.collection.mutable
 import io.millstream.hadoop.{DirectoryListing, MillstreamLocalFileSystem}
 import org.apache.hadoop.fs.{FileStatus, Path}
 
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata
+
 /**
  * Files of one directory, or one root that is a file.
  *
@@ -29,6 +31,12 @@ private final class Leaf(val path: Path, val parts: Array[DirectoryListing], blo
     new IndexedFileStatus(parts(part), entry, mayHaveChecksums, blockSize)
   }
 
+  /** Whether a name begins with an underscore: which of those are data is Spark's to say. */
+  def hasUnderscores: Boolean = parts.exists(part => (0 until part.count).exists(part.hasUnderscore))
+
+  /** The numbers of the files without bytes. */
+  def emptyFiles: Iterator[Int] = parts.iterator.flatMap(part => Iterator.tabulate(part.count)(part.size)).zipWithIndex.collect { case (0, i) => i }
+
   def statuses: Array[FileStatus] = Array.tabulate(count)(status)
 }
 
@@ -41,6 +49,8 @@ private[millstream] final class IndexedFileStatus(
   extends FileStatus(listing.size(entry), false, 1, blockSize, listing.modificationTime(entry), null) {
 
   override def getPath: Path = listing.path(entry)
+
+  def name: String = listing.name(entry)
 
   override def toString: String = plain.toString
 
@@ -131,4 +141,32 @@ private final class Statuses(leaves: IndexedSeq[Leaf]) extends scala.collection.
 
   override def iterator: Iterator[FileStatus] =
     leaves.iterator.flatMap(leaf => Iterator.range(0, leaf.count).map(leaf.status))
+}
+
+/** The files of some leaves that have bytes, as Spark's scans take them, each made when it is looked at. */
+private final class NonEmptyFiles(leaves: IndexedSeq[Leaf]) extends scala.collection.immutable.IndexedSeq[FileStatusWithMetadata] {
+  private val statuses = new Statuses(leaves)
+  /** For each empty file the number of those with bytes before it. */
+  private val fullBefore: Array[Int] = {
+    val starts = leaves.iterator.map(_.count).scanLeft(0)(_ + _)
+    val empty = leaves.iterator.zip(starts).flatMap { case (leaf, start) => leaf.emptyFiles.map(_ + start) }
+    empty.zipWithIndex.map { case (i, emptyBefore) => i - emptyBefore }.toArray
+  }
+
+  override def length: Int = statuses.length - fullBefore.length
+
+  override def apply(i: Int): FileStatusWithMetadata = FileStatusWithMetadata(statuses(i + emptyBefore(i)))
+
+  /** How many empty files come before the one that `i` others with bytes come before. */
+  private def emptyBefore(i: Int): Int = {
+    var (low, high) = (0, fullBefore.length)
+    while (low < high) {
+      val middle = (low + high) >>> 1
+      if (fullBefore(middle) <= i) low = middle + 1 else high = middle
+    }
+    low
+  }
+
+  override def iterator: Iterator[FileStatusWithMetadata] =
+    statuses.iterator.filter(_.getLen > 0).map(FileStatusWithMetadata(_))
 }

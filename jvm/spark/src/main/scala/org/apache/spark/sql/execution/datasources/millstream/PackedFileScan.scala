@@ -12,7 +12,7 @@ import org.apache.spark.{Partition, TaskContext}
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
-import org.apache.spark.sql.catalyst.expressions.{Attribute, FileSourceMetadataAttribute, UnsafeProjection}
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources._
@@ -55,14 +55,12 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
 
   override protected def details: Seq[(String, String)] = Seq("Batched" -> supportsColumnar.toString)
 
-  private val splittable = mutable.HashMap.empty[Option[Class[_ <: CompressionCodec]], Boolean]
+  private val splittable = mutable.HashMap.empty[Option[CompressionCodec], Boolean]
 
   /** Whether a format can be split is a matter of the codec of a file, and expensive to ask. */
   override protected def isSplittable(file: FileStatusWithMetadata): Boolean = {
-    val path = file.getPath
-    splittable.getOrElseUpdate(
-      Option(local.codecs.getCodec(path)).map(_.getClass),
-      scan.relation.fileFormat.isSplitable(scan.relation.sparkSession, scan.relation.options, path))
+    val relation = scan.relation
+    splittable.getOrElseUpdate(local.codec(file), relation.fileFormat.isSplitable(relation.sparkSession, relation.options, file.getPath))
   }
 
   override protected def doCanonicalize(): SparkPlan = PackedFileScanExec(scan.canonicalized.asInstanceOf[FileSourceScanExec])(null)
@@ -70,11 +68,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
   /** Conditions for the readers, which may skip rows by them. */
   private def pushedFilters: Seq[Filter] = {
     val nested = DataSourceUtils.supportNestedPredicatePushdown(scan.relation)
-    def isOfMetadata(attribute: Attribute): Boolean = attribute match {
-      case FileSourceMetadataAttribute(_) => true
-      case _ => false
-    }
-    scan.dataFilters.filterNot(_.references.exists(isOfMetadata)).flatMap(DataSourceStrategy.translateFilter(_, nested))
+    scan.dataFilters.filterNot(_.references.exists(CompactFileIndex.isOfMetadata)).flatMap(DataSourceStrategy.translateFilter(_, nested))
   }
 
   private def largestFile: Long = files.iterator.flatMap(_.files).map(_.getLen).maxOption.getOrElse(0)
@@ -180,18 +174,20 @@ private final class PackedFileScanRDD(
   override protected def getPreferredLocations(split: Partition): Seq[String] = Nil
 
   override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] = {
-    val sections = split.asInstanceOf[ScanPartition].sections
-    val ahead = new FileReadAhead(sections.toSeq.map(_.ranges).asJava, maxReaders)
+    val partition = split.asInstanceOf[ScanPartition]
+    val ahead = new FileReadAhead(partition.ranges, maxReaders)
     context.addTaskCompletionListener[Unit] { _ =>
       ahead.close()
       filesReadAhead += ahead.filesServed
       waitTime += ahead.waitedNanos
     }
     val shared = new Shared
-    val files = sections.flatMap { section =>
-      val range = section.ranges.cursor()
-      Iterator.continually(range).takeWhile(_.next()).map(new FileAhead(section.partitionValues, _, ahead, shared))
-    }
+    val range = partition.ranges.cursor()
+    val files = for {
+      (section, before) <- partition.sections.iterator.zip(Iterator(0) ++ partition.sections.iterator.map(_.end))
+      _ <- before until section.end
+      if range.next()
+    } yield new FileAhead(section.partitionValues, range, ahead, shared)
     super.compute(FilePartition(split.index, files.toArray[PartitionedFile]), context)
   }
 }

@@ -8,10 +8,14 @@ import org.apache.spark.Partition
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata
 
-/** Consecutive ranges of files whose rows have the same values in the partition columns. */
-private[millstream] final case class Section(partitionValues: InternalRow, ranges: FileRanges)
+/**
+ * Consecutive ranges whose rows have the same values in the partition columns.
+ *
+ * @param end number of ranges up to its end, from the beginning of the partition
+ */
+private[millstream] final case class Section(partitionValues: InternalRow, end: Int)
 
-private[millstream] final case class ScanPartition(index: Int, sections: Array[Section]) extends Partition
+private[millstream] final case class ScanPartition(index: Int, ranges: FileRanges, sections: Array[Section]) extends Partition
 
 /**
  * Packs ranges of files, in order, into partitions that cost about `target` bytes each.
@@ -45,7 +49,7 @@ private[millstream] final class Packing(target: Long, openCost: Long) {
       if (left <= room + target / 4) {
         add(file, start, left)
         start = length
-      } else if (hasSome && room < target / 4) {
+      } else if (ranges.count > 0 && room < target / 4) {
         endPartition()
       } else {
         // To read fewer bytes than opening costs would not pay.
@@ -60,7 +64,7 @@ private[millstream] final class Packing(target: Long, openCost: Long) {
   def add(file: FileStatusWithMetadata): Unit = add(file, 0, file.getLen)
 
   private def add(file: FileStatusWithMetadata, start: Long, length: Long): Unit = {
-    if (hasSome && spent + length + openCost > quota + target / 4) endPartition()
+    if (ranges.count > 0 && spent + length + openCost > quota + target / 4) endPartition()
     file.fileStatus match {
       case listed: IndexedFileStatus => ranges.add(listed.listing, listed.entry, listed.mayHaveChecksums, start, length)
       case other => ranges.add(other.getPath.toUri.getPath, start, length, other.getLen, other.getModificationTime)
@@ -74,18 +78,15 @@ private[millstream] final class Packing(target: Long, openCost: Long) {
     partitions.result()
   }
 
-  private def hasSome: Boolean = !ranges.isEmpty || sections.nonEmpty
+  private def endSection(): Unit =
+    if (ranges.count > sections.lastOption.fold(0)(_.end)) sections += Section(values, ranges.count)
 
-  private def endSection(): Unit = if (!ranges.isEmpty) {
-    sections += Section(values, ranges.build())
-    ranges = new FileRanges.Builder
-  }
-
-  private def endPartition(): Unit = if (hasSome) {
+  private def endPartition(): Unit = if (ranges.count > 0) {
     endSection()
-    partitions += ScanPartition(count, sections.toArray)
+    partitions += ScanPartition(count, ranges.build(), sections.toArray)
     count += 1
     sections.clear()
+    ranges = new FileRanges.Builder
     // After a range that is many times too large the next partitions are not to be tiny.
     quota = math.max(quota + target, spent + target / 2)
   }

@@ -1,15 +1,18 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
+import scala.collection.mutable
+
 import io.millstream.hadoop.{MillstreamLocalFileSystem, NativeLibrary}
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.io.compress.CompressionCodecFactory
+import org.apache.hadoop.fs.Path
+import org.apache.hadoop.io.compress.{CompressionCodec, CompressionCodecFactory}
 import org.apache.hadoop.mapreduce.lib.input.LineRecordReader
 
 import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.catalyst.expressions.{InputFileBlockLength, InputFileBlockStart, InputFileName}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.{ColumnarRule, FileSourceScanExec, SparkPlan}
-import org.apache.spark.sql.execution.datasources.PartitionDirectory
+import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, PartitionDirectory}
 import org.apache.spark.sql.internal.SQLConf
 
 /**
@@ -50,14 +53,29 @@ private[millstream] object ReplaceFileScans {
 
 /** What a scan is to read, on the native file system, and how Hadoop is configured for it. */
 private[millstream] final class LocalFiles(val directories: Seq[PartitionDirectory], val conf: Configuration) {
-  val codecs = new CompressionCodecFactory(conf)
+  private val codecs = new CompressionCodecFactory(conf)
+  private val codecsBySuffix = mutable.HashMap.empty[String, Option[CompressionCodec]]
+
+  /** The codec that Hadoop reads a file with; it goes by how the name ends. */
+  def codec(file: FileStatusWithMetadata): Option[CompressionCodec] = {
+    val name = file.fileStatus match {
+      case listed: IndexedFileStatus => listed.name
+      case other => other.getPath.getName
+    }
+    val suffix = name.dropWhile(_ != '.')
+    def found = Option(codecs.getCodec(new Path("file", "", s"/f$suffix")))
+    if (codecsBySuffix.size < LocalFiles.MaxSuffixes) codecsBySuffix.getOrElseUpdate(suffix, found) else found
+  }
 
   /** Whether lines are what is in the files, and all of it. */
   lazy val arePlainLines: Boolean =
-    conf.get(LineRecordReader.MAX_LINE_LENGTH) == null && !directories.exists(_.files.exists(file => codecs.getCodec(file.getPath) != null))
+    conf.get(LineRecordReader.MAX_LINE_LENGTH) == null && !directories.exists(_.files.exists(codec(_).isDefined))
 }
 
 private object LocalFiles {
+  /** Names may have parts that are all different after their first dot. */
+  private val MaxSuffixes = 1000
+
   def of(scan: FileSourceScanExec): Option[LocalFiles] = {
     val location = scan.relation.location
     val conf = scan.relation.sparkSession.sessionState.newHadoopConfWithOptions(scan.relation.options)

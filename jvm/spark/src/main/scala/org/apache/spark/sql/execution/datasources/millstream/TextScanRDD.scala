@@ -33,7 +33,7 @@ private[millstream] final case class ScanMetrics(
     missing: SQLMetric,
     waitTime: SQLMetric)
 
-/** Batches of the native scan, one scan for every section of a partition. */
+/** Batches of the native scan, one scan for every partition. */
 private[millstream] final class TextScanRDD(
     context: SparkContext,
     @transient private val scanPartitions: Array[Partition],
@@ -44,26 +44,24 @@ private[millstream] final class TextScanRDD(
   override protected def getPartitions: Array[Partition] = scanPartitions
 
   override def compute(split: Partition, context: TaskContext): Iterator[ColumnarBatch] = {
-    var current = Option.empty[SectionBatches]
-    // A thread of another operator may outlive the task and look at rows still.
-    context.addTaskCompletionListener[Unit] { _ =>
-      current.foreach(_.abandon())
-      if (task.byFile) InputFileBlockHolder.unset()
-    }
-    val batches = split.asInstanceOf[ScanPartition].sections.iterator.flatMap { section =>
-      current = Some(new SectionBatches(section, task, metrics, context))
-      current
-    }
-    new InterruptibleIterator(context, batches.flatten)
+    val batches = new ScanBatches(split.asInstanceOf[ScanPartition], task, metrics, context)
+    context.addTaskCompletionListener[Unit](_ => batches.abandon())
+    new InterruptibleIterator(context, batches)
   }
 }
 
-private final class SectionBatches(section: Section, task: ScanTask, metrics: ScanMetrics, context: TaskContext)
+private final class ScanBatches(partition: ScanPartition, task: ScanTask, metrics: ScanMetrics, context: TaskContext)
   extends Iterator[ColumnarBatch] {
 
-  private val scan = new NativeScan(section.ranges, task.separator, task.predicate, task.flags, task.maxReaders)
+  private val scan = {
+    // The rows of a batch have the same values in the partition columns.
+    val grouping = if (partition.sections.length > 1) NativeScan.BY_RANGE else 0
+    new NativeScan(partition.ranges, task.separator, task.predicate, task.flags | grouping, task.maxReaders)
+  }
   private val value = new NativeRows(scan)
-  private val batch = new ColumnarBatch(((if (task.withValue) Seq(value) else Nil) ++ constants).toArray[ColumnVector])
+  private val sections = partition.sections.iterator
+  private var section = sections.next()
+  private var batch = emptyBatch
   private val input = context.taskMetrics().inputMetrics
 
   private var delivered = 0L
@@ -72,16 +70,22 @@ private final class SectionBatches(section: Section, task: ScanTask, metrics: Sc
   private var opened = 0L
   private var missing = 0L
   private var waited = 0L
-  private val ranges = section.ranges.cursor()
+  private val ranges = partition.ranges.cursor()
   private var current = -1
 
-  /** Ends it; rows that somebody has stay what they are. */
-  def abandon(): Unit = scan.abandon()
+  /** Ends it. Rows stay what they are: a thread of another operator may outlive the task and look at them still. */
+  def abandon(): Unit = {
+    scan.abandon()
+    if (task.byFile) InputFileBlockHolder.unset()
+  }
 
-  private def constants: Seq[ColumnVector] = task.partitionSchema.fields.toSeq.zipWithIndex.map { case (field, i) =>
-    val constant = new ConstantColumnVector(1, field.dataType)
-    ColumnVectorUtils.populate(constant, section.partitionValues, i)
-    constant
+  private def emptyBatch: ColumnarBatch = {
+    val constants = task.partitionSchema.fields.toSeq.zipWithIndex.map { case (field, i) =>
+      val constant = new ConstantColumnVector(1, field.dataType)
+      ColumnVectorUtils.populate(constant, section.partitionValues, i)
+      constant
+    }
+    new ColumnarBatch(((if (task.withValue) Seq(value) else Nil) ++ constants).toArray[ColumnVector])
   }
 
   override def hasNext: Boolean = left > 0 || fetch()
@@ -89,7 +93,7 @@ private final class SectionBatches(section: Section, task: ScanTask, metrics: Sc
   /** A batch of Spark's has at most as many rows as an array has elements. */
   override def next(): ColumnarBatch = {
     if (!hasNext) throw new NoSuchElementException("no more batches")
-    val rows = math.min(left, SectionBatches.MaxRows).toInt
+    val rows = math.min(left, ScanBatches.MaxRows).toInt
     if (task.withValue) value.show(delivered)
     delivered += rows
     left -= rows
@@ -110,8 +114,13 @@ private final class SectionBatches(section: Section, task: ScanTask, metrics: Sc
     delivered = 0
     account()
     if (task.byFile) tellFile(found)
-    if (!found) scan.close()
+    if (found) enterSection() else scan.close()
     found
+  }
+
+  private def enterSection(): Unit = if (scan.range >= section.end) {
+    while (scan.range >= section.end) section = sections.next()
+    batch = emptyBatch
   }
 
   private def tellFile(found: Boolean): Unit =
@@ -143,13 +152,13 @@ private final class SectionBatches(section: Section, task: ScanTask, metrics: Sc
       next
     } catch {
       case e: FileNotFoundException =>
-        val path = section.ranges.at(scan.range).uri
+        val path = partition.ranges.at(scan.range).uri
         throw QueryExecutionErrors.fileNotExistError(path, new FileNotFoundException(s"File $path does not exist"))
       case e: IOException =>
-        throw QueryExecutionErrors.cannotReadFilesError(e, section.ranges.at(scan.range).uri)
+        throw QueryExecutionErrors.cannotReadFilesError(e, partition.ranges.at(scan.range).uri)
     }
 }
 
-private object SectionBatches {
+private object ScanBatches {
   private val MaxRows = Int.MaxValue - 8L
 }

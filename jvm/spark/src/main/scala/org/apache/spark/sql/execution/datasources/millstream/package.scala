@@ -6,8 +6,9 @@ package org.apache.spark.sql.execution.datasources
  * {{{
  * DataFrameReader.load ─► UnresolvedDataSource ─► IndexLocalFiles (a hint rule: runs before Spark lists anything)
  *                                                     └─► HadoopFsRelation over CompactFileIndex ◄─ MillstreamLocalFileSystem
- * physical plan ─► FileSourceScanExec of text ─► ReplaceTextScans (before transitions between rows and columns are put in)
- *                                                     └─► NativeTextScanExec ─► TextScanRDD ─► SectionBatches ◄─ NativeScan
+ * physical plan ─► FileSourceScanExec ─► ReplaceFileScans (before transitions between rows and columns are put in)
+ *                                            ├─► NativeTextScanExec ─► TextScanRDD ─► ScanBatches ◄─ NativeScan
+ *                                            └─► PackedFileScanExec ─► PackedFileScanRDD ─► Spark's readers ◄─ FileReadAhead
  * }}}
  *
  * It lives below `org.apache.spark.sql.execution.datasources` because Spark's partition discovery is private to that
