@@ -3,6 +3,7 @@
 A case is a function of a `Context` that returns a DataFrame, an RDD or a plain value; an exception of Spark's is a result as well.
 """
 
+import re
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -83,6 +84,11 @@ def reads_natively(frame: DataFrame) -> bool:
     return "NativeTextScan" in plan and "FileScan text" not in plan
 
 
+def reads_packed(frame: DataFrame) -> bool:
+    """Whether a scan in the plan has tasks of its own size."""
+    return re.search("NativeTextScan|PackedFileScan", frame._jdf.queryExecution().executedPlan().toString()) is not None
+
+
 CASES: dict[str, Case] = {}
 
 
@@ -101,4 +107,4 @@ def case(name: str, index: str = COMPACT, native: bool | None = None):
     return register
 
 
-from cases import changes, contents, errors, layouts, names, options, partitions, plans, predicates, rdds, scans, streams, tables  # noqa: E402, F401
+from cases import changes, contents, errors, layouts, names, options, partitions, plans, predicates, rdds, records, scans, streams, tables  # noqa: E402, F401

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, PlanExpression}
 import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning
 import org.apache.spark.sql.catalyst.util.{truncatedString, CaseInsensitiveMap}
 import org.apache.spark.sql.execution.{FileSourceScanExec, LeafExecNode, SQLExecution}
-import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, PartitionDirectory}
+import org.apache.spark.sql.execution.datasources.{FilePartition, FileStatusWithMetadata, PartitionDirectory}
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.util.Utils
@@ -56,17 +56,38 @@ private[millstream] trait PackedScan extends LeafExecNode {
 
   private def redacted(text: String): String = Utils.redact(conf.stringRedactionPattern, text)
 
-  /** Cuts the files, in their order, into tasks of about equal cost. */
+  /** Cuts the files into tasks of about equal cost: first the one that Spark reads first, then the others in their order. */
   protected final def pack(): Array[Partition] = {
     val openCost = conf.getConf(PackedScan.OpenCostBytes)
     val (count, bytes) = files.iterator.flatMap(_.files).foldLeft((0L, 0L)) { case ((n, sum), file) => (n + 1, sum + file.getLen) }
     tellDriver(count, bytes)
     val packing = new Packing(math.max(openCost, targetCost(bytes + count * openCost)), openCost)
-    files.foreach { directory =>
+    def add(file: FileStatusWithMetadata): Unit = if (isSplittable(file)) packing.addSplit(file) else packing.add(file)
+    val first = firstInSpark(count, bytes)
+    first.foreach { case ((directory, file), _) =>
       packing.begin(directory.values)
-      directory.files.foreach(file => if (isSplittable(file)) packing.addSplit(file) else packing.add(file))
+      add(file)
+    }
+    val firstIndex = first.fold(-1)(_._2)
+    var index = 0
+    for (directory <- files) {
+      packing.begin(directory.values)
+      for (file <- directory.files) {
+        if (index != firstIndex) add(file)
+        index += 1
+      }
     }
     packing.result()
+  }
+
+  /**
+   * The file of the longest range that Spark would read, which it would read first, and its place among all. A csv schema is
+   * inferred from a scan of text, and has the names of columns from the first row.
+   */
+  private def firstInSpark(count: Long, bytes: Long): Option[((PartitionDirectory, FileStatusWithMetadata), Int)] = {
+    val longest = FilePartition.maxSplitBytes(scan.relation.sparkSession, bytes + count * conf.filesOpenCostInBytes)
+    val located = files.iterator.flatMap(directory => directory.files.iterator.map(directory -> _)).zipWithIndex
+    located.maxByOption { case ((_, file), _) => if (file.getLen > longest && isSplittable(file)) longest else file.getLen }
   }
 
   /** What a task should cost of all that is to be done. */
