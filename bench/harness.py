@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -250,6 +250,47 @@ def measure_warm(contest: Contest) -> list[Result]:
             for contender, result in zip(contest.contenders, results, strict=True):
                 result.runs.append(run_command(contender.on(bed.path)))
                 progress(contest, result.label, result.runs[-1])
+    return results
+
+
+def run_probe(command: list[str]) -> tuple[Run, int | None]:
+    """Runs a command that measures its job itself: the last line of JSON that it prints says what that cost.
+
+    Returns the run, whose `lines` are the rows that the job found, and their sum if it adds something up.
+    """
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": LOCALE})
+    costs = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not costs:
+        print(done.stderr, file=sys.stderr)
+        return Run(wall_s=0, cpu_s=0, rss_mb=0, status=done.returncode or 1), None
+    cost = json.loads(costs[-1])
+    return Run(cost["wall_s"], cost["cpu_s"], cost["heap_mb"], status=0, lines=cost["rows"]), cost.get("sum")
+
+
+def measure_probes(contest: Contest) -> list[Result]:
+    """The contenders, which are probes, in turn; the bed is opened anew for each run.
+
+    A run whose answer is not that of the first one has failed.
+    """
+    results = [Result(contender.label) for contender in contest.contenders]
+    expected = None
+    for round_number in range(contest.rounds):
+        for contender, result in zip(contest.contenders, results, strict=True):
+            if not contender.takes_part_in(round_number):
+                continue
+            with contest.bed() as bed:
+                run, run_sum = run_probe(contender.on(bed.path))
+            if bed.statistics:
+                run = replace(run, requests=bed.statistics.total, max_in_flight=bed.statistics.max_in_flight)
+            answer = (run.lines, run_sum)
+            if not run.status:
+                expected = expected or answer
+            if not run.status and answer != expected:
+                print(f"{contest.name}: {contender.label}: rows and sum are {answer}, not {expected}", file=sys.stderr)
+                run = replace(run, status=1)
+            result.runs.append(run)
+            result.lines = run.lines
+            progress(contest, result.label, run)
     return results
 
 
