@@ -1,4 +1,7 @@
-"""grep_probe.py WORD DIRECTORY - counts the lines with WORD by `grep -c` on two cores, and prints what that cost, as JSON. Run by bench/spark-read."""
+"""Counts lines by `grep -c` on two cores and prints what that cost, as JSON. Run by bench/spark-read.
+
+    grep_probe.py WORD DIRECTORY
+"""
 
 import json
 import resource

@@ -23,6 +23,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TESTBED = REPOSITORY / "testbed"
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 LOCALE = "C.UTF-8"  # for every command, so that sorting costs the same everywhere
 
 
@@ -92,9 +93,8 @@ class CachedFiles(LocalDirectory):
     """The same, with all its files read just before: a kernel may drop what was not used for minutes."""
 
     def __enter__(self):
-        find = subprocess.Popen(["find", self.path, "-type", "f", "-print0"], stdout=subprocess.PIPE)
-        subprocess.run(["xargs", "-0", "cat"], stdin=find.stdout, stdout=subprocess.DEVNULL, check=True)
-        find.wait()
+        with subprocess.Popen(["find", self.path, "-type", "f", "-print0"], stdout=subprocess.PIPE) as find:
+            subprocess.run(["xargs", "-0", "cat"], stdin=find.stdout, stdout=subprocess.DEVNULL, check=True)
         return self
 
 
@@ -141,6 +141,36 @@ def run_command(command: list[str], output: Path | None = None) -> Run:
         status=child.returncode,
         lines=count_lines(output) if output else None,
     )
+
+
+def fields_of(pid: int) -> list[str]:
+    """What /proc tells of a process, from its state on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def cpu_s(pid: int) -> float:
+    """User and system time of a process so far."""
+    fields = fields_of(pid)
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+
+
+def tree_cpu_s(root: int) -> float:
+    """The same of a process and all below it, those that have ended included."""
+    parents, ticks = {}, {}
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        try:
+            fields = fields_of(pid)
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # has just ended
+        parents[pid] = int(fields[1])
+        ticks[pid] = sum(map(int, fields[11:15]))
+
+    def is_below(pid: int) -> bool:
+        while pid and pid != root:
+            pid = parents.get(pid, 0)
+        return pid == root
+
+    return sum(ticks[pid] for pid in ticks if is_below(pid)) / TICKS_PER_S
 
 
 # ---- contests ----

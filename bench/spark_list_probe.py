@@ -9,8 +9,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from harness import cpu_s
 from pyspark.sql import DataFrame, SparkSession
-from spark_probe import cpu_s, jvm_pid, live_heap_mb, session
+from spark_probe import jvm_pid, live_heap_mb, session
 
 
 def create(spark: SparkSession, directory: str) -> DataFrame:

@@ -1,13 +1,10 @@
-"""What the Spark probes share: a session with or without Millstream, and what a process has used."""
+"""What the Spark probes share: a session with or without Millstream, and its JVM."""
 
 import os
-from pathlib import Path
 
 import millstream
 from millstream import session as millstream_session
 from pyspark.sql import SparkSession
-
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def session(way: str, memory: str) -> SparkSession:
@@ -24,36 +21,6 @@ def session(way: str, memory: str) -> SparkSession:
 
 def jvm_pid(spark: SparkSession) -> int:
     return spark.sparkContext._gateway.proc.pid
-
-
-def fields_of(pid: int | str) -> list[str]:
-    """What /proc tells of a process, from its state on."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-
-
-def cpu_s(pid: int) -> float:
-    """User and system time of a process so far."""
-    fields = fields_of(pid)
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
-
-
-def tree_cpu_s(root: int) -> float:
-    """The same of a process and all below it, those that have ended included."""
-    parents, ticks = {}, {}
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            fields = fields_of(pid)
-        except (FileNotFoundError, ProcessLookupError):
-            continue  # has just ended
-        parents[int(pid)] = int(fields[1])
-        ticks[int(pid)] = sum(map(int, fields[11:15]))
-
-    def is_below(pid: int) -> bool:
-        while pid and pid != root:
-            pid = parents.get(pid, 0)
-        return pid == root
-
-    return sum(ticks[pid] for pid in ticks if is_below(pid)) / TICKS_PER_S
 
 
 def live_heap_mb(spark: SparkSession) -> float:

@@ -2,8 +2,8 @@
 
     spark_read_probe.py JOB stock|millstream MEMORY WARM_UP DIRECTORY
 
-JOB is a function of `JOBS`, or `pattern-PARTITIONS`. MEMORY is the driver's. WARM_UP is the directory over which the job is done twice before. Counted is
-what this process, the JVM, its Python workers and the commands that they start use.
+JOB is a function of `JOBS`, or `pattern-PARTITIONS`; MEMORY is the driver's. WARM_UP is the directory over which the job is
+done twice before. Counted is what this process, the JVM, its Python workers and the commands that they start use.
 """
 
 import functools
@@ -15,8 +15,9 @@ import time
 from collections.abc import Callable, Iterator
 
 import millstream
+from harness import tree_cpu_s
 from pyspark.sql import DataFrame, SparkSession, functions
-from spark_probe import live_heap_mb, session, tree_cpu_s
+from spark_probe import live_heap_mb, session
 
 RECORD = "id INT, date TIMESTAMP, address STRING, city STRING, state STRING, zip STRING, service STRING, amount INT"
 Answer = tuple[int, int | None]  # rows, and a sum over them
