@@ -1,6 +1,7 @@
 """What the Spark probes share: a session with or without Millstream, and its JVM."""
 
 import os
+import sys
 
 import millstream
 from millstream import session as millstream_session
@@ -9,6 +10,7 @@ from pyspark.sql import SparkSession
 
 def session(way: str, memory: str) -> SparkSession:
     """`way`: `stock`, or Millstream on, with the jar in the wheel or that of $MILLSTREAM_BENCH_JAR."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # another Python's workers would be refused
     builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", memory)
     builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
     if way == "stock":
