@@ -18,11 +18,12 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TESTBED = REPOSITORY / "testbed"
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 LOCALE = "C.UTF-8"  # for every command, so that sorting costs the same everywhere
 
 
@@ -88,6 +89,15 @@ class LocalDirectory:
         pass
 
 
+class CachedFiles(LocalDirectory):
+    """The same, with all its files read just before: a kernel may drop what was not used for minutes."""
+
+    def __enter__(self):
+        with subprocess.Popen(["find", self.path, "-type", "f", "-print0"], stdout=subprocess.PIPE) as find:
+            subprocess.run(["xargs", "-0", "cat"], stdin=find.stdout, stdout=subprocess.DEVNULL, check=True)
+        return self
+
+
 # ---- measuring ----
 
 
@@ -131,6 +141,36 @@ def run_command(command: list[str], output: Path | None = None) -> Run:
         status=child.returncode,
         lines=count_lines(output) if output else None,
     )
+
+
+def fields_of(pid: int) -> list[str]:
+    """What /proc tells of a process, from its state on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def cpu_s(pid: int) -> float:
+    """User and system time of a process so far."""
+    fields = fields_of(pid)
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
+
+
+def tree_cpu_s(root: int) -> float:
+    """The same of a process and all below it, those that have ended included."""
+    parents, ticks = {}, {}
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        try:
+            fields = fields_of(pid)
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # has just ended
+        parents[pid] = int(fields[1])
+        ticks[pid] = sum(map(int, fields[11:15]))
+
+    def is_below(pid: int) -> bool:
+        while pid and pid != root:
+            pid = parents.get(pid, 0)
+        return pid == root
+
+    return sum(ticks[pid] for pid in ticks if is_below(pid)) / TICKS_PER_S
 
 
 # ---- contests ----
@@ -250,6 +290,47 @@ def measure_warm(contest: Contest) -> list[Result]:
             for contender, result in zip(contest.contenders, results, strict=True):
                 result.runs.append(run_command(contender.on(bed.path)))
                 progress(contest, result.label, result.runs[-1])
+    return results
+
+
+def run_probe(command: list[str]) -> tuple[Run, int | None]:
+    """Runs a command that measures its job itself: the last line of JSON that it prints says what that cost.
+
+    Returns the run, whose `lines` are the rows that the job found, and their sum if it adds something up.
+    """
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": LOCALE})
+    costs = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if done.returncode or not costs:
+        print(done.stderr, file=sys.stderr)
+        return Run(wall_s=0, cpu_s=0, rss_mb=0, status=done.returncode or 1), None
+    cost = json.loads(costs[-1])
+    return Run(cost["wall_s"], cost["cpu_s"], cost["heap_mb"], status=0, lines=cost["rows"]), cost.get("sum")
+
+
+def measure_probes(contest: Contest) -> list[Result]:
+    """The contenders, which are probes, in turn; the bed is opened anew for each run.
+
+    A run whose answer is not that of the first one has failed.
+    """
+    results = [Result(contender.label) for contender in contest.contenders]
+    expected = None
+    for round_number in range(contest.rounds):
+        for contender, result in zip(contest.contenders, results, strict=True):
+            if not contender.takes_part_in(round_number):
+                continue
+            with contest.bed() as bed:
+                run, run_sum = run_probe(contender.on(bed.path))
+            if bed.statistics:
+                run = replace(run, requests=bed.statistics.total, max_in_flight=bed.statistics.max_in_flight)
+            answer = (run.lines, run_sum)
+            if not run.status:
+                expected = expected or answer
+            if not run.status and answer != expected:
+                print(f"{contest.name}: {contender.label}: rows and sum are {answer}, not {expected}", file=sys.stderr)
+                run = replace(run, status=1)
+            result.runs.append(run)
+            result.lines = run.lines
+            progress(contest, result.label, run)
     return results
 
 

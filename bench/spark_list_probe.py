@@ -4,40 +4,14 @@
 """
 
 import json
-import os
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-import millstream
+from harness import cpu_s
 from pyspark.sql import DataFrame, SparkSession
-
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
-
-
-def session(way: str) -> SparkSession:
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.driver.memory", "6g")
-    if way != "stock":
-        builder = millstream.enable(builder)
-    if way == "file-system":
-        # The same rule in other words: whatever is not the default, the index leaves to Spark's own.
-        builder = builder.config("spark.sql.files.ignoredPathSegmentRegex", "^[._].*")
-    return builder.getOrCreate()
-
-
-def cpu_s(pid: int) -> float:
-    """User and system time of a process so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
-
-
-def live_heap_mb(spark: SparkSession) -> float:
-    runtime = spark.sparkContext._jvm.java.lang.Runtime.getRuntime()
-    for _ in range(3):
-        runtime.gc()
-    return (runtime.totalMemory() - runtime.freeMemory()) / 2**20
+from spark_probe import jvm_pid, live_heap_mb, session
 
 
 def create(spark: SparkSession, directory: str) -> DataFrame:
@@ -45,12 +19,15 @@ def create(spark: SparkSession, directory: str) -> DataFrame:
 
 
 def main(directory: str, way: str) -> None:
-    spark = session(way)
+    spark = session(way, memory="6g")
+    if way == "file-system":
+        # The same rule in other words: whatever is not the default, the index leaves to Spark's own.
+        spark.conf.set("spark.sql.files.ignoredPathSegmentRegex", "^[._].*")
     with tempfile.TemporaryDirectory() as small:
         Path(small, "sub").mkdir()
         Path(small, "sub", "file").touch()
         create(spark, small)  # both rivals meet their classes loaded, neither its code compiled
-    jvm = spark.sparkContext._gateway.proc.pid
+    jvm = jvm_pid(spark)
     heap_before, cpu_before = live_heap_mb(spark), cpu_s(jvm)
     start = time.perf_counter()
     frame = create(spark, directory)
@@ -58,7 +35,7 @@ def main(directory: str, way: str) -> None:
     cpu = cpu_s(jvm) - cpu_before
     heap = live_heap_mb(spark) - heap_before
     files = frame._jdf.inputFiles()
-    print(json.dumps({"wall_s": wall, "cpu_s": cpu, "heap_mb": heap, "files": len(files)}))
+    print(json.dumps({"wall_s": wall, "cpu_s": cpu, "heap_mb": heap, "rows": len(files)}))
 
 
 if __name__ == "__main__":

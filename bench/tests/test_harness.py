@@ -1,7 +1,13 @@
 """The harness: which run is shown, and that a claim cannot be met by a command that does less."""
 
+import contextlib
+import functools
 import importlib.machinery
 import importlib.util
+import io
+import json
+import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -9,7 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from harness import (  # noqa: E402
-    Contender, Contest, LocalDirectory, Result, Run, cpu_check, memory_check, ratio_of, run_command, wall_check,
+    Contender, Contest, LocalDirectory, Result, Run, cpu_check, measure_probes, memory_check, ratio_of,
+    run_command, tree_cpu_s, wall_check,
 )
 
 
@@ -47,6 +54,35 @@ class Page(unittest.TestCase):
         )
 
 
+class Probes(unittest.TestCase):
+    """A probe that says what it cost, in place of one that starts Spark."""
+
+    def measured(self, *costs, rounds=1):
+        contenders = [Contender(f"contender {i}", ["echo", f"noise\n{cost}"]) for i, cost in enumerate(costs)]
+        bed = functools.partial(LocalDirectory, Path("/"))
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            results = measure_probes(Contest("probes", "", contenders, [], rounds, bed))
+        return results, said.getvalue()
+
+    @staticmethod
+    def cost(rows, **more):
+        return json.dumps({"wall_s": 2, "cpu_s": 3, "heap_mb": 4, "rows": rows, **more})
+
+    def test_a_probe_tells_what_its_job_cost(self):
+        (result,), _ = self.measured(self.cost(7, sum=5), rounds=2)
+        self.assertEqual(result.runs, [Run(2, 3, 4, status=0, lines=7)] * 2)
+
+    def test_other_rows_or_another_sum_than_the_first_one_has_is_a_failure(self):
+        for other in (self.cost(8, sum=5), self.cost(7, sum=6)):
+            (first, second), said = self.measured(self.cost(7, sum=5), other)
+            self.assertEqual((first.failed, second.failed), (False, True))
+            self.assertIn("contender 1: rows and sum are", said)
+
+    def test_a_probe_without_a_result_has_failed(self):
+        (first, second), _ = self.measured("no result", self.cost(7))
+        self.assertEqual((first.failed, second.failed), (True, False))
+
+
 class Ratios(unittest.TestCase):
     def test_the_median_run_is_shown(self):
         self.assertEqual(Result("x", [run_of(9), run_of(2), run_of(3)]).median.wall_s, 3)
@@ -80,6 +116,16 @@ class Running(unittest.TestCase):
         self.assertGreater(run.wall_s, 0.19)
         self.assertGreater(run.cpu_s, 0.02)
         self.assertLess(run.rss_mb, 10, "that is Python's")
+
+    def test_the_cpu_time_of_a_tree_has_that_of_children_alive_and_ended(self):
+        before = tree_cpu_s(os.getpid())
+        burn = "timeout 0.3 sh -c 'while :; do :; done'; echo; sleep 60"
+        with subprocess.Popen(["sh", "-c", burn], stdout=subprocess.PIPE) as child:
+            child.stdout.readline()
+            self.assertGreater(tree_cpu_s(child.pid), 0.02)
+            self.assertGreater(tree_cpu_s(os.getpid()) - before, 0.02)
+            child.kill()
+        self.assertGreater(tree_cpu_s(os.getpid()) - before, 0.02)
 
     def test_contenders_take_turns_and_a_slow_one_runs_less(self):
         with tempfile.TemporaryDirectory() as scratch:

@@ -1,6 +1,7 @@
 """mktree: the same arguments make the same tree, of the shape that was asked for."""
 
 import hashlib
+import json
 import os
 import stat
 import subprocess
@@ -42,6 +43,7 @@ class MakeTree(unittest.TestCase):
             (names_and_sizes, ["nested", "DIR", 50, 500]),
             (names_and_sizes, ["flat", "DIR", 100]),
             (names_and_sizes, ["text", "DIR", 300, 40]),
+            (names_and_sizes, ["csv", "DIR", 30, 4]),
             (everything, ["random", 1, "DIR"]),
             (everything, ["random", 2, "DIR", 100]),
         ):
@@ -57,6 +59,7 @@ class MakeTree(unittest.TestCase):
     def test_counts(self):
         for kind, numbers, directories, files in (
             ("nested", [9, 100], 9, 100), ("nested", [100, 30], 100, 30), ("flat", [25], 1, 25), ("text", [200, 30], 30, 200),
+            ("json", [40, 7], 7, 40), ("bulk", [1, 3], 1, 3),
         ):
             with self.subTest(kind=kind, numbers=numbers):
                 path = self.make(f"{kind}{directories}", kind, "DIR", *numbers)
@@ -70,6 +73,21 @@ class MakeTree(unittest.TestCase):
             contents = path.read_bytes()
             self.assertTrue(1_000 <= len(contents) <= 16_000 and contents.endswith(b"\n"), path)
             contents.decode()
+
+    def test_csv_and_json_hold_the_same_records(self):
+        files = {kind: sorted(self.make(kind, kind, "DIR", 60).iterdir()) for kind in ("csv", "json")}
+        records = {kind: [path.read_text().splitlines() for path in paths] for kind, paths in files.items()}
+        from_json = [[list(json.loads(line).values()) for line in lines] for lines in records["json"]]
+        self.assertEqual([[line.split(",") for line in lines] for lines in records["csv"]],
+                         [[list(map(str, record)) for record in file] for file in from_json])
+        self.assertEqual([len(lines) for lines in records["csv"]], [1, 2, 3] * 20)
+
+    def test_bulk_has_the_size_asked_for_and_a_rare_word(self):
+        for path in self.make("bulk", "bulk", "DIR", 16, 2).iterdir():
+            lines = path.read_bytes().splitlines(keepends=True)
+            self.assertTrue(7_990_000 <= sum(map(len, lines)) <= 8_000_000 and lines[-1].endswith(b"\n"))
+            rare = sum(b"BALTIMORE" in line for line in lines)
+            self.assertAlmostEqual(rare / len(lines), 0.01, places=3)
 
     def test_random_trees_have_every_kind_of_entry(self):
         kinds, linked, sparse = set(), False, False

@@ -1,0 +1,32 @@
+"""What the Spark probes share: a session with or without Millstream, and its JVM."""
+
+import os
+import sys
+
+import millstream
+from millstream import session as millstream_session
+from pyspark.sql import SparkSession
+
+
+def session(way: str, memory: str) -> SparkSession:
+    """`way`: `stock`, or Millstream on, with the jar in the wheel or that of $MILLSTREAM_BENCH_JAR."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # another Python's workers would be refused
+    builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", memory)
+    builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+    if way == "stock":
+        return builder.getOrCreate()
+    if jar := os.environ.get("MILLSTREAM_BENCH_JAR"):
+        millstream_session.add_settings(builder, millstream.spark_conf(jar))
+        return builder.getOrCreate()
+    return millstream.enable(builder).getOrCreate()
+
+
+def jvm_pid(spark: SparkSession) -> int:
+    return spark.sparkContext._gateway.proc.pid
+
+
+def live_heap_mb(spark: SparkSession) -> float:
+    runtime = spark.sparkContext._jvm.java.lang.Runtime.getRuntime()
+    for _ in range(3):
+        runtime.gc()
+    return (runtime.totalMemory() - runtime.freeMemory()) / 2**20

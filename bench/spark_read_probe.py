@@ -1,0 +1,90 @@
+"""Does one job in a fresh JVM, after warming it, and prints what the job cost, as JSON. Run by bench/spark-read with a Spark's Python.
+
+    spark_read_probe.py JOB stock|millstream MEMORY WARM_UP DIRECTORY
+
+JOB is a function of `JOBS`, or `pattern-PARTITIONS`; MEMORY is the driver's. WARM_UP is the directory over which the job is
+done twice before. Counted is what this process, the JVM, its Python workers and the commands that they start use.
+"""
+
+import functools
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import millstream
+from harness import tree_cpu_s
+from pyspark.sql import DataFrame, SparkSession, functions
+from spark_probe import live_heap_mb, session
+
+RECORD = "id INT, date TIMESTAMP, address STRING, city STRING, state STRING, zip STRING, service STRING, amount INT"
+Answer = tuple[int, int | None]  # rows, and a sum over them
+
+
+def count(spark: SparkSession, directory: str) -> Answer:
+    return spark.read.text(directory).count(), None
+
+
+def count_below(spark: SparkSession, directory: str) -> Answer:
+    return spark.read.option("recursiveFileLookup", "true").text(directory).count(), None
+
+
+def matching(spark: SparkSession, directory: str) -> Answer:
+    return spark.read.text(directory).filter(functions.col("value").contains("BALTIMORE")).count(), None
+
+
+def total(records: DataFrame) -> Answer:
+    return tuple(records.agg(functions.count("amount"), functions.sum("amount")).first())
+
+
+def json_total(spark: SparkSession, directory: str) -> Answer:
+    return total(spark.read.schema(RECORD).json(directory))
+
+
+def csv_total(spark: SparkSession, directory: str) -> Answer:
+    return total(spark.read.schema(RECORD).csv(directory))
+
+
+def pure(spark: SparkSession, directory: str) -> Answer:
+    return millstream.pure_read_text(spark.sparkContext, directory).count(), None
+
+
+def lines_of(name: str) -> Iterator[str]:
+    with open(name, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            yield line.rstrip("\n")
+
+
+def pattern(spark: SparkSession, directory: str, partitions: int) -> Answer:
+    """The published way round slow listings: names from a command, each file read in Python."""
+    found = subprocess.run(["find", directory, "-type", "f"], capture_output=True, text=True, check=True)
+    names = found.stdout.splitlines()
+    return spark.sparkContext.parallelize(names, min(partitions, len(names))).flatMap(lines_of).count(), None
+
+
+JOBS = {job.__name__: job for job in (count, count_below, matching, json_total, csv_total, pure)}
+
+
+def job_named(name: str) -> Callable[[SparkSession, str], Answer]:
+    kind, _, partitions = name.partition("-")
+    return functools.partial(pattern, partitions=int(partitions)) if kind == "pattern" else JOBS[name]
+
+
+def main(name: str, way: str, memory: str, warm_up: str, directory: str) -> None:
+    job = job_named(name)
+    spark = session(way, memory)
+    for _ in range(2):
+        job(spark, warm_up)
+    heap_before, cpu_before = live_heap_mb(spark), tree_cpu_s(os.getpid())
+    start = time.perf_counter()
+    rows, sum_of_rows = job(spark, directory)
+    wall = time.perf_counter() - start
+    cpu = tree_cpu_s(os.getpid()) - cpu_before
+    heap = live_heap_mb(spark) - heap_before
+    print(json.dumps({"wall_s": wall, "cpu_s": cpu, "heap_mb": heap, "rows": rows, "sum": sum_of_rows}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
