@@ -1,5 +1,6 @@
 """Runs suites in a JVM of their own, with or without Millstream, and reads what came out."""
 
+import contextlib
 import dataclasses
 import os
 import re
@@ -16,6 +17,7 @@ JAR = ROOT / "jvm/spark/target/millstream-spark.jar"
 CONF_BLOCK = ROOT / "jvm/spark/src/main/resources/millstream/spark-defaults.conf"
 # The tests' sessions do not look for extensions in jars, so ours is named.
 EXTENSION = "org.apache.spark.sql.execution.datasources.millstream.MillstreamExtensions"
+TIMEOUT_S = 2 * 60 * 60
 
 
 @dataclasses.dataclass
@@ -51,8 +53,9 @@ class Runner:
             *(word for suite in suites for word in ("-s", suite)),
         ]
         environment = {**os.environ, "SPARK_TESTING": "1", "SPARK_LOCAL_IP": "127.0.0.1", "LC_ALL": "C.UTF-8"}
-        with (home / "output").open("wb") as output:
-            subprocess.run(command, cwd=home, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        with (home / "output").open("wb") as output, contextlib.suppress(subprocess.TimeoutExpired):
+            # What has not run when time is up is missing in the reports.
+            subprocess.run(command, cwd=home, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, timeout=TIMEOUT_S)
         return read_result(home)
 
     def compiled(self) -> Path:
@@ -105,7 +108,8 @@ def read_result(home: Path) -> Result:
                 result.passed[test] = failure is None
                 if failure is not None:
                     result.failures[test] = (failure.get("message") or "").strip()
-    count_native(home / "log", result)
+    if (log := home / "log").exists():
+        count_native(log, result)
     return result
 
 
