@@ -17,7 +17,7 @@ import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.catalyst.util.{truncatedString, CaseInsensitiveMap}
 import org.apache.spark.sql.execution._
-import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, PartitionDirectory}
+import org.apache.spark.sql.execution.datasources.{FilePartition, FileStatusWithMetadata, HadoopFsRelation, PartitionDirectory}
 import org.apache.spark.sql.execution.datasources.text.{TextFileFormat, TextOptions}
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.internal.SQLConf
@@ -193,20 +193,38 @@ case class NativeTextScanExec(
       ScanMetrics(metrics("numOutputRows"), metrics("bytesRead"), metrics("filesOpened"), metrics("filesMissing"), metrics("waitTime")))
   }
 
-  /** Cuts the files, in their order, into tasks of about equal cost. */
+  /** Cuts the files into tasks of about equal cost: first the one that Spark reads first, then the others in their order. */
   private def pack(): Array[Partition] = {
     val openCost = conf.getConf(NativeTextScan.OpenCostBytes)
     val (count, bytes) = files.iterator.flatMap(_.files).foldLeft((0L, 0L)) { case ((n, sum), file) => (n + 1, sum + file.getLen) }
     tellDriver(count, bytes)
     val packing = new Packing(math.max(openCost, targetCost(bytes + count * openCost)), openCost)
+    val first = firstInSpark(count, bytes)
+    def add(file: FileStatusWithMetadata): Unit = {
+      val path = file.getPath.toUri.getPath
+      if (format.isSplittable) packing.addSplit(path, file.getLen) else packing.add(path, 0, file.getLen)
+    }
+    first.foreach { case (directory, file) =>
+      packing.begin(directory.values)
+      add(file)
+    }
     files.foreach { directory =>
       packing.begin(directory.values)
-      directory.files.foreach { file =>
-        val path = file.getPath.toUri.getPath
-        if (format.isSplittable) packing.addSplit(path, file.getLen) else packing.add(path, 0, file.getLen)
-      }
+      directory.files.foreach(file => if (!first.exists(_._2 eq file)) add(file))
     }
     packing.result()
+  }
+
+  /**
+   * The file of the longest range that Spark would read, which it would read first. A csv schema is inferred from a scan of
+   * text, and has the names of columns from the first row.
+   */
+  private def firstInSpark(count: Long, bytes: Long): Option[(PartitionDirectory, FileStatusWithMetadata)] = {
+    val longest =
+      if (format.wholeFiles) Long.MaxValue
+      else FilePartition.maxSplitBytes(scan.relation.sparkSession, bytes + count * conf.filesOpenCostInBytes)
+    val located = files.iterator.flatMap(directory => directory.files.iterator.map(directory -> _))
+    located.maxByOption { case (_, file) => math.min(file.getLen, longest) }
   }
 
   /** What a task should cost of all that is to be done. */
