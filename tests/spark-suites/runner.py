@@ -5,6 +5,7 @@ import dataclasses
 import os
 import re
 import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from shutil import rmtree
@@ -12,6 +13,9 @@ from zipfile import ZipFile
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+sys.path.append(str(ROOT / "tests" / "spark"))
+from sessions import without_root_powers  # noqa: E402
+
 BUILD = ROOT / "build" / "spark-suites"
 JAR = ROOT / "jvm/spark/target/millstream-spark.jar"
 CONF_BLOCK = ROOT / "jvm/spark/src/main/resources/millstream/spark-defaults.conf"
@@ -47,7 +51,7 @@ class Runner:
             path = [str(self.compiled()), str(JAR), *path]
             settings = millstream_settings()
         command = [
-            "java", f"@{HERE / 'java.options'}", f"-Dlog4j2.configurationFile={HERE / 'log4j2.properties'}",
+            *without_root_powers(), "java", f"@{HERE / 'java.options'}", f"-Dlog4j2.configurationFile={HERE / 'log4j2.properties'}",
             *(f"-D{key}={value}" for key, value in settings.items()), "-cp", ":".join(path),
             "org.scalatest.tools.Runner", "-oW", "-u", "reports",
             *(word for suite in suites for word in ("-s", suite)),
