@@ -99,6 +99,7 @@ test-slow: tools $(VENV)/ready
 	$(PYTHON) -m unittest discover -s testbed/tests -p 'slow_*.py' -v
 	$(PYTHON) -m unittest discover -s tests/tools -p 'slow_*.py' -v
 	tests/gnu/run
+	tests/spark-suites/run
 	$(MAKE) package
 	$(MAKE) fuzz
 

@@ -147,6 +147,16 @@ def test_the_library_is_unpacked_for_this_user_alone(ours):
     assert Path(library).parent.stat().st_mode & 0o777 == 0o700
 
 
+def test_the_temporary_folder_may_be_relative(top):
+    session = Session(top / "relative-tmp", millstream=True, conf={"spark.driver.defaultJavaOptions": "-Djava.io.tmpdir=tmp"})
+    try:
+        assert session.call("calls:file_system")["listsNatively"]
+        (library,) = session.call("calls:mapped_libraries")
+        assert Path(library).is_relative_to(session.home / "tmp")
+    finally:
+        session.close()
+
+
 def test_executors_get_the_jar_from_the_driver(top, data):
     """Executors are other processes, and the jar is not where `spark.executor.extraClassPath` says."""
     conf = {"spark.master": "local-cluster[1,1,1024]", "spark.executor.memory": "1g", "spark.executor.extraClassPath": "/nowhere/millstream.jar"}

@@ -225,3 +225,21 @@ def relative(context):
 @case("files of checksums")
 def checksums(context):
     return context.text("checksums/good")
+
+
+@case("the CSV header of the largest file")
+def largest_csv_header(context):
+    schemas = []
+    for largest in "abcd":
+        for name in "abcd":
+            context.write(f"{largest}/{name}", f"{name},x\n{'1,22' if name == largest else '1,2'}\n")
+        schemas.append(context.spark.read.csv(f"{context.scratch}/{largest}", header=True).schema.simpleString())
+    return schemas
+
+
+@case("the CSV header of the first of several split files")
+def first_split_csv_header(context):
+    for name, lines in zip("abcd", (3, 40, 60, 50)):
+        context.write(f"d/{name}", f"{name},x\n" + "1,2\n" * lines)
+    with context.settings({"spark.sql.files.maxPartitionBytes": "100", "spark.sql.files.openCostInBytes": "1"}):
+        return context.spark.read.csv(f"{context.scratch}/d", header=True).schema.simpleString()

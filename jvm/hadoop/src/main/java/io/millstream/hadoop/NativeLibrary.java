@@ -73,7 +73,8 @@ public final class NativeLibrary {
 
   /** The user is part of the folder's name: nobody loads code from a folder that another user may write. */
   private static Path extract(byte[] library) throws IOException {
-    Path temp = Path.of(System.getProperty("java.io.tmpdir"));
+    // Absolute, because only such a library is loaded.
+    Path temp = Path.of(System.getProperty("java.io.tmpdir")).toAbsolutePath();
     Path folder = temp.resolve("millstream-" + System.getProperty("user.name") + "-" + hash(library));
     Path target = folder.resolve(System.mapLibraryName(NAME));
     var ownerOnly = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));

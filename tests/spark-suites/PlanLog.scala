@@ -1,0 +1,21 @@
+package io.millstream.suites
+
+import org.apache.spark.internal.Logging
+import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
+import org.apache.spark.sql.execution.SparkPlanInfo
+import org.apache.spark.sql.execution.ui.{SparkListenerSQLAdaptiveExecutionUpdate, SparkListenerSQLExecutionStart}
+
+/** Logs every plan with a native scan in it, so that `run` can tell how many there were in a suite. */
+class PlanLog extends SparkListener with Logging {
+  override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
+    case start: SparkListenerSQLExecutionStart => logNativeScan(start.executionId, start.sparkPlanInfo)
+    case update: SparkListenerSQLAdaptiveExecutionUpdate => logNativeScan(update.executionId, update.sparkPlanInfo)
+    case _ =>
+  }
+
+  private def logNativeScan(execution: Long, plan: SparkPlanInfo): Unit =
+    if (hasNativeScan(plan)) logInfo(s"native scan in query $execution")
+
+  private def hasNativeScan(plan: SparkPlanInfo): Boolean =
+    plan.nodeName.matches("Native\\w+Scan.*") || plan.children.exists(hasNativeScan)
+}
