@@ -39,6 +39,15 @@ def sql_metrics(spark, path, condition):
     return {"rows": rows, "metrics": metrics, "bytes": read.inputBytes(), "records": read.inputRecords()}
 
 
+def packed_scan(spark, format_name, path):
+    frame = spark.read.format(format_name).load(path)
+    rows = len(frame.collect())
+    scan = frame._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
+    names = ("numFiles", "filesReadAhead", "numOutputRows")
+    metrics = {name: scan.metrics().apply(name).value() for name in names}
+    return {"rows": rows, "node": scan.nodeName(), "tasks": frame.rdd.getNumPartitions(), "metrics": metrics}
+
+
 def missing_files(spark, path, removed):
     frame = spark.read.option("ignoreMissingFiles", True).text(path)
     Path(removed).unlink()

@@ -46,6 +46,15 @@ def test_metrics_are_in_the_sql_tab(ours, data):
     assert got["records"] == got["rows"], "a task's input records are the rows that the scan hands over"
 
 
+@pytest.mark.parametrize("format_name", ["csv", "json", "parquet", "orc", "binaryFile"])
+def test_other_formats_are_packed_and_read_ahead(ours, data, format_name):
+    got = ours.call("read_calls:packed_scan", format_name=format_name, path=str(data / "layouts" / format_name / "flat"))
+    assert got["node"] == f"PackedFileScan {format_name}"
+    assert got["tasks"] == 2
+    assert got["metrics"]["numFiles"] == got["metrics"]["filesReadAhead"] == 5
+    assert got["metrics"]["numOutputRows"] == got["rows"] > 0
+
+
 def test_missing_files_are_counted(ours, data, tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).write_text("line\n")

@@ -55,7 +55,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
 
   override protected def details: Seq[(String, String)] = Seq("Batched" -> supportsColumnar.toString)
 
-  private val splittable = mutable.HashMap.empty[Option[CompressionCodec], Boolean]
+  @transient private lazy val splittable = mutable.HashMap.empty[Option[CompressionCodec], Boolean]
 
   /** Whether a format can be split is a matter of the codec of a file, and expensive to ask. */
   override protected def isSplittable(file: FileStatusWithMetadata): Boolean = {
