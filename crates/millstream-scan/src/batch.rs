@@ -21,6 +21,7 @@ pub struct Batch {
     pub(crate) lines: Vec<Line>,
     pub(crate) rows: u64,
     pub(crate) range: usize,
+    pub(crate) offset: u64,
 }
 
 impl Batch {
@@ -42,6 +43,12 @@ impl Batch {
     /// The range that its first row belongs to; all of them, if the scan groups by range.
     pub fn range(&self) -> usize {
         self.range
+    }
+
+    /// Where in its file the buffer begins, if the rows of one range were read into it and all of them are wanted: then a row
+    /// has the same place in the buffer as in the file.
+    pub fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// The rows themselves.

@@ -7,6 +7,8 @@ import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.ServiceConfigurationError;
+import java.util.ServiceLoader;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CreateFlag;
@@ -33,6 +35,9 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   private static final Logger LOG = LoggerFactory.getLogger(MillstreamLocalFileSystem.class);
   private static final int ENOENT = 2;
   private static final AtomicBoolean WARNED_OF_FAILURE = new AtomicBoolean();
+  private static final AtomicBoolean COMPANIONS_STARTED = new AtomicBoolean();
+  @SuppressWarnings("deprecation")
+  private static final Statistics STATISTICS = getStatistics("file", MillstreamLocalFileSystem.class);
   /**
    * A path of so many names may lead through as many links as the kernel follows in one path (40). What is below it then
    * exists for the native side, which goes from handle to handle, but not for Java, so such paths are the superclass's.
@@ -67,6 +72,26 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   public void initialize(URI name, Configuration conf) throws IOException {
     super.initialize(name, conf);
     setOptions(conf);
+    if (COMPANIONS_STARTED.compareAndSet(false, true)) {
+      startCompanions();
+    }
+  }
+
+  private static void startCompanions() {
+    try {
+      ServiceLoader.load(Companion.class, MillstreamLocalFileSystem.class.getClassLoader()).forEach(Companion::start);
+    } catch (ServiceConfigurationError | LinkageError e) {
+      LOG.debug("This JVM lacks what a companion of the file system needs, such as Spark", e);
+    }
+  }
+
+  /**
+   * Counts bytes that this thread has read without the file system, as Spark's input metrics ask for them.
+   *
+   * @param count how many more
+   */
+  public static void countBytesRead(long count) {
+    STATISTICS.incrementBytesRead(count);
   }
 
   private void setOptions(Configuration conf) {
