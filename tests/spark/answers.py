@@ -64,7 +64,7 @@ def describe(value):
             "native": [cases.reads_natively(value)],
         }
     if isinstance(value, RDD):
-        return {"items": [repr(item) for item in value.collect()], "partitions": value.getNumPartitions()}
+        return {"items": [repr(item) for item in value.collect()], "partitions": value.getNumPartitions(), "native": [cases.is_packed(value)]}
     return {"value": repr(value)}
 
 
@@ -74,7 +74,8 @@ def told_apart(expected, actual):
         expected.pop(key, None)
     index, native = actual.pop("index", None), actual.pop("native", [])
     if True in native:
-        # Native scans have tasks of their own size.
+        # Native scans have tasks of their own size, and RDDs no more than stock.
+        assert "items" not in actual or actual["partitions"] <= expected["partitions"]
         expected.pop("partitions", None), actual.pop("partitions", None)
     return index, native
 

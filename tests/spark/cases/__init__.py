@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 
 COMPACT = "CompactFileIndex"
@@ -81,6 +82,16 @@ def reads_natively(frame: DataFrame) -> bool:
     """Whether the scans of text in the plan that has run are native ones."""
     plan = frame._jdf.queryExecution().executedPlan().toString().split("== Initial Plan ==")[0]
     return "NativeTextScan" in plan and "FileScan text" not in plan
+
+
+def is_packed(rdd: RDD) -> bool:
+    """Whether the partitions of an RDD of `sc.textFile` are Millstream's."""
+    partitions = rdd._jrdd.rdd().partitions()
+    return any("PackedSplit" in split_class(partition) for partition in partitions)
+
+
+def split_class(partition) -> str:
+    return partition.inputSplit().value().getClass().getName() if partition.getClass().getSimpleName() == "HadoopPartition" else ""
 
 
 CASES: dict[str, Case] = {}

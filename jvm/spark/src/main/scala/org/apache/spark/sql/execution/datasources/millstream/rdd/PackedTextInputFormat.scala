@@ -6,6 +6,7 @@ import io.millstream.hadoop.MillstreamLocalFileSystem
 import org.apache.hadoop.fs.FileSystem
 import org.apache.hadoop.io.{LongWritable, Text}
 import org.apache.hadoop.mapred.{FileSplit, InputSplit, JobConf, RecordReader, Reporter, TextInputFormat}
+import org.apache.hadoop.mapreduce.MRJobConfig
 import org.apache.hadoop.mapreduce.lib.input.FileInputFormat.{INPUT_DIR, NUM_INPUT_FILES, SPLIT_MINSIZE}
 
 import org.apache.spark.SparkContext
@@ -70,7 +71,7 @@ private[rdd] object PackedTextInputFormat {
   private val WithSplits = s"$HadoopRDD$$HadoopMapPartitionsWithSplitRDD"
   /** They tell a process the file of a split, or match the rows of two RDDs by partition. */
   private val WantSplits = Set("org.apache.spark.rdd.PipedRDD", "org.apache.spark.rdd.ZippedPartitionsBaseRDD")
-  private val OfTheJob = Set(INPUT_DIR, NUM_INPUT_FILES)
+  private val OfTheJob = Set(INPUT_DIR, NUM_INPUT_FILES, MRJobConfig.WORKING_DIR)
 
   private def isEnabled(context: SparkContext): Boolean = {
     val session = SparkSession.getActiveSession.orElse(SparkSession.getDefaultSession).filter(_.sparkContext eq context)
