@@ -285,10 +285,17 @@ def cancelled(context):
     failures = []
     thread = threading.Thread(target=run)
     thread.start()
-    time.sleep(1.5)
+    deadline = time.monotonic() + 60
+    while not active_tasks(sc) and time.monotonic() < deadline:
+        time.sleep(0.05)
     sc.cancelJobGroup("slow")
-    thread.join(timeout=30)
+    thread.join(timeout=60)
     return failures, thread.is_alive(), rdd.count()
+
+
+def active_tasks(sc):
+    stages = map(sc.statusTracker().getStageInfo, sc.statusTracker().getActiveStageIds())
+    return sum(stage.numActiveTasks for stage in stages if stage)
 
 
 @case("rows of two RDDs side by side")
