@@ -80,3 +80,7 @@ def task_count(spark, path, conf):
     finally:
         for key in conf:
             spark.conf.unset(key)
+
+
+def binary_file_tasks(spark, path):
+    return spark.sparkContext.binaryFiles(path).getNumPartitions()

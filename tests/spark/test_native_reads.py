@@ -95,3 +95,8 @@ def test_a_file_with_a_colon_in_its_name_is_read(ours, stock, data, tmp_path):
     assert "error" in stock.call("read_calls:rows_where", path=str(tmp_path), conditions=["true"])[0]
     (rows,) = ours.call("read_calls:rows_where", path=str(tmp_path), conditions=["true"])
     assert rows == {"value": "['6C696E65']"}
+
+
+def test_binary_files_make_a_task_for_each_core(ours, stock, data):
+    counts = [session.call("read_calls:binary_file_tasks", path=str(data / "siblings" / "*" / "*")) for session in (stock, ours)]
+    assert counts == [1, 2]

@@ -12,6 +12,7 @@ from sessions import Session
 
 SWITCH = "spark.millstream.list.enabled"
 READ_SWITCH = "spark.millstream.read.enabled"
+RDD_SWITCH = "spark.millstream.rdd.enabled"
 OUR_FILE_SYSTEM = "io.millstream.hadoop.MillstreamLocalFileSystem"
 FALLBACK_CASES = [
     "text: flat", "text: hive", "text: nested recursive", "text: several roots", "text: glob of partitions with basePath",
@@ -119,7 +120,7 @@ def test_where_it_does_not_work_spark_is_stock_with_one_warning(top, stock, data
 
 @pytest.mark.parametrize("key", [SWITCH, "spark.hadoop.fs.millstream.list.enabled"])
 def test_switched_off_at_the_start_spark_is_stock_without_a_warning(top, stock, data, key):
-    session = Session(top / key, millstream=True, conf={key: "False", READ_SWITCH: "False"})
+    session = Session(top / key, millstream=True, conf={key: "False", READ_SWITCH: "False", RDD_SWITCH: "False"})
     try:
         assert session.call("calls:file_system") == {"class": OUR_FILE_SYSTEM, "listsNatively": False}
         assert cases.COMPACT not in same_answers(stock, session, data, ["text: flat", "text: hive", "textFile of a directory"])

@@ -128,7 +128,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_next<'local>(
             Ok(None) => (END, None),
             Ok(Some(batch)) => {
                 let (bytes, lines) = (batch.bytes().as_ptr() as jlong, batch.lines().as_ptr() as jlong);
-                (batch.rows() as jlong, Some([bytes, lines, batch.range() as jlong]))
+                (batch.rows() as jlong, Some([bytes, lines, batch.range() as jlong, batch.offset() as jlong]))
             }
             Err(error) => {
                 // Java tells which file it is.
@@ -142,7 +142,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_next<'local>(
         let progress = scan.progress();
         let waited = jlong::try_from(progress.waited.as_nanos()).unwrap_or(jlong::MAX);
         let counts = [progress.bytes as jlong, progress.files as jlong, progress.missing as jlong, waited];
-        env.set_long_array_region(&out, 3, &counts)?;
+        env.set_long_array_region(&out, 4, &counts)?;
         Ok(rows)
     })
 }

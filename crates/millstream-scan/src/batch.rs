@@ -21,6 +21,7 @@ pub struct Batch {
     pub(crate) lines: Vec<Line>,
     pub(crate) rows: u64,
     pub(crate) range: usize,
+    pub(crate) offset: u64,
 }
 
 impl Batch {
@@ -47,6 +48,12 @@ impl Batch {
     /// A row, by its number in the batch.
     pub fn row(&self, index: usize) -> Option<&[u8]> {
         self.lines.get(index).map(|line| &self.buffer[line.start as usize..][..line.length as usize])
+    }
+
+    /// Where in its file the buffer begins, if the rows of one range were read into it and all of them are wanted: then a row
+    /// has the same place in the buffer as in the file.
+    pub fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// The rows themselves.

@@ -127,6 +127,14 @@ impl Unit {
             Unit::Group { first, .. } => first,
         }
     }
+
+    /// The first byte that it reads of that range.
+    fn start(self, ranges: &[FileRange]) -> u64 {
+        match self {
+            Unit::Part { start, .. } => start,
+            Unit::Group { first, .. } => ranges[first].start,
+        }
+    }
 }
 
 fn parts(range: usize, whole: &FileRange) -> impl Iterator<Item = Unit> {
@@ -186,7 +194,7 @@ impl<'a> UnitReader<'a> {
         mut after_each: impl FnMut(),
     ) -> Result<(), ScanError> {
         batch.clear();
-        batch.range = unit.range();
+        (batch.range, batch.offset) = (unit.range(), unit.start(ranges));
         match unit {
             Unit::Part { range, start, end } => {
                 self.file(base, &ranges[range], start..end, batch).map_err(|cause| ScanError { range, cause })

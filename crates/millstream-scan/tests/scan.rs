@@ -144,6 +144,30 @@ fn batches_of_one_range_say_which() {
 }
 
 #[test]
+fn rows_of_one_range_are_where_they_are_in_the_file() {
+    let (_scratch, mut ranges, _) = bed();
+    // The large file in two ranges, the second of which begins in a line.
+    let large = ranges.iter_mut().max_by_key(|range| range.length).expect("a range");
+    let mut rest = large.clone();
+    large.length = large.length / 2 + 5;
+    (rest.start, rest.length) = (large.length, rest.length - large.length);
+    ranges.push(rest);
+    let mut scan =
+        Scan::new(&PosixVolume, ranges.clone(), ScanOptions { grouping: Grouping::ByRange, ..options() });
+    let mut seen = 0;
+    while let Some(batch) = scan.next_batch().expect("readable") {
+        let path = std::ffi::OsStr::from_bytes(ranges[batch.range()].path.to_bytes());
+        let data = fs::read(path).expect("a file");
+        for (line, row) in batch.lines().iter().zip(batch.iter()) {
+            let place = batch.offset() as usize + line.start as usize;
+            assert_eq!(data[place..place + row.len()], *row);
+            seen += 1;
+        }
+    }
+    assert!(seen > 90_000, "{seen}");
+}
+
+#[test]
 fn whole_files_are_rows_too() {
     let (_scratch, ranges, _) = bed();
     let expected: Vec<_> = ranges

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 
 COMPACT = "CompactFileIndex"
@@ -87,6 +88,16 @@ def reads_natively(frame: DataFrame) -> bool:
 def reads_packed(frame: DataFrame) -> bool:
     """Whether a scan in the plan has tasks of its own size."""
     return re.search("NativeTextScan|PackedFileScan", frame._jdf.queryExecution().executedPlan().toString()) is not None
+
+
+def is_packed(rdd: RDD) -> bool:
+    """Whether the partitions of an RDD of `sc.textFile` are Millstream's."""
+    partitions = rdd._jrdd.rdd().partitions()
+    return any("PackedSplit" in split_class(partition) for partition in partitions)
+
+
+def split_class(partition) -> str:
+    return partition.inputSplit().value().getClass().getName() if partition.getClass().getSimpleName() == "HadoopPartition" else ""
 
 
 CASES: dict[str, Case] = {}

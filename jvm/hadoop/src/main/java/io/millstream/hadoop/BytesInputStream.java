@@ -4,17 +4,14 @@ import java.io.EOFException;
 import java.io.IOException;
 import org.apache.hadoop.fs.FSExceptionMessages;
 import org.apache.hadoop.fs.FSInputStream;
-import org.apache.hadoop.fs.FileSystem;
 
 /** A file whose bytes are in memory. */
 final class BytesInputStream extends FSInputStream {
   private final byte[] bytes;
-  private final FileSystem.Statistics statistics;
   private int position;
 
-  BytesInputStream(byte[] bytes, FileSystem.Statistics statistics) {
+  BytesInputStream(byte[] bytes) {
     this.bytes = bytes;
-    this.statistics = statistics;
   }
 
   @Override
@@ -22,7 +19,7 @@ final class BytesInputStream extends FSInputStream {
     if (position == bytes.length) {
       return -1;
     }
-    statistics.incrementBytesRead(1);
+    MillstreamLocalFileSystem.countBytesRead(1);
     return bytes[position++] & 0xff;
   }
 
@@ -37,7 +34,7 @@ final class BytesInputStream extends FSInputStream {
     }
     System.arraycopy(bytes, position, buffer, offset, count);
     position += count;
-    statistics.incrementBytesRead(count);
+    MillstreamLocalFileSystem.countBytesRead(count);
     return count;
   }
 

@@ -33,7 +33,17 @@ public final class FileRanges implements Serializable {
     this.packed = packed;
   }
 
-  byte[] packed() {
+  /**
+   * Ranges that were packed in another JVM.
+   *
+   * @param packed as {@link #packed} gives them
+   */
+  public static FileRanges of(byte[] packed) {
+    return new FileRanges(packed);
+  }
+
+  /** The array itself, which is not to be changed. */
+  public byte[] packed() {
     return packed;
   }
 
@@ -125,7 +135,7 @@ public final class FileRanges implements Serializable {
       return length;
     }
 
-    /** Bytes that the file had when it was listed. */
+    /** Bytes that the file had when it was listed; -1 if that is not known. */
     public long size() {
       return size;
     }
@@ -163,6 +173,11 @@ public final class FileRanges implements Serializable {
     public void add(DirectoryListing listing, int entry, boolean mayHaveChecksums, long start, long length) {
       add(listing.directoryBytes(), mayHaveChecksums, listing.nameBytes(entry), start, length, listing.size(entry),
           listing.modificationTime(entry));
+    }
+
+    /** Adds a range of the file at an absolute path, which may have checksums, and of which no more is known. */
+    public void add(String path, long start, long length) {
+      add(path, start, length, -1, 0);
     }
 
     /** Adds a range of the file at an absolute path, which may have checksums. */

@@ -5,9 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
 import org.apache.hadoop.fs.FSDataInputStream;
-import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -79,13 +77,7 @@ public final class FileReadAhead implements AutoCloseable {
   static FSDataInputStream stream(Path path) {
     FileReadAhead ahead = SERVING.get();
     byte[] bytes = ahead == null ? null : ahead.take(path.toUri().getPath());
-    return bytes == null ? null : new FSDataInputStream(new BytesInputStream(bytes, Reads.STATISTICS));
-  }
-
-  /** Where Hadoop's own local file system counts what it reads, and Spark looks for it. */
-  private static final class Reads {
-    @SuppressWarnings("deprecation")
-    static final FileSystem.Statistics STATISTICS = FileSystem.getStatistics("file", RawLocalFileSystem.class);
+    return bytes == null ? null : new FSDataInputStream(new BytesInputStream(bytes));
   }
 
   /**
@@ -97,7 +89,7 @@ public final class FileReadAhead implements AutoCloseable {
   public byte[] bytes(String path) {
     byte[] bytes = take(path);
     if (bytes != null) {
-      Reads.STATISTICS.incrementBytesRead(bytes.length);
+      MillstreamLocalFileSystem.countBytesRead(bytes.length);
     }
     return bytes;
   }

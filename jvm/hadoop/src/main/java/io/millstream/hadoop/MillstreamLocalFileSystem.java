@@ -7,6 +7,8 @@ import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.NoSuchElementException;
+import java.util.ServiceConfigurationError;
+import java.util.ServiceLoader;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CreateFlag;
@@ -34,6 +36,9 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   private static final Logger LOG = LoggerFactory.getLogger(MillstreamLocalFileSystem.class);
   private static final int ENOENT = 2;
   private static final AtomicBoolean WARNED_OF_FAILURE = new AtomicBoolean();
+  private static final AtomicBoolean COMPANIONS_STARTED = new AtomicBoolean();
+  @SuppressWarnings("deprecation")
+  private static final Statistics STATISTICS = getStatistics("file", MillstreamLocalFileSystem.class);
   /**
    * A path of so many names may lead through as many links as the kernel follows in one path (40). What is below it then
    * exists for the native side, which goes from handle to handle, but not for Java, so such paths are the superclass's.
@@ -68,6 +73,26 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   public void initialize(URI name, Configuration conf) throws IOException {
     super.initialize(name, conf);
     setOptions(conf);
+    if (COMPANIONS_STARTED.compareAndSet(false, true)) {
+      startCompanions();
+    }
+  }
+
+  private static void startCompanions() {
+    try {
+      ServiceLoader.load(Companion.class, MillstreamLocalFileSystem.class.getClassLoader()).forEach(Companion::start);
+    } catch (ServiceConfigurationError | LinkageError e) {
+      LOG.debug("This JVM lacks what a companion of the file system needs, such as Spark", e);
+    }
+  }
+
+  /**
+   * Counts bytes that this thread has read without the file system, as Spark's input metrics ask for them.
+   *
+   * @param count how many more
+   */
+  public static void countBytesRead(long count) {
+    STATISTICS.incrementBytesRead(count);
   }
 
   private void setOptions(Configuration conf) {
@@ -78,12 +103,6 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   /** Whether directories are listed natively: it is enabled, and the native library is loaded. */
   public boolean listsNatively() {
     return options.enabled() && NativeLibrary.isLoaded();
-  }
-
-  @Override
-  public FSDataInputStream open(Path f, int bufferSize) throws IOException {
-    FSDataInputStream stream = FileReadAhead.stream(f);
-    return stream == null ? super.open(f, bufferSize) : stream;
   }
 
   @Override
@@ -102,6 +121,20 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   public RemoteIterator<LocatedFileStatus> listFiles(Path f, boolean recursive) throws IOException {
     List<DirectoryListing> tree = listsNatively() && recursive ? listTree(pathToFile(f)) : null;
     return tree == null ? super.listFiles(f, recursive) : new ListedEntries(f, tree);
+  }
+
+  /**
+   * Opens a file: one whose bytes are there already ({@link FileReadAhead}) without a call, and one that has no checksums beside it, as
+   * hardly one has, without the reader that would verify them: that asks twice for the file's status, in five calls each.
+   */
+  @Override
+  public FSDataInputStream open(Path f, int bufferSize) throws IOException {
+    FSDataInputStream ahead = FileReadAhead.stream(f);
+    if (ahead != null) {
+      return ahead;
+    }
+    boolean plain = options.enabled() && !pathToFile(getChecksumFile(f)).exists();
+    return plain ? getRawFileSystem().open(f, bufferSize) : super.open(f, bufferSize);
   }
 
   private List<DirectoryListing> walk(byte[][] roots, int flags) throws IOException {

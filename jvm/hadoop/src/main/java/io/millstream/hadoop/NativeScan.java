@@ -28,10 +28,11 @@ public final class NativeScan implements AutoCloseable {
   private static final int BYTES = 0;
   private static final int LINES = 1;
   private static final int RANGE = 2;
-  private static final int BYTES_READ = 3;
-  private static final int FILES = 4;
-  private static final int MISSING = 5;
-  private static final int WAITED = 6;
+  private static final int OFFSET = 3;
+  private static final int BYTES_READ = 4;
+  private static final int FILES = 5;
+  private static final int MISSING = 6;
+  private static final int WAITED = 7;
 
   private final long handle;
   private final Cleaner.Cleanable memory;
@@ -110,6 +111,11 @@ public final class NativeScan implements AutoCloseable {
   /** Which range its first row is of, counted from 0; after an exception, which one failed. */
   public int range() {
     return (int) out[RANGE];
+  }
+
+  /** Where in its file the batch's memory begins, if the scan is {@link #BY_RANGE} and takes all rows. */
+  public long offset() {
+    return out[OFFSET];
   }
 
   /** Bytes read so far. */

@@ -5,7 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.File;
+import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -14,12 +16,16 @@ import java.util.Random;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.BlockLocation;
+import org.apache.hadoop.fs.ChecksumException;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RemoteIterator;
+import org.apache.hadoop.util.functional.FutureIO;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
@@ -207,6 +213,27 @@ class MillstreamLocalFileSystemTest {
       }
     }
     return all;
+  }
+
+  @Test
+  void checksumsAreVerifiedWhereThereAreSome() throws IOException {
+    Path plain = new Path(temp.getPath(), "plain");
+    Files.writeString(new File(temp, "plain").toPath(), "without checksums");
+    Path written = new Path(temp.getPath(), "written");
+    try (FSDataOutputStream out = ours.create(written)) {
+      out.writeBytes("with checksums");
+    }
+    Files.writeString(new File(temp, "written").toPath(), "with changed ones");
+    for (FileSystem fs : List.of(stock, ours)) {
+      try (FSDataInputStream in = fs.open(plain)) {
+        assertEquals("without checksums", new String(in.readAllBytes(), StandardCharsets.UTF_8));
+      }
+      try (FSDataInputStream in = FutureIO.awaitFuture(fs.openFile(written).build())) {
+        assertThrows(ChecksumException.class, in::readAllBytes);
+      }
+      Path missing = new Path(temp.getPath(), "missing");
+      assertEquals("File " + missing + " does not exist", assertThrows(FileNotFoundException.class, () -> fs.open(missing)).getMessage());
+    }
   }
 
   @Test

@@ -1,0 +1,229 @@
+package org.apache.spark.sql.execution.datasources.millstream.rdd
+
+import java.io.{FileNotFoundException, IOException}
+import java.util.{Map => JavaMap}
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.util.control.NonFatal
+
+import io.millstream.hadoop.{FileRanges, MillstreamLocalFileSystem, NativeLibrary, NativeScan}
+import org.apache.hadoop.io.{LongWritable, Text}
+import org.apache.hadoop.io.compress.CompressionCodecFactory
+import org.apache.hadoop.mapred.{FileSplit, JobConf, RecordReader}
+import org.apache.hadoop.mapreduce.lib.input.LineRecordReader
+
+import org.apache.spark.{SparkEnv, TaskContext}
+import org.apache.spark.internal.Logging
+import org.apache.spark.internal.config.IGNORE_MISSING_FILES
+import org.apache.spark.rdd.InputFileBlockHolder
+import org.apache.spark.sql.execution.datasources.millstream.{PackedScan, RowPredicates}
+import org.apache.spark.unsafe.Platform
+
+/** Lines of some ranges, with the offsets at which they begin. */
+private trait Lines {
+  def next(key: LongWritable, value: Text): Boolean
+  def close(): Unit
+}
+
+/**
+ * The lines of a [[PackedSplit]]: those of plain files read natively, the others by Hadoop's own reader, range by range.
+ *
+ * A thread of Python's may still read when the task ends and closes this, so one call waits for the other.
+ *
+ * @param readByHadoop Hadoop's reader of a split
+ */
+private[rdd] final class PackedLineReader(
+    ranges: Array[FileRange],
+    job: JobConf,
+    readByHadoop: (FileSplit, JobConf) => RecordReader[LongWritable, Text])
+  extends RecordReader[LongWritable, Text] with Logging {
+
+  private val skipsMissing = SparkEnv.get.conf.get(IGNORE_MISSING_FILES)
+  private val codecs = new CompressionCodecFactory(job)
+  private val isNative = NativeLibrary.isLoaded && PackedLineReader.NotNative.forall(job.get(_) == null)
+  private lazy val jobOfRanges = new JobOfManyFiles(job)
+  private val taskThread = Thread.currentThread()
+
+  private var begun = 0
+  private var current: Lines = NoLines
+  private var position = 0L
+
+  override def createKey(): LongWritable = new LongWritable
+
+  override def createValue(): Text = new Text
+
+  override def next(key: LongWritable, value: Text): Boolean = synchronized {
+    try {
+      while (!current.next(key, value)) {
+        current.close()
+        current = NoLines
+        if (begun == ranges.length) return false
+        current = begin()
+      }
+      position = key.get
+      true
+    } catch {
+      case NonFatal(e) =>
+        failTask(e)
+        throw e
+    }
+  }
+
+  override def getPos: Long = position
+
+  override def getProgress: Float = begun.toFloat / ranges.length
+
+  override def close(): Unit = synchronized {
+    current.close()
+    current = NoLines
+    begun = ranges.length
+  }
+
+  private def begin(): Lines = {
+    val plain = ranges.indexWhere(!isReadNatively(_), begun) match {
+      case -1 => ranges.slice(begun, ranges.length)
+      case end => ranges.slice(begun, end)
+    }
+    if (plain.nonEmpty) {
+      begun += plain.length
+      new NativeLines(plain, skipsMissing, hadoopLines)
+    } else {
+      begun += 1
+      hadoopLines(ranges(begun - 1))
+    }
+  }
+
+  private def isReadNatively(range: FileRange): Boolean = isNative && codecs.getCodec(range.hadoopPath) == null
+
+  private def hadoopLines(range: FileRange): Lines =
+    try {
+      new HadoopLines(range, readByHadoop(new FileSplit(range.hadoopPath, range.start, range.length, Array.empty[String]), jobOfRanges))
+    } catch {
+      case e: FileNotFoundException if skipsMissing =>
+        logWarning(s"Skipped missing file: ${range.hadoopPath}", e)
+        NoLines
+    }
+
+  /**
+   * Whoever catches the failure of one file and goes on would lose those that follow in the split. Spark itself sees to failures
+   * in the thread that writes to Python, and to whether they matter.
+   */
+  private def failTask(cause: Throwable): Unit =
+    if (ranges.length > 1 && Thread.currentThread() == taskThread) {
+      Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit] { context =>
+        if (!context.isFailed()) throw new IOException(s"the failure of a file was ignored; set ${PackedTextInputFormat.Enabled.key}=false", cause)
+      })
+    }
+}
+
+private[rdd] object PackedLineReader {
+  /** Settings with which lines are a matter of Hadoop's reader. */
+  private val NotNative = Seq("textinputformat.record.delimiter", LineRecordReader.MAX_LINE_LENGTH)
+
+  /** Tells `input_file_name()` and its like. */
+  def tellFile(range: FileRange): Unit = InputFileBlockHolder.set(range.hadoopPath.toString, range.start, range.length)
+}
+
+private object NoLines extends Lines {
+  override def next(key: LongWritable, value: Text): Boolean = false
+  override def close(): Unit = ()
+}
+
+private final class HadoopLines(range: FileRange, reader: RecordReader[LongWritable, Text]) extends Lines {
+  PackedLineReader.tellFile(range)
+
+  override def next(key: LongWritable, value: Text): Boolean = reader.next(key, value)
+  override def close(): Unit = reader.close()
+}
+
+/** Lines that are copied from native memory, of a batch some at once. */
+private final class NativeLines(ranges: Array[FileRange], skipsMissing: Boolean, hadoopLines: FileRange => Lines) extends Lines {
+  private val scan = {
+    val packed = new FileRanges.Builder
+    ranges.foreach(range => packed.add(range.path, range.start, range.length))
+    val flags = NativeScan.BY_RANGE | NativeScan.VERIFY | (if (skipsMissing) NativeScan.SKIP_MISSING else 0)
+    val conf = SparkEnv.get.conf
+    new NativeScan(packed.build(), Array.emptyByteArray, RowPredicates.encode(Nil)._1, flags, conf.get(PackedScan.MaxReaders))
+  }
+  private val context = Option(TaskContext.get())
+  private var row = 0L
+  private var rows = 0L
+  private var range = -1
+  private var bytesRead = 0L
+
+  private var copied = new Array[Byte](NativeLines.CopyBytes)
+  /** Which bytes of the batch have been copied. */
+  private var copiedFrom = 0L
+  private var copiedTo = 0L
+
+  override def next(key: LongWritable, value: Text): Boolean = {
+    while (row == rows) if (!fetch()) return false
+    val (start, length) = (lineStart(row), lineLength(row))
+    if (start < copiedFrom || start + length > copiedTo) copy(start, length)
+    value.set(copied, (start - copiedFrom).toInt, length)
+    // A byte order mark is left out of the first line, which begins with the file all the same.
+    key.set(if (row == 0 && scan.offset == 0) 0 else scan.offset + start)
+    row += 1
+    true
+  }
+
+  private def lineStart(row: Long): Long = Platform.getInt(null, scan.lines + row * 8) & 0xFFFFFFFFL
+
+  private def lineLength(row: Long): Int = Platform.getInt(null, scan.lines + row * 8 + 4)
+
+  private def copy(start: Long, length: Int): Unit = {
+    val end = lineStart(rows - 1) + lineLength(rows - 1)
+    val count = math.max(length, math.min(end - start, NativeLines.CopyBytes)).toInt
+    if (count > copied.length) copied = new Array(count)
+    Platform.copyMemory(null, scan.bytes + start, copied, Platform.BYTE_ARRAY_OFFSET, count)
+    copiedFrom = start
+    copiedTo = start + count
+  }
+
+  private def fetch(): Boolean = {
+    var found = reading(scan.next())
+    while (found && scan.rows == 0) {
+      context.foreach(_.killTaskIfInterrupted())
+      found = reading(scan.next())
+    }
+    row = 0
+    rows = if (found) scan.rows else 0
+    copiedTo = 0
+    MillstreamLocalFileSystem.countBytesRead(scan.bytesRead - bytesRead)
+    bytesRead = scan.bytesRead
+    if (found && scan.range != range) {
+      range = scan.range
+      PackedLineReader.tellFile(ranges(range))
+    }
+    found
+  }
+
+  /** Fails as Hadoop's reader does, if it fails too. */
+  private def reading(next: => Boolean): Boolean =
+    try {
+      next
+    } catch {
+      case e: IOException =>
+        val lines = hadoopLines(ranges(scan.range))
+        try {
+          val (key, value) = (new LongWritable, new Text)
+          while (lines.next(key, value)) {}
+        } finally {
+          lines.close()
+        }
+        throw e
+    }
+
+  override def close(): Unit = scan.close()
+}
+
+private object NativeLines {
+  private val CopyBytes = 64 << 10
+}
+
+/** A job whose settings with a common prefix are looked for once, not for every file that is opened: there are a thousand. */
+private final class JobOfManyFiles(job: JobConf) extends JobConf(job) {
+  private val found = new ConcurrentHashMap[String, JavaMap[String, String]]
+
+  override def getPropsWithPrefix(prefix: String): JavaMap[String, String] = found.computeIfAbsent(prefix, super.getPropsWithPrefix(_))
+}

@@ -1,0 +1,67 @@
+package org.apache.spark.sql.execution.datasources.millstream.rdd
+
+import java.io.{DataInput, DataOutput, IOException}
+
+import io.millstream.hadoop.FileRanges
+import org.apache.hadoop.fs.Path
+import org.apache.hadoop.mapred.FileSplit
+
+/** A part of a local file. */
+private[rdd] final case class FileRange(path: String, start: Long, length: Long) {
+  /** As Hadoop's own listings name the file. */
+  def hadoopPath: Path = new Path("file", "", path)
+}
+
+/**
+ * Consecutive splits of Hadoop's that one task reads.
+ *
+ * As a `FileSplit` it has the path and the start of its first range, and the length of all. The driver keeps the ranges as they are
+ * sent, a directory's path once: some 30 bytes for each file.
+ *
+ * @param count how many ranges there are
+ */
+private[rdd] final class PackedSplit private (first: FileRange, bytes: Long, private var count: Int, private var packed: FileRanges)
+  extends FileSplit(first.hadoopPath, first.start, bytes, Array.empty[String]) {
+
+  /** To be filled by [[readFields]]. */
+  def this() = this(FileRange("/", 0, 0), 0, 0, FileRanges.of(Array.emptyByteArray))
+
+  def ranges: Array[FileRange] = {
+    val cursor = packed.cursor()
+    Array.fill(count) {
+      cursor.next()
+      FileRange(cursor.file, cursor.start, cursor.length)
+    }
+  }
+
+  override def write(out: DataOutput): Unit = {
+    super.write(out)
+    out.writeInt(count)
+    out.writeInt(packed.packed.length)
+    out.write(packed.packed)
+  }
+
+  /** In an executor. Hadoop's own input format would read the first file and leave out the others. */
+  override def readFields(in: DataInput): Unit = {
+    super.readFields(in)
+    count = in.readInt()
+    val bytes = new Array[Byte](in.readInt())
+    in.readFully(bytes)
+    packed = FileRanges.of(bytes)
+    if (!TextInputFormatHook.isInstalled) TextInputFormatHook.install()
+    if (!TextInputFormatHook.isInstalled) {
+      throw new IOException("Millstream's splits of text files cannot be read in this JVM, though they were made in the driver's; " +
+        s"set ${PackedTextInputFormat.Enabled.key}=false")
+    }
+  }
+
+  override def toString: String = if (count == 1) super.toString else s"$getPath and ${count - 1} more, $getLength bytes in all"
+}
+
+private[rdd] object PackedSplit {
+  def apply(ranges: Seq[FileRange]): PackedSplit = {
+    val packed = new FileRanges.Builder
+    ranges.foreach(range => packed.add(range.path, range.start, range.length))
+    new PackedSplit(ranges.head, ranges.map(_.length).sum, ranges.size, packed.build())
+  }
+}
