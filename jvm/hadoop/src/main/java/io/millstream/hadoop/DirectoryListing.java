@@ -192,6 +192,11 @@ public final class DirectoryListing {
     return LocalPaths.decode(names, nameStart(i), nameEnds[i]);
   }
 
+  /** The bytes of an entry's name. */
+  byte[] nameBytes(int i) {
+    return Arrays.copyOfRange(names, nameStart(i), nameEnds[i]);
+  }
+
   /** An entry's path, equal to the one that Hadoop's local file system makes. */
   public Path path(int i) {
     return LocalPaths.child(uriPrefix, names, nameStart(i), nameEnds[i]);

@@ -160,6 +160,16 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
    *     listing fails
    */
   public List<DirectoryListing> listDataset(List<Path> roots) throws IOException {
+    List<DirectoryListing> listings = listDatasetAndInexpressible(roots);
+    if (listings != null) {
+      warnAboutMissing(roots.size() == 1 ? roots.get(0).toString() : roots.size() + " roots", listings);
+      listings.removeIf(d -> d.directory() == null);
+    }
+    return listings;
+  }
+
+  /** As {@link #listDataset}, but with directories whose paths Java cannot express, and without a warning about them. */
+  public List<DirectoryListing> listDatasetAndInexpressible(List<Path> roots) throws IOException {
     byte[][] names = new byte[roots.size()][];
     for (int i = 0; i < names.length; i++) {
       names[i] = LocalPaths.encode(pathToFile(roots.get(i)));
@@ -172,8 +182,6 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     if (listings == null) {
       return null;
     }
-    warnAboutMissing(roots.size() == 1 ? roots.get(0).toString() : roots.size() + " roots", listings);
-    listings.removeIf(d -> d.directory() == null);
     listings.sort(DirectoryListing.SERIAL_ORDER);
     return listings;
   }
