@@ -65,6 +65,8 @@ const MILLSTREAM: Command<Id> = Command {
             GROUP,
             "the jar's path on the driver, by default that of the environment variable MILLSTREAM_JAR or of the Python package that this program belongs to",
         ),
+        help_option(GROUP),
+        version_option(GROUP),
         value(
             Id::TargetSize,
             None,
@@ -117,8 +119,6 @@ const MILLSTREAM: Command<Id> = Command {
             COMPACT,
             "a setting of Spark, as of spark-submit; may be repeated",
         ),
-        help_option(GROUP),
-        version_option(GROUP),
     ],
     long_order: &[],
     sections: &[
