@@ -33,11 +33,11 @@ def partition_rows(spark, path):
     return spark.read.text(path).groupBy("k").count().orderBy("k").collect()
 
 
-def tasks_of(spark, description, call, **arguments):
-    """What `call` answers, and the numbers of tasks of the jobs that were described so meanwhile."""
+def tasks_of(spark, description, action, **arguments):
+    """What `action` answers, and the numbers of tasks of the jobs that were described so meanwhile."""
     store = spark.sparkContext._jsc.sc().statusStore()
     before = {job.jobId() for job in seq(spark, store.jobsList(None))}
-    answer = globals()[call](spark, **arguments)
+    answer = globals()[action](spark, **arguments)
     spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     new = [job for job in seq(spark, store.jobsList(None)) if job.jobId() not in before]
     described = [job for job in new if job.description().isDefined() and description in job.description().get()]

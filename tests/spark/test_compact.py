@@ -83,7 +83,7 @@ def test_files_are_joined_byte_for_byte_in_the_order_of_their_names(ours, tmp_pa
 
 def test_many_files_make_few_tasks_that_are_described(ours, tmp_path):
     source = tree(tmp_path / "source", {f"{n % 40}/{n}": b"%d\n" % n for n in range(2000)})
-    done = ours.call("compact_calls:tasks_of", description="2000 files become 40", call="compact", src=source, in_place=True)
+    done = ours.call("compact_calls:tasks_of", description="2000 files become 40", action="compact", src=source, in_place=True)
     assert (done["answer"]["outputs"], done["answer"]["left"]) == (40, [])
     assert len(done["tasks"]) == 1 and 2 <= done["tasks"][0] <= 16
 

@@ -374,6 +374,9 @@ impl<V: Volume> Work<'_, V> {
         due: &[Due<'_>],
         applied: &mut Applied,
     ) -> Done<Exchange> {
+        if !place.parent.is_writable(place.name).unwrap_or(false) {
+            return Ok(Exchange::NotPossible);
+        }
         let Ok(listed) = entries(&place.dir) else { return Ok(Exchange::NotPossible) };
         if listed.iter().any(|(_, kind)| *kind == FileKind::Directory) {
             return Ok(Exchange::NotPossible);
@@ -457,6 +460,8 @@ impl<V: Volume> Work<'_, V> {
         outputs: &[Planned],
     ) -> Done<()> {
         let failed = self.failed(&place.path);
+        // It may have got the mode of one that may not be written.
+        new.as_file().and_then(|dir| dir.set_mode(0o700)).map_err(&failed)?;
         for (entry, kind) in entries(new).map_err(&failed)? {
             self.step()?;
             if let Some(output) = outputs.iter().find(|output| output.name == entry) {

@@ -93,7 +93,7 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
       parts.iterator.map(_.unexamined.toLong).sum -> "files that cannot be examined").foreach { case (count, reason) =>
       if (count > 0) left += new NativeCompaction.Left(directory, count, reason)
     }
-    val entries = parts.flatMap(part => (0 until part.count).map(Entry(part, _)))
+    val entries = parts.flatMap(part => (0 until part.count).map(Entry(part, _)).filter(_.isData))
     files += entries.length
     bytes += entries.iterator.map(_.size).sum
     val relative = directory.drop(root.toString.length).dropWhile(_ == '/')
@@ -178,6 +178,8 @@ private[spark] object CompactPlanner {
   private final case class Entry(listing: DirectoryListing, index: Int) {
     val name: String = listing.name(index)
     def size: Long = listing.size(index)
+    /** Spark lists summaries of Parquet, whose names begin with an underscore, but does not read them as data. */
+    def isData: Boolean = !name.startsWith(".") && (!name.startsWith("_") || name.contains("="))
     /** Hadoop's paths take a colon for the end of a scheme. */
     def safeName: String = name.replace(':', '_')
   }

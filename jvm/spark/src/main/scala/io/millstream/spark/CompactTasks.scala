@@ -87,7 +87,7 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
       val (rows, writer) = if (fromParquet) parquet(inputs, toParquet) else text(inputs)
       val options = site.codec.orElse(if (fromParquet && toParquet) parquetCodec(inputs.head) else None).map(ParquetNames.getOrElse(_, "")).filter(_.nonEmpty)
       val frameWriter = options.foldLeft(writer.coalesce(1).write)((to, codec) => to.option("compression", codec))
-      frameWriter.format(if (toParquet) "parquet" else "text").save(Paths.get(folder).toUri.toString)
+      frameWriter.format(if (toParquet) "parquet" else "text").save(uri(folder))
       val part = single(folder)
       val found = if (toParquet) rowsOf(part.toString) else linesOf(part)
       if (found != rows) throw new IOException(s"$target: $found rows were written, but $rows read")
@@ -118,7 +118,7 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
     (frame.count(), frame)
   }
 
-  private def linesOf(part: Path): Long = reader(spark).text(part.toUri.toString).count()
+  private def linesOf(part: Path): Long = reader(spark).text(uri(part.toString)).count()
 
   private def rowsOf(file: String): Long = withFooter(file)(_.getRecordCount)
 
@@ -250,5 +250,6 @@ private object CompactTasks {
   /** Paths are taken as they are, and directories' names give no columns. */
   private def reader(spark: SparkSession) = spark.read.option("recursiveFileLookup", true).option("__globPaths__", false)
 
-  private def uri(path: String): String = Paths.get(path).toUri.toString
+  /** As Hadoop's paths have it: nothing is quoted. */
+  private def uri(path: String): String = s"file://$path"
 }
