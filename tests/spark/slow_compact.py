@@ -135,10 +135,10 @@ def test_input_that_changes_meanwhile_is_left(tmp_path):
     make_tree(source, 3000)
     before = lines(source)
     process = subprocess.Popen(command("--in-place", source, "--json"), env=environment(), stdout=subprocess.PIPE, text=True)
-    while not STATES["outputs"](staging(source)):
+    while process.poll() is None and not STATES["outputs"](staging(source)):
         time.sleep(0.001)
     with open(source / "plain/f5", "a") as file:
-        file.write("\nmore\n")
+        file.write("more\n")
     out, _ = process.communicate()
     before["plain", "more"] += 1
     assert lines(source) == before

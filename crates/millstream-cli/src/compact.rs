@@ -14,6 +14,7 @@ use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};
 use crate::options::{Choice, choose};
 
 const CLASS: &str = "io.millstream.spark.Compact";
+const SPARK_HOME: &str = "SPARK_HOME";
 const SUBMIT: &str = "spark-submit";
 /// What Python answers where pyspark is.
 const ASK_PYTHON: &str = "import os, pyspark; print(os.path.dirname(pyspark.__file__))";
@@ -116,7 +117,10 @@ impl Compact {
             arguments.extend(["--master".into(), master.clone()]);
         }
         let level = if self.verbose { "INFO" } else { "WARN" };
-        let lines = block.split(|&b| b == b'\n').filter(|line| line.starts_with(b"spark."));
+        // The jar is the application's, which executors get anyway.
+        let lines = block
+            .split(|&b| b == b'\n')
+            .filter(|line| line.starts_with(b"spark.") && !line.starts_with(b"spark.jars "));
         let ours = lines.map(|line| {
             let (key, value) = line.split_at(line.iter().position(|&b| b == b' ').unwrap_or(line.len()));
             let setting = [key, b"=", value.trim_ascii()].concat();
@@ -140,6 +144,10 @@ impl Compact {
         };
         let mut command = Command::new(&program);
         command.args(arguments);
+        if env::var_os(SPARK_HOME).is_some_and(|home| home.is_empty()) {
+            // Spark's scripts would take the root directory for it.
+            command.env_remove(SPARK_HOME);
+        }
         let utf8 = |value: &OsString| {
             value.to_string_lossy().to_ascii_lowercase().replace('-', "").ends_with("utf8")
         };
@@ -158,7 +166,7 @@ impl Compact {
 
 /// That of SPARK_HOME, in PATH, beside this program, or of the pyspark that Python finds.
 fn spark_submit() -> Option<PathBuf> {
-    if let Some(home) = env::var_os("SPARK_HOME").filter(|home| !home.is_empty()) {
+    if let Some(home) = env::var_os(SPARK_HOME).filter(|home| !home.is_empty()) {
         return Some(Path::new(&home).join("bin").join(SUBMIT));
     }
     let path = env::var_os("PATH").unwrap_or_default();
@@ -194,7 +202,7 @@ mod tests {
         compact.set_format(b"text", &diagnostics).expect("a format");
         compact.set_codec(b"gz", &diagnostics).expect("a codec");
         compact.spark_settings.push("spark.driver.memory=4g".into());
-        let block = b"# comment\nspark.jars                 /m.jar\n";
+        let block = b"# comment\nspark.jars                 /m.jar\nspark.driver.extraClassPath /m.jar\n";
         let made = compact.arguments(&operands(&["/a b", "/c"]), "/m.jar".as_ref(), block).expect("right");
         let expected = [
             "--class",
@@ -202,7 +210,7 @@ mod tests {
             "--master",
             "local[4]",
             "--conf",
-            "spark.jars=/m.jar",
+            "spark.driver.extraClassPath=/m.jar",
             "--conf",
             "spark.log.level=WARN",
             "--conf",
