@@ -115,6 +115,7 @@ def test_killed_at_any_moment(tmp_path, seed):
         kills += 1
         committed = (staging(source) / "journal").exists()
         found[state, "committed" if committed else "not committed"] += 1
+        print(kills, state, f"{delay_s:.3f}", "committed" if committed else "not committed", flush=True)
         if not committed:
             assert lines(source) == expected, (state, delay_s)
             continue

@@ -1,7 +1,6 @@
 //! `io.millstream.hadoop.NativeCompaction` and `NativeJoiner`.
 
 use std::ffi::CString;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass};
@@ -13,11 +12,7 @@ use millstream_vfs::{Dir, SymlinkBehavior, Volume};
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
 
-/// A staging directory, and whether its compaction is to end.
-struct Compaction {
-    staging: Staging<SharedProcessVolume>,
-    stopped: AtomicBool,
-}
+type ProcessStaging = Staging<SharedProcessVolume>;
 
 fn bytes(env: &JNIEnv<'_>, array: &JByteArray<'_>) -> Result<Vec<u8>, Failure> {
     Ok(env.convert_byte_array(array)?)
@@ -129,17 +124,17 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_open<'local>(
     guard(&mut env, 0, |env| {
         let path = c_string(bytes(env, &path)?)?;
         let staging = Staging::open(&SharedProcessVolume::default(), &path).map_err(|e| failure(&e))?;
-        Ok(Box::into_raw(Box::new(Compaction { staging, stopped: AtomicBool::new(false) })) as jlong)
+        Ok(Box::into_raw(Box::new(staging)) as jlong)
     })
 }
 
-/// The compaction behind a handle.
+/// The staging directory behind a handle.
 ///
 /// # Safety
 /// Java got the handle from `open`, and calls nothing after `close`.
-unsafe fn compaction<'a>(handle: jlong) -> &'a Compaction {
+unsafe fn staging<'a>(handle: jlong) -> &'a ProcessStaging {
     // SAFETY: the caller's promise.
-    unsafe { &*(handle as *const Compaction) }
+    unsafe { &*(handle as *const ProcessStaging) }
 }
 
 /// `static native boolean isCommitted(long handle)`
@@ -150,8 +145,8 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_isCommitted<'l
     handle: jlong,
 ) -> jboolean {
     guard(&mut env, 0, |_| {
-        // SAFETY: see `compaction`.
-        let staging = unsafe { &compaction(handle).staging };
+        // SAFETY: see `staging`.
+        let staging = unsafe { staging(handle) };
         Ok(jboolean::from(staging.journal().map_err(|e| failure(&e))?.is_some()))
     })
 }
@@ -164,8 +159,8 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_clear<'local>(
     handle: jlong,
 ) {
     guard(&mut env, (), |_| {
-        // SAFETY: see `compaction`.
-        unsafe { compaction(handle) }.staging.clear().map_err(|e| failure(&e))
+        // SAFETY: see `staging`.
+        unsafe { staging(handle) }.clear().map_err(|e| failure(&e))
     });
 }
 
@@ -180,8 +175,8 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_commit<'local>
     guard(&mut env, (), |env| {
         let journal =
             Journal::decode(&bytes(env, &journal)?).map_err(|_| Failure::Argument("a malformed journal"))?;
-        // SAFETY: see `compaction`.
-        unsafe { compaction(handle) }.staging.commit(&journal).map_err(|e| failure(&e))
+        // SAFETY: see `staging`.
+        unsafe { staging(handle) }.commit(&journal).map_err(|e| failure(&e))
     });
 }
 
@@ -195,11 +190,10 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_apply<'local>(
     threads: jint,
 ) -> jbyteArray {
     guard(&mut env, std::ptr::null_mut(), |env| {
-        // SAFETY: see `compaction`.
-        let compaction = unsafe { compaction(handle) };
+        // SAFETY: see `staging`.
+        let staging = unsafe { staging(handle) };
         let threads = usize::try_from(threads).unwrap_or(1);
-        let goes_on = || !compaction.stopped.load(Ordering::Relaxed);
-        let applied = apply(&compaction.staging, threads, &goes_on).map_err(|e| failure(&e))?;
+        let applied = apply(staging, threads, &|| true).map_err(|e| failure(&e))?;
         let mut text = format!("{}\0{}\0", applied.outputs, applied.replaced).into_bytes();
         for left in applied.left {
             text.extend_from_slice(left.directory.to_bytes());
@@ -207,20 +201,6 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_apply<'local>(
         }
         Ok(env.byte_array_from_slice(&text)?.into_raw())
     })
-}
-
-/// `static native void stop(long handle)`: a call of `apply` ends before its next step.
-#[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_stop<'local>(
-    mut env: JNIEnv<'local>,
-    _class: JClass<'local>,
-    handle: jlong,
-) {
-    guard(&mut env, (), |_| {
-        // SAFETY: see `compaction`; the flag may be set while another call runs.
-        unsafe { compaction(handle) }.stopped.store(true, Ordering::Relaxed);
-        Ok(())
-    });
 }
 
 /// `static native void close(long handle, boolean remove)`
@@ -233,8 +213,8 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_close<'local>(
 ) {
     guard(&mut env, (), |_| {
         // SAFETY: Java got the handle from `open`, and closes it once.
-        let compaction = unsafe { Box::from_raw(handle as *mut Compaction) };
-        if remove != 0 { compaction.staging.close().map_err(|e| failure(&e)) } else { Ok(()) }
+        let staging = unsafe { Box::from_raw(handle as *mut ProcessStaging) };
+        if remove != 0 { staging.close().map_err(|e| failure(&e)) } else { Ok(()) }
     });
 }
 

@@ -248,6 +248,11 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
 
   // What follows changes the tree: what was listed ahead is dropped, before and after, since a listing may run meanwhile.
 
+  /** Native code has changed the tree. */
+  public void treeChanged() {
+    readAhead.invalidate();
+  }
+
   private <T> T changing(Call<T> change) throws IOException {
     readAhead.invalidate();
     try {

@@ -61,15 +61,8 @@ public final class NativeCompaction implements AutoCloseable {
   }
 
   /** Does what was committed, or the rest of it. */
-  public Applied apply(int threads) throws IOException {
+  public synchronized Applied apply(int threads) throws IOException {
     return new Applied(new String(apply(handle(), threads), StandardCharsets.UTF_8));
-  }
-
-  /** Lets {@link #apply} end before its next step. */
-  public void stop() {
-    if (handle != 0) {
-      stop(handle);
-    }
   }
 
   private long handle() throws IOException {
@@ -252,8 +245,6 @@ public final class NativeCompaction implements AutoCloseable {
   private static native void commit(long handle, byte[] journal) throws IOException;
 
   private static native byte[] apply(long handle, int threads) throws IOException;
-
-  private static native void stop(long handle);
 
   private static native void close(long handle, boolean remove) throws IOException;
 }

@@ -1,15 +1,18 @@
 package io.millstream.spark
 
 import java.io.IOException
+import java.net.URI
 import java.nio.file.{Files, Path, Paths}
 import java.util.UUID
 
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
-import io.millstream.hadoop.NativeCompaction
+import io.millstream.hadoop.{MillstreamLocalFileSystem, NativeCompaction}
+import org.apache.hadoop.fs.FileSystem
 import org.slf4j.LoggerFactory
 
+import org.apache.spark.SparkException
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.SparkSession
 
@@ -137,11 +140,28 @@ object Compact {
       val plan = planner(spark, options, source).plan()
       result(options, source, target, plan, Nil, None, 0)
     } else {
-      compact(spark, options, source, target)
+      try {
+        compact(spark, options, source, target)
+      } catch {
+        case e: IOException => throw new CompactFailure(s"${e.getMessage}; run the same command again when the cause is gone")
+        case e: SparkException =>
+          throw new CompactFailure(s"Spark could not run the job, and $target is as it was: ${Option(e.getMessage).flatMap(_.linesIterator.nextOption()).getOrElse(e)}")
+      } finally {
+        forgetListings(spark, target)
+      }
     }
     val timed = summary.copy(milliseconds = (System.nanoTime() - start) / 1000000)
     Log.info(s"Millstream compacted $source: ${timed.text}")
     timed
+  }
+
+  /** What Spark and Hadoop know of the tree is no longer true. */
+  private def forgetListings(spark: SparkSession, target: Path): Unit = {
+    FileSystem.get(URI.create("file:///"), spark.sparkContext.hadoopConfiguration) match {
+      case fileSystem: MillstreamLocalFileSystem => fileSystem.treeChanged()
+      case _ =>
+    }
+    spark.catalog.refreshByPath(s"file://$target")
   }
 
   private def planner(spark: SparkSession, options: CompactOptions, source: Path): CompactPlanner =

@@ -86,7 +86,7 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
       val inputs = site.inputs(output)
       val (rows, writer) = if (fromParquet) parquet(inputs, toParquet) else text(inputs)
       val options = site.codec.orElse(if (fromParquet && toParquet) parquetCodec(inputs.head) else None).map(ParquetNames.getOrElse(_, "")).filter(_.nonEmpty)
-      val frameWriter = options.foldLeft(writer.coalesce(1).write)((to, codec) => to.option("compression", codec))
+      val frameWriter = options.foldLeft(writer.coalesce(1).write.option("maxRecordsPerFile", 0))((to, codec) => to.option("compression", codec))
       frameWriter.format(if (toParquet) "parquet" else "text").save(uri(folder))
       val part = single(folder)
       val found = if (toParquet) rowsOf(part.toString) else linesOf(part)
@@ -247,8 +247,9 @@ private object CompactTasks {
     } finally listed.close()
   }
 
-  /** Paths are taken as they are, and directories' names give no columns. */
-  private def reader(spark: SparkSession) = spark.read.option("recursiveFileLookup", true).option("__globPaths__", false)
+  /** Paths are taken as they are, directories' names give no columns, and no row is left out for an error. */
+  private def reader(spark: SparkSession) =
+    spark.read.option("recursiveFileLookup", true).option("__globPaths__", false).option("ignoreCorruptFiles", false).option("ignoreMissingFiles", false)
 
   /** As Hadoop's paths have it: nothing is quoted. */
   private def uri(path: String): String = s"file://$path"
