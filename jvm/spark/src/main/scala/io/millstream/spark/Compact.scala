@@ -169,8 +169,9 @@ object Compact {
 
   private def compact(spark: SparkSession, options: CompactOptions, source: Path, target: Path): CompactSummary = {
     val recovered = recover(stagingPlaces(options, target), target, options)
-    if (recovered.exists(_.outputs > 0) && !options.inPlace) {
-      return result(options, source, target, CompactPlan(0, 0, 0, Vector.empty, 0, Nil), Nil, None, recovered.map(_.outputs).sum)
+    if (recovered.nonEmpty && !options.inPlace) {
+      val plan = CompactPlan(0, 0, 0, Vector.empty, 0, recovered.flatMap(_.left.asScala))
+      return result(options, source, target, plan, Nil, None, recovered.map(_.outputs).sum)
     }
     val place = usablePlace(stagingPlaces(options, target))
     val staging = opening(place, target)
