@@ -209,3 +209,14 @@ def test_what_a_killed_compaction_left_is_removed(ours, tmp_path):
     assert (done["outputs"], len(entries(tmp_path / "target"))) == (1, 1)
     done = ours.call("compact_calls:compact", src=source, in_place=True)
     assert (done["outputs"], entries(tmp_path)) == (1, ["source", "target"])
+
+
+def test_what_was_committed_is_finished_by_the_same_command(ours, tmp_path):
+    source, target = tree(tmp_path / "source", {"a": b"1\n", "b": b"2\n"}), tmp_path / "target"
+    fields = [b"millstream compact 1", b"new", os.fsencode(target), b"0.0", b"k=1", b"part-0", b"1.0", b"k=1", b"part-1", b"end", b""]
+    staged = {f"out/{n}.0": b"%d\n" % n for n in range(2)} | {f"out/{n}.0.inputs": b"a\0" + b"1 2 3 4\0\0" for n in range(2)}
+    tree(target, {"k=1/part-1": b"of somebody\n"} | {f".millstream-compact/{name}": text for name, text in staged.items()})
+    tree(target / ".millstream-compact", {"journal": b"\0".join(fields)})
+    done = ours.call("compact_calls:compact", src=source, dst=str(target))
+    assert (done["recovered"], [group["reason"] for group in done["left"]]) == (1, ["there is a part-1 already"])
+    assert data_files(target) == ["k=1/part-0", "k=1/part-1"] and entries(target) == ["k=1"]
