@@ -98,6 +98,7 @@ test-slow: tools $(VENV)/ready
 	testbed/setup build test gnu slow bench
 	$(PYTHON) -m unittest discover -s testbed/tests -p 'slow_*.py' -v
 	$(PYTHON) -m unittest discover -s tests/tools -p 'slow_*.py' -v
+	$(VENV)/bin/python -m pytest -q tests/spark/slow_compact.py
 	tests/gnu/run
 	tests/spark-suites/run
 	$(MAKE) package

@@ -8,8 +8,9 @@ engine. Rows, schemas and errors stay those of stock Spark.
 
 from importlib import metadata
 
+from millstream.compaction import CompactError, CompactSummary, compact
 from millstream.session import enable, spark_conf
 from millstream.text import pure_read_text, read_text
 
-__all__ = ["enable", "pure_read_text", "read_text", "spark_conf"]
+__all__ = ["CompactError", "CompactSummary", "compact", "enable", "pure_read_text", "read_text", "spark_conf"]
 __version__ = metadata.version("millstream")

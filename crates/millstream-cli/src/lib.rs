@@ -2,6 +2,7 @@
 //! What the command line tools share: option tables, diagnostics, progress.
 
 mod attributes;
+mod compact;
 pub mod diagnostics;
 pub mod millstream;
 mod operand;

@@ -1,5 +1,5 @@
 //! `millstream`: what belongs to no single tool. `spark-conf` prints the settings that switch Millstream on in Spark, the
-//! same block that Python's `millstream.enable` sets; `man` and `completions` write what the option tables tell.
+//! same block that Python's `millstream.enable` sets; `compact` runs a Spark job with it; `man` and `completions` write what the option tables tell.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -7,13 +7,14 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use crate::compact::{CODECS, Compact, FORMATS};
 use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};
 use crate::options::{
-    Command, Paragraph, Reference, Section, Shell, Syntax, completions, help_option, man_page, take_options,
-    value, version_option,
+    Command, Occurrence, Paragraph, Reference, Section, Shell, Syntax, completions, flag, help_option,
+    man_page, take_options, value, version_option,
 };
 use crate::standard_output::StandardOutput;
-use crate::startup::{Startup, startup};
+use crate::startup::{Startup, restore_open_files, startup};
 use crate::{pchmod, pchown, pcopy, pdu, pfind, pls, prm};
 
 /// The one source of the settings, which the jar and the Python package carry too.
@@ -25,16 +26,34 @@ const JAR_NAME: &str = "millstream-spark.jar";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Id {
     Jar,
+    TargetSize,
+    Format,
+    Codec,
+    Header,
+    InPlace,
+    DryRun,
+    Json,
+    Verbose,
+    Master,
+    Conf,
 }
 
 const GROUP: &str = "Options";
+const COMPACT: &str = "Options of compact";
+const JAR_VARIABLE: &str = "MILLSTREAM_JAR";
 
 const MILLSTREAM: Command<Id> = Command {
     name: "millstream",
     summary: "set up Millstream for Spark and the shell",
-    usage: &["spark-conf [--jar=PATH]", "man DIRECTORY", "completions DIRECTORY"],
+    usage: &[
+        "compact [OPTION]... SOURCE DESTINATION",
+        "compact --in-place [OPTION]... SOURCE",
+        "spark-conf [--jar=PATH]",
+        "man DIRECTORY",
+        "completions DIRECTORY",
+    ],
     description: &[
-        "Print the settings that switch Millstream on in Spark, or write the manual pages or shell completions of all tools into DIRECTORY, which is made if it does not exist.",
+        "Merge the small files of each directory below SOURCE into few, on Spark; print the settings that switch Millstream on in Spark; or write the manual pages or shell completions of all tools into DIRECTORY, which is made if it does not exist.",
     ],
     syntax: Syntax::Getopt,
     options: &[
@@ -44,16 +63,79 @@ const MILLSTREAM: Command<Id> = Command {
             &["jar"],
             "PATH",
             GROUP,
-            "the jar's path on the driver, by default that of the Python package that this program belongs to",
+            "the jar's path on the driver, by default that of the environment variable MILLSTREAM_JAR or of the Python package that this program belongs to",
         ),
         help_option(GROUP),
         version_option(GROUP),
+        value(
+            Id::TargetSize,
+            None,
+            &["target-size"],
+            "SIZE",
+            COMPACT,
+            "merge files until they have about SIZE bytes, 128M by default, and leave those alone that have",
+        ),
+        value(
+            Id::Format,
+            None,
+            &["format"],
+            "WORD",
+            COMPACT,
+            "write 'same', the default: lines as lines, Parquet as Parquet; 'text': lines; 'parquet': Parquet, lines in a column 'value'",
+        )
+        .words(FORMATS),
+        value(
+            Id::Codec,
+            None,
+            &["codec"],
+            "CODEC",
+            COMPACT,
+            "compress by CODEC: none, gzip, bzip2, zstd, lz4 or snappy; by default as the files were",
+        )
+        .words(CODECS),
+        flag(
+            Id::Header,
+            None,
+            &["header"],
+            COMPACT,
+            "keep only one of the first lines, which must be the same in all files that are merged",
+        ),
+        flag(
+            Id::InPlace,
+            None,
+            &["in-place"],
+            COMPACT,
+            "replace the files of SOURCE once all that takes their place has been written and verified; the same command finishes it after an interruption",
+        ),
+        flag(Id::DryRun, None, &["dry-run"], COMPACT, "tell what would be done"),
+        flag(Id::Json, None, &["json"], COMPACT, "write the outcome as a JSON object"),
+        flag(Id::Verbose, Some(b'v'), &["verbose"], COMPACT, "show Spark's log"),
+        value(Id::Master, None, &["master"], "URL", COMPACT, "Spark's master, as of spark-submit"),
+        value(
+            Id::Conf,
+            None,
+            &["conf"],
+            "KEY=VALUE",
+            COMPACT,
+            "a setting of Spark, as of spark-submit; may be repeated",
+        ),
     ],
     long_order: &[],
-    sections: &[Section {
-        title: "Example",
-        body: &[Paragraph::Text("millstream spark-conf >> $SPARK_HOME/conf/spark-defaults.conf")],
-    }],
+    sections: &[
+        Section {
+            title: "Examples",
+            body: &[
+                Paragraph::Text("millstream spark-conf >> $SPARK_HOME/conf/spark-defaults.conf"),
+                Paragraph::Text("millstream compact --target-size=256M /mnt/filer/logs /mnt/filer/logs-compact"),
+            ],
+        },
+        Section {
+            title: "Exit status",
+            body: &[Paragraph::Text(
+                "0 if all went well, 1 if not; files that could not be merged are left as they are, and told about.",
+            )],
+        },
+    ],
 };
 
 /// What texts about `millstream` are made from.
@@ -63,27 +145,52 @@ pub fn reference() -> Reference {
 
 /// Runs `millstream` with the arguments of the process.
 pub fn run() -> ExitCode {
-    let Startup { arguments, diagnostics, .. } = startup(MILLSTREAM.name);
-    let mut jar = None;
+    let Startup { arguments, diagnostics, inherited_open_files, .. } = startup(MILLSTREAM.name);
+    restore_open_files(inherited_open_files);
+    let (mut jar, mut compact) = (None, Compact::default());
     let operands = take_options(&MILLSTREAM, arguments, &diagnostics, FAILURE, |option| {
-        let option = option.map_err(|error| diagnostics.usage_error(&error, FAILURE))?;
-        match option.id {
-            Id::Jar => jar = option.value,
-        }
-        Ok(())
+        option
+            .and_then(|option| match option.id {
+                Id::Jar => {
+                    jar = option.value;
+                    Ok(())
+                }
+                _ => set(&mut compact, option, &diagnostics),
+            })
+            .map_err(|error| diagnostics.usage_error(&error, FAILURE))
     });
     let action = operands.and_then(|operands| {
-        Action::parse(&operands, jar, &diagnostics).map_err(|error| diagnostics.usage_error(&error, FAILURE))
+        Action::parse(&operands, jar, compact, &diagnostics)
+            .map_err(|error| diagnostics.usage_error(&error, FAILURE))
     });
     // The outcome is in the exit code that the diagnostics remember.
     let _: Result<(), Refused> = action.and_then(|action| action.carry_out(&diagnostics));
     diagnostics.exit_code()
 }
 
+/// Takes an option of `compact`.
+fn set(compact: &mut Compact, option: Occurrence<Id>, diagnostics: &Diagnostics) -> Result<(), UsageError> {
+    match option.id {
+        Id::TargetSize => compact.set_target_size(option.bytes(), diagnostics)?,
+        Id::Format => compact.set_format(option.bytes(), diagnostics)?,
+        Id::Codec => compact.set_codec(option.bytes(), diagnostics)?,
+        Id::Header => compact.header = true,
+        Id::InPlace => compact.in_place = true,
+        Id::DryRun => compact.dry_run = true,
+        Id::Json => compact.json = true,
+        Id::Verbose => compact.verbose = true,
+        Id::Master => compact.master = option.value,
+        Id::Conf => compact.spark_settings.extend(option.value),
+        Id::Jar => {}
+    }
+    Ok(())
+}
+
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Action {
     SparkConf { jar: Option<OsString> },
+    Compact { jar: Option<OsString>, compact: Compact, operands: Vec<OsString> },
     Manuals(PathBuf),
     Completions(PathBuf),
 }
@@ -92,8 +199,15 @@ impl Action {
     fn parse(
         operands: &[OsString],
         jar: Option<OsString>,
+        compact: Compact,
         diagnostics: &Diagnostics,
     ) -> Result<Self, UsageError> {
+        if let Some((_, operands)) = operands.split_first().filter(|(word, _)| *word == "compact") {
+            return Ok(Action::Compact { jar, compact, operands: operands.to_vec() });
+        }
+        if compact != Compact::default() {
+            return Err(UsageError::argument(b"an option that is only for compact".to_vec()));
+        }
         match operands.iter().map(|word| word.as_bytes()).collect::<Vec<_>>()[..] {
             [b"spark-conf"] => Ok(Action::SparkConf { jar }),
             [b"man", directory] => Ok(Action::Manuals(OsStr::from_bytes(directory).into())),
@@ -112,14 +226,15 @@ impl Action {
     fn carry_out(self, diagnostics: &Diagnostics) -> Result<(), Refused> {
         match self {
             Action::SparkConf { jar } => {
-                let jar =
-                    jar.or_else(|| jar_of_installation().map(PathBuf::into_os_string)).ok_or_else(|| {
-                        let text =
-                            format!("cannot find {JAR_NAME} beside this program: name it with --jar=PATH");
-                        diagnostics.error(FAILURE).text(&text).send();
-                        Refused
-                    })?;
+                let jar = jar_or_refuse(jar, diagnostics)?;
                 print(&spark_conf(&jar), diagnostics)
+            }
+            Action::Compact { jar, compact, operands } => {
+                let jar = jar_or_refuse(jar, diagnostics)?;
+                let arguments = compact
+                    .arguments(&operands, &jar, &spark_conf(&jar))
+                    .map_err(|error| diagnostics.usage_error(&error, FAILURE))?;
+                Err(Compact::submit(arguments, diagnostics))
             }
             Action::Manuals(directory) => {
                 write_all(&directory, diagnostics, |tool| vec![(format!("{}.1", tool.name), man_page(tool))])
@@ -129,6 +244,18 @@ impl Action {
             }),
         }
     }
+}
+
+/// The jar that was named, or is found.
+fn jar_or_refuse(named: Option<OsString>, diagnostics: &Diagnostics) -> Result<OsString, Refused> {
+    let of_environment = || std::env::var_os(JAR_VARIABLE).filter(|jar| !jar.is_empty());
+    let found = named.or_else(of_environment).or_else(|| jar_of_installation().map(PathBuf::into_os_string));
+    found.ok_or_else(|| {
+        let text =
+            format!("cannot find {JAR_NAME} beside this program: name it with --jar=PATH or {JAR_VARIABLE}");
+        diagnostics.error(FAILURE).text(&text).send();
+        Refused
+    })
 }
 
 /// The conf block for a jar at `jar`, whose path need not be UTF-8.
@@ -194,7 +321,7 @@ mod tests {
 
     fn parsed(words: &[&str], jar: Option<&str>) -> Result<Action, UsageError> {
         let words: Vec<_> = words.iter().map(OsString::from).collect();
-        Action::parse(&words, jar.map(OsString::from), &Diagnostics::new("millstream"))
+        Action::parse(&words, jar.map(OsString::from), Compact::default(), &Diagnostics::new("millstream"))
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! A handle is the address of a boxed object that Java owns: `open` makes it, `close` frees it, and Java's
 //! `AutoCloseable`s see to it that nothing is called after `close` and no two calls run at once.
 
+mod compact;
 mod listing;
 mod scan;
 mod volume;

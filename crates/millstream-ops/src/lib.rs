@@ -5,6 +5,7 @@
 pub mod accounts;
 pub mod activity;
 pub mod attributes;
+pub mod compact;
 pub mod copy;
 pub mod du;
 pub mod enumerate;

@@ -156,6 +156,10 @@ impl Dir for ShiftingDir {
         self.0.rename(name, &other.0, new_name)
     }
 
+    fn exchange(&self, name: &CStr, other: &Self, other_name: &CStr) -> Result<()> {
+        self.0.exchange(name, &other.0, other_name)
+    }
+
     fn set_times(&self, name: &CStr, atime: Timestamp, mtime: Timestamp) -> Result<()> {
         self.0.set_times(name, atime, mtime)
     }

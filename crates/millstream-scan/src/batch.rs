@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use millstream_vfs::{Errno, Error, Operation, Result};
+use millstream_vfs::{Errno, Error, Fields, Metadata, Operation, Result, Timestamp};
 
 /// Where a row is in its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,27 @@ pub struct Line {
     pub length: u32,
 }
 
+/// What a file was when it was opened: as long as it has the same stamp it is the same and has the same contents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// Inode number.
+    pub ino: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// Last change of the contents.
+    pub mtime: Timestamp,
+}
+
+impl Stamp {
+    /// What it is made of.
+    pub const FIELDS: Fields = Fields::INO.union(Fields::SIZE).union(Fields::MTIME);
+
+    /// The stamp of a file with this metadata.
+    pub fn of(metadata: &Metadata) -> Self {
+        Stamp { ino: metadata.ino, size: metadata.size, mtime: metadata.mtime }
+    }
+}
+
 /// Rows that are handed over together. Their bytes lie in one buffer, in which there may be others between them.
 #[derive(Debug, Default)]
 pub struct Batch {
@@ -22,6 +43,7 @@ pub struct Batch {
     pub(crate) rows: u64,
     pub(crate) range: usize,
     pub(crate) offset: u64,
+    pub(crate) stamps: Vec<Stamp>,
 }
 
 impl Batch {
@@ -61,9 +83,15 @@ impl Batch {
         (0..self.lines.len()).filter_map(|index| self.row(index))
     }
 
+    /// The files that its rows begin, in their order, if the rows are [`crate::Rows::Bytes`].
+    pub fn stamps(&self) -> &[Stamp] {
+        &self.stamps
+    }
+
     pub(crate) fn clear(&mut self) {
         self.buffer.clear();
         self.lines.clear();
+        self.stamps.clear();
         self.rows = 0;
     }
 

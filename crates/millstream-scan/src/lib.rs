@@ -15,15 +15,19 @@
 
 mod batch;
 mod checksum;
+mod concatenate;
 mod error;
+mod join;
 mod lines;
 mod predicate;
 mod range;
 mod scan;
 mod unit;
 
-pub use batch::{Batch, Line};
+pub use batch::{Batch, Line, Stamp};
+pub use concatenate::{ConcatenateError, Concatenated, Input, concatenate};
 pub use error::{Cause, ScanError};
+pub use join::{Header, JoinError, Joiner, Place, fuzz_join};
 pub use lines::Separator;
 pub use predicate::{DecodeError, Like, Predicate, fuzz_predicate};
 pub use range::FileRange;

@@ -30,7 +30,7 @@ impl FileRange {
 }
 
 /// A mark of UTF-8 that is not part of the first line.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Bytes beyond the range that are read with it, in the hope that the last line ends there.
 const SLACK: usize = 4 << 10;
 /// Bytes that are read at once after that, at first.
@@ -82,6 +82,20 @@ pub(crate) fn read_whole<F: File>(file: &F, length: u64, buffer: &mut Buffer) ->
     while !reading.at_end {
         reading.more(count)?;
         count = MORE.max(reading.buffer.len());
+    }
+    Ok(())
+}
+
+/// Reads `length` bytes at `start`, or as many as there are, to the end of `buffer`.
+pub(crate) fn read_bytes<F: File>(file: &F, start: u64, length: usize, buffer: &mut Buffer) -> Result<()> {
+    let mut done = 0;
+    while done < length {
+        let n = file.read(buffer.room(length - done), At::Offset(start + done as u64))?;
+        buffer.fill(n);
+        done += n;
+        if n == 0 {
+            break;
+        }
     }
     Ok(())
 }

@@ -5,12 +5,12 @@ use std::ops::Range;
 use memchr::memmem;
 use millstream_vfs::{Access, Dir, File, SymlinkBehavior};
 
-use crate::batch::{Batch, Buffer};
+use crate::batch::{Batch, Buffer, Stamp};
 use crate::checksum::mismatch;
 use crate::error::{Cause, ScanError};
 use crate::lines::Separator;
 use crate::predicate::Predicate;
-use crate::range::{FileRange, read_lines, read_whole};
+use crate::range::{FileRange, read_bytes, read_lines, read_whole};
 
 /// A large range is read in parts of this many bytes ...
 const PART: u64 = 1 << 20;
@@ -28,6 +28,8 @@ pub enum Rows {
     Lines(Separator),
     /// All of a file. Ranges are whole files.
     WholeFiles,
+    /// The bytes of a range, those of a large one in several pieces. A file that is too short has fewer.
+    Bytes,
 }
 
 /// What is wanted of the rows.
@@ -97,7 +99,11 @@ pub(crate) enum Unit {
 impl Unit {
     /// Cuts a scan into units.
     pub(crate) fn cut(ranges: &[FileRange], options: &ScanOptions) -> Vec<Unit> {
-        let may_cut = matches!(&options.rows, Rows::Lines(separator) if separator.is_found_from_anywhere());
+        let may_cut = match &options.rows {
+            Rows::Lines(separator) => separator.is_found_from_anywhere(),
+            Rows::WholeFiles => false,
+            Rows::Bytes => true,
+        };
         let most = if options.grouping == Grouping::Any { GROUP_RANGES } else { 1 };
         let mut units = Vec::new();
         let mut next = 0;
@@ -176,7 +182,7 @@ impl<'a> UnitReader<'a> {
         };
         let may_contain = |literal| match &options.rows {
             Rows::Lines(separator) => separator.may_contain(literal),
-            Rows::WholeFiles => true,
+            Rows::WholeFiles | Rows::Bytes => true,
         };
         let literal_suffices =
             matches!(options.predicate, Predicate::Contains(_)) && literal.is_some_and(may_contain);
@@ -240,6 +246,17 @@ impl<'a> UnitReader<'a> {
         match &self.options.rows {
             Rows::Lines(separator) => self.lines(&file, part, separator, batch)?,
             Rows::WholeFiles => self.whole(&file, range.length, batch)?,
+            Rows::Bytes => {
+                if is_first {
+                    batch.stamps.push(Stamp::of(&file.metadata(Stamp::FIELDS)?));
+                }
+                let length = usize::try_from(bytes).unwrap_or(usize::MAX);
+                batch.check_room(length)?;
+                let start = batch.buffer.len();
+                read_bytes(&file, part.start, length, &mut batch.buffer)?;
+                batch.rows += 1;
+                batch.add_in_place(start, batch.buffer.len());
+            }
         }
         self.counts.files += u64::from(is_first);
         self.counts.bytes += bytes;

@@ -76,6 +76,7 @@ pub fn all<V: Volume>(subject: &Subject<V>) {
     attributes_are_set_by_name(subject);
     files_are_written_at_any_place(subject);
     names_are_made_once_and_linked(subject);
+    names_are_exchanged_and_files_locked(subject);
     errors_tell_operation_and_cause(subject);
 }
 
@@ -313,6 +314,31 @@ pub fn names_are_made_once_and_linked<V: Volume>(subject: &Subject<V>) {
     dir.rename(c"link", &below, c"one").expect("renamed over");
     assert_eq!(std::fs::read_link(local.join("dir/one")).expect("a link"), Path::new("two"));
     assert_eq!(kind(c"two").nlink, 1);
+}
+
+/// Two names change places at once, or the volume says that it cannot. A locked file cannot be locked again.
+pub fn names_are_exchanged_and_files_locked<V: Volume>(subject: &Subject<V>) {
+    let (local, dir) = subject.room("exchange");
+    for name in ["one", "two"] {
+        std::fs::create_dir(local.join(name)).expect("mkdir");
+        std::fs::write(local.join(name).join("of"), name).expect("write");
+    }
+    let below = dir.open_dir(c"two", SymlinkBehavior::NoFollow).expect("opens");
+    assert_eq!(dir.exchange(c"two", &below, c"of").expect_err("into itself").operation, Operation::Rename);
+    match dir.exchange(c"one", &dir, c"two") {
+        Ok(()) => assert_eq!(std::fs::read(local.join("one/of")).expect("read"), b"two"),
+        Err(error) => assert!(matches!(error.errno, Errno::INVAL | Errno::NOSYS), "{error}"),
+    }
+    let file = |name| dir.open_file(name, Access::Read, SymlinkBehavior::NoFollow).expect("opens");
+    std::fs::write(local.join("lock"), b"").expect("write");
+    let first = file(c"lock");
+    first.try_lock().expect("nobody has it");
+    let refused = file(c"lock").try_lock().expect_err("somebody has it");
+    assert_eq!((refused.operation, refused.errno), (Operation::Lock, Errno::AGAIN));
+    drop(first);
+    file(c"lock").try_lock().expect("nobody has it any more");
+    file(c"lock").sync().expect("written");
+    dir.as_file().expect("opens").sync_volume().expect("written");
 }
 
 /// Errors name the operation and carry the system's cause.

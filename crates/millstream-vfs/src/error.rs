@@ -54,6 +54,10 @@ pub enum Operation {
     SetMode,
     /// Setting owner or group.
     SetOwner,
+    /// Making what was written outlive a failure of the machine.
+    Sync,
+    /// Locking a file.
+    Lock,
 }
 
 impl fmt::Display for Operation {
@@ -81,6 +85,8 @@ impl fmt::Display for Operation {
             Operation::SetTimes => "set times",
             Operation::SetMode => "change mode",
             Operation::SetOwner => "change owner",
+            Operation::Sync => "sync",
+            Operation::Lock => "lock",
         })
     }
 }

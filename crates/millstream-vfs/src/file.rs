@@ -65,6 +65,18 @@ pub trait File: Debug + Send + Sync + Sized + 'static {
     /// Takes space for `length` bytes without changing the file's length.
     fn allocate(&self, length: u64) -> Result<()>;
 
+    /// Returns when the data, or the entries of a directory, will outlive a failure of the machine.
+    fn sync(&self) -> Result<()>;
+
+    /// The same for everything on the volume that holds the file.
+    fn sync_volume(&self) -> Result<()>;
+
+    /// Locks the file against others who do so, until it is closed.
+    ///
+    /// # Errors
+    /// `EAGAIN` if it is locked.
+    fn try_lock(&self) -> Result<()>;
+
     /// The names of the extended attributes, each ended by a NUL, appended to `names`.
     fn list_xattr(&self, names: &mut Vec<u8>) -> Result<()>;
 

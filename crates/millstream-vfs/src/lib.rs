@@ -187,6 +187,12 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// Renames `name` to `new_name` in `other`, replacing what is there.
     fn rename(&self, name: &CStr, other: &Self, new_name: &CStr) -> Result<()>;
 
+    /// Gives `name` and `other_name` in `other`, which both exist, each other's names, at once.
+    ///
+    /// # Errors
+    /// `EINVAL` or `ENOSYS` where the volume cannot, `EINVAL` also if one is below the other.
+    fn exchange(&self, name: &CStr, other: &Self, other_name: &CStr) -> Result<()>;
+
     /// Sets the times of `name`, never following it.
     fn set_times(&self, name: &CStr, atime: Timestamp, mtime: Timestamp) -> Result<()>;
 

@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! `millstream`: the conf block for Spark, manual pages and completions.
+//! `millstream`: compaction on Spark, the conf block for Spark, manual pages and completions.
 
 use std::process::ExitCode;
 

@@ -392,6 +392,15 @@ mod tests {
         fn allocate(&self, _: u64) -> Result<()> {
             unreachable!("data only")
         }
+        fn sync(&self) -> Result<()> {
+            unreachable!("data only")
+        }
+        fn sync_volume(&self) -> Result<()> {
+            unreachable!("data only")
+        }
+        fn try_lock(&self) -> Result<()> {
+            unreachable!("data only")
+        }
         fn list_xattr(&self, _: &mut Vec<u8>) -> Result<()> {
             unreachable!("data only")
         }

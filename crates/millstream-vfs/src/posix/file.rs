@@ -3,7 +3,9 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{self, AtFlags, FallocateFlags, Gid, Mode, SeekFrom, Timespec, Timestamps, Uid, XattrFlags};
+use rustix::fs::{
+    self, AtFlags, FallocateFlags, FlockOperation, Gid, Mode, SeekFrom, Timespec, Timestamps, Uid, XattrFlags,
+};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::syscalls::append_list;
@@ -94,6 +96,18 @@ impl File for PosixFile {
     fn allocate(&self, length: u64) -> Result<()> {
         let done = retry_on_intr(|| fs::fallocate(self, FallocateFlags::KEEP_SIZE, 0, length));
         failed(Operation::Write, done)
+    }
+
+    fn sync(&self) -> Result<()> {
+        failed(Operation::Sync, retry_on_intr(|| fs::fsync(self)))
+    }
+
+    fn sync_volume(&self) -> Result<()> {
+        failed(Operation::Sync, retry_on_intr(|| fs::syncfs(self)))
+    }
+
+    fn try_lock(&self) -> Result<()> {
+        failed(Operation::Lock, retry_on_intr(|| fs::flock(self, FlockOperation::NonBlockingLockExclusive)))
     }
 
     fn list_xattr(&self, names: &mut Vec<u8>) -> Result<()> {

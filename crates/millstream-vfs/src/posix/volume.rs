@@ -3,7 +3,9 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, Statx, StatxFlags, StatxTimestamp, XattrFlags};
+use rustix::fs::{
+    self, AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Statx, StatxFlags, StatxTimestamp, XattrFlags,
+};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Gid, Resource, Uid, getrlimit};
 
@@ -264,6 +266,11 @@ impl Dir for PosixDir {
 
     fn rename(&self, name: &CStr, other: &Self, new_name: &CStr) -> Result<()> {
         retry_on_intr(|| fs::renameat(self, name, other, new_name))
+            .map_err(|errno| Error::new(Operation::Rename, errno))
+    }
+
+    fn exchange(&self, name: &CStr, other: &Self, other_name: &CStr) -> Result<()> {
+        retry_on_intr(|| fs::renameat_with(self, name, other, other_name, RenameFlags::EXCHANGE))
             .map_err(|errno| Error::new(Operation::Rename, errno))
     }
 

@@ -199,6 +199,7 @@ public final class DirectoryListing {
     return LocalPaths.decode(names, nameStart(i), nameEnds[i]);
   }
 
+  /** The bytes of an entry's name. */
   byte[] nameBytes(int i) {
     return Arrays.copyOfRange(names, nameStart(i), nameEnds[i]);
   }

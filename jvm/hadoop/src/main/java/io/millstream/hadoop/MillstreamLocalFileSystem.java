@@ -200,6 +200,16 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
    *     listing fails
    */
   public List<DirectoryListing> listDataset(List<Path> roots) throws IOException {
+    List<DirectoryListing> listings = listDatasetAndInexpressible(roots);
+    if (listings != null) {
+      warnAboutMissing(roots.size() == 1 ? roots.get(0).toString() : roots.size() + " roots", listings);
+      listings.removeIf(d -> d.directory() == null);
+    }
+    return listings;
+  }
+
+  /** As {@link #listDataset}, but with directories whose paths Java cannot express, and without a warning about them. */
+  public List<DirectoryListing> listDatasetAndInexpressible(List<Path> roots) throws IOException {
     byte[][] names = new byte[roots.size()][];
     for (int i = 0; i < names.length; i++) {
       names[i] = LocalPaths.encode(pathToFile(roots.get(i)));
@@ -212,8 +222,6 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     if (listings == null) {
       return null;
     }
-    warnAboutMissing(roots.size() == 1 ? roots.get(0).toString() : roots.size() + " roots", listings);
-    listings.removeIf(d -> d.directory() == null);
     listings.sort(DirectoryListing.SERIAL_ORDER);
     return listings;
   }
@@ -279,6 +287,11 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   }
 
   // What follows changes the tree: what was listed ahead is dropped, before and after, since a listing may run meanwhile.
+
+  /** Native code has changed the tree. */
+  public void treeChanged() {
+    readAhead.invalidate();
+  }
 
   private <T> T changing(Call<T> change) throws IOException {
     readAhead.invalidate();

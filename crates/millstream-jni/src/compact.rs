@@ -1,0 +1,273 @@
+//! `io.millstream.hadoop.NativeCompaction` and `NativeJoiner`.
+
+use std::ffi::CString;
+
+use jni::JNIEnv;
+use jni::objects::{JByteArray, JClass};
+use jni::sys::{jboolean, jbyteArray, jint, jlong};
+use millstream_ops::compact::{CompactError, Journal, Manifest, ManifestEntry, Staging, apply};
+use millstream_scan::{Header, Input, Joiner, Place, Stamp, concatenate};
+use millstream_vfs::{Dir, SymlinkBehavior, Volume};
+
+use crate::volume::SharedProcessVolume;
+use crate::{Failure, guard};
+
+type ProcessStaging = Staging<SharedProcessVolume>;
+
+fn bytes(env: &JNIEnv<'_>, array: &JByteArray<'_>) -> Result<Vec<u8>, Failure> {
+    Ok(env.convert_byte_array(array)?)
+}
+
+fn c_string(bytes: Vec<u8>) -> Result<CString, Failure> {
+    CString::new(bytes).map_err(|_| Failure::Argument("a path with a NUL byte"))
+}
+
+/// Files of one directory as `NativeCompaction.Inputs` packs them, and their names.
+fn inputs(packed: &[u8]) -> Option<(Vec<Input>, Vec<CString>)> {
+    let (mut inputs, mut names) = (Vec::new(), Vec::new());
+    let (length, rest) = packed.split_first_chunk()?;
+    let (directory, mut packed) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+    while !packed.is_empty() {
+        let (length, rest) = packed.split_first_chunk()?;
+        let (name, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+        let (size, rest) = rest.split_first_chunk()?;
+        let (mtime_ms, rest) = rest.split_first_chunk()?;
+        inputs.push(Input {
+            path: CString::new([directory, b"/", name].concat()).ok()?,
+            size: u64::from_be_bytes(*size),
+            mtime_ms: i64::from_be_bytes(*mtime_ms),
+        });
+        names.push(CString::new(name).ok()?);
+        packed = rest;
+    }
+    Some((inputs, names))
+}
+
+fn write_manifest(names: Vec<CString>, stamps: &[Stamp], output: &CString) -> Result<(), Failure> {
+    let entry = |(name, stamp): (CString, &Stamp)| ManifestEntry {
+        name,
+        ino: stamp.ino,
+        size: stamp.size,
+        mtime: stamp.mtime,
+    };
+    let manifest = Manifest { entries: names.into_iter().zip(stamps).map(entry).collect() };
+    manifest.write_beside(&SharedProcessVolume::default(), output).map_err(|error| unreadable(output, &error))
+}
+
+fn unreadable(path: &CString, error: &dyn std::fmt::Display) -> Failure {
+    Failure::Unreadable(format!("{}: {error}", path.to_string_lossy()))
+}
+
+fn failure(error: &CompactError) -> Failure {
+    Failure::Unreadable(error.to_string())
+}
+
+/// `static native long concatenate(byte[] inputs, boolean header, byte[] output, int maxReaders)`: the output's length.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_concatenate<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    packed: JByteArray<'local>,
+    header: jboolean,
+    output: JByteArray<'local>,
+    max_readers: jint,
+) -> jlong {
+    guard(&mut env, 0, |env| {
+        let (inputs, names) =
+            inputs(&bytes(env, &packed)?).ok_or(Failure::Argument("malformed list of inputs"))?;
+        let output = c_string(bytes(env, &output)?)?;
+        let header = if header == 0 { Header::None } else { Header::Same };
+        let max_readers = usize::try_from(max_readers).unwrap_or(0);
+        let volume = SharedProcessVolume::default();
+        let done = concatenate(&volume, &inputs, header, &output, max_readers).map_err(|error| {
+            unreadable(error.input().and_then(|i| inputs.get(i)).map_or(&output, |input| &input.path), &error)
+        })?;
+        write_manifest(names, &done.stamps, &output)?;
+        Ok(jlong::try_from(done.length).unwrap_or(jlong::MAX))
+    })
+}
+
+/// `static native void stamp(byte[] inputs, byte[] output)`: writes the manifest of an output that is still to be made.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_stamp<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    packed: JByteArray<'local>,
+    output: JByteArray<'local>,
+) {
+    guard(&mut env, (), |env| {
+        let (inputs, names) =
+            inputs(&bytes(env, &packed)?).ok_or(Failure::Argument("malformed list of inputs"))?;
+        let output = c_string(bytes(env, &output)?)?;
+        let base = SharedProcessVolume::default().base();
+        let stamps = inputs.iter().map(|input| {
+            let metadata = base
+                .metadata(&input.path, SymlinkBehavior::Follow, Stamp::FIELDS)
+                .map_err(|error| unreadable(&input.path, &error))?;
+            let stamp = Stamp::of(&metadata);
+            if !input.is(&stamp) {
+                return Err(unreadable(&input.path, &"has changed since it was listed"));
+            }
+            Ok(stamp)
+        });
+        write_manifest(names, &stamps.collect::<Result<Vec<_>, _>>()?, &output)
+    });
+}
+
+/// `static native long open(byte[] path)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_open<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    path: JByteArray<'local>,
+) -> jlong {
+    guard(&mut env, 0, |env| {
+        let path = c_string(bytes(env, &path)?)?;
+        let staging = Staging::open(&SharedProcessVolume::default(), &path).map_err(|e| failure(&e))?;
+        Ok(Box::into_raw(Box::new(staging)) as jlong)
+    })
+}
+
+/// The staging directory behind a handle.
+///
+/// # Safety
+/// Java got the handle from `open`, and calls nothing after `close`.
+unsafe fn staging<'a>(handle: jlong) -> &'a ProcessStaging {
+    // SAFETY: the caller's promise.
+    unsafe { &*(handle as *const ProcessStaging) }
+}
+
+/// `static native boolean isCommitted(long handle)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_isCommitted<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+) -> jboolean {
+    guard(&mut env, 0, |_| {
+        // SAFETY: see `staging`.
+        let staging = unsafe { staging(handle) };
+        Ok(jboolean::from(staging.journal().map_err(|e| failure(&e))?.is_some()))
+    })
+}
+
+/// `static native void clear(long handle)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_clear<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+) {
+    guard(&mut env, (), |_| {
+        // SAFETY: see `staging`.
+        unsafe { staging(handle) }.clear().map_err(|e| failure(&e))
+    });
+}
+
+/// `static native void commit(long handle, byte[] journal)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_commit<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    journal: JByteArray<'local>,
+) {
+    guard(&mut env, (), |env| {
+        let journal =
+            Journal::decode(&bytes(env, &journal)?).map_err(|_| Failure::Argument("a malformed journal"))?;
+        // SAFETY: see `staging`.
+        unsafe { staging(handle) }.commit(&journal).map_err(|e| failure(&e))
+    });
+}
+
+/// `static native byte[] apply(long handle, int threads)`: numbers of outputs and of replaced files, and for each group that was
+/// left as it was its directory, the number of its files and the reason, all ended by NUL.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_apply<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    threads: jint,
+) -> jbyteArray {
+    guard(&mut env, std::ptr::null_mut(), |env| {
+        // SAFETY: see `staging`.
+        let staging = unsafe { staging(handle) };
+        let threads = usize::try_from(threads).unwrap_or(1);
+        let applied = apply(staging, threads, &|| true).map_err(|e| failure(&e))?;
+        let mut text = format!("{}\0{}\0", applied.outputs, applied.replaced).into_bytes();
+        for left in applied.left {
+            text.extend_from_slice(left.directory.to_bytes());
+            text.extend_from_slice(format!("\0{}\0{}\0", left.inputs, left.reason).as_bytes());
+        }
+        Ok(env.byte_array_from_slice(&text)?.into_raw())
+    })
+}
+
+/// `static native void close(long handle, boolean remove)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_close<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    remove: jboolean,
+) {
+    guard(&mut env, (), |_| {
+        // SAFETY: Java got the handle from `open`, and closes it once.
+        let staging = unsafe { Box::from_raw(handle as *mut ProcessStaging) };
+        if remove != 0 { staging.close().map_err(|e| failure(&e)) } else { Ok(()) }
+    });
+}
+
+/// `static native long open(boolean header)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_open<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    header: jboolean,
+) -> jlong {
+    guard(&mut env, 0, |_| {
+        let header = if header == 0 { Header::None } else { Header::Same };
+        Ok(Box::into_raw(Box::new(Joiner::new(header))) as jlong)
+    })
+}
+
+/// `static native long add(long handle, byte[] piece, int length, boolean first, boolean last)`: where what the piece adds begins
+/// in it, and in the upper half what is to be put before it.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_add<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    piece: JByteArray<'local>,
+    length: jint,
+    first: jboolean,
+    last: jboolean,
+) -> jlong {
+    guard(&mut env, 0, |env| {
+        let piece = bytes(env, &piece)?;
+        let piece = piece
+            .get(..usize::try_from(length).unwrap_or(usize::MAX))
+            .ok_or(Failure::Argument("a piece that is longer than its array"))?;
+        // SAFETY: Java got the handle from `open`, makes one call at a time and none after `close`.
+        let joiner = unsafe { &mut *(handle as *mut Joiner) };
+        let place = Place { first: first != 0, last: last != 0 };
+        let (before, added) =
+            joiner.add(piece, place).map_err(|error| Failure::Unreadable(error.to_string()))?;
+        let before = before.first().map_or(0, |&byte| jlong::from(byte));
+        Ok(before << 32 | (piece.len() - added.len()) as jlong)
+    })
+}
+
+/// `static native void close(long handle)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_close<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+) {
+    guard(&mut env, (), |_| {
+        // SAFETY: Java got the handle from `open`, and closes it once.
+        drop(unsafe { Box::from_raw(handle as *mut Joiner) });
+        Ok(())
+    });
+}

@@ -1,0 +1,182 @@
+//! What is written down: fields of bytes or decimal numbers, each ended by a NUL.
+
+use std::ffi::{CStr, CString};
+
+use millstream_vfs::Timestamp;
+
+const FORMAT: &[u8] = b"millstream compact 1";
+const IN_PLACE: &[u8] = b"in place";
+const NEW: &[u8] = b"new";
+const END: &[u8] = b"end";
+
+/// What becomes of the inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The outputs replace them.
+    InPlace,
+    /// Nothing: the outputs go to another tree.
+    New,
+}
+
+/// An output and where it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// The directory's path below the root; empty for the root.
+    pub directory: CString,
+    /// Its name in the staging directory; that of its manifest begins with it.
+    pub staged: CString,
+    /// Its name in the directory.
+    pub name: CString,
+}
+
+/// Which outputs there are, those of a directory together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Journal {
+    /// What becomes of the inputs.
+    pub kind: Kind,
+    /// Path of the tree that the outputs go to.
+    pub root: CString,
+    /// The outputs.
+    pub outputs: Vec<Planned>,
+}
+
+/// Not written by this program, or not all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a journal of a compaction")]
+pub struct Malformed;
+
+/// The fields of a text.
+struct FieldsOf<'a>(&'a [u8]);
+
+impl<'a> Iterator for FieldsOf<'a> {
+    type Item = &'a CStr;
+
+    fn next(&mut self) -> Option<&'a CStr> {
+        let field = CStr::from_bytes_until_nul(self.0).ok()?;
+        self.0 = &self.0[field.to_bytes_with_nul().len()..];
+        Some(field)
+    }
+}
+
+impl Journal {
+    /// As it is written.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        let mut add = |field: &[u8]| {
+            text.extend_from_slice(field);
+            text.push(0);
+        };
+        add(FORMAT);
+        add(match self.kind {
+            Kind::InPlace => IN_PLACE,
+            Kind::New => NEW,
+        });
+        add(self.root.to_bytes());
+        for output in &self.outputs {
+            add(output.staged.to_bytes());
+            add(output.directory.to_bytes());
+            add(output.name.to_bytes());
+        }
+        add(END);
+        text
+    }
+
+    /// What was written.
+    ///
+    /// # Errors
+    /// If it is something else, or not all of it.
+    pub fn decode(text: &[u8]) -> Result<Self, Malformed> {
+        let mut fields = FieldsOf(text);
+        let mut next = || fields.next().ok_or(Malformed);
+        if next()?.to_bytes() != FORMAT {
+            return Err(Malformed);
+        }
+        let kind = match next()?.to_bytes() {
+            IN_PLACE => Kind::InPlace,
+            NEW => Kind::New,
+            _ => return Err(Malformed),
+        };
+        let root = next()?.to_owned();
+        let mut outputs = Vec::new();
+        loop {
+            let staged = next()?;
+            if staged.to_bytes() == END {
+                return Ok(Journal { kind, root, outputs });
+            }
+            let (directory, name) = (next()?, next()?);
+            if !is_name(staged) || !is_name(name) || !is_path_below(directory) {
+                return Err(Malformed);
+            }
+            let (directory, staged, name) = (directory.to_owned(), staged.to_owned(), name.to_owned());
+            outputs.push(Planned { directory, staged, name });
+        }
+    }
+}
+
+fn is_name(name: &CStr) -> bool {
+    let bytes = name.to_bytes();
+    !matches!(bytes, b"" | b"." | b"..") && !bytes.contains(&b'/')
+}
+
+fn is_path_below(path: &CStr) -> bool {
+    path.is_empty() || path.to_bytes().split(|&b| b == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
+}
+
+/// A file that an output was made of, as it was when it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManifestEntry {
+    /// Its name in its directory.
+    pub name: CString,
+    /// Inode number.
+    pub ino: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// Last change of the contents.
+    pub mtime: Timestamp,
+}
+
+/// What an output was made of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Manifest {
+    /// The files, in their order.
+    pub entries: Vec<ManifestEntry>,
+}
+
+impl Manifest {
+    /// As it is written.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        for entry in &self.entries {
+            text.extend_from_slice(entry.name.to_bytes_with_nul());
+            let ManifestEntry { ino, size, mtime, .. } = entry;
+            text.extend_from_slice(format!("{ino} {size} {} {}\0", mtime.sec, mtime.nsec).as_bytes());
+        }
+        // No name is empty.
+        text.push(0);
+        text
+    }
+
+    /// What was written.
+    ///
+    /// # Errors
+    /// If it is something else, or not all of it.
+    pub fn decode(text: &[u8]) -> Result<Self, Malformed> {
+        let mut fields = FieldsOf(text);
+        let mut entries = Vec::new();
+        loop {
+            let name = fields.next().ok_or(Malformed)?;
+            if name.is_empty() {
+                return Ok(Manifest { entries });
+            }
+            let numbers = fields.next().ok_or(Malformed)?;
+            entries.push(entry(name, numbers).filter(|_| is_name(name)).ok_or(Malformed)?);
+        }
+    }
+}
+
+fn entry(name: &CStr, numbers: &CStr) -> Option<ManifestEntry> {
+    let mut numbers = numbers.to_str().ok()?.split(' ');
+    let (ino, size) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
+    let mtime = Timestamp { sec: numbers.next()?.parse().ok()?, nsec: numbers.next()?.parse().ok()? };
+    numbers.next().is_none().then(|| ManifestEntry { name: name.to_owned(), ino, size, mtime })
+}

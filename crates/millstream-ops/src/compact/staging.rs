@@ -1,0 +1,289 @@
+//! The staging directory.
+
+use std::ffi::{CStr, CString};
+
+use millstream_vfs::{
+    Access, At, Dir, DirentBatch, Errno, Error, Fields, File, FileKind, ReadState, RemoveKind, Result,
+    SymlinkBehavior, Volume,
+};
+
+use super::CompactError;
+use super::journal::{Journal, Manifest};
+
+const LOCK: &CStr = c"lock";
+const JOURNAL: &CStr = c"journal";
+const NEW_JOURNAL: &CStr = c"journal.new";
+const OUT: &CStr = c"out";
+const SWAP: &CStr = c"swap";
+const OLD: &CStr = c"old";
+/// What the names of manifests end with.
+const MANIFEST: &[u8] = b".inputs";
+
+/// Bytes of directory entries that are read at once.
+const BATCH: usize = 64 << 10;
+
+/// The staging directory of one compaction, locked against others.
+#[derive(Debug)]
+pub struct Staging<V: Volume> {
+    pub(super) base: V::Dir,
+    path: CString,
+    dir: V::Dir,
+    pub(super) out: V::Dir,
+    pub(super) swap: V::Dir,
+    pub(super) old: V::Dir,
+    /// Its lock ends when it is closed.
+    _lock: <V::Dir as Dir>::File,
+}
+
+impl<V: Volume> Staging<V> {
+    /// Opens the directory `path` on `volume`, makes it if it is not there, and locks it.
+    ///
+    /// # Errors
+    /// Those of the volume, and if another compaction has it.
+    pub fn open(volume: &V, path: &CStr) -> std::result::Result<Self, CompactError> {
+        let base = volume.base();
+        loop {
+            let opened = Self::try_open(&base, path);
+            let (dir, lock) = match opened {
+                Err(error) if error.errno == Errno::AGAIN => {
+                    return Err(CompactError::Busy { path: path.to_owned() });
+                }
+                opened => opened.map_err(|error| CompactError::Volume { path: path.to_owned(), error })?,
+            };
+            // Whoever had the lock may have removed the directory before giving it up.
+            let ino = |metadata: Result<millstream_vfs::Metadata>| metadata.ok().map(|m| m.identity());
+            let named = ino(dir.metadata(LOCK, SymlinkBehavior::NoFollow, Fields::INO));
+            if named.is_none() || named != ino(lock.metadata(Fields::INO)) {
+                continue;
+            }
+            let room = |name: &CStr| {
+                make_dir(&dir, name).map_err(|error| CompactError::Volume { path: path.to_owned(), error })
+            };
+            let (out, swap, old) = (room(OUT)?, room(SWAP)?, room(OLD)?);
+            return Ok(Staging { base, path: path.to_owned(), dir, out, swap, old, _lock: lock });
+        }
+    }
+
+    fn try_open(base: &V::Dir, path: &CStr) -> Result<(V::Dir, <V::Dir as Dir>::File)> {
+        let dir = make_dir(base, path)?;
+        let lock = match dir.create_file(LOCK, 0o600) {
+            Err(error) if error.errno == Errno::EXIST => {
+                dir.open_file(LOCK, Access::Write, SymlinkBehavior::NoFollow)
+            }
+            made => made,
+        }?;
+        lock.try_lock()?;
+        Ok((dir, lock))
+    }
+
+    /// The journal, if an earlier compaction wrote one and was not finished.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn journal(&self) -> std::result::Result<Option<Journal>, CompactError> {
+        match read_file(&self.dir, JOURNAL) {
+            Ok(text) => Journal::decode(&text)
+                .map(Some)
+                .map_err(|malformed| CompactError::Malformed { path: self.path_of(JOURNAL), malformed }),
+            Err(error) if error.errno == Errno::NOENT => Ok(None),
+            Err(error) => Err(self.failed(JOURNAL, error)),
+        }
+    }
+
+    /// Removes what a compaction left that wrote no journal.
+    ///
+    /// # Errors
+    /// If it cannot, or there is something that cannot be removed.
+    pub fn clear(&self) -> std::result::Result<(), CompactError> {
+        let is_empty = entries(&self.swap).map_err(|error| self.failed(SWAP, error))?.is_empty();
+        if !is_empty {
+            return Err(CompactError::Orphans { path: self.path_of(SWAP) });
+        }
+        for (dir, name) in [(&self.out, OUT), (&self.old, OLD)] {
+            remove_entries(dir).map_err(|error| self.failed(name, error))?;
+        }
+        match self.dir.remove(NEW_JOURNAL, RemoveKind::File) {
+            Err(error) if !error.is_vanished() => Err(self.failed(NEW_JOURNAL, error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the journal: from now on the compaction is finished, whatever happens.
+    ///
+    /// # Errors
+    /// If it cannot be written; then there is none.
+    pub fn commit(&self, journal: &Journal) -> std::result::Result<(), CompactError> {
+        write_file(&self.dir, NEW_JOURNAL, &journal.encode())
+            .and_then(|()| self.out.as_file()?.sync())
+            .and_then(|()| self.dir.rename(NEW_JOURNAL, &self.dir, JOURNAL))
+            .and_then(|()| self.dir.as_file()?.sync())
+            .map_err(|error| self.failed(JOURNAL, error))
+    }
+
+    /// Removes the journal: all that it told is done.
+    pub(super) fn finish(&self) -> std::result::Result<(), CompactError> {
+        self.dir.remove(JOURNAL, RemoveKind::File).map_err(|error| self.failed(JOURNAL, error))
+    }
+
+    /// All on the volume outlives a failure of the machine.
+    pub(super) fn sync_volume(&self) -> std::result::Result<(), CompactError> {
+        self.dir.as_file().and_then(|dir| dir.sync_volume()).map_err(|error| self.failed(c"", error))
+    }
+
+    /// Removes the directory.
+    ///
+    /// # Errors
+    /// As [`Staging::clear`]. What somebody has still open on NFS stays until the next compaction.
+    pub fn close(self) -> std::result::Result<(), CompactError> {
+        self.clear()?;
+        for (name, kind) in [
+            (OUT, RemoveKind::Directory),
+            (SWAP, RemoveKind::Directory),
+            (OLD, RemoveKind::Directory),
+            (LOCK, RemoveKind::File),
+        ] {
+            match self.dir.remove(name, kind) {
+                Ok(()) => {}
+                Err(error) if error.is_vanished() => {}
+                Err(error) if is_busy(error) => return Ok(()),
+                Err(error) => return Err(self.failed(name, error)),
+            }
+        }
+        match self.base.remove(&self.path, RemoveKind::Directory) {
+            Err(error) if !error.is_vanished() && !is_busy(error) => Err(self.failed(c"", error)),
+            _ => Ok(()),
+        }
+    }
+
+    fn path_of(&self, name: &CStr) -> CString {
+        path_below(&self.path, name)
+    }
+
+    pub(super) fn failed(&self, name: &CStr, error: Error) -> CompactError {
+        CompactError::Volume { path: self.path_of(name), error }
+    }
+
+    /// The manifest of the output `staged`, if it has one.
+    pub(super) fn manifest(&self, staged: &CStr) -> std::result::Result<Option<Manifest>, CompactError> {
+        let name = manifest_name(staged);
+        match read_file(&self.out, &name) {
+            Ok(text) => Manifest::decode(&text)
+                .map(Some)
+                .map_err(|malformed| CompactError::Malformed { path: self.path_of(&name), malformed }),
+            Err(error) if error.errno == Errno::NOENT => Ok(None),
+            Err(error) => Err(self.failed(&name, error)),
+        }
+    }
+
+    /// Forgets an output: its inputs stay.
+    pub(super) fn drop_output(&self, staged: &CStr) -> Result<()> {
+        for name in [staged, &manifest_name(staged)] {
+            match self.out.remove(name, RemoveKind::File) {
+                Err(error) if !error.is_vanished() => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Manifest {
+    /// Writes it beside the output `output`, a path on `volume`.
+    ///
+    /// # Errors
+    /// Those of the volume.
+    pub fn write_beside<V: Volume>(&self, volume: &V, output: &CStr) -> Result<()> {
+        write_file(&volume.base(), &manifest_name(output), &self.encode())
+    }
+}
+
+fn manifest_name(output: &CStr) -> CString {
+    c_string([output.to_bytes(), MANIFEST].concat())
+}
+
+/// `bytes` without what follows a NUL, of which there is none in names.
+pub(super) fn c_string(mut bytes: Vec<u8>) -> CString {
+    bytes.truncate(bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len()));
+    CString::new(bytes).unwrap_or_default()
+}
+
+pub(super) fn path_below(path: &CStr, name: &CStr) -> CString {
+    if name.is_empty() || path.is_empty() {
+        return if path.is_empty() { name } else { path }.to_owned();
+    }
+    c_string([path.to_bytes(), b"/", name.to_bytes()].concat())
+}
+
+/// Somebody has a file in it open: NFS keeps it under another name.
+fn is_busy(error: Error) -> bool {
+    matches!(error.errno, Errno::NOTEMPTY | Errno::BUSY | Errno::EXIST)
+}
+
+/// Opens the directory `name`, and makes it if it is not there.
+pub(super) fn make_dir<D: Dir>(parent: &D, name: &CStr) -> Result<D> {
+    match parent.create_dir(name, 0o700) {
+        Err(error) if error.errno != Errno::EXIST => Err(error),
+        _ => parent.open_dir(name, SymlinkBehavior::NoFollow),
+    }
+}
+
+fn read_file<D: Dir>(dir: &D, name: &CStr) -> Result<Vec<u8>> {
+    let file = dir.open_file(name, Access::Read, SymlinkBehavior::NoFollow)?;
+    let mut text = vec![0; file.metadata(Fields::SIZE)?.size as usize + 1];
+    let mut length = 0;
+    loop {
+        let n = file.read(&mut text[length..], At::Offset(length as u64))?;
+        length += n;
+        if n == 0 {
+            break;
+        }
+        if length == text.len() {
+            text.resize(2 * length, 0);
+        }
+    }
+    text.truncate(length);
+    Ok(text)
+}
+
+fn write_file<D: Dir>(dir: &D, name: &CStr, text: &[u8]) -> Result<()> {
+    match dir.remove(name, RemoveKind::File) {
+        Err(error) if !error.is_vanished() => return Err(error),
+        _ => {}
+    }
+    let file = dir.create_file(name, 0o600)?;
+    file.write_all(text, At::Offset(0))?;
+    file.sync()
+}
+
+/// The names in a directory and what they are.
+pub(super) fn entries<D: Dir>(dir: &D) -> Result<Vec<(CString, FileKind)>> {
+    // A handle can be read once.
+    let dir = dir.open_dir(c".", SymlinkBehavior::NoFollow)?;
+    let (mut found, mut cursor) = (Vec::new(), D::Cursor::default());
+    let mut batch = DirentBatch::with_capacity(BATCH);
+    while dir.read_entries(&mut cursor, &mut batch)? == ReadState::More {
+        found.extend(batch.iter().map(|entry| (entry.name.to_owned(), entry.kind)));
+    }
+    for (name, kind) in found.iter_mut().filter(|(_, kind)| *kind == FileKind::Unknown) {
+        *kind = dir.metadata(name, SymlinkBehavior::NoFollow, Fields::KIND)?.kind();
+    }
+    Ok(found)
+}
+
+/// Removes all that is in a directory. What is busy stays.
+pub(super) fn remove_entries<D: Dir>(dir: &D) -> Result<()> {
+    for (name, kind) in entries(dir)? {
+        let removed = match kind {
+            FileKind::Directory => dir
+                .open_dir(&name, SymlinkBehavior::NoFollow)
+                .and_then(|below| remove_entries(&below))
+                .and_then(|()| dir.remove(&name, RemoveKind::Directory)),
+            _ => dir.remove(&name, RemoveKind::File),
+        };
+        match removed {
+            Err(error) if !error.is_vanished() && !is_busy(error) => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,369 @@
+//! Writing many files of lines to one.
+//!
+//! Inputs are read ahead as in any [`Scan`]; a single one is cloned where the volume can. What has been written is read again and
+//! compared by its checksum before the output counts as made.
+
+use std::ffi::{CStr, CString};
+
+use crc32fast::Hasher;
+use millstream_vfs::{Access, At, Dir, Error, Fields, File, RemoveKind, SymlinkBehavior, Volume};
+
+use crate::batch::Stamp;
+use crate::error::Cause;
+use crate::join::{Header, JoinError, Joiner, Place};
+use crate::range::FileRange;
+use crate::{Grouping, Missing, Output, Predicate, Rows, Scan, ScanOptions, Verification};
+
+/// Bytes written at once, if there are as many.
+const BUFFER: usize = 1 << 20;
+const MODE: u32 = 0o666;
+
+/// A file to be concatenated, as it was listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Path of the file.
+    pub path: CString,
+    /// Size in bytes.
+    pub size: u64,
+    /// Last change of its contents, in milliseconds since 1970.
+    pub mtime_ms: i64,
+}
+
+impl Input {
+    /// Whether a file with this stamp is what was listed.
+    pub fn is(&self, stamp: &Stamp) -> bool {
+        stamp.size == self.size && stamp.mtime.as_millis() == self.mtime_ms
+    }
+}
+
+/// What has been written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Concatenated {
+    /// What each input was when it was read.
+    pub stamps: Vec<Stamp>,
+    /// Length of the output in bytes.
+    pub length: u64,
+}
+
+/// Why files cannot be concatenated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConcatenateError {
+    /// An input cannot be read.
+    #[error("{cause}")]
+    Read {
+        /// Which, counted from 0.
+        input: usize,
+        /// Why.
+        cause: Cause,
+    },
+    /// An input is not what it was when it was listed.
+    #[error("has changed since it was listed")]
+    Changed {
+        /// Which, counted from 0.
+        input: usize,
+    },
+    /// An input cannot be joined to others.
+    #[error("{cause}")]
+    Join {
+        /// Which, counted from 0.
+        input: usize,
+        /// Why.
+        cause: JoinError,
+    },
+    /// The output cannot be written.
+    #[error("{0}")]
+    Write(#[from] Error),
+    /// What was written is not what is read again.
+    #[error("what was written differs from what is read again")]
+    Differs,
+}
+
+impl ConcatenateError {
+    /// The input that it is about, counted from 0; none if it is about the output.
+    pub fn input(&self) -> Option<usize> {
+        match *self {
+            ConcatenateError::Read { input, .. }
+            | ConcatenateError::Changed { input }
+            | ConcatenateError::Join { input, .. } => Some(input),
+            ConcatenateError::Write(_) | ConcatenateError::Differs => None,
+        }
+    }
+}
+
+/// Writes `inputs` one after the other to the new file `output`, which is on disk when this returns, or not there.
+///
+/// # Errors
+/// The first one; what an input was listed as must be what it is.
+pub fn concatenate<V: Volume>(
+    volume: &V,
+    inputs: &[Input],
+    header: Header,
+    output: &CStr,
+    max_readers: usize,
+) -> Result<Concatenated, ConcatenateError> {
+    let base = volume.base();
+    let file = base.create_file(output, MODE)?;
+    let written = match cloned(&base, inputs, &file) {
+        Some(clone) => Ok(clone),
+        None => joined(volume, inputs, header, &file, max_readers),
+    };
+    let done = written.and_then(|written| file.sync().map(|()| written).map_err(Into::into));
+    if done.is_err() {
+        // The first error tells why.
+        let _ = base.remove(output, RemoveKind::File);
+    }
+    done
+}
+
+/// What there is to tell if the only input could be cloned, and was what it should be.
+fn cloned<D: Dir>(base: &D, inputs: &[Input], output: &D::File) -> Option<Concatenated> {
+    let [input] = inputs else { return None };
+    let source = base.open_file(&input.path, Access::Read, SymlinkBehavior::Follow).ok()?;
+    let before = Stamp::of(&source.metadata(Stamp::FIELDS).ok()?);
+    if !input.is(&before) || input.size == 0 {
+        return None;
+    }
+    output.clone_from(&source).ok()?;
+    let length = output.metadata(Fields::SIZE).ok()?.size;
+    let after = Stamp::of(&source.metadata(Stamp::FIELDS).ok()?);
+    if before != after || length != before.size {
+        output.set_len(0).ok()?;
+        return None;
+    }
+    Some(Concatenated { stamps: vec![before], length })
+}
+
+fn joined<V: Volume>(
+    volume: &V,
+    inputs: &[Input],
+    header: Header,
+    output: &<V::Dir as Dir>::File,
+    max_readers: usize,
+) -> Result<Concatenated, ConcatenateError> {
+    let ranges = inputs.iter().map(|input| FileRange {
+        path: input.path.clone(),
+        start: 0,
+        length: input.size,
+        may_have_checksums: true,
+    });
+    let mut scan = Scan::new(volume, ranges.collect(), scan_options(max_readers));
+    let mut writer = Writer { output, buffer: Vec::new(), length: 0, checksum: Hasher::new() };
+    let mut reading = Reading { inputs, at: 0, left: None, stamps: Vec::with_capacity(inputs.len()) };
+    let mut joiner = Joiner::new(header);
+    let whole = inputs.len() == 1 && header == Header::None;
+    while let Some(batch) = scan
+        .next_batch()
+        .map_err(|error| ConcatenateError::Read { input: error.range, cause: error.cause })?
+    {
+        let mut stamps = batch.stamps().iter();
+        for piece in batch.iter() {
+            let (input, place) = reading.place(piece, &mut stamps)?;
+            if whole {
+                writer.write(piece)?;
+                continue;
+            }
+            let (before, added) =
+                joiner.add(piece, place).map_err(|cause| ConcatenateError::Join { input, cause })?;
+            writer.write(before)?;
+            writer.write(added)?;
+        }
+    }
+    if (reading.at, reading.left) != (inputs.len(), None) {
+        return Err(ConcatenateError::Changed { input: reading.at });
+    }
+    let length = writer.finish()?;
+    Ok(Concatenated { stamps: reading.stamps, length })
+}
+
+fn scan_options(max_readers: usize) -> ScanOptions {
+    ScanOptions {
+        rows: Rows::Bytes,
+        predicate: Predicate::True,
+        output: Output::Values,
+        grouping: Grouping::Any,
+        missing: Missing::Fail,
+        verification: Verification::Checksums,
+        max_readers,
+    }
+}
+
+/// Which input the next piece is of.
+struct Reading<'a> {
+    inputs: &'a [Input],
+    at: usize,
+    /// Bytes that are still to come of that input, once it has begun.
+    left: Option<u64>,
+    stamps: Vec<Stamp>,
+}
+
+impl Reading<'_> {
+    fn place<'s>(
+        &mut self,
+        piece: &[u8],
+        stamps: &mut impl Iterator<Item = &'s Stamp>,
+    ) -> Result<(usize, Place), ConcatenateError> {
+        let input = self.at;
+        let changed = ConcatenateError::Changed { input };
+        let listed = self.inputs.get(input).ok_or(changed)?;
+        let first = self.left.is_none();
+        if first {
+            let stamp = stamps.next().filter(|stamp| listed.is(stamp)).ok_or(changed)?;
+            self.stamps.push(*stamp);
+        }
+        let left = self.left.unwrap_or(listed.size);
+        let rest = left.checked_sub(piece.len() as u64).ok_or(changed)?;
+        if piece.is_empty() && left > 0 {
+            return Err(changed);
+        }
+        let last = rest == 0;
+        (self.at, self.left) = if last { (input + 1, None) } else { (input, Some(rest)) };
+        Ok((input, Place { first, last }))
+    }
+}
+
+struct Writer<'a, F> {
+    output: &'a F,
+    buffer: Vec<u8>,
+    length: u64,
+    checksum: Hasher,
+}
+
+impl<F: File> Writer<'_, F> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        if self.buffer.len() + bytes.len() > BUFFER {
+            self.flush()?;
+        }
+        if bytes.len() >= BUFFER {
+            return self.put(bytes);
+        }
+        self.buffer.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        let full = std::mem::take(&mut self.buffer);
+        self.put(&full)?;
+        self.buffer = full;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.output.write_all(bytes, At::Offset(self.length))?;
+        self.checksum.update(bytes);
+        self.length += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Reads what has been written; its length.
+    fn finish(mut self) -> Result<u64, ConcatenateError> {
+        self.flush()?;
+        let (mut again, mut at) = (Hasher::new(), 0);
+        self.buffer.resize(BUFFER, 0);
+        loop {
+            let n = self.output.read(&mut self.buffer, At::Offset(at))?;
+            if n == 0 {
+                break;
+            }
+            again.update(&self.buffer[..n]);
+            at += n as u64;
+        }
+        if (at, again.finalize()) != (self.length, self.checksum.finalize()) {
+            return Err(ConcatenateError::Differs);
+        }
+        Ok(at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::time::UNIX_EPOCH;
+
+    use millstream_vfs::{Errno, PosixVolume};
+
+    use super::*;
+
+    fn c_path(path: &Path) -> CString {
+        CString::new(path.to_str().expect("UTF-8")).expect("no NUL")
+    }
+
+    fn listed(path: &Path) -> Input {
+        let metadata = fs::metadata(path).expect("a file");
+        let age = metadata.modified().expect("a time").duration_since(UNIX_EPOCH).expect("after 1970");
+        Input { path: c_path(path), size: metadata.len(), mtime_ms: age.as_millis() as i64 }
+    }
+
+    fn files(scratch: &Path, contents: &[&[u8]]) -> Vec<Input> {
+        let write = |(i, content): (usize, &&[u8])| {
+            let path = scratch.join(format!("{i:04}"));
+            fs::write(&path, content).expect("a file");
+            listed(&path)
+        };
+        contents.iter().enumerate().map(write).collect()
+    }
+
+    fn run(inputs: &[Input], output: &Path) -> Result<Concatenated, ConcatenateError> {
+        concatenate(&PosixVolume, inputs, Header::None, &c_path(output), 8)
+    }
+
+    #[test]
+    fn small_and_large_files_become_one() {
+        let scratch = tempfile::tempdir().expect("scratch");
+        let large = vec![b'x'; (3 << 20) + 17];
+        let mut contents: Vec<&[u8]> = vec![b"one\n", b"", &large, b"two\r", b"\n3"];
+        contents.extend([&b"line\n"[..]; 200]);
+        let inputs = files(scratch.path(), &contents);
+        let output = scratch.path().join("out");
+        let done = run(&inputs, &output).expect("written");
+        let expected = [&b"one\n"[..], &large, b"\ntwo\r\n\n3\n", &b"line\n".repeat(200)].concat();
+        assert!(fs::read(&output).expect("output") == expected);
+        assert_eq!((done.length, done.stamps.len()), (expected.len() as u64, inputs.len()));
+        assert!(done.stamps.iter().zip(&inputs).all(|(stamp, input)| input.is(stamp)));
+    }
+
+    #[test]
+    fn one_file_is_copied_as_it_is() {
+        let scratch = tempfile::tempdir().expect("scratch");
+        for content in [&b"\xff\xfe\0"[..], b"PAR1\0", b"\xef\xbb\xbfx", b""] {
+            let inputs = files(scratch.path(), &[content]);
+            let output = scratch.path().join("out");
+            run(&inputs, &output).expect("written");
+            assert_eq!(fs::read(&output).expect("output"), content);
+            fs::remove_file(&output).expect("removed");
+        }
+    }
+
+    #[test]
+    fn an_input_that_is_not_as_listed_leaves_nothing() {
+        let scratch = tempfile::tempdir().expect("scratch");
+        let output = scratch.path().join("out");
+        let contents: [&[u8]; 3] = [b"one\n", b"two\n", b"three\n"];
+        let mut grown = files(scratch.path(), &contents);
+        fs::write(scratch.path().join("0001"), b"two and more\n").expect("written");
+        assert_eq!(run(&grown, &output), Err(ConcatenateError::Changed { input: 1 }));
+        fs::write(scratch.path().join("0001"), b"t").expect("written");
+        assert_eq!(run(&grown, &output), Err(ConcatenateError::Changed { input: 1 }));
+        grown[1] = listed(&scratch.path().join("0001"));
+        grown[1].mtime_ms -= 1;
+        assert_eq!(run(&grown, &output), Err(ConcatenateError::Changed { input: 1 }));
+        fs::remove_file(scratch.path().join("0002")).expect("removed");
+        grown[1].mtime_ms += 1;
+        let error = run(&grown, &output).expect_err("an input is missing");
+        assert_eq!(error.input(), Some(2));
+        assert!(matches!(
+            error,
+            ConcatenateError::Read { cause: Cause::Volume(Error { errno: Errno::NOENT, .. }), .. }
+        ));
+        assert!(!output.exists());
+    }
+
+    #[test]
+    fn a_file_of_another_format_leaves_nothing() {
+        let scratch = tempfile::tempdir().expect("scratch");
+        let output = scratch.path().join("out");
+        let error = run(&files(scratch.path(), &[b"one\n", b"PAR1\0"]), &output).expect_err("not lines");
+        assert_eq!((error.input(), output.exists()), (Some(1), false));
+    }
+}

@@ -1,0 +1,250 @@
+package io.millstream.hadoop;
+
+import java.io.ByteArrayOutputStream;
+import java.io.DataOutputStream;
+import java.io.File;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The staging directory of a compaction, in which outputs are made before they take the place of their inputs, natively and
+ * all at once. Killed at any moment, it is finished or undone by whoever opens it next; {@code millstream_ops::compact} tells how.
+ */
+public final class NativeCompaction implements AutoCloseable {
+  /** Where outputs are made, below the staging directory. */
+  public static final String OUT = "out";
+
+  private long handle;
+
+  /**
+   * Opens a staging directory, makes it if it is not there, and locks it.
+   *
+   * @param path absolute path
+   * @throws IOException if it cannot be opened, or another compaction is at work in it
+   */
+  public NativeCompaction(String path) throws IOException {
+    requireLibrary();
+    handle = open(encode(path));
+  }
+
+  private static void requireLibrary() {
+    if (!NativeLibrary.isLoaded()) {
+      throw new IllegalStateException("Millstream's native library does not load in this JVM (see its log), and there is no compaction "
+          + "without it");
+    }
+  }
+
+  private static byte[] encode(String path) throws IOException {
+    byte[] bytes = LocalPaths.encode(new File(path));
+    if (bytes == null) {
+      throw new IOException(path + ": not a name in this JVM's encoding; use a UTF-8 locale");
+    }
+    return bytes;
+  }
+
+  /** Whether an earlier compaction was committed here, and not finished. */
+  public synchronized boolean isCommitted() throws IOException {
+    return isCommitted(handle());
+  }
+
+  /** Removes what an earlier one left that was not committed. */
+  public synchronized void clear() throws IOException {
+    clear(handle());
+  }
+
+  /** Commits: from now on it is finished, whatever happens. */
+  public synchronized void commit(Journal journal) throws IOException {
+    commit(handle(), journal.packed());
+  }
+
+  /** Does what was committed, or the rest of it. */
+  public synchronized Applied apply(int threads) throws IOException {
+    return new Applied(new String(apply(handle(), threads), StandardCharsets.UTF_8));
+  }
+
+  private long handle() throws IOException {
+    if (handle == 0) {
+      throw new IOException("the compaction is closed");
+    }
+    return handle;
+  }
+
+  /** Removes the staging directory. */
+  public synchronized void remove() throws IOException {
+    long opened = handle();
+    handle = 0;
+    close(opened, true);
+  }
+
+  /** Closes it and leaves it to the next one. */
+  @Override
+  public synchronized void close() throws IOException {
+    if (handle != 0) {
+      long opened = handle;
+      handle = 0;
+      close(opened, false);
+    }
+  }
+
+  /**
+   * Writes files of lines one after the other to a new file that is on disk when this returns, and its manifest.
+   *
+   * @param inputs the files
+   * @param header whether their first lines are the same, and wanted once
+   * @param output the new file
+   * @param maxReaders most native threads that read ahead
+   * @return its length
+   * @throws IOException if it could not be made; then it is not there. The message names the file that it is about
+   */
+  public static long concatenate(byte[] inputs, boolean header, String output, int maxReaders) throws IOException {
+    requireLibrary();
+    return concatenate(inputs, header, encode(output), maxReaders);
+  }
+
+  /**
+   * Writes the manifest of an output that is still to be made.
+   *
+   * @throws IOException if it cannot be written, or an input is not what it was when it was listed
+   */
+  public static void stamp(byte[] inputs, String output) throws IOException {
+    requireLibrary();
+    stamp(inputs, encode(output));
+  }
+
+  /** Files of one directory, packed. */
+  public static final class Inputs {
+    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    private final DataOutputStream out = new DataOutputStream(bytes);
+
+    /** Begins a list of files of the directory with this path. */
+    public Inputs(String directory) throws IOException {
+      name(encode(directory));
+    }
+
+    /** Adds one. */
+    public void add(DirectoryListing listing, int entry) {
+      name(listing.nameBytes(entry));
+      try {
+        out.writeLong(listing.size(entry));
+        out.writeLong(listing.modificationTime(entry));
+      } catch (IOException e) {
+        throw new UncheckedIOException("a byte array cannot be written to", e);
+      }
+    }
+
+    private void name(byte[] name) {
+      try {
+        out.writeInt(name.length);
+        out.write(name);
+      } catch (IOException e) {
+        throw new UncheckedIOException("a byte array cannot be written to", e);
+      }
+    }
+
+    /** The list. */
+    public byte[] packed() {
+      return bytes.toByteArray();
+    }
+  }
+
+  /** Which output goes where. */
+  public static final class Journal {
+    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+
+    /**
+     * Begins one.
+     *
+     * @param inPlace whether the outputs replace their inputs
+     * @param root absolute path of the tree that they go to, without links
+     */
+    public Journal(boolean inPlace, String root) throws IOException {
+      field("millstream compact 1".getBytes(StandardCharsets.US_ASCII));
+      field((inPlace ? "in place" : "new").getBytes(StandardCharsets.US_ASCII));
+      field(encode(root));
+    }
+
+    /**
+     * Adds an output; those of a directory follow each other.
+     *
+     * @param staged its name in the staging directory
+     * @param directory path of its directory below the root
+     * @param name its name there
+     */
+    public void add(String staged, String directory, String name) throws IOException {
+      field(encode(staged));
+      field(directory.isEmpty() ? new byte[0] : encode(directory));
+      field(encode(name));
+    }
+
+    private void field(byte[] field) {
+      bytes.writeBytes(field);
+      bytes.write(0);
+    }
+
+    private byte[] packed() {
+      ByteArrayOutputStream all = new ByteArrayOutputStream();
+      all.writeBytes(bytes.toByteArray());
+      all.writeBytes("end\0".getBytes(StandardCharsets.US_ASCII));
+      return all.toByteArray();
+    }
+  }
+
+  /** What {@link #apply} has done. */
+  public static final class Applied {
+    private final long outputs;
+    private final long replaced;
+    private final List<Left> left = new ArrayList<>();
+
+    private Applied(String text) {
+      String[] fields = text.split("\0", -1);
+      outputs = Long.parseLong(fields[0]);
+      replaced = Long.parseLong(fields[1]);
+      for (int i = 2; i + 2 < fields.length; i += 3) {
+        left.add(new Left(fields[i], Long.parseLong(fields[i + 1]), fields[i + 2]));
+      }
+    }
+
+    /** Outputs that are in their places. */
+    public long outputs() {
+      return outputs;
+    }
+
+    /** Files that they took the place of. */
+    public long replaced() {
+      return replaced;
+    }
+
+    /** Inputs that are as they were. */
+    public List<Left> left() {
+      return left;
+    }
+  }
+
+  /**
+   * Inputs that were left as they were.
+   *
+   * @param directory path of their directory
+   * @param files how many
+   * @param reason why
+   */
+  public record Left(String directory, long files, String reason) {}
+
+  private static native long concatenate(byte[] inputs, boolean header, byte[] output, int maxReaders) throws IOException;
+
+  private static native void stamp(byte[] inputs, byte[] output) throws IOException;
+
+  private static native long open(byte[] path) throws IOException;
+
+  private static native boolean isCommitted(long handle) throws IOException;
+
+  private static native void clear(long handle) throws IOException;
+
+  private static native void commit(long handle, byte[] journal) throws IOException;
+
+  private static native byte[] apply(long handle, int threads) throws IOException;
+
+  private static native void close(long handle, boolean remove) throws IOException;
+}

@@ -1,0 +1,63 @@
+package io.millstream.hadoop;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
+
+/** Joins files of lines that the JVM reads and writes, by the rules of {@code millstream_scan::Joiner}. */
+public final class NativeJoiner implements AutoCloseable {
+  private static final int PIECE_BYTES = 1 << 20;
+
+  private final byte[] piece = new byte[PIECE_BYTES];
+  private final long handle;
+
+  /**
+   * Joins files to nothing yet.
+   *
+   * @param header whether their first lines are the same, and wanted once
+   */
+  public NativeJoiner(boolean header) {
+    if (!NativeLibrary.isLoaded()) {
+      throw new IllegalStateException("Millstream's native library does not load in this JVM (see its log)");
+    }
+    handle = open(header);
+  }
+
+  /**
+   * Appends a file.
+   *
+   * @return how many bytes were written
+   * @throws IOException if it cannot be read, written, or joined to those before it
+   */
+  public long append(InputStream in, OutputStream out) throws IOException {
+    long written = 0;
+    boolean first = true;
+    boolean last = false;
+    while (!last) {
+      int length = in.readNBytes(piece, 0, piece.length);
+      last = length < piece.length;
+      long added = add(handle, piece, length, first, last);
+      int before = (int) (added >>> 32);
+      int start = (int) added;
+      if (before != 0) {
+        out.write(before);
+        written++;
+      }
+      out.write(piece, start, length - start);
+      written += length - start;
+      first = false;
+    }
+    return written;
+  }
+
+  @Override
+  public void close() {
+    close(handle);
+  }
+
+  private static native long open(boolean header);
+
+  private static native long add(long handle, byte[] piece, int length, boolean first, boolean last) throws IOException;
+
+  private static native void close(long handle);
+}

@@ -1,0 +1,251 @@
+package io.millstream.spark
+
+import java.io.IOException
+import java.nio.file.Path
+
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+
+import io.millstream.hadoop.{DirectoryListing, MillstreamLocalFileSystem, NativeCompaction}
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{Path => HadoopPath}
+import org.apache.hadoop.io.compress.CompressionCodecFactory
+
+/** How an output is made. */
+private[spark] sealed trait Making extends Serializable
+
+/** Natively, byte for byte. */
+private[spark] case object Concatenate extends Making
+
+/** By Hadoop's codecs: the lines of plain and compressed files, written by the codec with this name, or plain. */
+private[spark] final case class Recode(codec: Option[String]) extends Making
+
+/** By Spark's own reader and writer. */
+private[spark] final case class Rewrite(fromParquet: Boolean, toParquet: Boolean) extends Making
+
+/**
+ * A file to be made.
+ *
+ * @param directory path of its directory below the root, "" for the root
+ * @param inputs what it is made of, packed for native code
+ * @param names the same files' names, if the JVM reads them
+ */
+private[spark] final case class Output(
+    id: Int,
+    directory: String,
+    name: String,
+    making: Making,
+    inputs: Array[Byte],
+    names: Array[String],
+    files: Int,
+    bytes: Long)
+
+/**
+ * What there is to do.
+ *
+ * @param keptFiles files that are as they should be
+ * @param left directories whose files cannot be merged, and why
+ */
+private[spark] final case class CompactPlan(
+    directories: Int,
+    files: Long,
+    bytes: Long,
+    outputs: IndexedSeq[Output],
+    keptFiles: Long,
+    left: Seq[NativeCompaction.Left])
+
+/**
+ * Groups the files of each directory into outputs.
+ *
+ * Files of one kind are taken in the order of their names until they have the target size. A file that has about as much by
+ * itself is left as it is, and so is one that is alone.
+ */
+private[spark] final class CompactPlanner(options: CompactOptions, root: Path, conf: Configuration, runId: String) {
+  import CompactPlanner._
+
+  private val codecs = new CompressionCodecFactory(conf)
+  private val outputs = mutable.ArrayBuffer.empty[Output]
+  private val left = mutable.ArrayBuffer.empty[NativeCompaction.Left]
+  private var files, bytes, keptFiles = 0L
+
+  def plan(): CompactPlan = {
+    val fileSystem = new MillstreamLocalFileSystem
+    fileSystem.initialize(java.net.URI.create("file:///"), conf)
+    val listings = Option(fileSystem.listDatasetAndInexpressible(java.util.List.of(new HadoopPath(root.toUri)))).getOrElse {
+      throw new CompactFailure(s"$root: cannot be listed natively; see the log for the cause, and use a UTF-8 locale")
+    }.asScala
+    val byDirectory = mutable.LinkedHashMap.empty[String, mutable.ArrayBuffer[DirectoryListing]]
+    val (expressible, others) = listings.partition(_.directory != null)
+    if (others.nonEmpty) left += new NativeCompaction.Left(root.toString, others.length, "directories, whose names this JVM cannot express")
+    expressible.foreach(part => byDirectory.getOrElseUpdate(part.directory, mutable.ArrayBuffer.empty) += part)
+    byDirectory.foreach { case (directory, parts) => planDirectory(directory, parts) }
+    CompactPlan(byDirectory.count(_._2.exists(_.count > 0)), files, bytes, outputs.toIndexedSeq, keptFiles, left.toSeq)
+  }
+
+  private def planDirectory(directory: String, parts: collection.Seq[DirectoryListing]): Unit = {
+    parts.find(_.errno != 0).foreach { failed =>
+      val reason = s"cannot be listed (error ${failed.errno})"
+      if (directory == root.toString) throw new CompactFailure(s"$directory: $reason; is it a directory that you may read?")
+      left += new NativeCompaction.Left(directory, 0, reason)
+    }
+    Seq(
+      parts.iterator.map(_.inexpressible.toLong).sum -> "files whose names this JVM cannot express",
+      parts.iterator.map(_.unexamined.toLong).sum -> "files that cannot be examined").foreach { case (count, reason) =>
+      if (count > 0) left += new NativeCompaction.Left(directory, count, reason)
+    }
+    val entries = parts.flatMap(part => (0 until part.count).map(Entry(part, _)).filter(_.isData))
+    files += entries.length
+    bytes += entries.iterator.map(_.size).sum
+    val relative = directory.drop(root.toString.length).dropWhile(_ == '/')
+    val names = new Names(relative)
+    entries.groupBy(entry => Family.of(entry.name, options, codecs)).toSeq.sortBy(_._1.toString).foreach {
+      case (Unknown(format), of) =>
+        left += new NativeCompaction.Left(directory, of.length, s"$format files are not merged")
+      case (family: Known, of) => planFamily(relative, directory, family, of.sortBy(_.name), names)
+    }
+  }
+
+  private def planFamily(relative: String, directory: String, family: Known, entries: collection.Seq[Entry], names: Names): Unit = {
+    val converts = entries.map(entry => family.converts(entry.name, options, codecs))
+    def isKept(group: collection.Seq[Int]) = group.length == 1 && !converts(group.head)
+    val groups = group(entries, converts)
+    keptFiles += groups.count(isKept)
+    groups.foreach { group =>
+      val members = group.map(entries)
+      if (!isKept(group)) {
+        val making = if (members.exists(entry => codecs.getCodec(new HadoopPath("/", entry.safeName)) != null)) family.recoding else family.making
+        outputs += output(relative, directory, names.next(members.head.name, family), making, members)
+      } else if (!options.inPlace) {
+        outputs += output(relative, directory, members.head.name, Concatenate, members)
+      }
+    }
+  }
+
+  /** Indices of those that become one file. */
+  private def group(entries: collection.Seq[Entry], converts: collection.Seq[Boolean]): Seq[collection.Seq[Int]] = {
+    val groups = mutable.ArrayBuffer.empty[mutable.ArrayBuffer[Int]]
+    var open = mutable.ArrayBuffer.empty[Int]
+    var size = 0L
+    entries.indices.foreach { i =>
+      val next = entries(i).size
+      if (!converts(i) && next >= options.targetBytes * Large) {
+        groups += mutable.ArrayBuffer(i)
+      } else {
+        if (open.nonEmpty && (size >= options.targetBytes || size + next > options.targetBytes * Overfull)) {
+          groups += open
+          open = mutable.ArrayBuffer.empty
+          size = 0
+        }
+        open += i
+        size += next
+      }
+    }
+    if (open.nonEmpty) groups += open
+    groups.toSeq
+  }
+
+  private def output(relative: String, directory: String, name: String, making: Making, members: collection.Seq[Entry]): Output = {
+    val packed = new NativeCompaction.Inputs(directory)
+    members.foreach(entry => packed.add(entry.listing, entry.index))
+    val names = making match {
+      case Concatenate => Array.empty[String]
+      case _ => members.map(_.name).toArray
+    }
+    Output(outputs.length, relative, name, making, packed.packed, names, members.length, members.iterator.map(_.size).sum)
+  }
+
+  /** Names of the outputs of one directory, which no file has. */
+  private final class Names(directory: String) {
+    private var count = 0
+
+    def next(first: String, family: Known): String = {
+      val name = f"part-$count%05d-$runId${family.suffix(first, codecs)}"
+      count += 1
+      if (name.length > 255) throw new IOException(s"$directory: no name for an output")
+      name
+    }
+  }
+}
+
+private[spark] object CompactPlanner {
+  /** A file of so much of the target size is left as it is. */
+  private val Large = 0.75
+  /** An output has at most so much of it. */
+  private val Overfull = 1.25
+
+  private val Extension = """.*(\.[A-Za-z][A-Za-z0-9]{0,7})""".r
+
+  private final case class Entry(listing: DirectoryListing, index: Int) {
+    val name: String = listing.name(index)
+    def size: Long = listing.size(index)
+    /** Spark lists summaries of Parquet, whose names begin with an underscore, but does not read them as data. */
+    def isData: Boolean = !name.startsWith(".") && (!name.startsWith("_") || name.contains("="))
+    /** Hadoop's paths take a colon for the end of a scheme. */
+    def safeName: String = name.replace(':', '_')
+  }
+
+  /** Files that can be merged with each other. */
+  private sealed trait Family
+
+  private final case class Unknown(format: String) extends Family
+
+  private sealed trait Known extends Family {
+    def making: Making
+    def recoding: Making
+    /** Whether a file is to be written anew though it is large enough. */
+    def converts(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Boolean
+    def suffix(first: String, codecs: CompressionCodecFactory): String
+  }
+
+  /** Lines that become lines. */
+  private final case class Lines(codec: Option[String]) extends Known {
+    override def making: Making = if (codec.isEmpty) Concatenate else recoding
+    override def recoding: Making = Recode(codec)
+    override def converts(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Boolean =
+      Family.codecOf(name, codecs) != codec
+    override def suffix(first: String, codecs: CompressionCodecFactory): String = {
+      val ending = Family.codecEnding(first, codecs)
+      val inner = first.dropRight(ending.length) match {
+        case Extension(extension) => extension
+        case _ => ""
+      }
+      inner + codec.map(name => codecs.getCodecByName(name).getDefaultExtension).getOrElse("")
+    }
+  }
+
+  private final case class Rows(fromParquet: Boolean, toParquet: Boolean) extends Known {
+    override def making: Making = Rewrite(fromParquet, toParquet)
+    override def recoding: Making = making
+    override def converts(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Boolean =
+      fromParquet != toParquet || options.codec.nonEmpty
+    override def suffix(first: String, codecs: CompressionCodecFactory): String = if (toParquet) ".parquet" else ".txt"
+  }
+
+  private object Family {
+    def of(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Family = {
+      val lower = name.toLowerCase(java.util.Locale.ROOT)
+      if (lower.endsWith(".orc")) {
+        Unknown("ORC")
+      } else if (lower.endsWith(".avro")) {
+        Unknown("Avro")
+      } else if (lower.endsWith(".parquet") || lower.endsWith(".parq")) {
+        Rows(fromParquet = true, toParquet = options.format != CompactOptions.Text)
+      } else if (options.format == CompactOptions.Parquet) {
+        Rows(fromParquet = false, toParquet = true)
+      } else {
+        Lines(options.codec match {
+          case Some(CompactOptions.NoCodec) => None
+          case Some(codec) => Some(codec)
+          case None => codecOf(name, codecs)
+        })
+      }
+    }
+
+    /** Name of the codec that a file's name tells. */
+    def codecOf(name: String, codecs: CompressionCodecFactory): Option[String] =
+      Option(codecs.getCodec(new HadoopPath("/", name.replace(':', '_')))).map(_.getClass.getSimpleName.stripSuffix("Codec").toLowerCase(java.util.Locale.ROOT))
+
+    def codecEnding(name: String, codecs: CompressionCodecFactory): String =
+      Option(codecs.getCodec(new HadoopPath("/", name.replace(':', '_')))).map(_.getDefaultExtension).getOrElse("")
+  }
+}

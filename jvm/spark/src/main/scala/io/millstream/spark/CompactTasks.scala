@@ -1,0 +1,256 @@
+package io.millstream.spark
+
+import java.io.{BufferedOutputStream, FileOutputStream, InputStream, IOException, OutputStream}
+import java.nio.channels.FileChannel
+import java.nio.file.{Files, Path, Paths, StandardOpenOption}
+import java.util.concurrent.{Callable, Executors}
+import java.util.zip.{CheckedInputStream, CheckedOutputStream, CRC32}
+
+import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
+
+import io.millstream.hadoop.{NativeCompaction, NativeJoiner}
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileSystem, Path => HadoopPath}
+import org.apache.hadoop.io.compress.{CodecPool, CompressionCodec, CompressionCodecFactory}
+import org.apache.parquet.hadoop.ParquetFileReader
+import org.apache.parquet.hadoop.util.HadoopInputFile
+
+import org.apache.spark.TaskContext
+import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.types.StringType
+import org.apache.spark.util.{LongAccumulator, SerializableConfiguration}
+
+/** What became of an output: the name under which it is in the staging directory, or why there is none. */
+private[spark] final case class Made(output: Int, staged: Either[String, String], bytes: Long)
+
+/** What the tasks of a compaction need to know. */
+private[spark] final case class Site(root: String, out: String, header: Boolean, codec: Option[String], maxReaders: Int) {
+  def directory(output: Output): String = if (output.directory.isEmpty) root else s"$root/${output.directory}"
+
+  def inputs(output: Output): Seq[String] = output.names.toSeq.map(name => s"${directory(output)}/$name")
+}
+
+/** Makes outputs in the staging directory. */
+private[spark] final class CompactTasks(spark: SparkSession, site: Site, description: String) {
+  import CompactTasks._
+
+  private val context = spark.sparkContext
+  private val files = context.longAccumulator("files read")
+  private val bytes = context.longAccumulator("bytes read")
+  private val written = context.longAccumulator("bytes written")
+
+  def make(outputs: IndexedSeq[Output]): Seq[Made] = {
+    val (rewritten, joined) = outputs.partition(_.making.isInstanceOf[Rewrite])
+    join(joined) ++ rewrite(rewritten)
+  }
+
+  private def join(outputs: IndexedSeq[Output]): Seq[Made] =
+    if (outputs.isEmpty) {
+      Nil
+    } else {
+      val tasks = pack(outputs, context.defaultParallelism)
+      val what = s"$description: ${outputs.iterator.map(_.files).sum} files become ${outputs.length}"
+      val (site, conf) = (this.site, new SerializableConfiguration(context.hadoopConfiguration))
+      val counters = Counters(files, bytes, written)
+      describing(what) {
+        context.parallelize(tasks, tasks.length).flatMap(task => task.map(makeOne(_, site, conf.value, counters))).collect().toSeq
+      }
+    }
+
+  private def describing[T](what: String)(job: => T): T = {
+    context.setJobDescription(what)
+    try job finally context.setJobDescription(null)
+  }
+
+  /** One job an output, as many at once as there are cores. */
+  private def rewrite(outputs: Seq[Output]): Seq[Made] = {
+    val threads = Executors.newFixedThreadPool(context.defaultParallelism.max(1).min(outputs.length.max(1)))
+    try {
+      val jobs = outputs.map(output => new Callable[Made] {
+        override def call(): Made = describing(s"$description: ${output.files} files become ${output.name}")(rewriteOne(output))
+      })
+      threads.invokeAll(jobs.asJava).asScala.map(_.get).toSeq
+    } finally {
+      threads.shutdownNow()
+    }
+  }
+
+  private def rewriteOne(output: Output): Made = {
+    val staged = s"${output.id}.0"
+    val target = s"${site.out}/$staged"
+    val folder = s"${site.out}/${output.id}.d"
+    try {
+      NativeCompaction.stamp(output.inputs, target)
+      val Rewrite(fromParquet, toParquet) = output.making: @unchecked
+      val inputs = site.inputs(output)
+      val (rows, writer) = if (fromParquet) parquet(inputs, toParquet) else text(inputs)
+      val options = site.codec.orElse(if (fromParquet && toParquet) parquetCodec(inputs.head) else None).map(ParquetNames.getOrElse(_, "")).filter(_.nonEmpty)
+      val frameWriter = options.foldLeft(writer.coalesce(1).write.option("maxRecordsPerFile", 0))((to, codec) => to.option("compression", codec))
+      frameWriter.format(if (toParquet) "parquet" else "text").save(uri(folder))
+      val part = single(folder)
+      val found = if (toParquet) rowsOf(part.toString) else linesOf(part)
+      if (found != rows) throw new IOException(s"$target: $found rows were written, but $rows read")
+      sync(part)
+      Files.move(part, Paths.get(target))
+      files.add(output.files)
+      bytes.add(output.bytes)
+      val size = Files.size(Paths.get(target))
+      written.add(size)
+      Made(output.id, Right(staged), size)
+    } catch {
+      case NonFatal(e) => failed(output, site, e)
+    }
+  }
+
+  /** Rows and their number. `value` is the only column if they are to be lines. */
+  private def parquet(inputs: Seq[String], toParquet: Boolean): (Long, DataFrame) = {
+    val frame = reader(spark).option("mergeSchema", true).parquet(inputs.map(uri): _*)
+    val columns = frame.schema.fields
+    if (!toParquet && !(columns.length == 1 && columns.head.dataType == StringType)) {
+      throw new IOException(s"${inputs.head}: has the columns ${columns.map(_.name).mkString(", ")}; only one of strings can become lines")
+    }
+    (inputs.iterator.map(rowsOf).sum, frame)
+  }
+
+  private def text(inputs: Seq[String]): (Long, DataFrame) = {
+    val frame = reader(spark).text(inputs.map(uri): _*)
+    (frame.count(), frame)
+  }
+
+  private def linesOf(part: Path): Long = reader(spark).text(uri(part.toString)).count()
+
+  private def rowsOf(file: String): Long = withFooter(file)(_.getRecordCount)
+
+  private def parquetCodec(file: String): Option[String] = withFooter(file) { reader =>
+    reader.getFooter.getBlocks.asScala.headOption.map(_.getColumns.get(0).getCodec.name.toLowerCase(java.util.Locale.ROOT))
+  }
+
+  private def withFooter[T](file: String)(read: ParquetFileReader => T): T = {
+    val reader = ParquetFileReader.open(HadoopInputFile.fromPath(new HadoopPath(Paths.get(file).toUri), context.hadoopConfiguration))
+    try read(reader) finally reader.close()
+  }
+}
+
+private object CompactTasks {
+  /** Opening a file counts as so many bytes when outputs are packed into tasks. */
+  private val OpenCostBytes = 32L << 10
+  private val TasksPerCore = 4
+  private val BufferBytes = 1 << 16
+
+  private val ParquetNames = Map(
+    "none" -> "uncompressed", "uncompressed" -> "uncompressed", "gzip" -> "gzip", "snappy" -> "snappy", "lz4" -> "lz4", "lz4_raw" -> "lz4_raw",
+    "zstandard" -> "zstd", "zstd" -> "zstd", "brotli" -> "brotli")
+
+  final case class Counters(files: LongAccumulator, bytes: LongAccumulator, written: LongAccumulator)
+
+  /** Outputs that follow each other, in tasks that cost about the same; one that costs more has a task for itself. */
+  def pack(outputs: IndexedSeq[Output], cores: Int): Seq[Seq[Output]] = {
+    val costs = outputs.map(output => output.bytes + output.files * OpenCostBytes)
+    val each = (costs.sum / (cores.max(1) * TasksPerCore)).max(1)
+    val tasks = Seq.newBuilder[Seq[Output]]
+    var first = 0
+    var cost = 0L
+    outputs.indices.foreach { i =>
+      if (i > first && cost + costs(i) / 2 > each) {
+        tasks += outputs.slice(first, i)
+        first = i
+        cost = 0
+      }
+      cost += costs(i)
+    }
+    tasks += outputs.drop(first)
+    tasks.result()
+  }
+
+  def makeOne(output: Output, site: Site, conf: Configuration, counters: Counters): Made = {
+    // Attempts have names of their own: only the one whose result arrives counts.
+    val staged = s"${output.id}.${TaskContext.get().taskAttemptId()}"
+    val target = s"${site.out}/$staged"
+    try {
+      val length = output.making match {
+        case Recode(codec) => recode(output, site, codec, conf, target)
+        case _ => NativeCompaction.concatenate(output.inputs, site.header && output.files > 1, target, site.maxReaders)
+      }
+      counters.files.add(output.files)
+      counters.bytes.add(output.bytes)
+      counters.written.add(length)
+      Made(output.id, Right(staged), length)
+    } catch {
+      case e @ (_: IOException | _: RuntimeException | _: LinkageError) => failed(output, site, e)
+    }
+  }
+
+  def failed(output: Output, site: Site, cause: Throwable): Made = {
+    val message = Option(cause.getMessage).getOrElse(cause.toString)
+    Made(output.id, Left(message.linesIterator.nextOption().getOrElse(cause.toString)), 0)
+  }
+
+  private def recode(output: Output, site: Site, codec: Option[String], conf: Configuration, target: String): Long = {
+    NativeCompaction.stamp(output.inputs, target)
+    val codecs = new CompressionCodecFactory(conf)
+    val writing = codec.map(name => Option(codecs.getCodecByName(name)).getOrElse(throw new IOException(s"there is no codec $name")))
+    val (plain, again) = (new CRC32, new CRC32)
+    val out = new CheckedOutputStream(compressed(new FileOutputStream(target), writing, conf), plain)
+    val joiner = new NativeJoiner(site.header)
+    try {
+      site.inputs(output).foreach { input =>
+        try {
+          val in = decompressed(input, Option(codecs.getCodec(new HadoopPath("/", Paths.get(input).getFileName.toString.replace(':', '_')))), conf)
+          try joiner.append(in, out) finally in.close()
+        } catch {
+          case e: IOException => throw new IOException(s"$input: ${Option(e.getMessage).getOrElse(e.toString)}", e)
+        }
+      }
+    } finally {
+      joiner.close()
+      out.close()
+    }
+    val in = new CheckedInputStream(decompressed(target, writing, conf), again)
+    try in.transferTo(OutputStream.nullOutputStream()) finally in.close()
+    if (plain.getValue != again.getValue) throw new IOException(s"$target: what was written differs from what is read again")
+    sync(Paths.get(target))
+    Files.size(Paths.get(target))
+  }
+
+  private def compressed(out: OutputStream, codec: Option[CompressionCodec], conf: Configuration): OutputStream = {
+    val buffered = new BufferedOutputStream(out, BufferBytes)
+    codec.fold[OutputStream](buffered) { codec =>
+      val compressor = CodecPool.getCompressor(codec, conf)
+      new java.io.FilterOutputStream(codec.createOutputStream(buffered, compressor)) {
+        override def write(bytes: Array[Byte], start: Int, length: Int): Unit = out.write(bytes, start, length)
+        override def close(): Unit = try out.close() finally CodecPool.returnCompressor(compressor)
+      }
+    }
+  }
+
+  private def decompressed(file: String, codec: Option[CompressionCodec], conf: Configuration): InputStream = {
+    val in = FileSystem.getLocal(conf).open(new HadoopPath(Paths.get(file).toUri))
+    codec.fold[InputStream](in) { codec =>
+      val decompressor = CodecPool.getDecompressor(codec)
+      new java.io.FilterInputStream(codec.createInputStream(in, decompressor)) {
+        override def close(): Unit = try super.close() finally CodecPool.returnDecompressor(decompressor)
+      }
+    }
+  }
+
+  def sync(file: Path): Unit = {
+    val channel = FileChannel.open(file, StandardOpenOption.WRITE)
+    try channel.force(true) finally channel.close()
+  }
+
+  private def single(folder: String): Path = {
+    val listed = Files.newDirectoryStream(Paths.get(folder), "part-*")
+    try listed.asScala.toSeq match {
+      case Seq(one) => one
+      case others => throw new IOException(s"$folder: Spark wrote ${others.length} files, not one")
+    } finally listed.close()
+  }
+
+  /** Paths are taken as they are, directories' names give no columns, and no row is left out for an error. */
+  private def reader(spark: SparkSession) =
+    spark.read.option("recursiveFileLookup", true).option("__globPaths__", false).option("ignoreCorruptFiles", false).option("ignoreMissingFiles", false)
+
+  /** As Hadoop's paths have it: nothing is quoted. */
+  private def uri(path: String): String = s"file://$path"
+}

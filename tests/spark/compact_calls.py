@@ -1,0 +1,48 @@
+"""Functions for test_compact.py that run in a session's process."""
+
+from dataclasses import asdict
+from urllib.parse import unquote, urlparse
+
+
+def compact(spark, **arguments):
+    import millstream
+
+    try:
+        return asdict(millstream.compact(spark, **arguments))
+    except millstream.CompactError as error:
+        return {"error": str(error)}
+
+
+def lines(spark, path):
+    """All lines below a path, each with the directory of its file."""
+    rows = spark.read.option("recursiveFileLookup", True).text(path).selectExpr("input_file_name()", "value").collect()
+    return sorted([unquote(urlparse(name).path).rpartition("/")[0].removeprefix(path), value] for name, value in rows)
+
+
+def rows(spark, path, format, options=None):
+    frame = spark.read.options(**(options or {})).format(format).load(path)
+    return sorted([*sorted(frame.columns), *map(str, row)] for row in frame.select(*sorted(frame.columns)).collect())
+
+
+def write(spark, path, format, expressions, files, options=None):
+    """One data set in `files` files."""
+    spark.range(0, 1000, 1, files).selectExpr(*expressions).write.options(**(options or {})).format(format).mode("append").save(path)
+
+
+def partition_rows(spark, path):
+    return spark.read.text(path).groupBy("k").count().orderBy("k").collect()
+
+
+def tasks_of(spark, description, action, **arguments):
+    """What `action` answers, and the numbers of tasks of the jobs that were described so meanwhile."""
+    store = spark.sparkContext._jsc.sc().statusStore()
+    before = {job.jobId() for job in seq(spark, store.jobsList(None))}
+    answer = globals()[action](spark, **arguments)
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    new = [job for job in seq(spark, store.jobsList(None)) if job.jobId() not in before]
+    described = [job for job in new if job.description().isDefined() and description in job.description().get()]
+    return {"answer": answer, "tasks": [job.numTasks() for job in described]}
+
+
+def seq(spark, scala):
+    return [scala.apply(i) for i in range(scala.size())]

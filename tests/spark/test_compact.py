@@ -1,0 +1,222 @@
+"""`millstream.compact`: stock Spark reads the same lines before and after, in the same directories."""
+
+import bz2
+import gzip
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from datasets import MARK, NASTY_NAMES
+
+ENDINGS = [b"\n", b"\r\n", b"\r", b""]
+CONTENTS = [b"", b"one", b"\n", b"\r", b"\r\nx", b"\nx\n", MARK, MARK + b"marked\n", MARK * 2 + b"twice\n", b"caf\xe9\n", b"a\0b\n", "é\u2028é\n".encode()]
+
+
+def tree(top: Path, files: dict[str, bytes]) -> str:
+    for name, content in files.items():
+        path = top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return str(top)
+
+
+def data_files(top) -> list[str]:
+    """Paths of the files below a directory that are data, relative to it."""
+    found = []
+    for directory, folders, names in os.walk(top):
+        folders[:] = [folder for folder in folders if folder[0] not in "._"]
+        found += [os.path.relpath(os.path.join(directory, name), top) for name in names if name[0] not in "._"]
+    return sorted(found)
+
+
+def entries(top) -> list[str]:
+    return sorted(os.listdir(top))
+
+
+def random_tree(top: Path, seed: int) -> str:
+    chance = random.Random(seed)
+    # Stock Spark cannot read files with a colon in their names.
+    names = [name for name in NASTY_NAMES if ":" not in name and len(name.encode()) < 200 and name[0] not in "._"]
+    directories = ["", *(f"k={name}" for name in chance.sample(names, 3)), "plain/deep", "k=1", "k=1/j=2"]
+    files = {}
+    for number in range(chance.randrange(60, 120)):
+        content = chance.choice(CONTENTS) if number % 2 else b"".join(
+            b"line %d.%d%s" % (number, line, chance.choice(ENDINGS)) for line in range(chance.randrange(5)))
+        files[f"{chance.choice(directories)}/{chance.choice(names)}-{number}".lstrip("/")] = content
+    files["k=1/_SUCCESS"] = files["k=1/.hidden"] = files["_metadata_of_somebody"] = b"hidden\n"
+    return tree(top, files)
+
+
+@pytest.mark.parametrize("mode", ["copy", "in place"])
+def test_random_trees_keep_their_lines(stock, ours, tmp_path, seed, mode):
+    print("MILLSTREAM_SEED", seed)
+    source = random_tree(tmp_path / "source", seed)
+    before, files = stock.call("compact_calls:lines", path=source), data_files(source)
+    target = source if mode == "in place" else str(tmp_path / "target")
+    place = {"in_place": True} if mode == "in place" else {"dst": target}
+    done = ours.call("compact_calls:compact", src=source, target_size=300, **place)
+    assert done.get("left") == [], done
+    assert stock.call("compact_calls:lines", path=target) == before
+    after = data_files(target)
+    assert len(after) < len(files) / 2
+    assert {os.path.dirname(name) for name in after} == {os.path.dirname(name) for name in files}
+    assert done["files"] == len(files) and done["outputs"] + (done["kept"] if mode == "in place" else 0) == len(after)
+    if mode == "in place":
+        assert [entries(f"{source}/k=1").count(name) for name in ("_SUCCESS", ".hidden")] == [1, 1]
+        assert entries(tmp_path) == ["source"]
+    else:
+        assert data_files(source) == files and not any(name.startswith(".mill") for name in entries(target))
+
+
+def test_files_are_joined_byte_for_byte_in_the_order_of_their_names(ours, tmp_path):
+    contents = {f"part-{n:04}.csv": b"%d,%s\n" % (n, b"x" * (n % 7)) for n in range(500)}
+    source = tree(tmp_path / "source", contents)
+    done = ours.call("compact_calls:compact", src=source, dst=str(tmp_path / "target"))
+    (output,) = entries(tmp_path / "target")
+    assert output.endswith(".csv")
+    expected = b"".join(contents[name] for name in sorted(contents))
+    assert (tmp_path / "target" / output).read_bytes() == expected
+    assert (done["outputs"], done["output_bytes"], done["merged"]) == (1, len(expected), 500)
+
+
+def test_many_files_make_few_tasks_that_are_described(ours, tmp_path):
+    source = tree(tmp_path / "source", {f"{n % 40}/{n}": b"%d\n" % n for n in range(2000)})
+    done = ours.call("compact_calls:tasks_of", description="2000 files become 40", action="compact", src=source, in_place=True)
+    assert (done["answer"]["outputs"], done["answer"]["left"]) == (40, [])
+    assert len(done["tasks"]) == 1 and 2 <= done["tasks"][0] <= 16
+
+
+def test_large_files_stay_and_directories_are_cut(ours, tmp_path):
+    files = {f"f{n:02}": b"x" * 999 + b"\n" for n in range(20)} | {"large": b"y" * 9000, "e/alone": b"1\n"}
+    source = tree(tmp_path / "source", files)
+    large = os.stat(f"{source}/large").st_ino
+    done = ours.call("compact_calls:compact", src=source, target_size=5000, in_place=True)
+    assert (done["outputs"], done["kept"], done["merged"], os.stat(f"{source}/large").st_ino) == (4, 2, 20, large)
+    again = ours.call("compact_calls:compact", src=source, target_size=5000, in_place=True)
+    assert (again["outputs"], again["kept"]) == (0, 6), "what is compact stays as it is"
+
+
+def test_headers_are_kept_once_and_must_agree(stock, ours, tmp_path):
+    files = {f"good/{n}.csv": b"id,name\n%d,n%d" % (n, n) for n in range(9)}
+    files |= {"good/none.csv": b"", "bad/a.csv": b"id,name\n1,a\n", "bad/b.csv": b"name,id\nb,2\n"}
+    source = tree(tmp_path / "source", files)
+    options = {"header": "true", "recursiveFileLookup": "true"}
+    before = stock.call("compact_calls:rows", path=f"{source}/good", format="csv", options=options)
+    done = ours.call("compact_calls:compact", src=source, header=True, in_place=True)
+    assert [group["files"] for group in done["left"]] == [2] and "header" in done["left"][0]["reason"]
+    assert stock.call("compact_calls:rows", path=f"{source}/good", format="csv", options=options) == before
+    assert len(entries(f"{source}/good")) == 1 and entries(f"{source}/bad") == ["a.csv", "b.csv"]
+
+
+@pytest.mark.parametrize("codec, ending", [(None, ".gz"), ("bzip2", ".bz2"), ("none", ".txt")])
+def test_compressed_files_are_written_by_a_codec(stock, ours, tmp_path, codec, ending):
+    files = {f"k=1/{n}.txt.gz": gzip.compress(b"zip %d\nmore" % n) for n in range(8)}
+    files |= {"k=2/a.txt.gz": gzip.compress(b"first\r") + gzip.compress(b"\nmember"), "k=2/b.txt.gz": gzip.compress(MARK + b"b")}
+    if codec:
+        files |= {"k=1/plain.txt": b"plain", "k=2/c.txt.bz2": bz2.compress(b"c\n")}
+    source = tree(tmp_path / "source", files)
+    before = stock.call("compact_calls:lines", path=source)
+    done = ours.call("compact_calls:compact", src=source, codec=codec, in_place=True)
+    assert done.get("left") == [], done
+    assert stock.call("compact_calls:lines", path=source) == before
+    assert [name.endswith(ending) for name in data_files(source)] == [True, True]
+
+
+def test_parquet_is_merged_where_schemas_agree(stock, ours, tmp_path):
+    source = str(tmp_path / "source")
+    for directory, columns in (("k=1", ["id", "cast(id as string) s"]), ("k=2", ["id"])):
+        stock.call("compact_calls:write", path=f"{source}/{directory}", format="parquet", expressions=columns, files=3)
+    stock.call("compact_calls:write", path=f"{source}/k=2", format="parquet", expressions=["id", "id * 2 as twice"], files=2)
+    for kind in ("cast(id as int) x", "cast(id as string) x"):
+        stock.call("compact_calls:write", path=f"{source}/k=3", format="parquet", expressions=[kind], files=1)
+    options = {"mergeSchema": "true"}
+    before = {k: stock.call("compact_calls:rows", path=f"{source}/k={k}", format="parquet", options=options) for k in (1, 2)}
+    conflict = entries(f"{source}/k=3")
+    done = ours.call("compact_calls:compact", src=source, in_place=True)
+    assert [group["directory"] for group in done["left"]] == [f"{source}/k=3"]
+    assert {k: stock.call("compact_calls:rows", path=f"{source}/k={k}", format="parquet", options=options) for k in (1, 2)} == before
+    assert [len([name for name in entries(f"{source}/k={k}") if name[0] not in "._"]) for k in (1, 2)] == [1, 1]
+    assert [name for name in conflict if name[0] not in "._"] == [name for name in entries(f"{source}/k=3") if name[0] not in "._"]
+
+
+def test_lines_become_parquet(stock, ours, tmp_path):
+    source = tree(tmp_path / "source", {f"k={n % 2}/{n}[x]": b"line %d\n\nlast" % n for n in range(6)})
+    before = sorted(line for _, line in stock.call("compact_calls:lines", path=source))
+    done = ours.call("compact_calls:compact", src=source, dst=str(tmp_path / "target"), format="parquet")
+    assert done.get("left") == [], done
+    rows = stock.call("compact_calls:rows", path=str(tmp_path / "target"), format="parquet")
+    assert sorted(row[-1] for row in rows) == before and len(data_files(tmp_path / "target")) == 2
+
+
+def test_what_holds_no_lines_is_left(ours, tmp_path):
+    files = {"a/1": b"PAR1\x15\x00", "a/2": b"PAR1\x15\x00", "b/x.orc": b"ORC\0", "c/1": b"1\n", "c/2": b"2\n"}
+    source = tree(tmp_path / "source", files)
+    done = ours.call("compact_calls:compact", src=source, in_place=True)
+    assert sorted(group["directory"][-1] for group in done["left"]) == ["a", "b"]
+    assert entries(f"{source}/a") == ["1", "2"] and entries(f"{source}/b") == ["x.orc"] and len(entries(f"{source}/c")) == 1
+
+
+def test_links_and_forbidden_directories_are_left_and_the_rest_goes_on(ours, tmp_path):
+    names = [f"{directory}/{n}" for directory in ("linked", "locked", "good") for n in range(3)]
+    source = tree(tmp_path / "source", {name: b"1\n" for name in names})
+    os.symlink("0", f"{source}/linked/9")
+    os.chmod(f"{source}/locked", 0o555)
+    os.chmod(source, 0o777)
+    done = ours.call("compact_calls:compact", src=source, in_place=True)
+    told = {os.path.basename(group["directory"]): group["reason"] for group in done["left"]}
+    os.chmod(f"{source}/locked", 0o755)
+    assert "symbolic link" in told["linked"] and entries(f"{source}/linked") == ["0", "1", "2", "9"]
+    if "locked" in told:
+        assert "Permission denied" in told["locked"] and entries(f"{source}/locked") == ["0", "1", "2"]
+    assert len(entries(f"{source}/good")) == 1 and entries(tmp_path) == ["source"]
+
+
+def test_mistakes_are_told_and_change_nothing(ours, tmp_path):
+    source = tree(tmp_path / "source", {"a": b"1\n", "b": b"2\n"})
+    full = tree(tmp_path / "full", {"x": b""})
+    for arguments, message in [
+        ({"src": f"{tmp_path}/missing", "in_place": True}, "no such directory"),
+        ({"src": f"{source}/a", "in_place": True}, "not a directory"),
+        ({"src": source, "dst": f"{source}/inside"}, "inside the source"),
+        ({"src": source, "dst": source}, "--in-place"),
+        ({"src": source, "dst": full}, "not empty"),
+        ({"src": source}, "destination"),
+        ({"src": source, "dst": full, "in_place": True}, "destination"),
+        ({"src": "s3a://bucket/x", "in_place": True}, "local"),
+        ({"src": source, "dst": "/proc/x/y"}, "cannot be made"),
+        ({"src": source, "in_place": True, "target_size": "12q"}, "not a size"),
+        ({"src": source, "in_place": True, "target_size": 0}, "positive"),
+        ({"src": source, "in_place": True, "codec": "rar"}, "not a codec"),
+        ({"src": source, "in_place": True, "format": "orc"}, "not a format"),
+    ]:
+        assert message in ours.call("compact_calls:compact", **arguments).get("error", "no error"), arguments
+    assert entries(source) == ["a", "b"] and entries(full) == ["x"] and entries(tmp_path) == ["full", "source"]
+
+
+def test_a_dry_run_changes_nothing(ours, tmp_path):
+    source = tree(tmp_path / "source", {"a": b"1\n", "b": b"2\n"})
+    done = ours.call("compact_calls:compact", src=source, dst=str(tmp_path / "target"), dry_run=True)
+    assert (done["outputs"], done["merged"], done["dry_run"], entries(tmp_path)) == (1, 2, True, ["source"])
+
+
+def test_what_a_killed_compaction_left_is_removed(ours, tmp_path):
+    source = tree(tmp_path / "source", {"a": b"1\n", "b": b"2\n"})
+    for staging in (tmp_path / ".source.millstream-compact", tmp_path / "target" / ".millstream-compact"):
+        tree(staging, {"lock": b"", "out/0.7": b"torn", "out/3.d/_temporary/0/x": b"torn", "journal.new": b"half"})
+    done = ours.call("compact_calls:compact", src=source, dst=str(tmp_path / "target"))
+    assert (done["outputs"], len(entries(tmp_path / "target"))) == (1, 1)
+    done = ours.call("compact_calls:compact", src=source, in_place=True)
+    assert (done["outputs"], entries(tmp_path)) == (1, ["source", "target"])
+
+
+def test_what_was_committed_is_finished_by_the_same_command(ours, tmp_path):
+    source, target = tree(tmp_path / "source", {"a": b"1\n", "b": b"2\n"}), tmp_path / "target"
+    fields = [b"millstream compact 1", b"new", os.fsencode(target), b"0.0", b"k=1", b"part-0", b"1.0", b"k=1", b"part-1", b"end", b""]
+    staged = {f"out/{n}.0": b"%d\n" % n for n in range(2)} | {f"out/{n}.0.inputs": b"a\0" + b"1 2 3 4\0\0" for n in range(2)}
+    tree(target, {"k=1/part-1": b"of somebody\n"} | {f".millstream-compact/{name}": text for name, text in staged.items()})
+    tree(target / ".millstream-compact", {"journal": b"\0".join(fields)})
+    done = ours.call("compact_calls:compact", src=source, dst=str(target))
+    assert (done["recovered"], [group["reason"] for group in done["left"]]) == (1, ["there is a part-1 already"])
+    assert data_files(target) == ["k=1/part-0", "k=1/part-1"] and entries(target) == ["k=1"]
