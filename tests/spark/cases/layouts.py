@@ -122,8 +122,9 @@ def order_of_files(context):
 
 @case("the order of rows of nested directories")
 def order_of_nested_rows(context):
-    frame = context.text("first/text", recursiveFileLookup=True).selectExpr("_metadata.file_path")
-    return [row.file_path for row in frame.collect()]
+    with context.settings(READ_BY_SPARK):
+        frame = context.text("first/text", recursiveFileLookup=True).selectExpr("_metadata.file_path")
+        return [row.file_path for row in frame.collect()]
 
 
 @case("the order of rows of partitions")

@@ -105,10 +105,11 @@ for name, options in {
     add(f"csv {name} that differs", lambda context, o=options: read(context, "csv", OTHER_HEADERS, **o))
     add(f"csv {name}, one column of it", lambda context, o=options: read(context, "csv", HEADERS, **o).select("b"))
 for name, options in {
-    "comments": {"comment": "#"}, "spaces cut": {"ignoreLeadingWhiteSpace": True, "ignoreTrailingWhiteSpace": True}, "few columns": {"maxColumns": 3},
+    "comments": {"comment": "#"}, "spaces cut": {"ignoreLeadingWhiteSpace": True, "ignoreTrailingWhiteSpace": True},
     "short columns": {"maxCharsPerColumn": 1000}, "nulls": {"nullValue": "x", "emptyValue": "e"}, "tabs": {"sep": "\t"},
 }.items():
     add(f"csv, {name}", lambda context, o=options: seen(read(context, "csv", CSV, **o)))
+add("csv, more columns than may be", lambda context: read(context, "csv", {"wide": CSV["wide"]}, maxColumns=3))
 add("csv, all of every row", lambda context: context.with_conf({"spark.sql.csv.parser.columnPruning.enabled": "false"}, lambda: seen(read(context, "csv", CSV))))
 for name, options in {"comments": {"allowComments": True, "allowSingleQuotes": False}, "primitives as strings": {"primitivesAsString": True}}.items():
     add(f"json, {name}", lambda context, o=options: seen(read(context, "json", JSON, **o)))
@@ -146,6 +147,14 @@ def with_checksums(context, format_name, change=None):
     return sorted(map(repr, context.spark.read.format(format_name).schema("a int, b string").load(out).collect()))
 
 
+def cached(context, frame):
+    frame.cache()
+    try:
+        return [context.rows(frame), frame.count()]
+    finally:
+        frame.unpersist()
+
+
 for format_name in CONTENTS:
     add(f"{format_name}: a file is gone", lambda context, f=format_name: vanished(context, f))
     add(f"{format_name}: a file is gone, left out", lambda context, f=format_name: vanished(context, f, ignoreMissingFiles=True))
@@ -163,7 +172,7 @@ for format_name in FORMATS:
         add(f"packed {format_name}, counted by partition", lambda context, f=format_name: context.read(f, f"layouts/{f}/hive").groupBy("year", "month").count())
         add(f"packed {format_name}, a list of names", lambda context, f=format_name: context.read(f, f"layouts/{f}/nested", recursiveFileLookup=True).selectExpr(
             "input_file_name()", "_metadata.file_path", "_metadata.file_modification_time"))
-        add(f"packed {format_name}, cached", lambda context, f=format_name, c=columns: context.read(f, f"layouts/{f}/flat").selectExpr(c).cache())
+        add(f"packed {format_name}, cached", lambda context, f=format_name, c=columns: cached(context, context.read(f, f"layouts/{f}/flat").selectExpr(c)))
         add(f"packed {format_name}, joined with itself", lambda context, f=format_name: context.read(f, f"layouts/{f}/hive").alias("l").join(
             context.read(f, f"layouts/{f}/hive").alias("r"), ["year", "month"]).groupBy("year").count())
         add(f"packed {format_name}, pruned dynamically", lambda context, f=format_name: context.read(f, f"layouts/{f}/hive").join(
