@@ -86,7 +86,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
   override protected def doExecute(): RDD[InternalRow] = {
     val rows = metrics("numOutputRows")
     val (schema, isUnsafe) = (this.schema, !scan.relation.fileFormat.isInstanceOf[ParquetFileFormat])
-    inputRDD.mapPartitionsWithIndexInternal { (index, read) =>
+    inputRDD.mapPartitionsWithIndex { (index, read) =>
       val counted = read.map { row =>
         rows += 1
         row
@@ -103,7 +103,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
 
   override protected def doExecuteColumnar(): RDD[ColumnarBatch] = {
     val (rows, scanTime) = (metrics("numOutputRows"), metrics("scanTime"))
-    inputRDD.asInstanceOf[RDD[ColumnarBatch]].mapPartitionsInternal(new TimedBatches(_, rows, scanTime))
+    inputRDD.asInstanceOf[RDD[ColumnarBatch]].mapPartitions(new TimedBatches(_, rows, scanTime))
   }
 }
 
