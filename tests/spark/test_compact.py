@@ -11,7 +11,7 @@ import pytest
 from datasets import MARK, NASTY_NAMES
 
 ENDINGS = [b"\n", b"\r\n", b"\r", b""]
-CONTENTS = [b"", b"one", b"\n", b"\r", b"\r\nx", b"\nx\n", MARK, MARK + b"marked\n", MARK * 2 + b"twice\n", b"caf\xe9\n", b"a\0b\n", "é\u2028é\n".encode()]
+CONTENTS = [b"", b"one", b"\n", b"\r", b"\r\nx", b"\nx\n", MARK, MARK + b"marked\n", MARK * 2 + b"twice\n", b"caf\xe9\n", b"a\x01b\n", "é\u2028é\n".encode()]
 
 
 def tree(top: Path, files: dict[str, bytes]) -> str:

@@ -244,15 +244,15 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_add<'local>(
     last: jboolean,
 ) -> jlong {
     guard(&mut env, 0, |env| {
-        let piece = bytes(env, &piece)?;
-        let piece = piece
-            .get(..usize::try_from(length).unwrap_or(usize::MAX))
-            .ok_or(Failure::Argument("a piece that is longer than its array"))?;
+        let length = usize::try_from(length).map_err(|_| Failure::Argument("a piece of negative length"))?;
+        let mut copy = vec![0_i8; length];
+        env.get_byte_array_region(&piece, 0, &mut copy)?;
+        let piece: Vec<u8> = copy.into_iter().map(i8::cast_unsigned).collect();
         // SAFETY: Java got the handle from `open`, makes one call at a time and none after `close`.
         let joiner = unsafe { &mut *(handle as *mut Joiner) };
         let place = Place { first: first != 0, last: last != 0 };
         let (before, added) =
-            joiner.add(piece, place).map_err(|error| Failure::Unreadable(error.to_string()))?;
+            joiner.add(&piece, place).map_err(|error| Failure::Unreadable(error.to_string()))?;
         let before = before.first().map_or(0, |&byte| jlong::from(byte));
         Ok(before << 32 | (piece.len() - added.len()) as jlong)
     })

@@ -32,6 +32,9 @@ pub enum JoinError {
     /// Its first bytes say that it holds no lines.
     #[error("begins like a file of {0}, which is not made of lines")]
     Format(&'static str),
+    /// Its first bytes are not those of text.
+    #[error("has a NUL byte near its beginning, as files have that are not made of lines")]
+    Binary,
     /// Its header is not that of the first file.
     #[error("its first line is not that of the files before it, of which it should be the header")]
     Header,
@@ -40,15 +43,20 @@ pub enum JoinError {
     LongHeader,
 }
 
-/// What files begin with that are not made of lines that begin and end with bytes of their own.
-const FORMATS: [(&[u8], &str); 12] = [
+/// How far from its beginning a file is looked at.
+const BEGINNING: usize = 512;
+
+/// What files begin with that are not made of lines that begin and end with bytes of their own, unless a NUL tells.
+const FORMATS: [(&[u8], &str); 14] = [
     (b"PAR1", "Parquet"),
     (b"PARE", "encrypted Parquet"),
     (b"ORC", "ORC"),
     (b"Obj\x01", "Avro"),
     (b"SEQ\x06", "a Hadoop sequence"),
     (b"\x1f\x8b", "gzip"),
+    (b"\x1f\x9d", "compress"),
     (b"BZh", "bzip2"),
+    (b"%PDF-", "PDF"),
     (b"\x28\xb5\x2f\xfd", "Zstandard"),
     (b"\x04\x22\x4d\x18", "LZ4"),
     (b"PK\x03\x04", "zip"),
@@ -90,6 +98,9 @@ impl Joiner {
             if !(magic.iter().all(u8::is_ascii_alphanumeric) && is_text(piece)) {
                 return Err(JoinError::Format(format));
             }
+        }
+        if piece.iter().take(BEGINNING).any(|&b| b == 0) {
+            return Err(JoinError::Binary);
         }
         let unmarked = piece.strip_prefix(BYTE_ORDER_MARK).unwrap_or(piece);
         let rest = match self.header {
@@ -136,7 +147,7 @@ impl Joiner {
 
 /// Whether bytes are what people write: no control characters but those of text.
 fn is_text(piece: &[u8]) -> bool {
-    !piece.iter().take(512).any(|&b| b < 0x20 && !matches!(b, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b))
+    !piece.iter().take(BEGINNING).any(|&b| b < 0x20 && !matches!(b, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b))
 }
 
 /// Joins files made of arbitrary bytes: their lines must be those of the result. The first byte separates files.

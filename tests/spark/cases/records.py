@@ -104,6 +104,11 @@ for name, options in {
     add(f"csv {name}", lambda context, o=options: read(context, "csv", HEADERS, **o))
     add(f"csv {name} that differs", lambda context, o=options: read(context, "csv", OTHER_HEADERS, **o))
     add(f"csv {name}, one column of it", lambda context, o=options: read(context, "csv", HEADERS, **o).select("b"))
+add("csv, rows as variants with the names in the header", lambda context: context.spark.read.options(header=True, singleVariantColumn="v").csv(
+    write(context, HEADERS)).selectExpr("to_json(v)"))
+add("binaryFile by size", lambda context: context.read("binaryFile", "sizes").filter("length < 1000").selectExpr("length(content)", "path"))
+add("csv of a file named twice", lambda context: context.spark.read.schema(SCHEMA).csv(
+    [f"{write(context, {'p': LINES['csv'], 'q': LINES['csv'] * 2})}/{name}" for name in "ppq"]))
 for name, options in {
     "comments": {"comment": "#"}, "spaces cut": {"ignoreLeadingWhiteSpace": True, "ignoreTrailingWhiteSpace": True},
     "short columns": {"maxCharsPerColumn": 1000}, "nulls": {"nullValue": "x", "emptyValue": "e"}, "tabs": {"sep": "\t"},

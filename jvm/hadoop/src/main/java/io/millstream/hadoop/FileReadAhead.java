@@ -2,7 +2,9 @@ package io.millstream.hadoop;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.function.Supplier;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.Path;
@@ -12,7 +14,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Small files that a task is about to open, read natively before it does: many at once where the storage is slow.
  *
- * <p>While a reader opens one inside of {@link #serve}, {@link MillstreamLocalFileSystem} gives it the bytes that are there. A file that is opened out of order, that could not be read, or
+ * <p>While a reader opens one inside of {@link #serve}, {@link MillstreamLocalFileSystem} gives it the bytes that are there. A file that is opened again later on, that could not be read, or
  * whose checksums differ is opened as usual, so every error is the usual one. One thread at a time may use it.
  */
 public final class FileReadAhead implements AutoCloseable {
@@ -27,13 +29,14 @@ public final class FileReadAhead implements AutoCloseable {
   private final int maxReaders;
   private final FileRanges files;
   private final List<String> paths = new ArrayList<>();
+  private final Set<String> names;
   /** The file that should be opened next. */
   private int next;
 
   private NativeScan scan;
   /** The file that the scan began with. */
   private int first;
-  /** The row of the scan's batch that is the next file. */
+  /** The row of the scan's batch that is the next file, unless that is in another batch. */
   private int row;
   private boolean closed;
   private byte[] last;
@@ -56,6 +59,7 @@ public final class FileReadAhead implements AutoCloseable {
       }
     }
     files = small.build();
+    names = new HashSet<>(paths);
   }
 
   /**
@@ -103,13 +107,21 @@ public final class FileReadAhead implements AutoCloseable {
       return last;
     }
     last = null;
-    if (next == paths.size() || !paths.get(next).equals(path)) {
+    int index = names.contains(path) ? paths.subList(next, paths.size()).indexOf(path) : -1;
+    if (index < 0) {
       return null;
     }
     try {
-      last = read();
-      next++;
+      // Some readers do not open what a condition on files leaves out.
+      for (int skipped = 0; skipped < index; skipped++) {
+        advance();
+      }
+      advance();
+      last = scan.row(row - 1);
       served++;
+      if (next == paths.size()) {
+        stop();
+      }
     } catch (IOException | IllegalStateException e) {
       LOG.debug("Not read ahead", e);
       skip();
@@ -117,8 +129,8 @@ public final class FileReadAhead implements AutoCloseable {
     return last;
   }
 
-  /** The file that is next. */
-  private byte[] read() throws IOException {
+  /** Goes to the row of the next file. */
+  private void advance() throws IOException {
     if (scan == null) {
       start();
     }
@@ -128,7 +140,8 @@ public final class FileReadAhead implements AutoCloseable {
       }
       row = 0;
     }
-    return scan.row(row++);
+    row++;
+    next++;
   }
 
   private void start() {

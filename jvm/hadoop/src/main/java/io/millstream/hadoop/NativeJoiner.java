@@ -9,7 +9,7 @@ public final class NativeJoiner implements AutoCloseable {
   private static final int PIECE_BYTES = 1 << 20;
 
   private final byte[] piece = new byte[PIECE_BYTES];
-  private final long handle;
+  private long handle;
 
   /**
    * Joins files to nothing yet.
@@ -29,7 +29,10 @@ public final class NativeJoiner implements AutoCloseable {
    * @return how many bytes were written
    * @throws IOException if it cannot be read, written, or joined to those before it
    */
-  public long append(InputStream in, OutputStream out) throws IOException {
+  public synchronized long append(InputStream in, OutputStream out) throws IOException {
+    if (handle == 0) {
+      throw new IllegalStateException("the joiner is closed");
+    }
     long written = 0;
     boolean first = true;
     boolean last = false;
@@ -51,8 +54,11 @@ public final class NativeJoiner implements AutoCloseable {
   }
 
   @Override
-  public void close() {
-    close(handle);
+  public synchronized void close() {
+    if (handle != 0) {
+      close(handle);
+      handle = 0;
+    }
   }
 
   private static native long open(boolean header);

@@ -105,6 +105,22 @@ class FileReadAheadTest {
   }
 
   @Test
+  void filesThatAreNotOpenedArePassedOver() throws Exception {
+    String[] names = new String[100];
+    for (int i = 0; i < names.length; i++) {
+      names[i] = (char) ('a' + i % 26) + "-" + i;
+      write(names[i], i + 1);
+    }
+    try (FileReadAhead ahead = ahead(names)) {
+      for (int i = 3; i < names.length; i += 7) {
+        assertArrayEquals(Files.readAllBytes(directory.resolve(names[i])), open(ahead, names[i]), names[i]);
+      }
+      assertEquals(1, open(ahead, names[0]).length);
+      assertEquals(14, ahead.filesServed());
+    }
+  }
+
+  @Test
   void itGoesOnAfterAMissingFile() throws Exception {
     write("a", 1);
     write("c", 3);

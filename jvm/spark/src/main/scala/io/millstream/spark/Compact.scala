@@ -48,6 +48,11 @@ object CompactOptions {
     "none" -> NoCodec, "uncompressed" -> NoCodec, "gzip" -> "gzip", "gz" -> "gzip", "bzip2" -> "bzip2", "bz2" -> "bzip2",
     "zstd" -> "zstandard", "zst" -> "zstandard", "lz4" -> "lz4", "snappy" -> "snappy", "deflate" -> "deflate")
 
+  /** Names of codecs, those that Parquet's footers have among them, and what Spark's writer calls them. */
+  private[spark] val ParquetCodecs = Map(
+    "none" -> "uncompressed", "uncompressed" -> "uncompressed", "gzip" -> "gzip", "snappy" -> "snappy", "lz4" -> "lz4", "lz4_raw" -> "lz4_raw",
+    "zstandard" -> "zstd", "zstd" -> "zstd", "brotli" -> "brotli")
+
   /** From names and values as the command line and Python give them. */
   def of(settings: Map[String, String]): CompactOptions = {
     val known = Set("source", "destination", "in-place", "target-size", "format", "codec", "header", "dry-run")
@@ -67,6 +72,10 @@ object CompactOptions {
     if (!Set(Same, Text, Parquet)(format)) throw new CompactFailure(s"$format: not a format; there are same, text and parquet")
     val codec = settings.get("codec").map(name => Codecs.getOrElse(name.toLowerCase(java.util.Locale.ROOT),
       throw new CompactFailure(s"$name: not a codec; there are ${Codecs.keys.toSeq.sorted.mkString(", ")}")))
+    if (format == Parquet && isTrue("header")) throw new CompactFailure("a header is for files of lines, not for Parquet")
+    if (format == Parquet) codec.filterNot(ParquetCodecs.contains).foreach { name =>
+      throw new CompactFailure(s"$name: not a codec of Parquet; there are ${ParquetCodecs.keys.toSeq.sorted.mkString(", ")}")
+    }
     CompactOptions(source, destination, bytes, format, codec, isTrue("header"), isTrue("dry-run"))
   }
 }

@@ -1,7 +1,7 @@
 package io.millstream.spark
 
 import java.io.IOException
-import java.nio.file.Path
+import java.nio.file.{Files, Path, Paths}
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
@@ -77,10 +77,17 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
     val byDirectory = mutable.LinkedHashMap.empty[String, mutable.ArrayBuffer[DirectoryListing]]
     val (expressible, others) = listings.partition(_.directory != null)
     if (others.nonEmpty) left += new NativeCompaction.Left(root.toString, others.length, "directories, whose names this JVM cannot express")
+    expressible.foreach(part => refuseTables(part.directory))
     expressible.foreach(part => byDirectory.getOrElseUpdate(part.directory, mutable.ArrayBuffer.empty) += part)
     byDirectory.foreach { case (directory, parts) => planDirectory(directory, parts) }
     CompactPlan(byDirectory.count(_._2.exists(_.count > 0)), files, bytes, outputs.toIndexedSeq, keptFiles, left.toSeq)
   }
+
+  /** Which files a table consists of stands in its log, and they are not to be replaced behind its back. */
+  private def refuseTables(directory: String): Unit =
+    TableLogs.find { case (name, _) => Files.exists(Paths.get(directory, name)) }.foreach { case (name, kind) =>
+      throw new CompactFailure(s"$directory: is $kind, whose log ($name) names its files; compact it with its own means")
+    }
 
   private def planDirectory(directory: String, parts: collection.Seq[DirectoryListing]): Unit = {
     parts.find(_.errno != 0).foreach { failed =>
@@ -114,7 +121,7 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
       val members = group.map(entries)
       if (!isKept(group)) {
         val making = if (members.exists(entry => codecs.getCodec(new HadoopPath("/", entry.safeName)) != null)) family.recoding else family.making
-        outputs += output(relative, directory, names.next(members.head.name, family), making, members)
+        outputs += output(relative, directory, names.next(family), making, members)
       } else if (!options.inPlace) {
         outputs += output(relative, directory, members.head.name, Concatenate, members)
       }
@@ -158,8 +165,8 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
   private final class Names(directory: String) {
     private var count = 0
 
-    def next(first: String, family: Known): String = {
-      val name = f"part-$count%05d-$runId${family.suffix(first, codecs)}"
+    def next(family: Known): String = {
+      val name = f"part-$count%05d-$runId${family.suffix(codecs)}"
       count += 1
       if (name.length > 255) throw new IOException(s"$directory: no name for an output")
       name
@@ -172,6 +179,10 @@ private[spark] object CompactPlanner {
   private val Large = 0.75
   /** An output has at most so much of it. */
   private val Overfull = 1.25
+
+  private val TableLogs = Seq(
+    "_delta_log" -> "a Delta Lake table", ".hoodie" -> "a Hudi table", "_spark_metadata" -> "the output of a streaming query",
+    "metadata/version-hint.text" -> "an Iceberg table")
 
   private val Extension = """.*(\.[A-Za-z][A-Za-z0-9]{0,7})""".r
 
@@ -194,23 +205,21 @@ private[spark] object CompactPlanner {
     def recoding: Making
     /** Whether a file is to be written anew though it is large enough. */
     def converts(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Boolean
-    def suffix(first: String, codecs: CompressionCodecFactory): String
+    def suffix(codecs: CompressionCodecFactory): String
   }
 
-  /** Lines that become lines. */
-  private final case class Lines(codec: Option[String]) extends Known {
+  /**
+   * Lines that become lines.
+   *
+   * @param extension of the name without that of a codec: what ends otherwise holds other lines
+   */
+  private final case class Lines(codec: Option[String], extension: String) extends Known {
     override def making: Making = if (codec.isEmpty) Concatenate else recoding
     override def recoding: Making = Recode(codec)
     override def converts(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Boolean =
       Family.codecOf(name, codecs) != codec
-    override def suffix(first: String, codecs: CompressionCodecFactory): String = {
-      val ending = Family.codecEnding(first, codecs)
-      val inner = first.dropRight(ending.length) match {
-        case Extension(extension) => extension
-        case _ => ""
-      }
-      inner + codec.map(name => codecs.getCodecByName(name).getDefaultExtension).getOrElse("")
-    }
+    override def suffix(codecs: CompressionCodecFactory): String =
+      extension + codec.map(name => codecs.getCodecByName(name).getDefaultExtension).getOrElse("")
   }
 
   private final case class Rows(fromParquet: Boolean, toParquet: Boolean) extends Known {
@@ -218,7 +227,7 @@ private[spark] object CompactPlanner {
     override def recoding: Making = making
     override def converts(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Boolean =
       fromParquet != toParquet || options.codec.nonEmpty
-    override def suffix(first: String, codecs: CompressionCodecFactory): String = if (toParquet) ".parquet" else ".txt"
+    override def suffix(codecs: CompressionCodecFactory): String = if (toParquet) ".parquet" else ".txt"
   }
 
   private object Family {
@@ -233,11 +242,12 @@ private[spark] object CompactPlanner {
       } else if (options.format == CompactOptions.Parquet) {
         Rows(fromParquet = false, toParquet = true)
       } else {
-        Lines(options.codec match {
+        val codec = options.codec match {
           case Some(CompactOptions.NoCodec) => None
           case Some(codec) => Some(codec)
           case None => codecOf(name, codecs)
-        })
+        }
+        Lines(codec, extension(name, codecs))
       }
     }
 
@@ -245,7 +255,12 @@ private[spark] object CompactPlanner {
     def codecOf(name: String, codecs: CompressionCodecFactory): Option[String] =
       Option(codecs.getCodec(new HadoopPath("/", name.replace(':', '_')))).map(_.getClass.getSimpleName.stripSuffix("Codec").toLowerCase(java.util.Locale.ROOT))
 
-    def codecEnding(name: String, codecs: CompressionCodecFactory): String =
-      Option(codecs.getCodec(new HadoopPath("/", name.replace(':', '_')))).map(_.getDefaultExtension).getOrElse("")
+    private def extension(name: String, codecs: CompressionCodecFactory): String = {
+      val ending = Option(codecs.getCodec(new HadoopPath("/", name.replace(':', '_')))).map(_.getDefaultExtension).getOrElse("")
+      name.dropRight(ending.length) match {
+        case Extension(found) => found
+        case _ => ""
+      }
+    }
   }
 }

@@ -1,6 +1,6 @@
 package io.millstream.spark
 
-import java.io.{BufferedOutputStream, FileOutputStream, InputStream, IOException, OutputStream}
+import java.io.{BufferedOutputStream, ByteArrayInputStream, FileOutputStream, InputStream, IOException, OutputStream}
 import java.nio.channels.FileChannel
 import java.nio.file.{Files, Path, Paths, StandardOpenOption}
 import java.util.concurrent.{Callable, Executors}
@@ -85,7 +85,7 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
       val Rewrite(fromParquet, toParquet) = output.making: @unchecked
       val inputs = site.inputs(output)
       val (rows, writer) = if (fromParquet) parquet(inputs, toParquet) else text(inputs)
-      val options = site.codec.orElse(if (fromParquet && toParquet) parquetCodec(inputs.head) else None).map(ParquetNames.getOrElse(_, "")).filter(_.nonEmpty)
+      val options = site.codec.orElse(if (fromParquet && toParquet) parquetCodec(inputs.head) else None).flatMap(CompactOptions.ParquetCodecs.get)
       val frameWriter = options.foldLeft(writer.coalesce(1).write.option("maxRecordsPerFile", 0))((to, codec) => to.option("compression", codec))
       frameWriter.format(if (toParquet) "parquet" else "text").save(uri(folder))
       val part = single(folder)
@@ -114,8 +114,20 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
   }
 
   private def text(inputs: Seq[String]): (Long, DataFrame) = {
+    inputs.foreach(refuseOthersThanLines)
     val frame = reader(spark).text(inputs.map(uri): _*)
     (frame.count(), frame)
+  }
+
+  /** As when lines are joined: a file may have lost the ending of its name. */
+  private def refuseOthersThanLines(input: String): Unit = {
+    val name = Paths.get(input).getFileName.toString.replace(':', '_')
+    val in = decompressed(input, Option(new CompressionCodecFactory(context.hadoopConfiguration).getCodec(new HadoopPath("/", name))), context.hadoopConfiguration)
+    val beginning = try in.readNBytes(BeginningBytes) finally in.close()
+    val joiner = new NativeJoiner(false)
+    try joiner.append(new ByteArrayInputStream(beginning), OutputStream.nullOutputStream()) catch {
+      case e: IOException => throw new IOException(s"$input: ${e.getMessage}", e)
+    } finally joiner.close()
   }
 
   private def linesOf(part: Path): Long = reader(spark).text(uri(part.toString)).count()
@@ -137,10 +149,7 @@ private object CompactTasks {
   private val OpenCostBytes = 32L << 10
   private val TasksPerCore = 4
   private val BufferBytes = 1 << 16
-
-  private val ParquetNames = Map(
-    "none" -> "uncompressed", "uncompressed" -> "uncompressed", "gzip" -> "gzip", "snappy" -> "snappy", "lz4" -> "lz4", "lz4_raw" -> "lz4_raw",
-    "zstandard" -> "zstd", "zstd" -> "zstd", "brotli" -> "brotli")
+  private val BeginningBytes = 4096
 
   final case class Counters(files: LongAccumulator, bytes: LongAccumulator, written: LongAccumulator)
 

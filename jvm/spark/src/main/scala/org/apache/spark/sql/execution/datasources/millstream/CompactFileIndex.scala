@@ -53,7 +53,7 @@ class CompactFileIndex private (
 
   /** Of those listed natively only the roots that are files: the superclass looks up nothing else here. */
   override protected def leafFiles: mutable.LinkedHashMap[Path, FileStatus] = listed match {
-    case Right(leaves) => mutable.LinkedHashMap.from(leaves.fileRoots.map(leaf => leaf.status(0).getPath -> leaf.status(0)))
+    case Right(leaves) => leaves.fileRootStatuses
     case Left(stock) => stock.leafFiles
   }
 

@@ -79,6 +79,10 @@ private final class LeafDirectories(
    */
   private val inSparksOrder: Map[Path, Leaf] = (mutable.HashMap.empty[Path, Leaf] ++= directories).toMap
 
+  /** Spark looks at it for each root. */
+  lazy val fileRootStatuses: mutable.LinkedHashMap[Path, FileStatus] =
+    mutable.LinkedHashMap.from(fileRoots.map(leaf => leaf.status(0).getPath -> leaf.status(0)))
+
   private val fileRootsByPath = fileRoots.map(leaf => leaf.status(0).getPath -> leaf).toMap
 
   /** The files of the directory `path`, or the file `path`. */

@@ -17,7 +17,7 @@ private[millstream] object NativeTextScan {
   /** The native scan that does what `scan` does, if there is one. */
   def of(scan: FileSourceScanExec, files: LocalFiles, asksForFile: => Boolean): Option[SparkPlan] =
     for {
-      format <- TextFormat.of(scan.relation)
+      format <- TextFormat.of(scan.relation, files.verifiesChecksums)
       if hasRowsOfStrings(scan) && files.arePlainLines
     } yield NativeTextScanExec(scan, format, asksForFile)(files.directories)
 
@@ -27,20 +27,21 @@ private[millstream] object NativeTextScan {
       scan.requiredSchema.forall(_.dataType == StringType)
 }
 
-/** What a row of a text relation is, and what to do about missing files. */
-private[millstream] final case class TextFormat(separator: Seq[Byte], wholeFiles: Boolean, skipsMissing: Boolean) {
+/** What a row of a text relation is, and what to do about missing and changed files. */
+private[millstream] final case class TextFormat(separator: Seq[Byte], wholeFiles: Boolean, skipsMissing: Boolean, verifiesChecksums: Boolean) {
   /** Whether several tasks may share a file. */
   def isSplittable: Boolean = !wholeFiles && separator.length <= 1
 }
 
 private object TextFormat {
   /** None if the relation is no text, if its rows are not those of the native scan, or if its options are wrong. */
-  def of(relation: HadoopFsRelation): Option[TextFormat] =
+  def of(relation: HadoopFsRelation, verifiesChecksums: Boolean): Option[TextFormat] =
     for {
       options <- Try(new TextOptions(relation.options)).toOption
       if relation.fileFormat.getClass == classOf[TextFileFormat]
       if options.encoding.isEmpty && !options.ignoreCorruptFiles
-    } yield TextFormat(options.lineSeparatorInRead.fold(Seq.empty[Byte])(_.toSeq), options.wholeText, options.ignoreMissingFiles)
+    } yield TextFormat(options.lineSeparatorInRead.fold(Seq.empty[Byte])(_.toSeq), options.wholeText, options.ignoreMissingFiles,
+      verifiesChecksums)
 }
 
 /**
@@ -87,7 +88,7 @@ case class NativeTextScanExec(
       !withValue -> NativeScan.COUNT,
       asksForFile -> NativeScan.BY_RANGE,
       format.skipsMissing -> NativeScan.SKIP_MISSING,
-      true -> NativeScan.VERIFY).collect { case (true, flag) => flag }.sum
+      format.verifiesChecksums -> NativeScan.VERIFY).collect { case (true, flag) => flag }.sum
     val partitionSchema = scan.relation.partitionSchema
     val task = ScanTask(format.separator.toArray, predicate, flags, conf.getConf(PackedScan.MaxReaders), withValue, partitionSchema)
     new TextScanRDD(sparkContext, pack(), task,

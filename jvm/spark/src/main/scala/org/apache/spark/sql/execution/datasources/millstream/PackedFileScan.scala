@@ -5,7 +5,6 @@ import scala.jdk.CollectionConverters._
 
 import io.millstream.hadoop.{FileRanges, FileReadAhead}
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.CommonConfigurationKeysPublic
 import org.apache.hadoop.io.compress.CompressionCodec
 
 import org.apache.spark.{Partition, TaskContext}
@@ -71,8 +70,6 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
     scan.dataFilters.filterNot(_.references.exists(CompactFileIndex.isOfMetadata)).flatMap(DataSourceStrategy.translateFilter(_, nested))
   }
 
-  private def largestFile: Long = files.iterator.flatMap(_.files).map(_.getLen).maxOption.getOrElse(0)
-
   private lazy val inputRDD: RDD[InternalRow] = {
     val relation = scan.relation
     val format = relation.fileFormat match {
@@ -82,14 +79,14 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
     }
     val read = format.buildReaderWithPartitionValues(relation.sparkSession, relation.dataSchema, relation.partitionSchema,
       scan.requiredSchema, pushedFilters, relation.options + (FileFormat.OPTION_RETURNING_BATCH -> supportsColumnar.toString),
-      SlimConfiguration.of(local.conf, largestFile))
+      SlimConfiguration.of(local.conf))
     new PackedFileScanRDD(scan, read, pack(), conf.getConf(PackedScan.MaxReaders), metrics("filesReadAhead"), metrics("waitTime"))
   }
 
   override protected def doExecute(): RDD[InternalRow] = {
     val rows = metrics("numOutputRows")
     val (schema, isUnsafe) = (this.schema, !scan.relation.fileFormat.isInstanceOf[ParquetFileFormat])
-    inputRDD.mapPartitionsWithIndexInternal { (index, read) =>
+    inputRDD.mapPartitionsWithIndex { (index, read) =>
       val counted = read.map { row =>
         rows += 1
         row
@@ -106,7 +103,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
 
   override protected def doExecuteColumnar(): RDD[ColumnarBatch] = {
     val (rows, scanTime) = (metrics("numOutputRows"), metrics("scanTime"))
-    inputRDD.asInstanceOf[RDD[ColumnarBatch]].mapPartitionsInternal(new TimedBatches(_, rows, scanTime))
+    inputRDD.asInstanceOf[RDD[ColumnarBatch]].mapPartitions(new TimedBatches(_, rows, scanTime))
   }
 }
 
@@ -131,16 +128,10 @@ private final class TimedBatches(batches: Iterator[ColumnarBatch], rows: SQLMetr
  */
 private object SlimConfiguration {
   private val DefaultResource = "-default.xml"
-  private val BufferSize = CommonConfigurationKeysPublic.IO_FILE_BUFFER_SIZE_KEY
-  private val DefaultBuffer = CommonConfigurationKeysPublic.IO_FILE_BUFFER_SIZE_DEFAULT
-  private val SmallestBuffer = 512
 
-  /** The part of `full` that is for readers of files with at most so many bytes. */
-  def of(full: Configuration, largestFile: Long): Configuration = {
+  def of(full: Configuration): Configuration = {
     val slim = new Configuration(false)
     full.iterator.asScala.map(_.getKey).filter(isForReaders(full, _)).foreach(key => Option(full.get(key)).foreach(slim.set(key, _)))
-    // A buffer is made, and filled with zeros, for every file.
-    slim.setInt(BufferSize, math.max(SmallestBuffer, math.min(full.getInt(BufferSize, DefaultBuffer), largestFile)).toInt)
     slim
   }
 

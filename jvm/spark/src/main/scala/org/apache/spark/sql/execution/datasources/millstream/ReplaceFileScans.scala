@@ -67,14 +67,19 @@ private[millstream] final class LocalFiles(val directories: Seq[PartitionDirecto
     if (codecsBySuffix.size < LocalFiles.MaxSuffixes) codecsBySuffix.getOrElseUpdate(suffix, found) else found
   }
 
+  def verifiesChecksums: Boolean = LocalFiles.verifiesChecksums(conf)
+
   /** Whether lines are what is in the files, and all of it. */
   lazy val arePlainLines: Boolean =
     conf.get(LineRecordReader.MAX_LINE_LENGTH) == null && !directories.exists(_.files.exists(codec(_).isDefined))
 }
 
-private object LocalFiles {
+private[millstream] object LocalFiles {
   /** Names may have parts that are all different after their first dot. */
   private val MaxSuffixes = 1000
+
+  /** As Hadoop's local file system is told since 3.5. */
+  def verifiesChecksums(conf: Configuration): Boolean = conf.getBoolean("fs.file.checksum.verify", true)
 
   def of(scan: FileSourceScanExec): Option[LocalFiles] = {
     val location = scan.relation.location

@@ -35,7 +35,9 @@ private final class SmallCsvFormat extends CSVFileFormat {
     val ofSpark = super.buildReader(sparkSession, dataSchema, partitionSchema, requiredSchema, filters, options, hadoopConf)
     val conf = sparkSession.sessionState.conf
     val csv = new CSVOptions(options, conf.csvColumnPruning, conf.sessionLocalTimeZone, conf.columnNameOfCorruptRecord)
-    if (csv.multiLine) ofSpark else new SmallCsvReader(ofSpark, csv, dataSchema, requiredSchema, filters)
+    // The names in a file's header are then keys of its values, and the parser is told of them by Spark's reader alone.
+    val hasKeys = csv.parameters.contains("singleVariantColumn")
+    if (csv.multiLine || hasKeys) ofSpark else new SmallCsvReader(ofSpark, csv, dataSchema, requiredSchema, filters)
   }
 }
 

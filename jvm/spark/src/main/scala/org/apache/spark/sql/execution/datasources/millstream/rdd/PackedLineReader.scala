@@ -16,7 +16,7 @@ import org.apache.spark.{SparkEnv, TaskContext}
 import org.apache.spark.internal.Logging
 import org.apache.spark.internal.config.IGNORE_MISSING_FILES
 import org.apache.spark.rdd.InputFileBlockHolder
-import org.apache.spark.sql.execution.datasources.millstream.{PackedScan, RowPredicates}
+import org.apache.spark.sql.execution.datasources.millstream.{LocalFiles, PackedScan, RowPredicates}
 import org.apache.spark.unsafe.Platform
 
 /** Lines of some ranges, with the offsets at which they begin. */
@@ -40,7 +40,7 @@ private[rdd] final class PackedLineReader(
 
   private val skipsMissing = SparkEnv.get.conf.get(IGNORE_MISSING_FILES)
   private val codecs = new CompressionCodecFactory(job)
-  private val isNative = NativeLibrary.isLoaded && PackedLineReader.NotNative.forall(job.get(_) == null)
+  private val isNative = NativeLibrary.isLoaded && PackedLineReader.NotNative.forall(job.get(_) == null) && LocalFiles.verifiesChecksums(job)
   private lazy val jobOfRanges = new JobOfManyFiles(job)
   private val taskThread = Thread.currentThread()
 
