@@ -20,7 +20,7 @@ VENV_OLD := build/venv-$(SPARK_OLD)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 JVM_SOURCES  := $(shell find jvm -path '*/target' -prune -o -type f -print)
 
-.PHONY: build tools jar wheel demo test test-rust test-beds test-tools test-gnu test-jvm test-spark test-slow package packages fuzz bench fmt clean
+.PHONY: build tools jar wheel demo test test-rust test-beds test-tools test-gnu test-jvm test-spark test-slow test-slow-beds test-slow-spark package packages fuzz bench fmt clean
 
 build: tools jar wheel
 
@@ -95,16 +95,22 @@ test-spark: $(VENV)/ready $(VENV_OLD)/ready
 	$(VENV)/bin/python -m pytest -q python/tests tests/spark
 	MILLSTREAM_CASES=1/4 $(VENV_OLD)/bin/python -m pytest -q tests/spark --ignore tests/spark/test_compact.py
 
-test-slow: tools $(VENV)/ready $(VENV_OLD)/ready
+test-slow: test-slow-beds test-slow-spark
+
+test-slow-beds: tools $(VENV)/ready
 	testbed/setup build test gnu slow bench
 	$(PYTHON) -m unittest discover -s testbed/tests -p 'slow_*.py' -v
 	$(PYTHON) -m unittest discover -s tests/tools -p 'slow_*.py' -v
-	$(VENV)/bin/python -m pytest -q tests/spark/slow_compact.py
-	$(VENV_OLD)/bin/python -m pytest -q tests/spark
 	tests/gnu/run
-	tests/spark-suites/run
 	$(MAKE) package
 	$(MAKE) fuzz
+
+# Most of an hour.
+test-slow-spark: $(VENV)/ready $(VENV_OLD)/ready
+	testbed/setup build test
+	$(VENV)/bin/python -m pytest -q tests/spark/slow_compact.py
+	$(VENV_OLD)/bin/python -m pytest -q tests/spark
+	tests/spark-suites/run
 
 # The packages, installed and run in a clean root directory.
 package: packages
