@@ -6,6 +6,7 @@
 mod programs;
 mod races;
 mod random;
+mod traces;
 mod trees;
 
 use std::collections::BTreeMap;
@@ -744,7 +745,7 @@ fn no_path_is_changed_below_an_operand() {
         let traced = strace.args(words(line)).current_dir(pair.ours()).output().expect("strace runs");
         assert!(traced.status.success(), "{traced:?}");
         let log = fs::read_to_string(&log).expect("a log");
-        let changes: Vec<_> = log.lines().filter_map(Change::read).collect();
+        let changes: Vec<_> = traces::calls(&log).iter().filter_map(|call| Change::read(call)).collect();
         let (of_operands, below): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.is_path);
         assert_eq!(of_operands.len(), 2, "{log}");
         assert!(of_operands.iter().all(|c| c.text.contains("\"d\"") || c.text.contains("\"e\"")), "{log}");
@@ -752,7 +753,7 @@ fn no_path_is_changed_below_an_operand() {
     }
 }
 
-/// A line of `strace`. Old ones do not know `fchmodat2`, which is number 0x1c4.
+/// A call in the log of `strace`. Old ones do not know `fchmodat2`, which is number 0x1c4.
 struct Change {
     text: String,
     is_path: bool,
@@ -760,8 +761,8 @@ struct Change {
 }
 
 impl Change {
-    fn read(line: &str) -> Option<Self> {
-        let (call, rest) = line.split_once(' ')?.1.trim_start().split_once('(')?;
+    fn read(text: &str) -> Option<Self> {
+        let (call, rest) = text.split_once('(')?;
         let arguments: Vec<_> = rest.split(", ").collect();
         // The probe for the system call has flags that do not exist.
         if rest.contains("EINVAL") {
@@ -773,7 +774,7 @@ impl Change {
             _ => false,
         };
         let is_path = !call.starts_with('f') && call != "syscall_0x1c4" || arguments[0] == "AT_FDCWD";
-        Some(Change { text: line.to_owned(), is_path, is_safe })
+        Some(Change { text: text.to_owned(), is_path, is_safe })
     }
 }
 
