@@ -20,7 +20,17 @@ const SUBMIT: &str = "spark-submit";
 const ASK_PYTHON: &str = "import os, pyspark; print(os.path.dirname(pyspark.__file__))";
 
 pub(crate) const FORMATS: &[&str] = &["same", "text", "parquet"];
-pub(crate) const CODECS: &[&str] = &["none", "gzip", "bzip2", "zstd", "lz4", "snappy"];
+
+/// Lists the codecs: as words, and for the help.
+macro_rules! codecs {
+    ($first:literal $(, $word:literal)*) => {
+        pub(crate) const CODECS: &[&str] = &[$first $(, $word)*];
+        pub(crate) const CODEC_HELP: &str =
+            concat!("compress by CODEC (", $first $(, ", ", $word)*, "); by default as the files were");
+    };
+}
+
+codecs!("none", "gzip", "bzip2", "zstd", "lz4", "snappy");
 
 /// Words that mean themselves.
 fn word(

@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::compact::{CODECS, Compact, FORMATS};
+use crate::compact::{CODEC_HELP, CODECS, Compact, FORMATS};
 use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};
 use crate::options::{
     Command, Occurrence, Paragraph, Reference, Section, Shell, Syntax, completions, flag, help_option,
@@ -90,7 +90,7 @@ const MILLSTREAM: Command<Id> = Command {
             &["codec"],
             "CODEC",
             COMPACT,
-            "compress by CODEC: none, gzip, bzip2, zstd, lz4 or snappy; by default as the files were",
+            CODEC_HELP,
         )
         .words(CODECS),
         flag(

@@ -9,6 +9,7 @@ use millstream_ops::compact::{CompactError, Journal, Manifest, ManifestEntry, St
 use millstream_scan::{Header, Input, Joiner, Place, Stamp, concatenate};
 use millstream_vfs::{Dir, SymlinkBehavior, Volume};
 
+use crate::ranges::{Packed, unpack};
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
 
@@ -22,25 +23,13 @@ fn c_string(bytes: Vec<u8>) -> Result<CString, Failure> {
     CString::new(bytes).map_err(|_| Failure::Argument("a path with a NUL byte"))
 }
 
-/// Files of one directory as `NativeCompaction.Inputs` packs them, and their names.
+/// Files, and their names.
 fn inputs(packed: &[u8]) -> Option<(Vec<Input>, Vec<CString>)> {
-    let (mut inputs, mut names) = (Vec::new(), Vec::new());
-    let (length, rest) = packed.split_first_chunk()?;
-    let (directory, mut packed) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-    while !packed.is_empty() {
-        let (length, rest) = packed.split_first_chunk()?;
-        let (name, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-        let (size, rest) = rest.split_first_chunk()?;
-        let (mtime_ms, rest) = rest.split_first_chunk()?;
-        inputs.push(Input {
-            path: CString::new([directory, b"/", name].concat()).ok()?,
-            size: u64::from_be_bytes(*size),
-            mtime_ms: i64::from_be_bytes(*mtime_ms),
-        });
-        names.push(CString::new(name).ok()?);
-        packed = rest;
-    }
-    Some((inputs, names))
+    let input = |packed: Packed<'_>| {
+        let Packed { size, mtime_ms, .. } = packed;
+        Some((Input { path: packed.path()?, size, mtime_ms }, CString::new(packed.name).ok()?))
+    };
+    unpack(packed)?.into_iter().map(input).collect()
 }
 
 fn write_manifest(names: Vec<CString>, stamps: &[Stamp], output: &CString) -> Result<(), Failure> {

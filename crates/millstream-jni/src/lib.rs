@@ -6,6 +6,7 @@
 
 mod compact;
 mod listing;
+mod ranges;
 mod scan;
 mod volume;
 

@@ -1,7 +1,5 @@
 //! `io.millstream.hadoop.NativeScan`.
 
-use std::ffi::CString;
-
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JLongArray};
 use jni::sys::{jbyteArray, jint, jlong};
@@ -11,6 +9,7 @@ use millstream_scan::{
 };
 use millstream_vfs::errno_text;
 
+use crate::ranges::{Packed, unpack};
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
 
@@ -19,9 +18,6 @@ const COUNT: jint = 2;
 const BY_RANGE: jint = 4;
 const SKIP_MISSING: jint = 8;
 const VERIFY: jint = 16;
-
-const DIRECTORY: u8 = b'd';
-const FILE: u8 = b'f';
 
 /// What `next` returns instead of a number of rows.
 const END: jlong = -1;
@@ -50,37 +46,12 @@ fn options(
     })
 }
 
-/// Ranges as Java's `FileRanges` packs them.
-fn ranges(mut packed: &[u8]) -> Option<Vec<FileRange>> {
-    let mut ranges = Vec::new();
-    let (mut directory, mut may_have_checksums) = (&[][..], true);
-    while let Some(tag) = take::<1>(&mut packed) {
-        let name_length = u32::from_be_bytes(take(&mut packed)?) as usize;
-        let (name, rest) = packed.split_at_checked(name_length)?;
-        packed = rest;
-        match tag {
-            [DIRECTORY] => {
-                directory = name;
-                may_have_checksums = take::<1>(&mut packed)? != [0];
-            }
-            [FILE] => {
-                let path = CString::new([directory, b"/", name].concat()).ok()?;
-                let start = u64::from_be_bytes(take(&mut packed)?);
-                let length = u64::from_be_bytes(take(&mut packed)?);
-                // The size and the time of modification are for Java.
-                take::<16>(&mut packed)?;
-                ranges.push(FileRange { path, start, length, may_have_checksums });
-            }
-            _ => return None,
-        }
-    }
-    packed.is_empty().then_some(ranges)
-}
-
-fn take<const N: usize>(packed: &mut &[u8]) -> Option<[u8; N]> {
-    let (taken, rest) = packed.split_first_chunk()?;
-    *packed = rest;
-    Some(*taken)
+fn ranges(packed: &[u8]) -> Option<Vec<FileRange>> {
+    let range = |packed: Packed<'_>| {
+        let Packed { start, length, may_have_checksums, .. } = packed;
+        Some(FileRange { path: packed.path()?, start, length, may_have_checksums })
+    };
+    unpack(packed)?.into_iter().map(range).collect()
 }
 
 fn failure(error: &ScanError) -> Failure {

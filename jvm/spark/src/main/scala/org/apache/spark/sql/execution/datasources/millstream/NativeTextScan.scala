@@ -90,7 +90,7 @@ case class NativeTextScanExec(
       format.skipsMissing -> NativeScan.SKIP_MISSING,
       format.verifiesChecksums -> NativeScan.VERIFY).collect { case (true, flag) => flag }.sum
     val partitionSchema = scan.relation.partitionSchema
-    val task = ScanTask(format.separator.toArray, predicate, flags, conf.getConf(PackedScan.MaxReaders), withValue, partitionSchema)
+    val task = ScanTask(format.separator.toArray, predicate, flags, settings.maxReaders, withValue, partitionSchema)
     new TextScanRDD(sparkContext, pack(), task,
       ScanMetrics(metrics("numOutputRows"), metrics("bytesRead"), metrics("filesOpened"), metrics("filesMissing"), metrics("waitTime")))
   }
