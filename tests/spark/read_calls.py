@@ -63,6 +63,13 @@ def formatted_plan(spark, path, condition):
     return frame._jdf.queryExecution().explainString(mode)
 
 
+def counted_where(spark, path, condition, by):
+    frame = spark.read.text(path).filter(condition).groupBy(*by).count()
+    rows = sorted(map(repr, frame.collect()))
+    plan = frame._jdf.queryExecution().executedPlan().toString().split("== Initial Plan ==")[0]
+    return {"rows": rows, "plan": plan.replace("NativeFilters", "").replace("PushedFilters", "").replace("PartitionFilters", "")}
+
+
 def with_setting(spark, key, value, path):
     spark.conf.set(key, value)
     try:
