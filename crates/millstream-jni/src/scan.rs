@@ -1,14 +1,15 @@
 //! `io.millstream.hadoop.NativeScan`.
 
 use jni::JNIEnv;
-use jni::objects::{JByteArray, JClass, JLongArray};
+use jni::objects::{JByteArray, JClass, JLongArray, JObject};
 use jni::sys::{jbyteArray, jint, jlong};
 use millstream_scan::{
     Cause, FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError, ScanOptions, Separator,
     Verification,
 };
-use millstream_vfs::errno_text;
+use millstream_vfs::{Errno, errno_text};
 
+use crate::cancellation::Cancellation;
 use crate::ranges::{Packed, unpack};
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
@@ -21,6 +22,9 @@ const VERIFY: jint = 16;
 
 /// What `next` returns instead of a number of rows.
 const END: jlong = -1;
+
+const TOO_LONG: &str = "a line of more than 2 GB, or a file of more that is to be one row; \
+    mapreduce.input.linerecordreader.line.maxlength leaves long lines out, and another lineSep may make shorter ones";
 
 type ProcessScan = Scan<SharedProcessVolume>;
 
@@ -56,6 +60,8 @@ fn ranges(packed: &[u8]) -> Option<Vec<FileRange>> {
 
 fn failure(error: &ScanError) -> Failure {
     let message = match error.cause {
+        Cause::Interrupted => return Failure::Cancelled,
+        Cause::Volume(cause) if cause.errno == Errno::OVERFLOW => TOO_LONG.into(),
         Cause::Volume(cause) => errno_text(cause.errno),
         Cause::Checksum { .. } => error.cause.to_string(),
     };
@@ -84,18 +90,20 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_open<'local>(
     })
 }
 
-/// `static native long next(long handle, long[] batch)`
+/// `static native long next(long handle, long[] batch, BooleanSupplier isCancelled)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeScan_next<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
     out: JLongArray<'local>,
+    is_cancelled: JObject<'local>,
 ) -> jlong {
     guard(&mut env, END, |env| {
         // SAFETY: Java got the handle from `open`, makes one call at a time and none after `close`.
         let scan = unsafe { &mut *(handle as *mut ProcessScan) };
-        let (rows, batch) = match scan.next_batch() {
+        let mut cancellation = Cancellation::new(env, &is_cancelled);
+        let (rows, batch) = match scan.next_batch_while(&mut || cancellation.goes_on()) {
             Ok(None) => (END, None),
             Ok(Some(batch)) => {
                 let (bytes, lines) = (batch.bytes().as_ptr() as jlong, batch.lines().as_ptr() as jlong);

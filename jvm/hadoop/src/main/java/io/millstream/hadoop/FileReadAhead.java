@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.Path;
@@ -28,6 +29,7 @@ public final class FileReadAhead implements AutoCloseable {
   private static final ThreadLocal<FileReadAhead> SERVING = new ThreadLocal<>();
 
   private final int maxReaders;
+  private final BooleanSupplier isCancelled;
   private final FileRanges files;
   private final List<String> paths = new ArrayList<>();
   private final Set<String> names;
@@ -49,8 +51,10 @@ public final class FileReadAhead implements AutoCloseable {
    *
    * @param ranges the files of a task, in the order in which they will be opened
    * @param maxReaders most native threads that read ahead
+   * @param isCancelled whether nobody wants the files any more
    */
-  public FileReadAhead(FileRanges ranges, int maxReaders) {
+  public FileReadAhead(FileRanges ranges, int maxReaders, BooleanSupplier isCancelled) {
+    this.isCancelled = isCancelled;
     this.maxReaders = maxReaders;
     files = ranges.filter(range -> range.isWhole() && range.size() > 0 && range.size() <= LARGEST);
     for (FileRanges.Cursor file = files.cursor(); file.next(); ) {
@@ -144,7 +148,7 @@ public final class FileReadAhead implements AutoCloseable {
   private void start() {
     first = next;
     row = 0;
-    scan = new NativeScan(files.slice(first, paths.size()), NO_SEPARATOR, ALL, NativeScan.WHOLE_FILES | NativeScan.VERIFY, maxReaders);
+    scan = new NativeScan(files.slice(first, paths.size()), NO_SEPARATOR, ALL, NativeScan.WHOLE_FILES | NativeScan.VERIFY, maxReaders, isCancelled);
   }
 
   /** Goes on after a file that cannot be read; those before it that were to be read with it are opened as usual, too. */

@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 
 /**
  * The staging directory of a compaction, in which outputs are made before they take the place of their inputs, natively and
@@ -94,12 +95,14 @@ public final class NativeCompaction implements AutoCloseable {
    * @param header whether their first lines are the same, and wanted once
    * @param output the new file
    * @param maxReaders most native threads that read ahead
+   * @param isCancelled whether nobody wants the output any more
    * @return its length
    * @throws IOException if it could not be made; then it is not there. The message names the file that it is about
    */
-  public static long concatenate(FileRanges inputs, boolean header, String output, int maxReaders) throws IOException {
+  public static long concatenate(FileRanges inputs, boolean header, String output, int maxReaders, BooleanSupplier isCancelled)
+      throws IOException {
     requireLibrary();
-    return concatenate(inputs.packed(), header, encode(output), maxReaders);
+    return concatenate(inputs.packed(), header, encode(output), maxReaders, isCancelled);
   }
 
   /**
@@ -194,7 +197,8 @@ public final class NativeCompaction implements AutoCloseable {
    */
   public record Left(String directory, long files, String reason) {}
 
-  private static native long concatenate(byte[] inputs, boolean header, byte[] output, int maxReaders) throws IOException;
+  private static native long concatenate(byte[] inputs, boolean header, byte[] output, int maxReaders, BooleanSupplier isCancelled)
+      throws IOException;
 
   private static native void stamp(byte[] inputs, byte[] output) throws IOException;
 

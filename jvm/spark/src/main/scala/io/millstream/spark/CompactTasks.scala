@@ -156,12 +156,13 @@ private object CompactTasks {
 
   def makeOne(output: Output, site: Site, maxReaders: Int, conf: Configuration, counters: Counters): Made = {
     // Attempts have names of their own: only the one whose result arrives counts.
-    val staged = s"${output.id}.${TaskContext.get().taskAttemptId()}"
+    val context = TaskContext.get()
+    val staged = s"${output.id}.${context.taskAttemptId()}"
     val target = s"${site.out}/$staged"
     try {
       val length = output.making match {
         case Recode(codec) => recode(output, site, codec, conf, target)
-        case _ => NativeCompaction.concatenate(output.inputs, site.header && output.files > 1, target, maxReaders)
+        case _ => NativeCompaction.concatenate(output.inputs, site.header && output.files > 1, target, maxReaders, () => context.isInterrupted())
       }
       counters.files.add(output.files)
       counters.bytes.add(output.bytes)

@@ -166,7 +166,7 @@ private final class PackedFileScanRDD(
 
   override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] = {
     val partition = split.asInstanceOf[ScanPartition]
-    val ahead = new FileReadAhead(partition.ranges, maxReaders)
+    val ahead = new FileReadAhead(partition.ranges, maxReaders, () => context.isInterrupted())
     context.addTaskCompletionListener[Unit] { _ =>
       ahead.close()
       filesReadAhead += ahead.filesServed

@@ -1,6 +1,6 @@
 package org.apache.spark.sql.execution.datasources.millstream.rdd
 
-import java.io.{FileNotFoundException, IOException}
+import java.io.{FileNotFoundException, InterruptedIOException, IOException}
 import java.util.{Map => JavaMap}
 import java.util.concurrent.ConcurrentHashMap
 
@@ -139,11 +139,12 @@ private final class HadoopLines(range: FileRange, reader: RecordReader[LongWrita
 private final class NativeLines(split: PackedSplit, first: Int, ranges: Array[FileRange], skipsMissing: Boolean, hadoopLines: FileRange => Lines)
   extends Lines {
 
+  private val context = Option(TaskContext.get())
   private val scan = {
     val flags = NativeScan.BY_RANGE | NativeScan.VERIFY | (if (skipsMissing) NativeScan.SKIP_MISSING else 0)
-    new NativeScan(split.slice(first, first + ranges.length), Array.emptyByteArray, RowPredicates.encode(Nil)._1, flags, split.maxReaders)
+    val packed = split.slice(first, first + ranges.length)
+    new NativeScan(packed, Array.emptyByteArray, RowPredicates.encode(Nil)._1, flags, split.maxReaders, () => context.exists(_.isInterrupted()))
   }
-  private val context = Option(TaskContext.get())
   private var row = 0L
   private var rows = 0L
   private var range = -1
@@ -201,6 +202,9 @@ private final class NativeLines(split: PackedSplit, first: Int, ranges: Array[Fi
     try {
       next
     } catch {
+      case e: InterruptedIOException =>
+        context.foreach(_.killTaskIfInterrupted())
+        throw e
       case e: IOException =>
         val lines = hadoopLines(ranges(scan.range))
         try {
