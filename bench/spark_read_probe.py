@@ -49,6 +49,10 @@ def csv_total(spark: SparkSession, directory: str) -> Answer:
     return total(spark.read.schema(RECORD).csv(directory))
 
 
+def parquet_total(spark: SparkSession, directory: str) -> Answer:
+    return total(spark.read.schema(RECORD).parquet(directory))
+
+
 def pure(spark: SparkSession, directory: str) -> Answer:
     return millstream.pure_read_text(spark.sparkContext, directory).count(), None
 
@@ -83,7 +87,7 @@ def compacted(spark: SparkSession, directory: str) -> Answer:
         return lines_in(f"{scratch}/out"), None
 
 
-JOBS = {job.__name__: job for job in (count, count_below, matching, json_total, csv_total, pure, merged_by_rdd, compacted)}
+JOBS = {job.__name__: job for job in (count, count_below, matching, json_total, csv_total, parquet_total, pure, merged_by_rdd, compacted)}
 
 
 def job_named(name: str) -> Callable[[SparkSession, str], Answer]:
