@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use millstream_vfs::{Errno, Error, Operation, Volume, thread_usage};
+use millstream_vfs::{Errno, Error, Operation, ThreadUsage, Volume, thread_usage};
 
 use crate::batch::{Batch, Buffer};
 use crate::error::ScanError;
@@ -275,19 +275,21 @@ impl<V: Volume> Shared<V> {
 /// Wall and CPU time of a thread.
 struct Meter {
     since: Instant,
-    cpu_ns: u64,
+    usage: ThreadUsage,
 }
 
 impl Meter {
     fn start() -> Self {
-        Meter { since: Instant::now(), cpu_ns: thread_usage().cpu_ns }
+        Meter { since: Instant::now(), usage: thread_usage() }
     }
 
-    /// What has passed since the last time.
+    /// What has passed since the last time. Of wall time in which the thread never waited, only in line for a CPU, what it
+    /// had of the CPU: on a busy machine data in the page cache must not look like a slow disk.
     fn lap(&mut self) -> (Duration, Duration) {
         let next = Meter::start();
-        let passed = (next.since - self.since, Duration::from_nanos(next.cpu_ns.saturating_sub(self.cpu_ns)));
+        let cpu = Duration::from_nanos(next.usage.cpu_ns.saturating_sub(self.usage.cpu_ns));
+        let wall = if next.usage.waits > self.usage.waits { next.since - self.since } else { cpu };
         *self = next;
-        passed
+        (wall, cpu)
     }
 }
