@@ -80,10 +80,18 @@ def with_setting(spark, key, value, path):
 
 
 def task_count(spark, path, conf):
+    return with_settings(spark, conf, lambda: spark.read.text(path).rdd.getNumPartitions())
+
+
+def rdd_task_count(spark, path, conf):
+    return with_settings(spark, conf, lambda: spark.sparkContext.textFile(path).getNumPartitions())
+
+
+def with_settings(spark, conf, run):
     for key, value in conf.items():
         spark.conf.set(key, value)
     try:
-        return spark.read.text(path).rdd.getNumPartitions()
+        return run()
     finally:
         for key in conf:
             spark.conf.unset(key)

@@ -100,6 +100,12 @@ def test_tasks_are_sized_by_bytes_and_files(ours, data, conf, path, tasks):
     assert abs(got - tasks) <= tasks // 10
 
 
+@pytest.mark.parametrize(("cost", "tasks"), [("32768", 8), ("256m", 48)])
+def test_rdds_follow_the_settings_of_the_session(ours, data, cost, tasks):
+    conf = {"spark.millstream.read.openCostInBytes": cost}
+    assert ours.call("read_calls:rdd_task_count", path=str(data / "siblings" / "*" / "*"), conf=conf) == tasks
+
+
 def test_a_file_with_a_colon_in_its_name_is_read(ours, stock, data, tmp_path):
     """Stock Spark fails on it."""
     (tmp_path / "12:30.log").write_text("line\n")

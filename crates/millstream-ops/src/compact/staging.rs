@@ -181,7 +181,7 @@ impl<V: Volume> Staging<V> {
     pub(super) fn note_kept(&self, swapped: &CStr, kept: &Manifest) -> Result<()> {
         let name = kept_name(swapped);
         match self.out.remove(&name, RemoveKind::File) {
-            Err(error) if !error.is_vanished() => return Err(error),
+            Err(error) if !error.is_vanished() => Err(error),
             _ if kept.entries.is_empty() => Ok(()),
             _ => write_file(&self.out, &name, &kept.encode()),
         }
