@@ -72,7 +72,7 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
     val fileSystem = new MillstreamLocalFileSystem
     fileSystem.initialize(java.net.URI.create("file:///"), conf)
     val listings = Option(fileSystem.listDatasetAndInexpressible(java.util.List.of(new HadoopPath(root.toUri)))).getOrElse {
-      throw new CompactFailure(s"$root: cannot be listed natively; see the log for the cause, and use a UTF-8 locale")
+      throw new CompactFailure(s"$root: cannot be listed natively; a warning before this tells why, or its name needs a UTF-8 locale")
     }.asScala
     val byDirectory = mutable.LinkedHashMap.empty[String, mutable.ArrayBuffer[DirectoryListing]]
     val (expressible, others) = listings.partition(_.directory != null)
@@ -193,6 +193,9 @@ private[spark] object CompactPlanner {
     def isData: Boolean = !name.startsWith(".") && (!name.startsWith("_") || name.contains("="))
   }
 
+  private def endingOf(codec: Option[String], codecs: CompressionCodecFactory): String =
+    codec.fold("")(codecs.getCodecByName(_).getDefaultExtension)
+
   /** Files that can be merged with each other. */
   private sealed trait Family
 
@@ -216,16 +219,16 @@ private[spark] object CompactPlanner {
     override def recoding: Making = Recode(codec)
     override def converts(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Boolean =
       Family.codecOf(name, codecs) != codec
-    override def suffix(codecs: CompressionCodecFactory): String =
-      extension + codec.map(name => codecs.getCodecByName(name).getDefaultExtension).getOrElse("")
+    override def suffix(codecs: CompressionCodecFactory): String = extension + endingOf(codec, codecs)
   }
 
-  private final case class Rows(fromParquet: Boolean, toParquet: Boolean) extends Known {
+  /** @param linesCodec what Hadoop calls the codec of the lines that rows become */
+  private final case class Rows(fromParquet: Boolean, toParquet: Boolean, linesCodec: Option[String]) extends Known {
     override def making: Making = Rewrite(fromParquet, toParquet)
     override def recoding: Making = making
     override def converts(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Boolean =
       fromParquet != toParquet || options.codec.nonEmpty
-    override def suffix(codecs: CompressionCodecFactory): String = if (toParquet) ".parquet" else ".txt"
+    override def suffix(codecs: CompressionCodecFactory): String = if (toParquet) ".parquet" else ".txt" + endingOf(linesCodec, codecs)
   }
 
   private object Family {
@@ -236,9 +239,10 @@ private[spark] object CompactPlanner {
       } else if (lower.endsWith(".avro")) {
         Unknown("Avro")
       } else if (lower.endsWith(".parquet") || lower.endsWith(".parq")) {
-        Rows(fromParquet = true, toParquet = options.format != CompactOptions.Text)
+        val toParquet = options.format != CompactOptions.Text
+        Rows(fromParquet = true, toParquet, if (toParquet) None else options.codec.flatMap(_.hadoop))
       } else if (options.format == CompactOptions.Parquet) {
-        Rows(fromParquet = false, toParquet = true)
+        Rows(fromParquet = false, toParquet = true, None)
       } else {
         val codec = options.codec.fold(codecOf(name, codecs))(_.hadoop)
         Lines(codec, extension(name, codecs))

@@ -89,7 +89,9 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
       val Rewrite(fromParquet, toParquet) = output.making: @unchecked
       val inputs = site.inputs(output)
       val (rows, writer) = if (fromParquet) parquet(inputs, toParquet) else text(inputs)
-      val codec = site.codec.orElse(if (fromParquet && toParquet) parquetCodec(inputs.head) else None).flatMap(_.parquet)
+      val codec =
+        if (toParquet) site.codec.orElse(if (fromParquet) parquetCodec(inputs.head) else None).flatMap(_.parquet)
+        else site.codec.map(_.hadoop.fold("none")(new CompressionCodecFactory(context.hadoopConfiguration).getCodecByName(_).getClass.getName))
       val frameWriter = codec.foldLeft(writer.coalesce(1).write.option("maxRecordsPerFile", 0))((to, codec) => to.option("compression", codec))
       frameWriter.format(if (toParquet) "parquet" else "text").save(uri(folder))
       val part = single(folder)

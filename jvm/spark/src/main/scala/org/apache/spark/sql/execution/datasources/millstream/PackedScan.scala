@@ -95,8 +95,11 @@ private[millstream] trait PackedScan extends LeafExecNode {
     def share(tasks: Int): Long = (all + tasks - 1) / tasks
     val cores = conf.filesMinPartitionNum.orElse(conf.getConf(SQLConf.LEAF_NODE_DEFAULT_PARALLELISM)).getOrElse(sparkContext.defaultParallelism)
     val suitable = math.min(conf.filesMaxPartitionBytes, share(cores))
-    val wanted = CaseInsensitiveMap(scan.relation.options).get(PackedScan.PartitionsOption)
-    wanted.map(tasks => share(math.max(1, tasks.toInt))).getOrElse(conf.filesMaxPartitionNum.fold(suitable)(most => math.max(suitable, share(most))))
+    val wanted = CaseInsensitiveMap(scan.relation.options).get(PackedScan.PartitionsOption).map { text =>
+      text.trim.toIntOption.filter(_ > 0).getOrElse(
+        throw new IllegalArgumentException(s"the option ${PackedScan.PartitionsOption} must be a positive number of tasks, not '$text'"))
+    }
+    wanted.map(share).getOrElse(conf.filesMaxPartitionNum.fold(suitable)(most => math.max(suitable, share(most))))
   }
 
   private def tellDriver(count: Long, bytes: Long): Unit = {

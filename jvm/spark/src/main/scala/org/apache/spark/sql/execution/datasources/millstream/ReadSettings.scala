@@ -18,6 +18,7 @@ object ReadSettings {
   private val OpenCostBytes: ConfigEntry[Long] = SQLConf.buildConf("spark.millstream.read.openCostInBytes")
     .doc("What opening a file counts for when files are packed into tasks.")
     .bytesConf(ByteUnit.BYTE)
+    .checkValue(_ >= 0, "must not be negative")
     .createWithDefault(32L << 10)
 
   private val MaxReaders: ConfigEntry[Int] = SQLConf.buildConf("spark.millstream.read.maxReaders")
