@@ -17,7 +17,7 @@ import urllib.request
 from pathlib import Path
 
 from latency_mount import Statistics
-from service import ServiceError, accepts, built_by_one, checked, free_port, tied_to_parent, wait_until
+from service import Server, ServiceError, accepts, built_by_one, checked, free_port
 
 PROXY_SOURCES = Path(__file__).resolve().parent / "s3proxy"
 VERSITYGW_VERSION = "1.8.0"
@@ -68,7 +68,7 @@ class S3Bed:
         self._delay_ms = delay_ms
         self._data = data
         self._request_log = log
-        self._processes: list[subprocess.Popen] = []
+        self._servers: list[Server] = []
 
     def __enter__(self):
         server, proxy = build()
@@ -84,36 +84,29 @@ class S3Bed:
             raise
         return self
 
-    def _start(self, command: list, log: Path, **details) -> subprocess.Popen:
-        with log.open("wb") as output:
-            details = {"stdout": output, "stderr": output, **details}
-            process = subprocess.Popen(tied_to_parent(command), stdin=subprocess.DEVNULL, start_new_session=True, **details)
-        self._processes.append(process)
-        return process
+    def _start(self, command: list, **details) -> Server:
+        self._servers.append(Server(command, self._scratch / f"{Path(command[0]).name}.log", **details))
+        return self._servers[-1]
 
     def _start_server(self, program: Path) -> str:
-        port, log = free_port(), self._scratch / "versitygw.log"
+        port = free_port()
         options = ["--port", f"127.0.0.1:{port}", "--region", REGION, "--quiet"]
         keys = {"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY}
-        process = self._start([program, *options, "posix", self.data], log, env={**os.environ, **keys})
-        wait_until(lambda: accepts(port), process, log, READY_WITHIN_S)
+        server = self._start([program, *options, "posix", self.data], env={**os.environ, **keys})
+        server.wait_until(lambda: accepts(port), READY_WITHIN_S)
         return f"http://127.0.0.1:{port}"
 
     def _start_proxy(self, program: Path) -> str:
-        log = self._scratch / "s3proxy.log"
         requests = ["-log", self._request_log] if self._request_log else []
-        process = self._start([program, "-server", self.server_endpoint, *requests], log, stdout=subprocess.PIPE)
-        address = process.stdout.readline().decode().strip()
+        proxy = self._start([program, "-server", self.server_endpoint, *requests], stdout=subprocess.PIPE)
+        address = proxy.process.stdout.readline().decode().strip()
         if not address:
-            raise ServiceError(f"s3proxy did not start\n{log.read_text()}")
+            raise proxy.error("did not start")
         return f"http://{address}"
 
     def __exit__(self, *_):
-        for process in self._processes:
-            process.kill()
-            process.wait()
-            if process.stdout:
-                process.stdout.close()
+        for server in self._servers:
+            server.stop()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _ask(self, what: str, body: bytes | None = None) -> str:

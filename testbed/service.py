@@ -24,10 +24,6 @@ class ServiceError(Exception):
     """The bed could not be built or started."""
 
 
-def tied_to_parent(command: list) -> list[str]:
-    return ["setpriv", "--pdeathsig", "KILL", *map(str, command)]
-
-
 def free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -39,14 +35,41 @@ def accepts(port: int) -> bool:
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
-def wait_until(ready: Callable[[], bool], process: subprocess.Popen, log: Path, within_s: float) -> None:
-    """Until `ready()`; a process that ends before, or takes too long, is an error with the end of its log."""
-    deadline = time.monotonic() + within_s
-    while not ready():
-        if process.poll() is not None or time.monotonic() > deadline:
-            ended = f"ended with status {process.returncode}" if process.returncode is not None else f"not ready in {within_s:g} s"
-            raise ServiceError(f"{process.args[3]}: {ended}\n{log.read_text(errors='replace')[-2000:]}")
-        time.sleep(0.01)
+class Server:
+    """A process of a bed; its output goes to `log`, unless `details`, which are those of Popen, say otherwise."""
+
+    def __init__(self, command: list, log: Path, **details):
+        self.name = Path(command[0]).name
+        self.log = log
+        # A parent that has ended before the kernel was asked to tell of it is found by its number.
+        tied = ["setpriv", "--pdeathsig", "KILL", "sh", "-c", f'[ $PPID = {os.getpid()} ] && exec "$@"', "sh"]
+        with log.open("wb") as output:
+            details = {"stdout": output, "stderr": output, **details}
+            # Its own session: Ctrl-C ends the command that is run here, then we end the server.
+            self.process = subprocess.Popen([*tied, *map(str, command)], stdin=subprocess.DEVNULL, start_new_session=True, **details)
+
+    def wait_until(self, ready: Callable[[], bool], within_s: float) -> None:
+        deadline = time.monotonic() + within_s
+        while not ready():
+            if self.process.poll() is not None:
+                raise self.error(f"ended with status {self.process.returncode}")
+            if time.monotonic() > deadline:
+                raise self.error(f"not ready in {within_s:g} s")
+            time.sleep(0.01)
+
+    def error(self, what: str) -> ServiceError:
+        """With the end of its log."""
+        return ServiceError(f"{self.name}: {what}\n{self.log.read_text(errors='replace')[-2000:]}")
+
+    def stop(self, number: int = signal.SIGKILL, within_s: float = 30) -> None:
+        self.process.send_signal(number)
+        try:
+            self.process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        if self.process.stdout:
+            self.process.stdout.close()
 
 
 def checked(command: list, **details) -> str:

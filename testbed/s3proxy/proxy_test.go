@@ -74,7 +74,7 @@ func newBed(t *testing.T) *bed {
 func (b *bed) send(ctx context.Context, method, path, body string) (int, string) {
 	request, err := http.NewRequestWithContext(ctx, method, b.url+path, strings.NewReader(body))
 	if err != nil {
-		b.Fatal(err)
+		panic(err)
 	}
 	response, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
