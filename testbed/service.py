@@ -35,14 +35,19 @@ def accepts(port: int) -> bool:
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
-class Server:
-    """A process of a bed; its output goes to `log`, unless `details`, which are those of Popen, say otherwise."""
+def as_user(name: str | None) -> list[str]:
+    """Options of setpriv."""
+    return ["--reuid", name, "--regid", name, "--clear-groups"] if name else []
 
-    def __init__(self, command: list, log: Path, **details):
+
+class Server:
+    """A process of a bed, run by `user` if one is named; its output goes to `log`, unless `details`, those of Popen, say otherwise."""
+
+    def __init__(self, command: list, log: Path, user: str | None = None, **details):
         self.name = Path(command[0]).name
         self.log = log
         # A parent that has ended before the kernel was asked to tell of it is found by its number.
-        tied = ["setpriv", "--pdeathsig", "KILL", "sh", "-c", f'[ $PPID = {os.getpid()} ] && exec "$@"', "sh"]
+        tied = ["setpriv", "--pdeathsig", "KILL", *as_user(user), "sh", "-c", f'[ $PPID = {os.getpid()} ] && exec "$@"', "sh"]
         with log.open("wb") as output:
             details = {"stdout": output, "stderr": output, **details}
             # Its own session: Ctrl-C ends the command that is run here, then we end the server.
