@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from hdfs_bed import client_jars  # noqa: E402
 
 class Hdfs(unittest.TestCase):
     def test_what_is_written_is_read(self):
-        shell = f"java -cp {':'.join(map(str, client_jars()))} org.apache.hadoop.fs.FsShell -fs $HDFS_URL"
+        conf = self.enterContext(tempfile.TemporaryDirectory())
+        Path(conf, "core-site.xml").write_text("<configuration/>")  # without one the shell does not start
+        shell = f"java -cp {':'.join(map(str, [conf, *client_jars()]))} org.apache.hadoop.fs.FsShell -fs $HDFS_URL"
         commands = f"echo contents | {shell} -put - /file && {shell} -cat /file"
         done = subprocess.run([TESTBED / "hdfs", "--", "sh", "-c", commands], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout), (0, "contents\n"), done.stderr[-2000:])
