@@ -53,7 +53,7 @@ WAYS = {
         "spark.hadoop.mapreduce.outputcommitter.factory.scheme.s3a": "org.apache.hadoop.fs.s3a.commit.S3ACommitterFactory",
         "spark.hadoop.fs.s3a.committer.name": "magic",
     },
-    "millstream": {"spark.millstream.write.enabled": "true"},
+    "millstream": {"spark.millstream.write.enabled": "true", "spark.hadoop.fs.s3a.committer.magic.track.commits.in.memory.enabled": "true"},
 }
 WAYS_WITH_HADOOP_CLOUD = {"magic", "tuned"}
 
@@ -65,6 +65,7 @@ class Table:
         self.spark = spark
         self.name, self.statement, self.format, self.files, self.rows = name, statement, format_name, files, rows
         self.location = f"{root}/{name}"
+        self.plan = ""
 
     def create(self) -> None:
         partitions = "" if self.statement == "unpartitioned" else "PARTITIONED BY (part INT)"
@@ -80,7 +81,8 @@ class Table:
             rows.write.mode("append").partitionBy("part").parquet(self.location)
         else:
             rows.createOrReplaceTempView("rows")
-            self.spark.sql(STATEMENTS[statement].format(table=self.name))
+            done = self.spark.sql(STATEMENTS[statement].format(table=self.name))
+            self.plan = done._jdf.queryExecution().commandExecuted().toString()
 
     def rows_from(self, first: int) -> DataFrame:
         tasks = self.files if self.statement in ONE_DIRECTORY else -(-self.files // FILES_PER_TASK)
@@ -149,6 +151,8 @@ def main(way: str, statement: str, format_name: str, files: int, rows: int, bed:
         for _ in range(2):
             warm.write()
         cost = measure(spark, target, facts)
+        if way == "millstream" and statement != "write" and "DirectInsertInto" not in target.plan:
+            sys.exit(f"this was not written directly:\n{target.plan}")
         count, total = target.contents()
         print(json.dumps({**cost, "rows": count, "sum": total}))
     spark.stop()

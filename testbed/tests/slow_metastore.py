@@ -41,15 +41,19 @@ class Metastore(unittest.TestCase):
             **bed.spark_conf(), "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
             "spark.sql.warehouse.dir": self.warehouse, **conf,
         }
+        log = self.enterContext(tempfile.TemporaryFile("w+"))
         driver = self.enterContext(subprocess.Popen(
             [PYTHON, "-c", DRIVER, json.dumps(settings)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, text=True, cwd=self.warehouse,
+            stderr=log, text=True, cwd=self.warehouse,
         ))
         self.addCleanup(driver.kill)
 
         def sql(statement):
             print(statement, file=driver.stdin, flush=True)
-            return json.loads(driver.stdout.readline())
+            if answer := driver.stdout.readline():
+                return json.loads(answer)
+            log.seek(0)
+            self.fail(f"the driver has ended: {log.read()[-3000:]}")
 
         return sql, driver
 
