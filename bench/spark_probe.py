@@ -13,7 +13,8 @@ def session(way: str, memory: str, conf: dict[str, str] | None = None) -> SparkS
     os.environ["PYSPARK_PYTHON"] = sys.executable  # another Python's workers would be refused
     builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", memory)
     builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
-    millstream_session.add_settings(builder, conf or {})
+    for key, value in (conf or {}).items():
+        builder = builder.config(key, value)
     if way == "stock":
         return builder.getOrCreate()
     if jar := os.environ.get("MILLSTREAM_BENCH_JAR"):
