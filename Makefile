@@ -73,7 +73,7 @@ test-rust:
 	cargo test --locked
 
 test-beds:
-	testbed/setup build test write
+	testbed/setup build test
 	$(PYTHON) -m unittest discover -s testbed/tests -v
 	$(PYTHON) -m unittest discover -s bench/tests -v
 
