@@ -23,6 +23,7 @@ from spark_probe import live_heap_mb, session
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "testbed"))
 from bed_jars import hadoop_cloud_jar, s3a_jars  # noqa: E402
+from metastore_bed import DerbyMetastore  # noqa: E402
 
 SPARK_VERSION = "4.3.0"
 WARM_FILES = 3
@@ -53,7 +54,7 @@ WAYS = {
         "spark.hadoop.mapreduce.outputcommitter.factory.scheme.s3a": "org.apache.hadoop.fs.s3a.commit.S3ACommitterFactory",
         "spark.hadoop.fs.s3a.committer.name": "magic",
     },
-    "millstream": {"spark.millstream.write.enabled": "true", "spark.hadoop.fs.s3a.committer.magic.track.commits.in.memory.enabled": "true"},
+    "millstream": {"spark.millstream.write.enabled": "true"},
 }
 WAYS_WITH_HADOOP_CLOUD = {"magic", "tuned"}
 
@@ -99,13 +100,12 @@ def start(way: str, bed: Path, facts: dict) -> SparkSession:
     conf = {
         **facts["conf"], **WAYS[way],
         "spark.master": f"local[{facts['threads']}]",
-        "spark.sql.catalogImplementation": "hive",
         "spark.sql.warehouse.dir": str(bed / "warehouse"),
         "spark.sql.sources.partitionOverwriteMode": "dynamic",
         "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
-        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={bed}/metastore_db;create=true",
-        "spark.driver.extraJavaOptions": f"-Dderby.stream.error.file={bed}/derby.log",
     }
+    with DerbyMetastore(bed) as metastore:
+        conf |= metastore.spark_conf()
     if facts["endpoint"]:
         jars = s3a_jars(SPARK_VERSION) + ([hadoop_cloud_jar(SPARK_VERSION)] if way in WAYS_WITH_HADOOP_CLOUD else [])
         conf["spark.driver.extraClassPath"] = ":".join(map(str, jars))

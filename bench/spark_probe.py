@@ -9,7 +9,10 @@ from pyspark.sql import SparkSession
 
 
 def session(way: str, memory: str, conf: dict[str, str] | None = None) -> SparkSession:
-    """`way`: `stock`, or Millstream on, with the jar in the wheel or that of $MILLSTREAM_BENCH_JAR; `conf` adds or replaces settings."""
+    """`way`: `stock`, or Millstream on, with the jar in the wheel or that of $MILLSTREAM_BENCH_JAR.
+
+    `conf` adds settings, or replaces those that are here.
+    """
     os.environ["PYSPARK_PYTHON"] = sys.executable  # another Python's workers would be refused
     builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", memory)
     builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")

@@ -19,6 +19,7 @@ OWNER = "postgres"  # whom Debian makes for the server, which refuses to be root
 READY_WITHIN_S = 60
 # All that the metastore keeps, made as it starts: made when it is first needed, a table with a foreign key would wait for ever
 # for the transaction that needs it. Derby does not mind.
+MODEL_PACKAGE = "org.apache.hadoop.hive.metastore.model"
 MODELS = [
     "MDatabase", "MType", "MTable", "MConstraint", "MSerDeInfo", "MColumnDescriptor", "MStringList", "MStorageDescriptor",
     "MPartition", "MIndex", "MRole", "MRoleMap", "MGlobalPrivilege", "MDBPrivilege", "MTablePrivilege", "MPartitionPrivilege",
@@ -114,7 +115,7 @@ class PostgresMetastore:
             f"{prefix}UserName": OWNER, f"{prefix}Password": "",
             "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
             "spark.hadoop.datanucleus.autoStartMechanism": "Classes",
-            "spark.hadoop.datanucleus.autoStartClassNames": ",".join(f"org.apache.hadoop.hive.metastore.model.{name}" for name in MODELS),
+            "spark.hadoop.datanucleus.autoStartClassNames": ",".join(f"{MODEL_PACKAGE}.{name}" for name in MODELS),
             "spark.hadoop.hive.metastore.schema.verification": "false",
         }
 

@@ -41,7 +41,7 @@ def as_user(name: str | None) -> list[str]:
 
 
 class Server:
-    """A process of a bed, run by `user` if one is named; its output goes to `log`, unless `details`, those of Popen, say otherwise."""
+    """A process of a bed, run by `user` if one is named; its output goes to `log`, unless `details` (Popen's) say otherwise."""
 
     def __init__(self, command: list, log: Path, user: str | None = None, **details):
         self.name = Path(command[0]).name
@@ -51,7 +51,8 @@ class Server:
         with log.open("wb") as output:
             details = {"stdout": output, "stderr": output, **details}
             # Its own session: Ctrl-C ends the command that is run here, then we end the server.
-            self.process = subprocess.Popen([*tied, *map(str, command)], stdin=subprocess.DEVNULL, start_new_session=True, **details)
+            details |= {"stdin": subprocess.DEVNULL, "start_new_session": True}
+            self.process = subprocess.Popen([*tied, *map(str, command)], **details)
 
     def wait_until(self, ready: Callable[[], bool], within_s: float) -> None:
         deadline = time.monotonic() + within_s

@@ -89,7 +89,8 @@ class Bed(unittest.TestCase):
 
     def test_an_answer_can_be_lost_after_the_work(self):
         upload, parts = self.upload("k", b"contents")
-        self.bed.inject({"operation": "CompleteMultipartUpload", "count": 1, "do": "answer", "status": 503, "code": "SlowDown", "after": True})
+        fault = {"do": "answer", "status": 503, "code": "SlowDown", "after": True}
+        self.bed.inject({"operation": "CompleteMultipartUpload", "count": 1, **fault})
         self.assertEqual(self.client("POST", f"/k?uploadId={upload}", parts)[0], 503)
         self.assertEqual(self.client("GET", "/k")[2], "contents")
 
