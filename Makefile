@@ -98,7 +98,7 @@ test-spark: $(VENV)/ready $(VENV_OLD)/ready
 test-slow: test-slow-beds test-slow-spark
 
 test-slow-beds: tools $(VENV)/ready
-	testbed/setup build test gnu slow bench
+	testbed/setup build test gnu slow bench write
 	$(PYTHON) -m unittest discover -s testbed/tests -p 'slow_*.py' -v
 	$(PYTHON) -m unittest discover -s tests/tools -p 'slow_*.py' -v
 	tests/gnu/run
@@ -129,7 +129,7 @@ fuzz:
 	fuzz/run
 
 bench: tools $(VENV)/ready
-	testbed/setup build bench slow
+	testbed/setup build bench slow write
 	bench/report $(if $(QUICK),--quick)
 
 fmt:

@@ -304,7 +304,8 @@ def run_probe(command: list[str]) -> tuple[Run, int | None]:
         print(done.stderr, file=sys.stderr)
         return Run(wall_s=0, cpu_s=0, rss_mb=0, status=done.returncode or 1), None
     cost = json.loads(costs[-1])
-    return Run(cost["wall_s"], cost["cpu_s"], cost["heap_mb"], status=0, lines=cost["rows"]), cost.get("sum")
+    counts = {name: cost.get(name) for name in ("requests", "max_in_flight")}
+    return Run(cost["wall_s"], cost["cpu_s"], cost["heap_mb"], status=0, lines=cost["rows"], **counts), cost.get("sum")
 
 
 def measure_probes(contest: Contest) -> list[Result]:

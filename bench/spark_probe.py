@@ -8,11 +8,16 @@ from millstream import session as millstream_session
 from pyspark.sql import SparkSession
 
 
-def session(way: str, memory: str) -> SparkSession:
-    """`way`: `stock`, or Millstream on, with the jar in the wheel or that of $MILLSTREAM_BENCH_JAR."""
+def session(way: str, memory: str, conf: dict[str, str] | None = None) -> SparkSession:
+    """`way`: `stock`, or Millstream on, with the jar in the wheel or that of $MILLSTREAM_BENCH_JAR.
+
+    `conf` adds settings, or replaces those that are here.
+    """
     os.environ["PYSPARK_PYTHON"] = sys.executable  # another Python's workers would be refused
     builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", memory)
     builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+    for key, value in (conf or {}).items():
+        builder = builder.config(key, value)
     if way == "stock":
         return builder.getOrCreate()
     if jar := os.environ.get("MILLSTREAM_BENCH_JAR"):

@@ -72,6 +72,10 @@ class Probes(unittest.TestCase):
         (result,), _ = self.measured(self.cost(7, sum=5), rounds=2)
         self.assertEqual(result.runs, [Run(2, 3, 4, status=0, lines=7)] * 2)
 
+    def test_a_probe_may_count_requests(self):
+        (result,), _ = self.measured(self.cost(7, requests=300, max_in_flight=64))
+        self.assertEqual(result.runs, [Run(2, 3, 4, status=0, lines=7, requests=300, max_in_flight=64)])
+
     def test_other_rows_or_another_sum_than_the_first_one_has_is_a_failure(self):
         for other in (self.cost(8, sum=5), self.cost(7, sum=6)):
             (first, second), said = self.measured(self.cost(7, sum=5), other)
@@ -105,6 +109,18 @@ class Ratios(unittest.TestCase):
         rival = Result("rival", [run_of(10)], lines=5)
         for ours in (Result("ours", [run_of(1, status=1)], lines=5), Result("ours", [run_of(1)], lines=4)):
             self.assertEqual(ratio(check, rival, ours)["value"], 0)
+
+
+class DirectWrites(unittest.TestCase):
+    def test_a_limit_of_requests(self):
+        check = program("direct-writes").requests_limit(1300)
+        for requests, value in ((650, 2.0), (2600, 0.5), (None, 0.999)):
+            result = Result("Millstream", [Run(1, 1, 1, status=0, requests=requests)], lines=5)
+            self.assertEqual(ratio(check, result)["value"], value)
+
+    def test_contests_have_names_of_their_own(self):
+        names = [contest.name for contest in program("direct-writes").Writes(quick=True, rounds=1).contests()]
+        self.assertEqual(len(names), len(set(names)))
 
 
 class Running(unittest.TestCase):

@@ -1,0 +1,74 @@
+package io.millstream.write;
+
+import io.millstream.write.CommitPlan.Phase;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.UUID;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * Commits an overwrite of as many files as it writes, over a store in memory (that of the protocol's tests): what is left is the
+ * driver's own work. Prints what the second of two commits cost, as JSON. Run by bench/direct_commit_probe.py.
+ */
+final class DirectCommitProbe {
+  private static final int FILES_A_PARTITION = 100;
+
+  public static void main(String[] arguments) throws IOException {
+    int files = Integer.parseInt(arguments[0]);
+    commit(files);
+    System.out.println(commit(files));
+  }
+
+  private static String commit(int files) throws IOException {
+    MemoryStore store = new MemoryStore(new MemoryStore.Steps() {
+      @Override
+      public void before(String step) { }
+
+      @Override
+      public void after(String step, Object result) { }
+    });
+    Configuration conf = new Configuration(false);
+    conf.setInt(WriteOptions.THREADS, 1); // the store takes one call at a time
+    TableAccess table = new TableAccess(new Path("memory:///table"), store, new WriteOptions(conf), null, millis -> { });
+    String id = UUID.randomUUID().toString();
+    double[] liveMb = {liveMb(), 0};
+    long start;
+    try (DirectJob job = DirectJob.begin(table, id)) {
+      CommitPlan plan = new CommitPlan(written(store, id, files), Overwrite.touched());
+      // Garbage collection is no part of the commit: what it takes is measured, and taken off.
+      long[] lookedNs = {0};
+      start = System.nanoTime();
+      job.commit(plan.listener((phase, done, total) -> {
+        if (phase == Phase.PUBLISH && done == 0) {
+          long lookStart = System.nanoTime();
+          liveMb[1] = liveMb();
+          lookedNs[0] = System.nanoTime() - lookStart;
+        }
+      }));
+      start += lookedNs[0];
+    }
+    if (store.rows().size() != files) {
+      throw new AssertionError(store.rows().size() + " files, not " + files);
+    }
+    double wallS = (System.nanoTime() - start) / 1e9;
+    return String.format(
+        "{\"wall_s\": %.3f, \"cpu_s\": 0, \"heap_mb\": %.1f, \"rows\": %d}", wallS, liveMb[1] - liveMb[0], files);
+  }
+
+  private static List<PendingFile> written(MemoryStore store, String id, int files) {
+    List<PendingFile> written = new ArrayList<>();
+    for (int i = 0; i < files; i++) {
+      String partition = "year=2026/month=1/day=" + i / FILES_A_PARTITION;
+      store.putVisible(partition, "part-" + i + "-0f9f6d4e-4c5c-4a0f-8f0a-2b8f1f0c1d2e.c000", "old");
+      written.add(store.putPending(id, partition, "part-" + i + "-" + id + ".c000"));
+    }
+    return written;
+  }
+
+  private static double liveMb() {
+    System.gc();
+    return (Runtime.getRuntime().totalMemory() - Runtime.getRuntime().freeMemory()) / 1048576.0;
+  }
+}

@@ -1,0 +1,140 @@
+"""A Hive metastore's database for Spark: embedded Derby, or a PostgreSQL server of its own. Context managers with `spark_conf()`.
+
+Spark has the metastore itself in its driver; the bed is what that keeps its tables in. Derby allows one driver at a time,
+PostgreSQL any number, and outlives a driver that is killed. The tables are made by the first driver that connects.
+"""
+
+import os
+import pwd
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+
+from bed_jars import jar_of
+from service import Server, ServiceError, checked, free_port
+
+DRIVER = "org.postgresql:postgresql:42.7.7"
+OWNER = "postgres"  # whom Debian makes for the server, which refuses to be root
+READY_WITHIN_S = 60
+# All that the metastore keeps, made as it starts: made when it is first needed, a table with a foreign key would wait for ever
+# for the transaction that needs it. Derby does not mind.
+MODEL_PACKAGE = "org.apache.hadoop.hive.metastore.model"
+MODELS = [
+    "MDatabase", "MType", "MTable", "MConstraint", "MSerDeInfo", "MColumnDescriptor", "MStringList", "MStorageDescriptor",
+    "MPartition", "MIndex", "MRole", "MRoleMap", "MGlobalPrivilege", "MDBPrivilege", "MTablePrivilege", "MPartitionPrivilege",
+    "MTableColumnPrivilege", "MPartitionColumnPrivilege", "MPartitionEvent", "MMasterKey", "MDelegationToken",
+    "MTableColumnStatistics", "MPartitionColumnStatistics", "MVersionTable", "MFunction", "MNotificationLog", "MNotificationNextId",
+]
+
+
+class DerbyMetastore:
+    """A directory; it stays when it is named."""
+
+    def __init__(self, directory: Path | None = None):
+        self._directory = directory
+
+    def __enter__(self):
+        self._scratch = None if self._directory else Path(tempfile.mkdtemp(prefix="millstream-bed."))
+        self.directory = Path(self._directory or self._scratch).resolve()
+        return self
+
+    def __exit__(self, *_):
+        if self._scratch:
+            shutil.rmtree(self._scratch, ignore_errors=True)
+
+    @property
+    def url(self) -> str:
+        return f"jdbc:derby:;databaseName={self.directory}/metastore_db;create=true"
+
+    def settings(self) -> dict[str, str]:
+        return {"METASTORE_URL": self.url}
+
+    def spark_conf(self) -> dict[str, str]:
+        return {
+            "spark.sql.catalogImplementation": "hive",
+            "spark.hadoop.javax.jdo.option.ConnectionURL": self.url,
+            "spark.driver.extraJavaOptions": f"-Dderby.stream.error.file={self.directory}/derby.log",
+        }
+
+
+class PostgresMetastore:
+    def __enter__(self):
+        self._scratch = Path(tempfile.mkdtemp(prefix="millstream-bed."))
+        self._server: Server | None = None
+        try:
+            self._programs, self._user = programs(), OWNER if os.geteuid() == 0 else None
+            self.port = free_port()
+            self._initialize()
+            self.start()
+            checked([self._programs / "createdb", *self._client_options(), "metastore"], cwd="/")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _initialize(self) -> None:
+        if self._user:
+            os.chown(self._scratch, pwd.getpwnam(OWNER).pw_uid, -1)
+        options = ["-U", OWNER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+        checked([self._programs / "initdb", "-D", self._scratch / "cluster", *options], user=self._user, cwd="/")
+
+    def _client_options(self) -> list:
+        return ["-h", "127.0.0.1", "-p", self.port, "-U", OWNER]
+
+    def start(self) -> None:
+        """Again, after `stop`: with what it held."""
+        # What a crash of the machine would lose is a bed's, so nothing is synced.
+        options = ["-p", self.port, "-k", "", "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]
+        command = [self._programs / "postgres", "-D", self._scratch / "cluster", *options]
+        self._server = Server(command, self._scratch / "log", self._user, cwd="/")
+        self._server.wait_until(lambda: answers([self._programs / "pg_isready", *self._client_options()]), READY_WITHIN_S)
+
+    def stop(self) -> None:
+        """At once: who is connected loses the connection, and who connects is refused."""
+        self._server.stop(signal.SIGQUIT)
+
+    def __exit__(self, *_):
+        if self._server:
+            self._server.stop()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    @property
+    def url(self) -> str:
+        return f"jdbc:postgresql://127.0.0.1:{self.port}/metastore"
+
+    def settings(self) -> dict[str, str]:
+        return {"METASTORE_URL": self.url, "METASTORE_USER": OWNER, "METASTORE_DRIVER_JAR": str(jar_of(DRIVER))}
+
+    def spark_conf(self) -> dict[str, str]:
+        """Settings for Spark, but for the driver's jar, which `driver_jar()` has, for spark.driver.extraClassPath."""
+        prefix = "spark.hadoop.javax.jdo.option.Connection"
+        return {
+            "spark.sql.catalogImplementation": "hive",
+            f"{prefix}URL": self.url, f"{prefix}DriverName": "org.postgresql.Driver",
+            f"{prefix}UserName": OWNER, f"{prefix}Password": "",
+            "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
+            "spark.hadoop.datanucleus.autoStartMechanism": "Classes",
+            "spark.hadoop.datanucleus.autoStartClassNames": ",".join(f"{MODEL_PACKAGE}.{name}" for name in MODELS),
+            "spark.hadoop.hive.metastore.schema.verification": "false",
+        }
+
+    @staticmethod
+    def driver_jar() -> Path:
+        return jar_of(DRIVER)
+
+
+def programs() -> Path:
+    """The directory of the newest PostgreSQL."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    if not found:
+        raise ServiceError("PostgreSQL is missing: run testbed/setup write")
+    return found[-1].parent
+
+
+def answers(question: list) -> bool:
+    try:
+        checked(question, cwd="/")
+    except ServiceError:
+        return False
+    return True
