@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.datasources.{DataSourceUtils, FileFormat}
 import org.apache.spark.sql.types.StructType
 
 /** What differs between the 4.x lines that one jar serves, and from those that it does not. */
-private object SparkLine extends Logging {
+private[sql] object SparkLine extends Logging {
   private val warned = new AtomicBoolean
 
   /** None, with one warning, in a Spark whose internals differ from those of the supported lines: it answers by itself. */
@@ -18,8 +18,7 @@ private object SparkLine extends Logging {
     } catch {
       case e: LinkageError =>
         if (warned.compareAndSet(false, true)) {
-          logWarning("Millstream does not fit this Spark, so Spark itself lists and reads the files, more slowly and with more " +
-            s"memory; results are the same. This is said once. Cause: $e")
+          logWarning("Millstream does not fit this Spark, X are the same. This is said once. Cause: $e")
         }
         None
     }
