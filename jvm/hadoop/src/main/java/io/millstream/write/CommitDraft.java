@@ -6,8 +6,8 @@ import java.util.Map;
 public interface CommitDraft {
   /** How many files, and how many bytes. */
   record Totals(long files, long bytes) {
-    Totals plus(long moreBytes) {
-      return new Totals(files + 1, bytes + moreBytes);
+    Totals plus(Totals other) {
+      return new Totals(files + other.files, bytes + other.bytes);
     }
   }
 

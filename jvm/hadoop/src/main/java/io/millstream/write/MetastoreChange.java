@@ -52,6 +52,7 @@ public final class MetastoreChange implements Serializable {
   private final String database;
   private final String table;
   private final List<Partition> partitions;
+  private final List<String> droppedPartitions;
   private final Map<String, String> tableParameters;
   private final Set<String> removedParameters;
 
@@ -61,6 +62,7 @@ public final class MetastoreChange implements Serializable {
    * @param database of the table
    * @param table its name
    * @param partitions to be added or changed
+   * @param droppedPartitions by name: what they held is overwritten, and nothing has come into their place
    * @param tableParameters the table's own that are to be set
    * @param removedParameters which are no longer true, neither of the table nor of these partitions, and are to be removed
    */
@@ -68,11 +70,13 @@ public final class MetastoreChange implements Serializable {
       String database,
       String table,
       List<Partition> partitions,
+      List<String> droppedPartitions,
       Map<String, String> tableParameters,
       Set<String> removedParameters) {
     this.database = database;
     this.table = table;
     this.partitions = List.copyOf(partitions);
+    this.droppedPartitions = List.copyOf(droppedPartitions);
     this.tableParameters = Map.copyOf(tableParameters);
     this.removedParameters = Set.copyOf(removedParameters);
   }
@@ -90,6 +94,11 @@ public final class MetastoreChange implements Serializable {
   /** Partitions to be added or changed. */
   public List<Partition> partitions() {
     return partitions;
+  }
+
+  /** Partitions to be dropped if they are there, by name. */
+  public List<String> droppedPartitions() {
+    return droppedPartitions;
   }
 
   /** Parameters of the table itself that are to be set. */

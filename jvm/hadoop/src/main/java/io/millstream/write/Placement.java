@@ -20,12 +20,15 @@ public final class Placement implements Serializable {
   /**
    * Begins a task attempt.
    *
-   * @param id unique within the job, also among repeated and speculative attempts: letters, digits and {@code -} or {@code _}
+   * @param id unique within the job, also among repeated and speculative attempts: letters, digits and {@code _}
    * @param conf of the file system
    * @return its files
    * @throws IOException if the file system cannot be reached
    */
   public TaskAttempt attempt(String id, Configuration conf) throws IOException {
-    throw new UnsupportedOperationException("not yet: " + table + " " + job);
+    if (!id.matches("\\w+")) {
+      throw new IllegalArgumentException("not the id of a task attempt: " + id);
+    }
+    return Store.of(new Path(table), conf).attempt(job, id);
   }
 }
