@@ -98,7 +98,7 @@ class DirectInsertIntoHiveTable(
       bucketSpec = bucketSpec,
       options = options,
       change = Some(CatalogChange(table, root, hadoopConf, replaces = overwrite,
-        always = if (isDynamic || columns.isEmpty) Nil else Seq(within), ofTable = true)),
+        overwritten = Nil, always = if (isDynamic || columns.isEmpty) Nil else Seq(within), ofTable = true)),
       maxPartitions = Option.when(isDynamic)(hadoopConf.getInt(limit.varname, limit.defaultIntVal) -> limit.varname))
   }
 }

@@ -27,8 +27,11 @@ class HiveMetastore(catalog: ExternalCatalog) extends CatalogMetastore(catalog) 
 
   override def apply(change: MetastoreChange): Unit =
     try {
-      val missing = client.withHiveState(changeKnown(change))
-      if (missing.nonEmpty) add(change, missing)
+      val missing = client.withHiveState(changeKnown(change, change.partitions.asScala.toSeq))
+      add(change, missing)
+      // Hive says of a new partition that it has no rows.
+      client.withHiveState(changeKnown(change, missing))
+      drop(change)
       client.withHiveState(changeTable(change))
     } catch {
       case e: IOException => throw e
@@ -36,8 +39,8 @@ class HiveMetastore(catalog: ExternalCatalog) extends CatalogMetastore(catalog) 
     }
 
   /** @return the partitions that there are not */
-  private def changeKnown(change: MetastoreChange): Seq[MetastoreChange.Partition] =
-    change.partitions.asScala.toSeq.grouped(CatalogMetastore.Batch).flatMap { batch =>
+  private def changeKnown(change: MetastoreChange, partitions: Seq[MetastoreChange.Partition]): Seq[MetastoreChange.Partition] =
+    partitions.grouped(CatalogMetastore.Batch).flatMap { batch =>
       val found = metastore.call("getPartitionsByNames", change.database, change.table, batch.map(_.name).asJava)
         .asInstanceOf[JavaList[AnyRef]].asScala.map(raw => Remote(raw).call("getValues") -> raw).toMap
       val (known, missing) = batch.partition(partition => found.contains(values(partition)))

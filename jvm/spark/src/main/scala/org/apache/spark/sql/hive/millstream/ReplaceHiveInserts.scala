@@ -4,6 +4,7 @@ import java.util.Locale
 
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
@@ -12,11 +13,13 @@ import org.apache.spark.sql.execution.datasources.millstream.write.ReplaceInsert
 import org.apache.spark.sql.hive.execution.{InsertIntoHiveDirCommand, InsertIntoHiveTable}
 
 /** Replaces the commands that write by Hive's serdes. */
-class ReplaceHiveInserts extends Rule[LogicalPlan] {
+class ReplaceHiveInserts(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (conf.getConf(ReplaceInserts.Enabled)) {
       plan.resolveOperators {
         case insert: InsertIntoHiveTable if insert.getClass == classOf[InsertIntoHiveTable] =>
+          SparkLine.ifItFits(direct(insert)).getOrElse(insert)
+        case insert: InsertIntoHiveDirCommand if insert.getClass == classOf[InsertIntoHiveDirCommand] =>
           SparkLine.ifItFits(direct(insert)).getOrElse(insert)
       }
     } else {
@@ -31,6 +34,15 @@ class ReplaceHiveInserts extends Rule[LogicalPlan] {
       command.copyTagsFrom(insert)
       command
     }
+
+  private def direct(insert: InsertIntoHiveDirCommand): Option[LogicalPlan] = {
+    val hadoopConf = session.sessionState.newHadoopConf()
+    Option.when(ReplaceInserts.suits(DirectInsertIntoHiveDir.root(insert.isLocal, insert.storage, hadoopConf), hadoopConf, conf)) {
+      val command = new DirectInsertIntoHiveDir(insert.isLocal, insert.storage, insert.query, insert.overwrite, insert.outputColumnNames)
+      command.copyTagsFrom(insert)
+      command
+    }
+  }
 
   /** Not a table of another store behind a handler, nor one whose deltas Hive's transactions number. */
   private def isOfFiles(table: CatalogTable): Boolean = {

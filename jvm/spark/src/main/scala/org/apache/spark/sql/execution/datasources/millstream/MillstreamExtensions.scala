@@ -5,7 +5,7 @@ import java.util.{Collections, WeakHashMap}
 import io.millstream.hadoop.ListingOptions
 
 import org.apache.spark.SparkContext
-import org.apache.spark.sql.{SparkSessionExtensions, SparkSessionExtensionsProvider}
+import org.apache.spark.sql.{SparkSession, SparkSessionExtensions, SparkSessionExtensionsProvider}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.datasources.millstream.write.ReplaceInserts
@@ -22,7 +22,7 @@ class MillstreamExtensions extends SparkSessionExtensionsProvider {
       extensions.injectHintResolutionRule(session => new IndexLocalFiles(session))
       extensions.injectColumnar(_ => new ReplaceFileScans)
       extensions.injectPostHocResolutionRule(session => new ReplaceInserts(session))
-      MillstreamExtensions.hiveRule.foreach(rule => extensions.injectPostHocResolutionRule(_ => rule.getConstructor().newInstance()))
+      MillstreamExtensions.hiveRule.foreach(rule => extensions.injectPostHocResolutionRule(rule))
     }
 }
 
@@ -31,10 +31,12 @@ private object MillstreamExtensions {
   private def passSwitchToExecutors(context: SparkContext): Unit =
     if (!context.conf.get(IndexLocalFiles.Enabled)) context.hadoopConfiguration.setBoolean(ListingOptions.ENABLED, false)
 
-  /** The rule for Hive's commands; a Spark may be without Hive. */
-  private def hiveRule: Option[Class[Rule[LogicalPlan]]] =
-    Option.when(Utils.classIsLoadable("org.apache.spark.sql.hive.execution.InsertIntoHiveTable"))(
-      Utils.classForName[Rule[LogicalPlan]]("org.apache.spark.sql.hive.millstream.ReplaceHiveInserts"))
+  /** Makes the rule for Hive's commands; a Spark may be without Hive. */
+  private def hiveRule: Option[SparkSession => Rule[LogicalPlan]] =
+    Option.when(Utils.classIsLoadable("org.apache.spark.sql.hive.execution.InsertIntoHiveTable")) {
+      val rule = Utils.classForName[Rule[LogicalPlan]]("org.apache.spark.sql.hive.millstream.ReplaceHiveInserts")
+      session => rule.getConstructor(classOf[SparkSession]).newInstance(session)
+    }
 
   private val seen = Collections.synchronizedSet(
     Collections.newSetFromMap(new WeakHashMap[SparkSessionExtensions, java.lang.Boolean]))

@@ -15,6 +15,7 @@ import org.apache.spark.util.ThreadUtils
  * What a commit tells the catalog: the partitions that it writes, with how many files and bytes they then have.
  *
  * @param replaces whether the files written are all that their directories then have
+ * @param overwritten directories of partitions whose files all go: one that gets no new ones is dropped
  * @param always directories of partitions that are to be there also if no file was written
  * @param ofTable whether the table itself, if it has no partitions, says how many files and bytes it has
  */
@@ -23,24 +24,27 @@ private[sql] final case class CatalogChange(
     root: Path,
     conf: Configuration,
     replaces: Boolean,
+    overwritten: Seq[String],
     always: Seq[String],
     ofTable: Boolean) {
   import CatalogChange._
 
   def plan(draft: CommitDraft): MetastoreChange = {
     val directories = (draft.added.keySet.asScala ++ always).toSeq.sorted
+    val dropped = overwritten.diff(directories)
     if (table.partitionColumnNames.isEmpty) {
-      if (ofTable) change(Nil, sizes(draft, Seq(""))("")) else null
-    } else if (directories.isEmpty) {
+      if (ofTable) change(Nil, Nil, sizes(draft, Seq(""))("")) else null
+    } else if (directories.isEmpty && dropped.isEmpty) {
       null
     } else {
       val parameters = sizes(draft, directories)
-      change(directories.map(d => new MetastoreChange.Partition(d, new Path(root, d).toString, parameters(d).asJava)), Map.empty)
+      val partitions = directories.map(d => new MetastoreChange.Partition(d, new Path(root, d).toString, parameters(d).asJava))
+      change(partitions, dropped, Map.empty)
     }
   }
 
-  private def change(partitions: Seq[MetastoreChange.Partition], ofTable: Map[String, String]): MetastoreChange =
-    new MetastoreChange(table.database, table.identifier.table, partitions.asJava, ofTable.asJava, Outdated)
+  private def change(partitions: Seq[MetastoreChange.Partition], dropped: Seq[String], ofTable: Map[String, String]): MetastoreChange =
+    new MetastoreChange(table.database, table.identifier.table, partitions.asJava, dropped.asJava, ofTable.asJava, Outdated)
 
   private def sizes(draft: CommitDraft, directories: Seq[String]): Map[String, Map[String, String]] = {
     val kept = if (replaces) Map.empty[String, (Long, Long)] else present(directories)

@@ -12,13 +12,24 @@ import org.apache.spark.util.Utils
 
 /** Carries out commits' changes in a catalog that keeps no statistics of its own: partitions that it has not are added. */
 private[sql] class CatalogMetastore(catalog: ExternalCatalog) extends Metastore {
-  override def apply(change: MetastoreChange): Unit =
-    if (!change.partitions.isEmpty) add(change, change.partitions.asScala.toSeq)
+  override def apply(change: MetastoreChange): Unit = {
+    add(change, change.partitions.asScala.toSeq)
+    drop(change)
+  }
 
-  protected final def add(change: MetastoreChange, partitions: Seq[MetastoreChange.Partition]): Unit = {
+  protected final def add(change: MetastoreChange, partitions: Seq[MetastoreChange.Partition]): Unit = if (partitions.nonEmpty) {
     val table = catalog.getTable(change.database, change.table)
     partitions.grouped(CatalogMetastore.Batch).foreach { batch =>
       catalog.createPartitions(change.database, change.table, batch.map(toCatalog(table, _)), ignoreIfExists = true)
+    }
+  }
+
+  /** Their files are gone already. */
+  protected final def drop(change: MetastoreChange): Unit = if (!change.droppedPartitions.isEmpty) {
+    val table = catalog.getTable(change.database, change.table)
+    val specs = change.droppedPartitions.asScala.toSeq.map(CatalogMetastore.spec(table, _))
+    specs.grouped(CatalogMetastore.Batch).foreach { batch =>
+      catalog.dropPartitions(change.database, change.table, batch, ignoreIfNotExists = true, purge = false, retainData = true)
     }
   }
 

@@ -59,8 +59,7 @@ class DirectInsertIntoHadoopFsRelation(
       super.run(session, child)
     } else {
       checkColumns()
-      val written = directWrite(hadoopConf, root).run(session, child, metrics, beforeJob)
-      dropReplaced(session, known, written)
+      directWrite(hadoopConf, root, known).run(session, child, metrics, beforeJob)
       if (!dynamicPartitionOverwrite) markSuccess(fileSystem, root, hadoopConf)
       fileIndex.foreach(_.refresh())
       session.sharedState.cacheManager.recacheByPath(session, outputPath, fileSystem)
@@ -72,8 +71,6 @@ class DirectInsertIntoHadoopFsRelation(
   /** The table, if the catalog knows its partitions. */
   private def tracked: Option[CatalogTable] =
     catalogTable.filter(table => conf.manageFilesourcePartitions && table.partitionColumnNames.nonEmpty && table.tracksPartitionsInCatalog)
-
-  private def isStaticOverwrite: Boolean = mode == SaveMode.Overwrite && !dynamicPartitionOverwrite
 
   /** What is no INSERT in the end, or an error of Spark's own, or cannot be direct. */
   private def leavesToSpark(fileSystem: FileSystem, root: Path, known: Seq[CatalogTablePartition]): Boolean = {
@@ -98,8 +95,9 @@ class DirectInsertIntoHadoopFsRelation(
     if (!conf.allowCollationsInMapKeys) SchemaUtils.checkNoCollationsInMapKeys(query.schema)
   }
 
-  private def directWrite(hadoopConf: Configuration, root: Path): DirectWrite = {
+  private def directWrite(hadoopConf: Configuration, root: Path, known: Seq[CatalogTablePartition]): DirectWrite = {
     val static = directory(staticPartitions)
+    val isStaticOverwrite = mode == SaveMode.Overwrite && !dynamicPartitionOverwrite
     val overwrite = if (isStaticOverwrite) Overwrite.below(List(static).asJava)
       else if (dynamicPartitionOverwrite) Overwrite.touched() else Overwrite.nothing()
     val always = Seq(static).filter(_ => staticPartitions.nonEmpty && staticPartitions.size == partitionColumns.length)
@@ -115,18 +113,9 @@ class DirectInsertIntoHadoopFsRelation(
       staticPartitionColumns = staticPartitions.size,
       bucketSpec = bucketSpec,
       options = options,
-      change = tracked.map(CatalogChange(_, root, hadoopConf, replaces = mode == SaveMode.Overwrite, always, ofTable = false)))
+      change = tracked.map(CatalogChange(_, root, hadoopConf, replaces = mode == SaveMode.Overwrite,
+        overwritten = if (isStaticOverwrite) known.map(partition => directory(partition.spec)) else Nil, always, ofTable = false)))
   }
-
-  /** Partitions whose files are gone and that got no new ones. Until then the catalog has them, empty. */
-  private def dropReplaced(session: SparkSession, known: Seq[CatalogTablePartition], written: Set[String]): Unit =
-    tracked.filter(_ => isStaticOverwrite).foreach { table =>
-      val kept = written + directory(staticPartitions)
-      val gone = known.map(_.spec).filterNot(spec => kept(directory(spec)))
-      if (gone.nonEmpty) {
-        session.sessionState.catalog.dropPartitions(table.identifier, gone, ignoreIfNotExists = true, purge = false, retainData = true)
-      }
-    }
 
   /** The file that Hadoop's committers leave, for which other programs wait. */
   private def markSuccess(fileSystem: FileSystem, root: Path, hadoopConf: Configuration): Unit =

@@ -49,21 +49,19 @@ private[sql] final case class DirectWrite(
    * Runs it.
    *
    * @param beforeJob what Spark wants to do once nothing but the query can fail any more
-   * @return the partitions written, as paths relative to [[within]]
    */
-  def run(session: SparkSession, query: SparkPlan, metrics: Map[String, SQLMetric], beforeJob: () => Unit = () => ()): Set[String] = {
+  def run(session: SparkSession, query: SparkPlan, metrics: Map[String, SQLMetric], beforeJob: () => Unit = () => ()): Unit = {
     val context = session.sparkContext
     val id = UUID.randomUUID().toString
     var outcome: Option[(CommitOutcome, Long)] = None
     val protocol = new DirectCommitProtocol(id, within,
       begin = () => DirectJob.begin(root, id, conf, CatalogMetastore.of(session)),
       commit = (job, files) => outcome = Some(commit(context, job, files)))
-    val partitions = FilesOfQuery.write(session, query, this, protocol, Seq(DirectWriteMetrics.tracker(metrics)), beforeJob)
+    FilesOfQuery.write(session, query, this, protocol, Seq(DirectWriteMetrics.tracker(metrics)), beforeJob)
     outcome.foreach { case (done, millis) =>
       DirectWriteMetrics.post(context, metrics, done, millis, partitionColumns.nonEmpty)
       logInfo(s"Direct write of $name: ${describe(done, millis)}")
     }
-    partitions
   }
 
   private def commit(context: SparkContext, job: DirectJob, files: Seq[PendingFile]): (CommitOutcome, Long) = {
@@ -105,12 +103,12 @@ private object FilesOfQuery {
       what: DirectWrite,
       protocol: DirectCommitProtocol,
       trackers: Seq[DirectWriteMetrics.Tracker],
-      beforeJob: () => Unit): Set[String] = {
+      beforeJob: () => Unit): Unit = {
     val spec = FileFormatWriter.OutputSpec(what.root.toString, Map.empty[TablePartitionSpec, String], what.outputColumns)
     val arguments = Seq[AnyRef](session, query, what.format, protocol, spec, what.conf, what.partitionColumns, what.bucketSpec, trackers,
       what.options, Int.box(what.staticPartitionColumns), beforeJob)
     try {
-      write.invoke(FileFormatWriter, arguments.take(write.getParameterCount): _*).asInstanceOf[Set[String]]
+      write.invoke(FileFormatWriter, arguments.take(write.getParameterCount): _*)
     } catch {
       case e: InvocationTargetException => throw e.getCause
     }
