@@ -8,7 +8,6 @@ HIVE = {
     "spark.sql.catalogImplementation": "hive",
     "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
     "spark.sql.sources.partitionOverwriteMode": "dynamic",
-    "spark.driver.memory": "1g",
 }
 KINDS = {"text": "stored as textfile", "parquet": "stored as parquet", "datasource": "using parquet"}
 
@@ -61,16 +60,142 @@ def check_sizes(table):
 
 
 ROWS = "select id, 'x', cast(id % 3 as string) from range(10)"
-SCRIPTS = {
-    "dynamic": ["insert into t partition(k) " + ROWS, "insert overwrite t partition(k) select 7, 'new', k from (values ('1'), ('new')) v(k)",
-                "insert into t partition(k) select 8, 'more', k from (values ('1'), ('other')) v(k)"],
+SPECIAL = r"""select 1, 'x', v from (values ('a/b'), ('sp ace'), ('\u00fc'), (null), (''), ('a=b'), ('100%'), ('c:d'), ('{x}'), ('q"q')) p(v)"""
+# Statements on a table t (a int, b string) partitioned by (k string), one after the other.
+PARTITIONED = {
+    "dynamic": ["insert into t partition(k) " + ROWS,
+                "insert overwrite t partition(k) select 7, 'new', k from (values ('1'), ('new')) v(k)",
+                "insert into t partition(k) select 8, 'more', k from (values ('1'), ('other')) v(k)",
+                "insert overwrite t partition(k) select 9, 'none', 'k' where false"],
+    "static": ["insert into t partition(k='1') select id, 'x' from range(10)", "insert into t partition(k='1') select 11, 'y'",
+               "insert overwrite t partition(k='1') select 12, 'z'", "insert overwrite t partition(k='2') select 13, 'z'",
+               "insert overwrite t partition(k='2') select 14, 'z' where false", "insert into t partition(k='3') select 15, 'z' where false"],
+    "not exists": ["insert overwrite t partition(k='1') if not exists select 1, 'a'",
+                   "insert overwrite t partition(k='1') if not exists select 2, 'b'"],
+    "special values": ["insert into t partition(k) " + SPECIAL.replace("{", "{{").replace("}", "}}"),
+                       "insert overwrite t partition(k) " + SPECIAL.replace("1, 'x'", "2, 'y'").replace("{", "{{").replace("}", "}}"),
+                       "insert into t partition(k='st/a tic') select 3, 'z'", "insert overwrite t partition(k=null) select 4, 'z'"],
+    "from itself": ["insert into t partition(k) " + ROWS, "insert overwrite t partition(k) select a + 100, b, '1' from t where k = '1'"],
+    "dropped before": ["insert into t partition(k) " + ROWS, "alter table t drop partition(k='1')",
+                       "insert into t partition(k) select 20, 'again', '1'", "insert overwrite t partition(k='2') select 21, 'again'"],
+    "elsewhere": ["insert into t partition(k) " + ROWS, "alter table t add partition(k='far') location '{home}/far'",
+                  "insert into t partition(k) select 30, 'far', k from (values ('far'), ('1')) v(k)",
+                  "insert overwrite t partition(k) select 31, 'far', k from (values ('far'), ('2')) v(k)",
+                  "insert overwrite t partition(k='far') select 32, 'static'"],
+    "failing": ["insert into t partition(k) " + ROWS,
+                "insert overwrite t partition(k) select if(id = 99, raise_error('no'), id), 'bad', cast(id % 5 as string) from range(100)"],
 }
 
 
+def creation(kind, place=""):
+    columns = "a int, b string, k string) {} partitioned by (k)" if kind == "datasource" else "a int, b string) partitioned by (k string) {}"
+    return f"create {'external' if place and kind != 'datasource' else ''} table t ({columns.format(KINDS[kind])} {place}"
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", PARTITIONED)
 def test_partitioned_tables(both, kind, script):
-    create = f"create table t (a int, b string, k string) {KINDS[kind]} partitioned by (k)" if kind == "datasource" else \
-        f"create table t (a int, b string) partitioned by (k string) {KINDS[kind]}"
-    answer = same(both, statements=[create, *SCRIPTS[script]])
-    assert answer["errors"] == [None] * (1 + len(SCRIPTS[script]))
+    answer = same(both, statements=[creation(kind), *PARTITIONED[script]])
+    fails = [error is not None for error in answer["errors"]]
+    assert fails == [False] * (len(fails) - 1) + [script == "failing"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_external_tables(both, kind):
+    same(both, statements=[creation(kind, "location '{home}/t'"), *PARTITIONED["dropped before"], *PARTITIONED["dynamic"]])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_several_partition_columns(both, kind):
+    columns = "a int, Y int, K string) using parquet partitioned by (Y, K)" if kind == "datasource" else \
+        f"a int) partitioned by (Y int, K string) {KINDS[kind]}"
+    same(both, statements=[
+        f"create table t ({columns}", "insert into t partition(y, k) select id, 2000 + id % 2, cast(id % 3 as string) from range(12)",
+        "insert overwrite t partition(y=2000, k) select 50, k from (values ('0'), ('new')) v(k)",
+        "insert into t partition(y=2001, k='0') select 51", "insert overwrite t partition(y=2001, k='1') select 52",
+        "insert overwrite t partition(y, k) select 53, 1999, 'old'"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tables_without_partitions(both, kind):
+    same(both, statements=[
+        f"create table t (a int) {KINDS[kind]}", "insert into t select id from range(10)", "insert into t select 11",
+        "insert overwrite t select 12", "insert into t select 13 where false", "insert into t select 14"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_create_table_as_select(both, kind):
+    same(both, tables=("t", "u"), statements=[
+        f"create table t {KINDS[kind]} as select id a, 'x' b from range(5)",
+        f"create table u {KINDS[kind]} {'partitioned by (k)'} as select id a, cast(id % 2 as string) k from range(5)",
+        f"create table t {KINDS[kind]} as select 1 a", f"create table if not exists t {KINDS[kind]} as select 1 a"])
+
+
+FORMATS = {
+    "sequence file": "stored as sequencefile", "rcfile": "stored as rcfile", "avro": "stored as avro", "csv serde": "row format serde "
+    "'org.apache.hadoop.hive.serde2.OpenCSVSerde'", "buckets": "clustered by (a) into 2 buckets stored as textfile",
+}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_serdes(both, format):
+    same(both, statements=[
+        f"create table t (a string, b string) partitioned by (k string) {FORMATS[format]}",
+        "insert into t partition(k) " + ROWS, "insert overwrite t partition(k) select 7, 'new', '1'"])
+
+
+def test_serdes_of_columnar_formats_and_compression(both):
+    conf = {"spark.sql.hive.convertMetastoreParquet": "false", "spark.sql.hive.convertMetastoreOrc": "false", "hive.exec.compress.output": "true",
+            "mapreduce.output.fileoutputformat.compress.codec": "org.apache.hadoop.io.compress.GzipCodec"}
+    formats = {"p": "parquet", "o": "orc", "t": "textfile"}
+    create = [f"create table {name} (a string, b string) partitioned by (k string) stored as {format}" for name, format in formats.items()]
+    insert = [f"insert {how} {name} partition(k) {ROWS}" for name in formats for how in ("into", "overwrite")]
+    same(both, conf=conf, tables=tuple(formats), statements=create + insert)
+
+
+def test_directories(both):
+    same(both, tables=(), statements=[
+        f"insert overwrite directory '{{home}}/text' {ROWS}", "insert overwrite directory '{home}/text' select 1",
+        "insert overwrite local directory '{home}/local' row format delimited fields terminated by '|' select 1, map('a', 2), null",
+        "insert overwrite directory '{home}/orc' stored as orc select 1 a", "insert overwrite directory '{home}/json' using json select 1 a",
+        "insert overwrite directory '{home}/json' using json select 2 b", "insert overwrite directory '{home}/twice' select 1 a, 2 a"])
+
+
+WRITER = """
+frame = spark.range(10).selectExpr("id a", "cast(id % 3 as string) k")
+frame.write.partitionBy("k").saveAsTable("t")
+frame.where("k = 1").write.mode("overwrite").insertInto("t")
+frame.write.mode("append").partitionBy("k").saveAsTable("t")
+frame.write.mode("overwrite").partitionBy("k").saveAsTable("u")
+frame.write.mode("overwrite").partitionBy("k").saveAsTable("u")
+frame.write.csv(home + "/csv")
+frame.write.mode("append").csv(home + "/csv")
+frame.write.mode("overwrite").csv(home + "/csv")
+frame.write.mode("ignore").csv(home + "/csv")
+frame.write.partitionBy("k").parquet(home + "/parts")
+frame.where("k = 1").write.mode("overwrite").partitionBy("k").parquet(home + "/parts")
+frame.where("k = 1").write.mode("overwrite").option("partitionOverwriteMode", "static").partitionBy("k").parquet(home + "/parts")
+frame.write.csv(home + "/csv")
+"""
+
+
+def test_writers(both):
+    answer = same(both, statements=[], tables=("t", "u"), code=WRITER)
+    assert "PATH_ALREADY_EXISTS" in answer["errors"][0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_static_overwrite_mode(both, kind):
+    same(both, conf={"spark.sql.sources.partitionOverwriteMode": "static"}, statements=[
+        creation(kind), *PARTITIONED["dynamic"][:3], "insert overwrite t partition(k='1') select 70, 'y'"])
+
+
+def test_too_many_partitions(both):
+    conf = {"hive.exec.max.dynamic.partitions": "2"}
+    answer = same(both, conf=conf, statements=[creation("text"), "insert into t partition(k) " + ROWS, "insert into t partition(k) select 1, 'x', 'k'"])
+    assert "which is more than 2" in answer["errors"][1]
+
+
+def test_the_plan_says_so(both):
+    plan = both["ours"].call("write_calls:plan", statement="insert overwrite directory '/nowhere' select 1")
+    assert "DirectInsertIntoHiveDir" in plan

@@ -106,3 +106,7 @@ def directories(top):
 
 def tree(home):
     return directories(home)
+
+
+def plan(spark, statement):
+    return spark.sql(f"explain {statement}").collect()[0][0]

@@ -1,11 +1,9 @@
 package org.apache.spark.sql.hive.millstream
 
-import java.io.IOException
 import java.lang.reflect.InvocationTargetException
 import java.util.{List => JavaList, Map => JavaMap, Objects}
 
 import scala.jdk.CollectionConverters._
-import scala.util.control.NonFatal
 
 import io.millstream.write.MetastoreChange
 
@@ -25,18 +23,14 @@ class HiveMetastore(catalog: ExternalCatalog) extends CatalogMetastore(catalog) 
 
   private val client = catalog.asInstanceOf[ExternalCatalogWithListener].unwrapped.asInstanceOf[HiveExternalCatalog].client
 
-  override def apply(change: MetastoreChange): Unit =
-    try {
-      val missing = client.withHiveState(changeKnown(change, change.partitions.asScala.toSeq))
-      add(change, missing)
-      // Hive says of a new partition that it has no rows.
-      client.withHiveState(changeKnown(change, missing))
-      drop(change)
-      client.withHiveState(changeTable(change))
-    } catch {
-      case e: IOException => throw e
-      case NonFatal(e) => throw new IOException(s"the metastore could not be told of ${change.database}.${change.table}: ${e.getMessage}", e)
-    }
+  override protected def carryOut(change: MetastoreChange): Unit = {
+    val missing = client.withHiveState(changeKnown(change, change.partitions.asScala.toSeq))
+    add(change, missing)
+    // Hive says of a new partition that it has no rows.
+    client.withHiveState(changeKnown(change, missing))
+    drop(change)
+    client.withHiveState(changeTable(change))
+  }
 
   /** @return the partitions that there are not */
   private def changeKnown(change: MetastoreChange, partitions: Seq[MetastoreChange.Partition]): Seq[MetastoreChange.Partition] =

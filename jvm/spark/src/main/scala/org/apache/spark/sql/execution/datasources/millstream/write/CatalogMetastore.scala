@@ -1,6 +1,9 @@
 package org.apache.spark.sql.execution.datasources.millstream.write
 
+import java.io.IOException
+
 import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
 
 import io.millstream.write.{Metastore, MetastoreChange}
 
@@ -12,7 +15,15 @@ import org.apache.spark.util.Utils
 
 /** Carries out commits' changes in a catalog that keeps no statistics of its own: partitions that it has not are added. */
 private[sql] class CatalogMetastore(catalog: ExternalCatalog) extends Metastore {
-  override def apply(change: MetastoreChange): Unit = {
+  final override def apply(change: MetastoreChange): Unit =
+    try {
+      carryOut(change)
+    } catch {
+      case e: IOException => throw e
+      case NonFatal(e) => throw new IOException(s"the catalog could not be told of ${change.database}.${change.table}: ${e.getMessage}", e)
+    }
+
+  protected def carryOut(change: MetastoreChange): Unit = {
     add(change, change.partitions.asScala.toSeq)
     drop(change)
   }
