@@ -215,11 +215,6 @@ public final class DirectJob implements Closeable {
     }
   }
 
-  /** Gives no more signs of life, as if the process hung. */
-  void stopSigns() {
-    lease.end();
-  }
-
   /** Stops giving signs of life. A job that was not committed counts as dead from then on. */
   @Override
   public void close() {

@@ -22,6 +22,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.mockito.AdditionalAnswers;
+import org.mockito.Mockito;
 
 /** The protocol over the local file system. Each row of the failure matrix in docs/direct-writes.md names its test here. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
@@ -340,10 +342,11 @@ class DirectJobTest {
     TableBed shortLived = shortLease();
     shortLived.put("k=1/old", "old");
     String id = TableBed.newId();
+    Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(shortLived.access(null).store()));
+    Mockito.doThrow(new IOException("asleep")).when(store).replace(Mockito.anyString(), Mockito.any());
     TableAccess table = shortLived.access(null);
-    DirectJob sleeper = DirectJob.begin(table, id);
+    DirectJob sleeper = DirectJob.begin(new TableAccess(table.root(), store, table.options(), null), id);
     List<PendingFile> files = shortLived.attempt(sleeper.placement(), id, "0", "k=1", "late").commit();
-    sleeper.stopSigns();
     Thread.sleep(2 * SHORT_LEASE_MILLIS);
     assertEquals(rows("k=1:next"), runOn(shortLived, Overwrite.touched(), "k=1", "next"));
 
@@ -400,7 +403,7 @@ class DirectJobTest {
     try (DirectJob job = DirectJob.begin(bed.access(metastore), id)) {
       CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "new").commit(), Overwrite.touched());
       assertThrows(CommittedException.class,
-          () -> job.commit(plan.distribution(all -> { }).metastore(TableBed::count).listener((phase, done, total) -> {
+          () -> job.commit(plan.metastore(TableBed::count).listener((phase, done, total) -> {
             if (phase == CommitPlan.Phase.DELETE) {
               throw new IllegalStateException("stop before the old files are deleted");
             }
