@@ -13,6 +13,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -59,8 +60,7 @@ class DeathTest {
     }
 
     TableAccess through(Store store) throws IOException {
-      TableAccess table = bed.access(metastore);
-      return new TableAccess(table.root(), store, table.options(), metastore);
+      return bed.access(metastore).through(store);
     }
 
     /** Where it died; null if the job came to its end. */
@@ -165,6 +165,7 @@ class DeathTest {
     }
   }
 
+  @Tag("slow")
   @Test
   void whoRecoversMayDieToo() throws IOException {
     for (int step = 1; ; step++) {

@@ -345,7 +345,7 @@ abstract class DirectJobContract {
     Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(shortLived.access(null).store()));
     Mockito.doThrow(new IOException("asleep")).when(store).replace(Mockito.anyString(), Mockito.any());
     TableAccess table = shortLived.access(null);
-    DirectJob sleeper = DirectJob.begin(new TableAccess(table.root(), store, table.options(), null), id);
+    DirectJob sleeper = DirectJob.begin(table.through(store), id);
     List<PendingFile> files = shortLived.attempt(sleeper.placement(), id, "0", "k=1", "late").commit();
     Thread.sleep(2 * shortLeaseMillis());
     assertEquals(rows("k=1:next"), runOn(shortLived, Overwrite.touched(), "k=1", "next"));

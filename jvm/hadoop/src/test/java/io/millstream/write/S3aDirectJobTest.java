@@ -21,7 +21,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Over an S3 server: {@code testbed/s3 -- mvn -f jvm/pom.xml -pl hadoop test -Dtest.bed=s3}. */
+/** Over an S3 server: {@code testbed/s3 -- mvn -f jvm/pom.xml -pl hadoop test -Dtest.groups=s3}. */
 @Tag("s3")
 class S3aDirectJobTest extends DirectJobContract {
   private static final int PARTITIONS = 100;
