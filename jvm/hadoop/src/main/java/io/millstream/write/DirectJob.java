@@ -70,8 +70,8 @@ public final class DirectJob implements Closeable {
   }
 
   static DirectJob begin(TableAccess table, String id) throws IOException {
-    if (!id.matches("[A-Za-z0-9-]+")) {
-      throw new IllegalArgumentException("not the id of a job: " + id);
+    if (!id.matches("\\p{XDigit}{8}(-\\p{XDigit}{4}){3}-\\p{XDigit}{12}")) {
+      throw new IllegalArgumentException("the id of a job must be a UUID: " + id);
     }
     if (!table.store().create(Journal.begin(id), new Journal.Begin(owner(), table.options().leaseMillis).toBytes())) {
       throw new IOException("there is a job " + id + " on " + table.root() + " already");
@@ -178,6 +178,10 @@ public final class DirectJob implements Closeable {
   /** What fails here is done again by whoever comes next, to no effect. */
   private Void clean() {
     try {
+      if (!table.store().leftoversNameTheirJobs()) {
+        // Once the journal has forgotten the job, nobody can tell what its failed attempts have left.
+        table.store().discard(table.store().leftovers(id::equals));
+      }
       table.store().remove(Journal.signs(id));
       table.store().remove(List.of(turn, Journal.commit(id)));
     } catch (IOException e) {

@@ -154,7 +154,7 @@ final class Journal {
 
   /** What is removed, in this order, to settle a job; its {@code commit} is not, as the job itself may still ask for it. */
   static List<String> signs(String job) {
-    return List.of(lease(job), abandoned(job), begin(job));
+    return List.of(begin(job), abandoned(job), lease(job));
   }
 
   /** What {@code JOB.begin} says. */

@@ -36,7 +36,7 @@ final class Settlement {
           settle(job.id);
         }
       } else if (journal.nowMillis() - Math.max(job.decidedMillis(), job.lastSignMillis()) > KEPT_MILLIS) {
-        forgotten.add(Journal.lease(job.id));
+        forgotten.addAll(Journal.signs(job.id));
         forgotten.add(Journal.commit(job.id));
       }
     }

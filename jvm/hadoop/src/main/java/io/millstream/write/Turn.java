@@ -1,10 +1,8 @@
 package io.millstream.write;
 
 import java.io.IOException;
-import java.io.InterruptedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
 /**
@@ -44,7 +42,7 @@ final class Turn {
         throw new IOException("job " + job + " has waited for its turn to commit to " + table.root() + " for "
             + table.options().turnWaitMillis + " ms; job " + holder + " has it");
       }
-      pause(pauseMillis);
+      table.waiting().pause(pauseMillis);
     }
   }
 
@@ -93,14 +91,5 @@ final class Turn {
       }
     }
     return null;
-  }
-
-  private static void pause(long millis) throws IOException {
-    try {
-      Thread.sleep(ThreadLocalRandom.current().nextLong(millis / 2, millis + 1));
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw (IOException) new InterruptedIOException("interrupted while waiting for the turn to commit").initCause(e);
-    }
   }
 }

@@ -1,0 +1,58 @@
+"""Jars that Maven fetches for the beds, once, by the poms in jars/."""
+
+import os
+import shutil
+from pathlib import Path
+
+from service import ServiceError, built_by_one, checked
+
+POMS = Path(__file__).resolve().parent / "jars"
+# What Spark has beside Hadoop's client, so that there are no two versions on a class path.
+SPARK_HAS = "io.netty,org.slf4j,commons-codec,commons-logging,org.apache.httpcomponents"
+HADOOP_OF_SPARK = {"4.0.1": "3.4.1", "4.3.0": "3.5.0"}
+# The magic committer's door into Spark; it is not released for every version.
+HADOOP_CLOUD_OF_SPARK = {"4.0.1": "4.0.1", "4.3.0": "4.1.1"}
+
+
+def maven(directory: Path, goal: str, *options: str) -> None:
+    """Fills `directory`, or leaves none."""
+    partial = directory.with_name(f"{directory.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    if not shutil.which("mvn"):
+        raise ServiceError("Maven is missing: see testbed/setup build")
+    checked(["mvn", "-B", "-q", goal, f"-DoutputDirectory={partial}", *options], cwd="/")
+    shutil.rmtree(directory, ignore_errors=True)
+    partial.rename(directory)
+
+
+def jars_by_pom(pom: str, profile: str, exclude_groups: str = "") -> list[Path]:
+    """The jars that jars/POM.xml names for a profile."""
+    source = POMS / f"{pom}.xml"
+    with built_by_one("jars") as build:
+        directory = build / "jars" / f"{pom}-{profile}"
+        if not directory.exists() or directory.stat().st_mtime < source.stat().st_mtime:
+            directory.parent.mkdir(exist_ok=True)
+            options = [f"-DexcludeGroupIds={exclude_groups}"] if exclude_groups else []
+            maven(directory, "dependency:copy-dependencies", "-f", str(source), f"-P{profile}", *options)
+            os.utime(directory)
+    return sorted(directory.glob("*.jar"))
+
+
+def jar_of(artifact: str) -> Path:
+    """One jar, by GROUP:ARTIFACT:VERSION."""
+    with built_by_one("jars") as build:
+        directory = build / "jars" / artifact.replace(":", "_")
+        if not directory.exists():
+            directory.parent.mkdir(exist_ok=True)
+            maven(directory, "dependency:copy", f"-Dartifact={artifact}")
+    return next(directory.glob("*.jar"))
+
+
+def s3a_jars(spark_version: str) -> list[Path]:
+    """S3A for a Spark, as its Hadoop's version wants it."""
+    return jars_by_pom("s3a", f"hadoop-{HADOOP_OF_SPARK[spark_version]}", SPARK_HAS)
+
+
+def hadoop_cloud_jar(spark_version: str) -> Path:
+    """With it on the class path, Spark from 4.1 on writes to S3 by the magic committer."""
+    return jar_of(f"org.apache.spark:spark-hadoop-cloud_2.13:{HADOOP_CLOUD_OF_SPARK[spark_version]}")

@@ -1,0 +1,162 @@
+"""An S3 server on this machine with a delay, counters and faults: versitygw behind testbed/s3proxy, as a context manager.
+
+    with S3Bed(delay_ms=20) as bed:
+        ... bed.endpoint, bed.spark_conf() ...
+        print(bed.statistics().by_kind)
+
+Objects are files below `data`/`BUCKET`. Both programs are built by Go the first time; versitygw takes some minutes.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import urllib.request
+from pathlib import Path
+
+from latency_mount import Statistics
+from service import ServiceError, accepts, built_by_one, checked, free_port, tied_to_parent, wait_until
+
+PROXY_SOURCES = Path(__file__).resolve().parent / "s3proxy"
+VERSITYGW_VERSION = "1.8.0"
+VERSITYGW_NEEDS_GO = (1, 25)
+# For machines whose Go is older: the release that the module proxy has as a module, which any Go can fetch.
+TOOLCHAIN = "golang.org/toolchain@v0.0.1-go1.25.4.linux-" + {"aarch64": "arm64"}.get(os.uname().machine, "amd64")
+ACCESS_KEY, SECRET_KEY, BUCKET, REGION = "millstream", "millstream-secret", "bed", "us-east-1"
+READY_WITHIN_S = 60
+
+
+def go_version(go: str) -> tuple[int, ...]:
+    return tuple(map(int, re.search(r"go(\d+)\.(\d+)", checked([go, "version"])).groups()))
+
+
+def go_command() -> str:
+    """A Go that is new enough: the machine's, or one from the module proxy."""
+    go = shutil.which("go")
+    if not go:
+        raise ServiceError("Go is missing: run testbed/setup write")
+    if go_version(go) >= VERSITYGW_NEEDS_GO:
+        return go
+    root = Path(json.loads(checked([go, "mod", "download", "-json", TOOLCHAIN], cwd="/"))["Dir"])
+    for program in [*root.glob("bin/*"), *root.glob("pkg/tool/*/*")]:
+        program.chmod(0o755)  # files of a module are not executable
+    return str(root / "bin" / "go")
+
+
+def build() -> tuple[Path, Path]:
+    """Builds what is not there or out of date; returns versitygw and s3proxy."""
+    with built_by_one("s3") as directory:
+        server, proxy = directory / f"versitygw-{VERSITYGW_VERSION}", directory / "s3proxy"
+        if not server.exists():
+            with tempfile.TemporaryDirectory(dir=directory) as scratch:
+                package = f"github.com/versity/versitygw/cmd/versitygw@v{VERSITYGW_VERSION}"
+                checked([go_command(), "install", package], cwd="/", env={**os.environ, "GOBIN": scratch})
+                Path(scratch, "versitygw").rename(server)
+        newest = max(source.stat().st_mtime for source in PROXY_SOURCES.iterdir())
+        if not proxy.exists() or proxy.stat().st_mtime < newest:
+            checked([go_command(), "build", "-o", proxy, "."], cwd=PROXY_SOURCES)
+            proxy.touch()
+    return server, proxy
+
+
+class S3Bed:
+    """`data` keeps the objects, else they are gone with the bed; `log` gets a line for each request."""
+
+    def __init__(self, delay_ms: float = 0, data: Path | None = None, log: Path | None = None):
+        self._delay_ms = delay_ms
+        self._data = data
+        self._request_log = log
+        self._processes: list[subprocess.Popen] = []
+
+    def __enter__(self):
+        server, proxy = build()
+        self._scratch = Path(tempfile.mkdtemp(prefix="millstream-bed."))
+        self.data = Path(self._data or self._scratch / "data").resolve()
+        (self.data / BUCKET).mkdir(parents=True, exist_ok=True)
+        try:
+            self.server_endpoint = self._start_server(server)
+            self.endpoint = self._start_proxy(proxy)
+            self.set_delay(self._delay_ms)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _start(self, command: list, log: Path, **details) -> subprocess.Popen:
+        with log.open("wb") as output:
+            details = {"stdout": output, "stderr": output, **details}
+            process = subprocess.Popen(tied_to_parent(command), stdin=subprocess.DEVNULL, start_new_session=True, **details)
+        self._processes.append(process)
+        return process
+
+    def _start_server(self, program: Path) -> str:
+        port, log = free_port(), self._scratch / "versitygw.log"
+        options = ["--port", f"127.0.0.1:{port}", "--region", REGION, "--quiet"]
+        keys = {"ROOT_ACCESS_KEY": ACCESS_KEY, "ROOT_SECRET_KEY": SECRET_KEY}
+        process = self._start([program, *options, "posix", self.data], log, env={**os.environ, **keys})
+        wait_until(lambda: accepts(port), process, log, READY_WITHIN_S)
+        return f"http://127.0.0.1:{port}"
+
+    def _start_proxy(self, program: Path) -> str:
+        log = self._scratch / "s3proxy.log"
+        requests = ["-log", self._request_log] if self._request_log else []
+        process = self._start([program, "-server", self.server_endpoint, *requests], log, stdout=subprocess.PIPE)
+        address = process.stdout.readline().decode().strip()
+        if not address:
+            raise ServiceError(f"s3proxy did not start\n{log.read_text()}")
+        return f"http://{address}"
+
+    def __exit__(self, *_):
+        for process in self._processes:
+            process.kill()
+            process.wait()
+            if process.stdout:
+                process.stdout.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def _ask(self, what: str, body: bytes | None = None) -> str:
+        with urllib.request.urlopen(f"{self.endpoint}/__bed/{what}", data=body) as answer:
+            return answer.read().decode()
+
+    def set_delay(self, delay_ms: float) -> None:
+        """What every request costs from now on, beside what the server takes."""
+        self._ask(f"delay?us={round(delay_ms * 1000)}", b"")
+
+    def statistics(self) -> Statistics:
+        """Requests since the start or the last reset; `by_kind` has them by operation of the S3 API."""
+        return Statistics(self._ask("statistics"))
+
+    def reset_statistics(self) -> None:
+        self._ask("reset", b"")
+
+    def inject(self, *faults: dict) -> None:
+        """Faults as s3proxy/fault.go describes them, in place of those before: `inject()` ends them all."""
+        self._ask("faults", json.dumps(faults).encode())
+
+    def held(self) -> int:
+        """How many requests a fault that holds them has stopped at this moment."""
+        return int(self._ask("held"))
+
+    def settings(self) -> dict[str, str]:
+        return {
+            "S3_ENDPOINT": self.endpoint, "S3_SERVER_ENDPOINT": self.server_endpoint, "S3_DATA": str(self.data),
+            "S3_BUCKET": BUCKET, "AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY, "AWS_REGION": REGION,
+        }
+
+    def spark_conf(self) -> dict[str, str]:
+        """Settings by which Spark finds the bucket as s3a://BUCKET/, given the jars of testbed/s3a-jars."""
+        return {f"spark.hadoop.{key}": value for key, value in s3a_conf(self.endpoint).items()}
+
+
+def s3a_conf(endpoint: str) -> dict[str, str]:
+    return {
+        "fs.s3a.endpoint": endpoint,
+        "fs.s3a.endpoint.region": REGION,
+        "fs.s3a.path.style.access": "true",
+        "fs.s3a.connection.ssl.enabled": "false",
+        "fs.s3a.access.key": ACCESS_KEY,
+        "fs.s3a.secret.key": SECRET_KEY,
+        "fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
+    }

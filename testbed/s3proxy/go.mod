@@ -1,0 +1,3 @@
+module millstream/testbed/s3proxy
+
+go 1.21

@@ -1,0 +1,48 @@
+// s3proxy stands before an S3 server on the same machine: it delays every request, counts them by operation, and makes
+// chosen ones fail. It looks at nothing but methods, paths and queries, so requests and signatures pass as they are.
+//
+//	s3proxy -server http://127.0.0.1:7070 [-listen 127.0.0.1:0] [-log FILE]
+//
+// prints the address that it listens on. What is below /__bed/, which cannot be a bucket, is its own:
+//
+//	GET  /__bed/statistics    counters as latfs prints them
+//	POST /__bed/reset         sets them to zero
+//	POST /__bed/delay?us=N    what a request costs, from now on
+//	POST /__bed/faults        a JSON list of faults (fault.go), in place of those before
+//	GET  /__bed/held          how many requests a fault holds at this moment
+package main
+
+import (
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+)
+
+func main() {
+	server := flag.String("server", "", "URL of the S3 server")
+	listen := flag.String("listen", "127.0.0.1:0", "address to listen on")
+	requests := flag.String("log", "", "file that gets a line for each request")
+	flag.Parse()
+	upstream, err := url.Parse(*server)
+	if err != nil || upstream.Host == "" {
+		log.Fatalf("s3proxy: -server is not a URL: %q", *server)
+	}
+	proxy := newProxy(upstream)
+	if *requests != "" {
+		file, err := os.Create(*requests)
+		if err != nil {
+			log.Fatalf("s3proxy: %v", err)
+		}
+		proxy.requests = file
+	}
+	listener, err := net.Listen("tcp", *listen)
+	if err != nil {
+		log.Fatalf("s3proxy: %v", err)
+	}
+	fmt.Println(listener.Addr())
+	log.Fatal(http.Serve(listener, proxy.handler()))
+}

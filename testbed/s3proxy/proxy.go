@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// More than a client of the beds keeps open: what it opens, the server is asked on at once.
+const idleConnections = 1024
+
+type proxy struct {
+	upstream *httputil.ReverseProxy
+	delay    atomic.Int64 // nanoseconds
+	held     atomic.Int64
+	faults   *faults
+
+	mutex       sync.Mutex
+	counts      map[string]int
+	inFlight    int
+	maxInFlight int
+	requests    io.Writer // nil: not logged
+}
+
+func newProxy(server *url.URL) *proxy {
+	return &proxy{
+		// The host stays that which the client has signed.
+		upstream: &httputil.ReverseProxy{
+			Director:      func(r *http.Request) { r.URL.Scheme, r.URL.Host = server.Scheme, server.Host },
+			FlushInterval: -1,
+			Transport: &http.Transport{
+				MaxIdleConns: idleConnections, MaxIdleConnsPerHost: idleConnections, DisableCompression: true,
+			},
+		},
+		faults: newFaults(),
+		counts: map[string]int{},
+	}
+}
+
+func (p *proxy) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/__bed/statistics", p.writeStatistics)
+	mux.HandleFunc("/__bed/reset", p.reset)
+	mux.HandleFunc("/__bed/delay", p.setDelay)
+	mux.HandleFunc("/__bed/faults", p.setFaults)
+	mux.HandleFunc("/__bed/held", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, p.held.Load()) })
+	// Not through the mux, which would redirect a key with // in it.
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/__bed/") {
+			mux.ServeHTTP(w, r)
+		} else {
+			p.pass(w, r)
+		}
+	})
+}
+
+// pass serves a request of S3. The delay comes first, so that a request takes it and what the server takes.
+func (p *proxy) pass(w http.ResponseWriter, r *http.Request) {
+	operation := operationOf(r)
+	p.arrive(operation, r.URL.Path)
+	defer p.leave()
+	fault, replaced := p.faults.next(operation, r.URL.Path)
+	time.Sleep(time.Duration(p.delay.Load()))
+	switch {
+	case fault == nil:
+		p.upstream.ServeHTTP(w, r)
+	case fault.Do == "hold" && !fault.After:
+		if p.hold(r, replaced) {
+			p.upstream.ServeHTTP(w, r)
+		}
+	default:
+		p.strike(fault, replaced, w, r)
+	}
+}
+
+// strike lets the server do its work when the fault is one of the answer, and gives the fault's answer.
+func (p *proxy) strike(f *fault, replaced <-chan struct{}, w http.ResponseWriter, r *http.Request) {
+	if f.After {
+		p.upstream.ServeHTTP(lost{http.Header{}}, r)
+	} else {
+		// A server that answers before it has read all is another fault than one that answers with an error.
+		_, _ = io.Copy(io.Discard, r.Body)
+	}
+	if f.Do == "hold" {
+		p.hold(r, replaced)
+	}
+	if f.Do != "answer" {
+		panic(http.ErrAbortHandler)
+	}
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(f.Status)
+	if r.Method != http.MethodHead {
+		_ = xml.NewEncoder(w).Encode(s3Error{Code: f.Code, Message: "injected by the bed"})
+	}
+}
+
+type s3Error struct {
+	XMLName xml.Name `xml:"Error"`
+	Code    string
+	Message string
+}
+
+// hold keeps a request until the faults are replaced; false: its client has gone, which the server sees once all is read.
+func (p *proxy) hold(r *http.Request, replaced <-chan struct{}) bool {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return false
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	p.held.Add(1)
+	defer p.held.Add(-1)
+	select {
+	case <-replaced:
+		return true
+	case <-r.Context().Done():
+		return false
+	}
+}
+
+// lost takes an answer that nobody gets.
+type lost struct{ header http.Header }
+
+func (l lost) Header() http.Header              { return l.header }
+func (l lost) Write(answer []byte) (int, error) { return len(answer), nil }
+func (l lost) WriteHeader(int)                  {}
+
+func (p *proxy) arrive(operation, path string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.counts[operation]++
+	p.inFlight++
+	p.maxInFlight = max(p.maxInFlight, p.inFlight)
+	if p.requests != nil {
+		fmt.Fprintln(p.requests, operation, path)
+	}
+}
+
+func (p *proxy) leave() {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.inFlight--
+}
+
+func (p *proxy) writeStatistics(w http.ResponseWriter, _ *http.Request) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	operations, total := []string{}, 0
+	for operation, count := range p.counts {
+		operations = append(operations, operation)
+		total += count
+	}
+	sort.Strings(operations)
+	for _, operation := range operations {
+		fmt.Fprintf(w, "%s=%d ", operation, p.counts[operation])
+	}
+	fmt.Fprintf(w, "total=%d max_inflight=%d\n", total, p.maxInFlight)
+}
+
+func (p *proxy) reset(http.ResponseWriter, *http.Request) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.counts, p.maxInFlight = map[string]int{}, p.inFlight
+}
+
+func (p *proxy) setDelay(w http.ResponseWriter, r *http.Request) {
+	us, err := strconv.Atoi(r.URL.Query().Get("us"))
+	if err != nil || us < 0 {
+		http.Error(w, "us: microseconds", http.StatusBadRequest)
+		return
+	}
+	p.delay.Store(int64(time.Duration(us) * time.Microsecond))
+}
+
+func (p *proxy) setFaults(w http.ResponseWriter, r *http.Request) {
+	var list []*fault
+	decoder := json.NewDecoder(r.Body)
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(&list)
+	for _, f := range list {
+		if err == nil {
+			err = f.check()
+		}
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	p.faults.replace(list)
+}

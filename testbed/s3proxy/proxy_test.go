@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestOperations(t *testing.T) {
+	for request, operation := range map[string]string{
+		"GET /b?list-type=2&prefix=a%2F":        "ListObjectsV2",
+		"GET /b/?list-type=2":                   "ListObjectsV2",
+		"GET /b?prefix=a":                       "ListObjects",
+		"GET /b?uploads&prefix=a":               "ListMultipartUploads",
+		"GET /b?location":                       "GetBucketLocation",
+		"HEAD /b":                               "HeadBucket",
+		"PUT /b":                                "CreateBucket",
+		"DELETE /b":                             "DeleteBucket",
+		"POST /b?delete":                        "DeleteObjects",
+		"GET /b/a/k":                            "GetObject",
+		"GET /b/a/k?uploadId=1":                 "ListParts",
+		"HEAD /b/a/k":                           "HeadObject",
+		"PUT /b/a/k":                            "PutObject",
+		"PUT /b/a/":                             "PutObject",
+		"PUT /b/a/k copy":                       "CopyObject",
+		"PUT /b/k?partNumber=1&uploadId=1":      "UploadPart",
+		"PUT /b/k?uploadId=1&partNumber=1 copy": "UploadPartCopy",
+		"POST /b/a/k?uploads":                   "CreateMultipartUpload",
+		"POST /b/a/k?uploadId=1":                "CompleteMultipartUpload",
+		"DELETE /b/a/k?uploadId=1":              "AbortMultipartUpload",
+		"DELETE /b/a/k":                         "DeleteObject",
+	} {
+		words := strings.Fields(request)
+		r := httptest.NewRequest(words[0], words[1], nil)
+		if len(words) == 3 {
+			r.Header.Set("X-Amz-Copy-Source", "/b/other")
+		}
+		if got := operationOf(r); got != operation {
+			t.Errorf("%s: %s, not %s", request, got, operation)
+		}
+	}
+}
+
+// bed is a proxy before a server that counts what reaches it.
+type bed struct {
+	*testing.T
+	url     string
+	reached atomic.Int64
+}
+
+func newBed(t *testing.T) *bed {
+	b := &bed{T: t}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b.reached.Add(1)
+		body, _ := io.ReadAll(r.Body)
+		_, _ = w.Write(append([]byte(r.Host+" "+r.URL.RequestURI()+" "), body...))
+	}))
+	upstream, _ := url.Parse(server.URL)
+	front := httptest.NewServer(newProxy(upstream).handler())
+	t.Cleanup(server.Close)
+	t.Cleanup(front.Close)
+	b.url = front.URL
+	return b
+}
+
+// send makes a request; status 0 is a connection that was closed.
+func (b *bed) send(ctx context.Context, method, path, body string) (int, string) {
+	request, err := http.NewRequestWithContext(ctx, method, b.url+path, strings.NewReader(body))
+	if err != nil {
+		b.Fatal(err)
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer response.Body.Close()
+	answer, _ := io.ReadAll(response.Body)
+	return response.StatusCode, string(answer)
+}
+
+func (b *bed) do(method, path, body string) (int, string) {
+	return b.send(context.Background(), method, path, body)
+}
+
+func (b *bed) inject(faults string) {
+	b.Helper()
+	if status, answer := b.do("POST", "/__bed/faults", faults); status != 200 {
+		b.Fatalf("%s: %d %s", faults, status, answer)
+	}
+}
+
+func (b *bed) waitForHeld(expected string) {
+	b.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if _, held := b.do("GET", "/__bed/held", ""); strings.TrimSpace(held) == expected {
+			return
+		}
+	}
+	b.Fatalf("never %s held requests", expected)
+}
+
+func TestRequestsPassUnchangedAndAreCounted(t *testing.T) {
+	b := newBed(t)
+	host := strings.TrimPrefix(b.url, "http://")
+	if _, answer := b.do("PUT", "/b/a//k%20%2B?x=%2F", "body"); answer != host+" /b/a//k%20%2B?x=%2F body" {
+		t.Errorf("the server saw %q", answer)
+	}
+	b.do("GET", "/b?list-type=2", "")
+	if _, line := b.do("GET", "/__bed/statistics", ""); line != "ListObjectsV2=1 PutObject=1 total=2 max_inflight=1\n" {
+		t.Errorf("statistics: %q", line)
+	}
+	b.do("POST", "/__bed/reset", "")
+	if _, line := b.do("GET", "/__bed/statistics", ""); line != "total=0 max_inflight=0\n" {
+		t.Errorf("statistics after reset: %q", line)
+	}
+}
+
+func TestDelaysArePaidAndOverlap(t *testing.T) {
+	b := newBed(t)
+	b.do("POST", "/__bed/delay?us=100000", "")
+	start := time.Now()
+	var all sync.WaitGroup
+	for i := 0; i < 20; i++ {
+		all.Add(1)
+		go func() { defer all.Done(); b.do("HEAD", "/b/k", "") }()
+	}
+	all.Wait()
+	if took := time.Since(start); took < 100*time.Millisecond || took > time.Second {
+		t.Errorf("20 requests at once took %v", took)
+	}
+	if _, line := b.do("GET", "/__bed/statistics", ""); line != "HeadObject=20 total=20 max_inflight=20\n" {
+		t.Errorf("statistics: %q", line)
+	}
+}
+
+func TestAFaultSkipsStrikesAndEnds(t *testing.T) {
+	b := newBed(t)
+	b.inject(`[{"operation": "PutObject", "path": "/t/", "skip": 1, "count": 2, "do": "answer", "status": 503, "code": "SlowDown"}]`)
+	statuses := []int{}
+	for _, path := range []string{"/b/t/1", "/b/other", "/b/t/2", "/b/t/3", "/b/t/4"} {
+		status, _ := b.do("PUT", path, "x")
+		statuses = append(statuses, status)
+	}
+	for i, expected := range []int{200, 200, 503, 503, 200} {
+		if statuses[i] != expected {
+			t.Fatalf("statuses: %v", statuses)
+		}
+	}
+	if b.reached.Load() != 3 {
+		t.Errorf("%d requests reached the server", b.reached.Load())
+	}
+}
+
+func TestAnErrorIsOneOfS3(t *testing.T) {
+	b := newBed(t)
+	b.inject(`[{"do": "answer", "status": 404, "code": "NoSuchUpload"}]`)
+	status, answer := b.do("POST", "/b/k?uploadId=1", "x")
+	if status != 404 || !strings.Contains(answer, "<Error><Code>NoSuchUpload</Code>") {
+		t.Errorf("%d %s", status, answer)
+	}
+}
+
+func TestWithAfterTheWorkIsDoneAndTheAnswerLost(t *testing.T) {
+	for _, do := range []string{`"answer", "status": 500, "code": "InternalError"`, `"drop"`} {
+		b := newBed(t)
+		b.inject(`[{"operation": "CompleteMultipartUpload", "count": 1, "after": true, "do": ` + do + `}]`)
+		if status, _ := b.do("POST", "/b/k?uploadId=1", "x"); status != 500 && status != 0 {
+			t.Errorf("%s: status %d", do, status)
+		}
+		if b.reached.Load() != 1 {
+			t.Errorf("%s: %d requests reached the server", do, b.reached.Load())
+		}
+	}
+}
+
+func TestAHeldRequestGoesOnWhenTheFaultsAreReplaced(t *testing.T) {
+	b := newBed(t)
+	b.inject(`[{"do": "hold"}]`)
+	answered := make(chan int)
+	go func() { status, _ := b.do("PUT", "/b/k", "x"); answered <- status }()
+	b.waitForHeld("1")
+	if b.reached.Load() != 0 {
+		t.Error("a held request reached the server")
+	}
+	b.inject(`[]`)
+	if status := <-answered; status != 200 || b.reached.Load() != 1 {
+		t.Errorf("status %d, %d requests reached the server", status, b.reached.Load())
+	}
+}
+
+func TestAHeldRequestWhoseClientHasGoneNeverHappens(t *testing.T) {
+	b := newBed(t)
+	b.inject(`[{"do": "hold"}]`)
+	ctx, leave := context.WithCancel(context.Background())
+	go b.send(ctx, "POST", "/b/k?uploadId=1", "x")
+	b.waitForHeld("1")
+	leave()
+	b.waitForHeld("0")
+	b.inject(`[]`)
+	if b.reached.Load() != 0 {
+		t.Error("it reached the server")
+	}
+}
+
+func TestWhatIsNoFaultIsRefused(t *testing.T) {
+	b := newBed(t)
+	for _, faults := range []string{`[{"do": "explode"}]`, `[{"do": "answer"}]`, `[{"do": "drop", "skip": -1}]`, `[{"dp": "drop"}]`, `x`} {
+		if status, _ := b.do("POST", "/__bed/faults", faults); status != 400 {
+			t.Errorf("%s: status %d", faults, status)
+		}
+	}
+}
