@@ -30,6 +30,7 @@ def same(both, **arguments):
     ours, stock = answers["ours"], answers["stock"]
     assert "crash" not in ours and "crash" not in stock, answers
     assert ours["errors"] == stock["errors"]
+    assert ours["nodes"] == [f"Direct{name}".replace("RelationCommand", "Relation").replace("DirCommand", "Dir") for name in stock["nodes"]]
     for name, table in stock["tables"].items():
         assert without_sizes(ours["tables"][name]) == without_sizes(table), name
         check_sizes(ours["tables"][name])

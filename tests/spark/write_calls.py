@@ -22,6 +22,7 @@ def run(spark, statements, tables=("t",), home=None, conf=None, code=None):
     shutil.rmtree(home, ignore_errors=True)
     os.makedirs(home)
     errors = []
+    before = executions(spark)
     for key, value in (conf or {}).items():
         spark.conf.set(key, value)
     try:
@@ -32,7 +33,17 @@ def run(spark, statements, tables=("t",), home=None, conf=None, code=None):
     finally:
         for key in conf or {}:
             spark.conf.unset(key)
-    return {"errors": errors, "tables": {name: table(spark, name, home) for name in tables}, "files": tree(home)}
+    nodes = sorted(plan for number, plan in executions(spark).items() if number not in before)
+    return {"errors": errors, "nodes": nodes, "tables": {name: table(spark, name, home) for name in tables}, "files": tree(home)}
+
+
+def executions(spark):
+    """The commands that inserted, by execution."""
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    found = spark._jsparkSession.sharedState().statusStore().executionsList()
+    plans = {found.apply(i).executionId(): found.apply(i).physicalPlanDescription() for i in range(found.size())}
+    inserts = {number: re.search(r"Execute (\w*InsertInto(?:Hive|HadoopFs)\w*)", plan) for number, plan in plans.items()}
+    return {number: match[1] for number, match in inserts.items() if match}
 
 
 def error_of(action):

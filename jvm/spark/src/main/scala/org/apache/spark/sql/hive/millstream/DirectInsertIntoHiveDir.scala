@@ -34,6 +34,9 @@ class DirectInsertIntoHiveDir(
 
   override lazy val metrics: Map[String, SQLMetric] = DirectWriteMetrics.create()
 
+  /** Otherwise a rule that puts it in the other's place would seem to have changed nothing. */
+  override def canEqual(other: Any): Boolean = other.isInstanceOf[DirectInsertIntoHiveDir]
+
   override protected def withNewChildInternal(newChild: LogicalPlan): InsertIntoHiveDirCommand =
     new DirectInsertIntoHiveDir(isLocal, storage, newChild, overwrite, outputColumnNames)
 

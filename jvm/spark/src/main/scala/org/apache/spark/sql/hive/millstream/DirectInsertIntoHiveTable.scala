@@ -40,6 +40,9 @@ class DirectInsertIntoHiveTable(
 
   override lazy val metrics: Map[String, SQLMetric] = DirectWriteMetrics.create()
 
+  /** Otherwise a rule that puts it in the other's place would seem to have changed nothing. */
+  override def canEqual(other: Any): Boolean = other.isInstanceOf[DirectInsertIntoHiveTable]
+
   override protected def withNewChildInternal(newChild: LogicalPlan): InsertIntoHiveTable =
     new DirectInsertIntoHiveTable(table, partition, newChild, overwrite, ifPartitionNotExists, outputColumnNames, partitionColumns,
       bucketSpec, options, fileFormat, hiveTmpPath)

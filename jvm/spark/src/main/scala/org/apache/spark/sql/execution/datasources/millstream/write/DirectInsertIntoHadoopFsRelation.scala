@@ -45,6 +45,9 @@ class DirectInsertIntoHadoopFsRelation(
 
   override lazy val metrics: Map[String, SQLMetric] = DirectWriteMetrics.create()
 
+  /** Otherwise a rule that puts it in the other's place would seem to have changed nothing. */
+  override def canEqual(other: Any): Boolean = other.isInstanceOf[DirectInsertIntoHadoopFsRelation]
+
   override protected def withNewChildInternal(newChild: LogicalPlan): InsertIntoHadoopFsRelationCommand =
     new DirectInsertIntoHadoopFsRelation(outputPath, staticPartitions, ifPartitionNotExists, partitionColumns, bucketSpec, fileFormat,
       options, newChild, mode, catalogTable, fileIndex, outputColumnNames)
