@@ -144,7 +144,7 @@ final class MemoryStore implements Store {
   @Override
   public List<OldFile> list(Collection<String> directories, boolean recursive) throws IOException {
     return step("list", () -> visible.keySet().stream()
-        .map(path -> new OldFile(path.substring(0, path.indexOf('/')), path.substring(path.indexOf('/') + 1), 1, 1))
+        .map(path -> new OldFile(path.substring(0, path.lastIndexOf('/')), path.substring(path.lastIndexOf('/') + 1), 1, 1))
         .filter(file -> directories.contains(file.directory()))
         .toList());
   }
