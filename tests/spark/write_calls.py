@@ -121,3 +121,24 @@ def tree(home):
 
 def plan(spark, statement):
     return spark.sql(f"explain {statement}").collect()[0][0]
+
+
+def fill(spark, path, value, partitions, mode):
+    """One row in each partition; answers the driver's process."""
+    frame = spark.range(0, partitions, 1, 2).selectExpr(f"'{value}' value", "id k")
+    frame.write.mode(mode).option("partitionOverwriteMode", "dynamic").partitionBy("k").csv(path)
+    return spark._jvm.java.lang.ProcessHandle.current().pid()
+
+
+def values(spark, path):
+    """How many partitions hold which values."""
+    rows = spark.read.schema("value string, k int").csv(path).groupBy("value").count().orderBy("value").collect()
+    return [list(row) for row in rows]
+
+
+def recover(spark, target, dry_run=False):
+    import dataclasses
+
+    import millstream
+
+    return [dataclasses.asdict(finding) for finding in millstream.recover(spark, target, dry_run=dry_run)]

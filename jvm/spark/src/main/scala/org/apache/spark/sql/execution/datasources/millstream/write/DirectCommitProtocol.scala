@@ -45,7 +45,7 @@ private[write] final class DirectCommitProtocol(
 
   override def setupTask(context: TaskAttemptContext): Unit = {
     val id = context.getTaskAttemptID
-    attempt = placement.attempt(s"${id.getTaskID.getId}-${id.getId}", context.getConfiguration)
+    attempt = placement.attempt(s"${id.getTaskID.getId}_${id.getId}", context.getConfiguration)
   }
 
   override def newTaskTempFile(context: TaskAttemptContext, directory: Option[String], spec: FileNameSpec): String = {
