@@ -11,7 +11,17 @@ use crate::submit::setting;
 pub(crate) const CLASS: &str = "io.millstream.spark.Compact";
 
 pub(crate) const FORMATS: &[&str] = &["same", "text", "parquet"];
-pub(crate) const CODECS: &[&str] = &["none", "gzip", "bzip2", "zstd", "lz4", "snappy"];
+
+/// Lists the codecs: as words, and for the help.
+macro_rules! codecs {
+    ($first:literal $(, $word:literal)*) => {
+        pub(crate) const CODECS: &[&str] = &[$first $(, $word)*];
+        pub(crate) const CODEC_HELP: &str =
+            concat!("compress by CODEC (", $first $(, ", ", $word)*, "); by default as the files were");
+    };
+}
+
+codecs!("none", "gzip", "bzip2", "zstd", "lz4", "snappy");
 
 /// Words that mean themselves.
 fn word(
