@@ -93,7 +93,7 @@ test-jvm: $(JAR)
 test-spark: $(VENV)/ready $(VENV_OLD)/ready
 	testbed/setup build test
 	$(VENV)/bin/python -m pytest -q python/tests tests/spark
-	MILLSTREAM_CASES=1/4 $(VENV_OLD)/bin/python -m pytest -q tests/spark --ignore tests/spark/test_compact.py
+	MILLSTREAM_CASES=1/4 $(VENV_OLD)/bin/python -m pytest -q tests/spark --ignore tests/spark/test_compact.py --ignore tests/spark/test_direct_writes.py
 
 test-slow: test-slow-beds test-slow-spark
 
@@ -109,7 +109,8 @@ test-slow-beds: tools $(VENV)/ready
 test-slow-spark: $(VENV)/ready $(VENV_OLD)/ready
 	testbed/setup build test
 	$(VENV)/bin/python -m pytest -q tests/spark/slow_compact.py tests/spark/slow_reads.py tests/spark/slow_direct_writes.py
-	$(VENV_OLD)/bin/python -m pytest -q tests/spark
+	MILLSTREAM_WRITES=all $(VENV)/bin/python -m pytest -q tests/spark/test_direct_writes.py
+	MILLSTREAM_WRITES=all $(VENV_OLD)/bin/python -m pytest -q tests/spark
 	tests/spark-suites/run
 
 # The packages, installed and run in a clean root directory.

@@ -142,3 +142,27 @@ def recover(spark, target, dry_run=False):
     import millstream
 
     return [dataclasses.asdict(finding) for finding in millstream.recover(spark, target, dry_run=dry_run)]
+
+
+def abandon(spark, path, job):
+    """Begins a job whose driver then gives no more signs of life, with a file of a task."""
+    jvm = spark._jvm
+    conf = spark._jsparkSession.sessionState().newHadoopConf()
+    begun = jvm.io.millstream.write.DirectJob.begin(jvm.org.apache.hadoop.fs.Path(path), job, conf, None)
+    written = begun.placement().attempt("0", conf).file("k=1", f"part-{job}.csv")
+    written.getFileSystem(conf).create(written).close()
+    begun.close()
+
+
+def metrics_of_last_write(spark):
+    """Names and values that the SQL tab shows."""
+    last = max(executions(spark))
+    store = spark._jsparkSession.sharedState().statusStore()
+    values = store.executionMetrics(last)
+    metrics = store.execution(last).get().metrics()
+    shown = {}
+    for i in range(metrics.size()):
+        metric = metrics.apply(i)
+        if values.contains(metric.accumulatorId()):
+            shown[metric.name()] = values.apply(metric.accumulatorId())
+    return shown

@@ -100,6 +100,7 @@ class DirectInsertIntoHiveTable(
       staticPartitionColumns = 0,
       bucketSpec = bucketSpec,
       options = options,
+      marksSuccess = !isDynamic,
       change = Some(CatalogChange(table, root, hadoopConf, replaces = overwrite,
         overwritten = Nil, always = if (isDynamic || columns.isEmpty) Nil else Seq(within), ofTable = true)),
       maxPartitions = Option.when(isDynamic)(hadoopConf.getInt(limit.varname, limit.defaultIntVal) -> limit.varname))

@@ -6,7 +6,6 @@ import scala.util.Try
 import io.millstream.write.Overwrite
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
-import org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter
 
 import org.apache.spark.sql.{Row, SaveMode}
 import org.apache.spark.sql.catalyst.catalog.{BucketSpec, CatalogTable, CatalogTablePartition}
@@ -63,7 +62,7 @@ class DirectInsertIntoHadoopFsRelation(
     } else {
       checkColumns()
       directWrite(hadoopConf, root, known).run(session, child, metrics, beforeJob)
-      if (!dynamicPartitionOverwrite) markSuccess(fileSystem, root, hadoopConf)
+      tracked.foreach(table => session.sessionState.catalog.refreshTable(table.identifier))
       fileIndex.foreach(_.refresh())
       session.sharedState.cacheManager.recacheByPath(session, outputPath, fileSystem)
       catalogTable.foreach(CommandUtils.updateTableStats(session, _))
@@ -116,15 +115,10 @@ class DirectInsertIntoHadoopFsRelation(
       staticPartitionColumns = staticPartitions.size,
       bucketSpec = bucketSpec,
       options = options,
+      marksSuccess = !dynamicPartitionOverwrite,
       change = tracked.map(CatalogChange(_, root, hadoopConf, replaces = mode == SaveMode.Overwrite,
         overwritten = if (isStaticOverwrite) known.map(partition => directory(partition.spec)) else Nil, always, ofTable = false)))
   }
-
-  /** The file that Hadoop's committers leave, for which other programs wait. */
-  private def markSuccess(fileSystem: FileSystem, root: Path, hadoopConf: Configuration): Unit =
-    if (hadoopConf.getBoolean(FileOutputCommitter.SUCCESSFUL_JOB_OUTPUT_DIR_MARKER, true)) {
-      fileSystem.create(new Path(root, FileOutputCommitter.SUCCEEDED_FILE_NAME), true).close()
-    }
 
   private def beforeJob: () => Unit = BeforeWriteJob.flatMap(getTagValue(_)).getOrElse(() => ())
 }

@@ -8,6 +8,7 @@ import scala.jdk.CollectionConverters._
 import io.millstream.write._
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
+import org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter
 
 import org.apache.spark.SparkContext
 import org.apache.spark.internal.Logging
@@ -27,6 +28,7 @@ import org.apache.spark.util.{SerializableConfiguration, Utils}
  * @param name of what is written, for the log
  * @param root the table's directory
  * @param within the directory, relative to the root, that holds the writer's partition directories; "" for the root
+ * @param marksSuccess whether the directory written gets the empty file that Hadoop's committers leave, for which other programs wait
  * @param change what the catalog is to be told, if it is to be told anything
  * @param maxPartitions how many partitions the statement may write, and the setting that says so
  */
@@ -42,6 +44,7 @@ private[sql] final case class DirectWrite(
     staticPartitionColumns: Int,
     bucketSpec: Option[BucketSpec],
     options: Map[String, String],
+    marksSuccess: Boolean,
     change: Option[CatalogChange],
     maxPartitions: Option[(Int, String)] = None) extends Logging {
 
@@ -58,10 +61,16 @@ private[sql] final case class DirectWrite(
       begin = () => DirectJob.begin(root, id, conf, CatalogMetastore.of(session)),
       commit = (job, files) => outcome = Some(commit(context, job, files)))
     FilesOfQuery.write(session, query, this, protocol, Seq(DirectWriteMetrics.tracker(metrics)), beforeJob)
+    if (marksSuccess && conf.getBoolean(FileOutputCommitter.SUCCESSFUL_JOB_OUTPUT_DIR_MARKER, true)) markSuccess()
     outcome.foreach { case (done, millis) =>
       DirectWriteMetrics.post(context, metrics, done, millis, partitionColumns.nonEmpty)
       logInfo(s"Direct write of $name: ${describe(done, millis)}")
     }
+  }
+
+  private def markSuccess(): Unit = {
+    val directory = if (within.isEmpty) root else new Path(root, within)
+    root.getFileSystem(conf).create(new Path(directory, FileOutputCommitter.SUCCEEDED_FILE_NAME), true).close()
   }
 
   private def commit(context: SparkContext, job: DirectJob, files: Seq[PendingFile]): (CommitOutcome, Long) = {
