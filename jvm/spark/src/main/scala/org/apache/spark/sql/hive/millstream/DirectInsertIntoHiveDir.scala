@@ -59,6 +59,7 @@ class DirectInsertIntoHiveDir(
         staticPartitionColumns = 0,
         bucketSpec = None,
         options = Map.empty,
+        marksSuccess = true,
         change = None).run(session, child, metrics)
     } catch {
       case e: Throwable => throw new SparkException(s"Failed inserting overwrite directory ${storage.locationUri.get}", e)
