@@ -102,6 +102,8 @@ test-slow-beds: tools $(VENV)/ready
 	$(PYTHON) -m unittest discover -s testbed/tests -p 'slow_*.py' -v
 	$(PYTHON) -m unittest discover -s tests/tools -p 'slow_*.py' -v
 	tests/gnu/run
+	mvn -B -q -f jvm/pom.xml -pl hadoop test -Dtest.groups=slow
+	testbed/s3 -- mvn -B -q -f jvm/pom.xml -pl hadoop test -Dtest.groups=s3
 	$(MAKE) package
 	$(MAKE) fuzz
 

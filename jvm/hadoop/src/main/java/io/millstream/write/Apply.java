@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
+import org.apache.hadoop.fs.Path;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -111,13 +112,14 @@ final class Apply {
     if (isSettled()) {
       return false;
     }
-    throw missing(job, missing);
+    throw missing(table.root(), job, missing);
   }
 
-  static IOException missing(String job, List<PendingFile> files) {
+  static IOException missing(Path table, String job, List<PendingFile> files) {
     return new IOException(files.size() + " files of the committed job " + job + " are neither pending nor in their place, such as "
         + files.stream().limit(NAMED_FILES).map(PendingFile::toString).collect(Collectors.joining(", "))
-        + ": somebody else has removed them");
+        + ": somebody else has removed them. Who removes " + new Path(table, Store.JOURNAL + "/" + Journal.begin(job))
+        + " gives them up, and old files that they were to replace stay");
   }
 
   private void delete(List<OldFile> deleted) throws IOException {

@@ -39,7 +39,7 @@ public final class ApplyBatch implements Serializable {
       }
     }
     if (!missing.isEmpty()) {
-      throw Apply.missing(job, missing);
+      throw Apply.missing(new Path(table), job, missing);
     }
     store.delete(deleted);
   }

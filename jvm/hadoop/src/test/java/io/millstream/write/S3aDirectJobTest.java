@@ -5,15 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
-import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse.BodyHandlers;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.TreeSet;
-import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.s3a.commit.CommitConstants;
@@ -27,26 +22,14 @@ class S3aDirectJobTest extends DirectJobContract {
   private static final int PARTITIONS = 100;
   private static final int MOST_REQUESTS_BESIDE_FILES = 25;
 
-  private final HttpClient http = HttpClient.newHttpClient();
-
   @Override
   Path newTable() {
-    return new Path("s3a://" + System.getenv("S3_BUCKET") + "/" + UUID.randomUUID() + "/table");
+    return S3Bed.newTable();
   }
 
   @Override
   Configuration newConfiguration() {
-    Configuration conf = new Configuration(false);
-    conf.addResource("core-default.xml");
-    conf.set("fs.s3a.endpoint", System.getenv("S3_ENDPOINT"));
-    conf.set("fs.s3a.endpoint.region", System.getenv("AWS_REGION"));
-    conf.set("fs.s3a.access.key", System.getenv("AWS_ACCESS_KEY_ID"));
-    conf.set("fs.s3a.secret.key", System.getenv("AWS_SECRET_ACCESS_KEY"));
-    conf.set("fs.s3a.aws.credentials.provider", "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider");
-    conf.setBoolean("fs.s3a.path.style.access", true);
-    conf.setBoolean("fs.s3a.connection.ssl.enabled", false);
-    conf.setBoolean(CommitConstants.FS_S3A_COMMITTER_MAGIC_TRACK_COMMITS_IN_MEMORY_ENABLED, true);
-    return conf;
+    return S3Bed.configuration();
   }
 
   /** S3 tells times in seconds. */
@@ -60,19 +43,9 @@ class S3aDirectJobTest extends DirectJobContract {
     return false;
   }
 
-  private String bed(String what, String body) throws IOException {
-    try {
-      HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(System.getenv("S3_ENDPOINT") + "/__bed/" + what));
-      request = body == null ? request.GET() : request.POST(HttpRequest.BodyPublishers.ofString(body));
-      return http.send(request.build(), BodyHandlers.ofString()).body();
-    } catch (InterruptedException e) {
-      throw new IOException(e);
-    }
-  }
-
   @AfterEach
   void endFaults() throws IOException {
-    bed("faults", "[]");
+    S3Bed.ask("faults", "[]");
   }
 
   private static int total(String statistics) {
@@ -94,11 +67,11 @@ class S3aDirectJobTest extends DirectJobContract {
       expected.add("k=" + i + ":new");
     }
     bed.run(Overwrite.nothing(), files.toArray(new String[0]));
-    bed("reset", "");
+    S3Bed.ask("reset", "");
 
     bed.run(Overwrite.touched(), files.toArray(new String[0]));
 
-    String statistics = bed("statistics", null);
+    String statistics = S3Bed.ask("statistics", null);
     assertTrue(total(statistics) <= 3 * PARTITIONS + MOST_REQUESTS_BESIDE_FILES, statistics);
     assertTrue(statistics.contains("CompleteMultipartUpload=" + PARTITIONS), statistics);
     assertEquals(expected, bed.rows());
@@ -106,7 +79,7 @@ class S3aDirectJobTest extends DirectJobContract {
 
   @Test
   void aCompletionWhoseAnswerIsLostIsFoundDone() throws IOException {
-    bed("faults", "[{\"operation\": \"CompleteMultipartUpload\", \"count\": 1, \"after\": true, \"do\": \"drop\"}]");
+    S3Bed.ask("faults", "[{\"operation\": \"CompleteMultipartUpload\", \"count\": 1, \"after\": true, \"do\": \"drop\"}]");
 
     assertEquals(2, bed.run(Overwrite.nothing(), "k=1", "a", "k=2", "b").addedFiles());
 
@@ -115,7 +88,7 @@ class S3aDirectJobTest extends DirectJobContract {
 
   @Test
   void aRecordWhoseAnswerIsLostIsFoundWritten() throws IOException {
-    bed("faults", "[{\"operation\": \"PutObject\", \"path\": \".commit\", \"count\": 1, \"after\": true, \"do\": \"drop\"}]");
+    S3Bed.ask("faults", "[{\"operation\": \"PutObject\", \"path\": \".commit\", \"count\": 1, \"after\": true, \"do\": \"drop\"}]");
 
     bed.run(Overwrite.nothing(), "k=1", "a");
 
@@ -124,7 +97,7 @@ class S3aDirectJobTest extends DirectJobContract {
 
   @Test
   void aServerThatIsBusyIsAskedAgain() throws IOException {
-    bed("faults", "[{\"count\": 3, \"do\": \"answer\", \"status\": 503, \"code\": \"SlowDown\"}]");
+    S3Bed.ask("faults", "[{\"count\": 3, \"do\": \"answer\", \"status\": 503, \"code\": \"SlowDown\"}]");
 
     bed.run(Overwrite.nothing(), "k=1", "a");
 
