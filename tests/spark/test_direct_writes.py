@@ -28,8 +28,11 @@ def both(tmp_path_factory):
         session.close()
 
 
-def same(both, **arguments):
-    """Runs statements in both sessions; answers what they made with direct writes, which is as stock makes it."""
+def same(both, is_direct=True, **arguments):
+    """Runs statements in both sessions; answers what they made with direct writes, which is as stock makes it.
+
+    Statements that are not direct leave what stock tells of sizes.
+    """
     for session in both.values():
         session.ask("write_calls:run", home=str(session.home / "home"), **arguments)
     answers = {name: session.answer() for name, session in both.items()}
@@ -39,7 +42,8 @@ def same(both, **arguments):
     assert ours["nodes"] == [f"Direct{name}".replace("RelationCommand", "Relation").replace("DirCommand", "Dir") for name in stock["nodes"]]
     for name, table in stock["tables"].items():
         assert differences(without_sizes(ours["tables"][name]), without_sizes(table)) == []
-        check_sizes(ours["tables"][name])
+        if is_direct:
+            check_sizes(ours["tables"][name])
     assert counts(ours["files"]) == counts(stock["files"])
     return ours
 
@@ -115,7 +119,7 @@ def of_each_kind(*scripts):
 
 @of_each_kind(*PARTITIONED)
 def test_partitioned_tables(both, kind, script):
-    answer = same(both, statements=[creation(kind), *PARTITIONED[script]])
+    answer = same(both, is_direct=script != "elsewhere", statements=[creation(kind), *PARTITIONED[script]])
     fails = [error is not None for error in answer["errors"]]
     assert fails == [False] * (len(fails) - 1) + [script == "failing"]
 

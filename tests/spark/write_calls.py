@@ -91,7 +91,8 @@ def unescape(value):
 
 def describe(spark, name, partition, home):
     found = {row[0]: row[1] for row in spark.sql(f"describe extended {name} {partition}").collect() if row[0]}
-    return {key: value.replace(home, "HOME") if key != "Location" else value for key, value in found.items() if key not in TIMES}
+    top = os.path.dirname(home)
+    return {key: value if key == "Location" else value.replace(top, "TOP") for key, value in found.items() if key not in TIMES}
 
 
 def scrub(description):
@@ -107,6 +108,8 @@ def directories(top):
     """Number and bytes of data files, and names of the others, by directory."""
     found = {}
     for directory, folders, names in os.walk(top):
+        # The journal remembers for some time that a job was undone.
+        folders[:] = [folder for folder in folders if folder != ".direct-writes"]
         files = [name for name in names if name[0] not in "._"]
         others = sorted(CHANGING.sub("", name) for name in names + folders if name[0] in "._" and not name.endswith(".crc"))
         if files or others:
