@@ -111,7 +111,8 @@ def directories(top):
         # The journal remembers for some time that a job was undone.
         folders[:] = [folder for folder in folders if folder != ".direct-writes"]
         files = [name for name in names if name[0] not in "._"]
-        others = sorted(CHANGING.sub("", name) for name in names + folders if name[0] in "._" and not name.endswith(".crc"))
+        # Hive gives the second _SUCCESS that it moves into a directory another name.
+        others = sorted({re.sub(r"_copy_\d+$", "", name) for name in names + folders if name[0] in "._" and not name.endswith(".crc")})
         if files or others:
             size = sum(os.path.getsize(os.path.join(directory, name)) for name in files)
             found[os.path.relpath(directory, top)] = [len(files), size, others]

@@ -1,7 +1,7 @@
 package org.apache.spark.sql.hive.millstream
 
 import java.lang.reflect.InvocationTargetException
-import java.util.{List => JavaList, Map => JavaMap, Objects}
+import java.util.{List => JavaList, Locale, Map => JavaMap, Objects}
 
 import scala.jdk.CollectionConverters._
 
@@ -35,7 +35,7 @@ class HiveMetastore(catalog: ExternalCatalog) extends CatalogMetastore(catalog) 
   /** @return the partitions that there are not */
   private def changeKnown(change: MetastoreChange, partitions: Seq[MetastoreChange.Partition]): Seq[MetastoreChange.Partition] =
     partitions.grouped(CatalogMetastore.Batch).flatMap { batch =>
-      val found = metastore.call("getPartitionsByNames", change.database, change.table, batch.map(_.name).asJava)
+      val found = metastore.call("getPartitionsByNames", change.database, change.table, batch.map(nameInHive).asJava)
         .asInstanceOf[JavaList[AnyRef]].asScala.map(raw => Remote(raw).call("getValues") -> raw).toMap
       val (known, missing) = batch.partition(partition => found.contains(values(partition)))
       val changed = known.filter(partition => isChanged(Remote(found(values(partition))), partition, change))
@@ -44,6 +44,10 @@ class HiveMetastore(catalog: ExternalCatalog) extends CatalogMetastore(catalog) 
       }
       missing
     }.toSeq
+
+  /** Directories may have the columns' names as Spark has them; Hive's are in lower case. */
+  private def nameInHive(partition: MetastoreChange.Partition): String =
+    partition.name.split('/').map(_.split("=", 2)).map { case Array(column, value) => s"${column.toLowerCase(Locale.ROOT)}=$value" }.mkString("/")
 
   private def values(partition: MetastoreChange.Partition): AnyRef =
     PartitioningUtils.parsePathFragmentAsSeq(partition.name).map(_._2).asJava
