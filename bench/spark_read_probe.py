@@ -1,9 +1,9 @@
 """Does one job in a fresh JVM, after warming it, and prints what the job cost, as JSON. Run by bench/spark-read with a Spark's Python.
 
-    spark_read_probe.py JOB stock|millstream MEMORY WARM_UP DIRECTORY
+    spark_read_probe.py JOB stock|millstream MEMORY WARM_UP TIMES DIRECTORY
 
 JOB is a function of `JOBS`, or `pattern-PARTITIONS`; MEMORY is the driver's. WARM_UP is the directory over which the job is
-done twice before. Counted is what this process, the JVM, its Python workers and the commands that they start use.
+done before, TIMES times. Counted is what this process, the JVM, its Python workers and the commands that they start use.
 """
 
 import functools
@@ -49,6 +49,10 @@ def csv_total(spark: SparkSession, directory: str) -> Answer:
     return total(spark.read.schema(RECORD).csv(directory))
 
 
+def parquet_total(spark: SparkSession, directory: str) -> Answer:
+    return total(spark.read.schema(RECORD).parquet(directory))
+
+
 def pure(spark: SparkSession, directory: str) -> Answer:
     return millstream.pure_read_text(spark.sparkContext, directory).count(), None
 
@@ -83,7 +87,7 @@ def compacted(spark: SparkSession, directory: str) -> Answer:
         return lines_in(f"{scratch}/out"), None
 
 
-JOBS = {job.__name__: job for job in (count, count_below, matching, json_total, csv_total, pure, merged_by_rdd, compacted)}
+JOBS = {job.__name__: job for job in (count, count_below, matching, json_total, csv_total, parquet_total, pure, merged_by_rdd, compacted)}
 
 
 def job_named(name: str) -> Callable[[SparkSession, str], Answer]:
@@ -91,10 +95,10 @@ def job_named(name: str) -> Callable[[SparkSession, str], Answer]:
     return functools.partial(pattern, partitions=int(partitions)) if kind == "pattern" else JOBS[name]
 
 
-def main(name: str, way: str, memory: str, warm_up: str, directory: str) -> None:
+def main(name: str, way: str, memory: str, warm_up: str, times: str, directory: str) -> None:
     job = job_named(name)
     spark = session(way, memory)
-    for _ in range(2):
+    for _ in range(int(times)):
         job(spark, warm_up)
     heap_before, cpu_before = live_heap_mb(spark), tree_cpu_s(os.getpid())
     start = time.perf_counter()

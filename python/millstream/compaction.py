@@ -43,7 +43,7 @@ class CompactSummary:
         outputs: files that were written.
         output_bytes: their size.
         merged: files that the outputs were made of.
-        kept: files that were as they should be.
+        kept: files that were as they should be; to a new destination they are copied, so they count in `outputs` and `merged`, too.
         recovered: outputs of an earlier compaction, interrupted, that were put in their places.
         dry_run: whether all this is only what would be done.
         milliseconds: how long it took.

@@ -32,7 +32,7 @@ def spark_conf(jar: str | os.PathLike[str] | None = None) -> dict[str, str]:
     each with spark-submit.
 
     Args:
-        jar: path of the jar on the driver; by default the one in this package, as an absolute path.
+        jar: path of the jar on the driver, which becomes absolute; by default the one in this package.
 
     Returns:
         Spark's keys and values.
@@ -46,7 +46,7 @@ def spark_conf(jar: str | os.PathLike[str] | None = None) -> dict[str, str]:
         if not jar.is_file():
             raise FileNotFoundError(f"{jar} is missing: install the wheel that `make wheel` builds, or pass jar=")
     block = package.joinpath("spark-defaults.conf").read_text(encoding="utf-8")
-    return {key: value.replace(JAR_PLACEHOLDER, os.fspath(jar)) for key, value in parse_defaults(block).items()}
+    return {key: value.replace(JAR_PLACEHOLDER, os.path.abspath(jar)) for key, value in parse_defaults(block).items()}
 
 
 def enable(builder: SparkSession.Builder) -> SparkSession.Builder:
@@ -66,7 +66,12 @@ def enable(builder: SparkSession.Builder) -> SparkSession.Builder:
 
     Warns:
         RuntimeWarning: Millstream cannot be turned on from here any more; the message says what to do.
+
+    Raises:
+        TypeError: `builder` is none.
     """
+    if not hasattr(builder, "_options"):
+        raise TypeError(f"enable() takes SparkSession.builder, not {builder!r}")
     if connects_to_server(builder):
         warn("Spark Connect sessions are configured at the server: start it with what `millstream spark-conf` prints")
     elif jvm_is_running():

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 PARTITIONS = "millstream.read.partitions"
 
 
-def read_text(spark: SparkSession, path: str | os.PathLike[str], partitions: int | None = None) -> DataFrame:
+def read_text(sc_or_spark: SparkSession | SparkContext, path: str | os.PathLike[str], partitions: int | None = None) -> DataFrame:
     """The lines of all files below a path: `spark.read.option("recursiveFileLookup", True).text(path)`, in so many partitions.
 
     What Millstream does not read natively (other file systems than local and mounted ones, trees with compressed files in
-    them) Spark's own text source reads. Hidden files (names that begin with `.` or `_`) are left out, as in Spark. Where the
+    them) is read as `spark.read.text` reads it. Hidden files (names that begin with `.` or `_`) are left out, as in Spark. Where the
     session's JVM does not have Millstream's jar, or is out of reach (Spark Connect), all of it is Spark's, with a warning.
 
     Args:
-        spark: a session made by `millstream.enable`.
+        sc_or_spark: a session made by `millstream.enable`, or its SparkContext.
         path: a directory or a file; without a scheme it is on the session's default file system.
         partitions: number of partitions at most; by default one for every core, more if one would hold more than
             `spark.sql.files.maxPartitionBytes`.
@@ -32,9 +32,11 @@ def read_text(spark: SparkSession, path: str | os.PathLike[str], partitions: int
         A DataFrame with one column, `value: string`, one row for every line, without its line break.
 
     Raises:
+        TypeError: `partitions` is no whole number.
         ValueError: `partitions` is not positive.
         pyspark.errors.AnalysisException: the path does not exist.
     """
+    spark = session_of(sc_or_spark)
     warn_without_jar(spark)
     return lines(spark, path, partitions)
 
@@ -59,21 +61,29 @@ def pure_read_text(
     Raises:
         as `read_text`.
     """
-    from pyspark import RDD, SparkContext
+    from pyspark import RDD
     from pyspark.serializers import UTF8Deserializer
-    from pyspark.sql import SparkSession
 
-    spark = SparkSession.builder.getOrCreate() if isinstance(sc_or_spark, SparkContext) else sc_or_spark
+    spark = session_of(sc_or_spark)
     warn_without_jar(spark)
     sc = spark.sparkContext
     strings = getattr(lines(spark, path, partitions)._jdf, "as")(sc._jvm.org.apache.spark.sql.Encoders.STRING())
     return RDD(strings.javaRDD(), sc, UTF8Deserializer())
 
 
+def session_of(sc_or_spark: SparkContext | SparkSession) -> SparkSession:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    return SparkSession.builder.getOrCreate() if isinstance(sc_or_spark, SparkContext) else sc_or_spark
+
+
 def lines(spark: SparkSession, path: str | os.PathLike[str], partitions: int | None) -> DataFrame:
     reader = spark.read.option("recursiveFileLookup", True)
     if partitions is None:
         return reader.text(os.fspath(path))
+    if not isinstance(partitions, int):
+        raise TypeError(f"partitions must be a whole number: {partitions!r}")
     if partitions < 1:
         raise ValueError(f"partitions must be positive: {partitions}")
     return reader.option(PARTITIONS, partitions).text(os.fspath(path)).coalesce(partitions)

@@ -37,6 +37,7 @@ def test_the_block_names_the_jar_of_the_package():
 def test_the_block_takes_another_jar():
     assert millstream.spark_conf(Path("/opt/ms.jar"))["spark.jars"] == "/opt/ms.jar"
     assert millstream.spark_conf("ms.jar").keys() == millstream.spark_conf().keys()
+    assert millstream.spark_conf("ms.jar")["spark.jars"] == str(Path("ms.jar").absolute())
 
 
 def test_a_package_without_jar_says_what_to_do(tmp_path, monkeypatch):

@@ -63,6 +63,13 @@ def formatted_plan(spark, path, condition):
     return frame._jdf.queryExecution().explainString(mode)
 
 
+def counted_where(spark, path, condition, by):
+    frame = spark.read.text(path).filter(condition).groupBy(*by).count()
+    rows = sorted(map(repr, frame.collect()))
+    plan = frame._jdf.queryExecution().executedPlan().toString().split("== Initial Plan ==")[0]
+    return {"rows": rows, "plan": plan.replace("NativeFilters", "").replace("PushedFilters", "").replace("PartitionFilters", "")}
+
+
 def with_setting(spark, key, value, path):
     spark.conf.set(key, value)
     try:
@@ -73,10 +80,18 @@ def with_setting(spark, key, value, path):
 
 
 def task_count(spark, path, conf):
+    return with_settings(spark, conf, lambda: spark.read.text(path).rdd.getNumPartitions())
+
+
+def rdd_task_count(spark, path, conf):
+    return with_settings(spark, conf, lambda: spark.sparkContext.textFile(path).getNumPartitions())
+
+
+def with_settings(spark, conf, run):
     for key, value in conf.items():
         spark.conf.set(key, value)
     try:
-        return spark.read.text(path).rdd.getNumPartitions()
+        return run()
     finally:
         for key in conf:
             spark.conf.unset(key)

@@ -150,6 +150,18 @@ def test_lines_become_parquet(stock, ours, tmp_path):
     assert sorted(row[-1] for row in rows) == before and len(data_files(tmp_path / "target")) == 2
 
 
+@pytest.mark.parametrize("codec, ending", [(None, ".txt"), ("gzip", ".txt.gz"), ("bzip2", ".txt.bz2")])
+def test_parquet_becomes_lines(stock, ours, tmp_path, codec, ending):
+    source = str(tmp_path / "source")
+    stock.call("compact_calls:write", path=source, format="parquet", expressions=["concat('line ', id) value"], files=3)
+    done = ours.call("compact_calls:compact", src=source, in_place=True, format="text", codec=codec)
+    assert done.get("left") == [], done
+    [file] = [name for name in entries(source) if name[0] not in "._"]
+    assert file.endswith(ending)
+    rows = stock.call("compact_calls:rows", path=source, format="text")
+    assert sorted(row[-1] for row in rows) == sorted(f"line {n}" for n in range(1000))
+
+
 def test_what_holds_no_lines_is_left(ours, tmp_path):
     files = {"a/1": b"PAR1\x15\x00", "a/2": b"PAR1\x15\x00", "b/x.orc": b"ORC\0", "c/1": b"1\n", "c/2": b"2\n"}
     source = tree(tmp_path / "source", files)

@@ -73,6 +73,16 @@ def test_the_plan_tells_what_is_filtered_natively(ours, data):
     assert "CompactFileIndex" in location and f"{data}/rows" in location
 
 
+@pytest.mark.parametrize(("condition", "by", "exact"), [
+    ("contains(value, 'a')", [], True), ("value like '%a%b%' or not value rlike 'b'", ["k"], True), ("value in ('a', 'abc') and k > 0", ["k"], True),
+    ("contains(value, 'a') and length(value) > 3", [], False), ("contains(value, 'a')", ["value"], False), ("value rlike 'a.c'", [], False),
+])
+def test_a_count_of_what_is_filtered_natively_makes_no_rows(ours, stock, data, condition, by, exact):
+    got = ours.call("read_calls:counted_where", path=str(data / "rows"), condition=condition, by=by)
+    assert ("Filter" not in got["plan"]) == exact, got["plan"]
+    assert got["rows"] == stock.call("read_calls:counted_where", path=str(data / "rows"), condition=condition, by=by)["rows"]
+
+
 @pytest.mark.parametrize(("value", "natively"), [("true", True), ("false", False)])
 def test_it_can_be_switched_off_in_a_running_session(ours, data, value, natively):
     got = ours.call("read_calls:with_setting", key=SWITCH, value=value, path=str(data / "contents"))
@@ -88,6 +98,12 @@ def test_it_can_be_switched_off_in_a_running_session(ours, data, value, natively
 def test_tasks_are_sized_by_bytes_and_files(ours, data, conf, path, tasks):
     got = ours.call("read_calls:task_count", path=str(data / path), conf=conf)
     assert abs(got - tasks) <= tasks // 10
+
+
+@pytest.mark.parametrize(("cost", "tasks"), [("32768", 8), ("256m", 48)])
+def test_rdds_follow_the_settings_of_the_session(ours, data, cost, tasks):
+    conf = {"spark.millstream.read.openCostInBytes": cost}
+    assert ours.call("read_calls:rdd_task_count", path=str(data / "siblings" / "*" / "*"), conf=conf) == tasks
 
 
 def test_a_file_with_a_colon_in_its_name_is_read(ours, stock, data, tmp_path):

@@ -16,11 +16,22 @@ use crate::options::{Choice, choose};
 const CLASS: &str = "io.millstream.spark.Compact";
 const SPARK_HOME: &str = "SPARK_HOME";
 const SUBMIT: &str = "spark-submit";
+const PYTHON: &str = "python3";
 /// What Python answers where pyspark is.
 const ASK_PYTHON: &str = "import os, pyspark; print(os.path.dirname(pyspark.__file__))";
 
 pub(crate) const FORMATS: &[&str] = &["same", "text", "parquet"];
-pub(crate) const CODECS: &[&str] = &["none", "gzip", "bzip2", "zstd", "lz4", "snappy"];
+
+/// Lists the codecs: as words, and for the help.
+macro_rules! codecs {
+    ($first:literal $(, $word:literal)*) => {
+        pub(crate) const CODECS: &[&str] = &[$first $(, $word)*];
+        pub(crate) const CODEC_HELP: &str =
+            concat!("compress by CODEC (", $first $(, ", ", $word)*, "); by default as the files were");
+    };
+}
+
+codecs!("none", "gzip", "bzip2", "zstd", "lz4", "snappy");
 
 /// Words that mean themselves.
 fn word(
@@ -157,6 +168,12 @@ impl Compact {
             // Otherwise the JVM could not open files with names that are not ASCII.
             command.env("LC_ALL", "C.UTF-8");
         }
+        if let Some(folder) = program.parent().filter(|folder| is_program(&folder.join(PYTHON))) {
+            // The script looks for its pyspark with the first Python in PATH: that of an environment that is not active.
+            let path = env::var_os("PATH").unwrap_or_default();
+            let folders = std::iter::once(folder.to_owned()).chain(env::split_paths(&path));
+            command.envs(env::join_paths(folders).ok().map(|path| ("PATH", path)));
+        }
         let error = command.exec();
         let name = diagnostics.quoted(program.as_os_str().as_bytes());
         diagnostics.error(FAILURE).text("cannot run ").bytes(&name).cause(&error).send();
@@ -174,7 +191,7 @@ fn spark_submit() -> Option<PathBuf> {
     let folders = env::split_paths(&path).chain(beside);
     let found = folders.map(|folder| folder.join(SUBMIT)).find(|program| is_program(program));
     found.or_else(|| {
-        let answer = Command::new("python3").args(["-c", ASK_PYTHON]).output().ok()?;
+        let answer = Command::new(PYTHON).args(["-c", ASK_PYTHON]).output().ok()?;
         let package = OsStr::from_bytes(answer.stdout.trim_ascii_end());
         let program = Path::new(package).join("bin").join(SUBMIT);
         is_program(&program).then_some(program)

@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::compact::{CODECS, Compact, FORMATS};
+use crate::compact::{CODEC_HELP, CODECS, Compact, FORMATS};
 use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};
 use crate::options::{
     Command, Occurrence, Paragraph, Reference, Section, Shell, Syntax, completions, flag, help_option,
@@ -90,7 +90,7 @@ const MILLSTREAM: Command<Id> = Command {
             &["codec"],
             "CODEC",
             COMPACT,
-            "compress by CODEC: none, gzip, bzip2, zstd, lz4 or snappy; by default as the files were",
+            CODEC_HELP,
         )
         .words(CODECS),
         flag(
@@ -246,14 +246,19 @@ impl Action {
     }
 }
 
-/// The jar that was named, or is found.
+/// The absolute path of the jar that was named, or is found.
 fn jar_or_refuse(named: Option<OsString>, diagnostics: &Diagnostics) -> Result<OsString, Refused> {
     let of_environment = || std::env::var_os(JAR_VARIABLE).filter(|jar| !jar.is_empty());
     let found = named.or_else(of_environment).or_else(|| jar_of_installation().map(PathBuf::into_os_string));
-    found.ok_or_else(|| {
+    let Some(jar) = found else {
         let text =
             format!("cannot find {JAR_NAME} beside this program: name it with --jar=PATH or {JAR_VARIABLE}");
         diagnostics.error(FAILURE).text(&text).send();
+        return Err(Refused);
+    };
+    // Spark may be started elsewhere. The jar need not be here: it may be for other machines.
+    std::path::absolute(jar).map(PathBuf::into_os_string).map_err(|error| {
+        diagnostics.error(FAILURE).text("--jar").cause(&error).send();
         Refused
     })
 }

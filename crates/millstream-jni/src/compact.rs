@@ -3,12 +3,14 @@
 use std::ffi::CString;
 
 use jni::JNIEnv;
-use jni::objects::{JByteArray, JClass};
+use jni::objects::{JByteArray, JClass, JObject};
 use jni::sys::{jboolean, jbyteArray, jint, jlong};
 use millstream_ops::compact::{CompactError, Journal, Manifest, ManifestEntry, Staging, apply};
 use millstream_scan::{Header, Input, Joiner, Place, Stamp, concatenate};
 use millstream_vfs::{Dir, SymlinkBehavior, Volume};
 
+use crate::cancellation::Cancellation;
+use crate::ranges::{Packed, unpack};
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
 
@@ -22,25 +24,13 @@ fn c_string(bytes: Vec<u8>) -> Result<CString, Failure> {
     CString::new(bytes).map_err(|_| Failure::Argument("a path with a NUL byte"))
 }
 
-/// Files of one directory as `NativeCompaction.Inputs` packs them, and their names.
+/// Files, and their names.
 fn inputs(packed: &[u8]) -> Option<(Vec<Input>, Vec<CString>)> {
-    let (mut inputs, mut names) = (Vec::new(), Vec::new());
-    let (length, rest) = packed.split_first_chunk()?;
-    let (directory, mut packed) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-    while !packed.is_empty() {
-        let (length, rest) = packed.split_first_chunk()?;
-        let (name, rest) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
-        let (size, rest) = rest.split_first_chunk()?;
-        let (mtime_ms, rest) = rest.split_first_chunk()?;
-        inputs.push(Input {
-            path: CString::new([directory, b"/", name].concat()).ok()?,
-            size: u64::from_be_bytes(*size),
-            mtime_ms: i64::from_be_bytes(*mtime_ms),
-        });
-        names.push(CString::new(name).ok()?);
-        packed = rest;
-    }
-    Some((inputs, names))
+    let input = |packed: Packed<'_>| {
+        let Packed { size, mtime_ms, .. } = packed;
+        Some((Input { path: packed.path()?, size, mtime_ms }, CString::new(packed.name).ok()?))
+    };
+    unpack(packed)?.into_iter().map(input).collect()
 }
 
 fn write_manifest(names: Vec<CString>, stamps: &[Stamp], output: &CString) -> Result<(), Failure> {
@@ -62,7 +52,8 @@ fn failure(error: &CompactError) -> Failure {
     Failure::Unreadable(error.to_string())
 }
 
-/// `static native long concatenate(byte[] inputs, boolean header, byte[] output, int maxReaders)`: the output's length.
+/// `static native long concatenate(byte[] inputs, boolean header, byte[] output, int maxReaders, BooleanSupplier isCancelled)`:
+/// the output's length.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_concatenate<'local>(
     mut env: JNIEnv<'local>,
@@ -71,6 +62,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_concatenate<'l
     header: jboolean,
     output: JByteArray<'local>,
     max_readers: jint,
+    is_cancelled: JObject<'local>,
 ) -> jlong {
     guard(&mut env, 0, |env| {
         let (inputs, names) =
@@ -79,7 +71,10 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_concatenate<'l
         let header = if header == 0 { Header::None } else { Header::Same };
         let max_readers = usize::try_from(max_readers).unwrap_or(0);
         let volume = SharedProcessVolume::default();
-        let done = concatenate(&volume, &inputs, header, &output, max_readers).map_err(|error| {
+        let mut cancellation = Cancellation::new(env, &is_cancelled);
+        let mut goes_on = || cancellation.goes_on();
+        let done = concatenate(&volume, &inputs, header, &output, max_readers, &mut goes_on);
+        let done = done.map_err(|error| {
             unreadable(error.input().and_then(|i| inputs.get(i)).map_or(&output, |input| &input.path), &error)
         })?;
         write_manifest(names, &done.stamps, &output)?;

@@ -4,8 +4,10 @@
 //! A handle is the address of a boxed object that Java owns: `open` makes it, `close` frees it, and Java's
 //! `AutoCloseable`s see to it that nothing is called after `close` and no two calls run at once.
 
+mod cancellation;
 mod compact;
 mod listing;
+mod ranges;
 mod scan;
 mod volume;
 
@@ -28,6 +30,9 @@ enum Failure {
     /// A file that cannot be read.
     #[error("{0}")]
     Unreadable(String),
+    /// The call was cancelled.
+    #[error("cancelled")]
+    Cancelled,
     /// The engine reported a failure.
     #[error("{0}")]
     Engine(String),
@@ -48,6 +53,7 @@ fn guard<'local, T>(
         Failure::Argument(_) => "java/lang/IllegalArgumentException",
         Failure::NoFile(_) => "java/io/FileNotFoundException",
         Failure::Unreadable(_) => "java/io/IOException",
+        Failure::Cancelled => "java/io/InterruptedIOException",
         Failure::Jvm(_) | Failure::Engine(_) => "java/lang/IllegalStateException",
     };
     if !env.exception_check().unwrap_or(true) {

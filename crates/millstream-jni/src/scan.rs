@@ -1,16 +1,16 @@
 //! `io.millstream.hadoop.NativeScan`.
 
-use std::ffi::CString;
-
 use jni::JNIEnv;
-use jni::objects::{JByteArray, JClass, JLongArray};
+use jni::objects::{JByteArray, JClass, JLongArray, JObject};
 use jni::sys::{jbyteArray, jint, jlong};
 use millstream_scan::{
     Cause, FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError, ScanOptions, Separator,
     Verification,
 };
-use millstream_vfs::errno_text;
+use millstream_vfs::{Errno, errno_text};
 
+use crate::cancellation::Cancellation;
+use crate::ranges::{Packed, unpack};
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
 
@@ -20,11 +20,11 @@ const BY_RANGE: jint = 4;
 const SKIP_MISSING: jint = 8;
 const VERIFY: jint = 16;
 
-const DIRECTORY: u8 = b'd';
-const FILE: u8 = b'f';
-
 /// What `next` returns instead of a number of rows.
 const END: jlong = -1;
+
+const TOO_LONG: &str = "a line of more than 2 GB, or a file of more that is to be one row; \
+    mapreduce.input.linerecordreader.line.maxlength leaves long lines out, and another lineSep may make shorter ones";
 
 type ProcessScan = Scan<SharedProcessVolume>;
 
@@ -50,41 +50,18 @@ fn options(
     })
 }
 
-/// Ranges as Java's `FileRanges` packs them.
-fn ranges(mut packed: &[u8]) -> Option<Vec<FileRange>> {
-    let mut ranges = Vec::new();
-    let (mut directory, mut may_have_checksums) = (&[][..], true);
-    while let Some(tag) = take::<1>(&mut packed) {
-        let name_length = u32::from_be_bytes(take(&mut packed)?) as usize;
-        let (name, rest) = packed.split_at_checked(name_length)?;
-        packed = rest;
-        match tag {
-            [DIRECTORY] => {
-                directory = name;
-                may_have_checksums = take::<1>(&mut packed)? != [0];
-            }
-            [FILE] => {
-                let path = CString::new([directory, b"/", name].concat()).ok()?;
-                let start = u64::from_be_bytes(take(&mut packed)?);
-                let length = u64::from_be_bytes(take(&mut packed)?);
-                // The size and the time of modification are for Java.
-                take::<16>(&mut packed)?;
-                ranges.push(FileRange { path, start, length, may_have_checksums });
-            }
-            _ => return None,
-        }
-    }
-    packed.is_empty().then_some(ranges)
-}
-
-fn take<const N: usize>(packed: &mut &[u8]) -> Option<[u8; N]> {
-    let (taken, rest) = packed.split_first_chunk()?;
-    *packed = rest;
-    Some(*taken)
+fn ranges(packed: &[u8]) -> Option<Vec<FileRange>> {
+    let range = |packed: Packed<'_>| {
+        let Packed { start, length, may_have_checksums, .. } = packed;
+        Some(FileRange { path: packed.path()?, start, length, may_have_checksums })
+    };
+    unpack(packed)?.into_iter().map(range).collect()
 }
 
 fn failure(error: &ScanError) -> Failure {
     let message = match error.cause {
+        Cause::Interrupted => return Failure::Cancelled,
+        Cause::Volume(cause) if cause.errno == Errno::OVERFLOW => TOO_LONG.into(),
         Cause::Volume(cause) => errno_text(cause.errno),
         Cause::Checksum { .. } => error.cause.to_string(),
     };
@@ -113,18 +90,20 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_open<'local>(
     })
 }
 
-/// `static native long next(long handle, long[] batch)`
+/// `static native long next(long handle, long[] batch, BooleanSupplier isCancelled)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeScan_next<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     handle: jlong,
     out: JLongArray<'local>,
+    is_cancelled: JObject<'local>,
 ) -> jlong {
     guard(&mut env, END, |env| {
         // SAFETY: Java got the handle from `open`, makes one call at a time and none after `close`.
         let scan = unsafe { &mut *(handle as *mut ProcessScan) };
-        let (rows, batch) = match scan.next_batch() {
+        let mut cancellation = Cancellation::new(env, &is_cancelled);
+        let (rows, batch) = match scan.next_batch_while(&mut || cancellation.goes_on()) {
             Ok(None) => (END, None),
             Ok(Some(batch)) => {
                 let (bytes, lines) = (batch.bytes().as_ptr() as jlong, batch.lines().as_ptr() as jlong);

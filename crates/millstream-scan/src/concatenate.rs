@@ -90,7 +90,8 @@ impl ConcatenateError {
     }
 }
 
-/// Writes `inputs` one after the other to the new file `output`, which is on disk when this returns, or not there.
+/// Writes `inputs` one after the other to the new file `output`, which is on disk when this returns, or not there. While inputs are
+/// read, `goes_on` is asked whether to go on.
 ///
 /// # Errors
 /// The first one; what an input was listed as must be what it is.
@@ -100,12 +101,13 @@ pub fn concatenate<V: Volume>(
     header: Header,
     output: &CStr,
     max_readers: usize,
+    goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<Concatenated, ConcatenateError> {
     let base = volume.base();
     let file = base.create_file(output, MODE)?;
     let written = match cloned(&base, inputs, &file) {
         Some(clone) => Ok(clone),
-        None => joined(volume, inputs, header, &file, max_readers),
+        None => joined(volume, inputs, header, &file, max_readers, goes_on),
     };
     let done = written.and_then(|written| file.sync().map(|()| written).map_err(Into::into));
     if done.is_err() {
@@ -139,6 +141,7 @@ fn joined<V: Volume>(
     header: Header,
     output: &<V::Dir as Dir>::File,
     max_readers: usize,
+    goes_on: &mut dyn FnMut() -> bool,
 ) -> Result<Concatenated, ConcatenateError> {
     let ranges = inputs.iter().map(|input| FileRange {
         path: input.path.clone(),
@@ -152,7 +155,7 @@ fn joined<V: Volume>(
     let mut joiner = Joiner::new(header);
     let whole = inputs.len() == 1 && header == Header::None;
     while let Some(batch) = scan
-        .next_batch()
+        .next_batch_while(goes_on)
         .map_err(|error| ConcatenateError::Read { input: error.range, cause: error.cause })?
     {
         let mut stamps = batch.stamps().iter();
@@ -305,7 +308,7 @@ mod tests {
     }
 
     fn run(inputs: &[Input], output: &Path) -> Result<Concatenated, ConcatenateError> {
-        concatenate(&PosixVolume, inputs, Header::None, &c_path(output), 8)
+        concatenate(&PosixVolume, inputs, Header::None, &c_path(output), 8, &mut || true)
     }
 
     #[test]
@@ -356,6 +359,22 @@ mod tests {
             error,
             ConcatenateError::Read { cause: Cause::Volume(Error { errno: Errno::NOENT, .. }), .. }
         ));
+        assert!(!output.exists());
+    }
+
+    #[test]
+    fn an_interruption_leaves_nothing() {
+        let scratch = tempfile::tempdir().expect("scratch");
+        let output = scratch.path().join("out");
+        let inputs = files(scratch.path(), &[&b"line\n"[..]; 20]);
+        let mut asked = 0;
+        let mut goes_on = || {
+            asked += 1;
+            asked < 10
+        };
+        let error = concatenate(&PosixVolume, &inputs, Header::None, &c_path(&output), 8, &mut goes_on)
+            .expect_err("interrupted");
+        assert!(matches!(error, ConcatenateError::Read { cause: Cause::Interrupted, .. }));
         assert!(!output.exists());
     }
 

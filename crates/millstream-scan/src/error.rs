@@ -12,6 +12,17 @@ pub struct ScanError {
     pub cause: Cause,
 }
 
+impl ScanError {
+    pub(crate) fn interrupted(range: usize) -> Self {
+        ScanError { range, cause: Cause::Interrupted }
+    }
+
+    /// Whether the caller wanted the scan to end.
+    pub fn is_interrupted(&self) -> bool {
+        self.cause == Cause::Interrupted
+    }
+}
+
 /// Why a file could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Cause {
@@ -24,6 +35,9 @@ pub enum Cause {
         /// Where the chunk begins.
         offset: u64,
     },
+    /// The caller wanted the scan to end.
+    #[error("interrupted")]
+    Interrupted,
 }
 
 impl Cause {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use millstream_vfs::{Errno, Error, Operation, Volume, thread_usage};
+use millstream_vfs::{Errno, Error, Operation, ThreadUsage, Volume, thread_usage};
 
 use crate::batch::{Batch, Buffer};
 use crate::error::ScanError;
@@ -87,9 +87,20 @@ impl<V: Volume> Scan<V> {
     /// # Errors
     /// The first one, in the order of the ranges; the scan is over then.
     pub fn next_batch(&mut self) -> Result<Option<&Batch>, ScanError> {
+        self.next_batch_while(&mut || true)
+    }
+
+    /// As [`Scan::next_batch`], as long as `goes_on` says so, which is asked after each file and while other readers are waited for.
+    ///
+    /// # Errors
+    /// [`ScanError::is_interrupted`] once it says no; otherwise as [`Scan::next_batch`].
+    pub fn next_batch_while(
+        &mut self,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<&Batch>, ScanError> {
         let shared = Arc::clone(&self.shared);
         let mut own = UnitReader::new(&shared.options, std::mem::take(&mut self.scratch));
-        let found = self.find_batch(&shared, &mut own);
+        let found = self.find_batch(&shared, &mut own, goes_on);
         self.scratch = own.scratch;
         Ok(found?.map(|batch| &*self.current.insert(batch)))
     }
@@ -98,6 +109,7 @@ impl<V: Volume> Scan<V> {
         &mut self,
         shared: &Arc<Shared<V>>,
         own: &mut UnitReader<'_>,
+        goes_on: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Batch>, ScanError> {
         let since = Instant::now();
         let mut state = shared.state();
@@ -107,6 +119,11 @@ impl<V: Volume> Scan<V> {
                 return Ok(None);
             }
             let turn = state.delivered;
+            if !goes_on() {
+                state.stopped = true;
+                shared.changed.notify_all();
+                return Err(ScanError::interrupted(shared.units[turn].range()));
+            }
             if let Some(done) = state.done.remove(&turn) {
                 state.delivered += 1;
                 shared.changed.notify_all();
@@ -120,7 +137,7 @@ impl<V: Volume> Scan<V> {
                 }
             } else if state.may_claim(&shared.units) {
                 // This thread is a reader like the others, until its turn has come.
-                state = shared.read_next(own, state);
+                state = shared.read_next(own, state, goes_on);
             } else if since.elapsed() > PATIENCE {
                 return Ok(Some(Batch::default()));
             } else {
@@ -187,6 +204,7 @@ impl<V: Volume> Shared<V> {
         self: &'s Arc<Self>,
         own: &mut UnitReader<'_>,
         mut state: MutexGuard<'s, State>,
+        goes_on: &mut dyn FnMut() -> bool,
     ) -> MutexGuard<'s, State> {
         let unit = state.claimed;
         state.claimed += 1;
@@ -194,7 +212,9 @@ impl<V: Volume> Shared<V> {
         drop(state);
         let mut meter = Meter::start();
         let read = catch_unwind(AssertUnwindSafe(|| {
-            own.read(&self.base, &self.ranges, self.units[unit], &mut batch, || self.report(&mut meter))
+            own.read(&self.base, &self.ranges, self.units[unit], &mut batch, || {
+                self.report(&mut meter) && goes_on()
+            })
         }));
         self.report(&mut meter);
         let read = read.unwrap_or_else(|_| {
@@ -214,8 +234,8 @@ impl<V: Volume> Shared<V> {
         state
     }
 
-    /// Tells how long reading took, and starts readers if it waits.
-    fn report(self: &Arc<Self>, meter: &mut Meter) {
+    /// Tells how long reading took, and starts readers if it waits. Returns whether the scan goes on.
+    fn report(self: &Arc<Self>, meter: &mut Meter) -> bool {
         let (wall, cpu) = meter.lap();
         let mut state = self.state();
         state.wall += wall;
@@ -224,7 +244,7 @@ impl<V: Volume> Shared<V> {
         let wanted = state.wanted_readers(self.options.max_readers).min(left);
         let missing = wanted.saturating_sub(state.readers);
         if state.stopped {
-            return;
+            return false;
         }
         state.readers += missing;
         drop(state);
@@ -237,6 +257,7 @@ impl<V: Volume> Shared<V> {
                 self.state().readers -= 1;
             }
         }
+        true
     }
 
     fn read_ahead(self: Arc<Self>) {
@@ -244,7 +265,7 @@ impl<V: Volume> Shared<V> {
         let mut state = self.state();
         while !state.stopped && state.claimed < self.units.len() {
             state = match state.may_claim(&self.units) {
-                true => self.read_next(&mut own, state),
+                true => self.read_next(&mut own, state, &mut || true),
                 false => self.wait(state),
             };
         }
@@ -254,19 +275,21 @@ impl<V: Volume> Shared<V> {
 /// Wall and CPU time of a thread.
 struct Meter {
     since: Instant,
-    cpu_ns: u64,
+    usage: ThreadUsage,
 }
 
 impl Meter {
     fn start() -> Self {
-        Meter { since: Instant::now(), cpu_ns: thread_usage().cpu_ns }
+        Meter { since: Instant::now(), usage: thread_usage() }
     }
 
-    /// What has passed since the last time.
+    /// What has passed since the last time. Of wall time in which the thread never waited, only in line for a CPU, what it
+    /// had of the CPU: on a busy machine data in the page cache must not look like a slow disk.
     fn lap(&mut self) -> (Duration, Duration) {
         let next = Meter::start();
-        let passed = (next.since - self.since, Duration::from_nanos(next.cpu_ns.saturating_sub(self.cpu_ns)));
+        let cpu = Duration::from_nanos(next.usage.cpu_ns.saturating_sub(self.usage.cpu_ns));
+        let wall = if next.usage.waits > self.usage.waits { next.since - self.since } else { cpu };
         *self = next;
-        passed
+        (wall, cpu)
     }
 }

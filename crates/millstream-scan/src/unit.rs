@@ -127,7 +127,7 @@ impl Unit {
     }
 
     /// The first range that it reads of.
-    fn range(self) -> usize {
+    pub(crate) fn range(self) -> usize {
         match self {
             Unit::Part { range, .. } => range,
             Unit::Group { first, .. } => first,
@@ -190,14 +190,14 @@ impl<'a> UnitReader<'a> {
         UnitReader { options, literal, literal_suffices, scratch, counts: Counts::default() }
     }
 
-    /// Reads `unit` into `batch`, replacing what is in it; calls `after_each` when a file has been read.
+    /// Reads `unit` into `batch`, replacing what is in it; when a file has been read, `goes_on` tells whether to read the next one.
     pub(crate) fn read<D: Dir>(
         &mut self,
         base: &D,
         ranges: &[FileRange],
         unit: Unit,
         batch: &mut Batch,
-        mut after_each: impl FnMut(),
+        mut goes_on: impl FnMut() -> bool,
     ) -> Result<(), ScanError> {
         batch.clear();
         (batch.range, batch.offset) = (unit.range(), unit.start(ranges));
@@ -208,8 +208,9 @@ impl<'a> UnitReader<'a> {
             Unit::Group { first, end } => (first..end).try_for_each(|range| {
                 let whole = &ranges[range];
                 let read = self.file(base, whole, whole.start..whole.end(), batch);
-                after_each();
-                read.map_err(|cause| ScanError { range, cause })
+                let goes_on = goes_on();
+                read.map_err(|cause| ScanError { range, cause })?;
+                if goes_on { Ok(()) } else { Err(ScanError::interrupted(range)) }
             }),
         }
     }

@@ -2,8 +2,12 @@
 
 use std::ffi::CString;
 use std::fs;
+use std::hint;
+use std::num::NonZero;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use millstream_scan::{
     Cause, FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError, ScanOptions, Separator,
@@ -77,6 +81,32 @@ fn all_rows_come_in_order_with_any_number_of_readers() {
         let found = rows(ranges.clone(), ScanOptions { max_readers, ..options() }).expect("readable");
         assert!(values(found) == lines, "{max_readers} readers");
     }
+}
+
+/// On a machine whose every CPU is busy, what is in the page cache is read by the caller alone.
+#[test]
+fn preemption_starts_no_readers() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let path = scratch.path().join("large");
+    fs::write(&path, b"a line of a large file\n".repeat(1 << 18)).expect("a file");
+    let over = AtomicBool::new(false);
+    let cpus = thread::available_parallelism().map_or(2, NonZero::get);
+    thread::scope(|scope| {
+        for _ in 0..3 * cpus {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    hint::spin_loop();
+                }
+            });
+        }
+        let mut scan = Scan::new(&PosixVolume, vec![whole(&path)], options());
+        let mut rows = 0;
+        while let Ok(Some(batch)) = scan.next_batch() {
+            rows += batch.rows();
+        }
+        over.store(true, Ordering::Relaxed);
+        assert_eq!((rows, scan.progress().readers), (1 << 18, 0));
+    });
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Outputs take the place of their inputs.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -386,7 +386,7 @@ impl<V: Volume> Work<'_, V> {
         self.step()?;
         let Ok(new) = make_dir(&self.staging.swap, &name) else { return Ok(Exchange::NotPossible) };
         let all: Vec<_> = due.iter().map(|due| due.planned.clone()).collect();
-        let prepared = self.prepare(place, &new, &metadata, &listed, due);
+        let prepared = self.prepare(place, &new, &name, &metadata, &listed, due);
         let exchanged = match prepared {
             Err(Stop::Interrupted) => return Err(CompactError::Interrupted),
             Err(Stop::Failed) => false,
@@ -415,6 +415,7 @@ impl<V: Volume> Work<'_, V> {
         &self,
         place: &Place<'_, V::Dir>,
         new: &V::Dir,
+        swapped: &CStr,
         metadata: &Metadata,
         listed: &[(CString, FileKind)],
         due: &[Due<'_>],
@@ -425,9 +426,17 @@ impl<V: Volume> Work<'_, V> {
             self.staging.out.rename(&due.planned.staged, new, &due.planned.name)?;
         }
         let replaced = replaced_names(due);
-        for (name, _) in listed.iter().filter(|(name, _)| !replaced.contains(name)) {
+        let kept = listed.iter().map(|(name, _)| name).filter(|name| !replaced.contains(*name));
+        let kept =
+            Manifest { entries: kept.map(|name| stamped(&place.dir, name)).collect::<Result<_, _>>()? };
+        self.staging.note_kept(swapped, &kept)?;
+        for entry in &kept.entries {
             self.step()?;
-            place.dir.hard_link(name, SymlinkBehavior::NoFollow, new, name)?;
+            place.dir.hard_link(&entry.name, SymlinkBehavior::NoFollow, new, &entry.name)?;
+            if !is_same(new, entry)? {
+                // Somebody has replaced it since.
+                return Err(Stop::Failed);
+            }
         }
         self.step()?;
         like_the_old(&place.dir, new, metadata)?;
@@ -460,13 +469,16 @@ impl<V: Volume> Work<'_, V> {
         outputs: &[Planned],
     ) -> Done<()> {
         let failed = self.failed(&place.path);
+        let kept = self.kept(name)?;
         // It may have got the mode of one that may not be written.
         new.as_file().and_then(|dir| dir.set_mode(0o700)).map_err(&failed)?;
         for (entry, kind) in entries(new).map_err(&failed)? {
             self.step()?;
             if let Some(output) = outputs.iter().find(|output| output.name == entry) {
                 new.rename(&entry, &self.staging.out, &output.staged).map_err(&failed)?;
-            } else if self.is_link(&place.dir, new, &entry).map_err(&failed)? {
+            } else if kept.has(new, &entry).map_err(&failed)?
+                || is_link(&place.dir, new, &entry).map_err(&failed)?
+            {
                 new.remove(&entry, RemoveKind::File).map_err(&failed)?;
             } else {
                 self.put_back(new, &entry, kind, &place.dir).map_err(&failed)?;
@@ -476,15 +488,28 @@ impl<V: Volume> Work<'_, V> {
         self.staging.swap.remove(name, RemoveKind::Directory).map_err(self.failed(name))
     }
 
-    /// Whether both directories have the same file by this name.
-    fn is_link(&self, one: &V::Dir, other: &V::Dir, name: &CStr) -> Result<bool, Error> {
-        let ino = |dir: &V::Dir| match dir.metadata(name, SymlinkBehavior::NoFollow, Fields::INO) {
-            Ok(metadata) => Ok(Some(metadata.identity())),
-            Err(error) if error.is_vanished() => Ok(None),
-            Err(error) => Err(error),
-        };
-        let one = ino(one)?;
-        Ok(one.is_some() && one == ino(other)?)
+    /// The files of which the directory `swapped` has got links.
+    fn kept(&self, swapped: &CStr) -> Done<Kept> {
+        let entries = self.staging.kept(swapped)?.entries;
+        Ok(Kept(entries.into_iter().map(|entry| (entry.name.clone(), entry)).collect()))
+    }
+
+    /// Removes from `other` the links of kept files that are no longer in `tree`, where people could reach them by name.
+    fn forget_removed(&self, kept: &Kept, tree: &V::Dir, other: &V::Dir) -> Done<Result<(), Error>> {
+        for (name, entry) in &kept.0 {
+            let is_gone = self.exists(tree, name).map(|exists| !exists);
+            match is_gone.and_then(|is_gone| Ok(is_gone && is_same(other, entry)?)) {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.step()?;
+                    if let Err(error) = other.remove(name, RemoveKind::File) {
+                        return Ok(Err(error));
+                    }
+                }
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        Ok(Ok(()))
     }
 
     /// Moves an entry to `to`, by another name if its own is taken there by something younger.
@@ -519,10 +544,15 @@ impl<V: Volume> Work<'_, V> {
         applied: &mut Applied,
     ) -> Done<()> {
         let failed = self.failed(&place.path);
+        let kept = self.kept(name)?;
         for changed in due {
             let Some(reason) = self.first_changed(old, &changed.manifest.entries) else { continue };
             self.step()?;
+            // Before, since whoever finishes this after an interruption cannot tell any more; after, since then nobody
+            // reaches the new one.
+            self.forget_removed(&kept, new, old)?.map_err(&failed)?;
             place.parent.exchange(place.name, &self.staging.swap, name).map_err(&failed)?;
+            self.forget_removed(&kept, new, old)?.map_err(&failed)?;
             let back = Place {
                 dir: old.open_dir(c".", SymlinkBehavior::NoFollow).map_err(&failed)?,
                 path: place.path.clone(),
@@ -537,12 +567,17 @@ impl<V: Volume> Work<'_, V> {
         }
         let replaced = replaced_names(due);
         for (entry, kind) in entries(old).map_err(&failed)? {
-            if !replaced.contains(&entry) && !self.is_link(old, new, &entry).map_err(&failed)? {
-                // It came after the directory had been listed.
+            let is_known = replaced.contains(&entry) || kept.has(old, &entry).map_err(&failed)?;
+            if !is_known && !is_link(old, new, &entry).map_err(&failed)? {
+                // It came after the directory had been listed, maybe in the place of a file that was there.
                 self.step()?;
+                if kept.has(new, &entry).map_err(&failed)? {
+                    new.remove(&entry, RemoveKind::File).map_err(&failed)?;
+                }
                 self.put_back(old, &entry, kind, new).map_err(&failed)?;
             }
         }
+        self.forget_removed(&kept, old, new)?.map_err(&failed)?;
         self.step()?;
         self.staging.swap.rename(name, &self.staging.old, name).map_err(&failed)?;
         for due in due {
@@ -657,6 +692,16 @@ impl<V: Volume> Work<'_, V> {
     }
 }
 
+/// Files that stay what they are, by their names, as they were when links of them were made.
+struct Kept(HashMap<CString, ManifestEntry>);
+
+impl Kept {
+    /// Whether `dir` has one of them by this name.
+    fn has<D: Dir>(&self, dir: &D, name: &CStr) -> Result<bool, Error> {
+        self.0.get(name).map_or(Ok(false), |entry| is_same(dir, entry))
+    }
+}
+
 /// Why a preparation ended.
 enum Stop {
     Interrupted,
@@ -709,6 +754,32 @@ fn change<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<(), Reason> {
         Err(error) if error.is_vanished() => Err(Reason::Changed(entry.name.clone())),
         Err(error) => Err(Reason::Failed(error)),
     }
+}
+
+/// A file as it is now.
+fn stamped<D: Dir>(dir: &D, name: &CStr) -> Result<ManifestEntry, Error> {
+    let found = dir.metadata(name, SymlinkBehavior::NoFollow, STAMP)?;
+    Ok(ManifestEntry { name: name.to_owned(), ino: found.ino, size: found.size, mtime: found.mtime })
+}
+
+/// Whether `dir` has this file by its name, whatever is in it now.
+fn is_same<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<bool, Error> {
+    match dir.metadata(&entry.name, SymlinkBehavior::NoFollow, Fields::INO) {
+        Ok(found) => Ok(found.ino == entry.ino),
+        Err(error) if error.is_vanished() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether both directories have the same file by this name.
+fn is_link<D: Dir>(one: &D, other: &D, name: &CStr) -> Result<bool, Error> {
+    let ino = |dir: &D| match dir.metadata(name, SymlinkBehavior::NoFollow, Fields::INO) {
+        Ok(metadata) => Ok(Some(metadata.identity())),
+        Err(error) if error.is_vanished() => Ok(None),
+        Err(error) => Err(error),
+    };
+    let one = ino(one)?;
+    Ok(one.is_some() && one == ino(other)?)
 }
 
 /// Where the inputs of an output are while it gets its name.

@@ -18,6 +18,8 @@ const SWAP: &CStr = c"swap";
 const OLD: &CStr = c"old";
 /// What the names of manifests end with.
 const MANIFEST: &[u8] = b".inputs";
+/// What the names of lists of kept files begin with; no output is called so.
+const KEPT: &[u8] = b"kept-";
 
 /// Bytes of directory entries that are read at once.
 const BATCH: usize = 64 << 10;
@@ -175,6 +177,26 @@ impl<V: Volume> Staging<V> {
         }
     }
 
+    /// Notes which files the directory `swapped` in `swap` is about to get links of.
+    pub(super) fn note_kept(&self, swapped: &CStr, kept: &Manifest) -> Result<()> {
+        let name = kept_name(swapped);
+        match self.out.remove(&name, RemoveKind::File) {
+            Err(error) if !error.is_vanished() => Err(error),
+            _ if kept.entries.is_empty() => Ok(()),
+            _ => write_file(&self.out, &name, &kept.encode()),
+        }
+    }
+
+    /// What was noted. Where the note is not complete, no link has been made.
+    pub(super) fn kept(&self, swapped: &CStr) -> std::result::Result<Manifest, CompactError> {
+        let name = kept_name(swapped);
+        match read_file(&self.out, &name) {
+            Ok(text) => Ok(Manifest::decode(&text).unwrap_or_default()),
+            Err(error) if error.errno == Errno::NOENT => Ok(Manifest::default()),
+            Err(error) => Err(self.failed(&name, error)),
+        }
+    }
+
     /// Forgets an output: its inputs stay.
     pub(super) fn drop_output(&self, staged: &CStr) -> Result<()> {
         for name in [staged, &manifest_name(staged)] {
@@ -199,6 +221,10 @@ impl Manifest {
 
 fn manifest_name(output: &CStr) -> CString {
     c_string([output.to_bytes(), MANIFEST].concat())
+}
+
+fn kept_name(swapped: &CStr) -> CString {
+    c_string([KEPT, swapped.to_bytes()].concat())
 }
 
 /// `bytes` without what follows a NUL, of which there is none in names.

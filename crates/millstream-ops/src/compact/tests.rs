@@ -7,7 +7,7 @@ use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use millstream_vfs::{PosixVolume, Timestamp};
 
@@ -222,6 +222,72 @@ fn what_others_write_meanwhile_is_kept() {
                     assert_eq!(bed.lines(), expected, "{place:?}, {path}, step {last}, goes on: {goes_on}");
                 }
             }
+        }
+    }
+}
+
+/// What somebody does with a file that is to stay, at any step; and the same with an input that changes at that moment.
+#[test]
+fn what_others_do_with_kept_files_meanwhile_counts() {
+    for directory in ["k=1", "k=2", "k=2/deep", ""] {
+        for change in ["remove", "rename", "replace"] {
+            for (goes_on, input) in [(true, None), (false, None), (true, Some("c")), (false, Some("c"))] {
+                for last in (0..).step_by(if goes_on { 1 } else { 3 }) {
+                    let bed = Bed::new(Where::Beside);
+                    let of = |name: &str| bed.source.join(directory).join(name);
+                    let appended = AtomicBool::new(false);
+                    let meddle = || {
+                        match change {
+                            "remove" => fs::remove_file(of("large")),
+                            "rename" => fs::rename(of("large"), of("renamed")),
+                            _ => fs::write(of(".fresh"), "fresh\n")
+                                .and_then(|()| fs::rename(of(".fresh"), of("large"))),
+                        }
+                        .expect("changed");
+                        if let Some(input) = input.filter(|input| of(input).exists()) {
+                            bed.append(&format!("{directory}/{input}"), "more");
+                            appended.store(true, Ordering::Relaxed);
+                        }
+                    };
+                    let mut expected = bed.lines();
+                    let more = interrupted(&bed, last, meddle, goes_on);
+                    bed.recover();
+                    if !more {
+                        break;
+                    }
+                    let lines = expected.get_mut(Path::new(directory)).expect("lines");
+                    lines.retain(|line| line != "kept" || change == "rename");
+                    lines.extend((change == "replace").then(|| "fresh".to_owned()));
+                    lines.extend(appended.into_inner().then(|| "more".to_owned()));
+                    lines.sort();
+                    let when = format!("{directory}, {change}, step {last}, goes on: {goes_on}, {input:?}");
+                    assert_eq!(bed.lines(), expected, "{when}");
+                    assert_eq!(of("large").exists(), change == "replace", "{when}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_removed_while_a_directory_changes_back_stays_removed() {
+    for changed in 0..40 {
+        for removed in changed..changed + 12 {
+            let bed = Bed::new(Where::Beside);
+            let large = bed.source.join("k=1/large");
+            let (steps, staging) = (AtomicUsize::new(0), bed.open());
+            let applied = apply(&staging, 1, &|| {
+                let step = steps.fetch_add(1, Ordering::Relaxed);
+                if step == changed && bed.source.join("k=1/c").exists() {
+                    bed.append("k=1/c", "more");
+                }
+                if step == removed {
+                    fs::remove_file(&large).expect("removed");
+                }
+                true
+            });
+            applied.expect("done");
+            assert_eq!(large.exists(), steps.into_inner() <= removed, "steps {changed} and {removed}");
         }
     }
 }

@@ -34,10 +34,12 @@ pub(super) struct Layout {
     pub precision: Option<usize>,
     /// `-`, or spaces to the left.
     pub align: Align,
-    /// `0`: numbers are filled with zeros.
+    /// The width begins with `0`: numbers are filled with zeros.
     pub zeros: bool,
     /// `+`: numbers always have a sign.
     pub plus: bool,
+    /// A space: numbers have one in place of a sign.
+    pub space: bool,
     /// `#`: octal numbers begin with a zero.
     pub alternate: bool,
 }
@@ -266,12 +268,12 @@ impl Compiler<'_> {
                 b'-' => layout.align = Align::Left,
                 b'+' => layout.plus = true,
                 b'#' => layout.alternate = true,
-                b'0' => layout.zeros = true,
-                b' ' => {}
+                b' ' => layout.space = true,
                 _ => break,
             }
             self.rest = rest;
         }
+        layout.zeros = self.rest.starts_with(b"0");
         layout.width = self.number();
         if let [b'.', rest @ ..] = self.rest {
             self.rest = rest;
@@ -369,6 +371,7 @@ mod tests {
             align: Align::Left,
             zeros: true,
             plus: false,
+            space: false,
             alternate: true,
         };
         assert_eq!(

@@ -247,21 +247,29 @@ fn push_text(out: &mut Vec<u8>, text: &[u8], layout: Layout) {
 
 /// Appends a number as `printf(3)` does: sign, least digits, zeros.
 fn push_integer(out: &mut Vec<u8>, value: u64, layout: Layout) {
-    let digits = value.to_string();
-    push_digits(out, digits, if layout.plus { "+" } else { "" }, layout);
+    let digits = if value == 0 { String::new() } else { value.to_string() };
+    let sign = match layout {
+        Layout { plus: true, .. } => "+",
+        Layout { space: true, .. } => " ",
+        _ => "",
+    };
+    push_digits(out, digits, sign, layout);
 }
 
 fn push_octal(out: &mut Vec<u8>, value: u32, layout: Layout) {
-    let digits = format!("{value:o}");
-    let prefix = if layout.alternate && value != 0 { "0" } else { "" };
+    let digits = if value == 0 { String::new() } else { format!("{value:o}") };
+    let prefix = if layout.alternate { "0" } else { "" };
     push_digits(out, format!("{prefix}{digits}"), "", layout);
 }
 
+/// Of the value 0 `digits` has none; it shows as many zeros as the precision says, one without it.
 fn push_digits(out: &mut Vec<u8>, digits: String, sign: &str, layout: Layout) {
     let least = match layout.precision {
         Some(least) => least,
-        None if layout.zeros && layout.align == Align::Right => layout.width.saturating_sub(sign.len()),
-        None => 0,
+        None if layout.zeros && layout.align == Align::Right => {
+            layout.width.saturating_sub(sign.len()).max(1)
+        }
+        None => 1,
     };
     let text = format!("{sign}{digits:0>least$}");
     push_text(out, text.as_bytes(), Layout { precision: None, ..layout });
@@ -457,6 +465,19 @@ mod tests {
         ] {
             let mut out = Vec::new();
             push_octal(&mut out, 0o755, layout);
+            assert_eq!(String::from_utf8_lossy(&out), text);
+        }
+        let precise =
+            |precision, alternate| Layout { precision: Some(precision), alternate, ..Layout::default() };
+        for (layout, text) in [
+            (Layout::default(), "0"),
+            (layout(3, true, Align::Right), "000"),
+            (precise(0, false), ""),
+            (precise(0, true), "0"),
+            (precise(2, false), "00"),
+        ] {
+            let mut out = Vec::new();
+            push_octal(&mut out, 0, layout);
             assert_eq!(String::from_utf8_lossy(&out), text);
         }
     }

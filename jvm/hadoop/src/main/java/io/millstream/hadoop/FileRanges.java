@@ -1,17 +1,24 @@
 package io.millstream.hadoop;
 
 import java.io.ByteArrayOutputStream;
+import java.io.DataInput;
+import java.io.DataOutput;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.function.Predicate;
 
 /**
  * Ranges of local files in one array of bytes: a task is told of thousands, and neither its message nor the driver's memory
  * should consist of objects for them.
+ *
+ * <p>Names are the bytes of the file system, and stay so in a JVM with another locale; as strings they are what they were in the JVM
+ * that packed them.
  *
  * <p>Numbers are big-endian. A directory stands before its files:
  *
@@ -28,22 +35,31 @@ public final class FileRanges implements Serializable {
   private static final int NUMBERS = 4 * Long.BYTES;
 
   private final byte[] packed;
+  /** The encoding of names in the JVM that packed them. */
+  private final String encoding;
 
-  private FileRanges(byte[] packed) {
+  private FileRanges(byte[] packed, String encoding) {
     this.packed = packed;
+    this.encoding = encoding;
   }
 
-  /**
-   * Ranges that were packed in another JVM.
-   *
-   * @param packed as {@link #packed} gives them
-   */
-  public static FileRanges of(byte[] packed) {
-    return new FileRanges(packed);
+  /** Writes the ranges for {@link #read}. */
+  public void write(DataOutput out) throws IOException {
+    out.writeUTF(encoding);
+    out.writeInt(packed.length);
+    out.write(packed);
+  }
+
+  /** Reads what {@link #write} has written, maybe in another JVM. */
+  public static FileRanges read(DataInput in) throws IOException {
+    String encoding = in.readUTF();
+    byte[] packed = new byte[in.readInt()];
+    in.readFully(packed);
+    return new FileRanges(packed, encoding);
   }
 
   /** The array itself, which is not to be changed. */
-  public byte[] packed() {
+  byte[] packed() {
     return packed;
   }
 
@@ -65,21 +81,34 @@ public final class FileRanges implements Serializable {
     return cursor;
   }
 
-  /** The ranges from one on. */
-  FileRanges from(int range) {
-    if (range == 0) {
-      return this;
+  /** The ranges from one up to another, which is not among them. */
+  public FileRanges slice(int from, int until) {
+    Builder some = new Builder(encoding);
+    Cursor cursor = cursor();
+    for (int i = 0; i < until && cursor.next(); i++) {
+      if (i >= from) {
+        some.add(cursor);
+      }
     }
-    Builder rest = new Builder();
-    for (Cursor cursor = at(range - 1); cursor.next(); ) {
-      rest.add(cursor);
+    return some.build();
+  }
+
+  /** Those of the ranges that a condition holds for. */
+  FileRanges filter(Predicate<Cursor> isWanted) {
+    Builder some = new Builder(encoding);
+    for (Cursor cursor = cursor(); cursor.next(); ) {
+      if (isWanted.test(cursor)) {
+        some.add(cursor);
+      }
     }
-    return rest.build();
+    return some.build();
   }
 
   /** Reads the ranges one after the other. */
   public final class Cursor {
     private final ByteBuffer in = ByteBuffer.wrap(packed);
+    private final Charset names = Charset.forName(encoding);
+    private byte[] directoryBytes;
     private String directory;
     private String uriPrefix;
     private boolean mayHaveChecksums;
@@ -108,6 +137,7 @@ public final class FileRanges implements Serializable {
           modificationTime = in.getLong();
           return true;
         }
+        directoryBytes = name;
         directory = text(name);
         uriPrefix = LocalPaths.uriPrefix(directory);
         mayHaveChecksums = in.get() != 0;
@@ -151,9 +181,7 @@ public final class FileRanges implements Serializable {
     }
 
     private String text(byte[] bytes) {
-      String text = LocalPaths.decode(bytes, 0, bytes.length);
-      // A driver with another locale has listed it.
-      return text == null ? new String(bytes, StandardCharsets.UTF_8) : text;
+      return new String(bytes, LocalPaths.isAscii(bytes, 0, bytes.length) ? StandardCharsets.ISO_8859_1 : names);
     }
   }
 
@@ -161,9 +189,19 @@ public final class FileRanges implements Serializable {
   public static final class Builder {
     private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     private final DataOutputStream out = new DataOutputStream(bytes);
+    private final String encoding;
     private byte[] directory;
     private boolean directoryMayHaveChecksums;
     private int count;
+
+    /** For names as this JVM has them. */
+    public Builder() {
+      this(LocalPaths.encoding());
+    }
+
+    private Builder(String encoding) {
+      this.encoding = encoding;
+    }
 
     /**
      * Adds a range of a file that was listed.
@@ -187,9 +225,8 @@ public final class FileRanges implements Serializable {
           modificationTime);
     }
 
-    /** Adds a range again. */
-    public void add(Cursor range) {
-      add(LocalPaths.bytes(range.directory), range.mayHaveChecksums, range.name, range.start, range.length, range.size,
+    private void add(Cursor range) {
+      add(range.directoryBytes, range.mayHaveChecksums, range.name, range.start, range.length, range.size,
           range.modificationTime);
     }
 
@@ -221,7 +258,7 @@ public final class FileRanges implements Serializable {
 
     /** All that was added. */
     public FileRanges build() {
-      return new FileRanges(bytes.toByteArray());
+      return new FileRanges(bytes.toByteArray(), encoding);
     }
   }
 }

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.Path;
@@ -14,8 +15,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Small files that a task is about to open, read natively before it does: many at once where the storage is slow.
  *
- * <p>While a reader opens one inside of {@link #serve}, {@link MillstreamLocalFileSystem} gives it the bytes that are there. A file that is opened again later on, that could not be read, or
- * whose checksums differ is opened as usual, so every error is the usual one. One thread at a time may use it.
+ * <p>While a reader opens one inside of {@link #serve}, {@link MillstreamLocalFileSystem} gives it the bytes that are there. A file
+ * that is opened again later on, that could not be read, or whose checksums differ is opened as usual, so every error is the usual
+ * one. One thread at a time may use it.
  */
 public final class FileReadAhead implements AutoCloseable {
   /** A larger file is worth an open of its own. */
@@ -27,6 +29,7 @@ public final class FileReadAhead implements AutoCloseable {
   private static final ThreadLocal<FileReadAhead> SERVING = new ThreadLocal<>();
 
   private final int maxReaders;
+  private final BooleanSupplier isCancelled;
   private final FileRanges files;
   private final List<String> paths = new ArrayList<>();
   private final Set<String> names;
@@ -48,17 +51,15 @@ public final class FileReadAhead implements AutoCloseable {
    *
    * @param ranges the files of a task, in the order in which they will be opened
    * @param maxReaders most native threads that read ahead
+   * @param isCancelled whether nobody wants the files any more
    */
-  public FileReadAhead(FileRanges ranges, int maxReaders) {
+  public FileReadAhead(FileRanges ranges, int maxReaders, BooleanSupplier isCancelled) {
+    this.isCancelled = isCancelled;
     this.maxReaders = maxReaders;
-    FileRanges.Builder small = new FileRanges.Builder();
-    for (FileRanges.Cursor range = ranges.cursor(); range.next(); ) {
-      if (range.isWhole() && range.size() > 0 && range.size() <= LARGEST) {
-        small.add(range);
-        paths.add(range.file());
-      }
+    files = ranges.filter(range -> range.isWhole() && range.size() > 0 && range.size() <= LARGEST);
+    for (FileRanges.Cursor file = files.cursor(); file.next(); ) {
+      paths.add(file.file());
     }
-    files = small.build();
     names = new HashSet<>(paths);
   }
 
@@ -147,7 +148,7 @@ public final class FileReadAhead implements AutoCloseable {
   private void start() {
     first = next;
     row = 0;
-    scan = new NativeScan(files.from(first), NO_SEPARATOR, ALL, NativeScan.WHOLE_FILES | NativeScan.VERIFY, maxReaders);
+    scan = new NativeScan(files.slice(first, paths.size()), NO_SEPARATOR, ALL, NativeScan.WHOLE_FILES | NativeScan.VERIFY, maxReaders, isCancelled);
   }
 
   /** Goes on after a file that cannot be read; those before it that were to be read with it are opened as usual, too. */

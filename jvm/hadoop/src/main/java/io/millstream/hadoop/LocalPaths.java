@@ -55,6 +55,11 @@ final class LocalPaths {
     return Arrays.equals(back, 0, back.length, bytes, start, end) ? name : null;
   }
 
+  /** What this JVM's encoding of names is called. */
+  static String encoding() {
+    return NAMES.name();
+  }
+
   /** The bytes of a name that Java can express. */
   static byte[] bytes(String name) {
     return name.getBytes(NAMES);

@@ -1,13 +1,12 @@
 package io.millstream.hadoop;
 
 import java.io.ByteArrayOutputStream;
-import java.io.DataOutputStream;
 import java.io.File;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 
 /**
  * The staging directory of a compaction, in which outputs are made before they take the place of their inputs, natively and
@@ -92,16 +91,18 @@ public final class NativeCompaction implements AutoCloseable {
   /**
    * Writes files of lines one after the other to a new file that is on disk when this returns, and its manifest.
    *
-   * @param inputs the files
+   * @param inputs the files, in whole
    * @param header whether their first lines are the same, and wanted once
    * @param output the new file
    * @param maxReaders most native threads that read ahead
+   * @param isCancelled whether nobody wants the output any more
    * @return its length
    * @throws IOException if it could not be made; then it is not there. The message names the file that it is about
    */
-  public static long concatenate(byte[] inputs, boolean header, String output, int maxReaders) throws IOException {
+  public static long concatenate(FileRanges inputs, boolean header, String output, int maxReaders, BooleanSupplier isCancelled)
+      throws IOException {
     requireLibrary();
-    return concatenate(inputs, header, encode(output), maxReaders);
+    return concatenate(inputs.packed(), header, encode(output), maxReaders, isCancelled);
   }
 
   /**
@@ -109,45 +110,9 @@ public final class NativeCompaction implements AutoCloseable {
    *
    * @throws IOException if it cannot be written, or an input is not what it was when it was listed
    */
-  public static void stamp(byte[] inputs, String output) throws IOException {
+  public static void stamp(FileRanges inputs, String output) throws IOException {
     requireLibrary();
-    stamp(inputs, encode(output));
-  }
-
-  /** Files of one directory, packed. */
-  public static final class Inputs {
-    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    private final DataOutputStream out = new DataOutputStream(bytes);
-
-    /** Begins a list of files of the directory with this path. */
-    public Inputs(String directory) throws IOException {
-      name(encode(directory));
-    }
-
-    /** Adds one. */
-    public void add(DirectoryListing listing, int entry) {
-      name(listing.nameBytes(entry));
-      try {
-        out.writeLong(listing.size(entry));
-        out.writeLong(listing.modificationTime(entry));
-      } catch (IOException e) {
-        throw new UncheckedIOException("a byte array cannot be written to", e);
-      }
-    }
-
-    private void name(byte[] name) {
-      try {
-        out.writeInt(name.length);
-        out.write(name);
-      } catch (IOException e) {
-        throw new UncheckedIOException("a byte array cannot be written to", e);
-      }
-    }
-
-    /** The list. */
-    public byte[] packed() {
-      return bytes.toByteArray();
-    }
+    stamp(inputs.packed(), encode(output));
   }
 
   /** Which output goes where. */
@@ -232,7 +197,8 @@ public final class NativeCompaction implements AutoCloseable {
    */
   public record Left(String directory, long files, String reason) {}
 
-  private static native long concatenate(byte[] inputs, boolean header, byte[] output, int maxReaders) throws IOException;
+  private static native long concatenate(byte[] inputs, boolean header, byte[] output, int maxReaders, BooleanSupplier isCancelled)
+      throws IOException;
 
   private static native void stamp(byte[] inputs, byte[] output) throws IOException;
 

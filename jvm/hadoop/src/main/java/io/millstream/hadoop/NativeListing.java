@@ -56,6 +56,9 @@ final class NativeListing implements DirectoryWalk {
    * @param threads number of native threads, 0 to adapt it to the storage
    */
   NativeListing(byte[][] roots, int flags, int threads) {
+    if (!NativeLibrary.isLoaded()) {
+      throw new IllegalStateException("Millstream's native library does not load in this JVM (see its log)");
+    }
     handle = open(roots, flags, threads);
   }
 

@@ -2,6 +2,7 @@ package io.millstream.hadoop;
 
 import java.io.IOException;
 import java.lang.ref.Cleaner;
+import java.util.function.BooleanSupplier;
 
 /**
  * Rows of local files, read and filtered natively, in packed batches outside the heap.
@@ -34,6 +35,7 @@ public final class NativeScan implements AutoCloseable {
   private static final int MISSING = 6;
   private static final int WAITED = 7;
 
+  private final BooleanSupplier isCancelled;
   private final long handle;
   private final Cleaner.Cleanable memory;
   private final long[] out = new long[WAITED + 1];
@@ -49,9 +51,11 @@ public final class NativeScan implements AutoCloseable {
    * @param predicate which rows are wanted, encoded as {@code millstream_scan::Predicate::decode} documents it
    * @param flags sum of this class's constants
    * @param maxReaders most native threads that read ahead
+   * @param isCancelled whether nobody wants the rows any more, which is asked now and then while files are read
    * @throws IllegalStateException if the native library does not load
    */
-  public NativeScan(FileRanges ranges, byte[] separator, byte[] predicate, int flags, int maxReaders) {
+  public NativeScan(FileRanges ranges, byte[] separator, byte[] predicate, int flags, int maxReaders, BooleanSupplier isCancelled) {
+    this.isCancelled = isCancelled;
     if (!NativeLibrary.isLoaded()) {
       throw new IllegalStateException("Millstream's native library does not load in this JVM (see its log), though it does in the "
           + "driver's; set spark.millstream.read.enabled=false to read without it");
@@ -66,6 +70,7 @@ public final class NativeScan implements AutoCloseable {
    *
    * @return whether there is one
    * @throws java.io.FileNotFoundException if a file is not there
+   * @throws java.io.InterruptedIOException if the scan is cancelled
    * @throws IOException if it cannot be read
    */
   public synchronized boolean next() throws IOException {
@@ -74,7 +79,7 @@ public final class NativeScan implements AutoCloseable {
     }
     // An exception ends the scan, too.
     over = true;
-    rows = next(handle, out);
+    rows = next(handle, out, isCancelled);
     over = rows < 0;
     return !over;
   }
@@ -156,7 +161,7 @@ public final class NativeScan implements AutoCloseable {
 
   private static native long open(byte[] ranges, byte[] separator, byte[] predicate, int flags, int maxReaders);
 
-  private static native long next(long handle, long[] out) throws IOException;
+  private static native long next(long handle, long[] out, BooleanSupplier isCancelled) throws IOException;
 
   private static native byte[] row(long handle, int index);
 

@@ -1,11 +1,19 @@
 package io.millstream.hadoop;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
 import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class FileRangesTest {
   private static String[] at(FileRanges.Cursor range) {
@@ -32,11 +40,49 @@ class FileRangesTest {
       }
     }
     assertFalse(cursor.next());
-    FileRanges.Cursor rest = ranges.from(3).cursor();
-    assertTrue(rest.next());
-    assertEquals("/root", rest.file());
-    assertTrue(rest.next());
-    assertEquals("/e/f/again", rest.file());
-    assertFalse(rest.next());
+    FileRanges.Cursor some = ranges.slice(2, 4).cursor();
+    assertTrue(some.next());
+    assertEquals("/e/f/ü%", some.file());
+    assertTrue(some.next());
+    assertEquals("/root", some.file());
+    assertFalse(some.next());
+  }
+
+  /** Whatever the locale of this JVM is, one of the two is not its encoding. */
+  @ParameterizedTest
+  @ValueSource(strings = {"UTF-8", "ISO-8859-1"})
+  void namesAreBytesAndMeanWhatTheyMeantWhereTheyWerePacked(String encoding) throws IOException {
+    byte[] packed = packed("/d/é".getBytes(encoding), "ü ñ".getBytes(encoding));
+    ByteArrayOutputStream written = new ByteArrayOutputStream();
+    DataOutputStream out = new DataOutputStream(written);
+    out.writeUTF(encoding);
+    out.writeInt(packed.length);
+    out.write(packed);
+    FileRanges ranges = FileRanges.read(new DataInputStream(new ByteArrayInputStream(written.toByteArray())));
+    FileRanges.Cursor file = ranges.cursor();
+    assertTrue(file.next());
+    assertEquals("/d/é/ü ñ", file.file());
+    assertEquals("file:///d/é/ü%20ñ", file.uri());
+    assertArrayEquals(packed, ranges.slice(0, 1).packed());
+    assertArrayEquals(packed, ranges.filter(range -> range.length() == 2).packed());
+    ByteArrayOutputStream again = new ByteArrayOutputStream();
+    ranges.slice(0, 1).write(new DataOutputStream(again));
+    assertArrayEquals(written.toByteArray(), again.toByteArray());
+  }
+
+  private static byte[] packed(byte[] directory, byte[] name) throws IOException {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    DataOutputStream out = new DataOutputStream(bytes);
+    out.writeByte('d');
+    out.writeInt(directory.length);
+    out.write(directory);
+    out.writeBoolean(true);
+    out.writeByte('f');
+    out.writeInt(name.length);
+    out.write(name);
+    for (long number : new long[] {1, 2, 3, 4}) {
+      out.writeLong(number);
+    }
+    return bytes.toByteArray();
   }
 }

@@ -49,7 +49,7 @@ class FileReadAheadTest {
       long size = Files.exists(file) ? Files.size(file) : 1;
       ranges.add(file.toString(), 0, size, size, 0);
     }
-    return new FileReadAhead(ranges.build(), READERS);
+    return new FileReadAhead(ranges.build(), READERS, () -> false);
   }
 
   private byte[] open(FileReadAhead ahead, String name) {

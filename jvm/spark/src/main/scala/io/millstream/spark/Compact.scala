@@ -24,7 +24,7 @@ class CompactFailure(message: String) extends RuntimeException(message)
  *
  * @param destination where the outputs go; none if they replace their inputs
  * @param format `same`, `text` or `parquet`
- * @param codec name of the codec of the outputs, `none` for none; that of the inputs if it is not given
+ * @param codec of the outputs; that of the inputs if it is not given
  * @param header whether the first line of a file is a header
  */
 final case class CompactOptions(
@@ -32,7 +32,7 @@ final case class CompactOptions(
     destination: Option[String],
     targetBytes: Long,
     format: String,
-    codec: Option[String],
+    codec: Option[Codec],
     header: Boolean,
     dryRun: Boolean) {
 
@@ -43,15 +43,6 @@ object CompactOptions {
   val Same = "same"
   val Text = "text"
   val Parquet = "parquet"
-  val NoCodec = "none"
-  private val Codecs = Map(
-    "none" -> NoCodec, "uncompressed" -> NoCodec, "gzip" -> "gzip", "gz" -> "gzip", "bzip2" -> "bzip2", "bz2" -> "bzip2",
-    "zstd" -> "zstandard", "zst" -> "zstandard", "lz4" -> "lz4", "snappy" -> "snappy", "deflate" -> "deflate")
-
-  /** Names of codecs, those that Parquet's footers have among them, and what Spark's writer calls them. */
-  private[spark] val ParquetCodecs = Map(
-    "none" -> "uncompressed", "uncompressed" -> "uncompressed", "gzip" -> "gzip", "snappy" -> "snappy", "lz4" -> "lz4", "lz4_raw" -> "lz4_raw",
-    "zstandard" -> "zstd", "zstd" -> "zstd", "brotli" -> "brotli")
 
   /** From names and values as the command line and Python give them. */
   def of(settings: Map[String, String]): CompactOptions = {
@@ -70,12 +61,10 @@ object CompactOptions {
     if (bytes <= 0) throw new CompactFailure(s"$size: the target size must be positive")
     val format = settings.getOrElse("format", Same)
     if (!Set(Same, Text, Parquet)(format)) throw new CompactFailure(s"$format: not a format; there are same, text and parquet")
-    val codec = settings.get("codec").map(name => Codecs.getOrElse(name.toLowerCase(java.util.Locale.ROOT),
-      throw new CompactFailure(s"$name: not a codec; there are ${Codecs.keys.toSeq.sorted.mkString(", ")}")))
+    val (codecs, of) = if (format == Parquet) (Codec.OfParquet, " of Parquet") else (Codec.OfLines, "")
+    val codec = settings.get("codec").map(name => Codec.named(name, codecs).getOrElse(
+      throw new CompactFailure(s"$name: not a codec$of; there are ${codecs.mkString(", ")}")))
     if (format == Parquet && isTrue("header")) throw new CompactFailure("a header is for files of lines, not for Parquet")
-    if (format == Parquet) codec.filterNot(ParquetCodecs.contains).foreach { name =>
-      throw new CompactFailure(s"$name: not a codec of Parquet; there are ${ParquetCodecs.keys.toSeq.sorted.mkString(", ")}")
-    }
     CompactOptions(source, destination, bytes, format, codec, isTrue("header"), isTrue("dry-run"))
   }
 }
@@ -132,8 +121,6 @@ object Compact {
   private val Log = LoggerFactory.getLogger("io.millstream.spark.Compact")
   private val StagingName = ".millstream-compact"
   private val MaxName = 255
-  /** Most native threads with which a task reads ahead. */
-  private val MaxReaders = 32
   /** Threads with which outputs take the place of inputs. */
   private val ApplyThreads = 16
 
@@ -189,7 +176,7 @@ object Compact {
       if (!options.inPlace && holdsOthers(target)) throw notEmpty(target)
       staging.clear()
       val plan = planner(spark, options, source).plan()
-      val site = Site(source.toString, place.resolve(NativeCompaction.OUT).toString, options.header, options.codec, MaxReaders)
+      val site = Site(source.toString, place.resolve(NativeCompaction.OUT).toString, options.header, options.codec)
       val made = new CompactTasks(spark, site, s"Millstream compact $source").make(plan.outputs)
       val applied = put(staging, options, target, plan, made)
       staging.remove()

@@ -6,7 +6,7 @@ import java.nio.file.{Files, Path, Paths}
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import io.millstream.hadoop.{DirectoryListing, MillstreamLocalFileSystem, NativeCompaction}
+import io.millstream.hadoop.{DirectoryListing, FileRanges, MillstreamLocalFileSystem, NativeCompaction}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.hadoop.io.compress.CompressionCodecFactory
@@ -17,7 +17,7 @@ private[spark] sealed trait Making extends Serializable
 /** Natively, byte for byte. */
 private[spark] case object Concatenate extends Making
 
-/** By Hadoop's codecs: the lines of plain and compressed files, written by the codec with this name, or plain. */
+/** By Hadoop's codecs: the lines of plain and compressed files, written by the codec that Hadoop calls so, or plain. */
 private[spark] final case class Recode(codec: Option[String]) extends Making
 
 /** By Spark's own reader and writer. */
@@ -27,7 +27,7 @@ private[spark] final case class Rewrite(fromParquet: Boolean, toParquet: Boolean
  * A file to be made.
  *
  * @param directory path of its directory below the root, "" for the root
- * @param inputs what it is made of, packed for native code
+ * @param inputs what it is made of
  * @param names the same files' names, if the JVM reads them
  */
 private[spark] final case class Output(
@@ -35,7 +35,7 @@ private[spark] final case class Output(
     directory: String,
     name: String,
     making: Making,
-    inputs: Array[Byte],
+    inputs: FileRanges,
     names: Array[String],
     files: Int,
     bytes: Long)
@@ -72,7 +72,7 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
     val fileSystem = new MillstreamLocalFileSystem
     fileSystem.initialize(java.net.URI.create("file:///"), conf)
     val listings = Option(fileSystem.listDatasetAndInexpressible(java.util.List.of(new HadoopPath(root.toUri)))).getOrElse {
-      throw new CompactFailure(s"$root: cannot be listed natively; see the log for the cause, and use a UTF-8 locale")
+      throw new CompactFailure(s"$root: cannot be listed natively; a warning before this tells why, or its name needs a UTF-8 locale")
     }.asScala
     val byDirectory = mutable.LinkedHashMap.empty[String, mutable.ArrayBuffer[DirectoryListing]]
     val (expressible, others) = listings.partition(_.directory != null)
@@ -120,10 +120,10 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
     groups.foreach { group =>
       val members = group.map(entries)
       if (!isKept(group)) {
-        val making = if (members.exists(entry => codecs.getCodec(new HadoopPath("/", entry.safeName)) != null)) family.recoding else family.making
-        outputs += output(relative, directory, names.next(family), making, members)
+        val making = if (members.exists(entry => Codec.ofFile(entry.name, codecs).nonEmpty)) family.recoding else family.making
+        outputs += output(relative, names.next(family), making, members)
       } else if (!options.inPlace) {
-        outputs += output(relative, directory, members.head.name, Concatenate, members)
+        outputs += output(relative, members.head.name, Concatenate, members)
       }
     }
   }
@@ -151,14 +151,14 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
     groups.toSeq
   }
 
-  private def output(relative: String, directory: String, name: String, making: Making, members: collection.Seq[Entry]): Output = {
-    val packed = new NativeCompaction.Inputs(directory)
-    members.foreach(entry => packed.add(entry.listing, entry.index))
+  private def output(relative: String, name: String, making: Making, members: collection.Seq[Entry]): Output = {
+    val inputs = new FileRanges.Builder
+    members.foreach(entry => inputs.add(entry.listing, entry.index, true, 0, entry.size))
     val names = making match {
       case Concatenate => Array.empty[String]
       case _ => members.map(_.name).toArray
     }
-    Output(outputs.length, relative, name, making, packed.packed, names, members.length, members.iterator.map(_.size).sum)
+    Output(outputs.length, relative, name, making, inputs.build(), names, members.length, members.iterator.map(_.size).sum)
   }
 
   /** Names of the outputs of one directory, which no file has. */
@@ -191,9 +191,10 @@ private[spark] object CompactPlanner {
     def size: Long = listing.size(index)
     /** Spark lists summaries of Parquet, whose names begin with an underscore, but does not read them as data. */
     def isData: Boolean = !name.startsWith(".") && (!name.startsWith("_") || name.contains("="))
-    /** Hadoop's paths take a colon for the end of a scheme. */
-    def safeName: String = name.replace(':', '_')
   }
+
+  private def endingOf(codec: Option[String], codecs: CompressionCodecFactory): String =
+    codec.fold("")(codecs.getCodecByName(_).getDefaultExtension)
 
   /** Files that can be merged with each other. */
   private sealed trait Family
@@ -218,16 +219,16 @@ private[spark] object CompactPlanner {
     override def recoding: Making = Recode(codec)
     override def converts(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Boolean =
       Family.codecOf(name, codecs) != codec
-    override def suffix(codecs: CompressionCodecFactory): String =
-      extension + codec.map(name => codecs.getCodecByName(name).getDefaultExtension).getOrElse("")
+    override def suffix(codecs: CompressionCodecFactory): String = extension + endingOf(codec, codecs)
   }
 
-  private final case class Rows(fromParquet: Boolean, toParquet: Boolean) extends Known {
+  /** @param linesCodec what Hadoop calls the codec of the lines that rows become */
+  private final case class Rows(fromParquet: Boolean, toParquet: Boolean, linesCodec: Option[String]) extends Known {
     override def making: Making = Rewrite(fromParquet, toParquet)
     override def recoding: Making = making
     override def converts(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Boolean =
       fromParquet != toParquet || options.codec.nonEmpty
-    override def suffix(codecs: CompressionCodecFactory): String = if (toParquet) ".parquet" else ".txt"
+    override def suffix(codecs: CompressionCodecFactory): String = if (toParquet) ".parquet" else ".txt" + endingOf(linesCodec, codecs)
   }
 
   private object Family {
@@ -238,25 +239,22 @@ private[spark] object CompactPlanner {
       } else if (lower.endsWith(".avro")) {
         Unknown("Avro")
       } else if (lower.endsWith(".parquet") || lower.endsWith(".parq")) {
-        Rows(fromParquet = true, toParquet = options.format != CompactOptions.Text)
+        val toParquet = options.format != CompactOptions.Text
+        Rows(fromParquet = true, toParquet, if (toParquet) None else options.codec.flatMap(_.hadoop))
       } else if (options.format == CompactOptions.Parquet) {
-        Rows(fromParquet = false, toParquet = true)
+        Rows(fromParquet = false, toParquet = true, None)
       } else {
-        val codec = options.codec match {
-          case Some(CompactOptions.NoCodec) => None
-          case Some(codec) => Some(codec)
-          case None => codecOf(name, codecs)
-        }
+        val codec = options.codec.fold(codecOf(name, codecs))(_.hadoop)
         Lines(codec, extension(name, codecs))
       }
     }
 
-    /** Name of the codec that a file's name tells. */
+    /** What Hadoop calls the codec that a file's name tells. */
     def codecOf(name: String, codecs: CompressionCodecFactory): Option[String] =
-      Option(codecs.getCodec(new HadoopPath("/", name.replace(':', '_')))).map(_.getClass.getSimpleName.stripSuffix("Codec").toLowerCase(java.util.Locale.ROOT))
+      Codec.ofFile(name, codecs).map(_.getClass.getSimpleName.stripSuffix("Codec").toLowerCase(java.util.Locale.ROOT))
 
     private def extension(name: String, codecs: CompressionCodecFactory): String = {
-      val ending = Option(codecs.getCodec(new HadoopPath("/", name.replace(':', '_')))).map(_.getDefaultExtension).getOrElse("")
+      val ending = Codec.ofFile(name, codecs).map(_.getDefaultExtension).getOrElse("")
       name.dropRight(ending.length) match {
         case Extension(found) => found
         case _ => ""

@@ -18,6 +18,7 @@ import org.apache.parquet.hadoop.util.HadoopInputFile
 
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.{DataFrame, SparkSession}
+import org.apache.spark.sql.execution.datasources.millstream.{Packing, ReadSettings}
 import org.apache.spark.sql.types.StringType
 import org.apache.spark.util.{LongAccumulator, SerializableConfiguration}
 
@@ -25,7 +26,7 @@ import org.apache.spark.util.{LongAccumulator, SerializableConfiguration}
 private[spark] final case class Made(output: Int, staged: Either[String, String], bytes: Long)
 
 /** What the tasks of a compaction need to know. */
-private[spark] final case class Site(root: String, out: String, header: Boolean, codec: Option[String], maxReaders: Int) {
+private[spark] final case class Site(root: String, out: String, header: Boolean, codec: Option[Codec]) {
   def directory(output: Output): String = if (output.directory.isEmpty) root else s"$root/${output.directory}"
 
   def inputs(output: Output): Seq[String] = output.names.toSeq.map(name => s"${directory(output)}/$name")
@@ -49,12 +50,15 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
     if (outputs.isEmpty) {
       Nil
     } else {
-      val tasks = pack(outputs, context.defaultParallelism)
+      val settings = ReadSettings.of(spark)
+      def cost(output: Output): Long = output.bytes + output.files * settings.openCostBytes
+      val share = outputs.iterator.map(cost).sum / (context.defaultParallelism.max(1) * TasksPerCore)
+      val tasks = Packing.consecutive(outputs, share)(cost)
       val what = s"$description: ${outputs.iterator.map(_.files).sum} files become ${outputs.length}"
       val (site, conf) = (this.site, new SerializableConfiguration(context.hadoopConfiguration))
       val counters = Counters(files, bytes, written)
       describing(what) {
-        context.parallelize(tasks, tasks.length).flatMap(task => task.map(makeOne(_, site, conf.value, counters))).collect().toSeq
+        context.parallelize(tasks, tasks.length).flatMap(task => task.map(makeOne(_, site, settings.maxReaders, conf.value, counters))).collect().toSeq
       }
     }
 
@@ -85,8 +89,10 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
       val Rewrite(fromParquet, toParquet) = output.making: @unchecked
       val inputs = site.inputs(output)
       val (rows, writer) = if (fromParquet) parquet(inputs, toParquet) else text(inputs)
-      val options = site.codec.orElse(if (fromParquet && toParquet) parquetCodec(inputs.head) else None).flatMap(CompactOptions.ParquetCodecs.get)
-      val frameWriter = options.foldLeft(writer.coalesce(1).write.option("maxRecordsPerFile", 0))((to, codec) => to.option("compression", codec))
+      val codec =
+        if (toParquet) site.codec.orElse(if (fromParquet) parquetCodec(inputs.head) else None).flatMap(_.parquet)
+        else site.codec.map(_.hadoop.fold("none")(new CompressionCodecFactory(context.hadoopConfiguration).getCodecByName(_).getClass.getName))
+      val frameWriter = codec.foldLeft(writer.coalesce(1).write.option("maxRecordsPerFile", 0))((to, codec) => to.option("compression", codec))
       frameWriter.format(if (toParquet) "parquet" else "text").save(uri(folder))
       val part = single(folder)
       val found = if (toParquet) rowsOf(part.toString) else linesOf(part)
@@ -121,8 +127,7 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
 
   /** As when lines are joined: a file may have lost the ending of its name. */
   private def refuseOthersThanLines(input: String): Unit = {
-    val name = Paths.get(input).getFileName.toString.replace(':', '_')
-    val in = decompressed(input, Option(new CompressionCodecFactory(context.hadoopConfiguration).getCodec(new HadoopPath("/", name))), context.hadoopConfiguration)
+    val in = decompressed(input, codecOf(input, new CompressionCodecFactory(context.hadoopConfiguration)), context.hadoopConfiguration)
     val beginning = try in.readNBytes(BeginningBytes) finally in.close()
     val joiner = new NativeJoiner(false)
     try joiner.append(new ByteArrayInputStream(beginning), OutputStream.nullOutputStream()) catch {
@@ -134,8 +139,8 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
 
   private def rowsOf(file: String): Long = withFooter(file)(_.getRecordCount)
 
-  private def parquetCodec(file: String): Option[String] = withFooter(file) { reader =>
-    reader.getFooter.getBlocks.asScala.headOption.map(_.getColumns.get(0).getCodec.name.toLowerCase(java.util.Locale.ROOT))
+  private def parquetCodec(file: String): Option[Codec] = withFooter(file) { reader =>
+    reader.getFooter.getBlocks.asScala.headOption.flatMap(block => Codec.named(block.getColumns.get(0).getCodec.name, Codec.OfParquet))
   }
 
   private def withFooter[T](file: String)(read: ParquetFileReader => T): T = {
@@ -145,41 +150,21 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
 }
 
 private object CompactTasks {
-  /** Opening a file counts as so many bytes when outputs are packed into tasks. */
-  private val OpenCostBytes = 32L << 10
   private val TasksPerCore = 4
   private val BufferBytes = 1 << 16
   private val BeginningBytes = 4096
 
   final case class Counters(files: LongAccumulator, bytes: LongAccumulator, written: LongAccumulator)
 
-  /** Outputs that follow each other, in tasks that cost about the same; one that costs more has a task for itself. */
-  def pack(outputs: IndexedSeq[Output], cores: Int): Seq[Seq[Output]] = {
-    val costs = outputs.map(output => output.bytes + output.files * OpenCostBytes)
-    val each = (costs.sum / (cores.max(1) * TasksPerCore)).max(1)
-    val tasks = Seq.newBuilder[Seq[Output]]
-    var first = 0
-    var cost = 0L
-    outputs.indices.foreach { i =>
-      if (i > first && cost + costs(i) / 2 > each) {
-        tasks += outputs.slice(first, i)
-        first = i
-        cost = 0
-      }
-      cost += costs(i)
-    }
-    tasks += outputs.drop(first)
-    tasks.result()
-  }
-
-  def makeOne(output: Output, site: Site, conf: Configuration, counters: Counters): Made = {
+  def makeOne(output: Output, site: Site, maxReaders: Int, conf: Configuration, counters: Counters): Made = {
     // Attempts have names of their own: only the one whose result arrives counts.
-    val staged = s"${output.id}.${TaskContext.get().taskAttemptId()}"
+    val context = TaskContext.get()
+    val staged = s"${output.id}.${context.taskAttemptId()}"
     val target = s"${site.out}/$staged"
     try {
       val length = output.making match {
         case Recode(codec) => recode(output, site, codec, conf, target)
-        case _ => NativeCompaction.concatenate(output.inputs, site.header && output.files > 1, target, site.maxReaders)
+        case _ => NativeCompaction.concatenate(output.inputs, site.header && output.files > 1, target, maxReaders, () => context.isInterrupted())
       }
       counters.files.add(output.files)
       counters.bytes.add(output.bytes)
@@ -205,7 +190,7 @@ private object CompactTasks {
     try {
       site.inputs(output).foreach { input =>
         try {
-          val in = decompressed(input, Option(codecs.getCodec(new HadoopPath("/", Paths.get(input).getFileName.toString.replace(':', '_')))), conf)
+          val in = decompressed(input, codecOf(input, codecs), conf)
           try joiner.append(in, out) finally in.close()
         } catch {
           case e: IOException => throw new IOException(s"$input: ${Option(e.getMessage).getOrElse(e.toString)}", e)
@@ -221,6 +206,9 @@ private object CompactTasks {
     sync(Paths.get(target))
     Files.size(Paths.get(target))
   }
+
+  private def codecOf(file: String, codecs: CompressionCodecFactory): Option[CompressionCodec] =
+    Codec.ofFile(Paths.get(file).getFileName.toString, codecs)
 
   private def compressed(out: OutputStream, codec: Option[CompressionCodec], conf: Configuration): OutputStream = {
     val buffered = new BufferedOutputStream(out, BufferBytes)

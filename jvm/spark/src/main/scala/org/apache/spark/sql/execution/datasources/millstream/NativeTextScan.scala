@@ -6,6 +6,7 @@ import io.millstream.hadoop.NativeScan
 
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, PredicateHelper}
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, HadoopFsRelation, PartitionDirectory}
 import org.apache.spark.sql.execution.datasources.text.{TextFileFormat, TextOptions}
@@ -19,7 +20,7 @@ private[millstream] object NativeTextScan {
     for {
       format <- TextFormat.of(scan.relation, files.verifiesChecksums)
       if hasRowsOfStrings(scan) && files.arePlainLines
-    } yield NativeTextScanExec(scan, format, asksForFile)(files.directories)
+    } yield NativeTextScanExec(scan, format, asksForFile, hasLines = scan.requiredSchema.nonEmpty)(files.directories)
 
   /** Strings and values of partitions. */
   private def hasRowsOfStrings(scan: FileSourceScanExec): Boolean =
@@ -50,14 +51,16 @@ private object TextFormat {
  * @param scan Spark's scan that it stands for
  * @param format what a row is
  * @param asksForFile whether the plan asks which file a row is of
+ * @param hasLines whether rows have the line; otherwise it is enough to count them
  * @param files what to read, by partition; as in Spark's scan, no part of what makes two scans equal
  */
 case class NativeTextScanExec(
     scan: FileSourceScanExec,
     private[millstream] val format: TextFormat,
-    asksForFile: Boolean)(
+    asksForFile: Boolean,
+    hasLines: Boolean)(
     @transient protected val files: Seq[PartitionDirectory])
-  extends PackedScan {
+  extends PackedScan with PredicateHelper {
 
   override protected def otherCopyArgs: Seq[AnyRef] = Seq(files)
 
@@ -72,6 +75,16 @@ case class NativeTextScanExec(
 
   private lazy val (predicate, pushed) = RowPredicates.encode(scan.dataFilters)
 
+  override def output: Seq[Attribute] = if (hasLines) super.output else super.output.filterNot(isLine)
+
+  /** Whether a column is that of the line: the others have the values of partitions. */
+  def isLine(column: Attribute): Boolean = scan.output.take(scan.requiredSchema.size).exists(_.exprId == column.exprId)
+
+  /** Whether the rows are those for which `condition` holds, and no others. */
+  def decides(condition: Expression): Boolean = splitConjunctivePredicates(condition).forall(part => pushed.exists(_.semanticEquals(part)))
+
+  def withoutLines: NativeTextScanExec = copy(hasLines = false)(files)
+
   override protected def details: Seq[(String, String)] = Seq("NativeFilters" -> pushed.mkString("[", ", ", "]"))
 
   override protected def isSplittable(file: FileStatusWithMetadata): Boolean = format.isSplittable
@@ -82,15 +95,14 @@ case class NativeTextScanExec(
     throw new UnsupportedOperationException("Spark asks a columnar node for rows")
 
   override protected def doExecuteColumnar(): RDD[ColumnarBatch] = {
-    val withValue = scan.requiredSchema.nonEmpty
     val flags = Seq(
       format.wholeFiles -> NativeScan.WHOLE_FILES,
-      !withValue -> NativeScan.COUNT,
+      !hasLines -> NativeScan.COUNT,
       asksForFile -> NativeScan.BY_RANGE,
       format.skipsMissing -> NativeScan.SKIP_MISSING,
       format.verifiesChecksums -> NativeScan.VERIFY).collect { case (true, flag) => flag }.sum
     val partitionSchema = scan.relation.partitionSchema
-    val task = ScanTask(format.separator.toArray, predicate, flags, conf.getConf(PackedScan.MaxReaders), withValue, partitionSchema)
+    val task = ScanTask(format.separator.toArray, predicate, flags, settings.maxReaders, hasLines, partitionSchema)
     new TextScanRDD(sparkContext, pack(), task,
       ScanMetrics(metrics("numOutputRows"), metrics("bytesRead"), metrics("filesOpened"), metrics("filesMissing"), metrics("waitTime")))
   }

@@ -80,7 +80,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
     val read = format.buildReaderWithPartitionValues(relation.sparkSession, relation.dataSchema, relation.partitionSchema,
       scan.requiredSchema, pushedFilters, relation.options + (FileFormat.OPTION_RETURNING_BATCH -> supportsColumnar.toString),
       SlimConfiguration.of(local.conf))
-    new PackedFileScanRDD(scan, read, pack(), conf.getConf(PackedScan.MaxReaders), metrics("filesReadAhead"), metrics("waitTime"))
+    new PackedFileScanRDD(scan, read, pack(), settings.maxReaders, metrics("filesReadAhead"), metrics("waitTime"))
   }
 
   override protected def doExecute(): RDD[InternalRow] = {
@@ -166,7 +166,7 @@ private final class PackedFileScanRDD(
 
   override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] = {
     val partition = split.asInstanceOf[ScanPartition]
-    val ahead = new FileReadAhead(partition.ranges, maxReaders)
+    val ahead = new FileReadAhead(partition.ranges, maxReaders, () => context.isInterrupted())
     context.addTaskCompletionListener[Unit] { _ =>
       ahead.close()
       filesReadAhead += ahead.filesServed

@@ -1,8 +1,6 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
 import org.apache.spark.Partition
-import org.apache.spark.internal.config.ConfigEntry
-import org.apache.spark.network.util.ByteUnit
 import org.apache.spark.sql.catalyst.expressions.{Attribute, PlanExpression}
 import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning
 import org.apache.spark.sql.catalyst.util.{truncatedString, CaseInsensitiveMap}
@@ -28,6 +26,8 @@ private[millstream] trait PackedScan extends LeafExecNode {
 
   /** What a description of the plan tells besides Spark's. */
   protected def details: Seq[(String, String)]
+
+  protected final def settings: ReadSettings = ReadSettings.of(conf)
 
   override def output: Seq[Attribute] = scan.output
 
@@ -58,10 +58,10 @@ private[millstream] trait PackedScan extends LeafExecNode {
 
   /** Cuts the files into tasks of about equal cost: first the one that Spark reads first, then the others in their order. */
   protected final def pack(): Array[Partition] = {
-    val openCost = conf.getConf(PackedScan.OpenCostBytes)
+    val openCost = settings.openCostBytes
     val (count, bytes) = files.iterator.flatMap(_.files).foldLeft((0L, 0L)) { case ((n, sum), file) => (n + 1, sum + file.getLen) }
     tellDriver(count, bytes)
-    val packing = new Packing(math.max(openCost, targetCost(bytes + count * openCost)), openCost)
+    val packing = new RangePacking(math.max(openCost, targetCost(bytes + count * openCost)), openCost)
     def add(file: FileStatusWithMetadata): Unit = if (isSplittable(file)) packing.addSplit(file) else packing.add(file)
     val first = firstInSpark(count, bytes)
     first.foreach { case ((directory, file), _) =>
@@ -95,8 +95,11 @@ private[millstream] trait PackedScan extends LeafExecNode {
     def share(tasks: Int): Long = (all + tasks - 1) / tasks
     val cores = conf.filesMinPartitionNum.orElse(conf.getConf(SQLConf.LEAF_NODE_DEFAULT_PARALLELISM)).getOrElse(sparkContext.defaultParallelism)
     val suitable = math.min(conf.filesMaxPartitionBytes, share(cores))
-    val wanted = CaseInsensitiveMap(scan.relation.options).get(PackedScan.PartitionsOption)
-    wanted.map(tasks => share(math.max(1, tasks.toInt))).getOrElse(conf.filesMaxPartitionNum.fold(suitable)(most => math.max(suitable, share(most))))
+    val wanted = CaseInsensitiveMap(scan.relation.options).get(PackedScan.PartitionsOption).map { text =>
+      text.trim.toIntOption.filter(_ > 0).getOrElse(
+        throw new IllegalArgumentException(s"the option ${PackedScan.PartitionsOption} must be a positive number of tasks, not '$text'"))
+    }
+    wanted.map(share).getOrElse(conf.filesMaxPartitionNum.fold(suitable)(most => math.max(suitable, share(most))))
   }
 
   private def tellDriver(count: Long, bytes: Long): Unit = {
@@ -109,17 +112,6 @@ private[millstream] trait PackedScan extends LeafExecNode {
 }
 
 private[millstream] object PackedScan {
-  val OpenCostBytes: ConfigEntry[Long] = SQLConf.buildConf("spark.millstream.read.openCostInBytes")
-    .doc("What opening a file counts for when files are packed into tasks.")
-    .bytesConf(ByteUnit.BYTE)
-    .createWithDefault(32L << 10)
-
-  val MaxReaders: ConfigEntry[Int] = SQLConf.buildConf("spark.millstream.read.maxReaders")
-    .doc("Most native threads with which a task reads ahead; they are started only where reading waits for the storage.")
-    .intConf
-    .checkValue(_ >= 0, "must not be negative")
-    .createWithDefault(32)
-
   /** Reader option: how many tasks there should be, whatever their size. */
   val PartitionsOption = "millstream.read.partitions"
 

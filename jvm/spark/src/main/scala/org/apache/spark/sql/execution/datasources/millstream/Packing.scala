@@ -18,18 +18,68 @@ private[millstream] final case class Section(partitionValues: InternalRow, end: 
 private[millstream] final case class ScanPartition(index: Int, ranges: FileRanges, sections: Array[Section]) extends Partition
 
 /**
- * Packs ranges of files, in order, into partitions that cost about `target` bytes each.
+ * Tells where tasks end that get things one after the other and should cost about `target` each.
  *
- * A partition ends where all so far should have cost a multiple of the target, so that one which is somewhat too large makes
- * the next one smaller, and there are as many as there should be.
+ * A task ends where all so far should have cost a multiple of the target, so that one which is somewhat too expensive makes
+ * the next one cheaper, and there are as many as there should be.
  */
-private[millstream] final class Packing(target: Long, openCost: Long) {
+private[millstream] final class TaskQuota(target: Long) {
+  private var spent = 0L
+  private var quota = target
+  private var isEmpty = true
+
+  /** What the task may still cost. */
+  def room: Long = quota - spent
+
+  /** Whether something that costs so much is better in the next task. */
+  def overflows(cost: Long): Boolean = !isEmpty && cost > room + target / 4
+
+  /** Puts something into the task, and tells whether that is full now. */
+  def take(cost: Long): Boolean = {
+    isEmpty = false
+    spent += cost
+    room <= 0
+  }
+
+  /** Begins the next task. */
+  def next(): Unit = {
+    isEmpty = true
+    // After something that is many times too expensive the next tasks are not to be tiny.
+    quota = math.max(quota + target, spent + target / 2)
+  }
+}
+
+object Packing {
+  /** Things in their order, in tasks that cost about `target` each; one that costs more has a task for itself. */
+  def consecutive[T](things: Seq[T], target: Long)(cost: T => Long): Seq[Seq[T]] = {
+    val quota = new TaskQuota(target)
+    val tasks = Seq.newBuilder[Seq[T]]
+    var task = Vector.newBuilder[T]
+    def end(): Unit = {
+      val done = task.result()
+      if (done.nonEmpty) {
+        tasks += done
+        task = Vector.newBuilder[T]
+        quota.next()
+      }
+    }
+    things.foreach { thing =>
+      if (quota.overflows(cost(thing))) end()
+      task += thing
+      if (quota.take(cost(thing))) end()
+    }
+    end()
+    tasks.result()
+  }
+}
+
+/** Packs ranges of files, in order, into partitions that cost about `target` bytes each. */
+private[millstream] final class RangePacking(target: Long, openCost: Long) {
+  private val quota = new TaskQuota(target)
   private val partitions = Array.newBuilder[Partition]
   private val sections = mutable.ArrayBuffer.empty[Section]
   private var ranges = new FileRanges.Builder
   private var values: InternalRow = InternalRow.empty
-  private var spent = 0L
-  private var quota = target
   private var count = 0
 
   /** What follows has these values in its partition columns. */
@@ -43,7 +93,7 @@ private[millstream] final class Packing(target: Long, openCost: Long) {
     val length = file.getLen
     var start = 0L
     while (start < length) {
-      val room = quota - spent - openCost
+      val room = quota.room - openCost
       val left = length - start
       // A small rest is no task of its own, and where there is hardly room the file begins in the next one.
       if (left <= room + target / 4) {
@@ -64,13 +114,12 @@ private[millstream] final class Packing(target: Long, openCost: Long) {
   def add(file: FileStatusWithMetadata): Unit = add(file, 0, file.getLen)
 
   private def add(file: FileStatusWithMetadata, start: Long, length: Long): Unit = {
-    if (ranges.count > 0 && spent + length + openCost > quota + target / 4) endPartition()
+    if (quota.overflows(length + openCost)) endPartition()
     file.fileStatus match {
       case listed: IndexedFileStatus => ranges.add(listed.listing, listed.entry, listed.mayHaveChecksums, start, length)
       case other => ranges.add(other.getPath.toUri.getPath, start, length, other.getLen, other.getModificationTime)
     }
-    spent += length + openCost
-    if (spent >= quota) endPartition()
+    if (quota.take(length + openCost)) endPartition()
   }
 
   def result(): Array[Partition] = {
@@ -87,7 +136,6 @@ private[millstream] final class Packing(target: Long, openCost: Long) {
     count += 1
     sections.clear()
     ranges = new FileRanges.Builder
-    // After a range that is many times too large the next partitions are not to be tiny.
-    quota = math.max(quota + target, spent + target / 2)
+    quota.next()
   }
 }

@@ -11,7 +11,7 @@ import org.apache.hadoop.mapreduce.lib.input.LineRecordReader
 import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.catalyst.expressions.{InputFileBlockLength, InputFileBlockStart, InputFileName}
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.{ColumnarRule, FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.execution.{ColumnarRule, FileSourceScanExec, FilterExec, ProjectExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, PartitionDirectory}
 import org.apache.spark.sql.internal.SQLConf
 
@@ -29,8 +29,9 @@ class ReplaceFileScans extends ColumnarRule {
         case _: InputFileName | _: InputFileBlockStart | _: InputFileBlockLength => true
         case _ => false
       }))
-      plan.transformUp { case scan: FileSourceScanExec =>
-        SparkLine.ifItFits(ReplaceFileScans.replaced(scan, asksForFile)).getOrElse(scan)
+      plan.transformUp {
+        case scan: FileSourceScanExec => SparkLine.ifItFits(ReplaceFileScans.replaced(scan, asksForFile)).getOrElse(scan)
+        case project: ProjectExec => SparkLine.ifItFits(ReplaceFileScans.withoutLines(project)).getOrElse(project)
       }
     } else {
       plan
@@ -49,6 +50,17 @@ private[millstream] object ReplaceFileScans {
       files <- LocalFiles.of(scan)
       ours <- NativeTextScan.of(scan, files, asksForFile).orElse(PackedFileScan.of(scan, files))
     } yield ours
+
+  /** Of a filter above a native scan whose lines nobody looks at besides, the scan alone, which then makes none. */
+  private def withoutLines(project: ProjectExec): Option[SparkPlan] = project.child match {
+    case filter: FilterExec =>
+      filter.child match {
+        case scan: NativeTextScanExec if scan.decides(filter.condition) && !project.references.exists(scan.isLine) =>
+          Some(project.withNewChildren(Seq(scan.withoutLines)))
+        case _ => None
+      }
+    case _ => None
+  }
 }
 
 /** What a scan is to read, on the native file system, and how Hadoop is configured for it. */

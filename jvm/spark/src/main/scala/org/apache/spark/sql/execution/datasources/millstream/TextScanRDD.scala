@@ -1,6 +1,6 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
-import java.io.{FileNotFoundException, IOException}
+import java.io.{FileNotFoundException, InterruptedIOException, IOException}
 
 import io.millstream.hadoop.NativeScan
 
@@ -56,7 +56,7 @@ private final class ScanBatches(partition: ScanPartition, task: ScanTask, metric
   private val scan = {
     // The rows of a batch have the same values in the partition columns.
     val grouping = if (partition.sections.length > 1) NativeScan.BY_RANGE else 0
-    new NativeScan(partition.ranges, task.separator, task.predicate, task.flags | grouping, task.maxReaders)
+    new NativeScan(partition.ranges, task.separator, task.predicate, task.flags | grouping, task.maxReaders, () => context.isInterrupted())
   }
   private val value = new NativeRows(scan)
   private val sections = partition.sections.iterator
@@ -151,6 +151,9 @@ private final class ScanBatches(partition: ScanPartition, task: ScanTask, metric
     try {
       next
     } catch {
+      case e: InterruptedIOException =>
+        context.killTaskIfInterrupted()
+        throw e
       case e: FileNotFoundException =>
         val path = partition.ranges.at(scan.range).uri
         throw QueryExecutionErrors.fileNotExistError(path, new FileNotFoundException(s"File $path does not exist"))

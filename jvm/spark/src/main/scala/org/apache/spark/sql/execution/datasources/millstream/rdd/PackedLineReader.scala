@@ -1,12 +1,12 @@
 package org.apache.spark.sql.execution.datasources.millstream.rdd
 
-import java.io.{FileNotFoundException, IOException}
+import java.io.{FileNotFoundException, InterruptedIOException, IOException}
 import java.util.{Map => JavaMap}
 import java.util.concurrent.ConcurrentHashMap
 
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.{FileRanges, MillstreamLocalFileSystem, NativeLibrary, NativeScan}
+import io.millstream.hadoop.{MillstreamLocalFileSystem, NativeLibrary, NativeScan}
 import org.apache.hadoop.io.{LongWritable, Text}
 import org.apache.hadoop.io.compress.CompressionCodecFactory
 import org.apache.hadoop.mapred.{FileSplit, JobConf, RecordReader}
@@ -16,7 +16,7 @@ import org.apache.spark.{SparkEnv, TaskContext}
 import org.apache.spark.internal.Logging
 import org.apache.spark.internal.config.IGNORE_MISSING_FILES
 import org.apache.spark.rdd.InputFileBlockHolder
-import org.apache.spark.sql.execution.datasources.millstream.{LocalFiles, PackedScan, RowPredicates}
+import org.apache.spark.sql.execution.datasources.millstream.{LocalFiles, RowPredicates}
 import org.apache.spark.unsafe.Platform
 
 /** Lines of some ranges, with the offsets at which they begin. */
@@ -33,11 +33,12 @@ private trait Lines {
  * @param readByHadoop Hadoop's reader of a split
  */
 private[rdd] final class PackedLineReader(
-    ranges: Array[FileRange],
+    split: PackedSplit,
     job: JobConf,
     readByHadoop: (FileSplit, JobConf) => RecordReader[LongWritable, Text])
   extends RecordReader[LongWritable, Text] with Logging {
 
+  private val ranges = split.ranges
   private val skipsMissing = SparkEnv.get.conf.get(IGNORE_MISSING_FILES)
   private val codecs = new CompressionCodecFactory(job)
   private val isNative = NativeLibrary.isLoaded && PackedLineReader.NotNative.forall(job.get(_) == null) && LocalFiles.verifiesChecksums(job)
@@ -80,16 +81,14 @@ private[rdd] final class PackedLineReader(
   }
 
   private def begin(): Lines = {
-    val plain = ranges.indexWhere(!isReadNatively(_), begun) match {
-      case -1 => ranges.slice(begun, ranges.length)
-      case end => ranges.slice(begun, end)
-    }
-    if (plain.nonEmpty) {
-      begun += plain.length
-      new NativeLines(plain, skipsMissing, hadoopLines)
+    val first = begun
+    val end = Some(ranges.indexWhere(!isReadNatively(_), first)).filter(_ >= 0).getOrElse(ranges.length)
+    if (end > first) {
+      begun = end
+      new NativeLines(split, first, ranges.slice(first, end), skipsMissing, hadoopLines)
     } else {
       begun += 1
-      hadoopLines(ranges(begun - 1))
+      hadoopLines(ranges(first))
     }
   }
 
@@ -136,16 +135,16 @@ private final class HadoopLines(range: FileRange, reader: RecordReader[LongWrita
   override def close(): Unit = reader.close()
 }
 
-/** Lines that are copied from native memory, of a batch some at once. */
-private final class NativeLines(ranges: Array[FileRange], skipsMissing: Boolean, hadoopLines: FileRange => Lines) extends Lines {
-  private val scan = {
-    val packed = new FileRanges.Builder
-    ranges.foreach(range => packed.add(range.path, range.start, range.length))
-    val flags = NativeScan.BY_RANGE | NativeScan.VERIFY | (if (skipsMissing) NativeScan.SKIP_MISSING else 0)
-    val conf = SparkEnv.get.conf
-    new NativeScan(packed.build(), Array.emptyByteArray, RowPredicates.encode(Nil)._1, flags, conf.get(PackedScan.MaxReaders))
-  }
+/** Lines that are copied from native memory, of a batch some at once; `ranges` are those of `split` from `first` on. */
+private final class NativeLines(split: PackedSplit, first: Int, ranges: Array[FileRange], skipsMissing: Boolean, hadoopLines: FileRange => Lines)
+  extends Lines {
+
   private val context = Option(TaskContext.get())
+  private val scan = {
+    val flags = NativeScan.BY_RANGE | NativeScan.VERIFY | (if (skipsMissing) NativeScan.SKIP_MISSING else 0)
+    val packed = split.slice(first, first + ranges.length)
+    new NativeScan(packed, Array.emptyByteArray, RowPredicates.encode(Nil)._1, flags, split.maxReaders, () => context.exists(_.isInterrupted()))
+  }
   private var row = 0L
   private var rows = 0L
   private var range = -1
@@ -203,6 +202,9 @@ private final class NativeLines(ranges: Array[FileRange], skipsMissing: Boolean,
     try {
       next
     } catch {
+      case e: InterruptedIOException =>
+        context.foreach(_.killTaskIfInterrupted())
+        throw e
       case e: IOException =>
         val lines = hadoopLines(ranges(scan.range))
         try {

@@ -19,12 +19,18 @@ private[rdd] final case class FileRange(path: String, start: Long, length: Long)
  * sent, a directory's path once: some 30 bytes for each file.
  *
  * @param count how many ranges there are
+ * @param maxReaders most native threads with which they are read ahead
  */
-private[rdd] final class PackedSplit private (first: FileRange, bytes: Long, private var count: Int, private var packed: FileRanges)
+private[rdd] final class PackedSplit private (
+    first: FileRange,
+    bytes: Long,
+    private var count: Int,
+    private var packed: FileRanges,
+    var maxReaders: Int)
   extends FileSplit(first.hadoopPath, first.start, bytes, Array.empty[String]) {
 
   /** To be filled by [[readFields]]. */
-  def this() = this(FileRange("/", 0, 0), 0, 0, FileRanges.of(Array.emptyByteArray))
+  def this() = this(FileRange("/", 0, 0), 0, 0, new FileRanges.Builder().build(), 0)
 
   def ranges: Array[FileRange] = {
     val cursor = packed.cursor()
@@ -34,20 +40,22 @@ private[rdd] final class PackedSplit private (first: FileRange, bytes: Long, pri
     }
   }
 
+  /** Some of them, as the native scan takes them. */
+  def slice(from: Int, until: Int): FileRanges = packed.slice(from, until)
+
   override def write(out: DataOutput): Unit = {
     super.write(out)
     out.writeInt(count)
-    out.writeInt(packed.packed.length)
-    out.write(packed.packed)
+    packed.write(out)
+    out.writeInt(maxReaders)
   }
 
   /** In an executor. Hadoop's own input format would read the first file and leave out the others. */
   override def readFields(in: DataInput): Unit = {
     super.readFields(in)
     count = in.readInt()
-    val bytes = new Array[Byte](in.readInt())
-    in.readFully(bytes)
-    packed = FileRanges.of(bytes)
+    packed = FileRanges.read(in)
+    maxReaders = in.readInt()
     if (!TextInputFormatHook.isInstalled) TextInputFormatHook.install()
     if (!TextInputFormatHook.isInstalled) {
       throw new IOException("Millstream's splits of text files cannot be read in this JVM, though they were made in the driver's; " +
@@ -59,9 +67,9 @@ private[rdd] final class PackedSplit private (first: FileRange, bytes: Long, pri
 }
 
 private[rdd] object PackedSplit {
-  def apply(ranges: Seq[FileRange]): PackedSplit = {
+  def apply(ranges: Seq[FileRange], maxReaders: Int): PackedSplit = {
     val packed = new FileRanges.Builder
     ranges.foreach(range => packed.add(range.path, range.start, range.length))
-    new PackedSplit(ranges.head, ranges.map(_.length).sum, ranges.size, packed.build())
+    new PackedSplit(ranges.head, ranges.map(_.length).sum, ranges.size, packed.build(), maxReaders)
   }
 }

@@ -11,8 +11,7 @@ import org.apache.hadoop.mapreduce.lib.input.FileInputFormat.{INPUT_DIR, NUM_INP
 
 import org.apache.spark.SparkContext
 import org.apache.spark.internal.config.{ConfigEntry, FILES_MAX_PARTITION_BYTES, HADOOP_RDD_IGNORE_EMPTY_SPLITS, IGNORE_CORRUPT_FILES}
-import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.execution.datasources.millstream.{PackedScan, SparkLine}
+import org.apache.spark.sql.execution.datasources.millstream.{Packing, ReadSettings, SparkLine}
 import org.apache.spark.sql.internal.SQLConf
 
 /**
@@ -33,7 +32,7 @@ class PackedTextInputFormat extends TextInputFormat {
       case packed: PackedSplit =>
         PackedTextInputFormat.refuseOnesWhoSeeSplits()
         reporter.setStatus(packed.toString)
-        new PackedLineReader(packed.ranges, job, super.getRecordReader(_, _, reporter))
+        new PackedLineReader(packed, job, super.getRecordReader(_, _, reporter))
       case _ => super.getRecordReader(split, job, reporter)
     }
 
@@ -46,14 +45,21 @@ class PackedTextInputFormat extends TextInputFormat {
   private def pack(context: SparkContext, job: JobConf, minPartitions: Int, splits: Array[InputSplit]): Array[InputSplit] = {
     val all = splits.toSeq.map { case split: FileSplit => FileRange(split.getPath.toUri.getPath, split.getStart, split.getLength) }
     val ranges = if (context.conf.get(HADOOP_RDD_IGNORE_EMPTY_SPLITS)) all.filter(_.length > 0) else all
-    val goal = ranges.map(_.length).sum / math.max(1, minPartitions)
+    val settings = ReadSettings.of(context)
+    def cost(range: FileRange): Long = range.length + settings.openCostBytes
+    val tasks = math.max(minPartitions, PackedTextInputFormat.TasksPerCore * context.defaultParallelism)
+    val target = math.min(ranges.map(cost).sum / math.max(1, tasks), context.conf.get(FILES_MAX_PARTITION_BYTES))
+    val largest = largestSplit(splits, job, ranges.map(_.length).sum / math.max(1, minPartitions))
+    // A task is full of bytes, or of what it costs, whichever comes first.
+    def share(range: FileRange): Long = math.max(cost(range), (range.length.toDouble / largest * target).toLong)
+    val packed = Iterator.iterate(target)(_ / 2).map(Packing.consecutive(ranges, _)(share)).find(_.size >= math.min(minPartitions, ranges.size))
+    packed.get.map(PackedSplit(_, settings.maxReaders)).toArray
+  }
+
+  /** As Hadoop computes it. */
+  private def largestSplit(splits: Array[InputSplit], job: JobConf, goal: Long): Long = {
     val blockSize = FileSystem.getLocal(job).getDefaultBlockSize(splits.head.asInstanceOf[FileSplit].getPath)
-    val packing = RangePacking(
-      tasks = math.max(minPartitions, PackedTextInputFormat.TasksPerCore * context.defaultParallelism),
-      maxBytes = computeSplitSize(goal, job.getLong(SPLIT_MINSIZE, 1), blockSize),
-      maxCost = context.conf.get(FILES_MAX_PARTITION_BYTES),
-      openCost = context.conf.get(PackedScan.OpenCostBytes))
-    packing.pack(ranges, minPartitions).map(PackedSplit(_)).toArray
+    computeSplitSize(goal, job.getLong(SPLIT_MINSIZE, 1), blockSize)
   }
 }
 
@@ -73,10 +79,7 @@ private[rdd] object PackedTextInputFormat {
   private val WantSplits = Set("org.apache.spark.rdd.PipedRDD", "org.apache.spark.rdd.ZippedPartitionsBaseRDD")
   private val OfTheJob = Set(INPUT_DIR, NUM_INPUT_FILES, MRJobConfig.WORKING_DIR)
 
-  private def isEnabled(context: SparkContext): Boolean = {
-    val session = SparkSession.getActiveSession.orElse(SparkSession.getDefaultSession).filter(_.sparkContext eq context)
-    session.fold(context.conf.get(Enabled))(_.conf.get(Enabled.key).toBoolean)
-  }
+  private def isEnabled(context: SparkContext): Boolean = ReadSettings.get(context, Enabled)
 
   /**
    * Whether a `HadoopRDD` asks for its splits because an RDD that maps its rows asks it, as the one of `sc.textFile` does.
@@ -102,43 +105,4 @@ private[rdd] object PackedTextInputFormat {
       throw new IllegalStateException("mapPartitionsWithInputSplit after another use of the same RDD needs Hadoop's splits: " +
         s"set ${Enabled.key}=false")
     }
-}
-
-/**
- * Puts consecutive ranges together until they cost what a task should.
- *
- * @param tasks how many tasks there should be at least, if that many pay
- * @param maxBytes most bytes of a task
- * @param maxCost what a task costs at most, in bytes
- * @param openCost what opening a file costs, in bytes
- */
-private[rdd] final case class RangePacking(tasks: Int, maxBytes: Long, maxCost: Long, openCost: Long) {
-
-  /** At least `minPartitions` packs, if there are as many ranges. */
-  def pack(ranges: Seq[FileRange], minPartitions: Int): Seq[Seq[FileRange]] = {
-    val share = ranges.map(cost).sum / math.max(1, tasks)
-    val targets = Iterator.iterate(math.min(share, maxCost))(_ / 2)
-    targets.map(packTo(_, ranges)).find(packs => packs.size >= math.min(minPartitions, ranges.size)).get
-  }
-
-  private def cost(range: FileRange): Long = range.length + openCost
-
-  private def packTo(target: Long, ranges: Seq[FileRange]): Seq[Seq[FileRange]] = {
-    val packs = Vector.newBuilder[Seq[FileRange]]
-    var first = 0
-    var (bytes, spent) = (0L, 0L)
-    ranges.indices.foreach { i =>
-      val range = ranges(i)
-      if (i > first && (spent + cost(range) > target || bytes + range.length > maxBytes)) {
-        packs += ranges.slice(first, i)
-        first = i
-        bytes = 0
-        spent = 0
-      }
-      bytes += range.length
-      spent += cost(range)
-    }
-    if (first < ranges.size) packs += ranges.drop(first)
-    packs.result()
-  }
 }

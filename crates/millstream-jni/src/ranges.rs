@@ -1,0 +1,60 @@
+//! `io.millstream.hadoop.FileRanges`, which documents the format.
+
+use std::ffi::CString;
+
+const DIRECTORY: u8 = b'd';
+const FILE: u8 = b'f';
+
+/// A range of a file, as it is packed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packed<'a> {
+    directory: &'a [u8],
+    pub(crate) name: &'a [u8],
+    pub(crate) may_have_checksums: bool,
+    pub(crate) start: u64,
+    pub(crate) length: u64,
+    /// Size of the file when it was listed.
+    pub(crate) size: u64,
+    pub(crate) mtime_ms: i64,
+}
+
+impl Packed<'_> {
+    /// The file's path; none if there is a NUL in it.
+    pub(crate) fn path(&self) -> Option<CString> {
+        CString::new([self.directory, b"/", self.name].concat()).ok()
+    }
+}
+
+/// What `packed` consists of; none if it is malformed.
+pub(crate) fn unpack(mut packed: &[u8]) -> Option<Vec<Packed<'_>>> {
+    let mut ranges = Vec::new();
+    let (mut directory, mut may_have_checksums) = (&[][..], true);
+    while let Some(tag) = take::<1>(&mut packed) {
+        let name_length = u32::from_be_bytes(take(&mut packed)?) as usize;
+        let (name, rest) = packed.split_at_checked(name_length)?;
+        packed = rest;
+        match tag {
+            [DIRECTORY] => {
+                directory = name;
+                may_have_checksums = take::<1>(&mut packed)? != [0];
+            }
+            [FILE] => ranges.push(Packed {
+                directory,
+                name,
+                may_have_checksums,
+                start: u64::from_be_bytes(take(&mut packed)?),
+                length: u64::from_be_bytes(take(&mut packed)?),
+                size: u64::from_be_bytes(take(&mut packed)?),
+                mtime_ms: i64::from_be_bytes(take(&mut packed)?),
+            }),
+            _ => return None,
+        }
+    }
+    packed.is_empty().then_some(ranges)
+}
+
+fn take<const N: usize>(packed: &mut &[u8]) -> Option<[u8; N]> {
+    let (taken, rest) = packed.split_first_chunk()?;
+    *packed = rest;
+    Some(*taken)
+}

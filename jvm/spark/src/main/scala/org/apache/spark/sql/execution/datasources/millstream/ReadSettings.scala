@@ -1,0 +1,45 @@
+package org.apache.spark.sql.execution.datasources.millstream
+
+import org.apache.spark.SparkContext
+import org.apache.spark.internal.config.ConfigEntry
+import org.apache.spark.network.util.ByteUnit
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.internal.SQLConf
+
+/**
+ * What a session says about reading many files, whoever reads them: a DataFrame, an RDD or a compaction.
+ *
+ * @param openCostBytes what opening a file counts for when files are packed into tasks
+ * @param maxReaders most native threads with which a task reads ahead
+ */
+final case class ReadSettings private (openCostBytes: Long, maxReaders: Int)
+
+object ReadSettings {
+  private val OpenCostBytes: ConfigEntry[Long] = SQLConf.buildConf("spark.millstream.read.openCostInBytes")
+    .doc("What opening a file counts for when files are packed into tasks.")
+    .bytesConf(ByteUnit.BYTE)
+    .checkValue(_ >= 0, "must not be negative")
+    .createWithDefault(32L << 10)
+
+  private val MaxReaders: ConfigEntry[Int] = SQLConf.buildConf("spark.millstream.read.maxReaders")
+    .doc("Most native threads with which a task reads ahead; they are started only where reading waits for the storage.")
+    .intConf
+    .checkValue(_ >= 0, "must not be negative")
+    .createWithDefault(32)
+
+  private[millstream] def of(conf: SQLConf): ReadSettings = ReadSettings(conf.getConf(OpenCostBytes), conf.getConf(MaxReaders))
+
+  def of(spark: SparkSession): ReadSettings = ReadSettings(get(spark, OpenCostBytes), get(spark, MaxReaders))
+
+  /** Those of the session that is at work, or of the context if there is none. */
+  private[millstream] def of(context: SparkContext): ReadSettings =
+    sessionOf(context).fold(ReadSettings(context.conf.get(OpenCostBytes), context.conf.get(MaxReaders)))(of)
+
+  private[millstream] def get[T](context: SparkContext, entry: ConfigEntry[T]): T =
+    sessionOf(context).fold(context.conf.get(entry))(get(_, entry))
+
+  private def get[T](spark: SparkSession, entry: ConfigEntry[T]): T = entry.valueConverter(spark.conf.get(entry.key))
+
+  private def sessionOf(context: SparkContext): Option[SparkSession] =
+    SparkSession.getActiveSession.orElse(SparkSession.getDefaultSession).filter(_.sparkContext eq context)
+}

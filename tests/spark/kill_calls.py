@@ -1,0 +1,206 @@
+"""Functions for test_killed_tasks.py and slow_reads.py that run in a session's process."""
+
+import itertools
+import os
+import threading
+import time
+from pathlib import Path
+
+NEVER = "contains(value, 'in no line')"
+PATIENCE_S = 60
+GROUPS = itertools.count()
+
+
+def scan(spark, how, paths):
+    if how == "RDD":
+        return spark.sparkContext._jsc.textFile(",".join(paths)).count()
+    return spark.read.text(paths).filter(NEVER).count()
+
+
+def killed(spark, how, paths, by):
+    """Kills tasks while they are in native code.
+
+    `by` is `group`: the job's group is cancelled and its threads are interrupted, or `attempt`: each task is killed as Spark kills
+    those whose work another attempt has done. Tells how the job ended, how soon the tasks did, how much of the scan is left.
+    """
+    sc = spark.sparkContext
+    jvm = sc._jvm
+    pid, group = jvm.java.lang.ProcessHandle.current().pid(), f"killed {next(GROUPS)}"
+    ends = []
+
+    def run():
+        sc.setJobGroup(group, group, interruptOnCancel=True)
+        try:
+            ends.append(scan(spark, how, paths))
+        except Exception as error:
+            ends.append("cancelled" if "cancelled" in str(error) else repr(error))
+
+    before = private_kb(jvm, pid)
+    job = threading.Thread(target=run, daemon=True)
+    job.start()
+    wait_until(lambda: in_native_code(jvm) and running_tasks(sc, group))
+    readers = 0
+    if by == "group":
+        readers = most_readers(pid, within_s=2)
+        started = time.monotonic()
+        sc.cancelJobGroup(group)
+        job.join(PATIENCE_S)
+        wait_until(lambda: not in_native_code(jvm))
+        seconds, kills = time.monotonic() - started, 0
+    else:
+        seconds, kills = 0, kill_attempts(sc, group)
+        job.join(PATIENCE_S)
+    wait_until(lambda: not scan_threads(pid))
+    return {
+        "end": ends, "seconds": seconds, "kills": kills, "readers": readers, "readers left": len(scan_threads(pid)),
+        "open files left": open_below(pid, os.path.commonpath(paths)), "grown kb": private_kb(jvm, pid) - before,
+    }
+
+
+def wait_until(holds):
+    deadline = time.monotonic() + PATIENCE_S
+    while not (result := holds()):
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        time.sleep(0.02)
+    return result
+
+
+def in_native_code(jvm):
+    """Whether a task is in a native call of a scan."""
+    stacks = jvm.java.lang.Thread.getAllStackTraces().entrySet().iterator()
+    while stacks.hasNext():
+        entry = stacks.next()
+        if entry.getKey().getName().startswith("Executor task"):
+            frames = entry.getValue()
+            if len(frames) and frames[0].isNativeMethod() and frames[0].getClassName() == "io.millstream.hadoop.NativeScan":
+                return True
+    return False
+
+
+def stages(sc, group):
+    tracker = sc.statusTracker()
+    return [stage for job in tracker.getJobIdsForGroup(group) for stage in tracker.getJobInfo(job).stageIds]
+
+
+def running_tasks(sc, group):
+    sc._jsc.sc().listenerBus().waitUntilEmpty()
+    store = sc._jsc.sc().statusStore()
+    found = []
+    for stage in stages(sc, group):
+        tasks = store.taskList(stage, 0, 10_000)
+        found += [task.taskId() for task in map(tasks.apply, range(tasks.size())) if task.status() == "RUNNING"]
+    return found
+
+
+def kill_attempts(sc, group):
+    tasks = running_tasks(sc, group)
+    return sum(sc._jsc.sc().killTaskAttempt(task, i % 2 == 0, "another attempt succeeded") for i, task in enumerate(tasks))
+
+
+def scan_threads(pid):
+    found = []
+    for comm in Path(f"/proc/{pid}/task").glob("*/comm"):
+        try:
+            if comm.read_text().startswith("millstream-scan"):
+                found.append(comm.parent.name)
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # has just ended
+    return found
+
+
+def most_readers(pid, within_s):
+    deadline, most = time.monotonic() + within_s, 0
+    while time.monotonic() < deadline:
+        most = max(most, len(scan_threads(pid)))
+        time.sleep(0.02)
+    return most
+
+
+def open_below(pid, top):
+    links = []
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            links.append(os.readlink(fd))
+        except FileNotFoundError:
+            pass
+    return sum(link.startswith(top) for link in links)
+
+
+def private_kb(jvm, pid):
+    """Memory outside the heap, after what is not reachable has been freed."""
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    for _ in range(3):
+        runtime.gc()
+        time.sleep(0.2)
+    status = Path(f"/proc/{pid}/status").read_text()
+    (anonymous,) = [int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon:")]
+    return anonymous - runtime.totalMemory() // 1024
+
+
+def read_while_growing(spark, path, how):
+    """Lines of a file to which somebody appends all the time, read several times."""
+    record = b"%031d\n"
+    stop = threading.Event()
+
+    def grow():
+        number = 2000
+        with open(path, "ab", buffering=0) as file:
+            while not stop.is_set():
+                file.write(record % number)
+                number += 1
+                time.sleep(0.0005)
+
+    Path(path).write_bytes(b"".join(record % i for i in range(2000)))
+    writer = threading.Thread(target=grow)
+    writer.start()
+    try:
+        rounds = []
+        for _ in range(5):
+            least = Path(path).stat().st_size // 32
+            if how == "RDD":
+                lines = spark.sparkContext.textFile(path).collect()
+            else:
+                lines = [row.value for row in spark.read.text(path).collect()]
+            most = Path(path).stat().st_size // 32
+            rounds.append({"count": least <= len(lines) <= most, "lines": sorted(map(int, lines)) == list(range(len(lines)))})
+        return rounds
+    finally:
+        stop.set()
+        writer.join()
+
+
+def names_in_executors(spark, path):
+    """What tasks in executors read, and which files they say it is of."""
+    text = spark.read.option("recursiveFileLookup", True).text(path)
+    csv = spark.read.option("recursiveFileLookup", True).schema("value string").csv(path)
+    named = [frame.selectExpr("value", "input_file_name()").collect() for frame in (text, csv)]
+    # Java's own, since PySpark's lines come out of another reader.
+    lines = list(spark.sparkContext._jsc.textFile(f"{path}/*").collect())
+    encoding = spark.range(1).selectExpr("reflect('java.lang.System', 'getProperty', 'sun.jnu.encoding')").first()[0]
+    return {"frames": [sorted(map(list, rows)) for rows in named], "lines": sorted(lines), "encoding": encoding}
+
+
+def long_line(spark, path):
+    """What can be asked about a line of a gigabyte without having it in the heap."""
+    frame = spark.read.text(path)
+    return {
+        "count": frame.count(),
+        "longest": frame.selectExpr("max(length(value))").first()[0],
+        "found": frame.filter("value like 'x%x' and length(value) > 10").count(),
+        "filtered": frame.filter("contains(value, 'short')").collect()[0].value,
+    }
+
+
+def why_not(spark, path):
+    """What the user is told of a file that cannot be read, with the causes."""
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        return spark.read.text(path).selectExpr("max(length(value))").first()[0]
+    except Py4JJavaError as error:
+        messages, cause = [], error.java_exception
+        while cause:
+            messages.append(cause.getMessage())
+            cause = cause.getCause()
+        return messages
