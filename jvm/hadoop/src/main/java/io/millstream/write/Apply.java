@@ -20,6 +20,8 @@ import org.slf4j.LoggerFactory;
 final class Apply {
   private static final Logger LOG = LoggerFactory.getLogger(Apply.class);
   private static final int BATCH_FILES = 1000;
+  /** Enough for 64 requests of S3's bulk deletion at once. */
+  private static final int DELETED_AT_ONCE = 16_000;
   private static final int NAMED_FILES = 5;
 
   private final TableAccess table;
@@ -92,7 +94,7 @@ final class Apply {
   private boolean publish() throws IOException {
     List<PendingFile> missing = Collections.synchronizedList(new ArrayList<>());
     if (isDistributed(record.added().size())) {
-      List<ApplyBatch> batches = slices(record.added()).stream()
+      List<ApplyBatch> batches = slices(record.added(), BATCH_FILES).stream()
           .map(files -> new ApplyBatch(table.root(), job, files, List.of()))
           .toList();
       distribution.run(batches);
@@ -124,11 +126,11 @@ final class Apply {
 
   private void delete(List<OldFile> deleted) throws IOException {
     if (isDistributed(deleted.size())) {
-      distribution.run(slices(deleted).stream().map(files -> new ApplyBatch(table.root(), job, List.of(), files)).toList());
+      distribution.run(slices(deleted, BATCH_FILES).stream().map(files -> new ApplyBatch(table.root(), job, List.of(), files)).toList());
       return;
     }
     int done = 0;
-    for (List<OldFile> slice : slices(deleted)) {
+    for (List<OldFile> slice : slices(deleted, DELETED_AT_ONCE)) {
       table.store().delete(slice);
       done += slice.size();
       phases.progress(Phase.DELETE, done, deleted.size());
@@ -139,10 +141,10 @@ final class Apply {
     return distribution != null && files >= table.options().distributeFiles;
   }
 
-  private static <T> List<List<T>> slices(List<T> all) {
+  private static <T> List<List<T>> slices(List<T> all, int size) {
     List<List<T>> slices = new ArrayList<>();
-    for (int start = 0; start < all.size(); start += BATCH_FILES) {
-      slices.add(new ArrayList<>(all.subList(start, Math.min(all.size(), start + BATCH_FILES))));
+    for (int start = 0; start < all.size(); start += size) {
+      slices.add(all.subList(start, Math.min(all.size(), start + size)));
     }
     return slices;
   }

@@ -16,12 +16,15 @@ import java.util.UUID;
 import java.util.stream.Collectors;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * {@code file:}, and NFS below it. Hadoop's rename replaces what is there, so the journal's files are made under another name and
  * linked: the server answers who was first, whatever a client has cached.
  */
 final class LocalStore extends HiddenFileStore {
+  private static final Logger LOG = LoggerFactory.getLogger(LocalStore.class);
   private static final int CREATE_ATTEMPTS = 5;
 
   LocalStore(FileSystem fs, Path table, WriteOptions options) {
@@ -71,7 +74,6 @@ final class LocalStore extends HiddenFileStore {
   private java.nio.file.Path written(String entry, byte[] content) throws IOException {
     java.nio.file.Path file = local(new Path(journal, "." + entry + "." + UUID.randomUUID()));
     for (int attempt = 1; ; attempt++) {
-      Files.createDirectories(file.getParent());
       try (FileChannel out = FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
         for (ByteBuffer left = ByteBuffer.wrap(content); left.hasRemaining(); ) {
           out.write(left);
@@ -79,14 +81,26 @@ final class LocalStore extends HiddenFileStore {
         force(out);
         return file;
       } catch (NoSuchFileException e) {
-        // A job that ends removes the journal when nothing is in it.
+        // It is the first job, or one that has ended has just removed the journal, as nothing was in it.
         if (attempt == CREATE_ATTEMPTS) {
           throw e;
         }
+        makeJournal();
       } catch (IOException e) {
         Files.deleteIfExists(file);
         throw e;
       }
+    }
+  }
+
+  /** For whoever may write into the table, though the first job is another user's. */
+  private void makeJournal() throws IOException {
+    java.nio.file.Path root = Files.createDirectories(local(table));
+    try {
+      java.nio.file.Path made = Files.createDirectory(local(journal));
+      Files.setPosixFilePermissions(made, Files.getPosixFilePermissions(root));
+    } catch (FileAlreadyExistsException | NoSuchFileException e) {
+      LOG.debug("Another job has made {}, or removed it", journal, e);
     }
   }
 

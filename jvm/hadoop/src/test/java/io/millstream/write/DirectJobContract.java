@@ -288,6 +288,28 @@ abstract class DirectJobContract {
   }
 
   @Test
+  void aStoreThatTakesNoRecordLeavesTheJobToARecovery() throws IOException {
+    bed.put("k=1/old", "a");
+    String id = TableBed.newId();
+    TableAccess table = bed.access(null);
+    Store full = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
+    Mockito.doAnswer(call -> {
+      throw new IOException("No space left on device");
+    }).when(full).create(Mockito.endsWith(".commit"), Mockito.any());
+    try (DirectJob job = DirectJob.begin(table.through(full), id)) {
+      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "b").commit(), Overwrite.touched());
+      IOException e = assertThrows(IOException.class, () -> job.commit(plan));
+      assertTrue(e.getMessage().contains("not known"), e::getMessage);
+      job.abort();
+    }
+
+    assertEquals(Verdict.ROLL_BACK, only(Recovery.recover(bed.table, bed.conf, null, Run.REAL)).verdict());
+
+    assertEquals(rows("k=1:a"), bed.rows());
+    assertEquals(List.of(), table.store().leftovers(id::equals));
+  }
+
+  @Test
   void aMetastoreThatIsDownIsToldLater() throws IOException {
     TableBed.Partitions metastore = new TableBed.Partitions();
     metastore.isDown = true;

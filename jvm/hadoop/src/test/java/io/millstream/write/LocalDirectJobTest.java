@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.permission.FsPermission;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -50,6 +51,16 @@ class LocalDirectJobTest extends DirectJobContract {
     assertEquals(2, findings.get(0).steps().size());
     assertEquals(1, bed.rows().size());
     assertEquals(List.of(), bed.hidden());
+  }
+
+  @Test
+  void whoMayWriteIntoTheTableMayWriteIntoTheJournal() throws IOException {
+    bed.fs.mkdirs(bed.table);
+    bed.fs.setPermission(bed.table, new FsPermission((short) 0770));
+    try (DirectJob job = DirectJob.begin(bed.table, TableBed.newId(), bed.conf, null)) {
+      assertEquals("rwxrwx---", bed.fs.getFileStatus(new Path(bed.table, Store.JOURNAL)).getPermission().toString());
+      job.abort();
+    }
   }
 
   @Test
