@@ -233,7 +233,7 @@ def test_what_a_dead_driver_left_is_removed_by_a_recovery_and_by_the_next_writer
 
     ours.call("write_calls:fill", path=table, value="old", partitions=2, mode="append")
     before = files()
-    ours.call("write_calls:abandon", path=table, job="dead-1")
+    assert ours.call("write_calls:abandon", path=table, job="dead-1") is None
     assert files() != before
     (finding,) = ours.call("write_calls:recover", target=table, dry_run=True)
     assert (finding["job"], finding["verdict"]) == ("dead-1", "roll-back") and any("part-dead-1" in step for step in finding["steps"])

@@ -59,7 +59,8 @@ private[sql] final case class CatalogChange(
   private def present(directories: Seq[String]): Map[String, (Long, Long)] = {
     val fileSystem = root.getFileSystem(conf)
     ThreadUtils.parmap(directories, "millstream-sizes", math.min(directories.length, conf.getInt(WriteOptions.THREADS, Threads))) { directory =>
-      val found = try fileSystem.listStatus(new Path(root, directory)).toSeq catch { case _: FileNotFoundException => Nil }
+      val path = if (directory.isEmpty) root else new Path(root, directory)
+      val found = try fileSystem.listStatus(path).toSeq catch { case _: FileNotFoundException => Nil }
       val data = found.filter(status => status.isFile && !"._".contains(status.getPath.getName.head))
       directory -> ((data.length.toLong, data.iterator.map(_.getLen).sum))
     }.toMap
