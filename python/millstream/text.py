@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from operator import methodcaller
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def pure_read_text(
     Args:
         sc_or_spark: the SparkContext, as in that pattern, or the session.
         path: as in `read_text`.
-        partitions: as in `read_text`.
+        partitions: as in `read_text`; by default not many more than cores, since each is a task of Python's.
 
     Returns:
         An RDD with one string for every line.
@@ -62,13 +63,17 @@ def pure_read_text(
         as `read_text`.
     """
     from pyspark import RDD
-    from pyspark.serializers import UTF8Deserializer
+    from pyspark.serializers import NoOpSerializer, UTF8Deserializer
 
     spark = session_of(sc_or_spark)
-    warn_without_jar(spark)
+    frame = lines(spark, path, partitions)
     sc = spark.sparkContext
-    strings = getattr(lines(spark, path, partitions)._jdf, "as")(sc._jvm.org.apache.spark.sql.Encoders.STRING())
-    return RDD(strings.javaRDD(), sc, UTF8Deserializer())
+    if warn_without_jar(spark):
+        strings = getattr(frame._jdf, "as")(sc._jvm.org.apache.spark.sql.Encoders.STRING())
+        return RDD(strings.javaRDD(), sc, UTF8Deserializer())
+    # Functions of the standard library: executors need not have this package.
+    pieces = RDD(sc._jvm.io.millstream.spark.PythonLines.joined(frame._jdf, partitions is None), sc, NoOpSerializer())
+    return pieces.map(methodcaller("decode")).flatMap(methodcaller("split", "\n"))
 
 
 def session_of(sc_or_spark: SparkContext | SparkSession) -> SparkSession:
@@ -89,14 +94,17 @@ def lines(spark: SparkSession, path: str | os.PathLike[str], partitions: int | N
     return reader.option(PARTITIONS, partitions).text(os.fspath(path)).coalesce(partitions)
 
 
-def warn_without_jar(spark: SparkSession) -> None:
+def warn_without_jar(spark: SparkSession) -> bool:
+    """Whether the session's JVM lacks the jar, of which it warns."""
     from py4j.java_gateway import JavaClass
 
     jvm = getattr(spark, "_jvm", None)
-    if not isinstance(jvm and jvm.org.apache.spark.sql.execution.datasources.millstream.MillstreamExtensions, JavaClass):
+    is_missing = not isinstance(jvm and jvm.org.apache.spark.sql.execution.datasources.millstream.MillstreamExtensions, JavaClass)
+    if is_missing:
         warnings.warn(
             "Spark reads these files itself, more slowly: Millstream's jar is not in the session's JVM. Set its configuration "
             "(millstream.enable) before the first session is made",
             RuntimeWarning,
             stacklevel=3,
         )
+    return is_missing

@@ -24,6 +24,26 @@ def test_the_rdd_has_the_lines_of_text_file(stock, ours, data, tree):
         assert ours.call("text_calls:pure_lines", path=str(data / tree), start=start) == expected
 
 
+def test_lines_reach_python_whole(stock, ours, data):
+    """In pieces of many, which a long line exceeds; bytes that are no UTF-8 are replaced one by one, as Java does."""
+    tree = data / "pieces"
+    tree.mkdir()
+    (tree / "long").write_bytes(b"x" * 700_000 + b"\n\n" + b"y" * 300_000 + b"\n" + b"z\n" * 200_000)
+    (tree / "bytes").write_bytes(b"".join(bytes([128 + n, 225 - n % 30, 97, n % 64 + 128]) + b"\r\n" for n in range(100)))
+    (tree / "empty").write_bytes(b"")
+    (tree / "blank").write_bytes(b"\n")
+    expected = stock.call("calls:stock_lines", path=str(tree))["lines"]
+    assert len(expected) == 200_104
+    assert ours.call("text_calls:pure_lines", path=str(tree), start="context") == expected
+
+
+def test_the_rdd_has_few_partitions_unless_asked(ours, data):
+    """Each is a task of Python's, and 48 small files are no work for that many."""
+    for partitions, expected in ((None, 8), (20, 20)):
+        got = ours.call("text_calls:pure_partition_count", path=str(data / "siblings"), partitions=partitions, most_bytes="100000")
+        assert got == expected
+
+
 @pytest.mark.parametrize("partitions", [1, 2, 7, 1000])
 def test_partitions_are_at_most_as_many_as_asked_for(ours, data, partitions):
     got = ours.call("text_calls:partition_count", path=str(data / "siblings"), partitions=partitions)

@@ -15,6 +15,18 @@ def partition_count(spark, path, partitions):
     return millstream.read_text(spark, path, partitions).rdd.getNumPartitions()
 
 
+def pure_partition_count(spark, path, partitions, most_bytes):
+    import millstream
+
+    key = "spark.sql.files.maxPartitionBytes"
+    before = spark.conf.get(key)
+    spark.conf.set(key, most_bytes)
+    try:
+        return millstream.pure_read_text(spark, path, partitions).getNumPartitions()
+    finally:
+        spark.conf.set(key, before)
+
+
 def with_small_partitions(spark, path, partitions=None):
     import millstream
 
