@@ -15,9 +15,16 @@ final class HdfsBed implements AutoCloseable {
 
   HdfsBed(java.nio.file.Path directory) throws IOException {
     System.setProperty("millstream.test.file.impl", LocalFileSystem.class.getName()); // core-site.xml of the tests asks for it
-    Configuration conf = new Configuration();
+    Configuration conf = configuration();
     conf.set(MiniDFSCluster.HDFS_MINIDFS_BASEDIR, Files.createTempDirectory(directory, "hdfs").toString());
     cluster = new MiniDFSCluster.Builder(conf).numDataNodes(1).build();
+  }
+
+  static Configuration configuration() {
+    Configuration conf = new Configuration();
+    // A client that closes a file sleeps 400 ms if the name node has not heard of its block, as in here it never has.
+    conf.setInt("dfs.client.block.write.locateFollowingBlock.initial.delay.ms", 2);
+    return conf;
   }
 
   Path newTable() throws IOException {

@@ -31,6 +31,6 @@ class HdfsDeathTest extends DeathContract {
 
   @Override
   Configuration newConfiguration() {
-    return new Configuration();
+    return HdfsBed.configuration();
   }
 }

@@ -31,7 +31,7 @@ class HdfsDirectJobTest extends DirectJobContract {
 
   @Override
   Configuration newConfiguration() {
-    return new Configuration();
+    return HdfsBed.configuration();
   }
 
   @Override
