@@ -227,20 +227,21 @@ def test_the_plan_says_so(both):
 
 def test_what_a_dead_driver_left_is_removed_by_a_recovery_and_by_the_next_writer(both, tmp_path):
     ours, table = both["ours"], str(tmp_path / "table")
+    first, second = "00000000-0000-4000-8000-00000000dead", "00000000-0000-4000-8001-00000000dead"
 
     def files():
         return sorted(name for _, _, names in os.walk(table) for name in names if not name.endswith(".crc") and name != "_SUCCESS")
 
     ours.call("write_calls:fill", path=table, value="old", partitions=2, mode="append")
     before = files()
-    assert ours.call("write_calls:abandon", path=table, job="dead-1") is None
+    assert ours.call("write_calls:abandon", path=table, job=first) is None
     assert files() != before
     (finding,) = ours.call("write_calls:recover", target=table, dry_run=True)
-    assert (finding["job"], finding["verdict"]) == ("dead-1", "roll-back") and any("part-dead-1" in step for step in finding["steps"])
+    assert (finding["job"], finding["verdict"]) == (first, "roll-back") and any(f"part-{first}" in step for step in finding["steps"])
     assert files() != before
     assert [finding["verdict"] for finding in ours.call("write_calls:recover", target=table)] == ["roll-back"]
     assert files() == before
-    ours.call("write_calls:abandon", path=table, job="dead-2")
+    ours.call("write_calls:abandon", path=table, job=second)
     ours.call("write_calls:fill", path=table, value="more", partitions=2, mode="append")
     assert len(files()) == 2 * len(before) and not any("dead" in name for name in files())
     assert ours.call("write_calls:values", path=table) == [["more", 2], ["old", 2]]

@@ -100,7 +100,8 @@ class DirectInsertIntoHiveTable(
       staticPartitionColumns = 0,
       bucketSpec = bucketSpec,
       options = options,
-      marksSuccess = !isDynamic,
+      // Hive moves the file into a partition, but not into a table.
+      marksSuccess = !isDynamic && columns.nonEmpty,
       change = Some(CatalogChange(table, root, hadoopConf, replaces = overwrite,
         overwritten = Nil, always = if (isDynamic || columns.isEmpty) Nil else Seq(within), ofTable = true)),
       maxPartitions = Option.when(isDynamic)(hadoopConf.getInt(limit.varname, limit.defaultIntVal) -> limit.varname))
