@@ -1,9 +1,11 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
 import java.lang.reflect.InvocationTargetException
+import java.net.URI
 import java.util.concurrent.atomic.AtomicBoolean
 
 import org.apache.spark.internal.Logging
+import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat
 import org.apache.spark.sql.execution.datasources.{DataSourceUtils, FileFormat}
 import org.apache.spark.sql.types.StructType
 
@@ -34,5 +36,12 @@ private[sql] object SparkLine extends Logging {
     } catch {
       case e: InvocationTargetException => throw e.getCause
     }
+  }
+
+  /** A storage format elsewhere; how many fields it has differs. */
+  def at(location: URI, storage: CatalogStorageFormat): CatalogStorageFormat = {
+    val copy = storage.getClass.getMethods.find(_.getName == "copy").getOrElse(throw new NoSuchMethodError("CatalogStorageFormat.copy"))
+    val fields = Some(location) +: storage.productIterator.drop(1).map(_.asInstanceOf[AnyRef]).toSeq
+    copy.invoke(storage, fields: _*).asInstanceOf[CatalogStorageFormat]
   }
 }

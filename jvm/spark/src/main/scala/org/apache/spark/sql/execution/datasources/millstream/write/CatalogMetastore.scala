@@ -6,11 +6,13 @@ import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import io.millstream.write.{Metastore, MetastoreChange}
+import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTablePartition, ExternalCatalog}
 import org.apache.spark.sql.catalyst.catalog.CatalogTypes.TablePartitionSpec
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.PartitioningUtils
+import org.apache.spark.sql.execution.datasources.millstream.SparkLine
 import org.apache.spark.util.Utils
 
 /** Carries out commits' changes in a catalog that keeps no statistics of its own: partitions that it has not are added. */
@@ -47,7 +49,7 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog) extends Metastore 
   private def toCatalog(table: CatalogTable, partition: MetastoreChange.Partition): CatalogTablePartition =
     CatalogTablePartition(
       CatalogMetastore.spec(table, partition.name),
-      table.storage.copy(locationUri = Some(new org.apache.hadoop.fs.Path(partition.location).toUri)),
+      SparkLine.at(new Path(partition.location).toUri, table.storage),
       partition.parameters.asScala.toMap)
 }
 
