@@ -93,7 +93,7 @@ test-jvm: $(JAR)
 test-spark: $(VENV)/ready $(VENV_OLD)/ready
 	testbed/setup build test
 	$(VENV)/bin/python -m pytest -q python/tests tests/spark
-	MILLSTREAM_CASES=1/4 $(VENV_OLD)/bin/python -m pytest -q tests/spark --ignore tests/spark/test_compact.py
+	MILLSTREAM_CASES=1/4 $(VENV_OLD)/bin/python -m pytest -q tests/spark --ignore tests/spark/test_compact.py --ignore tests/spark/test_direct_writes.py
 
 test-slow: test-slow-beds test-slow-spark
 
@@ -102,6 +102,8 @@ test-slow-beds: tools $(VENV)/ready
 	$(PYTHON) -m unittest discover -s testbed/tests -p 'slow_*.py' -v
 	$(PYTHON) -m unittest discover -s tests/tools -p 'slow_*.py' -v
 	tests/gnu/run
+	mvn -B -q -f jvm/pom.xml -pl hadoop test -Dtest.groups=slow
+	testbed/s3 -- mvn -B -q -f jvm/pom.xml -pl hadoop test -Dtest.groups=s3
 	$(MAKE) package
 	$(MAKE) fuzz
 
@@ -109,7 +111,8 @@ test-slow-beds: tools $(VENV)/ready
 test-slow-spark: $(VENV)/ready $(VENV_OLD)/ready
 	testbed/setup build test
 	$(VENV)/bin/python -m pytest -q tests/spark/slow_*.py
-	$(VENV_OLD)/bin/python -m pytest -q tests/spark
+	MILLSTREAM_WRITES=all $(VENV)/bin/python -m pytest -q tests/spark/test_direct_writes.py
+	MILLSTREAM_WRITES=all $(VENV_OLD)/bin/python -m pytest -q tests/spark
 	tests/spark-suites/run
 
 # The packages, installed and run in a clean root directory.

@@ -3,14 +3,26 @@
     spark = millstream.enable(SparkSession.builder).getOrCreate()
 
 From then on `spark.read.…(path)`, SQL tables and `sc.textFile` list local and mounted files through Millstream's parallel
-engine. Rows, schemas and errors stay those of stock Spark.
+engine, and INSERT writes files where they belong, with one commit. Rows, schemas and errors stay those of stock Spark.
 """
 
 from importlib import metadata
 
 from millstream.compaction import CompactError, CompactSummary, compact
+from millstream.recovery import Finding, RecoverError, recover
 from millstream.session import enable, spark_conf
 from millstream.text import pure_read_text, read_text
 
-__all__ = ["CompactError", "CompactSummary", "compact", "enable", "pure_read_text", "read_text", "spark_conf"]
+__all__ = [
+    "CompactError",
+    "CompactSummary",
+    "Finding",
+    "RecoverError",
+    "compact",
+    "enable",
+    "pure_read_text",
+    "read_text",
+    "recover",
+    "spark_conf",
+]
 __version__ = metadata.version("millstream")

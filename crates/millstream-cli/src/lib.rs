@@ -17,3 +17,4 @@ pub mod prm;
 pub mod progress;
 pub mod standard_output;
 pub mod startup;
+mod submit;

@@ -1,5 +1,5 @@
 //! `millstream`: what belongs to no single tool. `spark-conf` prints the settings that switch Millstream on in Spark, the
-//! same block that Python's `millstream.enable` sets; `compact` runs a Spark job with it; `man` and `completions` write what the option tables tell.
+//! same block that Python's `millstream.enable` sets; `compact` and `recover` run Spark jobs with it; `man` and `completions` write what the option tables tell.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::compact::{CODEC_HELP, CODECS, Compact, FORMATS};
+use crate::compact::{self, CODEC_HELP, CODECS, Compact, FORMATS};
 use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};
 use crate::options::{
     Command, Occurrence, Paragraph, Reference, Section, Shell, Syntax, completions, flag, help_option,
@@ -15,6 +15,7 @@ use crate::options::{
 };
 use crate::standard_output::StandardOutput;
 use crate::startup::{Startup, restore_open_files, startup};
+use crate::submit::{Submission, setting};
 use crate::{pchmod, pchown, pcopy, pdu, pfind, pls, prm};
 
 /// The one source of the settings, which the jar and the Python package carry too.
@@ -40,6 +41,8 @@ enum Id {
 
 const GROUP: &str = "Options";
 const COMPACT: &str = "Options of compact";
+const JOBS: &str = "Options of compact and recover";
+const RECOVER_CLASS: &str = "io.millstream.spark.Recover";
 const JAR_VARIABLE: &str = "MILLSTREAM_JAR";
 
 const MILLSTREAM: Command<Id> = Command {
@@ -48,12 +51,13 @@ const MILLSTREAM: Command<Id> = Command {
     usage: &[
         "compact [OPTION]... SOURCE DESTINATION",
         "compact --in-place [OPTION]... SOURCE",
+        "recover [OPTION]... TABLE|PATH",
         "spark-conf [--jar=PATH]",
         "man DIRECTORY",
         "completions DIRECTORY",
     ],
     description: &[
-        "Merge the small files of each directory below SOURCE into few, on Spark; print the settings that switch Millstream on in Spark; or write the manual pages or shell completions of all tools into DIRECTORY, which is made if it does not exist.",
+        "Merge the small files of each directory below SOURCE into few, on Spark; finish or undo the writes to a table or directory (what has a slash in it is a path) whose drivers have died; print the settings that switch Millstream on in Spark; or write the manual pages or shell completions of all tools into DIRECTORY, which is made if it does not exist.",
     ],
     syntax: Syntax::Getopt,
     options: &[
@@ -107,16 +111,16 @@ const MILLSTREAM: Command<Id> = Command {
             COMPACT,
             "replace the files of SOURCE once all that takes their place has been written and verified; the same command finishes it after an interruption",
         ),
-        flag(Id::DryRun, None, &["dry-run"], COMPACT, "tell what would be done"),
-        flag(Id::Json, None, &["json"], COMPACT, "write the outcome as a JSON object"),
-        flag(Id::Verbose, Some(b'v'), &["verbose"], COMPACT, "show Spark's log"),
-        value(Id::Master, None, &["master"], "URL", COMPACT, "Spark's master, as of spark-submit"),
+        flag(Id::DryRun, None, &["dry-run"], JOBS, "tell what would be done"),
+        flag(Id::Json, None, &["json"], JOBS, "write the outcome as a JSON object"),
+        flag(Id::Verbose, Some(b'v'), &["verbose"], JOBS, "show Spark's log"),
+        value(Id::Master, None, &["master"], "URL", JOBS, "Spark's master, as of spark-submit"),
         value(
             Id::Conf,
             None,
             &["conf"],
             "KEY=VALUE",
-            COMPACT,
+            JOBS,
             "a setting of Spark, as of spark-submit; may be repeated",
         ),
     ],
@@ -127,6 +131,7 @@ const MILLSTREAM: Command<Id> = Command {
             body: &[
                 Paragraph::Text("millstream spark-conf >> $SPARK_HOME/conf/spark-defaults.conf"),
                 Paragraph::Text("millstream compact --target-size=256M /mnt/filer/logs /mnt/filer/logs-compact"),
+                Paragraph::Text("millstream recover --dry-run sales.orders"),
             ],
         },
         Section {
@@ -147,7 +152,7 @@ pub fn reference() -> Reference {
 pub fn run() -> ExitCode {
     let Startup { arguments, diagnostics, inherited_open_files, .. } = startup(MILLSTREAM.name);
     restore_open_files(inherited_open_files);
-    let (mut jar, mut compact) = (None, Compact::default());
+    let (mut jar, mut compact, mut submission) = (None, Compact::default(), Submission::default());
     let operands = take_options(&MILLSTREAM, arguments, &diagnostics, FAILURE, |option| {
         option
             .and_then(|option| match option.id {
@@ -155,12 +160,12 @@ pub fn run() -> ExitCode {
                     jar = option.value;
                     Ok(())
                 }
-                _ => set(&mut compact, option, &diagnostics),
+                _ => set(&mut compact, &mut submission, option, &diagnostics),
             })
             .map_err(|error| diagnostics.usage_error(&error, FAILURE))
     });
     let action = operands.and_then(|operands| {
-        Action::parse(&operands, jar, compact, &diagnostics)
+        Action::parse(&operands, jar, compact, submission, &diagnostics)
             .map_err(|error| diagnostics.usage_error(&error, FAILURE))
     });
     // The outcome is in the exit code that the diagnostics remember.
@@ -168,19 +173,24 @@ pub fn run() -> ExitCode {
     diagnostics.exit_code()
 }
 
-/// Takes an option of `compact`.
-fn set(compact: &mut Compact, option: Occurrence<Id>, diagnostics: &Diagnostics) -> Result<(), UsageError> {
+/// Takes an option of a job.
+fn set(
+    compact: &mut Compact,
+    submission: &mut Submission,
+    option: Occurrence<Id>,
+    diagnostics: &Diagnostics,
+) -> Result<(), UsageError> {
     match option.id {
         Id::TargetSize => compact.set_target_size(option.bytes(), diagnostics)?,
         Id::Format => compact.set_format(option.bytes(), diagnostics)?,
         Id::Codec => compact.set_codec(option.bytes(), diagnostics)?,
         Id::Header => compact.header = true,
         Id::InPlace => compact.in_place = true,
-        Id::DryRun => compact.dry_run = true,
-        Id::Json => compact.json = true,
-        Id::Verbose => compact.verbose = true,
-        Id::Master => compact.master = option.value,
-        Id::Conf => compact.spark_settings.extend(option.value),
+        Id::DryRun => submission.dry_run = true,
+        Id::Json => submission.json = true,
+        Id::Verbose => submission.verbose = true,
+        Id::Master => submission.master = option.value,
+        Id::Conf => submission.spark_settings.extend(option.value),
         Id::Jar => {}
     }
     Ok(())
@@ -189,8 +199,16 @@ fn set(compact: &mut Compact, option: Occurrence<Id>, diagnostics: &Diagnostics)
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Action {
-    SparkConf { jar: Option<OsString> },
-    Compact { jar: Option<OsString>, compact: Compact, operands: Vec<OsString> },
+    SparkConf {
+        jar: Option<OsString>,
+    },
+    /// A job of a class, with its settings.
+    Job {
+        class: &'static str,
+        settings: Vec<OsString>,
+        jar: Option<OsString>,
+        submission: Submission,
+    },
     Manuals(PathBuf),
     Completions(PathBuf),
 }
@@ -200,13 +218,35 @@ impl Action {
         operands: &[OsString],
         jar: Option<OsString>,
         compact: Compact,
+        submission: Submission,
         diagnostics: &Diagnostics,
     ) -> Result<Self, UsageError> {
-        if let Some((_, operands)) = operands.split_first().filter(|(word, _)| *word == "compact") {
-            return Ok(Action::Compact { jar, compact, operands: operands.to_vec() });
+        let only_for = |commands: &str| {
+            Err(UsageError::argument(format!("an option that is only for {commands}").into()))
+        };
+        let word = operands.first().map(|word| word.as_bytes());
+        if word == Some(b"compact") {
+            let settings = compact.settings(&operands[1..])?;
+            return Ok(Action::Job { class: compact::CLASS, settings, jar, submission });
         }
         if compact != Compact::default() {
-            return Err(UsageError::argument(b"an option that is only for compact".to_vec()));
+            return only_for("compact");
+        }
+        if word == Some(b"recover") {
+            return match &operands[1..] {
+                [target] => {
+                    let settings = vec![setting("target", target)];
+                    Ok(Action::Job { class: RECOVER_CLASS, settings, jar, submission })
+                }
+                [] => Err(UsageError::argument(b"missing table or path".to_vec())),
+                [_, extra, ..] => {
+                    let quoted = diagnostics.quoted(extra.as_bytes());
+                    Err(UsageError::argument([b"extra operand ", &quoted[..]].concat()))
+                }
+            };
+        }
+        if submission != Submission::default() {
+            return only_for("compact and recover");
         }
         match operands.iter().map(|word| word.as_bytes()).collect::<Vec<_>>()[..] {
             [b"spark-conf"] => Ok(Action::SparkConf { jar }),
@@ -229,12 +269,10 @@ impl Action {
                 let jar = jar_or_refuse(jar, diagnostics)?;
                 print(&spark_conf(&jar), diagnostics)
             }
-            Action::Compact { jar, compact, operands } => {
+            Action::Job { class, settings, jar, submission } => {
                 let jar = jar_or_refuse(jar, diagnostics)?;
-                let arguments = compact
-                    .arguments(&operands, &jar, &spark_conf(&jar))
-                    .map_err(|error| diagnostics.usage_error(&error, FAILURE))?;
-                Err(Compact::submit(arguments, diagnostics))
+                let arguments = submission.arguments(class, settings, &jar, &spark_conf(&jar));
+                Err(Submission::submit(arguments, diagnostics))
             }
             Action::Manuals(directory) => {
                 write_all(&directory, diagnostics, |tool| vec![(format!("{}.1", tool.name), man_page(tool))])
@@ -330,7 +368,14 @@ mod tests {
 
     fn parsed(words: &[&str], jar: Option<&str>) -> Result<Action, UsageError> {
         let words: Vec<_> = words.iter().map(OsString::from).collect();
-        Action::parse(&words, jar.map(OsString::from), Compact::default(), &Diagnostics::new("millstream"))
+        let diagnostics = Diagnostics::new("millstream");
+        Action::parse(
+            &words,
+            jar.map(OsString::from),
+            Compact::default(),
+            Submission::default(),
+            &diagnostics,
+        )
     }
 
     #[test]
@@ -339,6 +384,15 @@ mod tests {
         assert_eq!(
             parsed(&["spark-conf"], Some("/x.jar")),
             Ok(Action::SparkConf { jar: Some("/x.jar".into()) })
+        );
+        assert_eq!(
+            parsed(&["recover", "a.b"], None),
+            Ok(Action::Job {
+                class: RECOVER_CLASS,
+                settings: vec!["target=a.b".into()],
+                jar: None,
+                submission: Submission::default()
+            })
         );
         assert_eq!(parsed(&["man", "d"], None), Ok(Action::Manuals("d".into())));
         assert_eq!(parsed(&["completions", "d"], None), Ok(Action::Completions("d".into())));
@@ -349,6 +403,8 @@ mod tests {
         for (words, message) in [
             (&[][..], "missing command"),
             (&["man"], "missing directory"),
+            (&["recover"], "missing table or path"),
+            (&["recover", "a", "more"], "extra operand 'more'"),
             (&["nonsense"], "unknown command 'nonsense'"),
             (&["spark-conf", "more"], "extra operand 'more'"),
             (&["man", "d", "more"], "extra operand 'more'"),

@@ -65,6 +65,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   }
 
   MillstreamLocalFileSystem(DirectoryWalk.Starter walks) {
+    super(new RawLocalFiles());
     this.walks = walks;
     setOptions(new Configuration(false));
   }

@@ -25,6 +25,7 @@ import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RemoteIterator;
+import org.apache.hadoop.fs.permission.FsPermission;
 import org.apache.hadoop.util.functional.FutureIO;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.RepeatedTest;
@@ -234,6 +235,28 @@ class MillstreamLocalFileSystemTest {
       Path missing = new Path(temp.getPath(), "missing");
       assertEquals("File " + missing + " does not exist", assertThrows(FileNotFoundException.class, () -> fs.open(missing)).getMessage());
     }
+  }
+
+  @Test
+  void modesAreSetAsStockSetsThem() throws IOException {
+    for (String umask : List.of("022", "077", "000")) {
+      List<String> modes = new ArrayList<>();
+      for (FileSystem fs : List.of(stock, ours)) {
+        fs.getConf().set("fs.permissions.umask-mode", umask);
+        Path file = new Path(temp.toURI() + "modes-" + umask + fs.hashCode());
+        fs.create(file, true).close();
+        modes.add(mode(file));
+        fs.setPermission(file, new FsPermission((short) 01640));
+        modes.add(mode(file));
+        Path missing = new Path(file + "-missing");
+        assertThrows(IOException.class, () -> fs.setPermission(missing, new FsPermission((short) 0600)));
+      }
+      assertEquals(modes.subList(0, 2), modes.subList(2, 4));
+    }
+  }
+
+  private static String mode(Path file) throws IOException {
+    return Integer.toOctalString((int) Files.getAttribute(java.nio.file.Path.of(file.toUri()), "unix:mode"));
   }
 
   @Test

@@ -5,7 +5,11 @@ import java.util.{Collections, WeakHashMap}
 import io.millstream.hadoop.ListingOptions
 
 import org.apache.spark.SparkContext
-import org.apache.spark.sql.{SparkSessionExtensions, SparkSessionExtensionsProvider}
+import org.apache.spark.sql.{SparkSession, SparkSessionExtensions, SparkSessionExtensionsProvider}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.datasources.millstream.write.ReplaceInserts
+import org.apache.spark.util.Utils
 
 /**
  * Installs Millstream's rules in every session. Spark finds it through `META-INF/services`, so a user's own
@@ -17,6 +21,8 @@ class MillstreamExtensions extends SparkSessionExtensionsProvider {
       SparkContext.getActive.foreach(MillstreamExtensions.passSwitchToExecutors)
       extensions.injectHintResolutionRule(session => new IndexLocalFiles(session))
       extensions.injectColumnar(_ => new ReplaceFileScans)
+      extensions.injectPostHocResolutionRule(session => new ReplaceInserts(session))
+      MillstreamExtensions.hiveRule.foreach(rule => extensions.injectPostHocResolutionRule(rule))
     }
 }
 
@@ -24,6 +30,13 @@ private object MillstreamExtensions {
   /** Their file system, too, is made with a Hadoop configuration, in which settings of Spark's own are missing. */
   private def passSwitchToExecutors(context: SparkContext): Unit =
     if (!context.conf.get(IndexLocalFiles.Enabled)) context.hadoopConfiguration.setBoolean(ListingOptions.ENABLED, false)
+
+  /** Makes the rule for Hive's commands; a Spark may be without Hive. */
+  private def hiveRule: Option[SparkSession => Rule[LogicalPlan]] =
+    Option.when(Utils.classIsLoadable("org.apache.spark.sql.hive.execution.InsertIntoHiveTable")) {
+      val rule = Utils.classForName[Rule[LogicalPlan]]("org.apache.spark.sql.hive.millstream.ReplaceHiveInserts")
+      session => rule.getConstructor(classOf[SparkSession]).newInstance(session)
+    }
 
   private val seen = Collections.synchronizedSet(
     Collections.newSetFromMap(new WeakHashMap[SparkSessionExtensions, java.lang.Boolean]))

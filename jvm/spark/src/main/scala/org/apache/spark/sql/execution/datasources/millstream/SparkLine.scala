@@ -1,14 +1,16 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
 import java.lang.reflect.InvocationTargetException
+import java.net.URI
 import java.util.concurrent.atomic.AtomicBoolean
 
 import org.apache.spark.internal.Logging
+import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat
 import org.apache.spark.sql.execution.datasources.{DataSourceUtils, FileFormat}
 import org.apache.spark.sql.types.StructType
 
 /** What differs between the 4.x lines that one jar serves, and from those that it does not. */
-private object SparkLine extends Logging {
+private[sql] object SparkLine extends Logging {
   private val warned = new AtomicBoolean
 
   /** None, with one warning, in a Spark whose internals differ from those of the supported lines: it answers by itself. */
@@ -18,8 +20,7 @@ private object SparkLine extends Logging {
     } catch {
       case e: LinkageError =>
         if (warned.compareAndSet(false, true)) {
-          logWarning("Millstream does not fit this Spark, so Spark itself lists and reads the files, more slowly and with more " +
-            s"memory; results are the same. This is said once. Cause: $e")
+          logWarning("Millstream does not fit this Spark, X are the same. This is said once. Cause: $e")
         }
         None
     }
@@ -35,5 +36,12 @@ private object SparkLine extends Logging {
     } catch {
       case e: InvocationTargetException => throw e.getCause
     }
+  }
+
+  /** A storage format elsewhere; how many fields it has differs. */
+  def at(location: URI, storage: CatalogStorageFormat): CatalogStorageFormat = {
+    val copy = storage.getClass.getMethods.find(_.getName == "copy").getOrElse(throw new NoSuchMethodError("CatalogStorageFormat.copy"))
+    val fields = Some(location) +: storage.productIterator.drop(1).map(_.asInstanceOf[AnyRef]).toSeq
+    copy.invoke(storage, fields: _*).asInstanceOf[CatalogStorageFormat]
   }
 }

@@ -1,0 +1,46 @@
+package io.millstream.write;
+
+import java.io.IOException;
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+
+/** A part of a commit's apply that may run anywhere: some files to publish or some to delete. */
+public final class ApplyBatch implements Serializable {
+  private static final long serialVersionUID = 1;
+
+  private final String table;
+  private final String job;
+  private final ArrayList<PendingFile> published;
+  private final ArrayList<OldFile> deleted;
+
+  ApplyBatch(Path table, String job, List<PendingFile> published, List<OldFile> deleted) {
+    this.table = table.toString();
+    this.job = job;
+    this.published = new ArrayList<>(published);
+    this.deleted = new ArrayList<>(deleted);
+  }
+
+  /**
+   * Does it.
+   *
+   * @param conf of the file system
+   * @throws IOException if it could not be done; it may be tried again
+   */
+  public void run(Configuration conf) throws IOException {
+    Store store = Store.of(new Path(table), conf);
+    List<Boolean> found = Parallel.map(new WriteOptions(conf).threads, published, store::publish);
+    List<PendingFile> missing = new ArrayList<>();
+    for (int i = 0; i < published.size(); i++) {
+      if (!found.get(i)) {
+        missing.add(published.get(i));
+      }
+    }
+    if (!missing.isEmpty()) {
+      throw Apply.missing(new Path(table), job, missing);
+    }
+    store.delete(deleted);
+  }
+}

@@ -1,0 +1,85 @@
+package io.millstream.write;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+
+/** What a job asks its commit to do. */
+public final class CommitPlan {
+  /** Says what changes in the metastore, and may refuse. */
+  @FunctionalInterface
+  public interface MetastorePlanner {
+    /**
+     * Called while the job has the table's turn, just before the commit point.
+     *
+     * @param draft the files
+     * @return what is to change, or null for nothing
+     * @throws IOException to refuse: the job is not committed, and is to be aborted
+     */
+    MetastoreChange plan(CommitDraft draft) throws IOException;
+  }
+
+  /** Runs the parts of a large commit elsewhere, as in a Spark job. */
+  @FunctionalInterface
+  public interface Distribution {
+    /**
+     * Runs every batch once at least; all may run at once, and again.
+     *
+     * @param batches they are serialisable
+     * @throws IOException if one failed
+     */
+    void run(List<ApplyBatch> batches) throws IOException;
+  }
+
+  /** Hears how far a commit is. */
+  @FunctionalInterface
+  public interface Listener {
+    /**
+     * Called often, from any thread.
+     *
+     * @param phase what is being done
+     * @param done how many of it are done
+     * @param total how many there are
+     */
+    void progress(Phase phase, int done, int total);
+  }
+
+  /** The parts of a commit, in their order. */
+  public enum Phase { TURN, LIST, RECORD, PUBLISH, DELETE, METASTORE, CLEAN }
+
+  final List<PendingFile> files;
+  final Overwrite overwrite;
+  MetastorePlanner metastorePlanner = draft -> null;
+  Distribution distribution;
+  Listener listener = (phase, done, total) -> { };
+
+  /**
+   * A commit of what task attempts have reported.
+   *
+   * @param files of the attempts that count: one of each task
+   * @param overwrite what they replace
+   */
+  public CommitPlan(Collection<PendingFile> files, Overwrite overwrite) {
+    this.files = new ArrayList<>(files);
+    this.overwrite = overwrite;
+  }
+
+  /** Sets who says what changes in the metastore. */
+  public CommitPlan metastore(MetastorePlanner planner) {
+    metastorePlanner = planner;
+    return this;
+  }
+
+  /** Sets who runs a large commit ({@link WriteOptions#DISTRIBUTE_FILES}). */
+  public CommitPlan distribution(Distribution runner) {
+    distribution = runner;
+    return this;
+  }
+
+  /** Sets who hears of the progress. */
+  public CommitPlan listener(Listener hears) {
+    listener = hears;
+    return this;
+  }
+}

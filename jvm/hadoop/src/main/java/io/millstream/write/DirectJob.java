@@ -1,0 +1,251 @@
+package io.millstream.write;
+
+import io.millstream.write.CommitPlan.Phase;
+import io.millstream.write.Recovery.Run;
+import java.io.Closeable;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.UnknownHostException;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A job that writes files straight into a table's directories, from the driver's side: {@link #begin}, tasks that write through the
+ * {@link #placement}, then {@link #commit} or {@link #abort}. A job that is neither, because its driver died, is settled by the next
+ * one that begins on the table, or by {@link Recovery}.
+ */
+public final class DirectJob implements Closeable {
+  private static final Logger LOG = LoggerFactory.getLogger(DirectJob.class);
+  private static final byte[] NOTHING = new byte[0];
+
+  private enum State { RUNNING, UNFINISHED, OVER }
+
+  private final TableAccess table;
+  private final String id;
+  private final Settlement settlement;
+  private final Lease lease;
+  private State state = State.RUNNING;
+  private String turn;
+
+  private DirectJob(TableAccess table, String id) {
+    this.table = table;
+    this.id = id;
+    this.settlement = new Settlement(table);
+    this.lease = new Lease(table, id);
+  }
+
+  /**
+   * Why tables of a file system cannot be written directly.
+   *
+   * @param fs the table's
+   * @return a sentence for a warning; empty if they can
+   */
+  public static Optional<String> whyNot(FileSystem fs) {
+    return Store.whyNot(fs);
+  }
+
+  /**
+   * Settles dead jobs of the table, then begins one.
+   *
+   * @param table the root of what is written, a table's or a partitioned directory's; made if it is not there
+   * @param id of the job, a UUID that no other has; it is in the name of every file
+   * @param conf of the file system, with {@link WriteOptions}
+   * @param metastore for dead jobs that have committed; null if there is none, and then such a job is an error
+   * @return the job
+   * @throws IOException if the table cannot be reached, or a dead job cannot be settled
+   */
+  public static DirectJob begin(Path table, String id, Configuration conf, Metastore metastore) throws IOException {
+    return begin(TableAccess.of(table, conf, metastore), id);
+  }
+
+  static DirectJob begin(TableAccess table, String id) throws IOException {
+    if (!id.matches("\\p{XDigit}{8}(-\\p{XDigit}{4}){3}-\\p{XDigit}{12}")) {
+      throw new IllegalArgumentException("the id of a job must be a UUID: " + id);
+    }
+    if (!table.store().create(Journal.begin(id), new Journal.Begin(owner(), table.options().leaseMillis).toBytes())) {
+      throw new IOException("there is a job " + id + " on " + table.root() + " already");
+    }
+    DirectJob job = new DirectJob(table, id);
+    try {
+      job.settlement.settleDead(Journal.of(table.store()));
+      return job;
+    } catch (IOException | RuntimeException e) {
+      job.abort();
+      job.close();
+      throw e;
+    }
+  }
+
+  static String owner() {
+    String host;
+    try {
+      host = InetAddress.getLocalHost().getHostName();
+    } catch (UnknownHostException e) {
+      host = "unknown-host";
+    }
+    return System.getProperty("user.name") + "@" + host + " process " + ProcessHandle.current().pid();
+  }
+
+  /** The job's id. */
+  public String id() {
+    return id;
+  }
+
+  /** Where its tasks write. */
+  public Placement placement() {
+    return new Placement(table.root(), id);
+  }
+
+  /**
+   * Commits: waits for the table's turn, lists what is overwritten, writes the commit record, and does what it says.
+   *
+   * @param plan what is to be done
+   * @return what was done
+   * @throws CommittedException if the record is written, but what it says is not all done: it will be, by the next writer or a
+   *     recovery
+   * @throws IOException if the job is not committed: the table is as it was, and the job is to be aborted
+   */
+  public CommitOutcome commit(CommitPlan plan) throws IOException {
+    if (state != State.RUNNING) {
+      throw new IllegalStateException("job " + id + " is over");
+    }
+    Phases phases = new Phases(plan.listener);
+    turn = phases.time(Phase.TURN, () -> new Turn(table, settlement, id).take());
+    CommitRecord record = phases.time(Phase.LIST, () -> record(plan));
+    phases.time(Phase.RECORD, () -> {
+      decide(record.toBytes());
+      return null;
+    });
+    state = State.UNFINISHED;
+    try {
+      new Apply(table, id, record, plan.distribution, phases).finish();
+    } catch (IOException | RuntimeException e) {
+      throw new CommittedException("job " + id + " on " + table.root() + " is committed, but is not finished yet: the next writer, or"
+          + " a recovery, finishes it", e);
+    }
+    phases.time(Phase.CLEAN, this::clean);
+    state = State.OVER;
+    return outcome(record, phases);
+  }
+
+  private CommitRecord record(CommitPlan plan) throws IOException {
+    Collection<String> overwritten = plan.overwrite.isRecursive() ? plan.overwrite.directories() : touched(plan.files);
+    List<OldFile> old = plan.overwrite.isNothing() ? List.of() : table.store().list(overwritten, plan.overwrite.isRecursive());
+    MetastoreChange change = plan.metastorePlanner.plan(new Draft(plan.files, old));
+    return new CommitRecord(plan.files, old, plan.overwrite.directories(), change);
+  }
+
+  private static Set<String> touched(List<PendingFile> files) {
+    Set<String> directories = new LinkedHashSet<>();
+    files.forEach(f -> directories.add(f.directory()));
+    return directories;
+  }
+
+  /** The commit point. Returns if this job is committed. */
+  private void decide(byte[] record) throws IOException {
+    lease.check();
+    boolean written;
+    try {
+      written = table.store().create(Journal.commit(id), record);
+    } catch (IOException e) {
+      // The record may be there, or may still come: one of the two is made impossible.
+      try {
+        written = Arrays.equals(settlement.abort(id), record);
+      } catch (IOException unknown) {
+        e.addSuppressed(unknown);
+        throw new IOException("it is not known whether job " + id + " on " + table.root() + " is committed; a recovery decides", e);
+      }
+      if (!written) {
+        throw e;
+      }
+    }
+    if (!written) {
+      throw Settlement.lost(table, id);
+    }
+  }
+
+  /** What fails here is done again by whoever comes next, to no effect. */
+  private Void clean() {
+    try {
+      if (!table.store().leftoversNameTheirJobs()) {
+        // Once the journal has forgotten the job, nobody can tell what its failed attempts have left.
+        table.store().discard(table.store().leftovers(id::equals));
+      }
+      table.store().remove(Journal.signs(id));
+      table.store().remove(List.of(turn, Journal.commit(id)));
+    } catch (IOException e) {
+      LOG.warn("Job {} on {} is committed and finished, but its journal could not be removed", id, table.root(), e);
+    }
+    return null;
+  }
+
+  private CommitOutcome outcome(CommitRecord record, Phases phases) {
+    long bytes = record.added().stream().mapToLong(PendingFile::bytes).sum();
+    return new CommitOutcome(
+        record.added().size(), bytes, record.deleted().size(), touched(record.added()).size(), Map.copyOf(phases.nanos()));
+  }
+
+  /**
+   * Removes everything that the job's attempts have written. Does nothing after a commit; what fails is logged, and left to a
+   * recovery.
+   */
+  public void abort() {
+    if (state != State.RUNNING) {
+      return;
+    }
+    try {
+      if (!CommitRecord.isAborted(settlement.abort(id))) {
+        LOG.error("Job {} on {} is committed, though its commit seemed to fail: a recovery finishes it", id, table.root());
+        return;
+      }
+      state = State.OVER;
+      settlement.rollBack(id, Run.REAL);
+      if (turn != null) {
+        table.store().remove(List.of(turn));
+      }
+    } catch (IOException | RuntimeException e) {
+      LOG.warn("Job {} on {} is left to a recovery", id, table.root(), e);
+    }
+  }
+
+  /** Stops giving signs of life. A job that was not committed counts as dead from then on. */
+  @Override
+  public void close() {
+    lease.end();
+    if (state != State.OVER) {
+      try {
+        table.store().replace(Journal.abandoned(id), NOTHING);
+      } catch (IOException | RuntimeException e) {
+        LOG.warn("Others have to wait until the lease of job {} on {} runs out", id, table.root(), e);
+      }
+    }
+  }
+
+  /** The files of a commit by their directories. */
+  private record Draft(List<PendingFile> files, List<OldFile> old) implements CommitDraft {
+    @Override
+    public Map<String, Totals> added() {
+      Map<String, Totals> totals = new HashMap<>();
+      files.forEach(f -> totals.merge(f.directory(), new Totals(1, f.bytes()), Totals::plus));
+      return totals;
+    }
+
+    @Override
+    public Map<String, Totals> deleted() {
+      Map<String, Totals> totals = new HashMap<>();
+      old.forEach(f -> totals.merge(f.directory(), new Totals(1, f.bytes()), Totals::plus));
+      return totals;
+    }
+  }
+}

@@ -1,0 +1,69 @@
+package io.millstream.write;
+
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import org.apache.hadoop.fs.Path;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** An attempt's hidden files. */
+final class HiddenFiles implements TaskAttempt {
+  private static final Logger LOG = LoggerFactory.getLogger(HiddenFiles.class);
+
+  private record Asked(String directory, String name) { }
+
+  private final HiddenFileStore store;
+  private final String job;
+  private final String prefix;
+  private final List<Asked> asked = new ArrayList<>();
+
+  HiddenFiles(HiddenFileStore store, String job, String prefix) {
+    this.store = store;
+    this.job = job;
+    this.prefix = prefix;
+  }
+
+  @Override
+  public Path file(String directory, String name) {
+    Names.check(directory, name, job);
+    Asked file = new Asked(directory, name);
+    asked.add(file);
+    return hidden(file);
+  }
+
+  private Path hidden(Asked file) {
+    return new Path(store.directory(file.directory), prefix + file.name);
+  }
+
+  @Override
+  public List<PendingFile> commit() throws IOException {
+    List<PendingFile> written = Parallel.map(store.options.threads, asked, this::written).stream()
+        .filter(Objects::nonNull)
+        .toList();
+    if (store.options.sync) {
+      store.sync(written.stream().map(f -> new Path(store.directory(f.directory()), f.pending())).toList());
+    }
+    return written;
+  }
+
+  private PendingFile written(Asked file) throws IOException {
+    try {
+      long bytes = store.fs.getFileStatus(hidden(file)).getLen();
+      return PendingFile.hidden(file.directory, file.name, bytes, prefix + file.name);
+    } catch (FileNotFoundException e) {
+      return null;
+    }
+  }
+
+  @Override
+  public void abort() {
+    try {
+      Parallel.map(store.options.threads, asked, file -> store.fs.delete(hidden(file), false));
+    } catch (IOException e) {
+      LOG.warn("An aborted task attempt leaves files {}* below {} to the job's recovery", prefix, store.table, e);
+    }
+  }
+}

@@ -1,0 +1,179 @@
+package io.millstream.write;
+
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import java.util.TreeMap;
+
+/**
+ * The journal as one listing shows it. All of it is flat in one directory, whose changes by others an NFS client sees once it has
+ * made a change of its own.
+ *
+ * <pre>
+ * JOB.begin      made first; removed when the job is settled: committed and applied, or rolled back
+ * JOB.lease      written again and again while the job lives
+ * JOB.abandoned  the owner has given up: as if the lease had run out
+ * JOB.commit     made once: the commit record, or that the job is aborted
+ * turn-N         the job that commits, or did
+ * </pre>
+ */
+final class Journal {
+  private static final String BEGIN = ".begin";
+  private static final String LEASE = ".lease";
+  private static final String ABANDONED = ".abandoned";
+  private static final String COMMIT = ".commit";
+  private static final String TURN = "turn-";
+
+  /** A job in the journal; 0 is the time of what is not there. */
+  static final class Job {
+    final String id;
+    private long begunMillis;
+    private long renewedMillis;
+    private long decidedMillis;
+    private boolean abandoned;
+
+    private Job(String id) {
+      this.id = id;
+    }
+
+    boolean isSettled() {
+      return begunMillis == 0;
+    }
+
+    /** Whether there is a record, or the word that there never will be one. */
+    boolean isDecided() {
+      return decidedMillis != 0;
+    }
+
+    long decidedMillis() {
+      return decidedMillis;
+    }
+
+    long begunMillis() {
+      return begunMillis;
+    }
+
+    long lastSignMillis() {
+      return Math.max(begunMillis, renewedMillis);
+    }
+
+    boolean isAbandoned() {
+      return abandoned;
+    }
+  }
+
+  private final Map<String, Job> jobs = new TreeMap<>();
+  private final TreeMap<Long, String> turns = new TreeMap<>();
+  private long nowMillis;
+
+  private Journal() { }
+
+  static Journal of(Store store) throws IOException {
+    Journal journal = new Journal();
+    for (Store.Entry entry : store.journal()) {
+      journal.add(entry.name(), Math.max(1, entry.modifiedMillis()));
+    }
+    return journal.at(journal.jobs.values().stream().mapToLong(Job::lastSignMillis).max().orElse(0));
+  }
+
+  /** Takes the time for what it is, unless the journal shows that it is later. */
+  Journal at(long millis) {
+    nowMillis = Math.max(nowMillis, millis);
+    return this;
+  }
+
+  /** Leaves a job out, but not the time that it has shown. */
+  Journal without(String job) {
+    jobs.remove(job);
+    return this;
+  }
+
+  private void add(String name, long modifiedMillis) {
+    int dot = name.lastIndexOf('.');
+    if (name.startsWith(TURN)) {
+      turns.put(Long.parseLong(name.substring(TURN.length())), name);
+    } else if (dot > 0 && !name.startsWith(".")) {
+      Job job = jobs.computeIfAbsent(name.substring(0, dot), Job::new);
+      switch (name.substring(dot)) {
+        case BEGIN -> job.begunMillis = modifiedMillis;
+        case LEASE -> job.renewedMillis = modifiedMillis;
+        case ABANDONED -> job.abandoned = true;
+        case COMMIT -> job.decidedMillis = modifiedMillis;
+        default -> { }
+      }
+    }
+  }
+
+  Iterable<Job> jobs() {
+    return jobs.values();
+  }
+
+  /** A job, even one that the listing does not show. */
+  Job job(String id) {
+    return jobs.getOrDefault(id, new Job(id));
+  }
+
+  /** A job that is not settled; null if it is, or is unknown. */
+  Job unsettled(String id) {
+    Job job = jobs.get(id);
+    return job == null || job.isSettled() ? null : job;
+  }
+
+  /** The time by the clock of the store, as the journal shows it. */
+  long nowMillis() {
+    return nowMillis;
+  }
+
+  /** The turns that were taken, by number. */
+  TreeMap<Long, String> turns() {
+    return turns;
+  }
+
+  static String turn(long number) {
+    return TURN + number;
+  }
+
+  static String begin(String job) {
+    return job + BEGIN;
+  }
+
+  static String lease(String job) {
+    return job + LEASE;
+  }
+
+  static String abandoned(String job) {
+    return job + ABANDONED;
+  }
+
+  static String commit(String job) {
+    return job + COMMIT;
+  }
+
+  /** What is removed, in this order, to settle a job; its {@code commit} is not, as the job itself may still ask for it. */
+  static List<String> signs(String job) {
+    return List.of(begin(job), abandoned(job), lease(job));
+  }
+
+  /** What {@code JOB.begin} says. */
+  record Begin(String owner, long leaseMillis) {
+    private static final String OWNER = "owner";
+    private static final String LEASE_MILLIS = "lease.ms";
+
+    byte[] toBytes() {
+      return (OWNER + "=" + owner + "\n" + LEASE_MILLIS + "=" + leaseMillis + "\n").getBytes(StandardCharsets.ISO_8859_1);
+    }
+
+    static Begin of(byte[] content) throws IOException {
+      Properties properties = new Properties();
+      properties.load(new ByteArrayInputStream(content));
+      try {
+        return new Begin(properties.getProperty(OWNER, "unknown"), Long.parseLong(properties.getProperty(LEASE_MILLIS)));
+      } catch (NumberFormatException e) {
+        throw new IOException("a job's begin in the journal has no lease", e);
+      }
+    }
+  }
+}

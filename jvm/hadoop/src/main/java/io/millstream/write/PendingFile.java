@@ -1,0 +1,68 @@
+package io.millstream.write;
+
+import java.io.Serializable;
+import java.util.List;
+
+/**
+ * A file that a task attempt has written and that nobody sees yet: either a hidden file beside its final place, or a multipart
+ * upload that is not completed.
+ */
+public final class PendingFile implements Serializable {
+  private static final long serialVersionUID = 1;
+
+  private final String directory;
+  private final String name;
+  private final long bytes;
+  private final String pending;
+  private final String[] parts;
+
+  private PendingFile(String directory, String name, long bytes, String pending, String[] parts) {
+    this.directory = directory;
+    this.name = name;
+    this.bytes = bytes;
+    this.pending = pending;
+    this.parts = parts;
+  }
+
+  static PendingFile hidden(String directory, String name, long bytes, String hiddenName) {
+    return new PendingFile(directory, name, bytes, hiddenName, null);
+  }
+
+  static PendingFile upload(String directory, String name, long bytes, String uploadId, List<String> etags) {
+    return new PendingFile(directory, name, bytes, uploadId, etags.toArray(new String[0]));
+  }
+
+  /** The directory that it will be in, relative to the table; empty for the table's own. */
+  public String directory() {
+    return directory;
+  }
+
+  /** The name that it will have. */
+  public String name() {
+    return name;
+  }
+
+  /** Its size. */
+  public long bytes() {
+    return bytes;
+  }
+
+  boolean isUpload() {
+    return parts != null;
+  }
+
+  /** The id of the upload, or the hidden file's name. */
+  String pending() {
+    return pending;
+  }
+
+  /** The upload's parts by their entity tags, in order. */
+  List<String> parts() {
+    return List.of(parts);
+  }
+
+  @Override
+  public String toString() {
+    return (directory.isEmpty() ? "" : directory + "/") + name;
+  }
+}

@@ -1,0 +1,34 @@
+package io.millstream.write;
+
+import java.io.IOException;
+import java.io.Serializable;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+
+/** Where the tasks of a job write; goes to them. */
+public final class Placement implements Serializable {
+  private static final long serialVersionUID = 1;
+
+  private final String table;
+  private final String job;
+
+  Placement(Path table, String job) {
+    this.table = table.toString();
+    this.job = job;
+  }
+
+  /**
+   * Begins a task attempt.
+   *
+   * @param id unique within the job, also among repeated and speculative attempts: letters, digits and {@code _}
+   * @param conf of the file system
+   * @return its files
+   * @throws IOException if the file system cannot be reached
+   */
+  public TaskAttempt attempt(String id, Configuration conf) throws IOException {
+    if (!id.matches("\\w+")) {
+      throw new IllegalArgumentException("not the id of a task attempt: " + id);
+    }
+    return Store.of(new Path(table), conf).attempt(job, id);
+  }
+}

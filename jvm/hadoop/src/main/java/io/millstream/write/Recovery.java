@@ -1,0 +1,111 @@
+package io.millstream.write;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.UUID;
+import java.util.stream.Collectors;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+
+/** Settles jobs whose drivers have died: what is committed is finished, everything else is removed. */
+public final class Recovery {
+  /** Whether anything is changed. */
+  public enum Run { DRY, REAL }
+
+  /** What becomes of a job. */
+  public enum Verdict {
+    /** It gives signs of life: it is left alone. */
+    ALIVE,
+    /** It is committed: its record is carried out. */
+    ROLL_FORWARD,
+    /** It is not committed: its files and uploads are removed. */
+    ROLL_BACK
+  }
+
+  /**
+   * What was found of a job, and what was or would be done.
+   *
+   * @param job its id
+   * @param owner who ran it
+   * @param verdict what becomes of it
+   * @param steps each file to publish, to delete or to remove, and each partition to change, one line each
+   */
+  public record Finding(String job, String owner, Verdict verdict, List<String> steps) { }
+
+  private Recovery() { }
+
+  /**
+   * Settles the dead jobs of a table.
+   *
+   * @param table its root
+   * @param conf of the file system, with {@link WriteOptions}
+   * @param metastore for jobs that have committed; null if there is none, and then such a job is an error
+   * @param run whether anything is changed
+   * @return a finding for each job in the journal, dead or alive
+   * @throws IOException if the table cannot be reached, or a job cannot be settled
+   */
+  public static List<Finding> recover(Path table, Configuration conf, Metastore metastore, Run run) throws IOException {
+    return recover(TableAccess.of(table, conf, metastore), run);
+  }
+
+  static List<Finding> recover(TableAccess table, Run run) throws IOException {
+    if (run == Run.DRY) {
+      return recover(table, run, Journal.of(table.store()).at(System.currentTimeMillis()));
+    }
+    String own = "recovery-" + UUID.randomUUID();
+    // Its time is the time by the clock of the store.
+    table.store().create(Journal.begin(own), new Journal.Begin(DirectJob.owner(), table.options().leaseMillis).toBytes());
+    try {
+      return recover(table, run, Journal.of(table.store()).without(own));
+    } finally {
+      table.store().remove(Journal.signs(own));
+    }
+  }
+
+  private static List<Finding> recover(TableAccess table, Run run, Journal journal) throws IOException {
+    Settlement settlement = new Settlement(table);
+    List<Finding> findings = new ArrayList<>();
+    for (Journal.Job job : journal.jobs()) {
+      if (!job.isSettled()) {
+        findings.add(settlement.isDead(journal, job) ? settlement.examine(job.id, run) : alive(table, job.id));
+      }
+    }
+    findings.addAll(orphans(table, run));
+    return findings;
+  }
+
+  private static Finding alive(TableAccess table, String job) throws IOException {
+    byte[] begin = table.store().read(Journal.begin(job));
+    return new Finding(job, begin == null ? "unknown" : Journal.Begin.of(begin).owner(), Verdict.ALIVE, List.of());
+  }
+
+  /** What attempts have written of whose job nobody knows any more, or knows that it is settled. */
+  private static List<Finding> orphans(TableAccess table, Run run) throws IOException {
+    Store store = table.store();
+    Set<String> settled = new HashSet<>();
+    Journal.of(store).jobs().forEach(job -> {
+      if (job.isSettled()) {
+        settled.add(job.id);
+      }
+    });
+    List<Store.Leftover> leftovers = store.leftovers(job -> store.leftoversNameTheirJobs() || settled.contains(job));
+    // Looked at after the files, so that a job that began meanwhile is in it.
+    Journal journal = Journal.of(store);
+    Map<String, List<Store.Leftover>> orphans = leftovers.stream()
+        .filter(leftover -> journal.unsettled(leftover.job()) == null)
+        .collect(Collectors.groupingBy(Store.Leftover::job, TreeMap::new, Collectors.toList()));
+    List<Finding> findings = new ArrayList<>();
+    for (Map.Entry<String, List<Store.Leftover>> orphan : orphans.entrySet()) {
+      if (run == Run.REAL) {
+        store.discard(orphan.getValue());
+      }
+      findings.add(new Finding(orphan.getKey(), "unknown", Verdict.ROLL_BACK, Settlement.removals(orphan.getValue())));
+    }
+    return findings;
+  }
+}

@@ -1,0 +1,133 @@
+package io.millstream.write;
+
+import io.millstream.write.Recovery.Finding;
+import io.millstream.write.Recovery.Run;
+import io.millstream.write.Recovery.Verdict;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Settles jobs of dead drivers. Whether a job is committed is decided by who makes its {@code commit} first, the job or this. */
+final class Settlement {
+  private static final Logger LOG = LoggerFactory.getLogger(Settlement.class);
+  /** For how long attempts of a job that is aborted may go on, and the job itself may wake up: its {@code commit} is kept. */
+  private static final long KEPT_MILLIS = TimeUnit.DAYS.toMillis(1);
+
+  private final TableAccess table;
+
+  Settlement(TableAccess table) {
+    this.table = table;
+  }
+
+  static IOException lost(TableAccess table, String job) {
+    return new IOException("job " + job + " on " + table.root() + " gave no sign of life, and was aborted by another");
+  }
+
+  /** Settles every dead job, and forgets those that were settled long ago. */
+  void settleDead(Journal journal) throws IOException {
+    List<String> forgotten = new ArrayList<>();
+    for (Journal.Job job : journal.jobs()) {
+      if (!job.isSettled()) {
+        if (isDead(journal, job)) {
+          settle(job.id);
+        }
+      } else if (journal.nowMillis() - Math.max(job.decidedMillis(), job.lastSignMillis()) > KEPT_MILLIS) {
+        forgotten.addAll(Journal.signs(job.id));
+        forgotten.add(Journal.commit(job.id));
+      }
+    }
+    if (!forgotten.isEmpty()) {
+      table.store().remove(forgotten);
+    }
+  }
+
+  /** Whether a job's lease has run out, by the clock of the store. */
+  boolean isDead(Journal journal, Journal.Job job) throws IOException {
+    if (job.isAbandoned()) {
+      return true;
+    }
+    byte[] begin = table.store().read(Journal.begin(job.id));
+    if (begin == null) {
+      return false;
+    }
+    long leaseMillis = Journal.Begin.of(begin).leaseMillis();
+    if (!isSilent(journal.nowMillis(), job, leaseMillis)) {
+      return false;
+    }
+    // An NFS client may show an old time; it asks again for a file that it opens.
+    table.store().read(Journal.lease(job.id));
+    Journal again = Journal.of(table.store()).at(journal.nowMillis());
+    Journal.Job still = again.unsettled(job.id);
+    return still != null && isSilent(again.nowMillis(), still, leaseMillis);
+  }
+
+  private static boolean isSilent(long nowMillis, Journal.Job job, long leaseMillis) {
+    return nowMillis - job.lastSignMillis() > leaseMillis;
+  }
+
+  /** Settles a dead job. */
+  Finding settle(String job) throws IOException {
+    Finding finding = examine(job, Run.REAL);
+    LOG.warn("Job {} of {} on {} was left by its driver: {}, {} steps", job, finding.owner(), table.root(), finding.verdict(),
+        finding.steps().size());
+    return finding;
+  }
+
+  /** Settles a dead job, or says how it would be settled. */
+  Finding examine(String job, Run run) throws IOException {
+    byte[] begin = table.store().read(Journal.begin(job));
+    String owner = begin == null ? "unknown" : Journal.Begin.of(begin).owner();
+    byte[] commit = table.store().read(Journal.commit(job));
+    if (commit == null && run == Run.REAL) {
+      commit = abort(job);
+    }
+    if (commit == null || CommitRecord.isAborted(commit)) {
+      return new Finding(job, owner, Verdict.ROLL_BACK, rollBack(job, run));
+    }
+    return new Finding(job, owner, Verdict.ROLL_FORWARD, rollForward(job, CommitRecord.of(commit), run));
+  }
+
+  /** Decides that a job is aborted, unless it is decided already; what its {@code commit} says. */
+  byte[] abort(String job) throws IOException {
+    String entry = Journal.commit(job);
+    return table.store().create(entry, CommitRecord.ABORTED) ? CommitRecord.ABORTED : table.store().read(entry);
+  }
+
+  /** Removes what an aborted job has written. */
+  List<String> rollBack(String job, Run run) throws IOException {
+    List<Store.Leftover> leftovers = table.store().leftovers(job::equals);
+    if (run == Run.REAL) {
+      table.store().discard(leftovers);
+      table.store().remove(Journal.signs(job));
+    }
+    return removals(leftovers);
+  }
+
+  static List<String> removals(List<Store.Leftover> leftovers) {
+    return leftovers.stream()
+        .map(l -> "remove " + l.path() + (l.uploadId() == null ? "" : " (upload " + l.uploadId() + ")"))
+        .collect(Collectors.toCollection(ArrayList::new));
+  }
+
+  private List<String> rollForward(String job, CommitRecord record, Run run) throws IOException {
+    if (run == Run.REAL) {
+      Phases unheard = new Phases((phase, done, total) -> { });
+      new Apply(table, job, record, null, unheard).rollForward();
+      table.store().remove(Journal.signs(job));
+    }
+    List<String> steps = new ArrayList<>();
+    record.added().forEach(f -> steps.add("publish " + f));
+    record.deleted().forEach(f -> steps.add("delete " + f));
+    if (record.change() != null) {
+      String name = record.change().database() + "." + record.change().table();
+      record.change().partitions().forEach(p -> steps.add("change " + name + " partition " + p.name()));
+      record.change().droppedPartitions().forEach(p -> steps.add("drop " + name + " partition " + p));
+      steps.add("change " + name);
+    }
+    return steps;
+  }
+}

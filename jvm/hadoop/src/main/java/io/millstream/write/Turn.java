@@ -1,0 +1,95 @@
+package io.millstream.write;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The table's commit lock. A job has the turn once it has made {@code turn-N} and then has seen that the holder of every other turn
+ * is settled. Of two that make theirs at the same time, the one that looks later sees the other; both may, and then both draw back.
+ * N is new each time, and the file system answers who made it, so that listings that are a little old cost time, not safety.
+ */
+final class Turn {
+  private static final long FIRST_PAUSE_MILLIS = 10;
+  private static final long LONGEST_PAUSE_MILLIS = 1000;
+
+  private final TableAccess table;
+  private final Settlement settlement;
+  private final String job;
+  private String holder;
+
+  Turn(TableAccess table, Settlement settlement, String job) {
+    this.table = table;
+    this.settlement = settlement;
+    this.job = job;
+  }
+
+  /**
+   * Waits for the turn and takes it.
+   *
+   * @return the name of its file
+   * @throws IOException if it is not to be had in time, or others have settled this job
+   */
+  String take() throws IOException {
+    long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(table.options().turnWaitMillis);
+    for (long pauseMillis = FIRST_PAUSE_MILLIS; ; pauseMillis = Math.min(2 * pauseMillis, LONGEST_PAUSE_MILLIS)) {
+      String taken = tryTake();
+      if (taken != null) {
+        return taken;
+      }
+      if (System.nanoTime() > deadline) {
+        throw new IOException("job " + job + " has waited for its turn to commit to " + table.root() + " for "
+            + table.options().turnWaitMillis + " ms; job " + holder + " has it");
+      }
+      table.waiting().pause(pauseMillis);
+    }
+  }
+
+  private String tryTake() throws IOException {
+    Journal before = Journal.of(table.store());
+    checkUndecided(before);
+    Journal.Job other = otherHolder(before, null);
+    if (other != null) {
+      holder = other.id;
+      if (settlement.isDead(before, other)) {
+        settlement.settle(other.id);
+      }
+      return null;
+    }
+    String mine = Journal.turn(before.turns().isEmpty() ? 1 : before.turns().lastKey() + 1);
+    if (!table.store().create(mine, job.getBytes(StandardCharsets.UTF_8))) {
+      return null;
+    }
+    Journal after = Journal.of(table.store());
+    checkUndecided(after);
+    other = otherHolder(after, mine);
+    if (other != null) {
+      holder = other.id;
+      table.store().remove(List.of(mine));
+      return null;
+    }
+    table.store().remove(after.turns().values().stream().filter(turn -> !turn.equals(mine)).toList());
+    return mine;
+  }
+
+  private void checkUndecided(Journal journal) throws IOException {
+    Journal.Job own = journal.unsettled(job);
+    if (own == null || own.isDecided()) {
+      throw Settlement.lost(table, job);
+    }
+  }
+
+  /** A job that has a turn and is not settled; null if none has. */
+  private Journal.Job otherHolder(Journal journal, String mine) throws IOException {
+    for (String turn : journal.turns().values()) {
+      byte[] content = turn.equals(mine) ? null : table.store().read(turn);
+      String id = content == null ? job : new String(content, StandardCharsets.UTF_8);
+      // Not what the listing says: it may have passed the place of a job's begin before the job made it, and then its turn.
+      if (!id.equals(job) && table.store().read(Journal.begin(id)) != null) {
+        return journal.job(id);
+      }
+    }
+    return null;
+  }
+}

@@ -1,0 +1,73 @@
+package io.millstream.write;
+
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.stream.Collectors;
+import org.apache.hadoop.conf.Configuration;
+
+/** The keys of the Hadoop configuration that concern direct writes, read in one place. */
+public final class WriteOptions {
+  /** How a commit becomes visible: a name of {@link Visibility}. Default {@code in-place}. */
+  public static final String VISIBILITY = "fs.millstream.write.visibility";
+  /** How many files a commit publishes or deletes at once. Default 64. */
+  public static final String THREADS = "fs.millstream.write.threads";
+  /**
+   * After how long without a sign of life a job counts as dead, so that others may settle it, in milliseconds. Default 120000; the
+   * sign of life is given three times as often. It must be longer than any request and any pause of the driver may take.
+   */
+  public static final String LEASE_MILLIS = "fs.millstream.write.lease.ms";
+  /** How long a commit waits for its turn while others commit to the table, in milliseconds. Default 3600000. */
+  public static final String TURN_WAIT_MILLIS = "fs.millstream.write.turn.wait.ms";
+  /** From how many files on a commit is handed to {@link CommitPlan#distribution}. Default 5000. */
+  public static final String DISTRIBUTE_FILES = "fs.millstream.write.distribute.files";
+  /** Whether files reach the disk before the commit (fsync), so that it survives a power failure too. Default true. */
+  public static final String SYNC = "fs.millstream.write.sync";
+
+  /** When readers see a commit. */
+  public enum Visibility {
+    /** New files appear and old ones disappear one by one, within the time of the commit's apply. */
+    IN_PLACE;
+
+    private String word() {
+      return name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+
+    static Visibility of(String word) {
+      return Arrays.stream(values())
+          .filter(v -> v.word().equals(word))
+          .findFirst()
+          .orElseThrow(() -> new IllegalArgumentException(VISIBILITY + " must be one of "
+              + Arrays.stream(values()).map(Visibility::word).collect(Collectors.joining(", ")) + ", but was " + word));
+    }
+  }
+
+  final Visibility visibility;
+  final int threads;
+  final long leaseMillis;
+  final long turnWaitMillis;
+  final int distributeFiles;
+  final boolean sync;
+
+  /**
+   * Reads them.
+   *
+   * @param conf where they are
+   * @throws IllegalArgumentException if one has a value that it may not have
+   */
+  public WriteOptions(Configuration conf) {
+    visibility = Visibility.of(conf.getTrimmed(VISIBILITY, Visibility.IN_PLACE.word()));
+    threads = (int) atLeast(1, conf, THREADS, 64);
+    leaseMillis = atLeast(1, conf, LEASE_MILLIS, 120_000);
+    turnWaitMillis = atLeast(0, conf, TURN_WAIT_MILLIS, 3_600_000);
+    distributeFiles = (int) atLeast(1, conf, DISTRIBUTE_FILES, 5000);
+    sync = conf.getBoolean(SYNC, true);
+  }
+
+  private static long atLeast(long least, Configuration conf, String key, long defaultValue) {
+    long value = conf.getLong(key, defaultValue);
+    if (value < least || value > Integer.MAX_VALUE) {
+      throw new IllegalArgumentException(key + " must be from " + least + " to " + Integer.MAX_VALUE + ", but was " + value);
+    }
+    return value;
+  }
+}

@@ -1,0 +1,59 @@
+package io.millstream.write;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.junit.jupiter.api.Test;
+
+class TurnTest {
+  private static final String SETTLED = TableBed.newId();
+  private static final String HOLDER = TableBed.newId();
+  private static final String LATE = TableBed.newId();
+
+  private MemoryStore store;
+  private boolean isHeld;
+
+  /** While one is about to take the turn after that of a settled job, the journal is emptied, and another begins with turn 1. */
+  private void before(String step) throws IOException {
+    if (step.equals("create turn-2") && !isHeld) {
+      isHeld = true;
+      store.remove(List.of("turn-1"));
+      store.create(Journal.begin(HOLDER), new Journal.Begin("test", 1).toBytes());
+      store.create("turn-1", HOLDER.getBytes(StandardCharsets.UTF_8));
+    }
+  }
+
+  @Test
+  void whoIsLateSeesTheHolderThoughTurnsAreCountedAnew() throws IOException {
+    store = new MemoryStore(new MemoryStore.Steps() {
+      @Override
+      public void before(String step) throws IOException {
+        TurnTest.this.before(step);
+      }
+
+      @Override
+      public void after(String step, Object result) { }
+    });
+    Configuration conf = new Configuration(false);
+    conf.setInt(WriteOptions.TURN_WAIT_MILLIS, 0);
+    TableAccess table = new TableAccess(new Path("memory:///table"), store, new WriteOptions(conf), null, millis -> { });
+    store.create("turn-1", SETTLED.getBytes(StandardCharsets.UTF_8));
+    PendingFile file = store.putPending(LATE, "k=1", "late");
+
+    try (DirectJob job = DirectJob.begin(table, LATE)) {
+      IOException e = assertThrows(IOException.class, () -> job.commit(new CommitPlan(List.of(file), Overwrite.nothing())));
+      assertTrue(e.getMessage().contains(HOLDER), e::getMessage);
+      job.abort();
+    }
+
+    assertEquals(Set.of(), store.rows());
+    assertEquals(List.of(), store.commits());
+  }
+}

@@ -1,0 +1,74 @@
+package io.millstream.spark
+
+import java.io.IOException
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.ObjectMapper
+import io.millstream.write.Recovery.{Finding, Run, Verdict}
+
+import org.apache.spark.sql.{AnalysisException, SparkSession}
+import org.apache.spark.sql.execution.datasources.millstream.write.DirectRecovery
+
+/** A table or directory whose interrupted writes could not be settled, for a reason that the user is told. */
+class RecoverFailure(message: String) extends RuntimeException(message)
+
+/** `millstream recover`: settles the direct writes of a table or a directory whose drivers have died. */
+object Recover {
+  def run(spark: SparkSession, target: String, dryRun: Boolean): Seq[Finding] =
+    try {
+      DirectRecovery.recover(spark, target, if (dryRun) Run.DRY else Run.REAL)
+    } catch {
+      case e @ (_: IOException | _: AnalysisException) => throw new RecoverFailure(s"$target: ${e.getMessage}")
+    }
+
+  /** For Python. */
+  def runJson(spark: SparkSession, target: String, dryRun: Boolean): String = json(run(spark, target, dryRun))
+
+  private def json(findings: Seq[Finding]): String =
+    new ObjectMapper().writeValueAsString(findings.map { finding =>
+      java.util.Map.of("job", finding.job, "owner", finding.owner, "verdict", word(finding.verdict), "steps", finding.steps)
+    }.asJava)
+
+  private def word(verdict: Verdict): String = verdict.name.toLowerCase(java.util.Locale.ROOT).replace('_', '-')
+
+  private val Usage = "usage: Recover [--json] target=TABLE|PATH [dry-run=true]"
+
+  /** Of `millstream recover`, which parses the command line: settings as `key=value`. */
+  def main(arguments: Array[String]): Unit = {
+    val (flags, settings) = arguments.partition(_ == "--json")
+    val pairs = settings.map(_.split("=", 2)).collect { case Array(key, value) => key -> value }.toMap
+    val target = pairs.getOrElse("target", throw new IllegalArgumentException(Usage))
+    val dryRun = pairs.get("dry-run").contains("true")
+    val builder = SparkSession.builder().appName(s"millstream recover $target")
+    // A table of that name in a catalog of this program alone is nobody's.
+    val spark = (if (target.contains('/')) builder else builder.enableHiveSupport()).getOrCreate()
+    val code = try {
+      val findings = run(spark, target, dryRun)
+      println(if (flags.nonEmpty) json(findings) else text(target, findings, dryRun))
+      0
+    } catch {
+      case e: RecoverFailure =>
+        System.err.println(s"millstream: ${e.getMessage}")
+        1
+    } finally {
+      spark.stop()
+    }
+    System.out.flush()
+    if (code != 0) System.exit(code)
+  }
+
+  private def text(target: String, findings: Seq[Finding], dryRun: Boolean): String = {
+    val jobs = findings.flatMap { finding =>
+      val outcome = (finding.verdict, dryRun) match {
+        case (Verdict.ALIVE, _) => "is at work; left alone"
+        case (Verdict.ROLL_FORWARD, false) => "was committed; finished"
+        case (Verdict.ROLL_FORWARD, true) => "was committed; would be finished"
+        case (Verdict.ROLL_BACK, false) => "was not committed; removed"
+        case (Verdict.ROLL_BACK, true) => "was not committed; would be removed"
+      }
+      s"job ${finding.job} of ${finding.owner} $outcome" +: (if (dryRun) finding.steps.asScala.toSeq.map("  " + _) else Nil)
+    }
+    if (jobs.isEmpty) s"$target: no interrupted writes" else jobs.mkString("\n")
+  }
+}

@@ -1,0 +1,73 @@
+package org.apache.spark.sql.execution.datasources.millstream.write
+
+import scala.jdk.CollectionConverters._
+
+import io.millstream.write.{DirectJob, PendingFile, Placement, TaskAttempt}
+import org.apache.hadoop.mapreduce.{JobContext, TaskAttemptContext}
+
+import org.apache.spark.TaskContext
+import org.apache.spark.internal.io.{FileCommitProtocol, FileNameSpec}
+import org.apache.spark.internal.io.FileCommitProtocol.TaskCommitMessage
+
+/**
+ * Tasks write into the table's directories, unseen, and report what they wrote; the driver commits what it was told.
+ *
+ * @param within the directory, relative to the table's, that the writer's directories are in
+ * @param begin makes the job, once Spark begins to write
+ * @param commit commits what the tasks that count have reported
+ */
+private[write] final class DirectCommitProtocol(
+    jobId: String,
+    within: String,
+    @transient private val begin: () => DirectJob,
+    @transient private val commit: (DirectJob, Seq[PendingFile]) => Unit)
+  extends FileCommitProtocol with Serializable {
+
+  @transient private var job: DirectJob = _
+  @transient private var attempt: TaskAttempt = _
+  private var placement: Placement = _
+
+  override def setupJob(context: JobContext): Unit = {
+    job = begin()
+    placement = job.placement
+  }
+
+  override def commitJob(context: JobContext, messages: Seq[TaskCommitMessage]): Unit = {
+    commit(job, messages.flatMap(_.obj.asInstanceOf[Array[PendingFile]]))
+    job.close()
+  }
+
+  /** Spark aborts what it could not finish, be it committed or not; the job knows. */
+  override def abortJob(context: JobContext): Unit =
+    if (job != null) {
+      try job.abort() finally job.close()
+    }
+
+  override def setupTask(context: TaskAttemptContext): Unit = {
+    val id = context.getTaskAttemptID
+    attempt = placement.attempt(s"${id.getTaskID.getId}_${id.getId}", context.getConfiguration)
+  }
+
+  override def newTaskTempFile(context: TaskAttemptContext, directory: Option[String], spec: FileNameSpec): String = {
+    val split = context.getTaskAttemptID.getTaskID.getId
+    val name = f"${spec.prefix}part-$split%05d-$jobId${spec.suffix}"
+    attempt.file((Seq(within).filter(_.nonEmpty) ++ directory).mkString("/"), name).toString
+  }
+
+  override def newTaskTempFile(context: TaskAttemptContext, directory: Option[String], extension: String): String =
+    newTaskTempFile(context, directory, FileNameSpec("", extension))
+
+  override def newTaskTempFileAbsPath(context: TaskAttemptContext, directory: String, spec: FileNameSpec): String =
+    throw new UnsupportedOperationException(s"$directory is outside of the table: such writes are left to Spark")
+
+  override def newTaskTempFileAbsPath(context: TaskAttemptContext, directory: String, extension: String): String =
+    newTaskTempFileAbsPath(context, directory, FileNameSpec("", extension))
+
+  override def commitTask(context: TaskAttemptContext): TaskCommitMessage = {
+    val files = attempt.commit().asScala.toArray
+    Option(TaskContext.get()).foreach(_.taskMetrics().outputMetrics.setBytesWritten(files.iterator.map(_.bytes).sum))
+    new TaskCommitMessage(files)
+  }
+
+  override def abortTask(context: TaskAttemptContext): Unit = if (attempt != null) attempt.abort()
+}

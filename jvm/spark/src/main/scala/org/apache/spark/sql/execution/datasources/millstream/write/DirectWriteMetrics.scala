@@ -1,0 +1,68 @@
+package org.apache.spark.sql.execution.datasources.millstream.write
+
+import io.millstream.write.{CommitOutcome, CommitPlan}
+
+import org.apache.spark.{SparkContext, TaskContext}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.execution.SQLExecution
+import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
+
+/** What the SQL tab shows of a direct write: what it shows of Spark's own, and the commit's phases. */
+private[sql] object DirectWriteMetrics {
+  private val Replaced = "numReplacedFiles"
+  private val Rows = "numOutputRows"
+
+  private val Phases = CommitPlan.Phase.values.toSeq.map(phase => phase -> (phase match {
+    case CommitPlan.Phase.TURN => "commit: time waiting for other writers"
+    case CommitPlan.Phase.LIST => "commit: time listing old files"
+    case CommitPlan.Phase.RECORD => "commit: time writing the commit record"
+    case CommitPlan.Phase.PUBLISH => "commit: time publishing new files"
+    case CommitPlan.Phase.DELETE => "commit: time deleting old files"
+    case CommitPlan.Phase.METASTORE => "commit: time updating the metastore"
+    case CommitPlan.Phase.CLEAN => "commit: time cleaning up"
+  }))
+
+  def create(): Map[String, SQLMetric] = {
+    val context = SparkContext.getActive.get
+    BasicWriteJobStatsTracker.metrics + (Replaced -> SQLMetrics.createMetric(context, "number of replaced files")) ++
+      Phases.map { case (phase, name) => phase.name -> SQLMetrics.createNanoTimingMetric(context, name) }
+  }
+
+  def post(context: SparkContext, metrics: Map[String, SQLMetric], outcome: CommitOutcome, commitMillis: Long, isPartitioned: Boolean): Unit = {
+    metrics("numFiles").set(outcome.addedFiles)
+    metrics("numOutputBytes").set(outcome.addedBytes)
+    metrics("numParts").set(if (isPartitioned) outcome.directories.toLong else 0L)
+    metrics(BasicWriteJobStatsTracker.JOB_COMMIT_TIME).set(commitMillis)
+    metrics(Replaced).set(outcome.deletedFiles)
+    outcome.nanos.forEach((phase, nanos) => metrics(phase.name).set(nanos))
+    SQLMetrics.postDriverMetricUpdates(context, context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY),
+      (metrics - BasicWriteJobStatsTracker.TASK_COMMIT_TIME).values.toSeq)
+  }
+
+  /** Counts rows. Spark's tracker also asks for the size of every file, and the commit protocol knows it. */
+  final class Tracker(@transient private val rows: SQLMetric, taskCommitTime: SQLMetric) extends WriteJobStatsTracker {
+    override def newTaskInstance(): WriteTaskStatsTracker = new TaskTracker(taskCommitTime)
+    override def processStats(stats: Seq[WriteTaskStats], jobCommitMillis: Long): Unit =
+      rows.set(stats.iterator.map(_.asInstanceOf[TaskRows].count).sum)
+  }
+
+  def tracker(metrics: Map[String, SQLMetric]): Tracker =
+    new Tracker(metrics(Rows), metrics(BasicWriteJobStatsTracker.TASK_COMMIT_TIME))
+
+  private final case class TaskRows(count: Long) extends WriteTaskStats
+
+  private final class TaskTracker(taskCommitTime: SQLMetric) extends WriteTaskStatsTracker {
+    private var rows = 0L
+
+    override def newPartition(partitionValues: InternalRow): Unit = ()
+    override def newFile(path: String): Unit = ()
+    override def closeFile(path: String): Unit = ()
+    override def newRow(path: String, row: InternalRow): Unit = rows += 1
+    override def getFinalStats(commitMillis: Long): WriteTaskStats = {
+      taskCommitTime += commitMillis
+      Option(TaskContext.get()).foreach(_.taskMetrics().outputMetrics.setRecordsWritten(rows))
+      TaskRows(rows)
+    }
+  }
+}

@@ -1,0 +1,80 @@
+package org.apache.spark.sql.execution.datasources.millstream.write
+
+import java.util.Collections
+import java.util.concurrent.ConcurrentHashMap
+
+import scala.util.Try
+
+import io.millstream.write.DirectJob
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.internal.Logging
+import org.apache.spark.internal.config.ConfigEntry
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand
+import org.apache.spark.sql.execution.datasources.millstream.SparkLine
+import org.apache.spark.sql.internal.SQLConf
+
+/** Replaces the command that writes files of Spark's own data sources, and of Hive tables that Spark converts to them. */
+class ReplaceInserts(session: SparkSession) extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    if (conf.getConf(ReplaceInserts.Enabled)) {
+      plan.resolveOperators {
+        case insert: InsertIntoHadoopFsRelationCommand if insert.getClass == classOf[InsertIntoHadoopFsRelationCommand] =>
+          SparkLine.ifItFits(direct(insert)).getOrElse(insert)
+      }
+    } else {
+      plan
+    }
+
+  private def direct(insert: InsertIntoHadoopFsRelationCommand): Option[LogicalPlan] = {
+    val hadoopConf = session.sessionState.newHadoopConfWithOptions(insert.options)
+    Option.when(ReplaceInserts.suits(insert.outputPath, hadoopConf, conf)) {
+      val command = new DirectInsertIntoHadoopFsRelation(insert.outputPath, insert.staticPartitions, insert.ifPartitionNotExists,
+        insert.partitionColumns, insert.bucketSpec, insert.fileFormat, insert.options, insert.query, insert.mode,
+        insert.catalogTable, insert.fileIndex, insert.outputColumnNames)
+      command.copyTagsFrom(insert)
+      command
+    }
+  }
+}
+
+object ReplaceInserts extends Logging {
+  val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf("spark.millstream.write.enabled")
+    .doc("Whether Millstream writes the files of an INSERT where they belong, with one commit that survives crashes.")
+    .booleanConf
+    .createWithDefault(true)
+
+  /** Spark's own: the second is its choice where hadoop-cloud is on the class path. */
+  private val SparkProtocols = Set("org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol",
+    "org.apache.spark.internal.io.cloud.PathOutputCommitProtocol")
+
+  /** Settings of committers that do more than commit: they write summaries, or are the user's own. */
+  private def ownCommitter(hadoopConf: Configuration, conf: SQLConf): Option[String] =
+    if (!SparkProtocols(conf.fileCommitProtocolClass)) {
+      Some(s"${SQLConf.FILE_COMMIT_PROTOCOL_CLASS.key} is ${conf.fileCommitProtocolClass}")
+    } else if (hadoopConf.get(SQLConf.OUTPUT_COMMITTER_CLASS.key) != null) {
+      Some(s"${SQLConf.OUTPUT_COMMITTER_CLASS.key} is set")
+    } else {
+      Option(hadoopConf.get("parquet.summary.metadata.level")).filter(_ != "NONE").map(_ => "Parquet's summaries are switched on")
+    }
+
+  /** Whether files below a path can be written directly; says so in the log if they cannot. */
+  def suits(root: Path, hadoopConf: Configuration, conf: SQLConf): Boolean = {
+    // What fails here fails in Spark's own command, with Spark's error.
+    val reason = ownCommitter(hadoopConf, conf).map(Some(_))
+      .getOrElse(Try(Option(DirectJob.whyNot(root.getFileSystem(hadoopConf)).orElse(null))).toOption.getOrElse(Some("")))
+    reason.filter(_.nonEmpty).foreach(warn(root.toString, _))
+    reason.isEmpty
+  }
+
+  private val warned = Collections.newSetFromMap(new ConcurrentHashMap[(String, String), java.lang.Boolean])
+
+  def warn(target: String, reason: String): Unit =
+    if (warned.add(target -> reason)) {
+      logWarning(s"Millstream leaves writes to $target to Spark's own way, slower and not safe from crashes: $reason")
+    }
+}

@@ -1,0 +1,88 @@
+package org.apache.spark.sql.hive.millstream
+
+import scala.jdk.CollectionConverters._
+
+import io.millstream.write.Overwrite
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileSystem, Path}
+import org.apache.hadoop.hive.metastore.api.FieldSchema
+import org.apache.hadoop.hive.ql.metadata.Table
+import org.apache.hadoop.hive.ql.plan.{FileSinkDesc, TableDesc}
+import org.apache.hadoop.hive.serde2.`lazy`.LazySimpleSerDe
+import org.apache.hadoop.mapred.{InputFormat, OutputFormat}
+
+import org.apache.spark.SparkException
+import org.apache.spark.sql.Row
+import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.classic.SparkSession
+import org.apache.spark.sql.execution.SparkPlan
+import org.apache.spark.sql.execution.datasources.millstream.write.{DirectWrite, DirectWriteMetrics}
+import org.apache.spark.sql.execution.metric.SQLMetric
+import org.apache.spark.sql.hive.execution.{HiveFileFormat, InsertIntoHiveDirCommand}
+import org.apache.spark.sql.util.SchemaUtils
+import org.apache.spark.util.Utils
+
+/** `INSERT OVERWRITE [LOCAL] DIRECTORY`, by a serde. */
+class DirectInsertIntoHiveDir(
+    isLocal: Boolean,
+    storage: CatalogStorageFormat,
+    query: LogicalPlan,
+    overwrite: Boolean,
+    outputColumnNames: Seq[String])
+  extends InsertIntoHiveDirCommand(isLocal, storage, query, overwrite, outputColumnNames) {
+
+  override lazy val metrics: Map[String, SQLMetric] = DirectWriteMetrics.create()
+
+  /** Otherwise a rule that puts it in the other's place would seem to have changed nothing. */
+  override def canEqual(other: Any): Boolean = other.isInstanceOf[DirectInsertIntoHiveDir]
+
+  override protected def withNewChildInternal(newChild: LogicalPlan): InsertIntoHiveDirCommand =
+    new DirectInsertIntoHiveDir(isLocal, storage, newChild, overwrite, outputColumnNames)
+
+  override def run(session: SparkSession, child: SparkPlan): Seq[Row] = {
+    SchemaUtils.checkColumnNameDuplication(outputColumnNames, session.sessionState.conf.caseSensitiveAnalysis)
+    val hadoopConf = session.sessionState.newHadoopConf()
+    val root = DirectInsertIntoHiveDir.root(isLocal, storage, hadoopConf)
+    try {
+      val sink = new FileSinkDesc(root, description, false)
+      setupHadoopConfForCompression(sink, hadoopConf, session)
+      DirectWrite(
+        name = root.toString,
+        root = root,
+        within = "",
+        overwrite = if (overwrite) Overwrite.below(List("").asJava) else Overwrite.nothing(),
+        conf = hadoopConf,
+        format = new HiveFileFormat(sink),
+        outputColumns = outputColumns,
+        partitionColumns = Nil,
+        staticPartitionColumns = 0,
+        bucketSpec = None,
+        options = Map.empty,
+        marksSuccess = true,
+        change = None).run(session, child, metrics)
+    } catch {
+      case e: Throwable => throw new SparkException(s"Failed inserting overwrite directory ${storage.locationUri.get}", e)
+    }
+    Nil
+  }
+
+  /** What a serde wants to know of the table that it writes, although there is none. */
+  private def description: TableDesc = {
+    val table = new Table("default", storage.locationUri.get.toString)
+    table.setFields(outputColumns.map(column => new FieldSchema(column.name, column.dataType.catalogString, null)).asJava)
+    storage.inputFormat.foreach(name => table.setInputFormatClass(Utils.classForName[InputFormat[_, _]](name)))
+    storage.outputFormat.foreach(name => table.setOutputFormatClass(Utils.classForName[OutputFormat[_, _]](name)))
+    table.setSerializationLib(storage.serde.getOrElse(classOf[LazySimpleSerDe].getName))
+    storage.properties.foreach { case (key, value) => table.setSerdeParam(key, value) }
+    new TableDesc(table.getInputFormatClass, table.getOutputFormatClass, table.getMetadata)
+  }
+}
+
+private[millstream] object DirectInsertIntoHiveDir {
+  def root(isLocal: Boolean, storage: CatalogStorageFormat, hadoopConf: Configuration): Path = {
+    val path = new Path(storage.locationUri.get)
+    val fileSystem = if (isLocal) FileSystem.getLocal(hadoopConf) else path.getFileSystem(hadoopConf)
+    fileSystem.makeQualified(path)
+  }
+}

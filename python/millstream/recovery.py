@@ -1,0 +1,66 @@
+"""Settling writes whose drivers have died."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class RecoverError(RuntimeError):
+    """The table or directory could not be looked at, or a write could not be settled; the message says why."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of a write.
+
+    Attributes:
+        job: its id, which is in the names of its files.
+        owner: who ran it.
+        verdict: `"alive"` (it gives signs of life, and is left alone), `"roll-forward"` (it was committed, and is finished) or
+            `"roll-back"` (it was not, and what it has written is removed).
+        steps: each file and partition that is touched.
+    """
+
+    job: str
+    owner: str
+    verdict: str
+    steps: tuple[str, ...]
+
+
+def recover(spark: SparkSession, target: str | os.PathLike[str], *, dry_run: bool = False) -> list[Finding]:
+    """Settles the direct writes of a table or a directory whose drivers have died. The next write to it does the same.
+
+    Args:
+        spark: a session with Millstream's jar, for instance made by `millstream.enable`, and with the table's catalog.
+        target: the table's name, or the path of the table or directory: what has a slash in it is a path.
+        dry_run: whether only to tell what would be done.
+
+    Returns:
+        The writes that were found.
+
+    Raises:
+        RecoverError: something could not be settled; it can be tried again.
+    """
+    from py4j.java_gateway import JavaClass
+    from py4j.protocol import Py4JJavaError
+
+    jvm = getattr(spark, "_jvm", None)
+    job = jvm and jvm.io.millstream.spark.Recover
+    if not isinstance(job, JavaClass):
+        raise RecoverError(
+            "Millstream's jar is not in the session's JVM: set its configuration (millstream.enable) before the first session is made"
+        )
+    try:
+        found = json.loads(job.runJson(spark._jsparkSession, os.fspath(target), dry_run))
+    except Py4JJavaError as error:
+        cause = error.java_exception
+        if cause.getClass().getName() != "io.millstream.spark.RecoverFailure":
+            raise
+        raise RecoverError(cause.getMessage()) from None
+    return [Finding(**{**finding, "steps": tuple(finding["steps"])}) for finding in found]

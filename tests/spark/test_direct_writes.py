@@ -1,0 +1,264 @@
+"""INSERT straight into tables: what it makes is what stock Spark makes.
+
+Each script runs on one kind of table, in turn; on all of them with MILLSTREAM_WRITES=all, as in `make test-slow`.
+"""
+
+import os
+
+import pytest
+
+from sessions import Session
+
+HIVE = {
+    "spark.sql.catalogImplementation": "hive",
+    "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
+    "spark.sql.sources.partitionOverwriteMode": "dynamic",
+}
+ALL = os.environ.get("MILLSTREAM_WRITES") == "all"
+KINDS = {"text": "stored as textfile", "parquet": "stored as parquet", "datasource": "using parquet"}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    """A stock session and one with direct writes, each with a metastore of its own."""
+    top = tmp_path_factory.mktemp("writes")
+    sessions = {name: Session(top / name, millstream=name == "ours", conf=HIVE) for name in ("stock", "ours")}
+    yield sessions
+    for session in sessions.values():
+        session.close()
+
+
+def same(both, is_direct=True, **arguments):
+    """Runs statements in both sessions; answers what they made with direct writes, which is as stock makes it.
+
+    Statements that are not direct leave what stock tells of sizes.
+    """
+    for session in both.values():
+        session.ask("write_calls:run", home=str(session.home / "home"), **arguments)
+    answers = {name: session.answer() for name, session in both.items()}
+    ours, stock = answers["ours"], answers["stock"]
+    assert "crash" not in ours and "crash" not in stock, answers
+    assert ours["errors"] == stock["errors"]
+    assert ours["nodes"] == [f"Direct{name}".replace("RelationCommand", "Relation").replace("DirCommand", "Dir") for name in stock["nodes"]]
+    for name, table in stock["tables"].items():
+        assert differences(without_sizes(ours["tables"][name]), without_sizes(table)) == []
+        if is_direct:
+            check_sizes(ours["tables"][name])
+    assert counts(ours["files"]) == counts(stock["files"])
+    return ours
+
+
+def differences(ours, stock, path=""):
+    """Where two descriptions differ, and how."""
+    if isinstance(ours, dict) and isinstance(stock, dict) and ours.keys() == stock.keys():
+        return [found for key in ours for found in differences(ours[key], stock[key], f"{path}/{key}")]
+    return [] if ours == stock else [f"{path}: {ours}, stock {stock}"]
+
+
+def without_sizes(table):
+    def shown(description):
+        return {key: value for key, value in description.items() if key not in ("sizes", "statistics")}
+
+    if table is None:
+        return None
+    partitions = {name: shown(description) for name, description in table["partitions"].items()}
+    return {**table, "table": shown(table["table"]), "partitions": partitions, "directories": counts(table["directories"])}
+
+
+def counts(directories):
+    return {name: [files, others] for name, (files, _, others) in directories.items()}
+
+
+def check_sizes(table):
+    """Partitions say how much they have."""
+    for name, description in (table or {"partitions": {}})["partitions"].items():
+        files, size, _ = next((found for directory, found in table["directories"].items() if directory.lower() == name.lower()), (0, 0, []))
+        if description["sizes"]:
+            assert description["sizes"] == {"numFiles": str(files), "totalSize": str(size)}, name
+
+
+ROWS = "select id, 'x', cast(id % 3 as string) from range(10)"
+SPECIAL = r"""select 1, 'x', v from (values ('a/b'), ('sp ace'), ('\u00fc'), (null), (''), ('a=b'), ('100%'), ('c:d'), ('{x}'), ('q"q')) p(v)"""
+# Statements on a table t (a int, b string) partitioned by (k string), one after the other.
+PARTITIONED = {
+    "dynamic": ["insert into t partition(k) " + ROWS,
+                "insert overwrite t partition(k) select 7, 'new', k from (values ('1'), ('new')) v(k)",
+                "insert into t partition(k) select 8, 'more', k from (values ('1'), ('other')) v(k)",
+                "insert overwrite t partition(k) select 9, 'none', 'k' where false"],
+    "static": ["insert into t partition(k='1') select id, 'x' from range(10)", "insert into t partition(k='1') select 11, 'y'",
+               "insert overwrite t partition(k='1') select 12, 'z'", "insert overwrite t partition(k='2') select 13, 'z'",
+               "insert overwrite t partition(k='2') select 14, 'z' where false", "insert into t partition(k='3') select 15, 'z' where false"],
+    "not exists": ["insert overwrite t partition(k='1') if not exists select 1, 'a'",
+                   "insert overwrite t partition(k='1') if not exists select 2, 'b'"],
+    "special values": ["insert into t partition(k) " + SPECIAL.replace("{", "{{").replace("}", "}}"),
+                       "insert overwrite t partition(k) " + SPECIAL.replace("1, 'x'", "2, 'y'").replace("{", "{{").replace("}", "}}"),
+                       "insert into t partition(k='st/a tic') select 3, 'z'", "insert overwrite t partition(k=null) select 4, 'z'"],
+    "from itself": ["insert into t partition(k) " + ROWS, "insert overwrite t partition(k) select a + 100, b, '1' from t where k = '1'"],
+    "dropped before": ["insert into t partition(k) " + ROWS, "alter table t drop partition(k='1')",
+                       "insert into t partition(k) select 20, 'again', '1'", "insert overwrite t partition(k='2') select 21, 'again'"],
+    "elsewhere": ["insert into t partition(k) " + ROWS, "alter table t add partition(k='far') location '{home}/far'",
+                  "insert into t partition(k) select 30, 'far', k from (values ('far'), ('1')) v(k)",
+                  "insert overwrite t partition(k) select 31, 'far', k from (values ('far'), ('2')) v(k)",
+                  "insert overwrite t partition(k='far') select 32, 'static'"],
+    "failing": ["insert into t partition(k) " + ROWS,
+                "insert overwrite t partition(k) select if(id = 99, raise_error('no'), id), 'bad', cast(id % 5 as string) from range(100)"],
+}
+
+
+def creation(kind, place=""):
+    columns = "a int, b string, k string) {} partitioned by (k)" if kind == "datasource" else "a int, b string) partitioned by (k string) {}"
+    return f"create {'external' if place and kind != 'datasource' else ''} table t ({columns.format(KINDS[kind])} {place}"
+
+
+def of_each_kind(*scripts):
+    """Scripts, each with one of the kinds or with all."""
+    kinds = list(KINDS)
+    chosen = [(script, kind) for number, script in enumerate(scripts) for kind in (kinds if ALL else [kinds[number % len(kinds)]])]
+    return pytest.mark.parametrize("script, kind", chosen)
+
+
+@of_each_kind(*PARTITIONED)
+def test_partitioned_tables(both, kind, script):
+    answer = same(both, is_direct=script != "elsewhere", statements=[creation(kind), *PARTITIONED[script]])
+    fails = [error is not None for error in answer["errors"]]
+    assert fails == [False] * (len(fails) - 1) + [script == "failing"]
+
+
+@pytest.mark.parametrize("kind", KINDS if ALL else ["text"])
+def test_external_tables(both, kind):
+    same(both, statements=[creation(kind, "location '{home}/t'"), *PARTITIONED["dropped before"], *PARTITIONED["dynamic"]])
+
+
+@pytest.mark.parametrize("kind", KINDS if ALL else ["parquet"])
+def test_several_partition_columns(both, kind):
+    columns = "a int, Y int, K string) using parquet partitioned by (Y, K)" if kind == "datasource" else \
+        f"a int) partitioned by (Y int, K string) {KINDS[kind]}"
+    same(both, statements=[
+        f"create table t ({columns}", "insert into t partition(y, k) select id, 2000 + id % 2, cast(id % 3 as string) from range(12)",
+        "insert overwrite t partition(y=2000, k) select 50, k from (values ('0'), ('new')) v(k)",
+        "insert into t partition(y=2001, k='0') select 51", "insert overwrite t partition(y=2001, k='1') select 52",
+        "insert overwrite t partition(y, k) select 53, 1999, 'old'"])
+
+
+@pytest.mark.parametrize("kind", KINDS if ALL else ["text"])
+def test_tables_without_partitions(both, kind):
+    same(both, statements=[
+        f"create table t (a int) {KINDS[kind]}", "insert into t select id from range(10)", "insert into t select 11",
+        "insert overwrite t select 12", "insert into t select 13 where false", "insert into t select 14"])
+
+
+@pytest.mark.parametrize("kind", KINDS if ALL else ["datasource"])
+def test_create_table_as_select(both, kind):
+    same(both, tables=("t", "u"), statements=[
+        f"create table t {KINDS[kind]} as select id a, 'x' b from range(5)",
+        f"create table u {KINDS[kind]} {'partitioned by (k)'} as select id a, cast(id % 2 as string) k from range(5)",
+        f"create table t {KINDS[kind]} as select 1 a", f"create table if not exists t {KINDS[kind]} as select 1 a"])
+
+
+FORMATS = {
+    "sequence file": "stored as sequencefile", "rcfile": "stored as rcfile", "avro": "stored as avro", "csv serde": "row format serde "
+    "'org.apache.hadoop.hive.serde2.OpenCSVSerde'", "buckets": "clustered by (a) into 2 buckets stored as textfile",
+}
+
+
+@pytest.mark.parametrize("format", FORMATS if ALL else ["sequence file", "buckets"])
+def test_serdes(both, format):
+    same(both, statements=[
+        f"create table t (a string, b string) partitioned by (k string) {FORMATS[format]}",
+        "insert into t partition(k) " + ROWS, "insert overwrite t partition(k) select 7, 'new', '1'"])
+
+
+def test_serdes_of_columnar_formats_and_compression(both):
+    conf = {"spark.sql.hive.convertMetastoreParquet": "false", "spark.sql.hive.convertMetastoreOrc": "false", "hive.exec.compress.output": "true",
+            "mapreduce.output.fileoutputformat.compress.codec": "org.apache.hadoop.io.compress.GzipCodec"}
+    formats = {"p": "parquet", "o": "orc", "t": "textfile"}
+    create = [f"create table {name} (a string, b string) partitioned by (k string) stored as {format}" for name, format in formats.items()]
+    insert = [f"insert {how} {name} partition(k) {ROWS}" for name in formats for how in ("into", "overwrite")]
+    same(both, conf=conf, tables=tuple(formats), statements=create + insert)
+
+
+def test_directories(both):
+    same(both, tables=(), statements=[
+        f"insert overwrite directory '{{home}}/text' {ROWS}", "insert overwrite directory '{home}/text' select 1",
+        "insert overwrite local directory '{home}/local' row format delimited fields terminated by '|' select 1, map('a', 2), null",
+        "insert overwrite directory '{home}/orc' stored as orc select 1 a", "insert overwrite directory '{home}/json' using json select 1 a",
+        "insert overwrite directory '{home}/json' using json select 2 b", "insert overwrite directory '{home}/twice' select 1 a, 2 a"])
+
+
+WRITER = """
+frame = spark.range(10).selectExpr("id a", "cast(id % 3 as string) k")
+frame.write.partitionBy("k").saveAsTable("t")
+frame.where("k = 1").write.mode("overwrite").insertInto("t")
+frame.write.mode("append").partitionBy("k").saveAsTable("t")
+frame.write.mode("overwrite").partitionBy("k").saveAsTable("u")
+frame.write.mode("overwrite").partitionBy("k").saveAsTable("u")
+frame.write.csv(home + "/csv")
+frame.write.mode("append").csv(home + "/csv")
+frame.write.mode("overwrite").csv(home + "/csv")
+frame.write.mode("ignore").csv(home + "/csv")
+frame.write.partitionBy("k").parquet(home + "/parts")
+frame.where("k = 1").write.mode("overwrite").partitionBy("k").parquet(home + "/parts")
+frame.where("k = 1").write.mode("overwrite").option("partitionOverwriteMode", "static").partitionBy("k").parquet(home + "/parts")
+frame.write.csv(home + "/csv")
+"""
+
+
+def test_writers(both):
+    answer = same(both, statements=[], tables=("t", "u"), code=WRITER)
+    assert "PATH_ALREADY_EXISTS" in answer["errors"][0]
+
+
+@pytest.mark.parametrize("kind", KINDS if ALL else ["datasource"])
+def test_static_overwrite_mode(both, kind):
+    same(both, conf={"spark.sql.sources.partitionOverwriteMode": "static"}, statements=[
+        creation(kind), *PARTITIONED["dynamic"][:3], "insert overwrite t partition(k='1') select 70, 'y'"])
+
+
+def test_too_many_partitions(both):
+    conf = {"hive.exec.max.dynamic.partitions": "2"}
+    answer = same(both, conf=conf, statements=[creation("text"), "insert into t partition(k) " + ROWS, "insert into t partition(k) select 1, 'x', 'k'"])
+    assert "which is more than 2" in answer["errors"][1]
+
+
+def test_the_plan_says_so(both):
+    plan = both["ours"].call("write_calls:plan", statement="insert overwrite directory '/nowhere' select 1")
+    assert "DirectInsertIntoHiveDir" in plan
+
+
+def test_what_a_dead_driver_left_is_removed_by_a_recovery_and_by_the_next_writer(both, tmp_path):
+    ours, table = both["ours"], str(tmp_path / "table")
+    first, second = "00000000-0000-4000-8000-00000000dead", "00000000-0000-4000-8001-00000000dead"
+
+    def files():
+        return sorted(name for _, _, names in os.walk(table) for name in names if not name.endswith(".crc") and name != "_SUCCESS")
+
+    ours.call("write_calls:fill", path=table, value="old", partitions=2, mode="append")
+    before = files()
+    assert ours.call("write_calls:abandon", path=table, job=first) is None
+    assert files() != before
+    (finding,) = ours.call("write_calls:recover", target=table, dry_run=True)
+    assert (finding["job"], finding["verdict"]) == (first, "roll-back") and any(f"part-{first}" in step for step in finding["steps"])
+    assert files() != before
+    assert [finding["verdict"] for finding in ours.call("write_calls:recover", target=table)] == ["roll-back"]
+    assert files() == before
+    ours.call("write_calls:abandon", path=table, job=second)
+    ours.call("write_calls:fill", path=table, value="more", partitions=2, mode="append")
+    assert len(files()) == 2 * len(before) and not any("dead" in name for name in files())
+    assert ours.call("write_calls:values", path=table) == [["more", 2], ["old", 2]]
+
+
+def test_switched_off(both, tmp_path):
+    ours = both["ours"]
+    answer = ours.call("write_calls:run", home=str(tmp_path / "home"), conf={"spark.millstream.write.enabled": "false"},
+                       statements=["create table t (a int) using csv", "insert into t select 1"])
+    assert answer["errors"] == [None, None] and answer["nodes"] == ["InsertIntoHadoopFsRelationCommand"]
+
+
+def test_metrics(both, tmp_path):
+    ours, home = both["ours"], str(tmp_path / "home")
+    ours.call("write_calls:fill", path=home, value="old", partitions=3, mode="append")
+    ours.call("write_calls:fill", path=home, value="new", partitions=3, mode="overwrite")
+    shown = ours.call("write_calls:metrics_of_last_write")
+    assert {name: shown[name] for name in ("number of written files", "number of dynamic part", "number of output rows", "number of replaced files")} == \
+        {"number of written files": "3", "number of dynamic part": "3", "number of output rows": "3", "number of replaced files": "3"}
+    assert {name for name in shown if name.startswith("commit: time")} >= {"commit: time publishing new files", "commit: time deleting old files"}
