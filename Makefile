@@ -20,7 +20,7 @@ VENV_OLD := build/venv-$(SPARK_OLD)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 JVM_SOURCES  := $(shell find jvm -path '*/target' -prune -o -type f -print)
 
-.PHONY: build tools jar wheel demo test test-rust test-beds test-tools test-gnu test-jvm test-spark test-slow test-slow-beds test-slow-spark package packages fuzz bench fmt clean
+.PHONY: build tools jar wheel demo test test-rust test-beds test-tools test-gnu test-jvm test-spark test-slow test-slow-beds test-slow-writes test-slow-spark package packages fuzz bench fmt clean
 
 build: tools jar wheel
 
@@ -95,17 +95,22 @@ test-spark: $(VENV)/ready $(VENV_OLD)/ready
 	$(VENV)/bin/python -m pytest -q python/tests tests/spark
 	MILLSTREAM_CASES=1/4 $(VENV_OLD)/bin/python -m pytest -q tests/spark --ignore tests/spark/test_compact.py --ignore tests/spark/test_direct_writes.py
 
-test-slow: test-slow-beds test-slow-spark
+test-slow: test-slow-beds test-slow-writes test-slow-spark
 
 test-slow-beds: tools $(VENV)/ready
-	testbed/setup build test gnu slow bench write
-	$(PYTHON) -m unittest discover -s testbed/tests -p 'slow_*.py' -v
+	testbed/setup build test gnu slow bench
+	$(PYTHON) -m unittest discover -s testbed/tests -p 'slow_kernel*.py' -v
 	$(PYTHON) -m unittest discover -s tests/tools -p 'slow_*.py' -v
 	tests/gnu/run
-	mvn -B -q -f jvm/pom.xml -pl hadoop test -Dtest.groups=slow
-	testbed/s3 -- mvn -B -q -f jvm/pom.xml -pl hadoop test -Dtest.groups=s3
 	$(MAKE) package
 	$(MAKE) fuzz
+
+# Direct writes to real servers: S3, HDFS, metastores.
+test-slow-writes: $(JAR)
+	testbed/setup build test write
+	$(PYTHON) -m unittest discover -s testbed/tests -p 'slow_[!k]*.py' -v
+	mvn -B -q -f jvm/pom.xml -pl hadoop test -Dtest.groups=slow
+	testbed/s3 -- mvn -B -q -f jvm/pom.xml -pl hadoop test -Dtest.groups=s3
 
 # Most of an hour.
 test-slow-spark: $(VENV)/ready $(VENV_OLD)/ready
