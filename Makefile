@@ -110,7 +110,7 @@ test-slow-beds: tools $(VENV)/ready
 # Most of an hour.
 test-slow-spark: $(VENV)/ready $(VENV_OLD)/ready
 	testbed/setup build test
-	$(VENV)/bin/python -m pytest -q tests/spark/slow_compact.py tests/spark/slow_reads.py tests/spark/slow_direct_writes.py
+	$(VENV)/bin/python -m pytest -q tests/spark/slow_*.py
 	MILLSTREAM_WRITES=all $(VENV)/bin/python -m pytest -q tests/spark/test_direct_writes.py
 	MILLSTREAM_WRITES=all $(VENV_OLD)/bin/python -m pytest -q tests/spark
 	tests/spark-suites/run

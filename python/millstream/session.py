@@ -46,7 +46,12 @@ def spark_conf(jar: str | os.PathLike[str] | None = None) -> dict[str, str]:
         if not jar.is_file():
             raise FileNotFoundError(f"{jar} is missing: install the wheel that `make wheel` builds, or pass jar=")
     block = package.joinpath("spark-defaults.conf").read_text(encoding="utf-8")
-    return {key: value.replace(JAR_PLACEHOLDER, os.path.abspath(jar)) for key, value in parse_defaults(block).items()}
+    return {key: value.replace(JAR_PLACEHOLDER, absolute(os.fspath(jar))) for key, value in parse_defaults(block).items()}
+
+
+def absolute(jar: str) -> str:
+    """A path; URIs, such as those of jars that executors have, are left alone."""
+    return jar if ":/" in jar else os.path.abspath(jar)
 
 
 def enable(builder: SparkSession.Builder) -> SparkSession.Builder:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import warnings
-from operator import methodcaller
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 PARTITIONS = "millstream.read.partitions"
 
 
-def read_text(sc_or_spark: SparkSession | SparkContext, path: str | os.PathLike[str], partitions: int | None = None) -> DataFrame:
+def read_text(
+    spark: SparkSession | SparkContext, path: str | os.PathLike[str], partitions: int | None = None
+) -> DataFrame:
     """The lines of all files below a path: `spark.read.option("recursiveFileLookup", True).text(path)`, in so many partitions.
 
     What Millstream does not read natively (other file systems than local and mounted ones, trees with compressed files in
@@ -24,7 +26,7 @@ def read_text(sc_or_spark: SparkSession | SparkContext, path: str | os.PathLike[
     session's JVM does not have Millstream's jar, or is out of reach (Spark Connect), all of it is Spark's, with a warning.
 
     Args:
-        sc_or_spark: a session made by `millstream.enable`, or its SparkContext.
+        spark: a session made by `millstream.enable`, or its SparkContext.
         path: a directory or a file; without a scheme it is on the session's default file system.
         partitions: number of partitions at most; by default one for every core, more if one would hold more than
             `spark.sql.files.maxPartitionBytes`.
@@ -37,7 +39,7 @@ def read_text(sc_or_spark: SparkSession | SparkContext, path: str | os.PathLike[
         ValueError: `partitions` is not positive.
         pyspark.errors.AnalysisException: the path does not exist.
     """
-    spark = session_of(sc_or_spark)
+    spark = session_of(spark)
     warn_without_jar(spark)
     return lines(spark, path, partitions)
 
@@ -73,7 +75,7 @@ def pure_read_text(
         return RDD(strings.javaRDD(), sc, UTF8Deserializer())
     # Functions of the standard library: executors need not have this package.
     pieces = RDD(sc._jvm.io.millstream.spark.PythonLines.joined(frame._jdf, partitions is None), sc, NoOpSerializer())
-    return pieces.map(methodcaller("decode")).flatMap(methodcaller("split", "\n"))
+    return pieces.map(operator.methodcaller("decode")).flatMap(operator.methodcaller("split", "\n"))
 
 
 def session_of(sc_or_spark: SparkContext | SparkSession) -> SparkSession:
@@ -87,8 +89,7 @@ def lines(spark: SparkSession, path: str | os.PathLike[str], partitions: int | N
     reader = spark.read.option("recursiveFileLookup", True)
     if partitions is None:
         return reader.text(os.fspath(path))
-    if not isinstance(partitions, int):
-        raise TypeError(f"partitions must be a whole number: {partitions!r}")
+    partitions = operator.index(partitions)
     if partitions < 1:
         raise ValueError(f"partitions must be positive: {partitions}")
     return reader.option(PARTITIONS, partitions).text(os.fspath(path)).coalesce(partitions)

@@ -1,4 +1,4 @@
-"""Functions for test_killed_tasks.py and slow_reads.py that run in a session's process."""
+"""Functions for slow_killed_tasks.py, slow_reads.py and test_native_reads.py that run in a session's process."""
 
 import itertools
 import os

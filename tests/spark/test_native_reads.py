@@ -117,3 +117,10 @@ def test_a_file_with_a_colon_in_its_name_is_read(ours, stock, data, tmp_path):
 def test_binary_files_make_a_task_for_each_core(ours, stock, data):
     counts = [session.call("read_calls:binary_file_tasks", path=str(data / "siblings" / "*" / "*")) for session in (stock, ours)]
     assert counts == [1, 2]
+
+
+@pytest.mark.parametrize("how", ["DataFrame", "RDD"])
+def test_lines_are_whole_in_a_file_that_grows(stock, ours, tmp_path, how):
+    for session, name in ((stock, "stock"), (ours, "ours")):
+        rounds = session.call("kill_calls:read_while_growing", path=str(tmp_path / name), how=how)
+        assert rounds == [{"count": True, "lines": True}] * 5, name

@@ -294,6 +294,10 @@ fn jar_or_refuse(named: Option<OsString>, diagnostics: &Diagnostics) -> Result<O
         diagnostics.error(FAILURE).text(&text).send();
         return Err(Refused);
     };
+    if jar.as_bytes().windows(2).any(|pair| pair == b":/") {
+        // A URI, which Spark understands.
+        return Ok(jar);
+    }
     // Spark may be started elsewhere. The jar need not be here: it may be for other machines.
     std::path::absolute(jar).map(PathBuf::into_os_string).map_err(|error| {
         diagnostics.error(FAILURE).text("--jar").cause(&error).send();

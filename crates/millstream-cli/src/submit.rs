@@ -14,6 +14,8 @@ use crate::diagnostics::{Diagnostics, FAILURE, Refused};
 const SPARK_HOME: &str = "SPARK_HOME";
 const SUBMIT: &str = "spark-submit";
 const PYTHON: &str = "python3";
+/// With which Python Spark's scripts look for their files.
+const PYTHON_VARIABLES: [&str; 2] = ["PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON"];
 /// What Python answers where pyspark is.
 const ASK_PYTHON: &str = "import os, pyspark; print(os.path.dirname(pyspark.__file__))";
 
@@ -93,10 +95,10 @@ impl Submission {
             command.env("LC_ALL", "C.UTF-8");
         }
         if let Some(folder) = program.parent().filter(|folder| is_program(&folder.join(PYTHON))) {
-            // The script looks for its pyspark with the first Python in PATH: that of an environment that is not active.
-            let path = env::var_os("PATH").unwrap_or_default();
-            let folders = std::iter::once(folder.to_owned()).chain(env::split_paths(&path));
-            command.envs(env::join_paths(folders).ok().map(|path| ("PATH", path)));
+            // The script asks a Python where its pyspark is: not the first in PATH, if the environment is not active.
+            if PYTHON_VARIABLES.into_iter().all(|variable| env::var_os(variable).is_none()) {
+                command.env(PYTHON_VARIABLES[0], folder.join(PYTHON));
+            }
         }
         let error = command.exec();
         let name = diagnostics.quoted(program.as_os_str().as_bytes());

@@ -109,6 +109,8 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_next<'local>(
                 let (bytes, lines) = (batch.bytes().as_ptr() as jlong, batch.lines().as_ptr() as jlong);
                 (batch.rows() as jlong, Some([bytes, lines, batch.range() as jlong, batch.offset() as jlong]))
             }
+            // The question whether to go on has failed by itself.
+            Err(error) if env.exception_check()? => return Err(failure(&error)),
             Err(error) => {
                 // Java tells which file it is.
                 env.set_long_array_region(&out, 2, &[error.range as jlong])?;

@@ -119,7 +119,11 @@ impl<V: Volume> Scan<V> {
                 return Ok(None);
             }
             let turn = state.delivered;
-            if !goes_on() {
+            // Readers must not wait for the answer, which may take its time.
+            drop(state);
+            let is_wanted = goes_on();
+            state = shared.state();
+            if !is_wanted {
                 state.stopped = true;
                 shared.changed.notify_all();
                 return Err(ScanError::interrupted(shared.units[turn].range()));

@@ -476,9 +476,7 @@ impl<V: Volume> Work<'_, V> {
             self.step()?;
             if let Some(output) = outputs.iter().find(|output| output.name == entry) {
                 new.rename(&entry, &self.staging.out, &output.staged).map_err(&failed)?;
-            } else if kept.has(new, &entry).map_err(&failed)?
-                || is_link(&place.dir, new, &entry).map_err(&failed)?
-            {
+            } else if kept.has_unchanged(new, &entry) || is_link(&place.dir, new, &entry).map_err(&failed)? {
                 new.remove(&entry, RemoveKind::File).map_err(&failed)?;
             } else {
                 self.put_back(new, &entry, kind, &place.dir).map_err(&failed)?;
@@ -496,16 +494,15 @@ impl<V: Volume> Work<'_, V> {
 
     /// Removes from `other` the links of kept files that are no longer in `tree`, where people could reach them by name.
     fn forget_removed(&self, kept: &Kept, tree: &V::Dir, other: &V::Dir) -> Done<Result<(), Error>> {
-        for (name, entry) in &kept.0 {
-            let is_gone = self.exists(tree, name).map(|exists| !exists);
-            match is_gone.and_then(|is_gone| Ok(is_gone && is_same(other, entry)?)) {
-                Ok(false) => {}
-                Ok(true) => {
+        for name in kept.0.keys() {
+            match is_gone(tree, name) {
+                Ok(true) if kept.has_unchanged(other, name) => {
                     self.step()?;
                     if let Err(error) = other.remove(name, RemoveKind::File) {
                         return Ok(Err(error));
                     }
                 }
+                Ok(_) => {}
                 Err(error) => return Ok(Err(error)),
             }
         }
@@ -571,7 +568,7 @@ impl<V: Volume> Work<'_, V> {
             if !is_known && !is_link(old, new, &entry).map_err(&failed)? {
                 // It came after the directory had been listed, maybe in the place of a file that was there.
                 self.step()?;
-                if kept.has(new, &entry).map_err(&failed)? {
+                if kept.has_unchanged(new, &entry) {
                     new.remove(&entry, RemoveKind::File).map_err(&failed)?;
                 }
                 self.put_back(old, &entry, kind, new).map_err(&failed)?;
@@ -700,6 +697,12 @@ impl Kept {
     fn has<D: Dir>(&self, dir: &D, name: &CStr) -> Result<bool, Error> {
         self.0.get(name).map_or(Ok(false), |entry| is_same(dir, entry))
     }
+
+    /// Whether `dir` certainly has one of them by this name, which may be removed then: the number of a file that is gone may
+    /// be that of somebody's new one.
+    fn has_unchanged<D: Dir>(&self, dir: &D, name: &CStr) -> bool {
+        self.0.get(name).is_some_and(|entry| change(dir, entry).is_ok())
+    }
 }
 
 /// Why a preparation ended.
@@ -767,6 +770,16 @@ fn is_same<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<bool, Error> {
     match dir.metadata(&entry.name, SymlinkBehavior::NoFollow, Fields::INO) {
         Ok(found) => Ok(found.ino == entry.ino),
         Err(error) if error.is_vanished() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether somebody has removed `name` from `dir`. It is an error if the directory itself has been removed: then nobody can have
+/// meant the file.
+fn is_gone<D: Dir>(dir: &D, name: &CStr) -> Result<bool, Error> {
+    match dir.metadata(name, SymlinkBehavior::NoFollow, Fields::INO) {
+        Ok(_) => Ok(false),
+        Err(error) if error.errno == Errno::NOENT && dir.own_metadata(Fields::NLINK)?.nlink > 0 => Ok(true),
         Err(error) => Err(error),
     }
 }

@@ -1,6 +1,6 @@
 package io.millstream.spark
 
-import java.io.{BufferedOutputStream, ByteArrayInputStream, FileOutputStream, InputStream, IOException, OutputStream}
+import java.io.{BufferedOutputStream, ByteArrayInputStream, FileOutputStream, InputStream, InterruptedIOException, IOException, OutputStream}
 import java.nio.channels.FileChannel
 import java.nio.file.{Files, Path, Paths, StandardOpenOption}
 import java.util.concurrent.{Callable, Executors}
@@ -16,7 +16,7 @@ import org.apache.hadoop.io.compress.{CodecPool, CompressionCodec, CompressionCo
 import org.apache.parquet.hadoop.ParquetFileReader
 import org.apache.parquet.hadoop.util.HadoopInputFile
 
-import org.apache.spark.TaskContext
+import org.apache.spark.{TaskContext, TaskKilledException}
 import org.apache.spark.sql.{DataFrame, SparkSession}
 import org.apache.spark.sql.execution.datasources.millstream.{Packing, ReadSettings}
 import org.apache.spark.sql.types.StringType
@@ -52,7 +52,7 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
     } else {
       val settings = ReadSettings.of(spark)
       def cost(output: Output): Long = output.bytes + output.files * settings.openCostBytes
-      val share = outputs.iterator.map(cost).sum / (context.defaultParallelism.max(1) * TasksPerCore)
+      val share = math.max(1, outputs.iterator.map(cost).sum / (context.defaultParallelism.max(1) * TasksPerCore))
       val tasks = Packing.consecutive(outputs, share)(cost)
       val what = s"$description: ${outputs.iterator.map(_.files).sum} files become ${outputs.length}"
       val (site, conf) = (this.site, new SerializableConfiguration(context.hadoopConfiguration))
@@ -87,6 +87,9 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
     try {
       NativeCompaction.stamp(output.inputs, target)
       val Rewrite(fromParquet, toParquet) = output.making: @unchecked
+      site.codec.filter(codec => toParquet && codec.parquet.isEmpty).foreach { codec =>
+        throw new IOException(s"Parquet cannot be compressed by $codec")
+      }
       val inputs = site.inputs(output)
       val (rows, writer) = if (fromParquet) parquet(inputs, toParquet) else text(inputs)
       val codec =
@@ -159,6 +162,7 @@ private object CompactTasks {
   def makeOne(output: Output, site: Site, maxReaders: Int, conf: Configuration, counters: Counters): Made = {
     // Attempts have names of their own: only the one whose result arrives counts.
     val context = TaskContext.get()
+    if (context.isInterrupted()) throw new TaskKilledException("the compaction is not wanted any more")
     val staged = s"${output.id}.${context.taskAttemptId()}"
     val target = s"${site.out}/$staged"
     try {
@@ -189,6 +193,7 @@ private object CompactTasks {
     val joiner = new NativeJoiner(site.header)
     try {
       site.inputs(output).foreach { input =>
+        if (TaskContext.get().isInterrupted()) throw new InterruptedIOException("interrupted")
         try {
           val in = decompressed(input, codecOf(input, codecs), conf)
           try joiner.append(in, out) finally in.close()

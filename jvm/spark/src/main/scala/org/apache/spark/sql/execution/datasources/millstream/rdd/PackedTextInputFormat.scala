@@ -59,7 +59,7 @@ class PackedTextInputFormat extends TextInputFormat {
   /** As Hadoop computes it. */
   private def largestSplit(splits: Array[InputSplit], job: JobConf, goal: Long): Long = {
     val blockSize = FileSystem.getLocal(job).getDefaultBlockSize(splits.head.asInstanceOf[FileSplit].getPath)
-    computeSplitSize(goal, job.getLong(SPLIT_MINSIZE, 1), blockSize)
+    computeSplitSize(goal, job.getLong(SPLIT_MINSIZE, 1).max(1), blockSize)
   }
 }
 
