@@ -1,6 +1,6 @@
 """INSERT straight into tables: what it makes is what stock Spark makes.
 
-Each script runs on one kind of table, in turn; on all of them with MILLSTREAM_WRITES=all, as in `make test-slow`.
+A few scripts on one kind of table each; with MILLSTREAM_WRITES=all, as in `make test-slow`, all of them on all kinds.
 """
 
 import os
@@ -110,26 +110,25 @@ def creation(kind, place=""):
     return f"create {'external' if place and kind != 'datasource' else ''} table t ({columns.format(KINDS[kind])} {place}"
 
 
-def of_each_kind(*scripts):
-    """Scripts, each with one of the kinds or with all."""
-    kinds = list(KINDS)
-    chosen = [(script, kind) for number, script in enumerate(scripts) for kind in (kinds if ALL else [kinds[number % len(kinds)]])]
-    return pytest.mark.parametrize("script, kind", chosen)
+QUICK = [("dynamic", "text"), ("failing", "parquet"), ("dropped before", "datasource")]
+slow = pytest.mark.skipif(not ALL, reason="make test-slow runs it")
 
 
-@of_each_kind(*PARTITIONED)
+@pytest.mark.parametrize("script, kind", [(script, kind) for script in PARTITIONED for kind in KINDS] if ALL else QUICK)
 def test_partitioned_tables(both, kind, script):
     answer = same(both, is_direct=script != "elsewhere", statements=[creation(kind), *PARTITIONED[script]])
     fails = [error is not None for error in answer["errors"]]
     assert fails == [False] * (len(fails) - 1) + [script == "failing"]
 
 
-@pytest.mark.parametrize("kind", KINDS if ALL else ["text"])
+@slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_external_tables(both, kind):
     same(both, statements=[creation(kind, "location '{home}/t'"), *PARTITIONED["dropped before"], *PARTITIONED["dynamic"]])
 
 
-@pytest.mark.parametrize("kind", KINDS if ALL else ["parquet"])
+@slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_several_partition_columns(both, kind):
     columns = "a int, Y int, K string) using parquet partitioned by (Y, K)" if kind == "datasource" else \
         f"a int) partitioned by (Y int, K string) {KINDS[kind]}"
@@ -147,7 +146,8 @@ def test_tables_without_partitions(both, kind):
         "insert overwrite t select 12", "insert into t select 13 where false", "insert into t select 14"])
 
 
-@pytest.mark.parametrize("kind", KINDS if ALL else ["datasource"])
+@slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_create_table_as_select(both, kind):
     same(both, tables=("t", "u"), statements=[
         f"create table t {KINDS[kind]} as select id a, 'x' b from range(5)",
@@ -161,13 +161,15 @@ FORMATS = {
 }
 
 
-@pytest.mark.parametrize("format", FORMATS if ALL else ["sequence file", "buckets"])
+@slow
+@pytest.mark.parametrize("format", FORMATS)
 def test_serdes(both, format):
     same(both, statements=[
         f"create table t (a string, b string) partitioned by (k string) {FORMATS[format]}",
         "insert into t partition(k) " + ROWS, "insert overwrite t partition(k) select 7, 'new', '1'"])
 
 
+@slow
 def test_serdes_of_columnar_formats_and_compression(both):
     conf = {"spark.sql.hive.convertMetastoreParquet": "false", "spark.sql.hive.convertMetastoreOrc": "false", "hive.exec.compress.output": "true",
             "mapreduce.output.fileoutputformat.compress.codec": "org.apache.hadoop.io.compress.GzipCodec"}
@@ -208,12 +210,14 @@ def test_writers(both):
     assert "PATH_ALREADY_EXISTS" in answer["errors"][0]
 
 
-@pytest.mark.parametrize("kind", KINDS if ALL else ["datasource"])
+@slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_static_overwrite_mode(both, kind):
     same(both, conf={"spark.sql.sources.partitionOverwriteMode": "static"}, statements=[
         creation(kind), *PARTITIONED["dynamic"][:3], "insert overwrite t partition(k='1') select 70, 'y'"])
 
 
+@slow
 def test_too_many_partitions(both):
     conf = {"hive.exec.max.dynamic.partitions": "2"}
     answer = same(both, conf=conf, statements=[creation("text"), "insert into t partition(k) " + ROWS, "insert into t partition(k) select 1, 'x', 'k'"])
@@ -230,7 +234,8 @@ def test_what_a_dead_driver_left_is_removed_by_a_recovery_and_by_the_next_writer
     first, second = "00000000-0000-4000-8000-00000000dead", "00000000-0000-4000-8001-00000000dead"
 
     def files():
-        return sorted(name for _, _, names in os.walk(table) for name in names if not name.endswith(".crc") and name != "_SUCCESS")
+        walk = ((directory, names) for directory, _, names in os.walk(table) if not directory.endswith("/.direct-writes"))
+        return sorted(name for _, names in walk for name in names if not name.endswith(".crc") and name != "_SUCCESS")
 
     ours.call("write_calls:fill", path=table, value="old", partitions=2, mode="append")
     before = files()
