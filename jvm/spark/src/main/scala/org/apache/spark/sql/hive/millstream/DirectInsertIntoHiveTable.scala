@@ -58,7 +58,7 @@ class DirectInsertIntoHiveTable(
     if (elsewhere.nonEmpty || ifPartitionNotExists && known.nonEmpty) {
       super.run(session, child)
     } else {
-      directWrite(root).run(session, child, metrics)
+      directWrite(root, isNew = known.isEmpty).run(session, child, metrics)
       CommandUtils.uncacheTableOrView(session, table.identifier)
       session.sessionState.catalog.refreshTable(table.identifier)
       CommandUtils.updateTableStats(session, table)
@@ -83,7 +83,7 @@ class DirectInsertIntoHiveTable(
     columns.flatMap(column => values.get(column).map(getPartitionPathString(column, _))).mkString("/")
   }
 
-  private def directWrite(root: Path): DirectWrite = {
+  private def directWrite(root: Path, isNew: Boolean): DirectWrite = {
     val hadoopConf = hiveTmpPath.hadoopConf
     val within = directory(static)
     val isDynamic = partitionColumns.nonEmpty
@@ -100,8 +100,8 @@ class DirectInsertIntoHiveTable(
       staticPartitionColumns = 0,
       bucketSpec = bucketSpec,
       options = options,
-      // Hive moves the file into a partition, but not into a table.
-      marksSuccess = !isDynamic && columns.nonEmpty,
+      // Hive moves a partition's directory with this file in it, but single files without it.
+      marksSuccess = !isDynamic && columns.nonEmpty && (overwrite || isNew),
       change = Some(CatalogChange(table, root, hadoopConf, replaces = overwrite,
         overwritten = Nil, always = if (isDynamic || columns.isEmpty) Nil else Seq(within), ofTable = true)),
       maxPartitions = Option.when(isDynamic)(hadoopConf.getInt(limit.varname, limit.defaultIntVal) -> limit.varname))
