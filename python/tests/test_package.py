@@ -51,15 +51,19 @@ def test_the_licences_are_of_the_crates_that_are_locked():
 
 
 def test_the_documentation_has_every_key_and_no_other():
-    """docs/spark.md and docs/read.md against the keys that the sources read and the conf block sets."""
+    """The pages of Spark against the keys that the sources read and the conf block sets."""
     sources = "".join(path.read_text() for path in (REPOSITORY / "jvm").glob("*/src/main/*/**/*.*") if path.suffix in (".java", ".scala"))
     read = set(re.findall(r'"((?:spark|fs)\.millstream\.[a-z][A-Za-z.]+)"', sources))
-    known = {f"spark.hadoop.{key}" if key.startswith("fs.") else key for key in read} | set(millstream.spark_conf())
-    pages = "".join((REPOSITORY / "docs" / page).read_text() for page in ("spark.md", "read.md"))
-    documented = set(re.findall(r"^\| `(spark\.[A-Za-z.]+)`", pages, re.MULTILINE))
-    assert documented == known
+    pages = "".join((REPOSITORY / "docs" / page).read_text() for page in ("spark.md", "read.md", "direct-writes.md"))
+    documented = set(re.findall(r"^\| `((?:spark|fs)\.[A-Za-z0-9.]+)`", pages, re.MULTILINE))
+    assert spark_keys(documented) == spark_keys(read) | set(millstream.spark_conf())
+
+
+def spark_keys(keys: set[str]) -> set[str]:
+    """Hadoop's keys as Spark's configuration has them."""
+    return {f"spark.hadoop.{key}" if key.startswith("fs.") else key for key in keys}
 
 
 def test_the_documentation_names_what_the_package_exports():
-    text = (REPOSITORY / "docs" / "spark.md").read_text()
+    text = "".join((REPOSITORY / "docs" / page).read_text() for page in ("spark.md", "direct-writes.md"))
     assert all(f"millstream.{name}" in text for name in millstream.__all__)
