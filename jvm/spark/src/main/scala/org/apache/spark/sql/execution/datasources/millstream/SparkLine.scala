@@ -20,7 +20,8 @@ private[sql] object SparkLine extends Logging {
     } catch {
       case e: LinkageError =>
         if (warned.compareAndSet(false, true)) {
-          logWarning("Millstream does not fit this Spark, X are the same. This is said once. Cause: $e")
+          logWarning("Millstream does not fit this Spark, so Spark itself lists, reads and writes the files, more slowly and with more " +
+            s"memory; results are the same. This is said once. Cause: $e")
         }
         None
     }
