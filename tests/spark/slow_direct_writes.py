@@ -15,7 +15,11 @@ import pytest
 from sessions import Session
 
 # A single thread publishes and deletes, so that the calls are counted one after the other.
-CONF = {"spark.hadoop.fs.millstream.write.lease.ms": "1000", "spark.hadoop.fs.millstream.write.threads": "1"}
+CONF = {
+    "spark.millstream.write.enabled": "true",
+    "spark.hadoop.fs.millstream.write.lease.ms": "1000",
+    "spark.hadoop.fs.millstream.write.threads": "1",
+}
 PARTITIONS = 6
 # The calls of a job: the record of its beginning, its turn and its commit are links; then files are renamed, and others removed.
 STEPS = [("link", 1), ("link", 2), ("link", 3), *(("rename", n) for n in (1, 2, 4, 7, 11)), *(("unlink", n) for n in (1, 2, 4, 6, 9, 12))]

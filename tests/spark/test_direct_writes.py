@@ -10,6 +10,7 @@ import pytest
 from sessions import Session
 
 HIVE = {
+    "spark.millstream.write.enabled": "true",
     "spark.sql.catalogImplementation": "hive",
     "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
     "spark.sql.sources.partitionOverwriteMode": "dynamic",

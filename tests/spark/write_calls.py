@@ -23,6 +23,7 @@ def run(spark, statements, tables=("t",), home=None, conf=None, code=None):
     os.makedirs(home)
     errors = []
     before = executions(spark)
+    settings = {key: spark.conf.get(key, None) for key in conf or {}}
     for key, value in (conf or {}).items():
         spark.conf.set(key, value)
     try:
@@ -31,8 +32,11 @@ def run(spark, statements, tables=("t",), home=None, conf=None, code=None):
         if code:
             errors.append(error_of(lambda: exec(code, {"spark": spark, "home": home})))
     finally:
-        for key in conf or {}:
-            spark.conf.unset(key)
+        for key, value in settings.items():
+            if value is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, value)
     nodes = sorted(plan for number, plan in executions(spark).items() if number not in before)
     return {"errors": errors, "nodes": nodes, "tables": {name: table(spark, name, home) for name in tables}, "files": tree(home)}
 

@@ -46,7 +46,7 @@ object ReplaceInserts extends Logging {
   val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf("spark.millstream.write.enabled")
     .doc("Whether Millstream writes the files of an INSERT where they belong, with one commit that survives crashes.")
     .booleanConf
-    .createWithDefault(true)
+    .createWithDefault(false)
 
   /** Spark's own: the second is its choice where hadoop-cloud is on the class path. */
   private val SparkProtocols = Set("org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol",
