@@ -15,6 +15,7 @@
 //! directory without one removes it: nothing has happened yet.
 
 mod journal;
+mod kept;
 mod settle;
 mod staging;
 

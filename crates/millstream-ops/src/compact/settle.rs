@@ -1,6 +1,6 @@
 //! Outputs take the place of their inputs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,9 +13,9 @@ use millstream_vfs::{
 
 use super::CompactError;
 use super::journal::{Kind, Manifest, ManifestEntry, Planned};
+use super::kept::{Kept, change, is_gone, is_link, is_same, stamped};
 use super::staging::{Staging, c_string, entries, make_dir, path_below, remove_entries};
 
-const STAMP: Fields = Fields::KIND.union(Fields::INO).union(Fields::SIZE).union(Fields::MTIME);
 /// Manifests of fewer entries are looked through by one thread.
 const MANY: usize = 512;
 
@@ -689,22 +689,6 @@ impl<V: Volume> Work<'_, V> {
     }
 }
 
-/// Files that stay what they are, by their names, as they were when links of them were made.
-struct Kept(HashMap<CString, ManifestEntry>);
-
-impl Kept {
-    /// Whether `dir` has one of them by this name.
-    fn has<D: Dir>(&self, dir: &D, name: &CStr) -> Result<bool, Error> {
-        self.0.get(name).map_or(Ok(false), |entry| is_same(dir, entry))
-    }
-
-    /// Whether `dir` certainly has one of them by this name, which may be removed then: the number of a file that is gone may
-    /// be that of somebody's new one.
-    fn has_unchanged<D: Dir>(&self, dir: &D, name: &CStr) -> bool {
-        self.0.get(name).is_some_and(|entry| change(dir, entry).is_ok())
-    }
-}
-
 /// Why a preparation ended.
 enum Stop {
     Interrupted,
@@ -746,53 +730,6 @@ fn like_the_old<D: Dir>(old: &D, new: &D, metadata: &Metadata) -> Result<(), Err
         }
     }
     Ok(())
-}
-
-/// Whether a file is what it was when it was read.
-fn change<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<(), Reason> {
-    match dir.metadata(&entry.name, SymlinkBehavior::NoFollow, STAMP) {
-        Ok(found) if found.kind() == FileKind::Symlink => Err(Reason::Link(entry.name.clone())),
-        Ok(found) if (found.ino, found.size, found.mtime) == (entry.ino, entry.size, entry.mtime) => Ok(()),
-        Ok(_) => Err(Reason::Changed(entry.name.clone())),
-        Err(error) if error.is_vanished() => Err(Reason::Changed(entry.name.clone())),
-        Err(error) => Err(Reason::Failed(error)),
-    }
-}
-
-/// A file as it is now.
-fn stamped<D: Dir>(dir: &D, name: &CStr) -> Result<ManifestEntry, Error> {
-    let found = dir.metadata(name, SymlinkBehavior::NoFollow, STAMP)?;
-    Ok(ManifestEntry { name: name.to_owned(), ino: found.ino, size: found.size, mtime: found.mtime })
-}
-
-/// Whether `dir` has this file by its name, whatever is in it now.
-fn is_same<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<bool, Error> {
-    match dir.metadata(&entry.name, SymlinkBehavior::NoFollow, Fields::INO) {
-        Ok(found) => Ok(found.ino == entry.ino),
-        Err(error) if error.is_vanished() => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Whether somebody has removed `name` from `dir`. It is an error if the directory itself has been removed: then nobody can have
-/// meant the file.
-fn is_gone<D: Dir>(dir: &D, name: &CStr) -> Result<bool, Error> {
-    match dir.metadata(name, SymlinkBehavior::NoFollow, Fields::INO) {
-        Ok(_) => Ok(false),
-        Err(error) if error.errno == Errno::NOENT && dir.own_metadata(Fields::NLINK)?.nlink > 0 => Ok(true),
-        Err(error) => Err(error),
-    }
-}
-
-/// Whether both directories have the same file by this name.
-fn is_link<D: Dir>(one: &D, other: &D, name: &CStr) -> Result<bool, Error> {
-    let ino = |dir: &D| match dir.metadata(name, SymlinkBehavior::NoFollow, Fields::INO) {
-        Ok(metadata) => Ok(Some(metadata.identity())),
-        Err(error) if error.is_vanished() => Ok(None),
-        Err(error) => Err(error),
-    };
-    let one = ino(one)?;
-    Ok(one.is_some() && one == ino(other)?)
 }
 
 /// Where the inputs of an output are while it gets its name.

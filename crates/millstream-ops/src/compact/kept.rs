@@ -1,0 +1,74 @@
+//! What of a directory stays as it is while its other files are replaced, and how a file is known again.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, CString};
+
+use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, SymlinkBehavior};
+
+use super::journal::ManifestEntry;
+use super::settle::Reason;
+
+const STAMP: Fields = Fields::KIND.union(Fields::INO).union(Fields::SIZE).union(Fields::MTIME);
+
+/// Files that stay what they are, by their names, as they were when links of them were made.
+pub(super) struct Kept(pub(super) HashMap<CString, ManifestEntry>);
+
+impl Kept {
+    /// Whether `dir` has one of them by this name.
+    pub(super) fn has<D: Dir>(&self, dir: &D, name: &CStr) -> Result<bool, Error> {
+        self.0.get(name).map_or(Ok(false), |entry| is_same(dir, entry))
+    }
+
+    /// Whether `dir` certainly has one of them by this name, which may be removed then: the number of a file that is gone may
+    /// be that of somebody's new one.
+    pub(super) fn has_unchanged<D: Dir>(&self, dir: &D, name: &CStr) -> bool {
+        self.0.get(name).is_some_and(|entry| change(dir, entry).is_ok())
+    }
+}
+
+/// Whether a file is what it was when it was read.
+pub(super) fn change<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<(), Reason> {
+    match dir.metadata(&entry.name, SymlinkBehavior::NoFollow, STAMP) {
+        Ok(found) if found.kind() == FileKind::Symlink => Err(Reason::Link(entry.name.clone())),
+        Ok(found) if (found.ino, found.size, found.mtime) == (entry.ino, entry.size, entry.mtime) => Ok(()),
+        Ok(_) => Err(Reason::Changed(entry.name.clone())),
+        Err(error) if error.is_vanished() => Err(Reason::Changed(entry.name.clone())),
+        Err(error) => Err(Reason::Failed(error)),
+    }
+}
+
+/// A file as it is now.
+pub(super) fn stamped<D: Dir>(dir: &D, name: &CStr) -> Result<ManifestEntry, Error> {
+    let found = dir.metadata(name, SymlinkBehavior::NoFollow, STAMP)?;
+    Ok(ManifestEntry { name: name.to_owned(), ino: found.ino, size: found.size, mtime: found.mtime })
+}
+
+/// Whether `dir` has this file by its name, whatever is in it now.
+pub(super) fn is_same<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<bool, Error> {
+    match dir.metadata(&entry.name, SymlinkBehavior::NoFollow, Fields::INO) {
+        Ok(found) => Ok(found.ino == entry.ino),
+        Err(error) if error.is_vanished() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether somebody has removed `name` from `dir`. It is an error if the directory itself has been removed: then nobody can have
+/// meant the file.
+pub(super) fn is_gone<D: Dir>(dir: &D, name: &CStr) -> Result<bool, Error> {
+    match dir.metadata(name, SymlinkBehavior::NoFollow, Fields::INO) {
+        Ok(_) => Ok(false),
+        Err(error) if error.errno == Errno::NOENT && dir.own_metadata(Fields::NLINK)?.nlink > 0 => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether both directories have the same file by this name.
+pub(super) fn is_link<D: Dir>(one: &D, other: &D, name: &CStr) -> Result<bool, Error> {
+    let ino = |dir: &D| match dir.metadata(name, SymlinkBehavior::NoFollow, Fields::INO) {
+        Ok(metadata) => Ok(Some(metadata.identity())),
+        Err(error) if error.is_vanished() => Ok(None),
+        Err(error) => Err(error),
+    };
+    let one = ino(one)?;
+    Ok(one.is_some() && one == ino(other)?)
+}
