@@ -1,11 +1,17 @@
 """HDFS on this machine, a name node and a data node in one JVM (Hadoop's MiniDFSCluster), as a context manager.
 
-`client_jars()` has all that a program needs to reach it; Spark has that already.
+`client_jars()` has all that a program needs to reach it; Spark has that already. Between clients and the name node is a relay, so that
+a program can be ended at an exact call:
+
+    bed.at_call("rename", 2, kill)     # kill() before the name node hears of the third rename from now on
 """
 
 import json
 import shutil
+import socket
 import tempfile
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from bed_jars import jars_by_pom
@@ -20,6 +26,87 @@ def client_jars() -> list[Path]:
     return jars_by_pom("hdfs", f"hadoop-{HADOOP_VERSION}")
 
 
+class Relay:
+    """Passes Hadoop's remote procedure calls on; each is a frame that names its method."""
+
+    def __init__(self, port: int):
+        self._server = ("127.0.0.1", port)
+        self._lock = threading.Lock()
+        self._wanted: tuple[str, Callable[[], None]] | None = None
+        self._left = 0
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def at_call(self, method: str, skip: int, action: Callable[[], None]) -> None:
+        with self._lock:
+            self._wanted, self._left = (method, action), skip
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return  # closed
+            server = socket.create_connection(self._server)
+            for work in (lambda c=client, s=server: self._pass_calls(c, s), lambda c=client, s=server: pass_all(s, c)):
+                threading.Thread(target=work, daemon=True).start()
+
+    def _pass_calls(self, client: socket.socket, server: socket.socket) -> None:
+        with client, server, client.makefile("rb") as calls:
+            try:
+                server.sendall(calls.read(7))  # greeting: magic, version, service class, authentication
+                while head := calls.read(4):
+                    frame = calls.read(int.from_bytes(head))
+                    if action := self._action_at(method_of(frame)):
+                        action()
+                    server.sendall(head + frame)
+            except OSError:
+                return  # one side has ended, and so does the other
+
+    def _action_at(self, method: str) -> Callable[[], None] | None:
+        with self._lock:
+            if not self._wanted or method != self._wanted[0]:
+                return None
+            self._left -= 1
+            if self._left >= 0:
+                return None
+            action, self._wanted = self._wanted[1], None
+            return action
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+def pass_all(source: socket.socket, target: socket.socket) -> None:
+    try:
+        while data := source.recv(1 << 16):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_WR)
+    except OSError:
+        return
+
+
+def method_of(frame: bytes) -> str:
+    """The method that a call names: the first field of the second message in its frame; "" if it is no call."""
+    length, at = varint(frame, 0)
+    _, at = varint(frame, at + length)
+    if frame[at : at + 1] != b"\x0a":
+        return ""
+    length, at = varint(frame, at + 1)
+    return frame[at : at + length].decode()
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """A number of protocol buffers, and where it ends."""
+    value, shift = 0, 0
+    while True:
+        byte = data[at]
+        value, shift, at = value | (byte & 0x7F) << shift, shift + 7, at + 1
+        if byte < 0x80:
+            return value, at
+
+
 class HdfsBed:
     """`bed.url` is hdfs://HOST:PORT; the files are gone with the bed. Who starts it is the superuser."""
 
@@ -27,6 +114,7 @@ class HdfsBed:
         jars = client_jars()
         self._scratch = Path(tempfile.mkdtemp(prefix="millstream-bed."))
         self._server: Server | None = None
+        self._relay: Relay | None = None
         try:
             self._start(jars)
         except BaseException:
@@ -42,9 +130,16 @@ class HdfsBed:
         self._server = Server([*java, *cluster], self._scratch / "log", cwd=self._scratch)
         # Written when the data node is there.
         self._server.wait_until(lambda: details.exists() and details.read_text().endswith("}"), READY_WITHIN_S)
-        self.url = f"hdfs://127.0.0.1:{json.loads(details.read_text())['namenode_port']}"
+        self._relay = Relay(int(json.loads(details.read_text())["namenode_port"]))
+        self.url = f"hdfs://127.0.0.1:{self._relay.port}"
+
+    def at_call(self, method: str, skip: int, action: Callable[[], None]) -> None:
+        """Does something before a call of this name node's protocol is passed on, after `skip` of them; once."""
+        self._relay.at_call(method, skip, action)
 
     def __exit__(self, *_):
+        if self._relay:
+            self._relay.close()
         if self._server:
             self._server.stop()
         shutil.rmtree(self._scratch, ignore_errors=True)

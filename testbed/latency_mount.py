@@ -103,14 +103,16 @@ class _Mount:
 class LatencyMount(_Mount):
     """`source` with `delay_us` per request. `ttl_s`: how long the kernel may keep attributes and names.
 
-    `prepared` answers listings from memory, which halves the server's CPU; `hang_after` makes the mount
+    Without `links`, as on exFAT, no file gets a second name; `prepared` answers listings from memory, which halves the server's CPU; `hang_after` makes the mount
     stop answering after so many requests.
     """
 
-    def __init__(self, source, delay_us=500, ttl_s=0.0, readdirplus=True, prepared=False, hang_after=0):
+    def __init__(self, source, delay_us=500, ttl_s=0.0, readdirplus=True, links=True, prepared=False, hang_after=0):
         arguments = ["latfs", "-d", str(delay_us), "-T", str(ttl_s)]
         if not readdirplus:
             arguments.append("-n")
+        if not links:
+            arguments.append("-l")
         if prepared:
             arguments.append("-p")
         if hang_after:

@@ -1,10 +1,11 @@
 // latfs.c - a pass-through file system on which every request takes a filer's time.
 //
-//   latfs [-d DELAY_US] [-T TTL_S] [-n] [-p] [-x REQUESTS] [-s STATISTICS] SOURCE MOUNT_POINT
+//   latfs [-d DELAY_US] [-T TTL_S] [-n] [-l] [-p] [-x REQUESTS] [-s STATISTICS] SOURCE MOUNT_POINT
 //
 //   -d  delay of one request in microseconds (default 500); requests are served in parallel
 //   -T  seconds for which the kernel may keep attributes and names (default 0; 60 is like NFS)
 //   -n  no READDIRPLUS
+//   -l  no hard links: LINK is answered with EPERM, as by exFAT and many FUSE file systems
 //   -p  prepare the answers to all listings before mounting
 //   -x  stop answering after that many requests
 //   -s  statistics go there (default: standard error), at unmount and on SIGUSR1
@@ -53,6 +54,7 @@ static bool source_is_ext4;
 static uint64_t cache_seconds;
 static uint32_t cache_nanoseconds;
 static bool prepared_listings_are_true;
+static bool has_no_links;
 
 // ---- file handles ----
 
@@ -334,6 +336,8 @@ static int serve_symlink(const struct fuse_in_header *header, const void *body, 
 static int serve_link(const struct fuse_in_header *header, const void *body, struct reply *reply) {
     const struct fuse_link_in *in = body;
     const char *name = (const char *)(in + 1);
+    if (has_no_links)
+        return -EPERM;
     int file_fd = open_to_change(in->oldnodeid, O_PATH | O_NOFOLLOW);
     if (file_fd < 0)
         return file_fd;
@@ -698,7 +702,7 @@ static const struct operation operations[OPERATION_COUNT] = {
 };
 
 static int usage(void) {
-    fprintf(stderr, "usage: latfs [-d DELAY_US] [-T TTL_S] [-n] [-p] [-x REQUESTS] [-s STATISTICS] "
+    fprintf(stderr, "usage: latfs [-d DELAY_US] [-T TTL_S] [-n] [-l] [-p] [-x REQUESTS] [-s STATISTICS] "
                     "SOURCE MOUNT_POINT\n");
     return 2;
 }
@@ -718,11 +722,12 @@ int main(int argc, char **argv) {
     struct server_options options = {.name = "latfs", .delay_us = 500, .readdirplus = true};
     double ttl = 0;
     bool prepare = false;
-    for (int option; (option = getopt(argc, argv, "d:T:npx:s:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "d:T:nlpx:s:")) != -1;) {
         switch (option) {
         case 'd': options.delay_us = strtoull(optarg, NULL, 10); break;
         case 'T': ttl = strtod(optarg, NULL); break;
         case 'n': options.readdirplus = false; break;
+        case 'l': has_no_links = true; break;
         case 'p': prepare = true; break;
         case 'x': options.hang_after = strtoull(optarg, NULL, 10); break;
         case 's': options.statistics_file = optarg; break;

@@ -132,6 +132,11 @@ class S3Bed:
         """How many requests a fault that holds them has stopped at this moment."""
         return int(self._ask("held"))
 
+    @property
+    def struck(self) -> int:
+        """How many requests the faults have struck since they were injected."""
+        return int(self._ask("struck"))
+
     def settings(self) -> dict[str, str]:
         return {
             "S3_ENDPOINT": self.endpoint, "S3_SERVER_ENDPOINT": self.server_endpoint, "S3_DATA": str(self.data),

@@ -10,6 +10,7 @@
 //	POST /__bed/delay?us=N    what a request costs, from now on
 //	POST /__bed/faults        a JSON list of faults (fault.go), in place of those before
 //	GET  /__bed/held          how many requests a fault holds at this moment
+//	GET  /__bed/struck        how many the faults have met since they were set
 package main
 
 import (

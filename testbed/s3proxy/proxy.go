@@ -54,6 +54,7 @@ func (p *proxy) handler() http.Handler {
 	mux.HandleFunc("/__bed/reset", p.reset)
 	mux.HandleFunc("/__bed/delay", p.setDelay)
 	mux.HandleFunc("/__bed/faults", p.setFaults)
+	mux.HandleFunc("/__bed/struck", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, p.faults.count()) })
 	mux.HandleFunc("/__bed/held", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, p.held.Load()) })
 	// Not through the mux, which would redirect a key with // in it.
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +101,10 @@ func (p *proxy) strike(f *fault, replaced <-chan struct{}, w http.ResponseWriter
 	}
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(f.Status)
-	if r.Method != http.MethodHead {
+	switch {
+	case f.Body != "":
+		_, _ = io.WriteString(w, f.Body)
+	case r.Method != http.MethodHead:
 		_ = xml.NewEncoder(w).Encode(s3Error{Code: f.Code, Message: "injected by the bed"})
 	}
 }

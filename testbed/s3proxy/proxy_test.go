@@ -158,6 +158,19 @@ func TestAFaultSkipsStrikesAndEnds(t *testing.T) {
 	}
 }
 
+func TestAFaultStrikesAShareOfTheRequests(t *testing.T) {
+	f := &fault{Skip: 1, Every: 3}
+	struck := []int{}
+	for request := 1; request <= 8; request++ {
+		if f.strikes("GetObject", "/b/k") {
+			struck = append(struck, request)
+		}
+	}
+	if len(struck) != 2 || struck[0] != 4 || struck[1] != 7 {
+		t.Error(struck)
+	}
+}
+
 func TestAnErrorIsOneOfS3(t *testing.T) {
 	b := newBed(t)
 	b.inject(`[{"do": "answer", "status": 404, "code": "NoSuchUpload"}]`)

@@ -189,7 +189,8 @@ class PassThrough(WithSource):
 
 class Hanging(WithSource):
     def stat_in_child(self, path):
-        child = subprocess.Popen(["stat", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        # Whoever runs the tests in the background of a script has SIGINT ignored.
+        child = subprocess.Popen(["env", "--default-signal=INT", "stat", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
         return child
