@@ -28,7 +28,7 @@ def test_a_line_of_a_gigabyte_is_read_with_a_gigabyte_of_heap(session, top):
     path = top / "gigabyte"
     write_long_line(path, GIGABYTE)
     try:
-        got = session.call("kill_calls:long_line", path=str(path))
+        got = session.call("read_calls:long_line", path=str(path))
         assert got == {"count": 2, "longest": GIGABYTE, "found": 1, "filtered": "short"}
     finally:
         path.unlink()
@@ -39,7 +39,7 @@ def test_a_line_that_is_too_long_is_told_with_its_file(session, top):
     with path.open("wb") as file:
         file.truncate(2 * GIGABYTE + 1)
     try:
-        messages = " ".join(session.call("kill_calls:why_not", path=str(path)))
+        messages = " ".join(session.call("read_calls:why_not", path=str(path)))
         assert str(path) in messages and "a line of more than 2 GB" in messages and "line.maxlength" in messages, messages
     finally:
         path.unlink()
@@ -55,7 +55,7 @@ def test_names_are_bytes_where_the_executor_has_another_locale(top):
     conf = {"spark.master": "local-cluster[1,2,1024]", "spark.executor.memory": "1g", "spark.executorEnv.LC_ALL": "C"}
     session = Session(top / "other-locale", millstream=True, conf=conf)
     try:
-        got = session.call("kill_calls:names_in_executors", path=str(directory))
+        got = session.call("read_calls:names_in_executors", path=str(directory))
     finally:
         session.close()
     assert "crash" not in got, got

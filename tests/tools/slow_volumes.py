@@ -42,12 +42,13 @@ class KernelNfs(unittest.TestCase):
             subprocess.run([tools.ROOT / "testbed/mktree", "nested", tree, "60", "600"], check=True)
             subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", tree, image, "64M"], check=True)
             pfind, pls, pdu = (tools.BINARIES / tool for tool in tools.TOOLS)
-            script = f"""cd $MNT
+            # The guest's console is a terminal, on which the tools would show their progress.
+            script = f"""{{ cd $MNT
 cmp <(find . | sort) <({pfind} . | sort) && echo same find
 cmp <(ls -lR .) <({pls} -lR .) && echo same ls
 cmp <(du . | sort) <({pdu} . | sort) && echo same du
 cd /; remount; {pfind} --verbose $MNT -size +0 2>&1 >/dev/null
-"""
+}} 2>&1 | cat"""
             bed = [tools.ROOT / "testbed/kernel-nfs", "-r", "5", "-i", image, "--", "bash", "-c", script]
             result = subprocess.run(bed, capture_output=True, text=True, timeout=180)
         for tool in ("find", "ls", "du"):

@@ -112,7 +112,7 @@ const MILLSTREAM: Command<Id> = Command {
             "replace the files of SOURCE once all that takes their place has been written and verified; the same command finishes it after an interruption",
         ),
         flag(Id::DryRun, None, &["dry-run"], JOBS, "tell what would be done"),
-        flag(Id::Json, None, &["json"], JOBS, "write the outcome as a JSON object"),
+        flag(Id::Json, None, &["json"], JOBS, "write the outcome as JSON"),
         flag(Id::Verbose, Some(b'v'), &["verbose"], JOBS, "show Spark's log"),
         value(Id::Master, None, &["master"], "URL", JOBS, "Spark's master, as of spark-submit"),
         value(
@@ -423,6 +423,19 @@ mod tests {
         let settings: Vec<_> = block.lines().filter(|line| line.starts_with("spark.")).collect();
         assert!(settings.iter().any(|line| line.starts_with("spark.jars") && line.ends_with("/opt/m.jar")));
         assert!(settings.iter().all(|line| line.split_whitespace().count() == 2), "{settings:?}");
+    }
+
+    #[test]
+    fn completions_have_the_commands() {
+        let bash = completions(&reference(), Shell::Bash);
+        let script =
+            format!("{bash}\nCOMP_WORDS=(millstream re); COMP_CWORD=1; _millstream; echo ${{COMPREPLY[@]}}");
+        let out = std::process::Command::new("bash").args(["-c", &script]).output().expect("bash runs");
+        assert_eq!(String::from_utf8_lossy(&out.stdout), "recover\n");
+        let zsh = completions(&reference(), Shell::Zsh);
+        assert!(zsh.contains("'1:command:(compact recover spark-conf man completions)'"), "{zsh}");
+        let fish = completions(&reference(), Shell::Fish);
+        assert!(fish.contains("-a 'compact recover spark-conf man completions'\n"), "{fish}");
     }
 
     #[test]

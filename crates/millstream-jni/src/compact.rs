@@ -16,11 +16,11 @@ use crate::{Failure, guard};
 
 type ProcessStaging = Staging<SharedProcessVolume>;
 
-fn bytes(env: &JNIEnv<'_>, array: &JByteArray<'_>) -> Result<Vec<u8>, Failure> {
+pub(crate) fn bytes(env: &JNIEnv<'_>, array: &JByteArray<'_>) -> Result<Vec<u8>, Failure> {
     Ok(env.convert_byte_array(array)?)
 }
 
-fn c_string(bytes: Vec<u8>) -> Result<CString, Failure> {
+pub(crate) fn c_string(bytes: Vec<u8>) -> Result<CString, Failure> {
     CString::new(bytes).map_err(|_| Failure::Argument("a path with a NUL byte"))
 }
 

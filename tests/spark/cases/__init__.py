@@ -20,6 +20,8 @@ STREAM_LOG = "MetadataLogFileIndex"
 
 # Where it matters what Spark's own reader does with what was listed.
 READ_BY_SPARK = {"spark.millstream.read.enabled": "false"}
+# Where stock Spark deletes what it has yet to read, and a direct write does not.
+WRITTEN_BY_SPARK = {"spark.millstream.write.enabled": "false"}
 
 
 @dataclass(frozen=True)

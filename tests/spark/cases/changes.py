@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from cases import case
+from cases import WRITTEN_BY_SPARK, case
 
 
 def lines(frame):
@@ -127,7 +127,8 @@ def written_partitioned(context):
 def overwritten(context):
     context.spark.range(3).write.parquet(f"{context.scratch}/out")
     frame = context.spark.read.parquet(f"{context.scratch}/out")
-    frame.write.mode("overwrite").parquet(f"{context.scratch}/out")
+    with context.settings(WRITTEN_BY_SPARK):
+        frame.write.mode("overwrite").parquet(f"{context.scratch}/out")
 
 
 @case("appended to while it is read")

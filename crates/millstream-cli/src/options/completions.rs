@@ -50,6 +50,13 @@ fn bash(command: &Reference) -> String {
             patterns.join("|")
         ));
     }
+    let commands = match &command.commands()[..] {
+        [] => String::new(),
+        commands => format!(
+            "    elif [[ $COMP_CWORD == 1 ]]; then\n        COMPREPLY=($(compgen -W {} -- \"$cur\"))\n",
+            shell_quote(&commands.join(" "))
+        ),
+    };
     format!(
         r#"_{name}() {{
     local cur=${{COMP_WORDS[COMP_CWORD]}} prev=${{COMP_WORDS[COMP_CWORD-1]}}
@@ -64,7 +71,7 @@ fn bash(command: &Reference) -> String {
     esac
     if [[ $cur == -* ]]; then
         COMPREPLY=($(compgen -W {words} -- "$cur"))
-    else
+{commands}    else
         # A name a line: names may have blanks.
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
     fi
@@ -89,6 +96,9 @@ fn zsh(command: &Reference) -> String {
         let argument = if term.contains(' ') { ": :_files" } else { "" };
         let spec = format!("*{}[{}]{argument}", first_word(term), zsh_text(definition));
         text.push_str(&format!("    {} \\\n", shell_quote(&spec)));
+    }
+    if let commands @ [_, ..] = &command.commands()[..] {
+        text.push_str(&format!("    '1:command:({})' \\\n", commands.join(" ")));
     }
     text.push_str("    '*:file:_files'\n");
     text
@@ -122,6 +132,10 @@ fn zsh_text(text: &str) -> String {
 fn fish(command: &Reference) -> String {
     let name = command.name;
     let mut text = String::new();
+    if let commands @ [_, ..] = &command.commands()[..] {
+        let commands = fish_quote(&commands.join(" "));
+        text.push_str(&format!("complete -c {name} -n __fish_use_subcommand -a {commands}\n"));
+    }
     for entry in &command.entries {
         text.push_str(&format!("complete -c {name}"));
         if let Some(letter) = entry.short {

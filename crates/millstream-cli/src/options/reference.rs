@@ -58,6 +58,15 @@ impl Reference {
         self.entries.chunk_by(|a, b| a.group == b.group).map(|group| (group[0].group, group))
     }
 
+    /// The words with which a tool of several commands is called, as its usage has them.
+    pub(super) fn commands(&self) -> Vec<&'static str> {
+        let first = self.usage.iter().filter_map(|line| line.split_whitespace().next());
+        let mut commands: Vec<_> =
+            first.filter(|word| word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')).collect();
+        commands.dedup();
+        commands
+    }
+
     /// All words by which options are given, with their dashes.
     pub(super) fn words(&self) -> Vec<String> {
         self.entries.iter().flat_map(ReferenceEntry::spellings).collect()

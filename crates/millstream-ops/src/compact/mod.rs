@@ -30,6 +30,9 @@ pub use journal::{Journal, Kind, Malformed, Manifest, ManifestEntry, Planned};
 pub use settle::{Applied, Left, Reason, apply};
 pub use staging::Staging;
 
+pub(crate) use settle::{like_the_old, parent_below};
+pub(crate) use staging::entries;
+
 /// Why a compaction cannot go on. What has begun is finished by the next one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompactError {

@@ -289,16 +289,11 @@ impl<V: Volume> Work<'_, V> {
 
     /// The directory that holds the one of this path, and its name there.
     fn parent_of(&self, path: &CStr) -> Result<(V::Dir, CString), Error> {
-        let mut all: Vec<_> = names(path).collect();
-        let Some(last) = all.pop() else {
+        if path.is_empty() {
             let (parent, name) = split_last(self.root_path);
             return Ok((self.staging.base.open_dir(&parent, SymlinkBehavior::Follow)?, name));
-        };
-        let mut dir = self.root.open_dir(c".", SymlinkBehavior::NoFollow)?;
-        for name in all {
-            dir = dir.open_dir(&name, SymlinkBehavior::NoFollow)?;
         }
-        Ok((dir, last))
+        parent_below(&self.root, path)
     }
 
     /// The outputs that are not settled.
@@ -708,7 +703,7 @@ impl From<CompactError> for Stop {
 }
 
 /// Gives a directory the attributes of the one that it is to replace.
-fn like_the_old<D: Dir>(old: &D, new: &D, metadata: &Metadata) -> Result<(), Error> {
+pub(crate) fn like_the_old<D: Dir>(old: &D, new: &D, metadata: &Metadata) -> Result<(), Error> {
     let (source, target) = (old.as_file()?, new.as_file()?);
     let own = target.metadata(Fields::STAT)?;
     if (own.uid, own.gid) != (metadata.uid, metadata.gid) {
@@ -750,6 +745,17 @@ fn replaced_names(due: &[Due<'_>]) -> HashSet<CString> {
 
 fn names(path: &CStr) -> impl Iterator<Item = CString> {
     path.to_bytes().split(|&b| b == b'/').filter(|name| !name.is_empty()).map(|name| c_string(name.to_vec()))
+}
+
+/// The directory that holds the entry of this path below `root`, no part of it a symbolic link, and the entry's name.
+pub(crate) fn parent_below<D: Dir>(root: &D, path: &CStr) -> Result<(D, CString), Error> {
+    let mut all: Vec<_> = names(path).collect();
+    let last = all.pop().unwrap_or_default();
+    let mut dir = root.open_dir(c".", SymlinkBehavior::NoFollow)?;
+    for name in all {
+        dir = dir.open_dir(&name, SymlinkBehavior::NoFollow)?;
+    }
+    Ok((dir, last))
 }
 
 fn split_last(path: &CStr) -> (CString, CString) {

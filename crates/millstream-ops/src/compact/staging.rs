@@ -282,7 +282,7 @@ fn write_file<D: Dir>(dir: &D, name: &CStr, text: &[u8]) -> Result<()> {
 }
 
 /// The names in a directory and what they are.
-pub(super) fn entries<D: Dir>(dir: &D) -> Result<Vec<(CString, FileKind)>> {
+pub(crate) fn entries<D: Dir>(dir: &D) -> Result<Vec<(CString, FileKind)>> {
     // A handle can be read once.
     let dir = dir.open_dir(c".", SymlinkBehavior::NoFollow)?;
     let (mut found, mut cursor) = (Vec::new(), D::Cursor::default());

@@ -1,6 +1,7 @@
 package io.millstream.hadoop;
 
 import java.io.File;
+import java.io.IOException;
 import java.net.URI;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
@@ -69,6 +70,15 @@ final class LocalPaths {
   static byte[] encode(File file) {
     byte[] bytes = file.getPath().getBytes(NAMES);
     return file.getPath().equals(new String(bytes, NAMES)) ? bytes : null;
+  }
+
+  /** The bytes of a path that native code is to use. */
+  static byte[] require(String path) throws IOException {
+    byte[] bytes = encode(new File(path));
+    if (bytes == null) {
+      throw new IOException(path + ": not a name in this JVM's encoding; use a UTF-8 locale");
+    }
+    return bytes;
   }
 
   /** What the URIs of a directory's entries begin with. */

@@ -1,7 +1,6 @@
 package io.millstream.hadoop;
 
 import java.io.ByteArrayOutputStream;
-import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -26,7 +25,7 @@ public final class NativeCompaction implements AutoCloseable {
    */
   public NativeCompaction(String path) throws IOException {
     requireLibrary();
-    handle = open(encode(path));
+    handle = open(LocalPaths.require(path));
   }
 
   private static void requireLibrary() {
@@ -34,14 +33,6 @@ public final class NativeCompaction implements AutoCloseable {
       throw new IllegalStateException("Millstream's native library does not load in this JVM (see its log), and there is no compaction "
           + "without it");
     }
-  }
-
-  private static byte[] encode(String path) throws IOException {
-    byte[] bytes = LocalPaths.encode(new File(path));
-    if (bytes == null) {
-      throw new IOException(path + ": not a name in this JVM's encoding; use a UTF-8 locale");
-    }
-    return bytes;
   }
 
   /** Whether an earlier compaction was committed here, and not finished. */
@@ -102,7 +93,7 @@ public final class NativeCompaction implements AutoCloseable {
   public static long concatenate(FileRanges inputs, boolean header, String output, int maxReaders, BooleanSupplier isCancelled)
       throws IOException {
     requireLibrary();
-    return concatenate(inputs.packed(), header, encode(output), maxReaders, isCancelled);
+    return concatenate(inputs.packed(), header, LocalPaths.require(output), maxReaders, isCancelled);
   }
 
   /**
@@ -112,7 +103,7 @@ public final class NativeCompaction implements AutoCloseable {
    */
   public static void stamp(FileRanges inputs, String output) throws IOException {
     requireLibrary();
-    stamp(inputs.packed(), encode(output));
+    stamp(inputs.packed(), LocalPaths.require(output));
   }
 
   /** Which output goes where. */
@@ -128,7 +119,7 @@ public final class NativeCompaction implements AutoCloseable {
     public Journal(boolean inPlace, String root) throws IOException {
       field("millstream compact 1".getBytes(StandardCharsets.US_ASCII));
       field((inPlace ? "in place" : "new").getBytes(StandardCharsets.US_ASCII));
-      field(encode(root));
+      field(LocalPaths.require(root));
     }
 
     /**
@@ -139,9 +130,9 @@ public final class NativeCompaction implements AutoCloseable {
      * @param name its name there
      */
     public void add(String staged, String directory, String name) throws IOException {
-      field(encode(staged));
-      field(directory.isEmpty() ? new byte[0] : encode(directory));
-      field(encode(name));
+      field(LocalPaths.require(staged));
+      field(directory.isEmpty() ? new byte[0] : LocalPaths.require(directory));
+      field(LocalPaths.require(name));
     }
 
     private void field(byte[] field) {

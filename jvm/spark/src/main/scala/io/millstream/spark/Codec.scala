@@ -1,5 +1,6 @@
 package io.millstream.spark
 
+import java.io.IOException
 import java.util.Locale
 
 import org.apache.hadoop.fs.Path
@@ -36,6 +37,10 @@ object Codec {
   private[spark] val OfParquet: Seq[Codec] = All.filter(_.parquet.nonEmpty)
 
   def named(name: String, among: Seq[Codec]): Option[Codec] = among.find(_.names.contains(name.toLowerCase(Locale.ROOT)))
+
+  /** What Hadoop calls so, if it is configured and was built with it; an IOException if not. */
+  def ofHadoop(name: String, codecs: CompressionCodecFactory): CompressionCodec =
+    Option(codecs.getCodecByName(name)).getOrElse(throw new IOException(s"Hadoop has no codec $name here: see io.compression.codecs"))
 
   /** The codec that Hadoop reads a file of this name with; a path of Hadoop's takes a colon for the end of a scheme. */
   def ofFile(name: String, codecs: CompressionCodecFactory): Option[CompressionCodec] =

@@ -141,7 +141,8 @@ object Compact {
       } catch {
         case e: IOException => throw new CompactFailure(s"${e.getMessage}; run the same command again when the cause is gone")
         case e: SparkException =>
-          throw new CompactFailure(s"Spark could not run the job, and $target is as it was: ${Option(e.getMessage).flatMap(_.linesIterator.nextOption()).getOrElse(e)}")
+          val cause = Option(e.getMessage).flatMap(_.linesIterator.nextOption()).getOrElse(e)
+          throw new CompactFailure(s"Spark could not run the job, and $target is as it was: $cause")
       } finally {
         forgetListings(spark, target)
       }
@@ -202,7 +203,8 @@ object Compact {
       plan: CompactPlan,
       made: Seq[Made]): NativeCompaction.Applied = {
     val journal = new NativeCompaction.Journal(options.inPlace, target.toString)
-    val staged = made.flatMap(one => one.staged.toOption.map(plan.outputs(one.output) -> _)).sortBy { case (output, _) => (output.directory, output.id) }
+    val staged = made.flatMap(one => one.staged.toOption.map(plan.outputs(one.output) -> _))
+      .sortBy { case (output, _) => (output.directory, output.id) }
     staged.foreach { case (output, name) => journal.add(name, output.directory, output.name) }
     staging.commit(journal)
     finishing(staging, target)

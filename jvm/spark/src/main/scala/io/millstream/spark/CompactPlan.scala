@@ -194,7 +194,7 @@ private[spark] object CompactPlanner {
   }
 
   private def endingOf(codec: Option[String], codecs: CompressionCodecFactory): String =
-    codec.fold("")(codecs.getCodecByName(_).getDefaultExtension)
+    codec.fold("")(Codec.ofHadoop(_, codecs).getDefaultExtension)
 
   /** Files that can be merged with each other. */
   private sealed trait Family

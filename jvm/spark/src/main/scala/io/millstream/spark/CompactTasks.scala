@@ -40,6 +40,7 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
   private val files = context.longAccumulator("files read")
   private val bytes = context.longAccumulator("bytes read")
   private val written = context.longAccumulator("bytes written")
+  private val codecs = new CompressionCodecFactory(context.hadoopConfiguration)
 
   def make(outputs: IndexedSeq[Output]): Seq[Made] = {
     val (rewritten, joined) = outputs.partition(_.making.isInstanceOf[Rewrite])
@@ -58,7 +59,9 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
       val (site, conf) = (this.site, new SerializableConfiguration(context.hadoopConfiguration))
       val counters = Counters(files, bytes, written)
       describing(what) {
-        context.parallelize(tasks, tasks.length).flatMap(task => task.map(makeOne(_, site, settings.maxReaders, conf.value, counters))).collect().toSeq
+        context.parallelize(tasks, tasks.length)
+          .flatMap(task => task.map(makeOne(_, site, settings.maxReaders, conf.value, counters)))
+          .collect().toSeq
       }
     }
 
@@ -94,7 +97,7 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
       val (rows, writer) = if (fromParquet) parquet(inputs, toParquet) else text(inputs)
       val codec =
         if (toParquet) site.codec.orElse(if (fromParquet) parquetCodec(inputs.head) else None).flatMap(_.parquet)
-        else site.codec.map(_.hadoop.fold("none")(new CompressionCodecFactory(context.hadoopConfiguration).getCodecByName(_).getClass.getName))
+        else site.codec.map(_.hadoop.fold("none")(Codec.ofHadoop(_, codecs).getClass.getName))
       val frameWriter = codec.foldLeft(writer.coalesce(1).write.option("maxRecordsPerFile", 0))((to, codec) => to.option("compression", codec))
       frameWriter.format(if (toParquet) "parquet" else "text").save(uri(folder))
       val part = single(folder)
@@ -130,7 +133,7 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
 
   /** As when lines are joined: a file may have lost the ending of its name. */
   private def refuseOthersThanLines(input: String): Unit = {
-    val in = decompressed(input, codecOf(input, new CompressionCodecFactory(context.hadoopConfiguration)), context.hadoopConfiguration)
+    val in = decompressed(input, codecOf(input, codecs), context.hadoopConfiguration)
     val beginning = try in.readNBytes(BeginningBytes) finally in.close()
     val joiner = new NativeJoiner(false)
     try joiner.append(new ByteArrayInputStream(beginning), OutputStream.nullOutputStream()) catch {
@@ -187,7 +190,7 @@ private object CompactTasks {
   private def recode(output: Output, site: Site, codec: Option[String], conf: Configuration, target: String): Long = {
     NativeCompaction.stamp(output.inputs, target)
     val codecs = new CompressionCodecFactory(conf)
-    val writing = codec.map(name => Option(codecs.getCodecByName(name)).getOrElse(throw new IOException(s"there is no codec $name")))
+    val writing = codec.map(Codec.ofHadoop(_, codecs))
     val (plain, again) = (new CRC32, new CRC32)
     val out = new CheckedOutputStream(compressed(new FileOutputStream(target), writing, conf), plain)
     val joiner = new NativeJoiner(site.header)

@@ -41,24 +41,26 @@ private[millstream] trait PackedScan extends LeafExecNode {
     if (scan.relation.partitionSchema.isEmpty) Map.empty
     else Map("numPartitions" -> SQLMetrics.createMetric(sparkContext, "number of partitions read"))
 
-  private def description: Seq[(String, String)] =
-    details ++ Seq("Location", "PartitionFilters", "PushedFilters", "ReadSchema").flatMap(key => scan.metadata.get(key).map(key -> _))
+  private def description(keys: String*): Seq[String] =
+    (details ++ keys.flatMap(key => scan.metadata.get(key).map(key -> _))).map { case (key, value) => s"$key: $value" }
 
   override def verboseStringWithOperatorId(): String = {
-    val lines = ("Output" -> output.mkString("[", ", ", "]")) +: description
-    redacted(s"\n$formattedNodeName\n${lines.map { case (key, value) => s"$key: $value" }.mkString("\n")}\n")
+    val lines = s"Output: ${output.mkString("[", ", ", "]")}" +: description("Location", "PartitionFilters", "PushedFilters", "ReadSchema")
+    redacted(s"\n$formattedNodeName\n${lines.mkString("\n")}\n")
   }
 
   override def simpleString(maxFields: Int): String = {
     val columns = truncatedString(output, "[", ",", "]", maxFields)
-    redacted(s"$nodeName $columns ${description.map { case (key, value) => s"$key: $value" }.mkString(", ")}")
+    val facts = description("DataFilters", "Format", "Location", "PartitionFilters", "PushedFilters", "ReadSchema")
+    redacted(s"$nodeName $columns ${facts.mkString(", ")}")
   }
 
   private def redacted(text: String): String = Utils.redact(conf.stringRedactionPattern, text)
 
   /** Cuts the files into tasks of about equal cost: first the one that Spark reads first, then the others in their order. */
   protected final def pack(): Array[Partition] = {
-    val openCost = settings.openCostBytes
+    // Who wants parts that are smaller than what opening costs gets them.
+    val openCost = math.min(settings.openCostBytes, conf.filesMaxPartitionBytes)
     val (count, bytes) = files.iterator.flatMap(_.files).foldLeft((0L, 0L)) { case ((n, sum), file) => (n + 1, sum + file.getLen) }
     tellDriver(count, bytes)
     val packing = new RangePacking(math.max(openCost, targetCost(bytes + count * openCost)), openCost)

@@ -9,9 +9,10 @@ import org.apache.spark.unsafe.types.UTF8String
 /**
  * Conditions that Spark puts on the one column of a text file, for the native scan.
  *
- * A condition is translated only where it is decided byte for byte: on strings of the default collation. Spark keeps its
- * filter above the scan, so what is not translated costs speed only. The encoding is documented at
- * `millstream_scan::Predicate::decode`.
+ * The translation is exact: a row for which a translated condition holds is one for which Spark's holds, and no other, so that nobody
+ * needs to look again (a count is then made without rows). So a condition is translated only as a whole, and only where it is decided
+ * byte for byte: on strings of the default collation, without nulls in lists. What is not translated stays with Spark's filter above
+ * the scan. The encoding is documented at `millstream_scan::Predicate::decode`.
  */
 private[millstream] object RowPredicates extends PredicateHelper {
   private val Always = Array[Byte]('t')

@@ -5,7 +5,7 @@ import java.net.URI
 import java.util.concurrent.atomic.AtomicBoolean
 
 import org.apache.spark.internal.Logging
-import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat
+import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTablePartition}
 import org.apache.spark.sql.execution.datasources.{DataSourceUtils, FileFormat}
 import org.apache.spark.sql.types.StructType
 
@@ -39,10 +39,19 @@ private[sql] object SparkLine extends Logging {
     }
   }
 
-  /** A storage format elsewhere; how many fields it has differs. */
-  def at(location: URI, storage: CatalogStorageFormat): CatalogStorageFormat = {
-    val copy = storage.getClass.getMethods.find(_.getName == "copy").getOrElse(throw new NoSuchMethodError("CatalogStorageFormat.copy"))
-    val fields = Some(location) +: storage.productIterator.drop(1).map(_.asInstanceOf[AnyRef]).toSeq
-    copy.invoke(storage, fields: _*).asInstanceOf[CatalogStorageFormat]
+  def at(location: URI, storage: CatalogStorageFormat): CatalogStorageFormat = replaced(storage, "locationUri", Some(location))
+
+  def at(location: URI, table: CatalogTable): CatalogTable = replaced(table, "storage", at(location, table.storage))
+
+  def at(location: URI, partition: CatalogTablePartition): CatalogTablePartition =
+    replaced(partition, "storage", at(location, partition.storage))
+
+  /** A copy with another value of one field; how many fields there are differs. */
+  private def replaced[T <: Product](original: T, field: String, value: AnyRef): T = {
+    val copy = original.getClass.getMethods.find(_.getName == "copy").getOrElse(throw new NoSuchMethodError(s"${original.getClass.getName}.copy"))
+    val fields = original.productElementNames.zip(original.productIterator).map {
+      case (name, present) => if (name == field) value else present.asInstanceOf[AnyRef]
+    }
+    copy.invoke(original, fields.toSeq: _*).asInstanceOf[T]
   }
 }

@@ -19,18 +19,20 @@ private[rdd] final case class FileRange(path: String, start: Long, length: Long)
  * sent, a directory's path once: some 30 bytes for each file.
  *
  * @param count how many ranges there are
- * @param maxReaders most native threads with which they are read ahead
+ * @param readers most native threads with which they are read ahead
  */
 private[rdd] final class PackedSplit private (
     first: FileRange,
     bytes: Long,
     private var count: Int,
     private var packed: FileRanges,
-    var maxReaders: Int)
+    private var readers: Int)
   extends FileSplit(first.hadoopPath, first.start, bytes, Array.empty[String]) {
 
   /** To be filled by [[readFields]]. */
   def this() = this(FileRange("/", 0, 0), 0, 0, new FileRanges.Builder().build(), 0)
+
+  def maxReaders: Int = readers
 
   def ranges: Array[FileRange] = {
     val cursor = packed.cursor()
@@ -47,7 +49,7 @@ private[rdd] final class PackedSplit private (
     super.write(out)
     out.writeInt(count)
     packed.write(out)
-    out.writeInt(maxReaders)
+    out.writeInt(readers)
   }
 
   /** In an executor. Hadoop's own input format would read the first file and leave out the others. */
@@ -55,7 +57,7 @@ private[rdd] final class PackedSplit private (
     super.readFields(in)
     count = in.readInt()
     packed = FileRanges.read(in)
-    maxReaders = in.readInt()
+    readers = in.readInt()
     if (!TextInputFormatHook.isInstalled) TextInputFormatHook.install()
     if (!TextInputFormatHook.isInstalled) {
       throw new IOException("Millstream's splits of text files cannot be read in this JVM, though they were made in the driver's; " +
