@@ -1,11 +1,14 @@
-package io.millstream.suites
+package org.apache.spark.millstream.suites
 
 import org.apache.spark.internal.Logging
 import org.apache.spark.scheduler.{SparkListener, SparkListenerEvent}
 import org.apache.spark.sql.execution.SparkPlanInfo
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLAdaptiveExecutionUpdate, SparkListenerSQLExecutionStart}
 
-/** Logs every plan with a native scan in it, so that `run` can tell how many there were in a suite. */
+/**
+ * Logs every plan with a native scan in it, so that `run` can tell how many there were in a suite. Below `org.apache.spark`,
+ * whose log the session with Hive leaves on.
+ */
 class PlanLog extends SparkListener with Logging {
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {
     case start: SparkListenerSQLExecutionStart => logNativeScan(start.executionId, start.sparkPlanInfo)

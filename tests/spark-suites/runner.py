@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from pathlib import Path
 from shutil import rmtree
 from zipfile import ZipFile
@@ -15,6 +16,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.append(str(ROOT / "tests" / "spark"))
 from sessions import without_root_powers  # noqa: E402
+from suites import HIVE_SUITES  # noqa: E402
 
 BUILD = ROOT / "build" / "spark-suites"
 JAR = ROOT / "jvm/spark/target/millstream-spark.jar"
@@ -28,25 +30,37 @@ TIMEOUT_S = 2 * 60 * 60
 class Result:
     """What one run gave: the outcome of every test by suite and name, and how often Millstream was at work."""
 
-    passed: dict[tuple[str, str], bool]
-    failures: dict[tuple[str, str], str]
-    listed: dict[str, int]
-    read: dict[str, int]
+    passed: dict[tuple[str, str], bool] = dataclasses.field(default_factory=dict)
+    failures: dict[tuple[str, str], str] = dataclasses.field(default_factory=dict)
+    listed: Counter = dataclasses.field(default_factory=Counter)
+    read: Counter = dataclasses.field(default_factory=Counter)
+    written: Counter = dataclasses.field(default_factory=Counter)
+
+    def add(self, other: "Result") -> None:
+        for field in dataclasses.fields(self):
+            getattr(self, field.name).update(getattr(other, field.name))
 
 
 class Runner:
     def __init__(self):
         BUILD.mkdir(parents=True, exist_ok=True)
         self.jars = class_path()
-        self.resources = unpacked(self.jars)
+        self.resources = [str(unpacked(self.jars, module)) for module in ("sql", "hive")]
 
     def run(self, side: str, suites: list[str]) -> Result:
-        """Runs on one side, "stock" or "ours"."""
-        home = BUILD / side
+        """Runs on one side, "stock" or "ours". Those with Hive have a session of their own, which none in the same JVM may follow."""
+        result = Result()
+        for name, is_of_hive in (("sql", False), ("hive", True)):
+            chosen = [suite for suite in suites if (suite in HIVE_SUITES) == is_of_hive]
+            if chosen:
+                result.add(self.run_in_jvm(side, BUILD / side / name, chosen))
+        return result
+
+    def run_in_jvm(self, side: str, home: Path, suites: list[str]) -> Result:
         if home.exists():
             rmtree(home)
         (home / "target/tmp").mkdir(parents=True)
-        path, settings = [str(self.resources), self.jars], {}
+        path, settings = [*self.resources, self.jars], {}
         if side == "ours":
             path = [str(self.compiled()), str(JAR), *path]
             settings = millstream_settings()
@@ -81,9 +95,9 @@ def class_path() -> str:
     return file.read_text()
 
 
-def unpacked(jars: str) -> Path:
-    """The suites of Spark SQL as files, because they read data that lies beside them."""
-    jar = next(Path(jar) for jar in jars.split(":") if re.fullmatch(r"spark-sql_.*-tests\.jar", Path(jar).name))
+def unpacked(jars: str, module: str) -> Path:
+    """A module's suites as files, because they read data that lies beside them."""
+    jar = next(Path(jar) for jar in jars.split(":") if re.fullmatch(rf"spark-{module}_.*-tests\.jar", Path(jar).name))
     folder = BUILD / jar.stem
     if not folder.exists():
         unfinished = folder.with_suffix(".new")
@@ -97,11 +111,12 @@ def millstream_settings() -> dict[str, str]:
     """The conf block, without the class path, which is Java's own here."""
     lines = [line.split(maxsplit=1) for line in CONF_BLOCK.read_text().splitlines() if line and not line.startswith("#")]
     block = {key: value.strip() for key, value in lines if "@JAR@" not in value}
-    return {**block, "spark.sql.extensions": EXTENSION, "spark.extraListeners": "io.millstream.suites.PlanLog"}
+    ours = {"spark.sql.extensions": EXTENSION, "spark.extraListeners": "org.apache.spark.millstream.suites.PlanLog", "spark.millstream.write.enabled": "true"}
+    return {**block, **ours}
 
 
 def read_result(home: Path) -> Result:
-    result = Result({}, {}, {}, {})
+    result = Result()
     for report in sorted((home / "reports").glob("TEST-*.xml")):
         # The reporter writes what XML does not allow as it is.
         text = re.sub("[\0-\b\v\f\x0e-\x1f]", "?", report.read_text(errors="replace"))
@@ -118,15 +133,17 @@ def read_result(home: Path) -> Result:
 
 
 def count_native(log: Path, result: Result) -> None:
-    """From the log: how many listings and queries of each suite were Millstream's."""
+    """From the log: how many listings, queries and writes of each suite were Millstream's."""
     suite, queries = "", set()
     with log.open(errors="replace") as lines:
         for line in lines:
-            if match := re.search(r"===== TEST OUTPUT FOR [\w.]*?(\w+): '", line):
+            if match := re.search(r"===== TEST OUTPUT FOR o\.a\.s\.([\w.]+): '", line):
                 if suite != match[1]:
                     suite, queries = match[1], set()
             elif " CompactFileIndex: Millstream listed " in line:
-                result.listed[suite] = result.listed.get(suite, 0) + 1
+                result.listed[suite] += 1
+            elif " DirectWrite: Direct write of " in line:
+                result.written[suite] += 1
             elif match := re.search(r" PlanLog: native scan in query (\d+)", line):
                 queries.add(match[1])
                 result.read[suite] = len(queries)

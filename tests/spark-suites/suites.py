@@ -1,4 +1,4 @@
-"""Which of Spark's suites are run: those about listing files and about reading them, by class name."""
+"""Which of Spark's suites are run: those about listing files, reading and writing them, by class name."""
 
 SPARK = "org.apache.spark."
 DATASOURCES = SPARK + "sql.execution.datasources."
@@ -13,7 +13,44 @@ QUICK = [
     DATASOURCES + "text.WholeTextFileV1Suite",
 ]
 
-SUITES = sorted(QUICK + [
+HIVE = SPARK + "sql.hive."
+
+# These share a session with Hive, in a JVM of their own.
+HIVE_SUITES = [
+    HIVE + "CompressionCodecSuite",
+    HIVE + "DataSourceWithHiveMetastoreCatalogSuite",
+    HIVE + "HiveCharVarcharTestSuite",
+    HIVE + "HiveMetadataCacheSuite",
+    HIVE + "HiveParquetMetastoreSuite",
+    HIVE + "HiveParquetSourceSuite",
+    HIVE + "HiveParquetSuite",
+    HIVE + "HiveSQLInsertTestSuite",
+    HIVE + "InsertSuite",
+    HIVE + "MetastoreDataSourcesSuite",
+    HIVE + "ParquetHiveCompatibilitySuite",
+    HIVE + "PartitionProviderCompatibilitySuite",
+    HIVE + "PartitionedTablePerfStatsSuite",
+    HIVE + "QueryPartitionSuite",
+    HIVE + "StatisticsSuite",
+    HIVE + "execution.HiveCommandSuite",
+    HIVE + "execution.HiveDDLSuite",
+    HIVE + "execution.HiveSerDeReadWriteSuite",
+    HIVE + "execution.HiveSerDeSuite",
+    HIVE + "execution.PruneHiveTablePartitionsSuite",
+    HIVE + "execution.SQLMetricsSuite",
+    HIVE + "execution.SQLQuerySuite",
+    HIVE + "execution.command.V1WriteHiveCommandSuite",
+    HIVE + "orc.HiveOrcHadoopFsRelationSuite",
+    HIVE + "orc.HiveOrcQuerySuite",
+    HIVE + "orc.HiveOrcSourceSuite",
+    SPARK + "sql.sources.BucketedWriteWithHiveSupportSuite",
+    SPARK + "sql.sources.CommitFailureTestRelationSuite",
+    SPARK + "sql.sources.JsonHadoopFsRelationSuite",
+    SPARK + "sql.sources.ParquetHadoopFsRelationSuite",
+    SPARK + "sql.sources.SimpleTextHadoopFsRelationSuite",
+]
+
+SUITES = sorted(QUICK + HIVE_SUITES + [
     SPARK + "input.WholeTextFileInputFormatSuite",
     SPARK + "input.WholeTextFileRecordReaderSuite",
     SPARK + "metrics.InputOutputMetricsSuite",
@@ -21,15 +58,22 @@ SUITES = sorted(QUICK + [
     SPARK + "util.HadoopFSUtilsSuite",
     SPARK + "sql.FileBasedDataSourceSuite",
     SPARK + "sql.FileScanSuite",
+    SPARK + "sql.FileSourceCharVarcharTestSuite",
+    SPARK + "sql.FileSourceSQLInsertTestSuite",
     SPARK + "sql.MetadataCacheV1Suite",
     SPARK + "sql.connector.FileDataSourceV2FallBackSuite",
     SPARK + "sql.execution.DataSourceScanExecRedactionSuite",
+    SPARK + "sql.sources.BucketedWriteWithoutHiveSupportSuite",
+    SPARK + "sql.sources.CreateTableAsSelectSuite",
+    SPARK + "sql.sources.InsertSuite",
     SPARK + "sql.sources.PartitionedWriteSuite",
     SPARK + "sql.sources.SaveLoadSuite",
     SPARK + "sql.streaming.FileStreamSinkV1Suite",
     SPARK + "sql.streaming.FileStreamSourceSuite",
     SPARK + "sql.test.DataFrameReaderWriterSuite",
+    DATASOURCES + "BasicWriteJobStatsTrackerMetricSuite",
     DATASOURCES + "CSVReadSchemaSuite",
+    DATASOURCES + "CustomWriteTaskStatsTrackerSuite",
     DATASOURCES + "DataSourceStrategySuite",
     DATASOURCES + "DataSourceSuite",
     DATASOURCES + "FileFormatWriterSuite",
@@ -40,6 +84,7 @@ SUITES = sorted(QUICK + [
     DATASOURCES + "JsonReadSchemaSuite",
     DATASOURCES + "PathFilterStrategySuite",
     DATASOURCES + "PruneFileSourcePartitionsSuite",
+    DATASOURCES + "V1WriteCommandSuite",
     DATASOURCES + "binaryfile.BinaryFileFormatSuite",
     DATASOURCES + "csv.CSVLegacyTimeParserSuite",
     DATASOURCES + "csv.CSVv1Suite",
