@@ -5,8 +5,9 @@
 
 WAY is one of `WAYS`, STATEMENT one of `STATEMENTS`, FORMAT one of `FORMATS`; FILES files of ROWS rows are written. BED is a
 directory with bed.json (`WriteBed` of bench/direct-writes). `prepare` makes what the others find there: the tables `target`
-and `warm`, which has three files. Before the measured statement it has run twice on `warm`, without the bed's delay. The
-requests are those of the statement; the rows and their sum are what a reader finds afterwards.
+and `warm`, which has 30 files. Before the measured statement it has run ten times on `warm`, without the bed's delay: after two,
+a third of our CPU time is the JVM's compiler's, and a driver that writes tables is not a new one. The requests are those of
+the statement; the rows and their sum are what a reader finds afterwards.
 """
 
 import json
@@ -26,7 +27,7 @@ from bed_jars import hadoop_cloud_jar, s3a_jars  # noqa: E402
 from metastore_bed import DerbyMetastore  # noqa: E402
 
 SPARK_VERSION = "4.3.0"
-WARM_FILES = 3
+WARM_FILES, WARM_RUNS = 30, 10
 FILES_PER_TASK = 5  # when each is in a partition of its own
 OLD, NEW = 0, 1 << 40  # the first numbers of old and of new rows
 STATEMENTS = {
@@ -148,7 +149,7 @@ def main(way: str, statement: str, format_name: str, files: int, rows: int, bed:
             if statement != "write":
                 table.create()
     else:
-        for _ in range(2):
+        for _ in range(WARM_RUNS):
             warm.write()
         cost = measure(spark, target, facts)
         if way == "millstream" and statement != "write" and "DirectInsertInto" not in target.plan:

@@ -112,6 +112,7 @@ class Run:
     lines: int | None = None  # of output; None when it went to /dev/null
     requests: int | None = None
     max_in_flight: int | None = None
+    stopped: bool = False  # a probe's job that was not done when its time was over: it takes more than all this
 
 
 def count_lines(path: Path) -> int:
@@ -207,6 +208,10 @@ class Result:
     def failed(self) -> bool:
         return any(run.status for run in self.runs)
 
+    @property
+    def stopped(self) -> bool:
+        return any(run.stopped for run in self.runs)
+
 
 @dataclass(frozen=True)
 class Check:
@@ -215,7 +220,7 @@ class Check:
     name: str
     target: float
     value: Callable[[dict[str, Result]], float]
-    labels: tuple[str, ...]  # the contenders that must have worked, and agree in their output
+    labels: tuple[str, ...]  # the contenders that must have worked, and agree in their output; ours is the last
 
 
 def wall_check(name: str, rival: str, ours: str, target: float) -> Check:
@@ -305,7 +310,8 @@ def run_probe(command: list[str]) -> tuple[Run, int | None]:
         return Run(wall_s=0, cpu_s=0, rss_mb=0, status=done.returncode or 1), None
     cost = json.loads(costs[-1])
     counts = {name: cost.get(name) for name in ("requests", "max_in_flight")}
-    return Run(cost["wall_s"], cost["cpu_s"], cost["heap_mb"], status=0, lines=cost["rows"], **counts), cost.get("sum")
+    run = Run(cost["wall_s"], cost["cpu_s"], cost["heap_mb"], 0, cost["rows"], **counts, stopped=cost.get("stopped", False))
+    return run, cost.get("sum")
 
 
 def measure_probes(contest: Contest) -> list[Result]:
@@ -324,9 +330,9 @@ def measure_probes(contest: Contest) -> list[Result]:
             if bed.statistics:
                 run = replace(run, requests=bed.statistics.total, max_in_flight=bed.statistics.max_in_flight)
             answer = (run.lines, run_sum)
-            if not run.status:
+            if not run.status and not run.stopped:
                 expected = expected or answer
-            if not run.status and answer != expected:
+            if not run.status and not run.stopped and answer != expected:
                 print(f"{contest.name}: {contender.label}: rows and sum are {answer}, not {expected}", file=sys.stderr)
                 run = replace(run, status=1)
             result.runs.append(run)
@@ -367,8 +373,8 @@ def table_row(result: Result) -> list[str]:
     run = result.median
     walls = [run.wall_s for run in result.runs]
     return [
-        result.label + (" (FAILED)" if result.failed else ""),
-        f"{run.wall_s:.4f}" if run.wall_s < 0.1 else f"{run.wall_s:.3f}",
+        result.label + (" (FAILED)" if result.failed else " (stopped)" if result.stopped else ""),
+        (">" if run.stopped else "") + (f"{run.wall_s:.4f}" if run.wall_s < 0.1 else f"{run.wall_s:.3f}"),
         f"{min(walls):.3f}-{max(walls):.3f}",
         f"{run.cpu_s:.3f}",
         f"{run.rss_mb:.{0 if run.rss_mb >= 20 else 1}f}" if run.rss_mb else "",
@@ -381,9 +387,11 @@ def table_row(result: Result) -> list[str]:
 def ratio_of(contest: Contest, check: Check, results: list[Result]) -> dict:
     by_label = {result.label: result for result in results}
     used = [by_label[label] for label in check.labels]
-    sound = not any(result.failed for result in used) and len({result.lines for result in used}) == 1
+    answers = {result.lines for result in used if not result.stopped}
+    sound = not any(result.failed for result in used) and not used[-1].stopped and len(answers) == 1
     value = check.value(by_label) if sound else 0.0
-    return {"name": f"{contest.name}/{check.name}", "value": round(value, 3), "target": check.target}
+    ratio = {"name": f"{contest.name}/{check.name}", "value": round(value, 3), "target": check.target}
+    return {**ratio, "at_least": True} if any(result.stopped for result in used) else ratio
 
 
 def print_table(header: list[str], rows: list[list[str]]) -> None:

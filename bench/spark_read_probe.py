@@ -1,9 +1,9 @@
 """Does one job in a fresh JVM, after warming it, and prints what the job cost, as JSON. Run by bench/spark-read with a Spark's Python.
 
-    spark_read_probe.py JOB stock|millstream MEMORY WARM_UP TIMES DIRECTORY
+    spark_read_probe.py JOB stock|millstream MEMORY WARM_UP TIMES DIRECTORY [LIMIT_S]
 
 JOB is a function of `JOBS`, or `pattern-PARTITIONS`; MEMORY is the driver's. WARM_UP is the directory over which the job is
-done before, TIMES times. Counted is what this process, the JVM, its Python workers and the commands that they start use.
+done before, TIMES times. A job that is not done after LIMIT_S seconds is stopped. Counted is what this process, the JVM, its Python workers and the commands that they start use.
 """
 
 import functools
@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -95,15 +96,31 @@ def job_named(name: str) -> Callable[[SparkSession, str], Answer]:
     return functools.partial(pattern, partitions=int(partitions)) if kind == "pattern" else JOBS[name]
 
 
-def main(name: str, way: str, memory: str, warm_up: str, times: str, directory: str) -> None:
+def main(name: str, way: str, memory: str, warm_up: str, times: str, directory: str, limit_s: str = "inf") -> None:
     job = job_named(name)
     spark = session(way, memory)
     for _ in range(int(times)):
         job(spark, warm_up)
     heap_before, cpu_before = live_heap_mb(spark), tree_cpu_s(os.getpid())
+    at_limit = {}
+
+    def stop() -> None:
+        at_limit.update(wall_s=float(limit_s), cpu_s=tree_cpu_s(os.getpid()) - cpu_before, heap_mb=0, rows=None, stopped=True)
+        spark.sparkContext._gateway.proc.kill()
+
+    timer = threading.Timer(min(float(limit_s), threading.TIMEOUT_MAX), stop)
+    timer.daemon = True
+    timer.start()
     start = time.perf_counter()
-    rows, sum_of_rows = job(spark, directory)
+    try:
+        rows, sum_of_rows = job(spark, directory)
+    except Exception:
+        if not at_limit:
+            raise
+        print(json.dumps(at_limit))
+        return
     wall = time.perf_counter() - start
+    timer.cancel()
     cpu = tree_cpu_s(os.getpid()) - cpu_before
     heap = live_heap_mb(spark) - heap_before
     print(json.dumps({"wall_s": wall, "cpu_s": cpu, "heap_mb": heap, "rows": rows, "sum": sum_of_rows}))

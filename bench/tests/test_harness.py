@@ -82,6 +82,10 @@ class Probes(unittest.TestCase):
             self.assertEqual((first.failed, second.failed), (False, True))
             self.assertIn("contender 1: rows and sum are", said)
 
+    def test_a_stopped_job_has_no_answer_to_compare(self):
+        (stopped, second), _ = self.measured(self.cost(None, stopped=True), self.cost(7))
+        self.assertEqual((stopped.stopped, stopped.failed, second.failed), (True, False, False))
+
     def test_a_probe_without_a_result_has_failed(self):
         (first, second), _ = self.measured("no result", self.cost(7))
         self.assertEqual((first.failed, second.failed), (True, False))
@@ -109,6 +113,15 @@ class Ratios(unittest.TestCase):
         rival = Result("rival", [run_of(10)], lines=5)
         for ours in (Result("ours", [run_of(1, status=1)], lines=5), Result("ours", [run_of(1)], lines=4)):
             self.assertEqual(ratio(check, rival, ours)["value"], 0)
+
+
+    def test_a_stopped_rival_gives_a_bound_and_we_may_not_be_stopped(self):
+        check = wall_check("wall", "rival", "ours", 1)
+        long = Run(300, 1, 1, status=0, stopped=True)
+        rival, ours = Result("rival", [long]), Result("ours", [run_of(3)], lines=5)
+        expected = {"name": "contest/wall", "value": 100.0, "target": 1, "at_least": True}
+        self.assertEqual(ratio(check, rival, ours), expected)
+        self.assertEqual(ratio(check, Result("rival", [run_of(3)], lines=5), Result("ours", [long]))["value"], 0)
 
 
 class DirectWrites(unittest.TestCase):
