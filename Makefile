@@ -93,7 +93,8 @@ test-jvm: $(JAR)
 test-spark: $(VENV)/ready $(VENV_OLD)/ready
 	testbed/setup build test
 	$(VENV)/bin/python -m pytest -q python/tests tests/spark
-	MILLSTREAM_CASES=1/4 $(VENV_OLD)/bin/python -m pytest -q tests/spark --ignore tests/spark/test_compact.py --ignore tests/spark/test_direct_writes.py
+	MILLSTREAM_CASES=1/6 $(VENV_OLD)/bin/python -m pytest -q tests/spark --ignore tests/spark/test_compact.py --ignore tests/spark/test_direct_writes.py \
+	  --ignore tests/spark/test_write_faults.py
 
 test-slow: test-slow-beds test-slow-writes test-slow-spark
 
@@ -106,16 +107,17 @@ test-slow-beds: tools $(VENV)/ready
 	$(MAKE) fuzz
 
 # Direct writes to real servers: S3, HDFS, metastores.
-test-slow-writes: $(JAR)
+test-slow-writes: $(VENV)/ready
 	testbed/setup build test write
 	$(PYTHON) -m unittest discover -s testbed/tests -p 'slow_[!k]*.py' -v
-	mvn -B -q -f jvm/pom.xml -pl hadoop test -Dtest.groups=slow
+	mvn -B -q -f jvm/pom.xml -pl hadoop test '-Dtest.groups=slow & !s3'
 	testbed/s3 -- mvn -B -q -f jvm/pom.xml -pl hadoop test -Dtest.groups=s3
+	$(VENV)/bin/python -m pytest -q tests/spark/slow_direct_writes_servers.py
 
 # Most of an hour.
 test-slow-spark: $(VENV)/ready $(VENV_OLD)/ready
-	testbed/setup build test
-	$(VENV)/bin/python -m pytest -q tests/spark/slow_*.py
+	testbed/setup build test write
+	$(VENV)/bin/python -m pytest -q $(filter-out %_servers.py,$(wildcard tests/spark/slow_*.py))
 	MILLSTREAM_WRITES=all $(VENV)/bin/python -m pytest -q tests/spark/test_direct_writes.py
 	MILLSTREAM_WRITES=all $(VENV_OLD)/bin/python -m pytest -q tests/spark
 	tests/spark-suites/run

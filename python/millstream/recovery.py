@@ -22,8 +22,9 @@ class Finding:
     Attributes:
         job: its id, which is in the names of its files.
         owner: who ran it.
-        verdict: `"alive"` (it gives signs of life, and is left alone), `"roll-forward"` (it was committed, and is finished) or
-            `"roll-back"` (it was not, and what it has written is removed).
+        verdict: `"alive"` (it gives signs of life, and is left alone), `"roll-forward"` (it was committed, and is finished),
+            `"roll-back"` (it was not, and what it has written is removed) or `"remove-replaced"` (it is finished, and the files that it
+            has replaced, which were kept for queries under way, are removed).
         steps: each file and partition that is touched.
     """
 

@@ -1,4 +1,4 @@
-"""Functions for slow_killed_tasks.py, slow_reads.py and test_native_reads.py that run in a session's process."""
+"""Functions for slow_killed_tasks.py that run in a session's process: tasks killed while they read, and what is left of them."""
 
 import itertools
 import os
@@ -136,71 +136,3 @@ def private_kb(jvm, pid):
     status = Path(f"/proc/{pid}/status").read_text()
     (anonymous,) = [int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon:")]
     return anonymous - runtime.totalMemory() // 1024
-
-
-def read_while_growing(spark, path, how):
-    """Lines of a file to which somebody appends all the time, read several times."""
-    record = b"%031d\n"
-    stop = threading.Event()
-
-    def grow():
-        number = 2000
-        with open(path, "ab", buffering=0) as file:
-            while not stop.is_set():
-                file.write(record % number)
-                number += 1
-                time.sleep(0.0005)
-
-    Path(path).write_bytes(b"".join(record % i for i in range(2000)))
-    writer = threading.Thread(target=grow)
-    writer.start()
-    try:
-        rounds = []
-        for _ in range(5):
-            least = Path(path).stat().st_size // 32
-            if how == "RDD":
-                lines = spark.sparkContext.textFile(path).collect()
-            else:
-                lines = [row.value for row in spark.read.text(path).collect()]
-            most = Path(path).stat().st_size // 32
-            rounds.append({"count": least <= len(lines) <= most, "lines": sorted(map(int, lines)) == list(range(len(lines)))})
-        return rounds
-    finally:
-        stop.set()
-        writer.join()
-
-
-def names_in_executors(spark, path):
-    """What tasks in executors read, and which files they say it is of."""
-    text = spark.read.option("recursiveFileLookup", True).text(path)
-    csv = spark.read.option("recursiveFileLookup", True).schema("value string").csv(path)
-    named = [frame.selectExpr("value", "input_file_name()").collect() for frame in (text, csv)]
-    # Java's own, since PySpark's lines come out of another reader.
-    lines = list(spark.sparkContext._jsc.textFile(f"{path}/*").collect())
-    encoding = spark.range(1).selectExpr("reflect('java.lang.System', 'getProperty', 'sun.jnu.encoding')").first()[0]
-    return {"frames": [sorted(map(list, rows)) for rows in named], "lines": sorted(lines), "encoding": encoding}
-
-
-def long_line(spark, path):
-    """What can be asked about a line of a gigabyte without having it in the heap."""
-    frame = spark.read.text(path)
-    return {
-        "count": frame.count(),
-        "longest": frame.selectExpr("max(length(value))").first()[0],
-        "found": frame.filter("value like 'x%x' and length(value) > 10").count(),
-        "filtered": frame.filter("contains(value, 'short')").collect()[0].value,
-    }
-
-
-def why_not(spark, path):
-    """What the user is told of a file that cannot be read, with the causes."""
-    from py4j.protocol import Py4JJavaError
-
-    try:
-        return spark.read.text(path).selectExpr("max(length(value))").first()[0]
-    except Py4JJavaError as error:
-        messages, cause = [], error.java_exception
-        while cause:
-            messages.append(cause.getMessage())
-            cause = cause.getCause()
-        return messages

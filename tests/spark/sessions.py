@@ -24,7 +24,8 @@ BASE_CONF = {
 class Session:
     """A Spark session in another process. `home` gets its log, its warehouse and its temporary files."""
 
-    def __init__(self, home: Path, *, millstream: bool, jar: Path | None = None, conf: dict[str, str] | None = None):
+    def __init__(self, home: Path, *, millstream: bool, jar: Path | None = None, conf: dict[str, str] | None = None,
+                 environment: dict[str, str] | None = None):
         for name in ("warehouse", "tmp"):
             (home / name).mkdir(parents=True)
         self.home = home
@@ -39,7 +40,7 @@ class Session:
                 **(conf or {}),
             },
         }
-        environment = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONUTF8": "1", "PYSPARK_PYTHON": sys.executable}
+        environment = {**os.environ, **(environment or {}), "LC_ALL": "C.UTF-8", "PYTHONUTF8": "1", "PYSPARK_PYTHON": sys.executable}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [*without_root_powers(), sys.executable, str(HERE / "session_worker.py"), json.dumps(settings)],

@@ -1,88 +1,119 @@
-"""The driver is killed while it writes straight into a table: after a recovery the table is exactly old or exactly new.
+"""Drivers killed while they write straight into tables: each table is then exactly old or exactly new, and its metastore too.
 
-Killed at its steps (the system calls by which the commit and what follows it are made), and at random moments.
+Every driver writes into a table of each kind at once, some of them with directories that change places, and is killed at a step (a call that changes a directory of theirs), or some time
+after it. The next driver, on the same metastore, looks at what it left, and is killed in turn. MILLSTREAM_KILLS says how often.
 """
 
 import os
 import random
 import signal
-import subprocess
-import threading
 import time
+from collections import Counter
 
 import pytest
+from faults import KINDS, OLD, STATEMENTS, DerbyMetastore, StepTrap, after, check, driver, end, recovered
 
-from sessions import Session
-
-# A single thread publishes and deletes, so that the calls are counted one after the other.
-CONF = {
-    "spark.millstream.write.enabled": "true",
-    "spark.hadoop.fs.millstream.write.lease.ms": "1000",
-    "spark.hadoop.fs.millstream.write.threads": "1",
-}
-PARTITIONS = 6
-# The calls of a job: the record of its beginning, its turn and its commit are links; then files are renamed, and others removed.
-STEPS = [("link", 1), ("link", 2), ("link", 3), *(("rename", n) for n in (1, 2, 4, 7, 11)), *(("unlink", n) for n in (1, 2, 4, 6, 9, 12))]
+KILLS = int(os.environ.get("MILLSTREAM_KILLS", "14"))
+# Every one but those of leases, which come when they like.
+STEPS = "@(create|link|rename|unlink|mkdir) {location}/!(*.lease*)"
+COMMITS = "link {location}/*.commit"
+MORE = "insert into {table} partition(k) select id, 'more', '9' from range(2)"
+MORE_ROWS = {"9": [[0, "more"], [1, "more"]]}
 
 
-@pytest.fixture(scope="module")
-def checker(tmp_path_factory):
-    session = Session(tmp_path_factory.mktemp("checker") / "home", millstream=True, conf=CONF)
-    yield session
-    session.close()
+@pytest.fixture
+def bed(tmp_path):
+    with DerbyMetastore(tmp_path) as metastore, StepTrap() as trap:
+        yield metastore, trap
 
 
-def overwritten(home, table, kill):
-    """Begins to overwrite a table in a session of its own that `kill` ends, given the driver's process."""
-    session = Session(home, millstream=True, conf=CONF)
-    pid = session.call("write_calls:fill", path=table, value="old", partitions=PARTITIONS, mode="append")
-    session.ask("write_calls:fill", path=table, value="new", partitions=PARTITIONS, mode="overwrite")
-    kill(pid)
-    try:
-        session.answer()
-    except RuntimeError:
-        pass
-    session.process.kill()
-    session.process.wait()
+class Victim:
+    """What a driver that is to be killed does, and where it dies."""
+
+    def __init__(self, number, chance, steps):
+        self.database = f"d{number}"
+        self.statement = ("dynamic", "into", "static", "nothing")[number % 4]
+        self.visibility = ("in-place", "exchange")[number // 4 % 2]
+        # Before the first, second and third commit, and the steps behind each; everything else by chance, spread over all steps.
+        if number % 2 == 0:
+            self.pattern, self.at = COMMITS, number // 2 % 3 + 1
+        else:
+            self.pattern, self.at = STEPS, max(1, round((number // 2 % (KILLS // 2) + chance.random()) * steps * 2 / KILLS))
+        self.delay_s = chance.choice([0, 0, chance.uniform(0, 0.05), chance.uniform(0, 0.6)])
+        self.how = chance.choice(["recover", "write"])
+
+    def __str__(self):
+        return f"{self.database}: {self.statement} ({self.visibility}), killed {self.delay_s:.3f} s after step {self.at} of {self.pattern}; then {self.how}"
 
 
-def settled(checker, table):
-    """What a table holds after the recovery, and what that found."""
-    deadline = time.monotonic() + 60
-    while True:
-        found = checker.call("write_calls:recover", target=table)
-        if all(finding["verdict"] != "alive" for finding in found):
-            break
-        assert time.monotonic() < deadline, found
-        time.sleep(0.5)
-    names = [name for _, folders, files in os.walk(table) for name in folders + files]
-    assert [name for name in names if ".direct-" in name and name != ".direct-writes"] == []
-    return checker.call("write_calls:values", path=table), found
+def run(session, victim, location, trap):
+    """Makes tables and writes into them until the driver is dead; whether it was killed by the trap, not by itself ended before."""
+    assert isinstance(pid := session.call("fault_calls:make", database=victim.database, location=location), int), pid
+    assert session.call("fault_calls:insert", statements=[f"set fs.millstream.write.visibility={victim.visibility}"]) == [None]
+    trap.set(victim.pattern.format(location=location), at=victim.at)
+    statements = [STATEMENTS[victim.statement].format(table=f"{victim.database}.{kind}") for kind in KINDS]
+    session.ask("fault_calls:insert", statements=statements)
+    caught = trap.wait(60)
+    if caught:
+        os.kill(trap.pid, signal.SIGCONT if victim.delay_s else signal.SIGKILL)
+        time.sleep(victim.delay_s)
+    os.kill(pid, signal.SIGKILL)
+    end(session)
+    step = trap.step if caught else None
+    # It is not for the next driver, which looks at the same tables.
+    trap.set("")
+    return step
 
 
-@pytest.mark.parametrize("call, count", STEPS)
-def test_killed_at_a_step(checker, tmp_path, call, count):
-    table = str(tmp_path / "table")
+def examine(session, victim, location):
+    """What the tables came to, after a recovery by the command or by the next write."""
+    outcomes = []
+    for kind in KINDS:
+        table, folder = f"{victim.database}.{kind}", f"{location}/{kind}"
+        new = after(victim.statement)
+        if victim.how == "recover":
+            recovered(session, table, folder)
+            allowed = [OLD, new]
+        else:
+            time.sleep(0.5)
+            assert session.call("fault_calls:insert", statements=[MORE.format(table=table)]) == [None]
+            allowed = [{**OLD, **MORE_ROWS}, {**new, **MORE_ROWS}]
+        outcomes.append(("old", "new")[check(session.call("fault_calls:state", table=table), *allowed)])
+        assert recovered(session, table, folder) == []
+    session.call("fault_calls:drop", database=victim.database)
+    return outcomes
 
-    def kill(pid):
-        subprocess.run(["strace", "-f", "-qq", "-o", "/dev/null", "-p", str(pid), "-e", f"trace={call}",
-                        "-e", f"inject={call}:signal=KILL:when={count}"], timeout=120, check=False)
 
-    overwritten(tmp_path / "home", table, kill)
-    values, _ = settled(checker, table)
-    assert values in ([["old", PARTITIONS]], [["new", PARTITIONS]])
-
-
-def test_killed_at_random_moments(checker, tmp_path, seed):
+def test_killed_at_any_step(bed, tmp_path, seed):
     print("MILLSTREAM_SEED", seed)
+    metastore, trap = bed
     chance = random.Random(seed)
-    for number in range(5):
-        table = str(tmp_path / f"table{number}")
-        delay = chance.uniform(0, 1.5)
+    found = Counter()
+    steps = None
+    left = None  # by the driver before
+    for number in range(KILLS + 1):
+        session = driver(tmp_path / f"home{number}", metastore, trap)
+        if left:
+            outcomes = examine(session, *left)
+            print("  ", outcomes, flush=True)
+            found.update(outcomes)
+        if number == KILLS:
+            session.close()
+            break
+        if steps is None:
+            steps = count_steps(session, str(tmp_path / "counted"), trap)
+            print("steps:", steps)
+        victim, location = Victim(number, chance, steps), str(tmp_path / f"tables {number}")
+        print(victim, flush=True)
+        left = victim, location
+        print("  ", run(session, victim, location, trap), flush=True)
+    print(dict(found))
+    assert found["old"] > 0 and found["new"] > 0
 
-        def kill(pid, delay=delay):
-            threading.Timer(delay, os.kill, (pid, signal.SIGKILL)).start()
 
-        overwritten(tmp_path / f"home{number}", table, kill)
-        values, _ = settled(checker, table)
-        assert values in ([["old", PARTITIONS]], [["new", PARTITIONS]]), delay
+def count_steps(session, location, trap):
+    assert isinstance(session.call("fault_calls:make", database="counted", location=location), int)
+    trap.set(STEPS.format(location=location))
+    statements = [STATEMENTS["dynamic"].format(table=f"counted.{kind}") for kind in KINDS]
+    assert session.call("fault_calls:insert", statements=statements) == [None] * len(KINDS)
+    return trap.seen

@@ -4,7 +4,10 @@ A few scripts on one kind of table each; with MILLSTREAM_WRITES=all, as in `make
 """
 
 import os
+import re
+from pathlib import Path
 
+import pyspark
 import pytest
 
 from sessions import Session
@@ -14,6 +17,8 @@ HIVE = {
     "spark.sql.catalogImplementation": "hive",
     "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
     "spark.sql.sources.partitionOverwriteMode": "dynamic",
+    # Another file system, with the same files.
+    "spark.hadoop.fs.viewfs.mounttable.far.linkMergeSlash": "file:///",
 }
 ALL = os.environ.get("MILLSTREAM_WRITES") == "all"
 KINDS = {"text": "stored as textfile", "parquet": "stored as parquet", "datasource": "using parquet"}
@@ -36,7 +41,10 @@ def same(both, is_direct=True, **arguments):
     """
     for session in both.values():
         session.ask("write_calls:run", home=str(session.home / "home"), **arguments)
-    answers = {name: session.answer() for name, session in both.items()}
+    return compared({name: session.answer() for name, session in both.items()}, is_direct)
+
+
+def compared(answers, is_direct=True):
     ours, stock = answers["ours"], answers["stock"]
     assert "crash" not in ours and "crash" not in stock, answers
     assert ours["errors"] == stock["errors"]
@@ -126,6 +134,28 @@ def test_partitioned_tables(both, kind, script):
 @pytest.mark.parametrize("kind", KINDS)
 def test_external_tables(both, kind):
     same(both, statements=[creation(kind, "location '{home}/t'"), *PARTITIONED["dropped before"], *PARTITIONED["dynamic"]])
+
+
+@pytest.mark.parametrize("kind", KINDS if ALL else ["text", "datasource"])
+def test_a_partition_on_another_file_system_is_left_to_spark(both, kind):
+    same(both, is_direct=False, statements=[
+        creation(kind), "insert into t partition(k) " + ROWS, "alter table t add partition(k='far') location 'viewfs://far{home}/far'",
+        "insert into t partition(k) select 30, 'near', '1'", "insert overwrite t partition(k) select 31, 'near', '2'"])
+    assert "a partition of the table is at viewfs://far/" in both["ours"].log.read_text()
+
+
+@pytest.mark.parametrize("kind", KINDS if ALL else ["text"])
+@pytest.mark.parametrize("counts", ["true", "false"])
+def test_statistics_of_columns(both, kind, counts):
+    """Without those of the table, which go with a commit, Spark could not read it."""
+    arguments = {"conf": {"spark.sql.statistics.size.autoUpdate.enabled": counts}, "statements": [
+        creation(kind), "insert into t partition(k) " + ROWS, "analyze table t compute statistics for columns a, b",
+        "insert into t partition(k) select 1, 'x', 'new'", "analyze table t partition(k='1') compute statistics",
+        "analyze table t compute statistics for all columns", "insert overwrite t partition(k) select 1, 'x', k from values ('1'), ('newer') v(k)"]}
+    answers = {name: session.call("write_calls:run", home=str(session.home / "home"), **arguments) for name, session in both.items()}
+    assert compared(answers)["errors"] == [None] * 7
+    ours, stock = (answers[name]["tables"]["t"]["table"]["statistics"] for name in ("ours", "stock"))
+    assert ours == stock and bool(ours) == (counts == "true")
 
 
 @slow
@@ -221,7 +251,13 @@ def test_static_overwrite_mode(both, kind):
 @slow
 def test_too_many_partitions(both):
     conf = {"hive.exec.max.dynamic.partitions": "2"}
-    answer = same(both, conf=conf, statements=[creation("text"), "insert into t partition(k) " + ROWS, "insert into t partition(k) select 1, 'x', 'k'"])
+    small = "insert into t partition(k) select 1, 'x', 'k'"
+    answer = same(both, conf=conf, statements=[
+        creation("text"), small, "analyze table t compute statistics for all columns", "insert into t partition(k) " + ROWS])
+    assert "which is more than 2" in answer["errors"][3]
+    # What is refused leaves the statistics too.
+    assert "rows" in answer["tables"]["t"]["table"]["statistics"]["Statistics"]
+    answer = same(both, conf=conf, statements=[creation("text"), "insert into t partition(k) " + ROWS, small])
     assert "which is more than 2" in answer["errors"][1]
 
 
@@ -268,3 +304,134 @@ def test_metrics(both, tmp_path):
     assert {name: shown[name] for name in ("number of written files", "number of dynamic part", "number of output rows", "number of replaced files")} == \
         {"number of written files": "3", "number of dynamic part": "3", "number of output rows": "3", "number of replaced files": "3"}
     assert {name for name in shown if name.startswith("commit: time")} >= {"commit: time publishing new files", "commit: time deleting old files"}
+
+
+INTO, OVERWRITE = (f"insert {how} t partition(k) select 70, 'n', k from (values ('1'), ('new')) v(k)" for how in ("into", "overwrite"))
+# What befalls a table before a statement, as Python, and the statement; `path` is the table's directory.
+SURVIVED = {
+    "location gone": ("shutil.rmtree(path)", INTO),
+    "location gone, overwrite": ("shutil.rmtree(path)", OVERWRITE),
+    "a partition's directory gone": ("shutil.rmtree(path + '/k=1')", OVERWRITE),
+    "files deeper than a partition": ("os.mkdir(path + '/k=1/deeper'); open(path + '/k=1/deeper/file', 'w').close()", OVERWRITE),
+    "columns added": ("spark.sql('alter table t add columns (c int)')", OVERWRITE.replace("'n', k", "'n', 5, k")),
+    "columns missing": ("spark.sql('alter table t add columns (c int)')", OVERWRITE),
+}
+FATAL = {
+    "a file in a new partition's place": ("open(path + '/k=new', 'w').close()", OVERWRITE),
+    "a partition that may not be written": ("os.chmod(path + '/k=1', 0o555)", OVERWRITE),
+    "a partition that may not be written, insert": ("os.chmod(path + '/k=1', 0o555)", INTO),
+    "a table that may not be written": ("os.chmod(path, 0o555)", OVERWRITE),
+}
+BEFALLEN = """
+import os, shutil
+path = location("t")
+{damage}
+try:
+    spark.sql(\"\"\"{statement}\"\"\")
+finally:
+    for directory, _, _ in os.walk(path):
+        os.chmod(directory, 0o755)
+    if os.path.isfile(path + "/k=new"):
+        os.remove(path + "/k=new")
+"""
+
+
+@pytest.mark.parametrize("kind", ["text", "datasource"] if ALL else ["text"])
+@pytest.mark.parametrize("case", SURVIVED if ALL else ["files deeper than a partition"])
+def test_what_stock_survives(both, case, kind):
+    damage, statement = SURVIVED[case]
+    # What the catalog says of the other partitions is of before their directories went.
+    same(both, is_direct="location gone" not in case, statements=[creation(kind), "insert into t partition(k) " + ROWS], code=BEFALLEN.format(damage=damage, statement=statement))
+
+
+@pytest.mark.parametrize("kind", ["text", "datasource"] if ALL else ["text"])
+@pytest.mark.parametrize("case", FATAL if ALL else ["a partition that may not be written"])
+def test_what_is_fatal_leaves_the_table_as_it_was(both, case, kind):
+    """Stock Spark fails as well, but may have written or removed something by then; a file in a partition's place its data sources delete."""
+    damage, statement = FATAL[case]
+    filled = [creation(kind), "insert into t partition(k) " + ROWS]
+    before = both["ours"].call("write_calls:run", home=str(both["ours"].home / "home"), statements=filled)
+    code = BEFALLEN.format(damage=damage, statement=statement)
+    after, stock = (both[name].call("write_calls:run", home=str(both[name].home / "home"), statements=filled, code=code) for name in ("ours", "stock"))
+    assert after["errors"][-1]
+    assert stock["errors"][-1] or (case, kind) == ("a file in a new partition's place", "datasource")
+    assert differences(after["tables"]["t"], before["tables"]["t"]) == []
+
+
+UNMARKED = """
+import os
+before = spark.table("t").collect()
+marker = location("t") + "/_SUCCESS"
+os.remove(marker)
+os.mkdir(marker)
+try:
+    spark.sql("insert overwrite t select 2")
+except Exception as error:
+    assert "is committed and finished" in str(error), error
+else:
+    raise AssertionError("a directory has become a file")
+"""
+
+
+def test_what_is_committed_is_seen_though_the_statement_fails(both):
+    ours = both["ours"]
+    answer = ours.call("write_calls:run", home=str(ours.home / "home"), code=UNMARKED, statements=[
+        "create table t (a int) using csv", "insert into t select 1", "cache table t"])
+    assert answer["errors"] == [None] * 4
+    assert answer["tables"]["t"]["rows"] == ["Row(a=2)"]
+
+
+def test_a_commit_whose_spark_job_fails_says_that_it_is_committed(both, tmp_path):
+    ours, path = both["ours"], str(tmp_path / "d")
+    ours.call("write_calls:fill", path=path, value="old", partitions=2, mode="append")
+    error = ours.call("write_calls:fill_with_failing_commit", path=path, value="new", partitions=2)
+    assert "CommittedException" in error and "could not be applied in parts" in error
+    assert [finding["verdict"] for finding in ours.call("write_calls:recover", target=path)] == ["roll-forward"]
+    assert ours.call("write_calls:values", path=path) == [["new", 2], ["old", 2]]
+
+
+def test_what_is_overwritten_while_it_is_read_is_read_whole(both, tmp_path):
+    """Stock Spark deletes it first, and fails."""
+    ours, path = both["ours"], str(tmp_path / "d")
+    ours.call("write_calls:fill", path=path, value="old", partitions=3, mode="append")
+    assert ours.call("write_calls:overwrite_with_itself", path=path) is None
+    assert ours.call("write_calls:values", path=path) == [["old", 3]]
+
+
+@pytest.mark.parametrize("format", ["textfile", "orc", "parquet"] if ALL else ["textfile"])
+def test_hive_reads_what_is_written(both, format):
+    """By its own input formats and serdes, at the places that the metastore tells."""
+    same(both, conf={"spark.sql.hive.convertMetastoreParquet": "false", "spark.sql.hive.convertMetastoreOrc": "false"}, statements=[
+        f"create table t (a int, b string) partitioned by (k string) stored as {format}",
+        *PARTITIONED["dynamic"][:2], *PARTITIONED["special values"][:1]])
+    rows = {name: session.call("write_calls:read_by_hive", name="t") for name, session in both.items()}
+    assert "crash" not in rows["ours"] and rows["ours"] == rows["stock"]
+    assert len(rows["ours"]) == 19 and any('"k":"a/b"' in row for row in rows["ours"])
+
+
+@pytest.fixture
+def spark_without_hive(tmp_path):
+    """Spark's folder without Hive's jars; what ORC needs stays."""
+    whole, home = Path(pyspark.__file__).parent, tmp_path / "spark"
+    (home / "jars").mkdir(parents=True)
+    wanted = [path for path in whole.iterdir() if path.name != "jars"]
+    wanted += [jar for jar in (whole / "jars").iterdir() if not re.match("(spark-)?hive-(?!storage-api)", jar.name.replace("_", "-"))]
+    for path in wanted:
+        (home / path.relative_to(whole)).symlink_to(path)
+    return home
+
+
+def test_spark_without_hive(stock, tmp_path, spark_without_hive):
+    """What is in Hive's package is not looked at; Spark's own data sources are read and written."""
+    conf = {"spark.millstream.write.enabled": "true"}
+    session = Session(tmp_path / "ours", millstream=True, conf=conf, environment={"SPARK_HOME": str(spark_without_hive)})
+    try:
+        assert not session.call("write_calls:loads", name="org.apache.spark.sql.hive.execution.InsertIntoHiveTable")
+        same({"stock": stock, "ours": session}, conf={"spark.sql.sources.partitionOverwriteMode": "dynamic"},
+             statements=[creation("datasource"), *PARTITIONED["dynamic"]])
+        session.call("write_calls:fill", path=str(tmp_path / "table"), value="x", partitions=3, mode="append")
+        assert session.call("write_calls:values", path=str(tmp_path / "table")) == [["x", 3]]
+        assert "CompactFileIndex" in session.call("calls:plan", path=str(tmp_path / "table"))
+        assert "does not fit" not in session.log.read_text()
+    finally:
+        session.close()

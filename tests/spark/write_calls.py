@@ -1,8 +1,13 @@
 """Functions for test_direct_writes.py that run in a session's process."""
 
+import glob
 import os
 import re
 import shutil
+import threading
+import time
+
+from py4j.java_gateway import get_field
 
 CHANGING = re.compile(r"transient_lastDdlTime=\d+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TIMES = ("Created Time", "Last Access", "Created By", "Owner")
@@ -11,16 +16,21 @@ SIZES = re.compile(r"\b(numFiles|totalSize|numRows|rawDataSize|COLUMN_STATS_ACCU
 STATISTICS = ("Statistics", "Partition Statistics")
 
 
-def run(spark, statements, tables=("t",), home=None, conf=None, code=None):
+def run(spark, statements, tables=("t",), home=None, conf=None, code=None, database=None):
     """Runs statements in a database of their own; answers their errors, and what the tables and `home` then are.
 
-    `{home}` in a statement is a directory that is empty at first. `code` is Python, run last.
+    `{home}` in a statement is a directory that is empty at first. `code` is Python, run last; `location` gives it a table's directory.
+    `database` is where the database is to be.
     """
     spark.sql("drop database if exists d cascade")
-    spark.sql("create database d")
+    spark.sql("create database d" + (f" location '{database}'" if database else ""))
     spark.sql("use d")
-    shutil.rmtree(home, ignore_errors=True)
-    os.makedirs(home)
+    if is_local(home):
+        shutil.rmtree(home, ignore_errors=True)
+        os.makedirs(home)
+    else:
+        path, file_system = hadoop_path(spark, home)
+        file_system.delete(path, True)
     errors = []
     before = executions(spark)
     settings = {key: spark.conf.get(key, None) for key in conf or {}}
@@ -30,7 +40,7 @@ def run(spark, statements, tables=("t",), home=None, conf=None, code=None):
         for statement in statements:
             errors.append(error_of(lambda: spark.sql(statement.format(home=home))))
         if code:
-            errors.append(error_of(lambda: exec(code, {"spark": spark, "home": home})))
+            errors.append(error_of(lambda: exec(code, {"spark": spark, "home": home, "location": lambda name: location(spark, name)})))
     finally:
         for key, value in settings.items():
             if value is None:
@@ -38,7 +48,10 @@ def run(spark, statements, tables=("t",), home=None, conf=None, code=None):
             else:
                 spark.conf.set(key, value)
     nodes = sorted(plan for number, plan in executions(spark).items() if number not in before)
-    return {"errors": errors, "nodes": nodes, "tables": {name: table(spark, name, home) for name in tables}, "files": tree(home)}
+    tables = {name: table(spark, name, home) for name in tables}
+    found = {"errors": errors, "nodes": nodes, "tables": tables, "files": directories(spark, home)}
+    spark.sql("use default")
+    return found
 
 
 def executions(spark):
@@ -68,8 +81,10 @@ def first_lines(error):
 def table(spark, name, home):
     if not spark.catalog.tableExists(name):
         return None
-    frame = spark.table(name)
-    rows = sorted(map(str, frame.collect()))
+    try:
+        rows = sorted(map(str, spark.table(name).collect()))
+    except Exception as error:
+        rows = first_lines(error)
     columns = spark.sql(f"describe {name}").collect()
     partitions = {}
     location = describe(spark, name, "", home)["Location"]
@@ -77,16 +92,20 @@ def table(spark, name, home):
         for (partition,) in spark.sql(f"show partitions {name}").collect():
             partitions[partition] = described(spark, name, partition, home)
     return {"rows": rows, "schema": str(columns), "table": scrub(describe(spark, name, "", home)), "partitions": partitions,
-            "directories": directories(location.removeprefix("file:"))}
+            "directories": directories(spark, location)}
 
 
 def described(spark, name, partition, home):
+    return scrub(describe(spark, name, specification(partition), home))
+
+
+def specification(partition):
     values = {}
     for part in partition.split("/"):
         key, value = part.split("=", 1)
         values[key] = unescape(value)
     spec = ", ".join(f"{key}=" + ("null" if value == "__HIVE_DEFAULT_PARTITION__" else "'" + value.replace("'", "\\'") + "'") for key, value in values.items())
-    return scrub(describe(spark, name, f"partition({spec})", home))
+    return f"partition({spec})"
 
 
 def unescape(value):
@@ -104,27 +123,58 @@ def scrub(description):
     sizes = dict(found[:2] for found in SIZES.findall(answer.get("Partition Parameters", "")))
     answer["Partition Parameters"] = ", ".join(sorted(part for part in SIZES.sub("", answer.get("Partition Parameters", "")).strip("[] ,").split(", ") if part))
     answer["Table Properties"] = ", ".join(sorted(part for part in SIZES.sub("", answer.get("Table Properties", "")).strip("[] ,").split(", ") if part))
-    answer["Location"] = re.sub(r"^file:.*?/(warehouse|home)/", "", answer.get("Location", ""))
+    answer["Location"] = re.sub(r"^\w+:.*?/(warehouse|home)/", "", answer.get("Location", ""))
     return {"sizes": sizes, "statistics": {key: description[key] for key in STATISTICS if key in description}, **answer}
 
 
-def directories(top):
+def is_local(url):
+    return url.startswith(("/", "file:"))
+
+
+def hadoop_path(spark, url):
+    """A path, and its file system."""
+    path = spark._jvm.org.apache.hadoop.fs.Path(url)
+    return path, path.getFileSystem(spark._jsc.hadoopConfiguration())
+
+
+def directories(spark, top):
     """Number and bytes of data files, and names of the others, by directory."""
+    files = local_files(top.removeprefix("file:")) if is_local(top) else remote_files(spark, top)
     found = {}
-    for directory, folders, names in os.walk(top):
+    for directory, name, size in files:
         # The journal remembers for some time that a job was undone.
-        folders[:] = [folder for folder in folders if folder != ".direct-writes"]
-        files = [name for name in names if name[0] not in "._"]
-        # Hive gives the second _SUCCESS that it moves into a directory another name.
-        others = sorted({re.sub(r"_copy_\d+$", "", name) for name in names + folders if name[0] in "._" and not name.endswith(".crc")})
-        if files or others:
-            size = sum(os.path.getsize(os.path.join(directory, name)) for name in files)
-            found[os.path.relpath(directory, top)] = [len(files), size, others]
+        if name == ".direct-writes" or name.endswith(".crc"):
+            continue
+        number, total, others = found.setdefault(directory, (0, 0, []))
+        if name[0] in "._":
+            # Hive gives the second _SUCCESS that it moves into a directory another name.
+            others = sorted({*others, re.sub(r"_copy_\d+$", "", name)})
+        else:
+            number, total = number + 1, total + size
+        found[directory] = (number, total, others)
     return found
 
 
-def tree(home):
-    return directories(home)
+def local_files(top):
+    """Directory, name and size of every file; a hidden directory counts as one."""
+    for directory, folders, names in os.walk(top):
+        hidden = [folder for folder in folders if folder[0] in "._"]
+        folders[:] = [folder for folder in folders if folder not in hidden]
+        for name in hidden:
+            yield os.path.relpath(directory, top), name, 0
+        for name in names:
+            yield os.path.relpath(directory, top), name, os.path.getsize(os.path.join(directory, name))
+
+
+def remote_files(spark, top):
+    root, file_system = hadoop_path(spark, top)
+    if file_system.exists(root):
+        files = file_system.listFiles(root, True)
+        while files.hasNext():
+            status = files.next()
+            names = status.getPath().toUri().getPath().removeprefix(root.toUri().getPath()).strip("/").split("/")
+            hidden = next((i for i, name in enumerate(names[:-1]) if name[0] in "._"), len(names) - 1)
+            yield "/".join(names[:hidden]) or ".", names[hidden], status.getLen()
 
 
 def plan(spark, statement):
@@ -136,6 +186,42 @@ def fill(spark, path, value, partitions, mode):
     frame = spark.range(0, partitions, 1, 2).selectExpr(f"'{value}' value", "id k")
     frame.write.mode(mode).option("partitionOverwriteMode", "dynamic").partitionBy("k").csv(path)
     return spark._jvm.java.lang.ProcessHandle.current().pid()
+
+
+def fill_with_failing_commit(spark, path, value, partitions):
+    """The error, with its causes, of a Spark job that may not publish in the first partition: that one is closed while others have the turn."""
+    jvm = spark._jvm
+    holder = "00000000-0000-4000-8000-0000000000aa"
+    conf = spark._jsparkSession.sessionState().newHadoopConf()
+    turn = jvm.io.millstream.write.DirectJob.begin(jvm.org.apache.hadoop.fs.Path(path), holder, conf, None)
+    with open(f"{path}/.direct-writes/turn-1", "w") as file:
+        file.write(holder)
+    errors = []
+
+    def insert():
+        try:
+            fill(spark, path, value, partitions, "append")
+        except Exception as error:
+            errors.append(str(error))
+
+    spark.conf.set("fs.millstream.write.distribute.files", "1")
+    insertion = threading.Thread(target=insert)
+    insertion.start()
+    while len(glob.glob(f"{path}/k=*/.direct-*.csv")) < partitions or spark.sparkContext.statusTracker().getActiveJobsIds():
+        time.sleep(0.05)
+    os.chmod(f"{path}/k=0", 0o555)
+    turn.abort()
+    turn.close()
+    insertion.join()
+    os.chmod(f"{path}/k=0", 0o755)
+    spark.conf.unset("fs.millstream.write.distribute.files")
+    return errors[0]
+
+
+def overwrite_with_itself(spark, path):
+    """The error, if it fails."""
+    frame = spark.read.schema("value string, k int").csv(path)
+    return error_of(lambda: frame.write.mode("overwrite").option("partitionOverwriteMode", "static").partitionBy("k").csv(path))
 
 
 def values(spark, path):
@@ -174,3 +260,38 @@ def metrics_of_last_write(spark):
         if values.contains(metric.accumulatorId()):
             shown[metric.name()] = values.apply(metric.accumulatorId())
     return shown
+
+
+def location(spark, name):
+    (path,) = [row[1] for row in spark.sql(f"describe extended {name}").collect() if row[0] == "Location"]
+    return path.removeprefix("file:")
+
+
+def loads(spark, name):
+    try:
+        spark._jvm.java.lang.Class.forName(name)
+    except Exception:
+        return False
+    return True
+
+
+def read_by_hive(spark, name):
+    """The rows of a table as Hive's own fetch task reads them, by the input formats and serdes that the metastore names."""
+    jvm = spark._jvm
+    hive = jvm.org.apache.hadoop.hive
+    clients = jvm.org.apache.spark.sql.hive.client.HiveClientImpl
+    nothing = jvm.scala.Option.empty()
+    catalog = spark._jsparkSession.sharedState().externalCatalog()
+    table = clients.toHiveTable(catalog.getTable("d", name), nothing)
+    paths, descriptions = jvm.java.util.ArrayList(), jvm.java.util.ArrayList()
+    found = catalog.listPartitions("d", name, nothing)
+    for i in range(found.size()):
+        partition = clients.toHivePartition(found.apply(i), table)
+        paths.add(partition.getDataLocation())
+        descriptions.add(hive.ql.plan.PartitionDesc(partition))
+    work = hive.ql.plan.FetchWork(paths, descriptions, hive.ql.exec.Utilities.getTableDesc(table))
+    reader = hive.ql.exec.FetchOperator(work, jvm.org.apache.hadoop.mapred.JobConf(spark._jsparkSession.sessionState().newHadoopConf()))
+    inspector, rows = reader.getOutputObjectInspector(), []
+    while (row := reader.getNextRow()) is not None:
+        rows.append(hive.serde2.SerDeUtils.getJSONString(get_field(row, "o"), inspector))
+    return sorted(rows)

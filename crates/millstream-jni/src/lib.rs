@@ -6,6 +6,7 @@
 
 mod cancellation;
 mod compact;
+mod exchange;
 mod listing;
 mod ranges;
 mod scan;

@@ -9,6 +9,7 @@ pub mod compact;
 pub mod copy;
 pub mod du;
 pub mod enumerate;
+pub mod exchange;
 pub mod find;
 pub mod json;
 pub mod list;

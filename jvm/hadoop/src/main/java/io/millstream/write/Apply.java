@@ -6,9 +6,11 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.hadoop.fs.Path;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -29,6 +31,8 @@ final class Apply {
   private final CommitRecord record;
   private final CommitPlan.Distribution distribution;
   private final Phases phases;
+  /** Whether the catalog no longer has the table that its change is for. */
+  private boolean isForgotten;
 
   Apply(TableAccess table, String job, CommitRecord record, CommitPlan.Distribution distribution, Phases phases) {
     this.table = table;
@@ -44,7 +48,7 @@ final class Apply {
    * @throws IOException if something is left to do
    */
   void finish() throws IOException {
-    run(record.deleted());
+    run(record.deleted(), ReplacedFiles.BY_OWNER);
   }
 
   /**
@@ -53,28 +57,99 @@ final class Apply {
    * @throws IOException if something is left to do
    */
   void rollForward() throws IOException {
-    Set<String> directories = record.deleted().stream().map(OldFile::directory).collect(Collectors.toSet());
-    Set<OldFile> unchanged = new HashSet<>(table.store().list(directories, false));
-    unchanged.retainAll(record.deleted());
-    run(new ArrayList<>(unchanged));
-  }
-
-  private void run(List<OldFile> deleted) throws IOException {
-    if (!phases.time(Phase.PUBLISH, this::publish) || isSettled()) {
-      LOG.warn("Job {} on {} has been finished by another", job, table.root());
+    if (record.change() != null && !isSettled() && !metastore().knows(record.change())) {
+      LOG.warn("Job {} on {} is committed, but {}.{} is gone or another table: its files are put in their place, and its partitions are"
+          + " not made known, which MSCK REPAIR TABLE does", job, table.root(), record.change().database(), record.change().table());
+      isForgotten = true;
+    }
+    if (record.isSwap()) {
+      run(record.deleted(), ReplacedFiles.BY_ANOTHER);
       return;
     }
-    phases.time(Phase.DELETE, () -> {
-      delete(deleted);
+    run(table.unchanged(record.deleted()), ReplacedFiles.BY_ANOTHER);
+  }
+
+  private void run(List<OldFile> old, byte[] who) throws IOException {
+    if (!phases.time(Phase.PUBLISH, this::publish) || isSettled()) {
+      finishedByAnother();
+      return;
+    }
+    if (record.isSwap()) {
+      tellMetastore();
+      if (record.hasReplaced()) {
+        table.store().replace(Journal.replaced(job), who);
+      }
+    } else if (!(record.isExchange() ? exchange(old) : changeInPlace(old))) {
+      finishedByAnother();
+      return;
+    }
+    persist();
+  }
+
+  private void finishedByAnother() {
+    LOG.warn("Job {} on {} has been finished by another", job, table.root());
+  }
+
+  /** False if another has finished the job. */
+  private boolean exchange(List<OldFile> old) throws IOException {
+    Exchanges exchanges = new Exchanges(table, job, record, this::isSettled);
+    if (!phases.time(Phase.PUBLISH, exchanges::run)) {
+      return false;
+    }
+    tellMetastore();
+    List<OldFile> elsewhere = old.stream().filter(file -> !exchanges.concerns(file)).toList();
+    if (!phases.time(Phase.DELETE, () -> delete(Stream.concat(exchanges.replaced().stream(), elsewhere.stream()).toList()))) {
+      return false;
+    }
+    exchanges.dissolve();
+    table.store().prune(emptied(), record.overwritten());
+    return true;
+  }
+
+  /** False if another has finished the job. */
+  private boolean changeInPlace(List<OldFile> old) throws IOException {
+    if (!phases.time(Phase.DELETE, () -> delete(old))) {
+      return false;
+    }
+    tellMetastore();
+    table.store().prune(emptied(), record.overwritten());
+    return true;
+  }
+
+  /** What was done is not to be lost once the journal has forgotten that it is to be done. */
+  private void persist() throws IOException {
+    Set<String> changed = new HashSet<>();
+    record.added().forEach(f -> changed.add(place(f)));
+    if (!record.isSwap()) {
+      record.deleted().forEach(f -> changed.add(f.directory()));
+    }
+    table.store().persist(changed);
+  }
+
+  private void tellMetastore() throws IOException {
+    if (record.change() == null || isForgotten || isSettled()) {
+      return;
+    }
+    phases.time(Phase.METASTORE, () -> {
+      if (record.isSwap()) {
+        table.store().makeDirectories(locations(record.change()));
+      }
+      metastore().apply(record.change(), this::isSettled);
       return null;
     });
-    if (record.change() != null && !isSettled()) {
-      phases.time(Phase.METASTORE, () -> {
-        metastore().apply(record.change());
-        return null;
-      });
+  }
+
+  /** Partitions may have got no files, and Hive's readers want a directory. */
+  private static List<String> locations(MetastoreChange change) {
+    List<String> locations = new ArrayList<>();
+    change.partitions().forEach(partition -> locations.add(partition.location()));
+    if (change.none() != null) {
+      locations.add(change.none());
     }
-    table.store().prune(emptied(), record.overwritten());
+    if (change.tableLocation() != null) {
+      locations.add(change.tableLocation());
+    }
+    return locations;
   }
 
   private Metastore metastore() throws IOException {
@@ -95,13 +170,15 @@ final class Apply {
     List<PendingFile> missing = Collections.synchronizedList(new ArrayList<>());
     if (isDistributed(record.added().size())) {
       List<ApplyBatch> batches = slices(record.added(), BATCH_FILES).stream()
-          .map(files -> new ApplyBatch(table.root(), job, files, List.of()))
+          .map(files -> new ApplyBatch(table.root(), job, files, List.of(), record.exchanges()))
           .toList();
-      distribution.run(batches);
+      if (!distribute(batches)) {
+        return false;
+      }
     } else {
       AtomicInteger done = new AtomicInteger();
       Parallel.map(table.options().threads, record.added(), file -> {
-        if (!table.store().publish(file)) {
+        if (!publish(table.store(), file, record.exchanges())) {
           missing.add(file);
         }
         phases.progress(Phase.PUBLISH, done.incrementAndGet(), record.added().size());
@@ -117,17 +194,39 @@ final class Apply {
     throw missing(table.root(), job, missing);
   }
 
+  /** A file may be where its directory is after the exchange. */
+  static boolean publish(Store store, PendingFile file, Map<String, String> exchanges) throws IOException {
+    String place = exchanges.get(file.directory());
+    return store.publish(file) || place != null && store.publish(file.in(place));
+  }
+
   static IOException missing(Path table, String job, List<PendingFile> files) {
-    return new IOException(files.size() + " files of the committed job " + job + " are neither pending nor in their place, such as "
-        + files.stream().limit(NAMED_FILES).map(PendingFile::toString).collect(Collectors.joining(", "))
+    return new IOException(files.size() + " files of the committed job " + job + " are neither pending nor in their place, " + such(files)
         + ": somebody else has removed them. Who removes " + new Path(table, Store.JOURNAL + "/" + Journal.begin(job))
         + " gives them up, and old files that they were to replace stay");
   }
 
-  private void delete(List<OldFile> deleted) throws IOException {
+  static String such(List<PendingFile> files) {
+    return "such as " + files.stream().limit(NAMED_FILES).map(PendingFile::toString).collect(Collectors.joining(", "));
+  }
+
+  /** False if another has finished the job. */
+  private boolean distribute(List<ApplyBatch> batches) throws IOException {
+    try {
+      distribution.run(batches);
+      return true;
+    } catch (Exception e) { // Scala's need not be declared
+      if (isSettled()) {
+        return false;
+      }
+      throw new IOException("job " + job + " on " + table.root() + " could not be applied in parts", e);
+    }
+  }
+
+  /** False if another has finished the job. */
+  private boolean delete(List<OldFile> deleted) throws IOException {
     if (isDistributed(deleted.size())) {
-      distribution.run(slices(deleted, BATCH_FILES).stream().map(files -> new ApplyBatch(table.root(), job, List.of(), files)).toList());
-      return;
+      return distribute(slices(deleted, BATCH_FILES).stream().map(files -> new ApplyBatch(table.root(), job, List.of(), files, Map.of())).toList());
     }
     int done = 0;
     for (List<OldFile> slice : slices(deleted, DELETED_AT_ONCE)) {
@@ -135,6 +234,7 @@ final class Apply {
       done += slice.size();
       phases.progress(Phase.DELETE, done, deleted.size());
     }
+    return true;
   }
 
   private boolean isDistributed(int files) {
@@ -149,13 +249,16 @@ final class Apply {
     return slices;
   }
 
-  /** Directories that have lost files and got none, below those that the statement names. */
+  /** Directories that have lost files and got none. */
   private Set<String> emptied() {
     Set<String> directories = new HashSet<>();
-    if (!record.overwritten().isEmpty()) {
-      record.deleted().forEach(f -> directories.add(f.directory()));
-      record.added().forEach(f -> directories.remove(f.directory()));
-    }
+    record.deleted().forEach(f -> directories.add(f.directory()));
+    record.added().forEach(f -> directories.remove(place(f)));
     return directories;
+  }
+
+  /** Where a new file is in the end. */
+  private String place(PendingFile file) {
+    return record.exchanges().getOrDefault(file.directory(), file.directory());
   }
 }

@@ -3,7 +3,9 @@ package io.millstream.write;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
@@ -15,12 +17,14 @@ public final class ApplyBatch implements Serializable {
   private final String job;
   private final ArrayList<PendingFile> published;
   private final ArrayList<OldFile> deleted;
+  private final HashMap<String, String> exchanges;
 
-  ApplyBatch(Path table, String job, List<PendingFile> published, List<OldFile> deleted) {
+  ApplyBatch(Path table, String job, List<PendingFile> published, List<OldFile> deleted, Map<String, String> exchanges) {
     this.table = table.toString();
     this.job = job;
     this.published = new ArrayList<>(published);
     this.deleted = new ArrayList<>(deleted);
+    this.exchanges = new HashMap<>(exchanges);
   }
 
   /**
@@ -31,7 +35,7 @@ public final class ApplyBatch implements Serializable {
    */
   public void run(Configuration conf) throws IOException {
     Store store = Store.of(new Path(table), conf);
-    List<Boolean> found = Parallel.map(new WriteOptions(conf).threads, published, store::publish);
+    List<Boolean> found = Parallel.map(new WriteOptions(conf).threads, published, file -> Apply.publish(store, file, exchanges));
     List<PendingFile> missing = new ArrayList<>();
     for (int i = 0; i < published.size(); i++) {
       if (!found.get(i)) {

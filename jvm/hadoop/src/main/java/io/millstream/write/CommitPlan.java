@@ -4,6 +4,8 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Set;
+import java.util.function.UnaryOperator;
 
 /** What a job asks its commit to do. */
 public final class CommitPlan {
@@ -19,6 +21,27 @@ public final class CommitPlan {
      */
     MetastoreChange plan(CommitDraft draft) throws IOException;
   }
+
+  /** Says what of the catalog's a job touches, while the job has the table's turn. */
+  @FunctionalInterface
+  public interface Survey {
+    /**
+     * Called before old files are listed.
+     *
+     * @param directories that get files
+     * @return what there is, or null if the directories themselves are all that there is to know
+     * @throws IOException to refuse: the job is not committed, and is to be aborted
+     */
+    Found find(Set<String> directories) throws IOException;
+  }
+
+  /**
+   * What of the catalog's a job touches.
+   *
+   * @param old directories that have the files to be replaced, if any are to be
+   * @param unclaimed directories, of those that get files, of which the catalog does not know yet
+   */
+  public record Found(Collection<String> old, Collection<String> unclaimed) { }
 
   /** Runs the parts of a large commit elsewhere, as in a Spark job. */
   @FunctionalInterface
@@ -50,6 +73,8 @@ public final class CommitPlan {
 
   final List<PendingFile> files;
   final Overwrite overwrite;
+  UnaryOperator<String> places;
+  Survey survey = directories -> null;
   MetastorePlanner metastorePlanner = draft -> null;
   Distribution distribution;
   Listener listener = (phase, done, total) -> { };
@@ -63,6 +88,23 @@ public final class CommitPlan {
   public CommitPlan(Collection<PendingFile> files, Overwrite overwrite) {
     this.files = new ArrayList<>(files);
     this.overwrite = overwrite;
+  }
+
+  /**
+   * Lets each directory that gets files, all of which are the job's own ({@link SwapDirectories}), change places with one that readers
+   * list.
+   *
+   * @param placeOf the place of a directory
+   */
+  public CommitPlan exchange(UnaryOperator<String> placeOf) {
+    places = placeOf;
+    return this;
+  }
+
+  /** Sets who says where the catalog has what is overwritten. */
+  public CommitPlan survey(Survey surveyor) {
+    survey = surveyor;
+    return this;
   }
 
   /** Sets who says what changes in the metastore. */

@@ -16,26 +16,51 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.zip.CRC32;
+import java.util.zip.CheckedOutputStream;
 
 /**
  * What a job's {@code commit} holds: everything that anybody needs to finish the commit, or {@link #ABORTED}. In columns of
  * length-prefixed strings, directories once; a sum at the end tells a file that was damaged.
+ *
+ * @param exchanges the place of each directory that gets files, if they are to change places; otherwise none
  */
-record CommitRecord(List<PendingFile> added, List<OldFile> deleted, List<String> overwritten, MetastoreChange change) {
+record CommitRecord(
+    List<PendingFile> added,
+    List<OldFile> deleted,
+    List<String> overwritten,
+    MetastoreChange change,
+    Map<String, String> exchanges) {
   /** Says that a job is not committed and never will be. */
   static final byte[] ABORTED = "millstream direct write: aborted\n".getBytes(StandardCharsets.UTF_8);
-  private static final byte[] MAGIC = "millstream direct write: commit 1\n".getBytes(StandardCharsets.UTF_8);
+  private static final byte[] MAGIC = "millstream direct write: commit 3\n".getBytes(StandardCharsets.UTF_8);
   private static final int SUM_BYTES = 8;
+  private static final int BYTES_A_FILE = 256;
+  private static final long LARGEST_GUESS = 1 << 30;
+
+  boolean isExchange() {
+    return !exchanges.isEmpty();
+  }
+
+  boolean isSwap() {
+    return change != null && change.isSwap();
+  }
+
+  /** Whether something is there after the commit that is of use only to those who have found it before. */
+  boolean hasReplaced() {
+    return isSwap() && (!deleted.isEmpty() || change.none() != null);
+  }
 
   byte[] toBytes() {
-    ByteArrayOutputStream bytes = new ByteArrayOutputStream(256 * (added.size() + deleted.size() + 4));
-    bytes.writeBytes(MAGIC);
-    try (DataOutputStream out = new DataOutputStream(bytes)) {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream((int) Math.min(LARGEST_GUESS, BYTES_A_FILE * (4L + added.size() + deleted.size())));
+    CheckedOutputStream checked = new CheckedOutputStream(bytes, new CRC32());
+    try (DataOutputStream out = new DataOutputStream(checked)) {
+      out.write(MAGIC);
       Map<String, Integer> directories = new LinkedHashMap<>();
       added.forEach(f -> directories.putIfAbsent(f.directory(), directories.size()));
       deleted.forEach(f -> directories.putIfAbsent(f.directory(), directories.size()));
       strings(out, directories.keySet());
       strings(out, overwritten);
+      map(out, exchanges);
       out.writeInt(added.size());
       for (PendingFile file : added) {
         out.writeInt(directories.get(file.directory()));
@@ -58,7 +83,7 @@ record CommitRecord(List<PendingFile> added, List<OldFile> deleted, List<String>
       if (change != null) {
         write(out, change);
       }
-      out.writeLong(sum(bytes.toByteArray(), bytes.size()));
+      out.writeLong(checked.getChecksum().getValue());
     } catch (IOException e) {
       throw new AssertionError("an array cannot fail", e);
     }
@@ -80,6 +105,7 @@ record CommitRecord(List<PendingFile> added, List<OldFile> deleted, List<String>
     DataInputStream in = new DataInputStream(new ByteArrayInputStream(content, MAGIC.length, content.length - MAGIC.length));
     List<String> directories = strings(in);
     List<String> overwritten = strings(in);
+    Map<String, String> exchanges = map(in);
     List<PendingFile> added = new ArrayList<>();
     for (int left = in.readInt(); left > 0; left--) {
       String directory = directories.get(in.readInt());
@@ -94,7 +120,7 @@ record CommitRecord(List<PendingFile> added, List<OldFile> deleted, List<String>
     for (int left = in.readInt(); left > 0; left--) {
       deleted.add(new OldFile(directories.get(in.readInt()), string(in), in.readLong(), in.readLong()));
     }
-    return new CommitRecord(added, deleted, overwritten, in.readBoolean() ? change(in) : null);
+    return new CommitRecord(added, deleted, overwritten, in.readBoolean() ? change(in) : null, exchanges);
   }
 
   private static long sum(byte[] bytes, int length) {
@@ -109,12 +135,16 @@ record CommitRecord(List<PendingFile> added, List<OldFile> deleted, List<String>
     out.writeInt(change.partitions().size());
     for (MetastoreChange.Partition partition : change.partitions()) {
       string(out, partition.name());
-      strings(out, partition.location() == null ? List.of() : List.of(partition.location()));
+      optional(out, partition.location());
       map(out, partition.parameters());
     }
     strings(out, change.droppedPartitions());
     map(out, change.tableParameters());
     strings(out, change.removedParameters());
+    out.writeBoolean(change.isSwap());
+    optional(out, change.none());
+    optional(out, change.tableLocation());
+    optional(out, change.tableId());
   }
 
   private static MetastoreChange change(DataInputStream in) throws IOException {
@@ -123,10 +153,19 @@ record CommitRecord(List<PendingFile> added, List<OldFile> deleted, List<String>
     List<MetastoreChange.Partition> partitions = new ArrayList<>();
     for (int left = in.readInt(); left > 0; left--) {
       String name = string(in);
-      List<String> location = strings(in);
-      partitions.add(new MetastoreChange.Partition(name, location.isEmpty() ? null : location.get(0), map(in)));
+      partitions.add(new MetastoreChange.Partition(name, optional(in), map(in)));
     }
-    return new MetastoreChange(database, table, partitions, strings(in), map(in), Set.copyOf(strings(in)));
+    return new MetastoreChange(database, table, partitions, strings(in), map(in), Set.copyOf(strings(in)), in.readBoolean(), optional(in),
+        optional(in), optional(in));
+  }
+
+  private static void optional(DataOutputStream out, String string) throws IOException {
+    strings(out, string == null ? List.of() : List.of(string));
+  }
+
+  private static String optional(DataInputStream in) throws IOException {
+    List<String> one = strings(in);
+    return one.isEmpty() ? null : one.get(0);
   }
 
   private static void map(DataOutputStream out, Map<String, String> map) throws IOException {

@@ -6,14 +6,17 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -35,12 +38,20 @@ public final class DirectJob implements Closeable {
   private final String id;
   private final Settlement settlement;
   private final Lease lease;
+  /** Of this process, before the job. */
+  private final long earlierRequests;
+  /** Whether there was nothing before this job: a statement that makes a table wants to find nothing when it is repeated. */
+  private final boolean isFirst;
   private State state = State.RUNNING;
   private String turn;
+  /** Whether the record may be there. */
+  private boolean hasTriedToCommit;
 
-  private DirectJob(TableAccess table, String id) {
+  private DirectJob(TableAccess table, String id, long earlierRequests, boolean isFirst) {
     this.table = table;
     this.id = id;
+    this.earlierRequests = earlierRequests;
+    this.isFirst = isFirst;
     this.settlement = new Settlement(table);
     this.lease = new Lease(table, id);
   }
@@ -56,6 +67,18 @@ public final class DirectJob implements Closeable {
   }
 
   /**
+   * Why directories of a table cannot change places ({@link CommitPlan#exchange}).
+   *
+   * @param table the root of what is written
+   * @param conf of the file system, with {@link WriteOptions}
+   * @return a sentence for a warning; empty if they can
+   * @throws IOException if the file system cannot be reached
+   */
+  public static Optional<String> whyNoExchange(Path table, Configuration conf) throws IOException {
+    return Store.whyNoExchange(table, conf);
+  }
+
+  /**
    * Settles dead jobs of the table, then begins one.
    *
    * @param table the root of what is written, a table's or a partitioned directory's; made if it is not there
@@ -63,6 +86,7 @@ public final class DirectJob implements Closeable {
    * @param conf of the file system, with {@link WriteOptions}
    * @param metastore for dead jobs that have committed; null if there is none, and then such a job is an error
    * @return the job
+   * @throws UnsuitedException if the file system has not what this needs, which nobody could know before
    * @throws IOException if the table cannot be reached, or a dead job cannot be settled
    */
   public static DirectJob begin(Path table, String id, Configuration conf, Metastore metastore) throws IOException {
@@ -73,10 +97,21 @@ public final class DirectJob implements Closeable {
     if (!id.matches("\\p{XDigit}{8}(-\\p{XDigit}{4}){3}-\\p{XDigit}{12}")) {
       throw new IllegalArgumentException("the id of a job must be a UUID: " + id);
     }
-    if (!table.store().create(Journal.begin(id), new Journal.Begin(owner(), table.options().leaseMillis).toBytes())) {
-      throw new IOException("there is a job " + id + " on " + table.root() + " already");
+    long earlierRequests = table.store().requests();
+    boolean isFirst = table.store().isMissing();
+    try {
+      if (!table.store().create(Journal.begin(id), new Journal.Begin(owner(), table.options().leaseMillis).toBytes())) {
+        throw new IOException("there is a job " + id + " on " + table.root() + " already");
+      }
+    } catch (UnsuitedException e) {
+      // The journal's directory, and the table's.
+      table.store().remove(List.of());
+      if (isFirst) {
+        table.store().removeEmptyTree();
+      }
+      throw e;
     }
-    DirectJob job = new DirectJob(table, id);
+    DirectJob job = new DirectJob(table, id, earlierRequests, isFirst);
     try {
       job.settlement.settleDead(Journal.of(table.store()));
       return job;
@@ -124,26 +159,45 @@ public final class DirectJob implements Closeable {
     turn = phases.time(Phase.TURN, () -> new Turn(table, settlement, id).take());
     CommitRecord record = phases.time(Phase.LIST, () -> record(plan));
     phases.time(Phase.RECORD, () -> {
+      // What tasks have made is in directories that they may have made too.
+      table.store().persist(touched(plan.files).stream().filter(d -> !d.isEmpty()).map(Names::parent).collect(Collectors.toSet()));
+      if (record.isExchange()) {
+        Exchanges.rehearse(table, plan.files, record.exchanges());
+      }
+      checkPending(plan.files);
       decide(record.toBytes());
       return null;
     });
     state = State.UNFINISHED;
     try {
       new Apply(table, id, record, plan.distribution, phases).finish();
-    } catch (IOException | RuntimeException e) {
+    } catch (IOException | RuntimeException | LinkageError e) {
       throw new CommittedException("job " + id + " on " + table.root() + " is committed, but is not finished yet: the next writer, or"
           + " a recovery, finishes it", e);
     }
-    phases.time(Phase.CLEAN, this::clean);
-    state = State.OVER;
+    phases.time(Phase.CLEAN, () -> clean(record));
     return outcome(record, phases);
   }
 
   private CommitRecord record(CommitPlan plan) throws IOException {
-    Collection<String> overwritten = plan.overwrite.isRecursive() ? plan.overwrite.directories() : touched(plan.files);
-    List<OldFile> old = plan.overwrite.isNothing() ? List.of() : table.store().list(overwritten, plan.overwrite.isRecursive());
-    MetastoreChange change = plan.metastorePlanner.plan(new Draft(plan.files, old));
-    return new CommitRecord(plan.files, old, plan.overwrite.directories(), change);
+    Set<String> touched = touched(plan.files);
+    Map<String, String> exchanges = new HashMap<>();
+    if (plan.places != null) {
+      touched.forEach(made -> exchanges.put(made, plan.places.apply(made)));
+    }
+    CommitPlan.Found found = plan.survey.find(touched);
+    boolean ofTouched = plan.overwrite.isOfTouched();
+    Collection<String> overwritten = found != null ? found.old() : !ofTouched ? plan.overwrite.directories()
+        : exchanges.isEmpty() ? touched : exchanges.values();
+    Set<OldFile> old = new LinkedHashSet<>();
+    if (!plan.overwrite.isNothing()) {
+      old.addAll(table.store().list(overwritten, true));
+    }
+    List<OldFile> forgotten = found == null ? List.of() : new ReplacedFiles(table).in(found.unclaimed());
+    MetastoreChange change = plan.metastorePlanner.plan(new Draft(table.store(), plan.files, List.copyOf(old), forgotten));
+    old.addAll(forgotten);
+    List<String> emptied = ofTouched || plan.overwrite.isNothing() ? List.of() : List.copyOf(overwritten);
+    return new CommitRecord(plan.files, List.copyOf(old), emptied, change, exchanges);
   }
 
   private static Set<String> touched(List<PendingFile> files) {
@@ -152,9 +206,22 @@ public final class DirectJob implements Closeable {
     return directories;
   }
 
+  /** Who knows nothing of the journal may have removed files: once the record is there, nobody could do what it says. */
+  private void checkPending(List<PendingFile> files) throws IOException {
+    List<PendingFile> missing = files.isEmpty() ? List.of() : table.store().missing(files);
+    if (!missing.isEmpty()) {
+      if (table.store().read(Journal.commit(id)) != null) {
+        throw Settlement.lost(table, id);
+      }
+      throw new IOException(missing.size() + " files that job " + id + " on " + table.root() + " has written are gone before its commit, "
+          + Apply.such(missing) + ": somebody else has removed them, and nothing is committed");
+    }
+  }
+
   /** The commit point. Returns if this job is committed. */
   private void decide(byte[] record) throws IOException {
     lease.check();
+    hasTriedToCommit = true;
     boolean written;
     try {
       written = table.store().create(Journal.commit(id), record);
@@ -176,24 +243,39 @@ public final class DirectJob implements Closeable {
   }
 
   /** What fails here is done again by whoever comes next, to no effect. */
-  private Void clean() {
+  private Void clean(CommitRecord record) {
+    // A sign that comes after the others are gone would stay.
+    lease.end();
+    if (!table.store().leftoversNameTheirJobs()) {
+      discardLeftovers();
+    }
     try {
-      if (!table.store().leftoversNameTheirJobs()) {
-        // Once the journal has forgotten the job, nobody can tell what its failed attempts have left.
-        table.store().discard(table.store().leftovers(id::equals));
-      }
       table.store().remove(Journal.signs(id));
-      table.store().remove(List.of(turn, Journal.commit(id)));
+      state = State.OVER;
+      table.store().remove(record.hasReplaced() ? List.of(turn) : List.of(turn, Journal.commit(id)));
+      if (record.hasReplaced() && table.options().keepReplacedMillis == 0) {
+        new ReplacedFiles(table).tryRemove(id);
+      }
     } catch (IOException e) {
       LOG.warn("Job {} on {} is committed and finished, but its journal could not be removed", id, table.root(), e);
     }
     return null;
   }
 
+  /** Once the journal has forgotten the job, nobody can tell what its failed attempts have left. */
+  private void discardLeftovers() {
+    try {
+      table.store().discard(table.store().leftovers(id::equals));
+    } catch (IOException e) {
+      LOG.warn("What failed attempts of job {} on {} may have left could not be looked for or removed", id, table.root(), e);
+    }
+  }
+
   private CommitOutcome outcome(CommitRecord record, Phases phases) {
     long bytes = record.added().stream().mapToLong(PendingFile::bytes).sum();
-    return new CommitOutcome(
-        record.added().size(), bytes, record.deleted().size(), touched(record.added()).size(), Map.copyOf(phases.nanos()));
+    return new CommitOutcome(record.added().size(), bytes, record.deleted().size(), touched(record.added()).size(),
+        table.store().requests() - earlierRequests, record.added().stream().mapToLong(PendingFile::uploadRequests).sum(),
+        Map.copyOf(phases.nanos()));
   }
 
   /**
@@ -201,18 +283,31 @@ public final class DirectJob implements Closeable {
    * recovery.
    */
   public void abort() {
-    if (state != State.RUNNING) {
-      return;
+    if (state == State.RUNNING) {
+      Uninterrupted.run(this::rollBack);
     }
+  }
+
+  private void rollBack() {
     try {
-      if (!CommitRecord.isAborted(settlement.abort(id))) {
+      if (hasTriedToCommit && !CommitRecord.isAborted(settlement.abort(id))) {
         LOG.error("Job {} on {} is committed, though its commit seemed to fail: a recovery finishes it", id, table.root());
         return;
       }
-      state = State.OVER;
+      lease.end();
       settlement.rollBack(id, Run.REAL);
+      state = State.OVER;
+      List<String> rest = new ArrayList<>();
       if (turn != null) {
-        table.store().remove(List.of(turn));
+        rest.add(turn);
+      }
+      if (!hasTriedToCommit) {
+        // Another may have written that it is aborted; nobody has to know that of a job that never asks.
+        rest.add(Journal.commit(id));
+      }
+      table.store().remove(rest);
+      if (isFirst) {
+        table.store().removeEmptyTree();
       }
     } catch (IOException | RuntimeException e) {
       LOG.warn("Job {} on {} is left to a recovery", id, table.root(), e);
@@ -224,16 +319,20 @@ public final class DirectJob implements Closeable {
   public void close() {
     lease.end();
     if (state != State.OVER) {
-      try {
-        table.store().replace(Journal.abandoned(id), NOTHING);
-      } catch (IOException | RuntimeException e) {
-        LOG.warn("Others have to wait until the lease of job {} on {} runs out", id, table.root(), e);
-      }
+      Uninterrupted.run(this::giveUp);
+    }
+  }
+
+  private void giveUp() {
+    try {
+      table.store().replace(Journal.abandoned(id), NOTHING);
+    } catch (IOException | RuntimeException e) {
+      LOG.warn("Others have to wait until the lease of job {} on {} runs out", id, table.root(), e);
     }
   }
 
   /** The files of a commit by their directories. */
-  private record Draft(List<PendingFile> files, List<OldFile> old) implements CommitDraft {
+  private record Draft(Store store, List<PendingFile> files, List<OldFile> old, List<OldFile> forgotten) implements CommitDraft {
     @Override
     public Map<String, Totals> added() {
       Map<String, Totals> totals = new HashMap<>();
@@ -243,8 +342,19 @@ public final class DirectJob implements Closeable {
 
     @Override
     public Map<String, Totals> deleted() {
+      return totals(old);
+    }
+
+    @Override
+    public Map<String, Totals> present(Collection<String> directories) throws IOException {
+      Set<OldFile> files = new HashSet<>(store.list(directories, false));
+      forgotten.forEach(files::remove);
+      return totals(files);
+    }
+
+    private static Map<String, Totals> totals(Collection<OldFile> files) {
       Map<String, Totals> totals = new HashMap<>();
-      old.forEach(f -> totals.merge(f.directory(), new Totals(1, f.bytes()), Totals::plus));
+      files.forEach(f -> totals.merge(f.directory(), new Totals(1, f.bytes()), Totals::plus));
       return totals;
     }
   }

@@ -1,12 +1,21 @@
 package io.millstream.write;
 
+import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Collections;
+import java.util.Iterator;
+import java.util.List;
 import java.util.UUID;
+import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.GlobalStorageStatistics;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.StorageStatistics;
+import org.apache.hadoop.fs.StorageStatistics.LongStatistic;
 import org.apache.hadoop.security.AccessControlException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -17,9 +26,72 @@ import org.slf4j.LoggerFactory;
  */
 final class HdfsStore extends HiddenFileStore {
   private static final Logger LOG = LoggerFactory.getLogger(HdfsStore.class);
+  /** Where HDFS's client counts what it asks the name node for. */
+  private static final String OPERATIONS = "DFSOpsCountStatistics";
+
+  private final FileSystem fs;
 
   HdfsStore(FileSystem fs, Path table, WriteOptions options) {
-    super(fs, table, options);
+    super(table, options);
+    this.fs = fs;
+  }
+
+  @Override
+  List<FileStatus> entries(Path directory) throws IOException {
+    try {
+      return Arrays.asList(fs.listStatus(directory));
+    } catch (FileNotFoundException e) {
+      return List.of();
+    }
+  }
+
+  @Override
+  FileStatus status(Path path) throws IOException {
+    try {
+      return fs.getFileStatus(path);
+    } catch (FileNotFoundException e) {
+      return null;
+    }
+  }
+
+  @Override
+  byte[] content(Path file) throws IOException {
+    try (FSDataInputStream in = fs.open(file)) {
+      return in.readAllBytes();
+    } catch (FileNotFoundException e) {
+      return null;
+    }
+  }
+
+  @Override
+  boolean rename(Path from, Path to) throws IOException {
+    return fs.rename(from, to);
+  }
+
+  @Override
+  void deleteFile(Path file) throws IOException {
+    fs.delete(file, false);
+  }
+
+  @Override
+  void removeIfEmpty(Path directory) throws IOException {
+    if (entries(directory).isEmpty()) {
+      try {
+        fs.delete(directory, false);
+      } catch (IOException e) {
+        LOG.debug("{} is not empty any more, or may not be removed", directory, e);
+      }
+    }
+  }
+
+  @Override
+  public void makeDirectories(Collection<String> directories) throws IOException {
+    Parallel.map(options.threads, directories, directory -> fs.mkdirs(directory(directory)));
+  }
+
+  @Override
+  public void removeTree(String directory) throws IOException {
+    fs.delete(directory(directory), true);
   }
 
   @Override
@@ -27,7 +99,7 @@ final class HdfsStore extends HiddenFileStore {
     Path whole = written(entry, content);
     boolean renamed = false;
     try {
-      renamed = fs.rename(whole, new Path(journal, entry));
+      renamed = fs.rename(whole, Names.path(journal, entry));
     } finally {
       if (!renamed) {
         fs.delete(whole, false);
@@ -38,12 +110,16 @@ final class HdfsStore extends HiddenFileStore {
 
   @Override
   public void replace(String entry, byte[] content) throws IOException {
-    write(new Path(journal, entry), content);
+    // Its own builder makes no directories: a table may have been dropped.
+    write(fs.createFile(Names.path(journal, entry)).overwrite(true).build(), content);
   }
 
   private Path written(String entry, byte[] content) throws IOException {
-    Path file = new Path(journal, "." + entry + "." + UUID.randomUUID());
-    write(file, content);
+    Path file = Names.path(journal, "." + entry + "." + UUID.randomUUID());
+    if (!fs.exists(journal)) {
+      makeJournal();
+    }
+    write(fs.create(file, true), content);
     return file;
   }
 
@@ -57,16 +133,23 @@ final class HdfsStore extends HiddenFileStore {
     }
   }
 
-  private void write(Path file, byte[] content) throws IOException {
-    if (!fs.exists(journal)) {
-      makeJournal();
-    }
-    try (FSDataOutputStream out = fs.create(file, true)) {
-      out.write(content);
-      out.hsync();
+  private static void write(FSDataOutputStream file, byte[] content) throws IOException {
+    try (file) {
+      file.write(content);
+      file.hsync();
     }
   }
 
   @Override
   void sync(Collection<Path> files) { }
+
+  @Override
+  public long requests() {
+    StorageStatistics operations = GlobalStorageStatistics.INSTANCE.get(OPERATIONS);
+    long sum = 0;
+    for (Iterator<LongStatistic> each = operations == null ? Collections.emptyIterator() : operations.getLongStatistics(); each.hasNext(); ) {
+      sum += each.next().getValue();
+    }
+    return sum;
+  }
 }

@@ -1,20 +1,18 @@
 package io.millstream.write;
 
-import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
-import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileStatus;
-import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * File systems with directories and a rename: a pending file is {@code .direct-JOB-ATTEMPT.NAME} in the directory in which it will be
@@ -22,20 +20,35 @@ import org.slf4j.LoggerFactory;
  * from one directory to another Linux lets through one rename at a time in the whole file system, over NFS as well.
  */
 abstract class HiddenFileStore implements Store {
-  private static final Logger LOG = LoggerFactory.getLogger(HiddenFileStore.class);
   private static final String PREFIX = ".direct-";
 
-  protected final FileSystem fs;
   protected final Path table;
   protected final WriteOptions options;
   protected final Path journal;
 
-  HiddenFileStore(FileSystem fs, Path table, WriteOptions options) {
-    this.fs = fs;
+  HiddenFileStore(Path table, WriteOptions options) {
     this.table = table;
     this.options = options;
     this.journal = new Path(table, JOURNAL);
   }
+
+  /** What a directory holds; nothing if it is not there. */
+  abstract List<FileStatus> entries(Path directory) throws IOException;
+
+  /** Null if it is not there. */
+  abstract FileStatus status(Path path) throws IOException;
+
+  /** Null if it is not there. */
+  abstract byte[] content(Path file) throws IOException;
+
+  /** False if it is not there, or, where a rename replaces nothing, another file of the new name is. */
+  abstract boolean rename(Path from, Path to) throws IOException;
+
+  /** Deletes a file; it need not be there. */
+  abstract void deleteFile(Path file) throws IOException;
+
+  /** Removes a directory unless something is in it, or it may not be removed. */
+  abstract void removeIfEmpty(Path directory) throws IOException;
 
   /** Makes sure that files, and their names in their directories, survive a power failure. */
   abstract void sync(Collection<Path> files) throws IOException;
@@ -49,28 +62,15 @@ abstract class HiddenFileStore implements Store {
     return entries;
   }
 
-  /** What a directory holds; nothing if it is not there. */
-  private FileStatus[] entries(Path directory) throws IOException {
-    try {
-      return fs.listStatus(directory);
-    } catch (FileNotFoundException e) {
-      return new FileStatus[0];
-    }
-  }
-
   @Override
   public byte[] read(String entry) throws IOException {
-    try (FSDataInputStream in = fs.open(new Path(journal, entry))) {
-      return in.readAllBytes();
-    } catch (FileNotFoundException e) {
-      return null;
-    }
+    return content(Names.path(journal, entry));
   }
 
   @Override
   public void remove(Collection<String> entries) throws IOException {
     for (String entry : entries) {
-      fs.delete(new Path(journal, entry), false);
+      deleteFile(Names.path(journal, entry));
     }
     removeIfEmpty(journal);
   }
@@ -80,80 +80,89 @@ abstract class HiddenFileStore implements Store {
     return new HiddenFiles(this, job, PREFIX + job + "-" + attempt + ".");
   }
 
+  /** A file that an attempt may have written; null if it has not. */
+  FileStatus pending(String directory, String name) throws IOException {
+    return status(Names.path(directory(directory), name));
+  }
+
+  @Override
+  public List<PendingFile> missing(List<PendingFile> files) throws IOException {
+    return Parallel.map(options.threads, files, this::ifMissing).stream().filter(Objects::nonNull).toList();
+  }
+
+  private PendingFile ifMissing(PendingFile file) throws IOException {
+    return status(Names.path(directory(file.directory()), file.pending())) == null ? file : null;
+  }
+
   @Override
   public boolean publish(PendingFile file) throws IOException {
     Path directory = directory(file.directory());
-    Path hidden = new Path(directory, file.pending());
-    Path published = new Path(directory, file.name());
-    IOException failure = null;
-    try {
-      if (fs.rename(hidden, published)) {
-        return true;
-      }
-    } catch (FileNotFoundException e) {
-      failure = e;
-    }
-    if (isThere(hidden)) {
-      throw new IOException("cannot rename " + hidden + " to " + published, failure);
-    }
-    boolean there = isThere(published);
-    if (there) {
-      finishRename(hidden, published);
-    }
-    return there;
-  }
-
-  /** Does what a rename that was cut short may have left undone. */
-  void finishRename(Path hidden, Path published) throws IOException { }
-
-  private boolean isThere(Path path) throws IOException {
-    try {
-      fs.getFileStatus(path);
+    Path hidden = Names.path(directory, file.pending());
+    Path published = Names.path(directory, file.name());
+    if (rename(hidden, published)) {
       return true;
-    } catch (FileNotFoundException e) {
-      return false;
     }
+    if (status(hidden) != null) {
+      throw new IOException("cannot rename " + hidden + " to " + published);
+    }
+    return status(published) != null;
   }
 
   @Override
   public List<OldFile> list(Collection<String> directories, boolean recursive) throws IOException {
-    List<OldFile> files = new ArrayList<>();
-    walk(directories, recursive, (directory, status) -> {
-      if (!Names.isHidden(status.getPath().getName())) {
-        files.add(new OldFile(directory, status.getPath().getName(), status.getLen(), status.getModificationTime()));
-      }
+    return walk(directories, name -> recursive && !Names.isHidden(name), (directory, status) -> {
+      String name = status.getPath().getName();
+      return Names.isHidden(name) ? null : new OldFile(directory, name, status.getLen(), status.getModificationTime());
     });
-    return files;
   }
 
-  private interface Visitor {
-    void file(String directory, FileStatus status);
+  /** What to keep of a file; null if nothing. */
+  private interface Picker<T> {
+    T of(String directory, FileStatus file);
   }
 
-  /** Lists level by level, the directories of a level at once; hidden directories are left out. */
-  private void walk(Collection<String> directories, boolean recursive, Visitor visitor) throws IOException {
+  /** What is kept of the files in a directory, and the directories below that are gone into. */
+  private record Level<T>(List<T> picked, List<String> below) { }
+
+  /** Lists level by level, the directories of a level at once. Of a listing nothing stays but what is picked: levels may be long. */
+  private <T> List<T> walk(Collection<String> directories, Predicate<String> goesInto, Picker<T> picker) throws IOException {
+    List<T> picked = new ArrayList<>();
     Collection<String> level = directories;
     while (!level.isEmpty()) {
       List<String> below = new ArrayList<>();
-      List<FileStatus[]> listings = Parallel.map(options.threads, level, directory -> entries(directory(directory)));
-      int next = 0;
-      for (String directory : level) {
-        for (FileStatus status : listings.get(next++)) {
-          String name = status.getPath().getName();
-          if (!status.isDirectory()) {
-            visitor.file(directory, status);
-          } else if (recursive && !Names.isHidden(name)) {
-            below.add(directory.isEmpty() ? name : directory + "/" + name);
-          }
-        }
+      for (Level<T> found : Parallel.map(options.threads, level, directory -> look(directory, goesInto, picker))) {
+        picked.addAll(found.picked);
+        below.addAll(found.below);
       }
       level = below;
     }
+    return picked;
+  }
+
+  private <T> Level<T> look(String directory, Predicate<String> goesInto, Picker<T> picker) throws IOException {
+    Level<T> found = new Level<>(new ArrayList<>(), new ArrayList<>());
+    for (FileStatus status : entries(directory(directory))) {
+      String name = status.getPath().getName();
+      if (status.isDirectory()) {
+        if (goesInto.test(name)) {
+          found.below.add(directory.isEmpty() ? name : directory + "/" + name);
+        }
+      } else {
+        T pick = picker.of(directory, status);
+        if (pick != null) {
+          found.picked.add(pick);
+        }
+      }
+    }
+    return found;
   }
 
   @Override
   public void delete(List<OldFile> files) throws IOException {
-    Parallel.map(options.threads, files, file -> fs.delete(new Path(directory(file.directory()), file.name()), false));
+    Parallel.map(options.threads, files, file -> {
+      deleteFile(Names.path(directory(file.directory()), file.name()));
+      return null;
+    });
   }
 
   @Override
@@ -170,37 +179,41 @@ abstract class HiddenFileStore implements Store {
     for (String directory : directories) {
       String up = directory;
       while (!up.isEmpty() && !stay.contains(up) && all.add(up)) {
-        up = up.substring(0, Math.max(0, up.lastIndexOf('/')));
+        up = Names.parent(up);
       }
     }
     return all;
   }
 
-  private void removeIfEmpty(Path directory) throws IOException {
-    if (entries(directory).length == 0) {
-      try {
-        fs.delete(directory, false);
-      } catch (IOException e) {
-        LOG.debug("{} is not empty any more, or may not be removed", directory, e);
-      }
+  @Override
+  public boolean isMissing() throws IOException {
+    return status(table) == null;
+  }
+
+  @Override
+  public void removeEmptyTree() throws IOException {
+    List<String> directories = new ArrayList<>(List.of(""));
+    for (int next = 0; next < directories.size(); next++) {
+      directories.addAll(look(directories.get(next), name -> true, (directory, file) -> null).below);
+    }
+    Collections.reverse(directories);
+    for (String directory : directories) {
+      removeIfEmpty(directory(directory));
     }
   }
 
   @Override
   public List<Leftover> leftovers(Predicate<String> ofJob) throws IOException {
-    List<Leftover> leftovers = new ArrayList<>();
-    walk(List.of(""), true, (directory, status) -> {
+    return walk(List.of(""), name -> !Names.isHidden(name) || SwapDirectories.isOne(name), (directory, status) -> {
       String name = status.getPath().getName();
       String job = jobOf(name);
-      if (job != null && ofJob.test(job)) {
-        leftovers.add(new Leftover(job, directory.isEmpty() ? name : directory + "/" + name, null));
-      }
+      boolean isLeft = job != null && ofJob.test(job);
+      return isLeft ? new Leftover(job, directory.isEmpty() ? name : directory + "/" + name, null) : null;
     });
-    return leftovers;
   }
 
-  /** The job in a hidden file's name; an attempt's id has no hyphen. */
-  private static String jobOf(String name) {
+  /** The job in a hidden file's name, null if there is none; an attempt's id has no hyphen. */
+  static String jobOf(String name) {
     int dot = name.indexOf('.', PREFIX.length());
     int hyphen = dot < 0 ? -1 : name.lastIndexOf('-', dot);
     return name.startsWith(PREFIX) && hyphen > PREFIX.length() ? name.substring(PREFIX.length(), hyphen) : null;
@@ -212,11 +225,43 @@ abstract class HiddenFileStore implements Store {
   }
 
   @Override
+  public List<Leftover> withoutOtherRoots(List<Leftover> leftovers) throws IOException {
+    Set<Path> begins = new HashSet<>();
+    for (Leftover leftover : leftovers) {
+      otherRoots(leftover).forEach(root -> begins.add(begin(root, leftover)));
+    }
+    Set<Path> found = ConcurrentHashMap.newKeySet();
+    Parallel.map(options.threads, begins, begin -> status(begin) != null && found.add(begin));
+    return leftovers.stream()
+        .filter(leftover -> otherRoots(leftover).stream().noneMatch(root -> found.contains(begin(root, leftover))))
+        .toList();
+  }
+
+  private static Path begin(Path root, Leftover leftover) {
+    return Names.path(root, JOURNAL + "/" + Journal.begin(leftover.job()));
+  }
+
+  /** Directories that may be the roots of jobs that write where a leftover is. */
+  private List<Path> otherRoots(Leftover leftover) {
+    List<Path> roots = new ArrayList<>();
+    for (Path above = table.getParent(); above != null; above = above.getParent()) {
+      roots.add(above);
+    }
+    for (String below = Names.parent(leftover.path()); !below.isEmpty(); below = Names.parent(below)) {
+      roots.add(directory(below));
+    }
+    return roots;
+  }
+
+  @Override
   public void discard(List<Leftover> leftovers) throws IOException {
-    Parallel.map(options.threads, leftovers, leftover -> fs.delete(directory(leftover.path()), false));
+    Parallel.map(options.threads, leftovers, leftover -> {
+      deleteFile(Names.path(table, leftover.path()));
+      return null;
+    });
   }
 
   Path directory(String relative) {
-    return relative.isEmpty() ? table : new Path(table, relative);
+    return Names.path(table, relative);
   }
 }

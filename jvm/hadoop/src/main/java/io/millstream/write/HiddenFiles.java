@@ -1,10 +1,10 @@
 package io.millstream.write;
 
-import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -35,7 +35,7 @@ final class HiddenFiles implements TaskAttempt {
   }
 
   private Path hidden(Asked file) {
-    return new Path(store.directory(file.directory), prefix + file.name);
+    return Names.path(store.directory(file.directory), prefix + file.name);
   }
 
   @Override
@@ -44,24 +44,27 @@ final class HiddenFiles implements TaskAttempt {
         .filter(Objects::nonNull)
         .toList();
     if (store.options.sync) {
-      store.sync(written.stream().map(f -> new Path(store.directory(f.directory()), f.pending())).toList());
+      store.sync(written.stream().map(f -> Names.path(store.directory(f.directory()), f.pending())).toList());
     }
     return written;
   }
 
   private PendingFile written(Asked file) throws IOException {
-    try {
-      long bytes = store.fs.getFileStatus(hidden(file)).getLen();
-      return PendingFile.hidden(file.directory, file.name, bytes, prefix + file.name);
-    } catch (FileNotFoundException e) {
-      return null;
-    }
+    FileStatus status = store.pending(file.directory, prefix + file.name);
+    return status == null ? null : PendingFile.hidden(file.directory, file.name, status.getLen(), prefix + file.name);
   }
 
   @Override
   public void abort() {
+    Uninterrupted.run(this::deleteAll);
+  }
+
+  private void deleteAll() {
     try {
-      Parallel.map(store.options.threads, asked, file -> store.fs.delete(hidden(file), false));
+      Parallel.map(store.options.threads, asked, file -> {
+        store.deleteFile(hidden(file));
+        return null;
+      });
     } catch (IOException e) {
       LOG.warn("An aborted task attempt leaves files {}* below {} to the job's recovery", prefix, store.table, e);
     }

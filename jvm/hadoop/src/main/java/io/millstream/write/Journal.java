@@ -1,12 +1,15 @@
 package io.millstream.write;
 
-import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.io.StringReader;
+import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.TreeMap;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 
 /**
  * The journal as one listing shows it. All of it is flat in one directory, whose changes by others an NFS client sees once it has
@@ -17,6 +20,7 @@ import java.util.TreeMap;
  * JOB.lease      written again and again while the job lives
  * JOB.abandoned  the owner has given up: as if the lease had run out
  * JOB.commit     made once: the commit record, or that the job is aborted
+ * JOB.replaced   the job is settled; what a swap has replaced is still there, for those who have found it before
  * turn-N         the job that commits, or did
  * </pre>
  */
@@ -25,7 +29,9 @@ final class Journal {
   private static final String LEASE = ".lease";
   private static final String ABANDONED = ".abandoned";
   private static final String COMMIT = ".commit";
+  private static final String REPLACED = ".replaced";
   private static final String TURN = "turn-";
+  private static final Pattern TURNS = Pattern.compile(TURN + "\\d{1,18}");
 
   /** A job in the journal; 0 is the time of what is not there. */
   static final class Job {
@@ -33,6 +39,7 @@ final class Journal {
     private long begunMillis;
     private long renewedMillis;
     private long decidedMillis;
+    private long replacedMillis;
     private boolean abandoned;
 
     private Job(String id) {
@@ -52,12 +59,13 @@ final class Journal {
       return decidedMillis;
     }
 
-    long begunMillis() {
-      return begunMillis;
-    }
-
     long lastSignMillis() {
       return Math.max(begunMillis, renewedMillis);
+    }
+
+    /** Since when what it has replaced is of no use; 0 if it is removed. */
+    long replacedMillis() {
+      return replacedMillis;
     }
 
     boolean isAbandoned() {
@@ -67,6 +75,7 @@ final class Journal {
 
   private final Map<String, Job> jobs = new TreeMap<>();
   private final TreeMap<Long, String> turns = new TreeMap<>();
+  private final Map<String, Long> drafts = new TreeMap<>();
   private long nowMillis;
 
   private Journal() { }
@@ -93,7 +102,7 @@ final class Journal {
 
   private void add(String name, long modifiedMillis) {
     int dot = name.lastIndexOf('.');
-    if (name.startsWith(TURN)) {
+    if (TURNS.matcher(name).matches()) {
       turns.put(Long.parseLong(name.substring(TURN.length())), name);
     } else if (dot > 0 && !name.startsWith(".")) {
       Job job = jobs.computeIfAbsent(name.substring(0, dot), Job::new);
@@ -102,8 +111,11 @@ final class Journal {
         case LEASE -> job.renewedMillis = modifiedMillis;
         case ABANDONED -> job.abandoned = true;
         case COMMIT -> job.decidedMillis = modifiedMillis;
+        case REPLACED -> job.replacedMillis = modifiedMillis;
         default -> { }
       }
+    } else if (name.startsWith(".")) {
+      drafts.put(name, modifiedMillis);
     }
   }
 
@@ -132,6 +144,11 @@ final class Journal {
     return turns;
   }
 
+  /** What stores have written to make entries of, when it was last written; it stays if they die then. */
+  Map<String, Long> drafts() {
+    return drafts;
+  }
+
   static String turn(long number) {
     return TURN + number;
   }
@@ -152,6 +169,10 @@ final class Journal {
     return job + COMMIT;
   }
 
+  static String replaced(String job) {
+    return job + REPLACED;
+  }
+
   /** What is removed, in this order, to settle a job; its {@code commit} is not, as the job itself may still ask for it. */
   static List<String> signs(String job) {
     return List.of(begin(job), abandoned(job), lease(job));
@@ -162,17 +183,24 @@ final class Journal {
     private static final String OWNER = "owner";
     private static final String LEASE_MILLIS = "lease.ms";
 
-    byte[] toBytes() {
-      return (OWNER + "=" + owner + "\n" + LEASE_MILLIS + "=" + leaseMillis + "\n").getBytes(StandardCharsets.ISO_8859_1);
+    byte[] toBytes() throws IOException {
+      Properties properties = new Properties();
+      properties.setProperty(OWNER, owner);
+      properties.setProperty(LEASE_MILLIS, Long.toString(leaseMillis));
+      StringWriter text = new StringWriter();
+      properties.store(text, null);
+      // Without the date, which is the entry's anyway: the same begin is the same bytes.
+      return text.toString().lines().filter(line -> !line.startsWith("#")).collect(Collectors.joining("\n", "", "\n"))
+          .getBytes(StandardCharsets.UTF_8);
     }
 
     static Begin of(byte[] content) throws IOException {
       Properties properties = new Properties();
-      properties.load(new ByteArrayInputStream(content));
       try {
+        properties.load(new StringReader(new String(content, StandardCharsets.UTF_8)));
         return new Begin(properties.getProperty(OWNER, "unknown"), Long.parseLong(properties.getProperty(LEASE_MILLIS)));
-      } catch (NumberFormatException e) {
-        throw new IOException("a job's begin in the journal has no lease", e);
+      } catch (IllegalArgumentException e) {
+        throw new IOException("a job's begin in the journal is damaged", e);
       }
     }
   }

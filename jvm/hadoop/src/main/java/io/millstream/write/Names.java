@@ -1,8 +1,23 @@
 package io.millstream.write;
 
-/** Which names readers leave out. */
+import org.apache.hadoop.fs.Path;
+
+/** Names of files and directories: which of them readers leave out, and their paths. */
 final class Names {
   private Names() { }
+
+  /**
+   * The path of what is named relative to a directory; what is named absolutely is on the same file system. Not by Hadoop's constructor,
+   * which takes {@code a:b} for a URI.
+   */
+  static Path path(Path directory, String relative) {
+    return relative.isEmpty() ? directory : new Path(directory, new Path(null, null, relative));
+  }
+
+  /** The directory in which a directory is that is named relative to the table's. */
+  static String parent(String directory) {
+    return directory.substring(0, Math.max(0, directory.lastIndexOf('/')));
+  }
 
   /** As Spark and Hive have it; a partition's directory is seen even if its column's name begins with an underscore. */
   static boolean isHidden(String name) {
@@ -22,8 +37,10 @@ final class Names {
       throw new IllegalArgumentException("not a name for a file of job " + job + ": " + name);
     }
     if (!directory.isEmpty()) {
-      for (String level : directory.split("/", -1)) {
-        if (level.isEmpty() || level.equals("..") || isHidden(level)) {
+      String[] levels = directory.split("/", -1);
+      boolean isSwapped = levels.length > 1 && SwapDirectories.isOne(levels[0]);
+      for (int i = isSwapped ? 1 : 0; i < levels.length; i++) {
+        if (levels[i].isEmpty() || levels[i].equals("..") || isHidden(levels[i])) {
           throw new IllegalArgumentException("not a directory of a table: " + directory);
         }
       }

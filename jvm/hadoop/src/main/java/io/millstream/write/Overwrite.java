@@ -22,7 +22,7 @@ public final class Overwrite implements Serializable {
     return new Overwrite(Kind.NOTHING, List.of());
   }
 
-  /** Dynamic partitions: what is in the directories that get files, though not in directories below these. */
+  /** Dynamic partitions: everything in and below the directories that get files. */
   public static Overwrite touched() {
     return new Overwrite(Kind.TOUCHED, List.of());
   }
@@ -40,11 +40,12 @@ public final class Overwrite implements Serializable {
     return kind == Kind.NOTHING;
   }
 
-  boolean isRecursive() {
-    return kind == Kind.BELOW;
+  boolean isOfTouched() {
+    return kind == Kind.TOUCHED;
   }
 
-  List<String> directories() {
+  /** The directories that a static overwrite names; none for another. */
+  public List<String> directories() {
     return directories;
   }
 }

@@ -10,6 +10,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /** Calls that wait for a store, many at once. */
@@ -18,6 +19,8 @@ final class Parallel {
   interface Step<T, R> {
     R of(T item) throws IOException;
   }
+
+  private static final int LONGEST_STEP_SECONDS = 60;
 
   private Parallel() { }
 
@@ -43,8 +46,21 @@ final class Parallel {
         futures.add(pool.submit(unlessFailed(failed, item, step)));
       }
       return answers(futures);
+    } catch (InterruptedIOException e) {
+      Uninterrupted.run(() -> awaitEnd(pool));
+      throw e;
     } finally {
       pool.shutdown();
+    }
+  }
+
+  /** What a step does after its caller has gone on may meet what others do. */
+  private static void awaitEnd(ExecutorService pool) {
+    pool.shutdownNow();
+    try {
+      pool.awaitTermination(LONGEST_STEP_SECONDS, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 

@@ -32,6 +32,11 @@ public final class PendingFile implements Serializable {
     return new PendingFile(directory, name, bytes, uploadId, etags.toArray(new String[0]));
   }
 
+  /** The same file, if it is in another directory by now. */
+  PendingFile in(String another) {
+    return new PendingFile(another, name, bytes, pending, parts);
+  }
+
   /** The directory that it will be in, relative to the table; empty for the table's own. */
   public String directory() {
     return directory;
@@ -59,6 +64,11 @@ public final class PendingFile implements Serializable {
   /** The upload's parts by their entity tags, in order. */
   List<String> parts() {
     return List.of(parts);
+  }
+
+  /** How many requests have made the upload: one that begins it, and one a part. */
+  int uploadRequests() {
+    return isUpload() ? 1 + parts.length : 0;
   }
 
   @Override

@@ -7,6 +7,8 @@ import org.apache.hadoop.fs.Path;
 
 /** Where the tasks of a job write; goes to them. */
 public final class Placement implements Serializable {
+  /** The scheme of the paths that writers on S3 get. */
+  static final String S3A_UPLOADS = "direct-s3a";
   private static final long serialVersionUID = 1;
 
   private final String table;
@@ -15,6 +17,16 @@ public final class Placement implements Serializable {
   Placement(Path table, String job) {
     this.table = table.toString();
     this.job = job;
+  }
+
+  /**
+   * Makes the paths of {@link TaskAttempt#file} known to writers.
+   *
+   * @param conf with which they reach their file system
+   */
+  public static void prepare(Configuration conf) {
+    // By its name: the class is not loaded where there is no S3A.
+    conf.set("fs." + S3A_UPLOADS + ".impl", "io.millstream.write.S3aUploadFileSystem");
   }
 
   /**

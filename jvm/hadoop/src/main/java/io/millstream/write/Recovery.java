@@ -24,7 +24,9 @@ public final class Recovery {
     /** It is committed: its record is carried out. */
     ROLL_FORWARD,
     /** It is not committed: its files and uploads are removed. */
-    ROLL_BACK
+    ROLL_BACK,
+    /** It is finished: the files that it has replaced, kept for queries that had found them, are removed. */
+    REMOVE_REPLACED
   }
 
   /**
@@ -47,7 +49,7 @@ public final class Recovery {
    * @param metastore for jobs that have committed; null if there is none, and then such a job is an error
    * @param run whether anything is changed
    * @return a finding for each job in the journal, dead or alive
-   * @throws IOException if the table cannot be reached, or a job cannot be settled
+   * @throws IOException if the table cannot be reached, or a job cannot be settled; the others are
    */
   public static List<Finding> recover(Path table, Configuration conf, Metastore metastore, Run run) throws IOException {
     return recover(TableAccess.of(table, conf, metastore), run);
@@ -69,13 +71,20 @@ public final class Recovery {
 
   private static List<Finding> recover(TableAccess table, Run run, Journal journal) throws IOException {
     Settlement settlement = new Settlement(table);
+    ReplacedFiles replaced = new ReplacedFiles(table);
     List<Finding> findings = new ArrayList<>();
+    Failures failures = new Failures();
     for (Journal.Job job : journal.jobs()) {
-      if (!job.isSettled()) {
-        findings.add(settlement.isDead(journal, job) ? settlement.examine(job.id, run) : alive(table, job.id));
-      }
+      failures.in(() -> {
+        if (!job.isSettled()) {
+          findings.add(settlement.isDead(journal, job) ? settlement.examine(job.id, run) : alive(table, job.id));
+        } else if (replaced.mayGo(journal, job)) {
+          findings.add(replaced.remove(job.id, run));
+        }
+      });
     }
-    findings.addAll(orphans(table, run));
+    failures.in(() -> findings.addAll(orphans(table, run)));
+    failures.check();
     return findings;
   }
 
@@ -96,8 +105,8 @@ public final class Recovery {
     List<Store.Leftover> leftovers = store.leftovers(job -> store.leftoversNameTheirJobs() || settled.contains(job));
     // Looked at after the files, so that a job that began meanwhile is in it.
     Journal journal = Journal.of(store);
-    Map<String, List<Store.Leftover>> orphans = leftovers.stream()
-        .filter(leftover -> journal.unsettled(leftover.job()) == null)
+    List<Store.Leftover> unknown = leftovers.stream().filter(leftover -> journal.unsettled(leftover.job()) == null).toList();
+    Map<String, List<Store.Leftover>> orphans = store.withoutOtherRoots(unknown).stream()
         .collect(Collectors.groupingBy(Store.Leftover::job, TreeMap::new, Collectors.toList()));
     List<Finding> findings = new ArrayList<>();
     for (Map.Entry<String, List<Store.Leftover>> orphan : orphans.entrySet()) {

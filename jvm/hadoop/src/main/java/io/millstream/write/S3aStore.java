@@ -2,15 +2,18 @@ package io.millstream.write;
 
 import java.io.FileNotFoundException;
 import java.io.IOException;
+import java.nio.file.AccessDeniedException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -23,24 +26,32 @@ import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.fs.s3a.S3AFileSystem;
 import org.apache.hadoop.fs.s3a.WriteOperations;
 import org.apache.hadoop.fs.s3a.commit.CommitConstants;
+import org.apache.hadoop.fs.statistics.StoreStatisticNames;
 import org.apache.hadoop.util.functional.CallableRaisingIOE;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import software.amazon.awssdk.core.sync.RequestBody;
 import software.amazon.awssdk.services.s3.S3Client;
 import software.amazon.awssdk.services.s3.model.CompletedPart;
 import software.amazon.awssdk.services.s3.model.GetObjectRequest;
 import software.amazon.awssdk.services.s3.model.ListMultipartUploadsRequest;
 import software.amazon.awssdk.services.s3.model.ListMultipartUploadsResponse;
+import software.amazon.awssdk.services.s3.model.MultipartUpload;
 import software.amazon.awssdk.services.s3.model.PutObjectRequest;
 import software.amazon.awssdk.services.s3.model.S3Exception;
 
 /**
  * {@code s3a:}: a pending file is a multipart upload to its final key, whose completion is the publication. S3A makes it when a file
- * is written below a directory of its magic committer, so that any format's writer does.
+ * is written below a directory of its magic committer, so that any format's writer does ({@link S3aUploadFileSystem}).
  */
 final class S3aStore implements Store {
+  private static final Logger LOG = LoggerFactory.getLogger(S3aStore.class);
   private static final int PRECONDITION_FAILED = 412;
   private static final int CONFLICT = 409;
   private static final int CREATE_ATTEMPTS = 5;
+  private static final int DELETE_ATTEMPTS = 6;
+  private static final long FIRST_DELETE_PAUSE_MILLIS = 50;
+  private static final Pattern ACCESS_DENIED = Pattern.compile("Access ?Denied");
   private static final Pattern UUIDS = Pattern.compile("\\p{XDigit}{8}(?:-\\p{XDigit}{4}){3}-\\p{XDigit}{12}");
   /** Up to so many directories are listed one by one. */
   private static final int FEW_DIRECTORIES = 4;
@@ -71,16 +82,17 @@ final class S3aStore implements Store {
   }
 
   static Optional<String> whyNot(FileSystem fs) {
-    if (!(fs instanceof S3AFileSystem s3a)) {
+    // Files are written through another S3A than this one: what a class of the user's own does with them would be lost.
+    if (fs.getClass() != S3AFileSystem.class) {
       return Optional.of("direct writes to s3a need Hadoop's S3AFileSystem, and this is " + fs.getClass().getName());
     }
-    return s3a.isMagicCommitEnabled()
+    return ((S3AFileSystem) fs).isMagicCommitEnabled()
         ? Optional.empty()
         : Optional.of("direct writes to s3a need " + CommitConstants.MAGIC_COMMITTER_ENABLED + " and multipart uploads");
   }
 
   private String key(String entry) {
-    return fs.pathToKey(new Path(journal, entry));
+    return fs.pathToKey(Names.path(journal, entry));
   }
 
   /** With S3A's retries, and its exceptions. */
@@ -116,8 +128,9 @@ final class S3aStore implements Store {
     boolean created = putNew(entry, content) || Arrays.equals(read(entry), content);
     if (created && !CONDITIONAL_BUCKETS.contains(fs.getBucket())) {
       if (putNew(entry, content)) {
-        throw new UnsupportedOperationException("the server of " + fs.getUri() + " does not know If-None-Match, by which direct writes"
-            + " decide who commits");
+        remove(List.of(entry));
+        throw new UnsuitedException("the server of " + fs.getUri() + " does not know If-None-Match, by which direct writes decide who"
+            + " commits", null);
       }
       CONDITIONAL_BUCKETS.add(fs.getBucket());
     }
@@ -160,27 +173,35 @@ final class S3aStore implements Store {
 
   @Override
   public void remove(Collection<String> entries) throws IOException {
-    deletePaths(entries.stream().map(entry -> new Path(journal, entry)).toList());
+    deletePaths(entries.stream().map(entry -> Names.path(journal, entry)).toList());
   }
 
   private void deletePaths(List<Path> paths) throws IOException {
     if (paths.isEmpty()) {
       return;
     }
-    try (BulkDelete bulk = fs.createBulkDelete(table)) {
+    try (BulkDelete bulk = fs.createBulkDelete(fs.makeQualified(new Path(Path.SEPARATOR)))) {
       List<List<Path>> pages = new ArrayList<>();
       for (int start = 0; start < paths.size(); start += bulk.pageSize()) {
         pages.add(paths.subList(start, Math.min(paths.size(), start + bulk.pageSize())));
       }
-      Parallel.map(options.threads, pages, page -> {
-        List<Map.Entry<Path, String>> failed = bulk.bulkDelete(page);
-        if (!failed.isEmpty()) {
-          throw new IOException("cannot delete " + failed.size() + " objects, such as " + failed.get(0).getKey() + ": "
-              + failed.get(0).getValue());
-        }
-        return null;
-      });
+      Parallel.map(options.threads, pages, page -> deletePage(bulk, page));
     }
+  }
+
+  /** S3A repeats requests that fail. One that succeeds may still say of single objects that they are to be asked for again. */
+  private static Void deletePage(BulkDelete bulk, List<Path> page) throws IOException {
+    List<Map.Entry<Path, String>> failed = bulk.bulkDelete(page);
+    for (int attempt = 1; !failed.isEmpty(); attempt++) {
+      boolean isRefused = failed.stream().anyMatch(failure -> ACCESS_DENIED.matcher(failure.getValue()).find());
+      if (isRefused || attempt == DELETE_ATTEMPTS) {
+        throw new IOException("cannot delete " + failed.size() + " objects, such as " + failed.get(0).getKey() + ": "
+            + failed.get(0).getValue());
+      }
+      TableAccess.sleep(FIRST_DELETE_PAUSE_MILLIS << attempt);
+      failed = bulk.bulkDelete(failed.stream().map(Map.Entry::getKey).toList());
+    }
+    return null;
   }
 
   @Override
@@ -213,13 +234,13 @@ final class S3aStore implements Store {
   }
 
   private Path path(String directory, String name) {
-    return new Path(directory.isEmpty() ? table : new Path(table, directory), name);
+    return Names.path(Names.path(table, directory), name);
   }
 
   @Override
   public List<OldFile> list(Collection<String> directories, boolean recursive) throws IOException {
-    if (!recursive && directories.size() > FEW_DIRECTORIES) {
-      List<OldFile> files = flat(new HashSet<>(directories));
+    if (directories.size() > FEW_DIRECTORIES && directories.stream().noneMatch(d -> d.startsWith(Path.SEPARATOR))) {
+      List<OldFile> files = flat(new HashSet<>(directories), recursive);
       if (files != null) {
         return files;
       }
@@ -232,9 +253,9 @@ final class S3aStore implements Store {
   private List<OldFile> files(String directory, boolean recursive) throws IOException {
     List<OldFile> files = new ArrayList<>();
     try {
-      RemoteIterator<LocatedFileStatus> statuses = fs.listFiles(directory.isEmpty() ? table : new Path(table, directory), recursive);
+      RemoteIterator<LocatedFileStatus> statuses = fs.listFiles(Names.path(table, directory), recursive);
       while (statuses.hasNext()) {
-        add(statuses.next(), files);
+        add(directory, statuses.next(), files);
       }
     } catch (FileNotFoundException e) {
       return List.of();
@@ -243,53 +264,82 @@ final class S3aStore implements Store {
   }
 
   /** Lists all of what is below the directories' common parent, if that is not much more than they are; else null. */
-  private List<OldFile> flat(Set<String> directories) throws IOException {
+  private List<OldFile> flat(Set<String> directories, boolean recursive) throws IOException {
     List<OldFile> files = new ArrayList<>();
     int most = FLAT_LISTING_KEYS * (1 + directories.size() / DIRECTORIES_A_PAGE);
     try {
-      RemoteIterator<LocatedFileStatus> statuses = fs.listFiles(new Path(table, commonParent(directories)), true);
+      RemoteIterator<LocatedFileStatus> statuses = fs.listFiles(Names.path(table, commonParent(directories)), true);
       for (int keys = 0; statuses.hasNext(); keys++) {
         if (keys == most) {
           return null;
         }
-        add(statuses.next(), files);
+        FileStatus status = statuses.next();
+        String directory = relative(status.getPath().getParent());
+        String listed = recursive ? above(directory, directories) : directory;
+        if (directories.contains(listed)) {
+          add(listed, status, files);
+        }
       }
     } catch (FileNotFoundException e) {
       return List.of();
     }
-    files.removeIf(file -> !directories.contains(file.directory()));
     return files;
   }
 
-  /** A path, or "." for the table. */
+  /** That of these directories which a directory is or lies in; any other, if there is none. */
+  private static String above(String directory, Set<String> directories) {
+    String up = directory;
+    while (!directories.contains(up) && !up.isEmpty()) {
+      up = Names.parent(up);
+    }
+    return up;
+  }
+
   private static String commonParent(Collection<String> directories) {
     String common = null;
     for (String directory : directories) {
       common = common == null ? directory : commonParent(common, directory);
     }
-    return common == null || common.isEmpty() ? Path.CUR_DIR : common;
+    return common;
   }
 
   private static String commonParent(String a, String b) {
     String common = a;
     while (!(b + "/").startsWith(common + "/") && !common.isEmpty()) {
-      common = common.substring(0, Math.max(0, common.lastIndexOf('/')));
+      common = Names.parent(common);
     }
     return common;
   }
 
-  private void add(FileStatus status, List<OldFile> files) {
-    String relative = status.getPath().toUri().getPath().substring(table.toUri().getPath().length() + 1);
-    if (Arrays.stream(relative.split("/")).noneMatch(Names::isHidden)) {
-      int slash = relative.lastIndexOf('/');
-      files.add(new OldFile(relative.substring(0, Math.max(0, slash)), relative.substring(slash + 1), status.getLen(),
-          status.getModificationTime()));
+  /** Adds a file unless it is hidden in the directory that was listed. */
+  private void add(String listed, FileStatus status, List<OldFile> files) {
+    String directory = relative(status.getPath().getParent());
+    String below = directory.substring(Math.min(directory.length(), listed.length())) + "/" + status.getPath().getName();
+    if (Arrays.stream(below.split("/")).noneMatch(Names::isHidden)) {
+      files.add(new OldFile(directory, status.getPath().getName(), status.getLen(), status.getModificationTime()));
     }
+  }
+
+  /** As directories are named: relative to the table's, or absolute if it is elsewhere. */
+  private String relative(Path directory) {
+    String path = directory.toUri().getPath();
+    String top = table.isRoot() ? "" : table.toUri().getPath();
+    return path.equals(table.toUri().getPath()) ? "" : path.startsWith(top + "/") ? path.substring(top.length() + 1) : path;
   }
 
   @Override
   public void delete(List<OldFile> files) throws IOException {
     deletePaths(files.stream().map(file -> path(file.directory(), file.name())).toList());
+  }
+
+  @Override
+  public void makeDirectories(Collection<String> directories) throws IOException {
+    Parallel.map(options.threads, directories, directory -> fs.mkdirs(Names.path(table, directory)));
+  }
+
+  @Override
+  public void removeTree(String directory) throws IOException {
+    fs.delete(Names.path(table, directory), true);
   }
 
   /** There are no directories. */
@@ -299,20 +349,48 @@ final class S3aStore implements Store {
   @Override
   public List<Leftover> leftovers(Predicate<String> ofJob) throws IOException {
     List<Leftover> leftovers = new ArrayList<>();
-    String prefix = fs.pathToKey(table) + "/";
+    String prefix = S3aUploads.prefix(fs, table);
+    uploads(upload -> jobs(upload.key()).filter(ofJob).ifPresent(
+        job -> leftovers.add(new Leftover(job, upload.key().substring(prefix.length()), upload.uploadId()))));
+    return leftovers;
+  }
+
+  /** Lists the unfinished uploads below the table. */
+  private void uploads(Consumer<MultipartUpload> each) throws IOException {
+    String prefix = S3aUploads.prefix(fs, table);
     ListMultipartUploadsRequest.Builder request = fs.getRequestFactory().newListMultipartUploadsRequestBuilder(prefix);
     ListMultipartUploadsResponse page;
     do {
       ListMultipartUploadsRequest next = request.build();
       page = retried("list uploads", prefix, () -> client.listMultipartUploads(next));
-      page.uploads().forEach(upload -> jobs(upload.key()).filter(ofJob).ifPresent(
-          job -> leftovers.add(new Leftover(job, upload.key().substring(prefix.length()), upload.uploadId()))));
+      page.uploads().forEach(each);
       request.keyMarker(page.nextKeyMarker()).uploadIdMarker(page.nextUploadIdMarker());
     } while (Boolean.TRUE.equals(page.isTruncated()));
-    if (!S3aUploads.areInMemory(fs)) {
-      leftovers.addAll(S3aUploads.directories(fs, table, ofJob));
+  }
+
+  /** Uploads that one listing does not show, as not every server shows all, are asked for one by one. */
+  @Override
+  public List<PendingFile> missing(List<PendingFile> files) throws IOException {
+    Set<String> there = new HashSet<>();
+    try {
+      uploads(upload -> there.add(upload.uploadId()));
+      List<PendingFile> unseen = files.stream().filter(file -> !there.contains(file.pending())).toList();
+      return Parallel.map(options.threads, unseen, file -> isThere(file) ? null : file).stream().filter(Objects::nonNull).toList();
+    } catch (AccessDeniedException e) {
+      LOG.warn("It is not checked that the uploads to {} are still there, as they may not be listed", table, e);
+      return List.of();
     }
-    return leftovers;
+  }
+
+  private boolean isThere(PendingFile file) throws IOException {
+    String key = fs.pathToKey(path(file.directory(), file.name()));
+    try {
+      retried("list parts", key,
+          () -> client.listParts(request -> request.bucket(fs.getBucket()).key(key).uploadId(file.pending()).maxParts(1)));
+      return true;
+    } catch (FileNotFoundException e) {
+      return false;
+    }
   }
 
   /** The job whose file a key names. */
@@ -330,16 +408,17 @@ final class S3aStore implements Store {
   @Override
   public void discard(List<Leftover> leftovers) throws IOException {
     Parallel.map(options.threads, leftovers, leftover -> {
-      Path path = new Path(table, leftover.path());
-      if (leftover.uploadId() == null) {
-        return fs.delete(path, true);
-      }
       try {
-        operations.abortMultipartCommit(fs.pathToKey(path), leftover.uploadId());
+        operations.abortMultipartCommit(fs.pathToKey(Names.path(table, leftover.path())), leftover.uploadId());
       } catch (FileNotFoundException e) {
         return false; // it is gone already
       }
       return true;
     });
+  }
+
+  @Override
+  public long requests() {
+    return fs.getIOStatistics().counters().getOrDefault(StoreStatisticNames.STORE_IO_REQUEST, 0L);
   }
 }

@@ -18,31 +18,59 @@ final class Settlement {
   private static final long KEPT_MILLIS = TimeUnit.DAYS.toMillis(1);
 
   private final TableAccess table;
+  private final ReplacedFiles replaced;
 
   Settlement(TableAccess table) {
     this.table = table;
+    this.replaced = new ReplacedFiles(table);
   }
 
   static IOException lost(TableAccess table, String job) {
     return new IOException("job " + job + " on " + table.root() + " gave no sign of life, and was aborted by another");
   }
 
-  /** Settles every dead job, and forgets those that were settled long ago. */
+  /**
+   * Forgets jobs that were settled long ago, and settles every dead one.
+   *
+   * @throws IOException if one cannot be settled; the others are
+   */
   void settleDead(Journal journal) throws IOException {
-    List<String> forgotten = new ArrayList<>();
+    forgetOld(journal);
+    Failures failures = new Failures();
     for (Journal.Job job : journal.jobs()) {
-      if (!job.isSettled()) {
-        if (isDead(journal, job)) {
+      failures.in(() -> {
+        if (!job.isSettled() && isDead(journal, job)) {
           settle(job.id);
         }
-      } else if (journal.nowMillis() - Math.max(job.decidedMillis(), job.lastSignMillis()) > KEPT_MILLIS) {
+      });
+    }
+    failures.check();
+  }
+
+  private void forgetOld(Journal journal) throws IOException {
+    List<String> forgotten = new ArrayList<>();
+    for (Journal.Job job : journal.jobs()) {
+      if (job.replacedMillis() != 0) {
+        if (replaced.mayGo(journal, job)) {
+          replaced.tryRemove(job.id);
+        }
+      } else if (job.isSettled() && isOld(journal, Math.max(job.decidedMillis(), job.lastSignMillis()))) {
         forgotten.addAll(Journal.signs(job.id));
         forgotten.add(Journal.commit(job.id));
       }
     }
+    journal.drafts().forEach((draft, millis) -> {
+      if (isOld(journal, millis)) {
+        forgotten.add(draft);
+      }
+    });
     if (!forgotten.isEmpty()) {
       table.store().remove(forgotten);
     }
+  }
+
+  private static boolean isOld(Journal journal, long millis) {
+    return journal.nowMillis() - millis > KEPT_MILLIS;
   }
 
   /** Whether a job's lease has run out, by the clock of the store. */
@@ -102,6 +130,7 @@ final class Settlement {
     List<Store.Leftover> leftovers = table.store().leftovers(job::equals);
     if (run == Run.REAL) {
       table.store().discard(leftovers);
+      table.store().removeTree(SwapDirectories.root(job));
       table.store().remove(Journal.signs(job));
     }
     return removals(leftovers);
@@ -117,11 +146,14 @@ final class Settlement {
     if (run == Run.REAL) {
       Phases unheard = new Phases((phase, done, total) -> { });
       new Apply(table, job, record, null, unheard).rollForward();
+      // Of attempts that failed; nobody can tell once the journal has forgotten the job.
+      table.store().discard(table.store().leftovers(job::equals));
       table.store().remove(Journal.signs(job));
     }
     List<String> steps = new ArrayList<>();
     record.added().forEach(f -> steps.add("publish " + f));
-    record.deleted().forEach(f -> steps.add("delete " + f));
+    record.exchanges().forEach((made, place) -> steps.add("exchange " + made + " and " + place));
+    record.deleted().forEach(f -> steps.add((record.isSwap() ? "replace " : "delete ") + f));
     if (record.change() != null) {
       String name = record.change().database() + "." + record.change().table();
       record.change().partitions().forEach(p -> steps.add("change " + name + " partition " + p.name()));

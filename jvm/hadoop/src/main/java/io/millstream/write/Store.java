@@ -11,8 +11,8 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * What the protocol asks of the file system that a table is on. Paths are relative to the table. A driver that dies leaves the table
- * as some prefix of these calls did, so they are what the tests stop at.
+ * What the protocol asks of the file system that a table is on. Paths are relative to the table's; those of old files may be absolute,
+ * of the same file system. A driver that dies leaves the table as some prefix of these calls did, so they are what the tests stop at.
  */
 interface Store {
   /** The journal's directory. */
@@ -26,11 +26,16 @@ interface Store {
 
   /** Why a file system has no store; empty if it has one. */
   static Optional<String> whyNot(FileSystem fs) {
-    return switch (fs.getUri().getScheme()) {
+    return switch (kind(fs)) {
       case "file", "hdfs" -> Optional.empty();
       case "s3a" -> S3aStore.whyNot(fs);
       default -> Optional.of("direct writes know the file systems file, hdfs and s3a, but not " + fs.getUri().getScheme());
     };
+  }
+
+  /** Its scheme; but S3A is S3A, whatever it is called, as by {@code s3:} tables of Glue. */
+  private static String kind(FileSystem fs) {
+    return fs.getClass().getName().equals("org.apache.hadoop.fs.s3a.S3AFileSystem") ? "s3a" : fs.getUri().getScheme();
   }
 
   /** The store of a table. */
@@ -42,11 +47,19 @@ interface Store {
     }
     WriteOptions options = new WriteOptions(conf);
     Path root = fs.makeQualified(table);
-    return switch (fs.getUri().getScheme()) {
-      case "file" -> new LocalStore(fs, root, options);
+    return switch (kind(fs)) {
+      case "file" -> new LocalStore(root, options);
       case "s3a" -> S3aStore.open(fs, root, options);
       default -> new HdfsStore(fs, root, options);
     };
+  }
+
+  /** Why directories of a table cannot change places; empty if they can. */
+  static Optional<String> whyNoExchange(Path table, Configuration conf) throws IOException {
+    FileSystem fs = table.getFileSystem(conf);
+    return fs.getUri().getScheme().equals("file")
+        ? new LocalStore(fs.makeQualified(table), new WriteOptions(conf)).exchange().whyNot()
+        : Optional.of("the file system " + fs.getUri().getScheme() + " does not exchange directories");
   }
 
   /** The files of the journal; none if there is no journal. */
@@ -62,7 +75,10 @@ interface Store {
    */
   boolean create(String entry, byte[] content) throws IOException;
 
-  /** Writes a file of the journal, whether or not it is there; who reads it meanwhile may find it empty. */
+  /**
+   * Writes a file of the journal, whether or not it is there; who reads it meanwhile may find it empty. Where there are directories, it
+   * fails if the journal is gone: the table has been dropped, and is not to be there again.
+   */
   void replace(String entry, byte[] content) throws IOException;
 
   /** Removes files of the journal in this order; those that are not there are fine. */
@@ -70,6 +86,9 @@ interface Store {
 
   /** Where a task attempt writes. */
   TaskAttempt attempt(String job, String attempt) throws IOException;
+
+  /** Which of these files, pending as far as anybody knows, are not there. */
+  List<PendingFile> missing(List<PendingFile> files) throws IOException;
 
   /**
    * Gives a pending file its name.
@@ -88,6 +107,15 @@ interface Store {
   /** Deletes files; those that are not there are fine. */
   void delete(List<OldFile> files) throws IOException;
 
+  /** Makes directories, and those above them; those that are there are fine. */
+  void makeDirectories(Collection<String> directories) throws IOException;
+
+  /** Removes a directory with all that is in it; it need not be there. */
+  void removeTree(String directory) throws IOException;
+
+  /** Makes sure that what happened to the names in these directories, and in those above them, survives a power failure. */
+  default void persist(Collection<String> directories) throws IOException { }
+
   /** Removes those of the directories that are empty, and those above them that become so, up to a directory that is to stay. */
   void prune(Set<String> directories, Collection<String> stay) throws IOException;
 
@@ -97,6 +125,29 @@ interface Store {
   /** Whether leftovers name their jobs, so that those of unknown jobs can be told from other programs' files. */
   boolean leftoversNameTheirJobs();
 
+  /** Of these leftovers those whose jobs begin in no journal of a directory above the table's, or below it and above the file. */
+  default List<Leftover> withoutOtherRoots(List<Leftover> leftovers) throws IOException {
+    return leftovers;
+  }
+
+  /** Whether the table has a directory that can be missing, and is. */
+  default boolean isMissing() throws IOException {
+    return false;
+  }
+
+  /** Removes the table's directory and those in it, as far as nothing else is in them. */
+  default void removeEmptyTree() throws IOException { }
+
   /** Removes leftovers; those that are not there are fine. */
   void discard(List<Leftover> leftovers) throws IOException;
+
+  /** How directories change places; null if they cannot. */
+  default Exchange exchange() {
+    return null;
+  }
+
+  /** How many requests this process has sent to the file system so far, for whatever purpose; 0 if nobody counts them. */
+  default long requests() {
+    return 0;
+  }
 }

@@ -2,7 +2,11 @@ package io.millstream.write;
 
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
@@ -19,13 +23,20 @@ record TableAccess(Path root, Store store, WriteOptions options, Metastore metas
   }
 
   /** Not for the same time as others who wait for the same. */
-  private static void sleep(long millis) throws IOException {
+  static void sleep(long millis) throws IOException {
     try {
       Thread.sleep(ThreadLocalRandom.current().nextLong(millis / 2, millis + 1));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-      throw (IOException) new InterruptedIOException("interrupted while waiting for the turn to commit").initCause(e);
+      throw (IOException) new InterruptedIOException("interrupted while waiting for others, or for the store").initCause(e);
     }
+  }
+
+  /** Those of these files that nobody has written anew, or removed. */
+  List<OldFile> unchanged(List<OldFile> files) throws IOException {
+    Set<String> directories = files.stream().map(OldFile::directory).collect(Collectors.toSet());
+    Set<OldFile> found = new HashSet<>(store.list(directories, false));
+    return files.stream().filter(found::contains).toList();
   }
 
   TableAccess through(Store other) {

@@ -11,7 +11,7 @@ public interface TaskAttempt {
    *
    * @param directory the directory that the file will be in, relative to the table; empty for the table's own
    * @param name the name that it will have: it must contain the job's id
-   * @return a path of the table's file system, and of nobody else's
+   * @return a path, nobody else's, for a writer whose configuration is {@linkplain Placement#prepare prepared}
    * @throws IOException if no file can be put there
    */
   Path file(String directory, String name) throws IOException;

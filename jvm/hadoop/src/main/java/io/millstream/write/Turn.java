@@ -8,7 +8,8 @@ import java.util.concurrent.TimeUnit;
 /**
  * The table's commit lock. A job has the turn once it has made {@code turn-N} and then has seen that the holder of every other turn
  * is settled. Of two that make theirs at the same time, the one that looks later sees the other; both may, and then both draw back.
- * N is new each time, and the file system answers who made it, so that listings that are a little old cost time, not safety.
+ * The file system answers who made it, so that listings that are a little old cost time, not safety. N is never used again, as a job that
+ * is late removes its own by name: it begins with the time, by the clock of the store.
  */
 final class Turn {
   private static final long FIRST_PAUSE_MILLIS = 10;
@@ -57,7 +58,7 @@ final class Turn {
       }
       return null;
     }
-    String mine = Journal.turn(before.turns().isEmpty() ? 1 : before.turns().lastKey() + 1);
+    String mine = Journal.turn(newNumber(before));
     if (!table.store().create(mine, job.getBytes(StandardCharsets.UTF_8))) {
       return null;
     }
@@ -71,6 +72,10 @@ final class Turn {
     }
     table.store().remove(after.turns().values().stream().filter(turn -> !turn.equals(mine)).toList());
     return mine;
+  }
+
+  private long newNumber(Journal journal) {
+    return journal.turns().isEmpty() ? journal.nowMillis() : Math.max(journal.nowMillis(), journal.turns().lastKey() + 1);
   }
 
   private void checkUndecided(Journal journal) throws IOException {

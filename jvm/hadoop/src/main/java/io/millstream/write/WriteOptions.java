@@ -23,12 +23,23 @@ public final class WriteOptions {
   /** Whether files reach the disk before the commit (fsync), so that it survives a power failure too. Default true. */
   public static final String SYNC = "fs.millstream.write.sync";
 
+  /**
+   * How long files that a swap has replaced stay at least, for queries that have found them before, in milliseconds. Default 600000.
+   * The first job on the table after that time removes them.
+   */
+  public static final String KEEP_REPLACED_MILLIS = "fs.millstream.write.replaced.keep.ms";
+
   /** When readers see a commit. */
   public enum Visibility {
     /** New files appear and old ones disappear one by one, within the time of the commit's apply. */
-    IN_PLACE;
+    IN_PLACE,
+    /** An overwrite is seen partition by partition, each at once, when its directory changes places with the new one. */
+    EXCHANGE,
+    /** An overwrite of a table of the catalog is seen at once, when one change there switches its partitions to other directories. */
+    METASTORE_SWAP;
 
-    private String word() {
+    /** The name in the configuration. */
+    public String word() {
       return name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
@@ -41,12 +52,12 @@ public final class WriteOptions {
     }
   }
 
-  final Visibility visibility;
   final int threads;
   final long leaseMillis;
   final long turnWaitMillis;
   final int distributeFiles;
   final boolean sync;
+  final long keepReplacedMillis;
 
   /**
    * Reads them.
@@ -55,12 +66,24 @@ public final class WriteOptions {
    * @throws IllegalArgumentException if one has a value that it may not have
    */
   public WriteOptions(Configuration conf) {
-    visibility = Visibility.of(conf.getTrimmed(VISIBILITY, Visibility.IN_PLACE.word()));
+    visibility(conf);
     threads = (int) atLeast(1, conf, THREADS, 64);
     leaseMillis = atLeast(1, conf, LEASE_MILLIS, 120_000);
     turnWaitMillis = atLeast(0, conf, TURN_WAIT_MILLIS, 3_600_000);
     distributeFiles = (int) atLeast(1, conf, DISTRIBUTE_FILES, 5000);
     sync = conf.getBoolean(SYNC, true);
+    keepReplacedMillis = atLeast(0, conf, KEEP_REPLACED_MILLIS, 600_000);
+  }
+
+  /**
+   * What is asked for; who makes the statement's plan knows whether it can be had.
+   *
+   * @param conf where it is
+   * @return the mode
+   * @throws IllegalArgumentException if there is none of that name
+   */
+  public static Visibility visibility(Configuration conf) {
+    return Visibility.of(conf.getTrimmed(VISIBILITY, Visibility.IN_PLACE.word()));
   }
 
   private static long atLeast(long least, Configuration conf, String key, long defaultValue) {

@@ -14,6 +14,9 @@
  *                             └──────────────────────►  Store: LocalStore, HdfsStore (hidden files), S3aStore (uploads)
  * </pre>
  *
+ * An overwrite that is visible as a whole is the same in other directories (SwapDirectories). Either the metastore makes it visible, and
+ * what it replaces goes later (ReplacedFiles), or each directory changes places with the old one (Exchanges).
+ *
  * Everything that survives a driver goes through {@link io.millstream.write.Store}, call by call: the tests stop it at each of them, and
  * try those of two jobs in every order.
  */

@@ -18,10 +18,10 @@ class CommitRecordTest {
   private static CommitRecord small() {
     MetastoreChange change = new MetastoreChange("db", "tß", List.of(
         new MetastoreChange.Partition("k=1", null, Map.of("numFiles", "1")),
-        new MetastoreChange.Partition("k=日本", "s3a://b/elsewhere", Map.of())), List.of("k=9"), Map.of("a", "b"), Set.of("numRows"));
+        new MetastoreChange.Partition("k=日本", "s3a://b/elsewhere", Map.of())), List.of("k=9"), Map.of("a", "b"), Set.of("numRows")).of("hive 7");
     return new CommitRecord(
         List.of(PendingFile.hidden("k=1", "a", 1L << 40, ".a"), PendingFile.upload("", "b", 2, "upload", List.of("e1", "e2"))),
-        List.of(new OldFile("k=2", "old", 3, 4)), List.of("k=2", ""), change);
+        List.of(new OldFile("k=2", "old", 3, 4)), List.of("k=2", ""), change, Map.of());
   }
 
   @Test
@@ -39,6 +39,29 @@ class CommitRecordTest {
     assertEquals(Map.of("numFiles", "1"), read.change().partitions().get(0).parameters());
     assertEquals(List.of("k=9"), read.change().droppedPartitions());
     assertEquals(Set.of("numRows"), read.change().removedParameters());
+    assertEquals(false, read.isSwap() || read.isExchange());
+    assertEquals("hive 7", read.change().tableId());
+  }
+
+  @Test
+  void aSwapIsRead() throws IOException {
+    MetastoreChange change = small().change().swap("file:/t/none", null);
+
+    CommitRecord read = CommitRecord.of(new CommitRecord(List.of(), small().deleted(), List.of(), change, Map.of()).toBytes());
+
+    assertEquals(true, read.isSwap() && read.hasReplaced());
+    assertEquals("file:/t/none", read.change().none());
+    assertEquals(null, read.change().tableLocation());
+  }
+
+  @Test
+  void anExchangeIsRead() throws IOException {
+    Map<String, String> exchanges = Map.of(".swap-j/k=1", "k=1", ".swap-j/k=ß", ".swap-i/k=ß");
+
+    CommitRecord read = CommitRecord.of(new CommitRecord(small().added(), List.of(), List.of(), null, exchanges).toBytes());
+
+    assertEquals(exchanges, read.exchanges());
+    assertEquals(true, read.isExchange());
   }
 
   @Test
@@ -63,7 +86,7 @@ class CommitRecordTest {
       added.add(PendingFile.upload("year=2026/month=" + i % 300, name, i, "u".repeat(130), List.of("\"" + "e".repeat(32) + "\"")));
       deleted.add(new OldFile("year=2026/month=" + i % 300, name, i, i));
     }
-    byte[] bytes = new CommitRecord(added, deleted, List.of(), null).toBytes();
+    byte[] bytes = new CommitRecord(added, deleted, List.of(), null, Map.of()).toBytes();
 
     assertTrue(bytes.length < MANY * MOST_BYTES_A_FILE, () -> bytes.length + " bytes");
     assertEquals(MANY, CommitRecord.of(bytes).added().size());

@@ -69,12 +69,12 @@ abstract class DeathContract {
       FaultyStore store = new FaultyStore(bed.access(metastore).store(), step, moment);
       try (DirectJob job = DirectJob.begin(through(store), id)) {
         TaskAttempt attempt = store.attempt(id, "0");
-        TableBed.fill(bed.fs, attempt, id, statement.files.toArray(new String[0]));
+        bed.fill(attempt, id, statement.files.toArray(new String[0]));
         job.commit(new CommitPlan(attempt.commit(), statement.overwrite).metastore(TableBed::count));
       } catch (Died e) {
         // The test goes on.
       }
-      bed.access(metastore).store().replace(Journal.abandoned(id), NOTHING);
+      bed.access(metastore).store().create(Journal.abandoned(id), NOTHING);
       return store.diedAt();
     }
 

@@ -18,6 +18,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
+import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -27,6 +28,8 @@ import org.mockito.Mockito;
 /** What the protocol promises, over any store. The rows of the failure matrix in docs/direct-writes.md name their tests here. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
 abstract class DirectJobContract {
+  private static final byte[] NOTHING = new byte[0];
+
   protected TableBed bed;
 
   /** A directory that is this test's alone. */
@@ -40,6 +43,15 @@ abstract class DirectJobContract {
 
   /** Whether directories are there though nothing is in them. */
   abstract boolean hasDirectories();
+
+  /** Names that the file system takes and Hadoop's paths may stumble over. */
+  List<String> oddNames() {
+    return List.of("a b", "a%b", "a#?");
+  }
+
+  void putOdd(String directory, String name) throws IOException {
+    bed.write(new Path(new Path(bed.table, directory), new Path(null, null, name)), "old");
+  }
 
   @BeforeEach
   void makeTable() throws IOException {
@@ -97,8 +109,9 @@ abstract class DirectJobContract {
 
     CommitOutcome outcome = bed.run(Overwrite.touched(), "k=1", "c", "k=3", "d");
 
-    assertEquals(rows("k=1:c", "k=1/l=1:below", "k=2:b", "k=3:d"), bed.rows());
-    assertEquals(1, outcome.deletedFiles());
+    assertEquals(rows("k=1:c", "k=2:b", "k=3:d"), bed.rows());
+    assertEquals(2, outcome.deletedFiles());
+    assertFalse(bed.fs.exists(new Path(bed.table, "k=1/l=1")));
     assertTrue(bed.fs.exists(new Path(bed.table, "k=1/_SUCCESS")));
   }
 
@@ -159,6 +172,162 @@ abstract class DirectJobContract {
   }
 
   @Test
+  void filesThatAreReplacedMayHaveAnyName() throws IOException {
+    for (String name : oddNames()) {
+      putOdd("k=1", name);
+      putOdd("k=1/l=1", "x=" + name + "/" + name);
+    }
+
+    bed.run(Overwrite.touched(), "k=1", "new");
+
+    assertEquals(rows("k=1:new"), bed.rows());
+  }
+
+  @Test
+  void filesThatOthersRemoveBeforeTheCommitLeaveTheTableAsItWas() throws IOException {
+    bed.put("k=1/old", "a");
+    String id = TableBed.newId();
+    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, null)) {
+      List<PendingFile> files = bed.attempt(job.placement(), id, "0", "k=1", "b", "k=2", "c").commit();
+      Store store = bed.access(null).store();
+      store.discard(store.leftovers(id::equals).stream().filter(leftover -> leftover.path().startsWith("k=2/")).toList());
+
+      IOException e = assertThrows(IOException.class, () -> job.commit(new CommitPlan(files, Overwrite.touched())));
+
+      assertFalse(e instanceof CommittedException);
+      assertTrue(e.getMessage().contains("k=2/part-"), e::getMessage);
+      assertFalse(e.getMessage().contains("k=1/part-"), e::getMessage);
+      job.abort();
+    }
+    assertEquals(rows("k=1:a"), bed.rows());
+    assertEquals(rows("k=1:d"), runOn(bed, Overwrite.touched(), "k=1", "d"));
+  }
+
+  @Test
+  void aJobThatEndsBeforeItsCommitLeavesNothing() throws IOException {
+    String id = TableBed.newId();
+    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, null)) {
+      bed.attempt(job.placement(), id, "0", "", "a", "k=1/l=2", "b").commit();
+      job.abort();
+    }
+    assertFalse(bed.fs.exists(bed.table));
+  }
+
+  @Test
+  void aTableThatWasThereBeforeAJobFailedIsThereAfterwards() throws IOException {
+    Path empty = new Path(bed.table, "k=0");
+    bed.fs.mkdirs(empty);
+    String id = TableBed.newId();
+    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, null)) {
+      bed.attempt(job.placement(), id, "0", "k=1", "a").commit();
+      job.abort();
+    }
+    assertTrue(bed.fs.exists(empty));
+  }
+
+  @Test
+  void aJobDoesNotMakeATableAgainThatWasDropped() throws IOException {
+    Assumptions.assumeTrue(hasDirectories());
+    DirectJob job = DirectJob.begin(bed.table, TableBed.newId(), bed.conf, null);
+    bed.fs.delete(bed.table, true);
+
+    job.close();
+
+    assertFalse(bed.fs.exists(bed.table));
+  }
+
+  @Test
+  void foreignFilesInTheJournalDoNotMatter() throws IOException {
+    bed.write(new Path(bed.table, Store.JOURNAL + "/turn-1.bak"), "");
+    bed.write(new Path(bed.table, Store.JOURNAL + "/turn-" + "9".repeat(30)), "");
+
+    bed.run(Overwrite.touched(), "k=1", "a");
+
+    assertEquals(rows("k=1:a"), bed.rows());
+  }
+
+  @Test
+  void whoIsInterruptedCleansUpAllTheSame() throws IOException {
+    String id = TableBed.newId();
+    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, null)) {
+      TaskAttempt killed = bed.attempt(job.placement(), id, "0", "k=1", "a", "k=2", "b");
+      TaskAttempt counts = bed.attempt(job.placement(), id, "1", "k=1", "c");
+      counts.commit();
+      Thread.currentThread().interrupt();
+      killed.abort();
+      boolean isStillInterrupted = Thread.interrupted();
+      assertEquals(1, bed.access(null).store().leftovers(id::equals).size());
+
+      Thread.currentThread().interrupt();
+      job.abort();
+      assertTrue(Thread.interrupted() && isStillInterrupted);
+    }
+    assertEquals(List.of(), bed.access(null).store().leftovers(id::equals));
+    assertEquals(List.of(), bed.hidden());
+  }
+
+  @Test
+  void whatCannotBeCleanedDoesNotMakeOthersWait() throws IOException {
+    String id = TableBed.newId();
+    TableAccess table = bed.access(null);
+    Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
+    Mockito.doThrow(new IOException("no permission")).when(store).remove(Mockito.argThat(
+        entries -> entries != null && entries.contains(Journal.begin(id))));
+    try (DirectJob job = DirectJob.begin(table.through(store), id)) {
+      job.commit(new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(), Overwrite.nothing()));
+    }
+
+    bed.run(Overwrite.nothing(), "k=1", "b");
+
+    assertEquals(rows("k=1:a", "k=1:b"), bed.rows());
+  }
+
+  @Test
+  void whatCannotBeRolledBackDoesNotMakeOthersWait() throws IOException {
+    String id = TableBed.newId();
+    TableAccess table = bed.access(null);
+    Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
+    Mockito.doThrow(new IOException("no permission")).when(store).leftovers(Mockito.any());
+    try (DirectJob job = DirectJob.begin(table.through(store), id)) {
+      bed.attempt(job.placement(), id, "0", "k=1", "a").commit();
+      job.abort();
+    }
+
+    assertEquals(Verdict.ROLL_BACK, only(Recovery.recover(bed.table, bed.conf, null, Run.REAL)).verdict());
+  }
+
+  @Test
+  void recoveryLeavesWhatLiveJobsOfOtherRootsWrite() throws IOException {
+    Path inner = new Path(bed.table, "k=1");
+    for (List<Path> roots : List.of(List.of(bed.table, inner), List.of(inner, bed.table))) {
+      String id = TableBed.newId();
+      try (DirectJob job = DirectJob.begin(roots.get(0), id, bed.conf, null)) {
+        String directory = roots.get(0).equals(bed.table) ? "k=1/l=1" : "l=1";
+        List<PendingFile> files = bed.attempt(job.placement(), id, "0", directory, id).commit();
+
+        assertEquals(List.of(), Recovery.recover(roots.get(1), bed.conf, null, Run.REAL));
+
+        job.commit(new CommitPlan(files, Overwrite.nothing()));
+      }
+      assertTrue(bed.rows().contains("k=1/l=1:" + id), bed.rows()::toString);
+    }
+  }
+
+  @Test
+  void aDeadJobThatCannotBeSettledLeavesTheOthersSettled() throws IOException {
+    String damaged = "00000000" + TableBed.newId().substring(8);
+    String dead = "ffffffff" + TableBed.newId().substring(8);
+    Store store = bed.access(null).store();
+    store.create(Journal.begin(damaged), NOTHING);
+    store.create(Journal.begin(dead), new Journal.Begin("owner", 1).toBytes());
+    store.replace(Journal.abandoned(dead), NOTHING);
+
+    assertThrows(IOException.class, () -> bed.run(Overwrite.nothing(), "k=1", "a"));
+
+    assertEquals(null, store.read(Journal.begin(dead)));
+  }
+
+  @Test
   void placesOutOfTheTableOrOfOtherJobsAreRefused() throws IOException {
     String id = TableBed.newId();
     try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, null)) {
@@ -193,7 +362,7 @@ abstract class DirectJobContract {
       bed.attempt(job.placement(), id, "1", "k=1", "a").commit();
       TaskAttempt zombie = job.placement().attempt("2", bed.conf);
       job.commit(new CommitPlan(counts.commit(), Overwrite.touched()));
-      TableBed.fill(bed.fs, zombie, id, "k=1", "late");
+      bed.fill(zombie, id, "k=1", "late");
       zombie.commit();
     }
     assertEquals(rows("k=1:a"), bed.rows());
@@ -335,6 +504,47 @@ abstract class DirectJobContract {
   }
 
   @Test
+  void aCommittedJobOfATableThatIsGoneDoesNotStopOthers() throws IOException {
+    TableBed.Partitions metastore = new TableBed.Partitions();
+    metastore.isDown = true;
+    String id = TableBed.newId();
+    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, metastore)) {
+      bed.attempt(job.placement(), id, "1", "k=1", "twin").commit();
+      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(), Overwrite.nothing());
+      assertThrows(CommittedException.class, () -> job.commit(plan.metastore(TableBed::count)));
+    }
+    metastore.isDown = false;
+    metastore.hasForgotten = true;
+
+    assertEquals(Verdict.ROLL_FORWARD, only(Recovery.recover(bed.table, bed.conf, metastore, Run.REAL)).verdict());
+
+    assertEquals("{}", metastore.parameters.toString());
+    assertEquals(rows("k=1:a"), bed.rows());
+    assertEquals(List.of(), bed.access(null).store().leftovers(id::equals));
+  }
+
+  @Test
+  void aMetastoreThatTakesLongHearsThatAnotherHasSettledTheJob() throws IOException {
+    String id = TableBed.newId();
+    List<Boolean> settled = new ArrayList<>();
+    Metastore metastore = Mockito.mock(Metastore.class);
+    Mockito.doAnswer(call -> {
+      Metastore.Standing standing = call.getArgument(1);
+      settled.add(standing.isSettled());
+      bed.access(null).store().remove(Journal.signs(id));
+      settled.add(standing.isSettled());
+      return null;
+    }).when(metastore).apply(Mockito.any(), Mockito.any());
+
+    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, metastore)) {
+      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=2", "b").commit(), Overwrite.nothing());
+      job.commit(plan.metastore(TableBed::count));
+    }
+
+    assertEquals(List.of(false, true), settled);
+  }
+
+  @Test
   void aJobThatGivesSignsOfLifeIsLeftAloneAndADeadOneIsRolledBack() throws Exception {
     TableBed shortLived = shortLease();
     String id = TableBed.newId();
@@ -414,6 +624,24 @@ abstract class DirectJobContract {
   }
 
   @Test
+  void aLargeCommitWhosePartsFailSaysThatItIsCommitted() throws IOException {
+    TableBed large = with(WriteOptions.DISTRIBUTE_FILES, 1);
+    String id = TableBed.newId();
+    try (DirectJob job = DirectJob.begin(large.table, id, large.conf, null)) {
+      CommitPlan plan = new CommitPlan(large.attempt(job.placement(), id, "0", "k=1", "a").commit(), Overwrite.nothing());
+      assertThrows(CommittedException.class, () -> job.commit(plan.distribution(batches -> undeclared(new Exception("stage failure")))));
+    }
+    Recovery.recover(large.table, large.conf, null, Run.REAL);
+    assertEquals(rows("k=1:a"), large.rows());
+  }
+
+  /** As Scala throws. */
+  @SuppressWarnings("unchecked")
+  private static <E extends Exception> void undeclared(Exception e) throws E {
+    throw (E) e;
+  }
+
+  @Test
   void oldFilesThatOthersHaveWrittenAnewSurviveARollForward() throws IOException {
     bed.put("k=1/000000_0", "old");
     TableBed.Partitions metastore = new TableBed.Partitions();
@@ -437,7 +665,7 @@ abstract class DirectJobContract {
   @Test
   void unknownVisibilityAndFileSystemsAreErrors() throws IOException {
     Configuration conf = newConfiguration();
-    conf.set(WriteOptions.VISIBILITY, "metastore-swap");
+    conf.set(WriteOptions.VISIBILITY, "at-once");
     assertThrows(IllegalArgumentException.class, () -> DirectJob.begin(bed.table, TableBed.newId(), conf, null));
     Configuration viewFs = new Configuration(false);
     viewFs.set("fs.viewfs.mounttable.default.link./data", "file:///tmp");

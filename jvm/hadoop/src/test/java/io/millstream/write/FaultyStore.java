@@ -1,8 +1,10 @@
 package io.millstream.write;
 
+import io.millstream.hadoop.NativeExchange;
 import java.io.IOException;
 import java.util.Collection;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Predicate;
 import org.apache.hadoop.fs.Path;
@@ -17,6 +19,11 @@ final class FaultyStore implements Store {
   /** Whether the step at which the process dies has happened. */
   enum Moment { BEFORE, AFTER }
 
+  /** Somebody who looks at the table after every step. */
+  interface Watcher {
+    void look() throws IOException;
+  }
+
   private interface Call<R> {
     R run() throws IOException;
   }
@@ -26,11 +33,17 @@ final class FaultyStore implements Store {
   private final Moment moment;
   private int steps;
   private String diedAt;
+  private Watcher watcher = () -> { };
 
   FaultyStore(Store store, int lastStep, Moment moment) {
     this.store = store;
     this.lastStep = lastStep;
     this.moment = moment;
+  }
+
+  FaultyStore watchedBy(Watcher looks) {
+    watcher = looks;
+    return this;
   }
 
   /** The name of the step, or null if there were not that many. */
@@ -49,7 +62,9 @@ final class FaultyStore implements Store {
       }
       throw new Died();
     }
-    return call.run();
+    R result = call.run();
+    watcher.look();
+    return result;
   }
 
   @Override
@@ -107,6 +122,11 @@ final class FaultyStore implements Store {
   }
 
   @Override
+  public List<PendingFile> missing(List<PendingFile> files) throws IOException {
+    return step("missing", () -> store.missing(files));
+  }
+
+  @Override
   public boolean publish(PendingFile file) throws IOException {
     return step("publish " + file.name(), () -> store.publish(file));
   }
@@ -127,6 +147,64 @@ final class FaultyStore implements Store {
   }
 
   @Override
+  public Exchange exchange() {
+    Exchange exchange = store.exchange();
+    return new Exchange() {
+      @Override
+      public Optional<String> whyNot() {
+        return exchange.whyNot();
+      }
+
+      @Override
+      public void rehearse(PendingFile file, String place) throws IOException {
+        step("rehearse " + place, () -> {
+          exchange.rehearse(file, place);
+          return null;
+        });
+      }
+
+      @Override
+      public NativeExchange.Outcome exchange(String job, String made, String place, String witness) throws IOException {
+        return step("exchange " + place, () -> exchange.exchange(job, made, place, witness));
+      }
+
+      @Override
+      public boolean move(PendingFile file, String place) throws IOException {
+        return step("move " + file.name(), () -> exchange.move(file, place));
+      }
+
+      @Override
+      public int carryOver(String job, String from, String place, Set<OldFile> but) throws IOException {
+        return step("carry over " + place, () -> exchange.carryOver(job, from, place, but));
+      }
+    };
+  }
+
+  @Override
+  public void makeDirectories(Collection<String> directories) throws IOException {
+    step("make directories", () -> {
+      store.makeDirectories(directories);
+      return null;
+    });
+  }
+
+  @Override
+  public void removeTree(String directory) throws IOException {
+    step("remove tree", () -> {
+      store.removeTree(directory);
+      return null;
+    });
+  }
+
+  @Override
+  public void persist(Collection<String> directories) throws IOException {
+    step("persist", () -> {
+      store.persist(directories);
+      return null;
+    });
+  }
+
+  @Override
   public void prune(Set<String> directories, Collection<String> stay) throws IOException {
     step("prune", () -> {
       store.prune(directories, stay);
@@ -142,6 +220,24 @@ final class FaultyStore implements Store {
   @Override
   public boolean leftoversNameTheirJobs() {
     return store.leftoversNameTheirJobs();
+  }
+
+  @Override
+  public List<Leftover> withoutOtherRoots(List<Leftover> leftovers) throws IOException {
+    return step("other roots", () -> store.withoutOtherRoots(leftovers));
+  }
+
+  @Override
+  public boolean isMissing() throws IOException {
+    return step("is missing", store::isMissing);
+  }
+
+  @Override
+  public void removeEmptyTree() throws IOException {
+    step("remove empty tree", () -> {
+      store.removeEmptyTree();
+      return null;
+    });
   }
 
   @Override

@@ -8,16 +8,22 @@ import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
 
-/** An HDFS of one name node and one data node in this process. */
-final class HdfsBed implements AutoCloseable {
-  private final MiniDFSCluster cluster;
-  private final AtomicInteger tables = new AtomicInteger();
+/** An HDFS of one name node and one data node in this process, and gone with it. */
+final class HdfsBed {
+  private static final AtomicInteger TABLES = new AtomicInteger();
+  private static MiniDFSCluster cluster;
 
-  HdfsBed(java.nio.file.Path directory) throws IOException {
-    System.setProperty("millstream.test.file.impl", LocalFileSystem.class.getName()); // core-site.xml of the tests asks for it
-    Configuration conf = configuration();
-    conf.set(MiniDFSCluster.HDFS_MINIDFS_BASEDIR, Files.createTempDirectory(directory, "hdfs").toString());
-    cluster = new MiniDFSCluster.Builder(conf).numDataNodes(1).build();
+  private HdfsBed() { }
+
+  private static synchronized MiniDFSCluster cluster() throws IOException {
+    if (cluster == null) {
+      System.setProperty("millstream.test.file.impl", LocalFileSystem.class.getName()); // core-site.xml of the tests asks for it
+      Configuration conf = configuration();
+      conf.set(MiniDFSCluster.HDFS_MINIDFS_BASEDIR, Files.createTempDirectory("millstream-hdfs").toString());
+      cluster = new MiniDFSCluster.Builder(conf).numDataNodes(1).build();
+      Runtime.getRuntime().addShutdownHook(new Thread(() -> cluster.shutdown(true)));
+    }
+    return cluster;
   }
 
   static Configuration configuration() {
@@ -27,12 +33,7 @@ final class HdfsBed implements AutoCloseable {
     return conf;
   }
 
-  Path newTable() throws IOException {
-    return new Path(cluster.getFileSystem().getUri() + "/tables/t" + tables.incrementAndGet());
-  }
-
-  @Override
-  public void close() {
-    cluster.shutdown();
+  static Path newTable() throws IOException {
+    return new Path(cluster().getFileSystem().getUri() + "/tables/t" + TABLES.incrementAndGet());
   }
 }

@@ -13,10 +13,12 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /**
  * A model of the protocol whose steps are those of the real code: two jobs commit, each in a thread of its own that makes one call of
@@ -24,6 +26,7 @@ import org.junit.jupiter.api.Test;
  * store's, and all that each job has been told) is gone into once, so the exploration is complete. In the end what is dead is
  * recovered, and then the rows must be those of the jobs that have committed, one after the other.
  */
+@Timeout(value = 10, unit = TimeUnit.MINUTES)
 class InterleavingTest {
   private static final String FIRST = "11111111-1111-1111-1111-111111111111";
   private static final String SECOND = "22222222-2222-2222-2222-222222222222";

@@ -28,7 +28,9 @@ final class MemoryStore implements Store {
   private final Map<String, String> pending = new TreeMap<>();
   private final List<String> commits = new ArrayList<>();
   private final Steps steps;
+  private final Map<String, Long> written = new TreeMap<>();
   private int version;
+  private long nowMillis = 1;
 
   MemoryStore(Steps steps) {
     this.steps = steps;
@@ -48,6 +50,10 @@ final class MemoryStore implements Store {
   void putAbandoned(String job) {
     journal.put(Journal.abandoned(job), new byte[0]);
     version++;
+  }
+
+  void pass(long millis) {
+    nowMillis += millis;
   }
 
   Set<String> rows() {
@@ -92,7 +98,7 @@ final class MemoryStore implements Store {
 
   @Override
   public List<Entry> journal() throws IOException {
-    return step("journal", () -> journal.keySet().stream().map(name -> new Entry(name, 1)).toList());
+    return step("journal", () -> journal.keySet().stream().map(name -> new Entry(name, written.getOrDefault(name, 1L))).toList());
   }
 
   @Override
@@ -104,6 +110,9 @@ final class MemoryStore implements Store {
   public boolean create(String entry, byte[] content) throws IOException {
     return step("create " + entry, () -> {
       byte[] there = changed(journal.putIfAbsent(entry, content));
+      if (there == null) {
+        written.put(entry, nowMillis);
+      }
       if (there == null && entry.endsWith(".commit") && !CommitRecord.isAborted(content)) {
         commits.add(entry.substring(0, entry.lastIndexOf('.')));
       }
@@ -131,6 +140,11 @@ final class MemoryStore implements Store {
   }
 
   @Override
+  public List<PendingFile> missing(List<PendingFile> files) throws IOException {
+    return step("missing", () -> files.stream().filter(file -> !pending.containsKey(file.directory() + "/" + file.pending())).toList());
+  }
+
+  @Override
   public boolean publish(PendingFile file) throws IOException {
     return step("publish " + file.name(), () -> {
       String row = changed(pending.remove(file.directory() + "/" + file.pending()));
@@ -155,6 +169,12 @@ final class MemoryStore implements Store {
       step("delete " + file.name(), () -> changed(visible.remove(file.toString())));
     }
   }
+
+  @Override
+  public void makeDirectories(Collection<String> directories) { }
+
+  @Override
+  public void removeTree(String directory) { }
 
   @Override
   public void prune(Set<String> directories, Collection<String> stay) { }

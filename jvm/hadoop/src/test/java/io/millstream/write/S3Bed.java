@@ -8,7 +8,6 @@ import java.net.http.HttpResponse.BodyHandlers;
 import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
-import org.apache.hadoop.fs.s3a.commit.CommitConstants;
 
 /** The S3 server that {@code testbed/s3} has put into the environment. */
 final class S3Bed {
@@ -20,7 +19,7 @@ final class S3Bed {
     return new Path("s3a://" + System.getenv("S3_BUCKET") + "/" + UUID.randomUUID() + "/table");
   }
 
-  /** By which S3A finds it; what it knows of uploads is kept in memory. */
+  /** By which S3A finds it. */
   static Configuration configuration() {
     Configuration conf = new Configuration(false);
     conf.addResource("core-default.xml");
@@ -31,7 +30,6 @@ final class S3Bed {
     conf.set("fs.s3a.aws.credentials.provider", "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider");
     conf.setBoolean("fs.s3a.path.style.access", true);
     conf.setBoolean("fs.s3a.connection.ssl.enabled", false);
-    conf.setBoolean(CommitConstants.FS_S3A_COMMITTER_MAGIC_TRACK_COMMITS_IN_MEMORY_ENABLED, true);
     return conf;
   }
 

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
@@ -22,6 +23,7 @@ final class TableBed {
   TableBed(Path table, Configuration conf) throws IOException {
     this.table = table;
     this.conf = conf;
+    Placement.prepare(conf);
     this.fs = table.getFileSystem(conf);
   }
 
@@ -35,11 +37,11 @@ final class TableBed {
 
   /** A file that somebody writes who knows nothing of direct writes. */
   void put(String file, String row) throws IOException {
-    write(fs, new Path(table, file), row);
+    write(new Path(table, file), row);
   }
 
-  static void write(FileSystem fs, Path file, String row) throws IOException {
-    try (OutputStream out = fs.create(file, true)) {
+  void write(Path file, String row) throws IOException {
+    try (OutputStream out = file.getFileSystem(conf).create(file, true)) {
       out.write(row.getBytes(StandardCharsets.UTF_8));
     }
   }
@@ -47,13 +49,13 @@ final class TableBed {
   /** What an attempt writes: a row each. */
   TaskAttempt attempt(Placement placement, String job, String attempt, String... directoriesAndRows) throws IOException {
     TaskAttempt task = placement.attempt(attempt, conf);
-    fill(fs, task, job, directoriesAndRows);
+    fill(task, job, directoriesAndRows);
     return task;
   }
 
-  static void fill(FileSystem fs, TaskAttempt task, String job, String... directoriesAndRows) throws IOException {
+  void fill(TaskAttempt task, String job, String... directoriesAndRows) throws IOException {
     for (int i = 0; i < directoriesAndRows.length; i += 2) {
-      write(fs, task.file(directoriesAndRows[i], "part-0000" + i + "-" + job + ".c000.txt"), directoriesAndRows[i + 1]);
+      write(task.file(directoriesAndRows[i], "part-0000" + i + "-" + job + ".c000.txt"), directoriesAndRows[i + 1]);
     }
   }
 
@@ -116,14 +118,25 @@ final class TableBed {
   static final class Partitions implements Metastore {
     final Map<String, Map<String, String>> parameters = new java.util.TreeMap<>();
     boolean isDown;
+    boolean hasForgotten;
 
     @Override
-    public synchronized void apply(MetastoreChange change) throws IOException {
+    public boolean knows(MetastoreChange change) {
+      return !hasForgotten;
+    }
+
+    @Override
+    public synchronized void apply(MetastoreChange change, Standing standing) throws IOException {
       if (isDown) {
         throw new IOException("the metastore is down");
       }
       change.partitions().forEach(p -> parameters.put(p.name(), p.parameters()));
       change.droppedPartitions().forEach(parameters::remove);
+    }
+
+    @Override
+    public Map<String, String> locations(String database, String table, Collection<String> partitions) {
+      return Map.of();
     }
   }
 

@@ -17,12 +17,14 @@ class TurnTest {
   private static final String HOLDER = TableBed.newId();
   private static final String LATE = TableBed.newId();
 
+  private static final long LEASE_MILLIS = 120_000;
+
   private MemoryStore store;
   private boolean isHeld;
 
-  /** While one is about to take the turn after that of a settled job, the journal is emptied, and another begins with turn 1. */
+  /** While one is about to take the turn after that of a settled job, the journal is emptied, and another takes a lower one. */
   private void before(String step) throws IOException {
-    if (step.equals("create turn-2") && !isHeld) {
+    if (step.startsWith("create turn-") && !isHeld) {
       isHeld = true;
       store.remove(List.of("turn-1"));
       store.create(Journal.begin(HOLDER), new Journal.Begin("test", 1).toBytes());
@@ -30,8 +32,55 @@ class TurnTest {
     }
   }
 
+  private static TableAccess impatient(Store store) {
+    Configuration conf = new Configuration(false);
+    conf.setInt(WriteOptions.TURN_WAIT_MILLIS, 0);
+    return new TableAccess(new Path("memory:///table"), store, new WriteOptions(conf), null, millis -> { });
+  }
+
+  /** Takes the turn, does something, and commits nothing. */
+  private static void commit(DirectJob job, CommitPlan.MetastorePlanner during) throws IOException {
+    job.commit(new CommitPlan(List.of(), Overwrite.nothing()).metastore(during));
+  }
+
   @Test
-  void whoIsLateSeesTheHolderThoughTurnsAreCountedAnew() throws IOException {
+  void whoWakesUpLateDoesNotRemoveTheTurnOfAnother() throws IOException {
+    MemoryStore quiet = new MemoryStore(new MemoryStore.Steps() {
+      @Override
+      public void before(String step) { }
+
+      @Override
+      public void after(String step, Object result) { }
+    });
+    TableAccess table = impatient(quiet);
+    DirectJob sleeper = DirectJob.begin(table, LATE);
+    boolean[] wasTried = {false};
+
+    assertThrows(IOException.class, () -> commit(sleeper, draft -> {
+      quiet.putAbandoned(LATE);
+      quiet.pass(LEASE_MILLIS);
+      try (DirectJob next = DirectJob.begin(table, SETTLED)) {
+        commit(next, nothing -> null);
+      }
+      quiet.pass(LEASE_MILLIS);
+      DirectJob holder = DirectJob.begin(table, HOLDER);
+      commit(holder, whileItHasTheTurn -> {
+        sleeper.abort();
+        DirectJob fourth = DirectJob.begin(table, TableBed.newId());
+        IOException e = assertThrows(IOException.class, () -> commit(fourth, nothing -> null));
+        assertTrue(e.getMessage().contains(HOLDER), e::getMessage);
+        fourth.abort();
+        wasTried[0] = true;
+        return null;
+      });
+      throw new IOException("awake");
+    }));
+
+    assertTrue(wasTried[0]);
+  }
+
+  @Test
+  void whoIsLateSeesTheHolderOfALowerTurn() throws IOException {
     store = new MemoryStore(new MemoryStore.Steps() {
       @Override
       public void before(String step) throws IOException {
@@ -41,9 +90,7 @@ class TurnTest {
       @Override
       public void after(String step, Object result) { }
     });
-    Configuration conf = new Configuration(false);
-    conf.setInt(WriteOptions.TURN_WAIT_MILLIS, 0);
-    TableAccess table = new TableAccess(new Path("memory:///table"), store, new WriteOptions(conf), null, millis -> { });
+    TableAccess table = impatient(store);
     store.create("turn-1", SETTLED.getBytes(StandardCharsets.UTF_8));
     PendingFile file = store.putPending(LATE, "k=1", "late");
 

@@ -19,7 +19,7 @@ object Recover {
     try {
       DirectRecovery.recover(spark, target, if (dryRun) Run.DRY else Run.REAL)
     } catch {
-      case e @ (_: IOException | _: AnalysisException) => throw new RecoverFailure(s"$target: ${e.getMessage}")
+      case e @ (_: IOException | _: AnalysisException | _: IllegalArgumentException | _: UnsupportedOperationException) => throw new RecoverFailure(s"$target: ${e.getMessage}")
     }
 
   /** For Python. */
@@ -66,6 +66,8 @@ object Recover {
         case (Verdict.ROLL_FORWARD, true) => "was committed; would be finished"
         case (Verdict.ROLL_BACK, false) => "was not committed; removed"
         case (Verdict.ROLL_BACK, true) => "was not committed; would be removed"
+        case (Verdict.REMOVE_REPLACED, false) => "is finished; what it replaced is removed"
+        case (Verdict.REMOVE_REPLACED, true) => "is finished; what it replaced would be removed"
       }
       s"job ${finding.job} of ${finding.owner} $outcome" +: (if (dryRun) finding.steps.asScala.toSeq.map("  " + _) else Nil)
     }

@@ -17,7 +17,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.datasources.millstream.write.{DirectWrite, DirectWriteMetrics}
+import org.apache.spark.sql.execution.datasources.millstream.write.{DirectWrite, DirectWriteMetrics, TablePlaces}
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.hive.execution.{HiveFileFormat, InsertIntoHiveDirCommand}
 import org.apache.spark.sql.util.SchemaUtils
@@ -60,7 +60,10 @@ class DirectInsertIntoHiveDir(
         bucketSpec = None,
         options = Map.empty,
         marksSuccess = true,
-        change = None).run(session, child, metrics)
+        change = None,
+        visibility = TablePlaces.visibility(root.toString, root, overwrite, isPartitioned = false, hadoopConf)(
+          Some("it is a directory, and no table of the catalog")),
+        moved = Map.empty).run(session, child, metrics, refresh = () => ())(super.run(session, child))
     } catch {
       case e: Throwable => throw new SparkException(s"Failed inserting overwrite directory ${storage.locationUri.get}", e)
     }

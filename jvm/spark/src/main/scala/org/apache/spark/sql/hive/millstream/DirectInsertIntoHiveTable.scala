@@ -4,21 +4,21 @@ import java.util.Locale
 
 import scala.jdk.CollectionConverters._
 
-import io.millstream.write.Overwrite
+import io.millstream.write.{Overwrite, SwapDirectories}
+import io.millstream.write.WriteOptions.Visibility
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.hive.conf.HiveConf.ConfVars
 
 import org.apache.spark.sql.Row
-import org.apache.spark.sql.catalyst.catalog.{BucketSpec, CatalogTable, CatalogTablePartition}
+import org.apache.spark.sql.catalyst.catalog.{BucketSpec, CatalogTable, CatalogTablePartition, CatalogTableType}
 import org.apache.spark.sql.catalyst.catalog.CatalogTypes.TablePartitionSpec
-import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.getPartitionPathString
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.command.CommandUtils
 import org.apache.spark.sql.execution.datasources.FileFormat
-import org.apache.spark.sql.execution.datasources.millstream.write.{CatalogChange, DirectWrite, DirectWriteMetrics, ReplaceInserts}
+import org.apache.spark.sql.execution.datasources.millstream.write.{CatalogChange, DirectWrite, DirectWriteMetrics, ReplaceInserts, TablePlaces}
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.hive.execution.{HiveTempPath, InsertIntoHiveTable}
 
@@ -51,19 +51,26 @@ class DirectInsertIntoHiveTable(
     val hadoopConf = hiveTmpPath.hadoopConf
     val location = new Path(table.location)
     val fileSystem = location.getFileSystem(hadoopConf)
-    val root = fileSystem.makeQualified(location)
+    val root = SwapDirectories.home(fileSystem.makeQualified(location))
     val known = knownPartitions(session)
-    val elsewhere = known.find(found => fileSystem.makeQualified(new Path(found.location)) != new Path(root, directory(found.spec)))
-    elsewhere.foreach(found => ReplaceInserts.warn(table.identifier.unquotedString, s"a partition of the table is at ${found.location}"))
+    val places = TablePlaces(fileSystem, root,
+      if (columns.isEmpty) Seq("" -> location) else known.map(found => directory(found.spec) -> new Path(found.location)))
+    val visibility = TablePlaces.visibility(table.identifier.unquotedString, root, overwrite, columns.nonEmpty, hadoopConf)(
+      Option.when(columns.isEmpty && table.tableType == CatalogTableType.MANAGED)(TablePlaces.ManagedWithoutPartitions))
+    val elsewhere = TablePlaces.outOfReach(places, visibility)
+    elsewhere.foreach(found => ReplaceInserts.warn(table.identifier.unquotedString, s"a partition of the table is at $found"))
     if (elsewhere.nonEmpty || ifPartitionNotExists && known.nonEmpty) {
       super.run(session, child)
     } else {
-      directWrite(root, isNew = known.isEmpty).run(session, child, metrics)
-      CommandUtils.uncacheTableOrView(session, table.identifier)
-      session.sessionState.catalog.refreshTable(table.identifier)
-      CommandUtils.updateTableStats(session, table)
+      directWrite(places, visibility, isNew = known.isEmpty).run(session, child, metrics, () => refresh(session))(super.run(session, child))
       Nil
     }
+  }
+
+  private def refresh(session: SparkSession): Unit = {
+    CommandUtils.uncacheTableOrView(session, table.identifier)
+    session.sessionState.catalog.refreshTable(table.identifier)
+    CommandUtils.updateTableStats(session, table)
   }
 
   private val columns: Seq[String] = table.partitionColumnNames.map(_.toLowerCase(Locale.ROOT))
@@ -77,20 +84,18 @@ class DirectInsertIntoHiveTable(
     else catalog.listPartitions(table.database, table.identifier.table, Option.when(static.nonEmpty)(static))
   }
 
-  /** The directory of the columns, in their order, that a specification has. Hive's names are in lower case. */
-  private def directory(spec: TablePartitionSpec): String = {
-    val values = spec.map { case (column, value) => column.toLowerCase(Locale.ROOT) -> value }
-    columns.flatMap(column => values.get(column).map(getPartitionPathString(column, _))).mkString("/")
-  }
+  /** Hive's names are in lower case. */
+  private def directory(spec: TablePartitionSpec): String =
+    TablePlaces.directory(columns, spec.map { case (column, value) => column.toLowerCase(Locale.ROOT) -> value })
 
-  private def directWrite(root: Path, isNew: Boolean): DirectWrite = {
+  private def directWrite(places: TablePlaces, visibility: Visibility, isNew: Boolean): DirectWrite = {
     val hadoopConf = hiveTmpPath.hadoopConf
     val within = directory(static)
     val isDynamic = partitionColumns.nonEmpty
     val limit = ConfVars.DYNAMICPARTITIONMAXPARTS
     DirectWrite(
       name = table.identifier.unquotedString,
-      root = root,
+      root = places.root,
       within = within,
       overwrite = if (!overwrite) Overwrite.nothing() else if (isDynamic) Overwrite.touched() else Overwrite.below(List(within).asJava),
       conf = hadoopConf,
@@ -102,8 +107,10 @@ class DirectInsertIntoHiveTable(
       options = options,
       // Hive moves a partition's directory with this file in it, but single files without it.
       marksSuccess = !isDynamic && columns.nonEmpty && (overwrite || isNew),
-      change = Some(CatalogChange(table, root, hadoopConf, replaces = overwrite,
-        overwritten = Nil, always = if (isDynamic || columns.isEmpty) Nil else Seq(within), ofTable = true)),
+      change = Some(CatalogChange(table, places.root, hadoopConf, replaces = overwrite,
+        below = None, always = if (isDynamic || columns.isEmpty) Nil else Seq(within), ofTable = true)),
+      visibility = visibility,
+      moved = places.moved,
       maxPartitions = Option.when(isDynamic)(hadoopConf.getInt(limit.varname, limit.defaultIntVal) -> limit.varname))
   }
 }

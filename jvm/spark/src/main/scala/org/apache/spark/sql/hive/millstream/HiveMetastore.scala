@@ -1,16 +1,18 @@
 package org.apache.spark.sql.hive.millstream
 
 import java.lang.reflect.InvocationTargetException
-import java.util.{List => JavaList, Locale, Map => JavaMap, Objects}
+import java.util.{Collection, List => JavaList, Locale, Map => JavaMap, Objects}
 
 import scala.jdk.CollectionConverters._
 
+import io.millstream.write.Metastore.Standing
 import io.millstream.write.MetastoreChange
 
 import org.apache.spark.sql.catalyst.catalog.{ExternalCatalog, ExternalCatalogWithListener}
 import org.apache.spark.sql.execution.datasources.PartitioningUtils
 import org.apache.spark.sql.execution.datasources.millstream.write.CatalogMetastore
 import org.apache.spark.sql.hive.HiveExternalCatalog
+import org.apache.spark.sql.hive.client.HiveClient
 
 /**
  * Carries out commits' changes in Hive's metastore: partitions in batches, parameters as they are given.
@@ -21,86 +23,148 @@ import org.apache.spark.sql.hive.HiveExternalCatalog
 class HiveMetastore(catalog: ExternalCatalog) extends CatalogMetastore(catalog) {
   import HiveMetastore._
 
-  private val client = catalog.asInstanceOf[ExternalCatalogWithListener].unwrapped.asInstanceOf[HiveExternalCatalog].client
+  private lazy val client = catalog.asInstanceOf[ExternalCatalogWithListener].unwrapped.asInstanceOf[HiveExternalCatalog].client
+  private lazy val methods = new Methods(client)
 
-  override protected def carryOut(change: MetastoreChange): Unit = {
-    val missing = client.withHiveState(changeKnown(change, change.partitions.asScala.toSeq))
-    add(change, missing)
-    // Hive says of a new partition that it has no rows.
-    client.withHiveState(changeKnown(change, missing))
-    drop(change)
-    client.withHiveState(changeTable(change))
+  override def whyNot: Option[String] =
+    try {
+      methods
+      None
+    } catch {
+      case e @ (_: ReflectiveOperationException | _: LinkageError) => Some(s"the metastore's client differs from those that are known: $e")
+    }
+
+  override protected def kind: String = "hive"
+
+  override protected def carryOut(change: MetastoreChange, standing: Standing): Unit = {
+    if (change.isSwap) {
+      val known = client.withHiveState(fetch(change.database, change.table, change.partitions.asScala.toSeq.map(_.name)))
+      add(change, change.partitions.asScala.toSeq.filterNot(partition => known.contains(partition.name)), standing)
+      if (!standing.isSettled) client.withHiveState(switch(change))
+    } else {
+      val missing = client.withHiveState(changeKnown(change, change.partitions.asScala.toSeq, standing))
+      add(change, missing, standing)
+      // Hive says of a new partition that it has no rows.
+      client.withHiveState(changeKnown(change, missing, standing))
+    }
+    drop(change, standing)
+    moveTable(change, standing)
+    if (!standing.isSettled) client.withHiveState(changeTable(change))
   }
 
   /** @return the partitions that there are not */
-  private def changeKnown(change: MetastoreChange, partitions: Seq[MetastoreChange.Partition]): Seq[MetastoreChange.Partition] =
-    partitions.grouped(CatalogMetastore.Batch).flatMap { batch =>
-      val found = metastore.call("getPartitionsByNames", change.database, change.table, batch.map(nameInHive).asJava)
-        .asInstanceOf[JavaList[AnyRef]].asScala.map(raw => Remote(raw).call("getValues") -> raw).toMap
-      val (known, missing) = batch.partition(partition => found.contains(values(partition)))
-      val changed = known.filter(partition => isChanged(Remote(found(values(partition))), partition, change))
-      if (changed.nonEmpty) {
-        metastore.call("alter_partitions", change.database, change.table, changed.map(partition => found(values(partition))).asJava, keepStatistics)
-      }
+  private def changeKnown(
+      change: MetastoreChange,
+      partitions: Seq[MetastoreChange.Partition],
+      standing: Standing): Seq[MetastoreChange.Partition] =
+    partitions.grouped(CatalogMetastore.Batch).takeWhile(_ => !standing.isSettled).flatMap { batch =>
+      val found = fetch(change.database, change.table, batch.map(_.name))
+      val (known, missing) = batch.partition(partition => found.contains(partition.name))
+      alter(change, known.map(partition => found(partition.name)).zip(known).filter { case (raw, partition) => isChanged(raw, partition, change) }.map(_._1))
       missing
     }.toSeq
 
+  /** All in one request, which is one transaction of the metastore, so that nobody sees some at the old locations and some at the new. */
+  private def switch(change: MetastoreChange): Unit = {
+    val found = fetch(change.database, change.table, change.partitions.asScala.toSeq.map(_.name) ++ change.droppedPartitions.asScala)
+    val gone = change.droppedPartitions.asScala.map(new MetastoreChange.Partition(_, change.none, JavaMap.of()))
+    val all = (change.partitions.asScala ++ gone).toSeq
+    alter(change, all.flatMap(partition => found.get(partition.name).filter(isChanged(_, partition, change))))
+  }
+
+  private def alter(change: MetastoreChange, raw: Seq[AnyRef]): Unit =
+    if (raw.nonEmpty) methods.alterPartitions(metastore, change.database, change.table, raw.asJava, keepStatistics)
+
+  /** Those that there are, by their names. */
+  private def fetch(database: String, table: String, names: Seq[String]): Map[String, AnyRef] =
+    names.grouped(CatalogMetastore.Batch).flatMap { batch =>
+      val found = methods.getPartitions(metastore, database, table, batch.map(nameInHive).asJava)
+        .asInstanceOf[JavaList[AnyRef]].asScala.map(raw => methods.getValues(raw) -> raw).toMap
+      batch.flatMap(name => found.get(values(name)).map(name -> _))
+    }.toMap
+
+  override def locations(database: String, table: String, partitions: Collection[String]): JavaMap[String, String] = {
+    val (ofTable, names) = partitions.asScala.toSeq.partition(_.isEmpty)
+    val found = if (names.isEmpty) Map.empty[String, AnyRef] else client.withHiveState(fetch(database, table, names))
+    val locations = found.map { case (name, raw) => name -> methods.getLocation(methods.getStorage(raw)).toString }
+    (locations ++ super.locations(database, table, ofTable.asJava).asScala).asJava
+  }
+
   /** Directories may have the columns' names as Spark has them; Hive's are in lower case. */
-  private def nameInHive(partition: MetastoreChange.Partition): String =
-    partition.name.split('/').map(_.split("=", 2)).map { case Array(column, value) => s"${column.toLowerCase(Locale.ROOT)}=$value" }.mkString("/")
+  private def nameInHive(name: String): String =
+    name.split('/').map(_.split("=", 2)).map { case Array(column, value) => s"${column.toLowerCase(Locale.ROOT)}=$value" }.mkString("/")
 
-  private def values(partition: MetastoreChange.Partition): AnyRef =
-    PartitioningUtils.parsePathFragmentAsSeq(partition.name).map(_._2).asJava
+  private def values(name: String): AnyRef =
+    PartitioningUtils.parsePathFragmentAsSeq(name).map(_._2).asJava
 
-  private def isChanged(raw: Remote, partition: MetastoreChange.Partition, change: MetastoreChange): Boolean = {
-    val storage = Remote(raw.call("getSd"))
-    val moves = partition.location != null && storage.call("getLocation") != partition.location
-    if (moves) storage.call("setLocation", partition.location)
-    setParameters(raw, partition.parameters, change) || moves
+  private def isChanged(raw: AnyRef, partition: MetastoreChange.Partition, change: MetastoreChange): Boolean = {
+    val storage = methods.getStorage(raw)
+    val moves = partition.location != null && methods.getLocation(storage) != partition.location
+    if (moves) methods.setLocation(storage, partition.location)
+    setParameters(methods.getParametersOfPartition(raw), partition.parameters, change) || moves
   }
 
   private def changeTable(change: MetastoreChange): Unit = {
-    val raw = metastore.call("getTable", change.database, change.table)
-    if (setParameters(Remote(raw), change.tableParameters, change)) {
-      metastore.call("alter_table_with_environmentContext", change.database, change.table, raw, keepStatistics)
+    val raw = methods.getTable(metastore, change.database, change.table)
+    if (setParameters(methods.getParametersOfTable(raw), change.tableParameters, change)) {
+      methods.alterTable(metastore, change.database, change.table, raw, keepStatistics)
     }
   }
 
-  private def setParameters(raw: Remote, wanted: JavaMap[String, String], change: MetastoreChange): Boolean = {
-    val parameters = raw.call("getParameters").asInstanceOf[JavaMap[String, String]]
+  private def setParameters(found: AnyRef, wanted: JavaMap[String, String], change: MetastoreChange): Boolean = {
+    val parameters = found.asInstanceOf[JavaMap[String, String]]
     val added = wanted.asScala.count { case (key, value) => !Objects.equals(parameters.put(key, value), value) }
-    val removed = change.removedParameters.asScala.count(parameters.remove(_) != null)
-    added + removed > 0
+    val isRemoved = parameters.keySet.removeIf(change.removes(_))
+    added > 0 || isRemoved
   }
 
-  private def metastore: Remote = {
-    val getter = client.getClass.getDeclaredMethod("msClient")
-    getter.setAccessible(true)
-    Remote(getter.invoke(client))
-  }
+  private def metastore: AnyRef = methods.metastore(client)
 
   /** Tells the metastore to believe what it is told, not to list directories. */
   private def keepStatistics: AnyRef = {
-    val context = client.getClass.getClassLoader.loadClass("org.apache.hadoop.hive.metastore.api.EnvironmentContext")
-    val made = context.getConstructor().newInstance().asInstanceOf[AnyRef]
-    Remote(made).call("putToProperties", "DO_NOT_UPDATE_STATS", "true")
+    val made = methods.newContext()
+    methods.putToProperties(made, "DO_NOT_UPDATE_STATS", "true")
     made
   }
 }
 
 private object HiveMetastore {
-  /** An object of a class that this class cannot name. */
-  final case class Remote(target: AnyRef) {
-    def call(name: String, arguments: AnyRef*): AnyRef = {
-      val method = target.getClass.getMethods.find { method =>
-        method.getName == name && method.getParameterCount == arguments.length &&
-          method.getParameterTypes.zip(arguments).forall { case (of, argument) => of.isInstance(argument) }
-      }.getOrElse(throw new NoSuchMethodError(s"${target.getClass.getName}.$name"))
+  /** What is called of classes that this class cannot name. All are looked for at once, so that none is missed after a commit. */
+  final class Methods(client: HiveClient) {
+    private val text = classOf[String]
+    private val list = classOf[JavaList[_]]
+    private val getter = client.getClass.getDeclaredMethod("msClient")
+    getter.setAccessible(true)
+    private val (table, partition, storage, context) = (api("Table"), api("Partition"), api("StorageDescriptor"), api("EnvironmentContext"))
+    private val constructor = context.getConstructor()
+
+    val getTable = new Method(getter.getReturnType, "getTable", text, text)
+    val getPartitions = new Method(getter.getReturnType, "getPartitionsByNames", text, text, list)
+    val alterTable = new Method(getter.getReturnType, "alter_table_with_environmentContext", text, text, table, context)
+    val alterPartitions = new Method(getter.getReturnType, "alter_partitions", text, text, list, context)
+    val getParametersOfTable = new Method(table, "getParameters")
+    val getParametersOfPartition = new Method(partition, "getParameters")
+    val getValues = new Method(partition, "getValues")
+    val getStorage = new Method(partition, "getSd")
+    val getLocation = new Method(storage, "getLocation")
+    val setLocation = new Method(storage, "setLocation", text)
+    val putToProperties = new Method(context, "putToProperties", text, text)
+
+    def metastore(of: HiveClient): AnyRef = getter.invoke(of)
+
+    def newContext(): AnyRef = constructor.newInstance().asInstanceOf[AnyRef]
+
+    private def api(name: String): Class[_] = getter.getReturnType.getClassLoader.loadClass(s"org.apache.hadoop.hive.metastore.api.$name")
+  }
+
+  final class Method(of: Class[_], name: String, parameters: Class[_]*) {
+    private val method = of.getMethod(name, parameters: _*)
+
+    def apply(target: AnyRef, arguments: AnyRef*): AnyRef =
       try {
         method.invoke(target, arguments: _*)
       } catch {
         case e: InvocationTargetException => throw e.getCause
       }
-    }
   }
 }

@@ -2,46 +2,41 @@ package org.apache.spark.sql.hive.millstream
 
 import java.util.Locale
 
-import org.apache.hadoop.fs.Path
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileSystem, Path}
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.CatalogTable
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.datasources.millstream.SparkLine
-import org.apache.spark.sql.execution.datasources.millstream.write.ReplaceInserts
+import org.apache.spark.sql.execution.command.DataWritingCommand
+import org.apache.spark.sql.execution.datasources.millstream.write.{ReplaceCommands, ReplaceInserts}
 import org.apache.spark.sql.hive.execution.{InsertIntoHiveDirCommand, InsertIntoHiveTable}
 
 /** Replaces the commands that write by Hive's serdes. */
-class ReplaceHiveInserts(session: SparkSession) extends Rule[LogicalPlan] {
-  override def apply(plan: LogicalPlan): LogicalPlan =
-    if (conf.getConf(ReplaceInserts.Enabled)) {
-      plan.resolveOperators {
-        case insert: InsertIntoHiveTable if insert.getClass == classOf[InsertIntoHiveTable] =>
-          SparkLine.ifItFits(direct(insert)).getOrElse(insert)
-        case insert: InsertIntoHiveDirCommand if insert.getClass == classOf[InsertIntoHiveDirCommand] =>
-          SparkLine.ifItFits(direct(insert)).getOrElse(insert)
-      }
-    } else {
-      plan
+class ReplaceHiveInserts(session: SparkSession) extends ReplaceCommands(classOf[InsertIntoHiveTable], classOf[InsertIntoHiveDirCommand]) {
+  override protected def direct(command: DataWritingCommand): Option[DataWritingCommand] = command match {
+    case insert: InsertIntoHiveTable => toTable(insert)
+    case insert: InsertIntoHiveDirCommand => toDirectory(insert)
+  }
+
+  private def toTable(insert: InsertIntoHiveTable): Option[DirectInsertIntoHiveTable] =
+    Option.when(isOfFiles(insert.table) && ReplaceInserts.suits(new Path(insert.table.location), insert.hiveTmpPath.hadoopConf, conf, Some(session))) {
+      new DirectInsertIntoHiveTable(insert.table, insert.partition, insert.query, insert.overwrite, insert.ifPartitionNotExists,
+        insert.outputColumnNames, insert.partitionColumns, insert.bucketSpec, insert.options, insert.fileFormat, insert.hiveTmpPath)
     }
 
-  private def direct(insert: InsertIntoHiveTable): Option[LogicalPlan] =
-    Option.when(isOfFiles(insert.table) && ReplaceInserts.suits(new Path(insert.table.location), insert.hiveTmpPath.hadoopConf, conf)) {
-      val command = new DirectInsertIntoHiveTable(insert.table, insert.partition, insert.query, insert.overwrite,
-        insert.ifPartitionNotExists, insert.outputColumnNames, insert.partitionColumns, insert.bucketSpec, insert.options,
-        insert.fileFormat, insert.hiveTmpPath)
-      command.copyTagsFrom(insert)
-      command
-    }
-
-  private def direct(insert: InsertIntoHiveDirCommand): Option[LogicalPlan] = {
+  private def toDirectory(insert: InsertIntoHiveDirCommand): Option[DirectInsertIntoHiveDir] = {
     val hadoopConf = session.sessionState.newHadoopConf()
-    Option.when(ReplaceInserts.suits(DirectInsertIntoHiveDir.root(insert.isLocal, insert.storage, hadoopConf), hadoopConf, conf)) {
-      val command = new DirectInsertIntoHiveDir(insert.isLocal, insert.storage, insert.query, insert.overwrite, insert.outputColumnNames)
-      command.copyTagsFrom(insert)
-      command
+    val root = DirectInsertIntoHiveDir.root(insert.isLocal, insert.storage, hadoopConf)
+    Option.when(isWrittenByTasks(insert.isLocal, root, hadoopConf) && ReplaceInserts.suits(root, hadoopConf, conf)) {
+      new DirectInsertIntoHiveDir(insert.isLocal, insert.storage, insert.query, insert.overwrite, insert.outputColumnNames)
     }
+  }
+
+  /** Not what Spark takes to the driver's disk from a file system that executors share. */
+  private def isWrittenByTasks(isLocal: Boolean, root: Path, hadoopConf: Configuration): Boolean = {
+    val isOfDriver = isLocal && !session.sparkContext.isLocal && FileSystem.getDefaultUri(hadoopConf).getScheme != "file"
+    if (isOfDriver) ReplaceInserts.warn(root.toString, "it is a directory of the driver, and tasks run elsewhere")
+    !isOfDriver
   }
 
   /** Not a table of another store behind a handler, nor one whose deltas Hive's transactions number. */

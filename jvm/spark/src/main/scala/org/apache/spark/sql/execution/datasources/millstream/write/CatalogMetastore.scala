@@ -1,55 +1,105 @@
 package org.apache.spark.sql.execution.datasources.millstream.write
 
 import java.io.IOException
+import java.util.{Collection, Map => JavaMap}
 
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
 import io.millstream.write.{Metastore, MetastoreChange}
+import io.millstream.write.Metastore.Standing
 import org.apache.hadoop.fs.Path
 
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.catalog.{CatalogTable, CatalogTablePartition, ExternalCatalog}
 import org.apache.spark.sql.catalyst.catalog.CatalogTypes.TablePartitionSpec
-import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.datasources.PartitioningUtils
 import org.apache.spark.sql.execution.datasources.millstream.SparkLine
 import org.apache.spark.util.Utils
 
 /** Carries out commits' changes in a catalog that keeps no statistics of its own: partitions that it has not are added. */
 private[sql] class CatalogMetastore(catalog: ExternalCatalog) extends Metastore {
-  final override def apply(change: MetastoreChange): Unit =
+  /** Why it cannot be told what commits change. */
+  def whyNot: Option[String] = None
+
+  final override def apply(change: MetastoreChange, standing: Standing): Unit = telling(change)(carryOut(change, standing))
+
+  private def telling[A](change: MetastoreChange)(work: => A): A =
     try {
-      carryOut(change)
+      work
     } catch {
       case e: IOException => throw e
-      case NonFatal(e) => throw new IOException(s"the catalog could not be told of ${change.database}.${change.table}: ${e.getMessage}", e)
+      case e @ (NonFatal(_) | _: LinkageError) =>
+        throw new IOException(s"the catalog could not be told of ${change.database}.${change.table}: ${e.getMessage}", e)
     }
 
-  protected def carryOut(change: MetastoreChange): Unit = {
-    add(change, change.partitions.asScala.toSeq)
-    drop(change)
+  /** What tells it from other catalogs, which have tables of the same names. */
+  protected def kind: String = "spark"
+
+  /** By which a table is known from one that gets its name later. */
+  final def id(table: CatalogTable): String = s"$kind ${table.createTime}"
+
+  final override def knows(change: MetastoreChange): Boolean = telling(change) {
+    if (!change.tableId.startsWith(s"$kind ")) {
+      throw new IOException(s"${change.database}.${change.table} is a table of another catalog than this session's ($kind): recover it in " +
+        s"a session that has that (${change.tableId.takeWhile(_ != ' ')})")
+    }
+    catalog.tableExists(change.database, change.table) && id(catalog.getTable(change.database, change.table)) == change.tableId
   }
 
-  protected final def add(change: MetastoreChange, partitions: Seq[MetastoreChange.Partition]): Unit = if (partitions.nonEmpty) {
+  protected def carryOut(change: MetastoreChange, standing: Standing): Unit = {
+    add(change, change.partitions.asScala.toSeq, standing)
+    if (change.isSwap) {
+      val table = catalog.getTable(change.database, change.table)
+      val known = catalog.listPartitions(change.database, change.table).map(partition => partition.spec -> partition).toMap
+      val moved = (change.partitions.asScala.map(partition => toCatalog(table, partition, partition.location)) ++
+        change.droppedPartitions.asScala.flatMap(name => known.get(CatalogMetastore.spec(table, name)).map(SparkLine.at(new Path(change.none).toUri, _)))).toSeq
+      if (moved.nonEmpty && !standing.isSettled) catalog.alterPartitions(change.database, change.table, moved)
+    }
+    drop(change, standing)
+    moveTable(change, standing)
+  }
+
+  override def locations(database: String, table: String, partitions: Collection[String]): JavaMap[String, String] = {
+    val described = catalog.getTable(database, table)
+    val wanted = partitions.asScala.toSeq
+    val ofTable = wanted.filter(_.isEmpty).map(_ -> new Path(described.location).toString)
+    val known = if (wanted.forall(_.isEmpty)) Map.empty[String, String] else locationsBelow(described, Map.empty)
+    (ofTable ++ wanted.flatMap(name => known.get(name).map(name -> _))).toMap.asJava
+  }
+
+  /** Where the partitions are that a specification has, by their names. */
+  def locationsBelow(table: CatalogTable, spec: TablePartitionSpec): Map[String, String] =
+    catalog.listPartitions(table.database, table.identifier.table, Some(spec)).map { partition =>
+      TablePlaces.directory(table.partitionColumnNames, partition.spec) -> new Path(partition.location).toString
+    }.toMap
+
+  protected final def moveTable(change: MetastoreChange, standing: Standing): Unit = Option(change.tableLocation).map(new Path(_)).foreach { location =>
     val table = catalog.getTable(change.database, change.table)
-    partitions.grouped(CatalogMetastore.Batch).foreach { batch =>
-      catalog.createPartitions(change.database, change.table, batch.map(toCatalog(table, _)), ignoreIfExists = true)
+    if (new Path(table.location) != location && !standing.isSettled) catalog.alterTable(SparkLine.at(location.toUri, table))
+  }
+
+  protected final def add(change: MetastoreChange, partitions: Seq[MetastoreChange.Partition], standing: Standing): Unit = if (partitions.nonEmpty) {
+    val table = catalog.getTable(change.database, change.table)
+    partitions.grouped(CatalogMetastore.Batch).takeWhile(_ => !standing.isSettled).foreach { batch =>
+      val added = batch.map(partition => toCatalog(table, partition, if (change.isSwap) change.none else partition.location))
+      catalog.createPartitions(change.database, change.table, added, ignoreIfExists = true)
     }
   }
 
-  /** Their files are gone already. */
-  protected final def drop(change: MetastoreChange): Unit = if (!change.droppedPartitions.isEmpty) {
+  /** Their files are gone already. Who has hung so long that the next job may have filled them again leaves them. */
+  protected final def drop(change: MetastoreChange, standing: Standing): Unit = if (!change.droppedPartitions.isEmpty) {
     val table = catalog.getTable(change.database, change.table)
     val specs = change.droppedPartitions.asScala.toSeq.map(CatalogMetastore.spec(table, _))
-    specs.grouped(CatalogMetastore.Batch).foreach { batch =>
+    specs.grouped(CatalogMetastore.Batch).takeWhile(_ => !standing.isSettled).foreach { batch =>
       catalog.dropPartitions(change.database, change.table, batch, ignoreIfNotExists = true, purge = false, retainData = true)
     }
   }
 
-  private def toCatalog(table: CatalogTable, partition: MetastoreChange.Partition): CatalogTablePartition =
+  private def toCatalog(table: CatalogTable, partition: MetastoreChange.Partition, location: String): CatalogTablePartition =
     CatalogTablePartition(
       CatalogMetastore.spec(table, partition.name),
-      SparkLine.at(new Path(partition.location).toUri, table.storage),
+      SparkLine.at(new Path(location).toUri, table.storage),
       partition.parameters.asScala.toMap)
 }
 
@@ -68,9 +118,11 @@ private[sql] object CatalogMetastore {
     }
   }
 
-  /** Columns as the table names them; in directories, Hive's are in lower case. */
+  /** Columns as the table names them; in directories, Hive's are in lower case. Elsewhere names may differ in nothing but case. */
   def spec(table: CatalogTable, name: String): TablePartitionSpec = {
-    val columns = table.partitionColumnNames.map(column => column.toLowerCase(java.util.Locale.ROOT) -> column).toMap
-    PartitioningUtils.parsePathFragment(name).map { case (column, value) => columns(column.toLowerCase(java.util.Locale.ROOT)) -> value }
+    val columns = table.partitionColumnNames
+    PartitioningUtils.parsePathFragment(name).map { case (written, value) =>
+      columns.find(_ == written).orElse(columns.find(_.equalsIgnoreCase(written))).get -> value
+    }
   }
 }

@@ -12,13 +12,15 @@ import org.apache.spark.internal.io.FileCommitProtocol.TaskCommitMessage
 /**
  * Tasks write into the table's directories, unseen, and report what they wrote; the driver commits what it was told.
  *
- * @param within the directory, relative to the table's, that the writer's directories are in
+ * @param within the directory of the partitions, relative to the table's, that the writer's directories are in
+ * @param directories where partitions are
  * @param begin makes the job, once Spark begins to write
  * @param commit commits what the tasks that count have reported
  */
 private[write] final class DirectCommitProtocol(
     jobId: String,
     within: String,
+    directories: Directories,
     @transient private val begin: () => DirectJob,
     @transient private val commit: (DirectJob, Seq[PendingFile]) => Unit)
   extends FileCommitProtocol with Serializable {
@@ -51,7 +53,7 @@ private[write] final class DirectCommitProtocol(
   override def newTaskTempFile(context: TaskAttemptContext, directory: Option[String], spec: FileNameSpec): String = {
     val split = context.getTaskAttemptID.getTaskID.getId
     val name = f"${spec.prefix}part-$split%05d-$jobId${spec.suffix}"
-    attempt.file((Seq(within).filter(_.nonEmpty) ++ directory).mkString("/"), name).toString
+    attempt.file(directories.of((Seq(within).filter(_.nonEmpty) ++ directory).mkString("/")), name).toString
   }
 
   override def newTaskTempFile(context: TaskAttemptContext, directory: Option[String], extension: String): String =

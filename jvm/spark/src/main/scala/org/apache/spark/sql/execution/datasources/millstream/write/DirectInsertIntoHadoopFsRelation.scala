@@ -1,16 +1,17 @@
 package org.apache.spark.sql.execution.datasources.millstream.write
 
-import scala.jdk.CollectionConverters._
-import scala.util.Try
+import java.io.FileNotFoundException
 
-import io.millstream.write.Overwrite
+import scala.jdk.CollectionConverters._
+
+import io.millstream.write.{Overwrite, SwapDirectories}
+import io.millstream.write.WriteOptions.Visibility
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileSystem, Path}
+import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 
 import org.apache.spark.sql.{Row, SaveMode}
-import org.apache.spark.sql.catalyst.catalog.{BucketSpec, CatalogTable, CatalogTablePartition}
+import org.apache.spark.sql.catalyst.catalog.{BucketSpec, CatalogTable, CatalogTablePartition, CatalogTableType}
 import org.apache.spark.sql.catalyst.catalog.CatalogTypes.TablePartitionSpec
-import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.getPartitionPathString
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.trees.TreeNodeTag
@@ -54,42 +55,70 @@ class DirectInsertIntoHadoopFsRelation(
   override def run(session: SparkSession, child: SparkPlan): Seq[Row] = {
     val hadoopConf = session.sessionState.newHadoopConfWithOptions(options)
     val fileSystem = outputPath.getFileSystem(hadoopConf)
-    val root = fileSystem.makeQualified(outputPath)
+    val location = fileSystem.makeQualified(currentLocation(session))
+    val root = if (catalogued.nonEmpty) SwapDirectories.home(location) else location
     val known = tracked.fold(Seq.empty[CatalogTablePartition])(table =>
       session.sessionState.catalog.listPartitions(table.identifier, Some(staticPartitions)))
-    if (leavesToSpark(fileSystem, root, known)) {
+    val places = TablePlaces(fileSystem, root,
+      if (tracked.nonEmpty) known.map(partition => directory(partition.spec) -> new Path(partition.location)) else Seq("" -> location))
+    val found = try Some(fileSystem.getFileStatus(location)) catch { case _: FileNotFoundException => None }
+    lazy val visibility = TablePlaces.visibility(name(root), root, mode == SaveMode.Overwrite && found.nonEmpty,
+      partitionColumns.nonEmpty, hadoopConf)(whyNoSwap)
+    if (leavesToSpark(found, known) || isOutOfReach(places, visibility)) {
       super.run(session, child)
     } else {
       checkColumns()
-      directWrite(hadoopConf, root, known).run(session, child, metrics, beforeJob)
-      tracked.foreach(table => session.sessionState.catalog.refreshTable(table.identifier))
-      fileIndex.foreach(_.refresh())
-      session.sharedState.cacheManager.recacheByPath(session, outputPath, fileSystem)
-      catalogTable.foreach(CommandUtils.updateTableStats(session, _))
+      directWrite(hadoopConf, places, visibility)
+        .run(session, child, metrics, () => refresh(session, fileSystem, visibility), beforeJob)(super.run(session, child))
       Nil
     }
+  }
+
+  private def refresh(session: SparkSession, fileSystem: FileSystem, visibility: Visibility): Unit = {
+    (if (visibility == Visibility.METASTORE_SWAP) catalogued else tracked).foreach(table => session.sessionState.catalog.refreshTable(table.identifier))
+    fileIndex.foreach(_.refresh())
+    session.sharedState.cacheManager.recacheByPath(session, outputPath, fileSystem)
+    catalogTable.foreach(CommandUtils.updateTableStats(session, _))
   }
 
   /** The table, if the catalog knows its partitions. */
   private def tracked: Option[CatalogTable] =
     catalogTable.filter(table => conf.manageFilesourcePartitions && table.partitionColumnNames.nonEmpty && table.tracksPartitionsInCatalog)
 
-  /** What is no INSERT in the end, or an error of Spark's own, or cannot be direct. */
-  private def leavesToSpark(fileSystem: FileSystem, root: Path, known: Seq[CatalogTablePartition]): Boolean = {
-    val found = Try(fileSystem.getFileStatus(root)).toOption
+  /** The table, if the catalog knows where all of it is. */
+  private def catalogued: Option[CatalogTable] = tracked.orElse(catalogTable.filter(_.partitionColumnNames.isEmpty))
+
+  /** What Spark has of a table may be from before another has overwritten it. */
+  private def currentLocation(session: SparkSession): Path =
+    catalogued.filter(_.partitionColumnNames.isEmpty)
+      .map(table => new Path(session.sharedState.externalCatalog.getTable(table.database, table.identifier.table).location))
+      .filter(now => SwapDirectories.home(now) == SwapDirectories.home(outputPath)).getOrElse(outputPath)
+
+  private def name(root: Path): String = catalogTable.fold(root.toString)(_.identifier.unquotedString)
+
+  private def whyNoSwap: Option[String] = catalogTable match {
+    case None => Some("it is a directory, and no table of the catalog")
+    case Some(table) if table.partitionColumnNames.nonEmpty => Option.when(tracked.isEmpty)("the catalog does not know its partitions")
+    case Some(table) => Option.when(table.tableType == CatalogTableType.MANAGED)(TablePlaces.ManagedWithoutPartitions)
+  }
+
+  /** What is no INSERT in the end, or an error of Spark's own. */
+  private def leavesToSpark(found: Option[FileStatus], known: Seq[CatalogTablePartition]): Boolean = {
     val isNoInsert = mode match {
       case SaveMode.Append => false
       case SaveMode.Overwrite => ifPartitionNotExists && known.nonEmpty
       case SaveMode.ErrorIfExists | SaveMode.Ignore => found.nonEmpty
     }
-    val elsewhere = known.find(partition => fileSystem.makeQualified(new Path(partition.location)) != new Path(root, directory(partition.spec)))
-    elsewhere.foreach(partition => ReplaceInserts.warn(root.toString, s"a partition of the table is at ${partition.location}"))
-    isNoInsert || found.exists(_.isFile) || elsewhere.nonEmpty
+    isNoInsert || found.exists(_.isFile)
   }
 
-  /** The directory of the columns, in their order, that a specification has. */
-  private def directory(spec: TablePartitionSpec): String =
-    partitionColumns.flatMap(column => spec.get(column.name).map(getPartitionPathString(column.name, _))).mkString("/")
+  private def isOutOfReach(places: TablePlaces, visibility: Visibility): Boolean = {
+    val elsewhere = TablePlaces.outOfReach(places, visibility)
+    elsewhere.foreach(location => ReplaceInserts.warn(places.root.toString, s"a partition of the table is at $location"))
+    elsewhere.nonEmpty
+  }
+
+  private def directory(spec: TablePartitionSpec): String = TablePlaces.directory(partitionColumns.map(_.name), spec)
 
   /** What Spark's command itself looks at before it writes. */
   private def checkColumns(): Unit = {
@@ -97,15 +126,15 @@ class DirectInsertIntoHadoopFsRelation(
     if (!conf.allowCollationsInMapKeys) SchemaUtils.checkNoCollationsInMapKeys(query.schema)
   }
 
-  private def directWrite(hadoopConf: Configuration, root: Path, known: Seq[CatalogTablePartition]): DirectWrite = {
+  private def directWrite(hadoopConf: Configuration, places: TablePlaces, visibility: Visibility): DirectWrite = {
     val static = directory(staticPartitions)
     val isStaticOverwrite = mode == SaveMode.Overwrite && !dynamicPartitionOverwrite
     val overwrite = if (isStaticOverwrite) Overwrite.below(List(static).asJava)
       else if (dynamicPartitionOverwrite) Overwrite.touched() else Overwrite.nothing()
     val always = Seq(static).filter(_ => staticPartitions.nonEmpty && staticPartitions.size == partitionColumns.length)
     DirectWrite(
-      name = catalogTable.fold(root.toString)(_.identifier.unquotedString),
-      root = root,
+      name = name(places.root),
+      root = places.root,
       within = "",
       overwrite = overwrite,
       conf = hadoopConf,
@@ -116,8 +145,10 @@ class DirectInsertIntoHadoopFsRelation(
       bucketSpec = bucketSpec,
       options = options,
       marksSuccess = !dynamicPartitionOverwrite,
-      change = tracked.map(CatalogChange(_, root, hadoopConf, replaces = mode == SaveMode.Overwrite,
-        overwritten = if (isStaticOverwrite) known.map(partition => directory(partition.spec)) else Nil, always, ofTable = false)))
+      change = catalogued.map(CatalogChange(_, places.root, hadoopConf, replaces = mode == SaveMode.Overwrite,
+        below = Option.when(isStaticOverwrite)(staticPartitions), always, ofTable = false)),
+      visibility = visibility,
+      moved = places.moved)
   }
 
   private def beforeJob: () => Unit = BeforeWriteJob.flatMap(getTagValue(_)).getOrElse(() => ())

@@ -1,8 +1,10 @@
 package org.apache.spark.sql.execution.datasources.millstream.write
 
+import java.io.FileNotFoundException
+
 import scala.jdk.CollectionConverters._
 
-import io.millstream.write.Recovery
+import io.millstream.write.{Recovery, SwapDirectories}
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.{classic, SparkSession}
@@ -16,12 +18,17 @@ object DirectRecovery {
    */
   def recover(spark: SparkSession, target: String, run: Recovery.Run): Seq[Recovery.Finding] = {
     val session = spark.asInstanceOf[classic.SparkSession]
-    val table = Option.when(!target.contains('/'))(session.sessionState.sqlParser.parseTableIdentifier(target))
-    val location = table.fold(new Path(target))(name => new Path(session.sessionState.catalog.getTableMetadata(name).location))
-    val conf = session.sessionState.newHadoopConf()
-    val root = location.getFileSystem(conf).makeQualified(location)
+    val table = Option.when(!target.contains('/')) {
+      session.sessionState.catalog.getTableMetadata(session.sessionState.sqlParser.parseTableIdentifier(target))
+    }
+    val location = table.fold(new Path(target))(found => new Path(found.location))
+    // A table's options may say how its file system is reached.
+    val conf = session.sessionState.newHadoopConfWithOptions(table.fold(Map.empty[String, String])(_.storage.properties))
+    val fileSystem = location.getFileSystem(conf)
+    if (table.isEmpty && !fileSystem.exists(location)) throw new FileNotFoundException("there is no such directory")
+    val root = SwapDirectories.home(fileSystem.makeQualified(location))
     val findings = Recovery.recover(root, conf, CatalogMetastore.of(session), run).asScala.toSeq
-    table.fold(session.catalog.refreshByPath(root.toString))(name => session.sessionState.catalog.refreshTable(name))
+    table.fold(session.catalog.refreshByPath(root.toString))(found => session.sessionState.catalog.refreshTable(found.identifier))
     findings
   }
 }

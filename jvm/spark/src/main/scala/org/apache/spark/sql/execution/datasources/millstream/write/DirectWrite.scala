@@ -1,16 +1,18 @@
 package org.apache.spark.sql.execution.datasources.millstream.write
 
+import java.io.{InterruptedIOException, IOException}
 import java.lang.reflect.InvocationTargetException
 import java.util.UUID
 
 import scala.jdk.CollectionConverters._
 
 import io.millstream.write._
+import io.millstream.write.WriteOptions.Visibility
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter
 
-import org.apache.spark.SparkContext
+import org.apache.spark.{SparkContext, SparkException}
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.catalyst.catalog.BucketSpec
 import org.apache.spark.sql.catalyst.catalog.CatalogTypes.TablePartitionSpec
@@ -30,6 +32,8 @@ import org.apache.spark.util.{SerializableConfiguration, Utils}
  * @param within the directory, relative to the root, that holds the writer's partition directories; "" for the root
  * @param marksSuccess whether the directory written gets the empty file that Hadoop's committers leave, for which other programs wait
  * @param change what the catalog is to be told, if it is to be told anything
+ * @param visibility how it becomes visible
+ * @param moved directories of partitions that are where new locations in the catalog have put them
  * @param maxPartitions how many partitions the statement may write, and the setting that says so
  */
 private[sql] final case class DirectWrite(
@@ -46,40 +50,93 @@ private[sql] final case class DirectWrite(
     options: Map[String, String],
     marksSuccess: Boolean,
     change: Option[CatalogChange],
+    visibility: Visibility,
+    moved: Map[String, String],
     maxPartitions: Option[(Int, String)] = None) extends Logging {
 
   /**
    * Runs it.
    *
+   * @param refresh makes the session forget what it knew of the table: after a commit, also one of which not all could be done
    * @param beforeJob what Spark wants to do once nothing but the query can fail any more
+   * @param stock Spark's own way, for file systems that turn out not to have what this needs
    */
-  def run(session: SparkSession, query: SparkPlan, metrics: Map[String, SQLMetric], beforeJob: () => Unit = () => ()): Unit = {
+  def run(
+      session: SparkSession,
+      query: SparkPlan,
+      metrics: Map[String, SQLMetric],
+      refresh: () => Unit,
+      beforeJob: () => Unit = () => ())(stock: => Unit): Unit = {
+    var isCommitted = false
+    try {
+      Utils.tryWithSafeFinally(write(session, query, metrics, beforeJob, () => isCommitted = true))(if (isCommitted) refresh())
+    } catch {
+      case e: UnsuitedException =>
+        ReplaceInserts.warn(name, e.getMessage)
+        stock
+    }
+  }
+
+  private def write(
+      session: SparkSession,
+      query: SparkPlan,
+      metrics: Map[String, SQLMetric],
+      beforeJob: () => Unit,
+      afterCommit: () => Unit): Unit = {
     val context = session.sparkContext
     val id = UUID.randomUUID().toString
+    Placement.prepare(conf)
+    val directories = Directories(id, visibility, moved)
     var outcome: Option[(CommitOutcome, Long)] = None
-    val protocol = new DirectCommitProtocol(id, within,
-      begin = () => DirectJob.begin(root, id, conf, CatalogMetastore.of(session)),
-      commit = (job, files) => outcome = Some(commit(context, job, files)))
+    val protocol = new DirectCommitProtocol(id, within, directories,
+      begin = () => begin(session, id),
+      commit = (job, files) =>
+        try {
+          outcome = Some(commit(session, job, files, directories))
+          afterCommit()
+        } catch {
+          case e: CommittedException =>
+            afterCommit()
+            throw e
+        })
     FilesOfQuery.write(session, query, this, protocol, Seq(DirectWriteMetrics.tracker(metrics)), beforeJob)
-    if (marksSuccess && conf.getBoolean(FileOutputCommitter.SUCCESSFUL_JOB_OUTPUT_DIR_MARKER, true)) markSuccess()
     outcome.foreach { case (done, millis) =>
       DirectWriteMetrics.post(context, metrics, done, millis, partitionColumns.nonEmpty)
       logInfo(s"Direct write of $name: ${describe(done, millis)}")
     }
+    if (marksSuccess && conf.getBoolean(FileOutputCommitter.SUCCESSFUL_JOB_OUTPUT_DIR_MARKER, true)) markSuccess(directories)
   }
 
-  private def markSuccess(): Unit = {
-    val directory = if (within.isEmpty) root else new Path(root, within)
-    root.getFileSystem(conf).create(new Path(directory, FileOutputCommitter.SUCCEEDED_FILE_NAME), true).close()
+  /** What cannot be written fails with Spark's exception, as when a task of Spark's finds out. */
+  private def begin(session: SparkSession, id: String): DirectJob =
+    try {
+      DirectJob.begin(root, id, conf, CatalogMetastore.of(session))
+    } catch {
+      case e: UnsuitedException => throw e
+      case e: IOException => throw new SparkException(s"Job aborted: nothing can be written to $root", e)
+    }
+
+  private def markSuccess(directories: Directories): Unit = {
+    val directory = if (within.isEmpty && partitionColumns.nonEmpty) root else TablePlaces.at(root, directories.place(within))
+    val marker = new Path(directory, FileOutputCommitter.SUCCEEDED_FILE_NAME)
+    try {
+      root.getFileSystem(conf).create(marker, true).close()
+    } catch {
+      case e: IOException => throw new IOException(s"the write of $name is committed and finished, but $marker could not be made", e)
+    }
   }
 
-  private def commit(context: SparkContext, job: DirectJob, files: Seq[PendingFile]): (CommitOutcome, Long) = {
+  private def commit(session: SparkSession, job: DirectJob, files: Seq[PendingFile], directories: Directories): (CommitOutcome, Long) = {
     maxPartitions.foreach { case (max, key) =>
       val written = files.iterator.map(_.directory).distinct.size
       if (written > max) throw QueryExecutionErrors.writePartitionExceedConfigSizeWhenDynamicPartitionError(written, max, key)
     }
-    val plan = new CommitPlan(files.asJava, overwrite).distribution(batches => distribute(context, batches.asScala.toSeq))
-    change.foreach(catalog => plan.metastore(draft => catalog.plan(draft)))
+    val plan = new CommitPlan(files.asJava, overwrite).distribution(batches => distribute(session.sparkContext, batches.asScala.toSeq))
+    if (visibility == Visibility.EXCHANGE) plan.exchange(made => directories.place(SwapDirectories.partition(made)))
+    change.foreach { catalog =>
+      val commit = new CatalogCommit(catalog, directories, overwrite.directories.asScala.toSeq, CatalogMetastore.of(session))
+      plan.survey(touched => commit.find(touched.asScala.toSet)).metastore(draft => commit.plan(draft))
+    }
     Utils.timeTakenMs(job.commit(plan))
   }
 
@@ -88,16 +145,24 @@ private[sql] final case class DirectWrite(
     val hadoopConf = context.broadcast(new SerializableConfiguration(conf))
     val description = context.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION)
     context.setJobDescription(s"Millstream commits to $name")
-    try context.parallelize(batches, batches.length).foreach(_.run(hadoopConf.value.value))
-    finally context.setJobDescription(description)
+    try {
+      context.parallelize(batches, batches.length).foreach(_.run(hadoopConf.value.value))
+    } catch {
+      case e: InterruptedException =>
+        Thread.currentThread.interrupt()
+        throw new InterruptedIOException(s"the commit to $name was interrupted").initCause(e)
+    } finally {
+      context.setJobDescription(description)
+    }
   }
 
   private def describe(done: CommitOutcome, millis: Long): String = {
     val phases = CommitPlan.Phase.values.toSeq.flatMap { phase =>
       Option(done.nanos.get(phase)).map(nanos => s"${phase.name.toLowerCase(java.util.Locale.ROOT)} ${nanos / 1000000}")
     }
+    val requests = done.requests + done.uploadRequests
     s"${done.addedFiles} files of ${Utils.bytesToString(done.addedBytes)} in ${done.directories} directories, ${done.deletedFiles} old " +
-      s"files deleted; commit $millis ms (${phases.mkString(", ")})"
+      s"files deleted; ${if (requests > 0) s"$requests requests, " else ""}commit $millis ms (${phases.mkString(", ")})"
   }
 }
 

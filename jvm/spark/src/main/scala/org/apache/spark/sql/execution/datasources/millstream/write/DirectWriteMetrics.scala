@@ -11,6 +11,8 @@ import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 /** What the SQL tab shows of a direct write: what it shows of Spark's own, and the commit's phases. */
 private[sql] object DirectWriteMetrics {
   private val Replaced = "numReplacedFiles"
+  private val Requests = "numRequests"
+  private val UploadRequests = "numUploadRequests"
   private val Rows = "numOutputRows"
 
   private val Phases = CommitPlan.Phase.values.toSeq.map(phase => phase -> (phase match {
@@ -25,7 +27,9 @@ private[sql] object DirectWriteMetrics {
 
   def create(): Map[String, SQLMetric] = {
     val context = SparkContext.getActive.get
-    BasicWriteJobStatsTracker.metrics + (Replaced -> SQLMetrics.createMetric(context, "number of replaced files")) ++
+    BasicWriteJobStatsTracker.metrics ++
+      Seq(Replaced -> "number of replaced files", Requests -> "requests of the driver", UploadRequests -> "requests of tasks for uploads")
+        .map { case (key, name) => key -> SQLMetrics.createMetric(context, name) } ++
       Phases.map { case (phase, name) => phase.name -> SQLMetrics.createNanoTimingMetric(context, name) }
   }
 
@@ -35,9 +39,13 @@ private[sql] object DirectWriteMetrics {
     metrics("numParts").set(if (isPartitioned) outcome.directories.toLong else 0L)
     metrics(BasicWriteJobStatsTracker.JOB_COMMIT_TIME).set(commitMillis)
     metrics(Replaced).set(outcome.deletedFiles)
+    metrics(Requests).set(outcome.requests)
+    metrics(UploadRequests).set(outcome.uploadRequests)
     outcome.nanos.forEach((phase, nanos) => metrics(phase.name).set(nanos))
+    // Where nobody counts them they are unknown, not none.
+    val unknown = Seq(Requests, UploadRequests).filter(metrics(_).value == 0)
     SQLMetrics.postDriverMetricUpdates(context, context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY),
-      (metrics - BasicWriteJobStatsTracker.TASK_COMMIT_TIME).values.toSeq)
+      (metrics - BasicWriteJobStatsTracker.TASK_COMMIT_TIME -- unknown).values.toSeq)
   }
 
   /** Counts rows. Spark's tracker also asks for the size of every file, and the commit protocol knows it. */

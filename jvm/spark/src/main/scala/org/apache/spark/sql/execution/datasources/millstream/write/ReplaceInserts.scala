@@ -5,39 +5,26 @@ import java.util.concurrent.ConcurrentHashMap
 
 import scala.util.Try
 
-import io.millstream.write.DirectJob
+import io.millstream.write.{DirectJob, WriteOptions}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.internal.Logging
 import org.apache.spark.internal.config.ConfigEntry
-import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
-import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.execution.command.DataWritingCommand
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand
-import org.apache.spark.sql.execution.datasources.millstream.SparkLine
 import org.apache.spark.sql.internal.SQLConf
 
 /** Replaces the command that writes files of Spark's own data sources, and of Hive tables that Spark converts to them. */
-class ReplaceInserts(session: SparkSession) extends Rule[LogicalPlan] {
-  override def apply(plan: LogicalPlan): LogicalPlan =
-    if (conf.getConf(ReplaceInserts.Enabled)) {
-      plan.resolveOperators {
-        case insert: InsertIntoHadoopFsRelationCommand if insert.getClass == classOf[InsertIntoHadoopFsRelationCommand] =>
-          SparkLine.ifItFits(direct(insert)).getOrElse(insert)
-      }
-    } else {
-      plan
-    }
-
-  private def direct(insert: InsertIntoHadoopFsRelationCommand): Option[LogicalPlan] = {
+class ReplaceInserts(session: SparkSession) extends ReplaceCommands(classOf[InsertIntoHadoopFsRelationCommand]) {
+  override protected def direct(command: DataWritingCommand): Option[DataWritingCommand] = {
+    val insert = command.asInstanceOf[InsertIntoHadoopFsRelationCommand]
     val hadoopConf = session.sessionState.newHadoopConfWithOptions(insert.options)
-    Option.when(ReplaceInserts.suits(insert.outputPath, hadoopConf, conf)) {
-      val command = new DirectInsertIntoHadoopFsRelation(insert.outputPath, insert.staticPartitions, insert.ifPartitionNotExists,
+    Option.when(ReplaceInserts.suits(insert.outputPath, hadoopConf, conf, Option.when(insert.catalogTable.nonEmpty)(session))) {
+      new DirectInsertIntoHadoopFsRelation(insert.outputPath, insert.staticPartitions, insert.ifPartitionNotExists,
         insert.partitionColumns, insert.bucketSpec, insert.fileFormat, insert.options, insert.query, insert.mode,
         insert.catalogTable, insert.fileIndex, insert.outputColumnNames)
-      command.copyTagsFrom(insert)
-      command
     }
   }
 }
@@ -62,19 +49,36 @@ object ReplaceInserts extends Logging {
       Option(hadoopConf.get("parquet.summary.metadata.level")).filter(_ != "NONE").map(_ => "Parquet's summaries are switched on")
     }
 
-  /** Whether files below a path can be written directly; says so in the log if they cannot. */
-  def suits(root: Path, hadoopConf: Configuration, conf: SQLConf): Boolean = {
+  /**
+   * Whether files below a path can be written directly; says so in the log if they cannot.
+   *
+   * @param catalogued the session whose catalog has the table, if there is one
+   */
+  def suits(root: Path, hadoopConf: Configuration, conf: SQLConf, catalogued: Option[SparkSession] = None): Boolean = {
+    def whyNot = Option(DirectJob.whyNot(root.getFileSystem(hadoopConf)).orElse(null))
+      .orElse(catalogued.flatMap(CatalogMetastore.of(_).whyNot))
     // What fails here fails in Spark's own command, with Spark's error.
-    val reason = ownCommitter(hadoopConf, conf).map(Some(_))
-      .getOrElse(Try(Option(DirectJob.whyNot(root.getFileSystem(hadoopConf)).orElse(null))).toOption.getOrElse(Some("")))
+    val reason = ownCommitter(hadoopConf, conf).orElse(Try(whyNot).getOrElse(Some("")))
     reason.filter(_.nonEmpty).foreach(warn(root.toString, _))
     reason.isEmpty
   }
 
+  private val MostWarned = 1000
   private val warned = Collections.newSetFromMap(new ConcurrentHashMap[(String, String), java.lang.Boolean])
 
+  /** Once for each target, of which a driver may write very many. */
+  private def isNew(target: String, reason: String): Boolean = {
+    if (warned.size >= MostWarned) warned.clear()
+    warned.add(target -> reason)
+  }
+
   def warn(target: String, reason: String): Unit =
-    if (warned.add(target -> reason)) {
+    if (isNew(target, reason)) {
       logWarning(s"Millstream leaves writes to $target to Spark's own way, slower and not safe from crashes: $reason")
+    }
+
+  def warnInPlace(target: String, reason: String): Unit =
+    if (isNew(target, reason)) {
+      logWarning(s"Millstream overwrites $target in place, though ${WriteOptions.VISIBILITY} asks for another way: $reason")
     }
 }

@@ -1,0 +1,225 @@
+//! A directory that is complete takes the place of another, at once: whoever lists the place sees all of the old one or all of the new.
+//!
+//! Done again, an exchange undoes itself, and two processes may have the same one to do: one that hung, and one that took it for dead.
+//! So both do it under the lock of a file, the token, which is there until nothing is left to do, and look whether a file of the new
+//! directory, the witness, is in the place already. The kernel frees the lock of a process that ends.
+
+use std::ffi::{CStr, CString};
+
+use millstream_vfs::{Access, Dir, Errno, Error, Fields, File, FileKind, SymlinkBehavior, Volume};
+
+use crate::compact::{entries, like_the_old, parent_below};
+
+/// Which directories; paths below a root, no part of which may be a symbolic link.
+#[derive(Clone, Copy, Debug)]
+pub struct Exchange<'a> {
+    /// The file that is locked.
+    pub token: &'a CStr,
+    /// The directory that is complete.
+    pub new: &'a CStr,
+    /// Whose place it takes.
+    pub place: &'a CStr,
+    /// A name in it that the other never had.
+    pub witness: &'a CStr,
+}
+
+/// What has become of an exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is done.
+    Exchanged,
+    /// The witness was in the place: another has done it.
+    DoneBefore,
+    /// There is no token: nothing is to be done any more.
+    Over,
+    /// Another holds the lock.
+    Busy,
+}
+
+/// Why directories cannot be exchanged; they are as they were.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExchangeError {
+    /// The volume failed, or cannot do it.
+    #[error("{}: {error}", path.to_string_lossy())]
+    Volume {
+        /// What it was about.
+        path: CString,
+        /// Why.
+        error: Error,
+    },
+    /// Names of others lead into the place, or out of it.
+    #[error("{}: there are directories or symbolic links in it", path.to_string_lossy())]
+    NotFlat {
+        /// The place.
+        path: CString,
+    },
+}
+
+/// Exchanges two directories below `root`, of which the new one first gets owner, mode and extended attributes of the old.
+///
+/// # Errors
+/// If that is not possible.
+pub fn exchange<V: Volume>(volume: &V, root: &CStr, what: &Exchange<'_>) -> Result<Outcome, ExchangeError> {
+    let root = volume.base().open_dir(root, SymlinkBehavior::Follow).map_err(failed(root))?;
+    let _lock = match lock(&root, what.token) {
+        Err(error) if error.errno == Errno::AGAIN => return Ok(Outcome::Busy),
+        Err(error) if error.is_vanished() => return Ok(Outcome::Over),
+        locked => locked.map_err(failed(what.token))?,
+    };
+    let (parent, name, old) = open(&root, what.place).map_err(failed(what.place))?;
+    match old.metadata(what.witness, SymlinkBehavior::NoFollow, Fields::INO) {
+        Ok(_) => return Ok(Outcome::DoneBefore),
+        Err(error) if error.is_vanished() => {}
+        Err(error) => return Err(failed(what.place)(error)),
+    }
+    let listed = entries(&old).map_err(failed(what.place))?;
+    if listed.iter().any(|(_, kind)| matches!(kind, FileKind::Directory | FileKind::Symlink)) {
+        return Err(ExchangeError::NotFlat { path: what.place.to_owned() });
+    }
+    let (new_parent, new_name, new) = open(&root, what.new).map_err(failed(what.new))?;
+    old.own_metadata(Fields::STAT)
+        .and_then(|metadata| like_the_old(&old, &new, &metadata))
+        .and_then(|()| parent.exchange(&name, &new_parent, &new_name))
+        .map_err(failed(what.place))?;
+    Ok(Outcome::Exchanged)
+}
+
+fn failed(path: &CStr) -> impl Fn(Error) -> ExchangeError {
+    move |error| ExchangeError::Volume { path: path.to_owned(), error }
+}
+
+/// The file, locked until it is closed.
+fn lock<D: Dir>(root: &D, token: &CStr) -> Result<D::File, Error> {
+    let (dir, name) = parent_below(root, token)?;
+    let file = dir.open_file(&name, Access::Read, SymlinkBehavior::NoFollow)?;
+    file.try_lock()?;
+    // Whoever had the lock before may have removed it.
+    dir.metadata(&name, SymlinkBehavior::NoFollow, Fields::INO)?;
+    Ok(file)
+}
+
+/// A directory, and where it is.
+fn open<D: Dir>(root: &D, path: &CStr) -> Result<(D, CString, D), Error> {
+    let (parent, name) = parent_below(root, path)?;
+    let dir = parent.open_dir(&name, SymlinkBehavior::NoFollow)?;
+    Ok((parent, name, dir))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::Path;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use millstream_vfs::PosixVolume;
+
+    use super::*;
+
+    const WHAT: Exchange<'_> =
+        Exchange { token: c"journal/j.begin", new: c"swap/k=1", place: c"k=1", witness: c"new" };
+
+    fn bed() -> tempfile::TempDir {
+        let bed = tempfile::tempdir().expect("scratch");
+        for directory in ["journal", "swap/k=1", "k=1"] {
+            fs::create_dir_all(bed.path().join(directory)).expect("mkdir");
+        }
+        for file in ["journal/j.begin", "swap/k=1/new", "swap/k=1/new too", "k=1/old", "k=1/old too"] {
+            fs::write(bed.path().join(file), "").expect("write");
+        }
+        bed
+    }
+
+    fn c_path(path: &Path) -> CString {
+        CString::new(path.as_os_str().as_bytes()).expect("no NUL")
+    }
+
+    fn run(bed: &Path) -> Result<Outcome, ExchangeError> {
+        exchange(&PosixVolume, &c_path(bed), &WHAT)
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(directory)
+            .expect("readdir")
+            .map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8"))
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn is_done_once() {
+        let bed = bed();
+        fs::set_permissions(bed.path().join("k=1"), fs::Permissions::from_mode(0o2750)).expect("chmod");
+        for outcome in [Outcome::Exchanged, Outcome::DoneBefore] {
+            assert_eq!(run(bed.path()), Ok(outcome));
+            assert_eq!(names(&bed.path().join("k=1")), ["new", "new too"]);
+            assert_eq!(names(&bed.path().join("swap/k=1")), ["old", "old too"]);
+        }
+        let mode = fs::metadata(bed.path().join("k=1")).expect("stat").permissions().mode();
+        assert_eq!(mode & 0o7777, 0o2750);
+    }
+
+    #[test]
+    fn is_not_done_while_another_may_or_when_all_is_over() {
+        let bed = bed();
+        let token = bed.path().join("journal/j.begin");
+        let root = PosixVolume.base().open_dir(&c_path(bed.path()), SymlinkBehavior::Follow).expect("opens");
+        let held = lock(&root, WHAT.token);
+        assert_eq!(run(bed.path()), Ok(Outcome::Busy));
+        drop(held.expect("locked"));
+        fs::remove_file(&token).expect("removed");
+        assert_eq!(run(bed.path()), Ok(Outcome::Over));
+        assert_eq!(names(&bed.path().join("k=1")), ["old", "old too"]);
+    }
+
+    #[test]
+    fn is_refused_where_paths_lead_elsewhere() {
+        for what in ["k=1/below", "k=1/link"] {
+            let bed = bed();
+            if what.ends_with("below") {
+                fs::create_dir(bed.path().join(what)).expect("mkdir");
+            } else {
+                symlink("old", bed.path().join(what)).expect("a link");
+            }
+            assert_eq!(run(bed.path()), Err(ExchangeError::NotFlat { path: c"k=1".into() }));
+        }
+        let bed = bed();
+        fs::rename(bed.path().join("k=1"), bed.path().join("elsewhere")).expect("renamed");
+        symlink("elsewhere", bed.path().join("k=1")).expect("a link");
+        assert!(matches!(run(bed.path()), Err(ExchangeError::Volume { .. })));
+        assert_eq!(names(&bed.path().join("swap/k=1")), ["new", "new too"]);
+    }
+
+    /// Somebody lists the place all the time, while the directories go to and fro.
+    #[test]
+    fn is_seen_as_a_whole() {
+        let bed = bed();
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let lists = scope.spawn(|| {
+                let mut seen = Vec::new();
+                while !over.load(Ordering::Relaxed) {
+                    let listed = names(&bed.path().join("k=1"));
+                    if !seen.contains(&listed) {
+                        seen.push(listed);
+                    }
+                }
+                seen
+            });
+            for _ in 0..2000 {
+                assert_eq!(run(bed.path()), Ok(Outcome::Exchanged));
+                let back = Exchange { witness: c"old", ..WHAT };
+                assert_eq!(exchange(&PosixVolume, &c_path(bed.path()), &back), Ok(Outcome::Exchanged));
+            }
+            over.store(true, Ordering::Relaxed);
+            let seen = lists.join().expect("ended");
+            assert!(
+                seen.iter().all(|one| one == &["new", "new too"] || one == &["old", "old too"]),
+                "{seen:?}"
+            );
+        });
+    }
+}

@@ -1,0 +1,119 @@
+package io.millstream.write;
+
+import io.millstream.write.Recovery.Finding;
+import io.millstream.write.Recovery.Run;
+import io.millstream.write.Recovery.Verdict;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.hadoop.fs.Path;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * What swaps have replaced. Who has asked the metastore before a swap lists and reads the old directories after it, and takes files that
+ * are gone for files that never were. So these files stay for some time, listed in the commit record of the job that replaced them.
+ */
+final class ReplacedFiles {
+  /** What {@code JOB.replaced} says: the job is over, and nobody asks for its {@code commit} any more. */
+  static final byte[] BY_OWNER = "by its owner\n".getBytes(StandardCharsets.UTF_8);
+  static final byte[] BY_ANOTHER = "by another\n".getBytes(StandardCharsets.UTF_8);
+  private static final Logger LOG = LoggerFactory.getLogger(ReplacedFiles.class);
+
+  private final TableAccess table;
+
+  ReplacedFiles(TableAccess table) {
+    this.table = table;
+  }
+
+  boolean mayGo(Journal journal, Journal.Job job) {
+    return job.isSettled() && job.replacedMillis() != 0 && table.metastore() != null
+        && journal.nowMillis() - job.replacedMillis() > table.options().keepReplacedMillis;
+  }
+
+  /** Removes those of a job. Nothing depends on it, so what fails is left to the next one. */
+  void tryRemove(String job) {
+    try {
+      remove(job, Run.REAL);
+    } catch (IOException | RuntimeException e) {
+      LOG.warn("Files that job {} on {} has replaced could not be removed; it is tried again later", job, table.root(), e);
+    }
+  }
+
+  /** Removes those of a job, or says which. */
+  Finding remove(String job, Run run) throws IOException {
+    byte[] commit = table.store().read(Journal.commit(job));
+    List<String> steps = new ArrayList<>();
+    if (commit != null) {
+      CommitRecord record = CommitRecord.of(commit);
+      Set<String> inUse = inUse(record.change());
+      List<OldFile> files = table.unchanged(record.deleted().stream().filter(file -> !inUse.contains(path(file.directory()))).toList());
+      files.forEach(file -> steps.add("delete " + file));
+      if (run == Run.REAL) {
+        table.store().delete(files);
+        table.store().delete(successMarks(record, inUse));
+        removeDirectories(job, record, inUse);
+      }
+    }
+    if (run == Run.REAL) {
+      boolean isOver = Arrays.equals(table.store().read(Journal.replaced(job)), BY_OWNER);
+      table.store().remove(isOver ? List.of(Journal.replaced(job), Journal.commit(job)) : List.of(Journal.replaced(job)));
+    }
+    return new Finding(job, "unknown", Verdict.REMOVE_REPLACED, steps);
+  }
+
+  private void removeDirectories(String job, CommitRecord record, Set<String> inUse) throws IOException {
+    table.store().prune(abandoned(record, inUse), List.of());
+    if (record.change().none() != null) {
+      table.store().removeTree(SwapDirectories.none(job));
+    }
+  }
+
+  /** Directories that nobody has any use for. */
+  private Set<String> abandoned(CommitRecord record, Set<String> inUse) {
+    return record.deleted().stream()
+        .map(OldFile::directory)
+        .filter(directory -> !directory.startsWith(Path.SEPARATOR) && !directory.isEmpty() && !inUse.contains(path(directory)))
+        .collect(Collectors.toSet());
+  }
+
+  /** What committers leave beside the files that they commit. */
+  private List<OldFile> successMarks(CommitRecord record, Set<String> inUse) {
+    return abandoned(record, inUse).stream().map(directory -> new OldFile(directory, "_SUCCESS", 0, 0)).toList();
+  }
+
+  /** Directories at which the catalog has something again: somebody has put it back. */
+  private Set<String> inUse(MetastoreChange change) throws IOException {
+    List<String> names = new ArrayList<>(change.droppedPartitions());
+    change.partitions().forEach(partition -> names.add(partition.name()));
+    if (change.tableLocation() != null) {
+      names.add("");
+    }
+    return table.metastore().locations(change.database(), change.table(), names).values().stream()
+        .map(location -> new Path(location).toUri().getPath())
+        .collect(Collectors.toSet());
+  }
+
+  private String path(String directory) {
+    return Names.path(table.root(), directory).toUri().getPath();
+  }
+
+  /** Those in directories that a job is about to put partitions into. */
+  List<OldFile> in(Collection<String> directories) throws IOException {
+    List<OldFile> files = new ArrayList<>();
+    if (!directories.isEmpty()) {
+      for (Journal.Job job : Journal.of(table.store()).jobs()) {
+        byte[] commit = job.replacedMillis() == 0 ? null : table.store().read(Journal.commit(job.id));
+        if (commit != null) {
+          CommitRecord.of(commit).deleted().stream().filter(file -> directories.contains(file.directory())).forEach(files::add);
+        }
+      }
+    }
+    return table.unchanged(files);
+  }
+}

@@ -1,0 +1,31 @@
+package org.apache.spark.sql.execution.datasources.millstream.write
+
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.command.DataWritingCommand
+import org.apache.spark.sql.execution.datasources.millstream.SparkLine
+
+/**
+ * Puts commands that write directly in the place of Spark's.
+ *
+ * @param replaced those of Spark; not the ones that extend them
+ */
+abstract class ReplaceCommands(replaced: Class[_ <: DataWritingCommand]*) extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan =
+    if (conf.getConf(ReplaceInserts.Enabled)) {
+      plan.resolveOperators {
+        case command: DataWritingCommand if replaced.contains(command.getClass) => SparkLine.ifItFits(tagged(command)).getOrElse(command)
+      }
+    } else {
+      plan
+    }
+
+  private def tagged(command: DataWritingCommand): Option[LogicalPlan] =
+    direct(command).map { found =>
+      found.copyTagsFrom(command)
+      found
+    }
+
+  /** What does the same directly, if that can be done. */
+  protected def direct(command: DataWritingCommand): Option[DataWritingCommand]
+}

@@ -1,0 +1,48 @@
+"""`millstream recover` in the shell: what it says and does, and how it ends. Run by `make test-slow`."""
+
+import json
+import os
+
+import pytest
+from faults import DerbyMetastore, leftovers, recover_command
+
+DEAD = "00000000-0000-4000-8000-0000000000de"
+
+
+def told(*arguments, conf=None, status=0):
+    """What it has written on standard output, or as an error."""
+    done = recover_command(*arguments, conf=conf)
+    assert done.returncode == status, (done.stdout, done.stderr[-3000:])
+    return done.stdout if status == 0 else done.stderr
+
+
+def test_of_a_path(ours, tmp_path):
+    table = str(tmp_path / "a table, é")
+    ours.call("write_calls:fill", path=table, value="old", partitions=2, mode="append")
+    assert told(table) == f"{table}: no interrupted writes\n"
+    assert ours.call("write_calls:abandon", path=table, job=DEAD) is None
+
+    said = told("--dry-run", table).splitlines()
+    assert len(said) == 2 and said[0].startswith(f"job {DEAD} of ") and said[0].endswith("was not committed; would be removed")
+    assert said[1] == f"  remove k=1/.direct-{DEAD}-0.part-{DEAD}.csv"
+    assert leftovers(table) != []
+
+    (finding,) = json.loads(told("--json", table))
+    assert (finding["job"], finding["verdict"], finding["steps"]) == (DEAD, "roll-back", [said[1].strip()])
+    assert leftovers(table) == []
+    assert told(table) == f"{table}: no interrupted writes\n"
+    assert ours.call("write_calls:values", path=table) == [["old", 2]]
+
+
+def test_of_nothing(tmp_path):
+    nowhere = str(tmp_path / "no such")
+    assert f"millstream: {nowhere}: there is no such directory\n" in told(nowhere, status=1)
+    assert not os.path.exists(nowhere)
+    with DerbyMetastore(tmp_path) as metastore:
+        said = told("default.nowhere", conf={**metastore.spark_conf(), "spark.sql.warehouse.dir": str(tmp_path)}, status=1)
+    assert "millstream: default.nowhere: " in said and "cannot be found" in said and "\tat " not in said
+
+
+@pytest.mark.parametrize("arguments", [[], ["a", "b"], ["--in-place", "a"]])
+def test_wrong_arguments(arguments):
+    assert "Try 'millstream --help'" in told(*arguments, status=1)

@@ -1,0 +1,275 @@
+"""Direct writes while something fails: metastore, disk, tasks, executors, other writers, the user's patience. Run by `make test-slow`.
+
+Drivers on one PostgreSQL metastore (testbed/metastore). After each failure, and a recovery if need be, each table is exactly old or
+exactly new, and its metastore too.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+
+import pyspark
+import pytest
+from faults import KINDS, OLD, QUICK_START, STATEMENTS, PostgresMetastore, StepTrap, after, check, driver, end, leftovers, recovered
+from service import Server, accepts, free_port
+
+PATIENCE_S = 120
+LEASE = "fs.millstream.write.lease.ms"
+LONG_LEASE = {f"spark.hadoop.{LEASE}": "120000"}  # no driver counts as dead, however slow the machine is
+NUMBERS = count()
+BEGIN, DRAFT, COMMIT, PUBLISH = "link {}/*.begin", "create {}/*/.*.commit.*", "link {}/*.commit", "rename {}/k=*"
+
+
+@pytest.fixture(scope="module")
+def metastore():
+    with PostgresMetastore() as metastore:
+        yield metastore
+
+
+@pytest.fixture(scope="module")
+def trap():
+    with StepTrap() as trap:
+        yield trap
+
+
+@pytest.fixture(scope="module")
+def ours(metastore, trap, tmp_path_factory):
+    """The driver that the trap is for."""
+    session = driver(tmp_path_factory.mktemp("driver") / "home", metastore, trap, **LONG_LEASE)
+    yield session
+    session.close()
+
+
+@pytest.fixture(scope="module")
+def others(ours, metastore, tmp_path_factory):
+    # Not before the first has made the metastore's tables.
+    assert ours.call("fault_calls:insert", statements=["show databases"]) == [None]
+    sessions = [driver(tmp_path_factory.mktemp("driver") / "home", metastore, **LONG_LEASE) for _ in range(2)]
+    yield sessions
+    for session in sessions:
+        session.close()
+
+
+class Tables:
+    """New ones of each kind with the old rows, and what becomes of them."""
+
+    def __init__(self, session, directory):
+        self.database = f"d{next(NUMBERS)}"
+        self.location = str(directory / "tables here")
+        self.driver_pid = session.call("fault_calls:make", database=self.database, location=self.location)
+        assert isinstance(self.driver_pid, int), self.driver_pid
+
+    def name(self, kind):
+        return f"{self.database}.{kind}"
+
+    def folder(self, kind="text"):
+        return f"{self.location}/{kind}"
+
+    def statements(self, which="dynamic", kinds=KINDS):
+        return [STATEMENTS[which].format(table=self.name(kind)) for kind in kinds]
+
+    def rows(self, session, *allowed, kinds=KINDS):
+        """Which of the allowed each holds."""
+        return [check(session.call("fault_calls:state", table=self.name(kind)), *allowed) for kind in kinds]
+
+    def recovered(self, session):
+        return [recovered(session, self.name(kind), self.folder(kind)) for kind in KINDS]
+
+
+def stopped_at(trap, session, pattern, statements, at=1):
+    """Runs statements until the driver is stopped at a step."""
+    trap.set(pattern, at=at)
+    session.ask("fault_calls:insert", statements=statements)
+    assert trap.wait(PATIENCE_S), pattern
+    return trap.pid
+
+
+@pytest.mark.parametrize("step", [BEGIN, COMMIT, PUBLISH])
+def test_a_metastore_that_stops_is_told_later(ours, others, metastore, trap, tmp_path, step):
+    tables = Tables(ours, tmp_path)
+    pid = stopped_at(trap, ours, step.format(tables.folder("parquet")), tables.statements())
+    metastore.stop()
+    os.kill(pid, signal.SIGCONT)
+    try:
+        errors = ours.answer()
+    finally:
+        metastore.start()
+    this = KINDS.index("parquet")
+    assert errors[this] and (step != PUBLISH or "is committed, but is not finished yet" in errors[this]), errors
+    found = tables.recovered(others[0])
+    outcomes = tables.rows(others[0], OLD, after("dynamic"))
+    for error, verdicts, outcome in zip(errors, found, outcomes, strict=True):
+        assert outcome == 1 if error is None or "roll-forward" in verdicts else "roll-back" not in verdicts or outcome == 0
+    assert outcomes[this] == 1 or step == BEGIN
+    # It goes on with a metastore that is back.
+    assert after_reconnecting(ours, tables.statements("static")) == [None] * len(KINDS)
+    tables.rows(ours, *[after("static", rows) for rows in (OLD, after("dynamic"))])
+
+
+def after_reconnecting(session, statements):
+    """The metastore's client has connections that are dead, and asks once with each."""
+    deadline = time.monotonic() + PATIENCE_S
+    while any(errors := session.call("fault_calls:insert", statements=statements)) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    return errors
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    assert os.geteuid() == 0, "run as root: a small file system is mounted"
+    path = tmp_path / "small"
+    path.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", path], check=True)
+    yield path
+    subprocess.run(["umount", path], check=True)
+
+
+def fill(disk):
+    with open(disk / "filler", "wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError as error:
+            assert "No space left" in str(error)
+
+
+@pytest.mark.parametrize("step, outcome", [("create {}/k=*", 0), (DRAFT, 0), (PUBLISH, 1)], ids=["tasks", "record", "apply"])
+def test_a_full_disk(ours, trap, small_disk, step, outcome):
+    tables = Tables(ours, small_disk)
+    pid = stopped_at(trap, ours, step.format(tables.folder()), tables.statements(kinds=["text"]))
+    fill(small_disk)
+    os.kill(pid, signal.SIGCONT)
+    (error,) = ours.answer()
+    assert error is None if outcome else "No space left on device" in error or "not known whether" in error, error
+    # Readers need no recovery, though it finds something to remove.
+    assert tables.rows(ours, OLD, after("dynamic"), kinds=["text"]) == [outcome]
+    (small_disk / "filler").unlink()
+    recovered(ours, tables.name("text"), tables.folder())
+    assert tables.rows(ours, OLD, after("dynamic"), kinds=["text"]) == [outcome]
+    assert ours.call("fault_calls:insert", statements=tables.statements("into", ["text"])) == [None]
+
+
+def overwrite(table, value):
+    return f"insert overwrite {table} partition(k) select id, '{value}', cast(id % 4 + 3 as string) from range(0, 8, 1, 2)"
+
+
+def into(table, value):
+    return overwrite(table, value).replace("insert overwrite", "insert into")
+
+
+def serial(*statements):
+    """The rows after statements on the old ones, one after the other."""
+    found = dict(OLD)
+    for how, value in statements:
+        for k in map(str, range(3, 7)):
+            new = [[a, value] for a in range(8) if a % 4 + 3 == int(k)]
+            found[k] = sorted(found.get(k, []) + new) if how == "into" else new
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_overwrites_and_an_insert_of_three_drivers(ours, others, trap, tmp_path, kind):
+    """The first has the turn when the others come."""
+    tables = Tables(ours, tmp_path)
+    pid = stopped_at(trap, ours, COMMIT.format(tables.folder(kind)), [overwrite(tables.name(kind), "a")])
+    for session, statement in zip(others, (overwrite, into), strict=True):
+        session.ask("fault_calls:insert", statements=[statement(tables.name(kind), "b" if statement is overwrite else "c")])
+    wait_for(lambda: len(list(Path(tables.folder(kind), ".direct-writes").glob("*.begin"))) == 3, "they do not meet")
+    os.kill(pid, signal.SIGCONT)
+    assert [session.answer() for session in (ours, *others)] == [[None]] * 3
+    a, b, c = ("overwrite", "a"), ("overwrite", "b"), ("into", "c")
+    tables.rows(ours, serial(a, b, c), serial(a, c, b), kinds=[kind])
+    assert leftovers(tables.location) == []
+
+
+def test_a_driver_that_sleeps_beyond_its_lease_has_lost(ours, others, trap, tmp_path):
+    tables = Tables(ours, tmp_path)
+    ours.call("fault_calls:configure", settings={LEASE: "3000"})
+    pid = stopped_at(trap, ours, COMMIT.format(tables.folder()), [overwrite(tables.name("text"), "late")])
+    try:
+        assert others[0].call("fault_calls:insert", statements=[overwrite(tables.name("text"), "b")]) == [None]
+        tables.rows(others[0], serial(("overwrite", "b")), kinds=["text"])
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    (error,) = ours.answer()
+    ours.call("fault_calls:configure", settings={LEASE: LONG_LEASE[f"spark.hadoop.{LEASE}"]})
+    assert "gave no sign of life" in error, error
+    tables.rows(others[0], serial(("overwrite", "b")), kinds=["text"])
+    assert leftovers(tables.location) == []
+
+
+SPECULATION = {
+    "spark.speculation": "true", "spark.speculation.interval": "100ms", "spark.speculation.quantile": "0.1", "spark.speculation.multiplier": "1.1",
+    "spark.speculation.minTaskRuntime": "1s", "spark.scheduler.minRegisteredResourcesRatio": "1.0", "spark.executor.memory": "700m", "spark.cores.max": "2",
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(ours, metastore, tmp_path_factory):
+    """A driver with executors on two hosts, as far as Spark knows: it starts no twin on the host of the first."""
+    assert ours.call("fault_calls:insert", statements=["show databases"]) == [None]
+    top, port = tmp_path_factory.mktemp("cluster"), free_port()
+    url = f"spark://127.0.0.1:{port}"
+    spark = Path(pyspark.__file__).parent
+    environment = {**os.environ, "SPARK_HOME": str(spark), "SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": QUICK_START}
+    with ExitStack() as stack:
+
+        def start(name, *arguments):
+            command = [spark / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", "--webui-port", "0", *arguments]
+            server = Server(command, top / f"{name}-{arguments[1]}", env=environment)
+            stack.callback(server.stop)
+            return server
+
+        start("master.Master", "--host", "127.0.0.1", "--port", port).wait_until(lambda: accepts(port), PATIENCE_S)
+        for host in ("127.0.0.1", "127.0.0.2"):
+            start("worker.Worker", "--host", host, "--cores", "1", "--memory", "1g", "--work-dir", top / host, url)
+        session = driver(top / "home", metastore, **SPECULATION, **{"spark.master": url})
+        yield session
+        session.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_task_fails_and_a_twin_is_faster_than_a_zombie(cluster, tmp_path, kind):
+    """The twin of a task in an executor that sleeps has long been committed when that wakes up and goes on writing."""
+    tables, marks = Tables(cluster, tmp_path), tmp_path / "marks"
+    marks.mkdir()
+    cluster.ask("fault_calls:attempts", table=tables.name(kind), marks=str(marks))
+    wait_for((marks / "slow").exists, "no task waits")
+    executor = int((marks / "slow").read_text())
+    os.kill(executor, signal.SIGSTOP)
+    try:
+        assert cluster.answer() is None
+        tables.rows(cluster, after("dynamic"), kinds=[kind])
+    finally:
+        (marks / "go").touch()
+        os.kill(executor, signal.SIGCONT)
+    wait_for(lambda: cluster.call("fault_calls:running_tasks") == 0, "the zombie does not end")
+    recovered(cluster, tables.name(kind), tables.folder(kind))
+    tables.rows(cluster, after("dynamic"), kinds=[kind])
+
+
+def wait_for(holds, otherwise):
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("step, whom, number", [("create {}/k=*", "driver", signal.SIGTERM), (COMMIT, "driver", signal.SIGTERM),
+                                                ("create {}/k=*", "user", signal.SIGINT)], ids=["SIGTERM in tasks", "SIGTERM at commit", "Ctrl-C"])
+def test_a_driver_is_ended(ours, metastore, tmp_path, step, whom, number):
+    with StepTrap() as trap:
+        victim = driver(tmp_path / "victim", metastore, trap)
+        tables = Tables(victim, tmp_path)
+        pid = stopped_at(trap, victim, step.format(tables.folder()), tables.statements("static"))
+        os.kill(pid if whom == "driver" else victim.process.pid, number)
+        os.kill(pid, signal.SIGCONT)
+        end(victim, within_s=60)
+        wait_for(lambda: not Path(f"/proc/{pid}").exists(), "the driver goes on")
+    # It may have been ended too late: what counts is that the table is whole.
+    tables.recovered(ours)
+    tables.rows(ours, OLD, after("static"))

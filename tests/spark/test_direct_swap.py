@@ -1,0 +1,193 @@
+"""Overwrites that are seen as a whole, by new locations of partitions or by an exchange of directories: rows and partitions are those of
+stock Spark, and no rows come back."""
+
+import os
+
+import pytest
+
+from sessions import Session
+from test_direct_writes import ALL, HIVE, KINDS, PARTITIONED, ROWS, compared, creation, differences, slow
+
+EXCHANGE = {"fs.millstream.write.visibility": "exchange"}
+SWAP = {**HIVE, "spark.hadoop.fs.millstream.write.visibility": "metastore-swap"}
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    top = tmp_path_factory.mktemp("swap")
+    sessions = {"stock": Session(top / "stock", millstream=False, conf=HIVE), "ours": Session(top / "ours", millstream=True, conf=SWAP)}
+    yield sessions
+    for session in sessions.values():
+        session.close()
+
+
+def same(both, tables=("t",), **arguments):
+    """Runs statements in both sessions: all is the same but for where files are. Answers where each table and partition is in ours."""
+    for session in both.values():
+        session.ask("write_calls:run", home=str(session.home / "home"), tables=tables, **arguments)
+    answers = {name: session.answer() for name, session in both.items()}
+    ours, stock = answers["ours"], answers["stock"]
+    assert "crash" not in ours and "crash" not in stock, answers
+    assert ours["errors"] == stock["errors"]
+    assert [node for node in ours["nodes"] if not node.startswith("Direct")] == []
+    for name, table in stock["tables"].items():
+        assert differences(logical(ours["tables"][name]), logical(table)) == []
+    return {name: both["ours"].call("swap_calls:places", name=f"d.{name}") for name in tables}
+
+
+def logical(table):
+    def shown(description):
+        return {key: value for key, value in description.items() if key not in ("sizes", "statistics", "Location")}
+
+    return {"rows": table["rows"], "schema": table["schema"], "partitions": {name: shown(found) for name, found in table["partitions"].items()}}
+
+
+def swapped(places):
+    """Partitions that are where a swap has put them; all say how many files there are."""
+    for name, place in places.items():
+        files = [file for file in os.listdir(place["location"]) if file[0] not in "._"]
+        if place["files"] is not None:
+            assert place["files"] == len(files), name
+    return {name for name, place in places.items() if "/.swap-" in place["location"]}
+
+
+QUICK = [("dynamic", "text")]
+
+
+@pytest.mark.parametrize("script, kind", [(script, kind) for script in PARTITIONED for kind in KINDS] if ALL else QUICK)
+def test_partitioned_tables(both, kind, script):
+    places = same(both, statements=[creation(kind), *PARTITIONED[script]])["t"]
+    expected = {"dynamic": {"k=1", "k=new"}, "static": {"k=1", "k=2"}}
+    found = swapped(places)
+    assert found == expected.get(script, found)
+
+
+@slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_static_overwrite_mode(both, kind):
+    places = same(both, conf={"spark.sql.sources.partitionOverwriteMode": "static"}, statements=[
+        creation(kind), *PARTITIONED["dynamic"][:3], "insert overwrite t partition(k='1') select 70, 'y'"])["t"]
+    assert "k=1" in swapped(places)
+
+
+@pytest.mark.parametrize("kind", KINDS if ALL else ["parquet"])
+def test_tables_without_partitions(both, kind):
+    statements = ["insert into t select id from range(10)", "insert overwrite t select 12", "insert into t select 13",
+                  "insert overwrite t select a + 1 from t", "insert into t select 14 where false", "insert overwrite t select 15 where false",
+                  "insert into t select 16"]
+    place = "using parquet location '{home}/t'" if kind == "datasource" else f"{KINDS[kind]} location '{{home}}/t'"
+    create = f"create {'' if kind == 'datasource' else 'external'} table t (a int) {place}"
+    assert swapped(same(both, statements=[create, *statements])["t"]) == {""}
+    managed = same(both, statements=[f"create table t (a int) {KINDS[kind]}", *statements, "drop table t", f"create table t (a int) {KINDS[kind]}"])
+    assert swapped(managed["t"]) == set()
+
+
+@pytest.mark.parametrize("kind", KINDS if ALL else ["datasource"])
+def test_what_has_been_put_elsewhere_is_written_in_place_there(both, kind):
+    """And rows that were replaced do not come back with a partition that was dropped."""
+    places = same(both, conf={"fs.millstream.write.visibility": "metastore-swap"}, statements=[
+        creation(kind), "insert into t partition(k) " + ROWS, "insert overwrite t partition(k) select 40, 'new', k from (values ('1'), ('2')) v(k)",
+        "alter table t drop partition(k='2')", "insert into t partition(k) select 41, 'again', '2'",
+        "set fs.millstream.write.visibility=in-place", "insert into t partition(k) select 42, 'more', k from (values ('1'), ('2'), ('3')) v(k)",
+        "insert overwrite t partition(k) select 43, 'over', k from (values ('1'), ('3')) v(k)", "insert overwrite t partition(k='0') select 44, 'static'",
+        "insert overwrite t partition(k='1') select 45, 'static' where false", "insert into t partition(k='1') select 46, 'static'"])["t"]
+    assert swapped(places) == {"k=1"}
+
+
+@slow
+def test_locations_outside_of_the_table(both):
+    places = same(both, statements=[
+        creation("text"), "insert into t partition(k) " + ROWS, "alter table t add partition(k='far') location '{home}/far'",
+        "alter table t add partition(k='also far') location '{home}/far'", "alter table t add partition(k='gone') location '{home}/gone'",
+        "insert overwrite t partition(k) select 31, 'far', k from (values ('gone'), ('2')) v(k)", "insert overwrite t partition(k='gone') select 32, 'x'"])["t"]
+    assert swapped(places) == {"k=2", "k=gone"}
+
+
+@slow
+def test_several_partition_columns_and_special_values(both):
+    special = PARTITIONED["special values"]
+    places = same(both, statements=[
+        "create table t (a int, Y int, K string) using parquet partitioned by (Y, K)",
+        "insert into t partition(y, k) select id, 2000 + id % 2, cast(id % 3 as string) from range(12)",
+        "insert overwrite t partition(y=2000, k) select 50, k from (values ('0'), ('new')) v(k)",
+        "insert into t partition(y=2001, k='0') select 51", "insert overwrite t partition(y=2001, k='1') select 52", "msck repair table t"])["t"]
+    assert swapped(places) == {"Y=2000/K=0", "Y=2000/K=new", "Y=2001/K=1"}
+    same(both, statements=[creation("parquet"), *special])
+
+
+@slow
+def test_create_table_as_select_and_paths(both):
+    same(both, tables=("t", "u"), statements=[
+        "create table t stored as parquet as select id a, cast(id % 2 as string) k from range(5)",
+        "create table u using parquet partitioned by (k) as select * from t", "insert overwrite directory '{home}/csv' using csv select 1",
+        "insert overwrite directory '{home}/csv' using csv select 2"])
+
+
+def test_an_insert_into_a_partition_that_is_put_elsewhere_meanwhile_is_refused(both, tmp_path):
+    answer = both["ours"].call("swap_calls:insert_during_an_overwrite", home=str(tmp_path / "home"))
+    assert "has been put at" in answer["error"] and "nothing is written" in answer["error"]
+    assert answer["rows"] == ["new"]
+
+
+def test_what_was_replaced_goes_when_its_time_is_over(both):
+    ours = both["ours"]
+    same(both, statements=[creation("text"), "insert into t partition(k='1') select 1, 'old'", "insert overwrite t partition(k='1') select 2, 'new'"])
+    assert ours.call("write_calls:recover", target="d.t") == []
+    assert ours.call("swap_calls:files", name="d.t") == 2
+    found = ours.call("swap_calls:recover_with", target="d.t", keep_millis=0)
+    assert [finding["verdict"] for finding in found] == ["remove-replaced"] and len(found[0]["steps"]) == 1
+    assert ours.call("swap_calls:files", name="d.t") == 1
+
+
+def exchanged(both, **arguments):
+    """Runs statements in both sessions: all is the same, and where it was."""
+    for session in both.values():
+        session.ask("write_calls:run", home=str(session.home / "home"), conf=EXCHANGE, **arguments)
+    return compared({name: session.answer() for name, session in both.items()})
+
+
+@pytest.mark.parametrize("script, kind", [(script, kind) for script in PARTITIONED if script != "elsewhere" for kind in KINDS]
+                         if ALL else [("dynamic", "parquet")])
+def test_exchanged_partitions(both, kind, script):
+    exchanged(both, statements=[creation(kind), *PARTITIONED[script]])
+    if script == "dynamic":
+        overwrite = "insert overwrite d.t partition(k) select 40, 'new', k from (values ('1'), ('new')) v(k)"
+        assert both["ours"].call("swap_calls:replaced_directories", name="d.t", conf=EXCHANGE, statement=overwrite) == ["k=1", "k=new"]
+    assert "appear one by one" not in both["ours"].log.read_text()
+
+
+def test_exchanged_paths(both):
+    """Without a table."""
+    exchanged(both, tables=(), statements=[], code="""
+        def write(rows, mode):
+            spark.range(rows).selectExpr("id", "id % 3 k").write.partitionBy("k").mode("overwrite").option("partitionOverwriteMode", mode).csv(home + "/p")
+        write(9, "static")
+        write(2, "dynamic")
+        assert spark.read.csv(home + "/p").count() == 5
+        write(2, "static")
+        assert spark.read.csv(home + "/p").count() == 2
+        """.replace("\n        ", "\n"))
+    assert "/home/p in place" not in both["ours"].log.read_text()
+
+
+def test_what_cannot_be_exchanged_is_overwritten_in_place_with_a_warning(both):
+    ours = both["ours"]
+    answer = ours.call("write_calls:run", home=str(ours.home / "home"), conf=EXCHANGE, statements=[
+        "create table t (a int) using parquet", "insert overwrite t select 1", "insert overwrite t select 2", "insert overwrite directory '{home}/d' using csv select 1",
+        "insert overwrite directory '{home}/d' using csv select 2"])
+    assert answer["tables"]["t"]["rows"] == ["Row(a=2)"]
+    reasons = [line for line in ours.log.read_text().splitlines() if "its own directory, in which the journal is, cannot be exchanged" in line]
+    assert len([line for line in reasons if ".d.t in place" in line]) == 1 and len([line for line in reasons if "/home/d in place" in line]) == 1
+
+
+def test_an_insert_into_a_partition_that_changes_places_meanwhile_is_kept(both, tmp_path):
+    answer = both["ours"].call("swap_calls:insert_during_an_overwrite", home=str(tmp_path / "home"), conf=EXCHANGE)
+    assert answer == {"error": None, "rows": ["more", "new"]}
+
+
+@slow
+def test_partitions_that_a_swap_has_moved_are_exchanged_there(both):
+    statements = [creation("parquet"), "insert into t partition(k) " + ROWS, "insert overwrite t partition(k='1') select 40, 'moved'",
+                  "set fs.millstream.write.visibility=exchange", "insert overwrite t partition(k) select 41, 'x', k from (values ('1'), ('2')) v(k)"]
+    places = same(both, conf={"fs.millstream.write.visibility": "metastore-swap"}, statements=statements)["t"]
+    assert swapped(places) == {"k=1"}
