@@ -94,7 +94,7 @@ class Table:
     def contents(self) -> tuple[int, int]:
         self.spark.catalog.clearCache()
         table = self.spark.read.parquet(self.location) if self.statement == "write" else self.spark.table(self.name)
-        return tuple(table.selectExpr("count(*)", "sum(id)").first())
+        return tuple(int(value) for value in table.selectExpr("count(*)", "sum(cast(id AS DECIMAL(20)))").first())
 
 
 def start(way: str, bed: Path, facts: dict) -> SparkSession:

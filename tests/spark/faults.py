@@ -92,6 +92,14 @@ def recovered(session, target, location, within_s=60):
     return [finding["verdict"] for finding in found]
 
 
+def settle(session, target, within_s=300):
+    """Recovers until no job counts as alive."""
+    deadline = time.monotonic() + within_s
+    while any(finding["verdict"] == "alive" for finding in session.call("write_calls:recover", target=target)):
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+
+
 def tree(location):
     return sorted((directory, name) for directory, folders, names in os.walk(location) for name in folders + names)
 

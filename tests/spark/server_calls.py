@@ -7,11 +7,6 @@ from pathlib import Path
 from write_calls import error_of, hadoop_path
 
 
-def driver(spark):
-    """Its process."""
-    return spark._jvm.java.lang.ProcessHandle.current().pid()
-
-
 def left_over(spark, path):
     """What unfinished jobs have left of a directory: hidden files, entries of the journal, uploads that nobody has completed."""
     root, file_system = hadoop_path(spark, path)

@@ -7,17 +7,14 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from faults import PostgresMetastore, settle
 from sessions import Session
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testbed"))
-from metastore_bed import PostgresMetastore  # noqa: E402
 
 PARTITIONS = 6
 KINDS = ["using parquet", "stored as textfile"]
@@ -51,7 +48,7 @@ def overwrite_and_kill(home, conf, table, killer):
     """One new row in each partition, in a session that `killer` ends: a context, given the driver's process. Answers whether it did."""
     session = Session(home, millstream=True, conf=conf)
     try:
-        with killer(session.call("swap_calls:driver")):
+        with killer(session.call("write_calls:driver")):
             session.ask("swap_calls:fill", table=table, value="new", partitions=PARTITIONS)
             try:
                 answer = session.answer()
@@ -100,16 +97,9 @@ def check(reader, tmp_path, conf, kind, killer):
     states = [[["old", PARTITIONS]], [["new", PARTITIONS + 1]]]
     assert [state for state in seen["rows"] if state not in states] == [], seen
     assert seen["errors"] == [] and seen["count"] > 0
-    settled(reader, table)
+    settle(reader, table)
     assert reader.call("swap_calls:values", table=table) in states
     return {**seen, "died": died}
-
-
-def settled(reader, table):
-    deadline = time.monotonic() + 120
-    while any(finding["verdict"] == "alive" for finding in reader.call("write_calls:recover", target=table)):
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
 
 
 @pytest.mark.parametrize("number", range(len(STEPS)))

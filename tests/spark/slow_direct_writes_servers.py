@@ -13,6 +13,8 @@ from pathlib import Path
 import pyspark
 import pytest
 
+from clusters import SPECULATION, two_hosts
+from faults import settle
 from sessions import Session
 from test_direct_writes import HIVE, KINDS, PARTITIONED, ROWS, WRITER, compared, creation
 
@@ -21,7 +23,6 @@ sys.path.insert(0, str(ROOT / "testbed"))
 from bed_jars import s3a_jars  # noqa: E402
 from hdfs_bed import HdfsBed  # noqa: E402
 from s3_bed import BUCKET, S3Bed  # noqa: E402
-from service import Server, accepts, free_port  # noqa: E402
 
 PARTITIONS = 6
 PATIENCE_S = 300
@@ -85,7 +86,7 @@ def conf(places):
 
 @pytest.fixture(scope="module")
 def ours(conf, tmp_path_factory):
-    session = Session(tmp_path_factory.mktemp("ours") / "home", millstream=True, conf={**conf, **HIVE})
+    session = Session(tmp_path_factory.mktemp("ours") / "home", millstream=True, conf={**conf, **HIVE, "spark.log.level": "INFO"})
     yield session
     session.close()
 
@@ -165,6 +166,16 @@ def test_requests_are_shown(ours, place, path):
     assert shown.get("requests of tasks for uploads") == (str(2 * PARTITIONS) if path.startswith("s3a:") else None)
 
 
+def test_a_long_commit_tells_the_log_how_far_it_is(ours, places):
+    place = places["s3"]
+    path = f"{place.root}/{next(DIRECTORIES)}/table"
+    ours.ask("write_calls:fill", path=path, value="new", partitions=PARTITIONS, mode="append")
+    place.end_at(("CompleteMultipartUpload", "", 2, False), path, lambda: (time.sleep(11), place.bed.inject()))
+    answer, log = ours.answer(), ours.log.read_text()
+    assert isinstance(answer, int), answer
+    assert f"CommitLog: Direct write of {path}: publish, " in log and f"DirectWrite: Direct write of {path}: {PARTITIONS} files" in log
+
+
 # Requests of a job that overwrites a table, at which its driver dies: operation, part of the path, how many before, whether it happens.
 # Then what the table comes to.
 S3_STEPS = [
@@ -187,7 +198,7 @@ def test_a_driver_killed_at_a_step(ours, conf, places, tmp_path, where, step, ex
     path = f"{place.root}/{next(DIRECTORIES)}/table"
     ours.call("write_calls:fill", path=path, value="old", partitions=PARTITIONS, mode="append")
     victim = Session(tmp_path / "home", millstream=True, conf=conf)
-    pid = victim.call("server_calls:driver")
+    pid = victim.call("write_calls:driver")
     victim.ask("write_calls:fill", path=path, value="new", partitions=PARTITIONS, mode="overwrite")
     try:
         place.end_at(step, path, lambda: os.kill(pid, signal.SIGKILL))
@@ -197,13 +208,6 @@ def test_a_driver_killed_at_a_step(ours, conf, places, tmp_path, where, step, ex
     settle(ours, path)
     assert ours.call("write_calls:values", path=path) == expected
     assert ours.call("server_calls:left_over", path=path) == []
-
-
-def settle(session, path):
-    deadline = time.monotonic() + PATIENCE_S
-    while any(finding["verdict"] == "alive" for finding in session.call("write_calls:recover", target=path)):
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
 
 
 FAULTS = {
@@ -246,31 +250,14 @@ def test_an_upload_that_is_gone_is_an_error_and_nothing_is_deleted(ours, places)
     assert ours.call("server_calls:left_over", path=path) == []
 
 
-CLUSTER = {
-    "spark.executor.memory": "600m", "spark.speculation": "true", "spark.speculation.interval": "100ms", "spark.speculation.quantile": "0.1",
-    "spark.speculation.multiplier": "1.1", "spark.speculation.minTaskRuntime": "1s",
-}
-
-
 @pytest.fixture(scope="module")
 def cluster(conf, tmp_path_factory):
-    """A session whose executors are on two hosts, since Spark runs no twin on the host of the first. Both are this one, by other names."""
     top = tmp_path_factory.mktemp("cluster")
-    program, master = Path(pyspark.__file__).parent / "bin/spark-class", f"spark://127.0.0.1:{(port := free_port())}"
-    of_master = ["--host", "127.0.0.1", "--port", port, "--webui-port", 0]
-    of_worker = ["--webui-port", 0, "--cores", 1, "--memory", "1g", "--work-dir", top, master]
-    servers = [Server([program, "org.apache.spark.deploy.master.Master", *of_master], top / "master")]
-    try:
-        servers[0].wait_until(lambda: accepts(port), PATIENCE_S)
-        for host in ("127.0.0.2", "127.0.0.3"):
-            servers.append(Server([program, "org.apache.spark.deploy.worker.Worker", "--host", host, *of_worker], top / host))
-        executors = {"spark.executor.extraClassPath": conf["spark.driver.extraClassPath"]}
-        session = Session(top / "home", millstream=True, conf={**conf, **CLUSTER, **executors, "spark.master": master})
+    executors = {"spark.executor.extraClassPath": conf["spark.driver.extraClassPath"]}
+    with two_hosts(top) as master:
+        session = Session(top / "home", millstream=True, conf={**conf, **SPECULATION, **executors, "spark.master": master})
         yield session
         session.close()
-    finally:
-        for server in servers:
-            server.stop()
 
 
 @pytest.mark.parametrize("trouble", ["fails", "dies", "is slow"])

@@ -8,14 +8,12 @@ import os
 import signal
 import subprocess
 import time
-from contextlib import ExitStack
 from itertools import count
 from pathlib import Path
 
-import pyspark
 import pytest
-from faults import KINDS, OLD, QUICK_START, STATEMENTS, PostgresMetastore, StepTrap, after, check, driver, end, leftovers, recovered
-from service import Server, accepts, free_port
+from clusters import SPECULATION, two_hosts
+from faults import KINDS, OLD, STATEMENTS, PostgresMetastore, StepTrap, after, check, driver, end, leftovers, recovered
 
 PATIENCE_S = 120
 LEASE = "fs.millstream.write.lease.ms"
@@ -202,32 +200,12 @@ def test_a_driver_that_sleeps_beyond_its_lease_has_lost(ours, others, trap, tmp_
     assert leftovers(tables.location) == []
 
 
-SPECULATION = {
-    "spark.speculation": "true", "spark.speculation.interval": "100ms", "spark.speculation.quantile": "0.1", "spark.speculation.multiplier": "1.1",
-    "spark.speculation.minTaskRuntime": "1s", "spark.scheduler.minRegisteredResourcesRatio": "1.0", "spark.executor.memory": "700m", "spark.cores.max": "2",
-}
-
-
 @pytest.fixture(scope="module")
 def cluster(ours, metastore, tmp_path_factory):
-    """A driver with executors on two hosts, as far as Spark knows: it starts no twin on the host of the first."""
     assert ours.call("fault_calls:insert", statements=["show databases"]) == [None]
-    top, port = tmp_path_factory.mktemp("cluster"), free_port()
-    url = f"spark://127.0.0.1:{port}"
-    spark = Path(pyspark.__file__).parent
-    environment = {**os.environ, "SPARK_HOME": str(spark), "SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": QUICK_START}
-    with ExitStack() as stack:
-
-        def start(name, *arguments):
-            command = [spark / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", "--webui-port", "0", *arguments]
-            server = Server(command, top / f"{name}-{arguments[1]}", env=environment)
-            stack.callback(server.stop)
-            return server
-
-        start("master.Master", "--host", "127.0.0.1", "--port", port).wait_until(lambda: accepts(port), PATIENCE_S)
-        for host in ("127.0.0.1", "127.0.0.2"):
-            start("worker.Worker", "--host", host, "--cores", "1", "--memory", "1g", "--work-dir", top / host, url)
-        session = driver(top / "home", metastore, **SPECULATION, **{"spark.master": url})
+    top = tmp_path_factory.mktemp("cluster")
+    with two_hosts(top) as master:
+        session = driver(top / "home", metastore, **SPECULATION, **{"spark.master": master})
         yield session
         session.close()
 

@@ -91,10 +91,6 @@ def recover_with(spark, target, keep_millis):
         return recover(spark, target)
 
 
-def driver(spark):
-    return spark._jvm.java.lang.ProcessHandle.current().pid()
-
-
 def make(spark, table, kind, location, partitions):
     """An external table with one old row in each partition."""
     spark.sql("create database if not exists s")

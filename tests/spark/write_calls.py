@@ -230,6 +230,11 @@ def values(spark, path):
     return [list(row) for row in rows]
 
 
+def driver(spark):
+    """Its process."""
+    return spark._jvm.java.lang.ProcessHandle.current().pid()
+
+
 def recover(spark, target, dry_run=False):
     import dataclasses
 

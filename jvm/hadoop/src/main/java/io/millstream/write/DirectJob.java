@@ -30,7 +30,6 @@ import org.slf4j.LoggerFactory;
  */
 public final class DirectJob implements Closeable {
   private static final Logger LOG = LoggerFactory.getLogger(DirectJob.class);
-  private static final byte[] NOTHING = new byte[0];
 
   private enum State { RUNNING, UNFINISHED, OVER }
 
@@ -94,7 +93,7 @@ public final class DirectJob implements Closeable {
   }
 
   static DirectJob begin(TableAccess table, String id) throws IOException {
-    if (!id.matches("\\p{XDigit}{8}(-\\p{XDigit}{4}){3}-\\p{XDigit}{12}")) {
+    if (!id.matches(Names.JOB)) {
       throw new IllegalArgumentException("the id of a job must be a UUID: " + id);
     }
     long earlierRequests = table.store().requests();
@@ -325,7 +324,7 @@ public final class DirectJob implements Closeable {
 
   private void giveUp() {
     try {
-      table.store().replace(Journal.abandoned(id), NOTHING);
+      table.store().replace(Journal.abandoned(id), Journal.NOTHING);
     } catch (IOException | RuntimeException e) {
       LOG.warn("Others have to wait until the lease of job {} on {} runs out", id, table.root(), e);
     }

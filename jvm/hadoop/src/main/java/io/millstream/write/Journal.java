@@ -33,6 +33,9 @@ final class Journal {
   private static final String TURN = "turn-";
   private static final Pattern TURNS = Pattern.compile(TURN + "\\d{1,18}");
 
+  /** Of entries that say all by being there. */
+  static final byte[] NOTHING = new byte[0];
+
   /** A job in the journal; 0 is the time of what is not there. */
   static final class Job {
     final String id;

@@ -11,7 +11,6 @@ import org.slf4j.LoggerFactory;
 final class Lease {
   private static final Logger LOG = LoggerFactory.getLogger(Lease.class);
   private static final int SIGNS_A_LEASE = 3;
-  private static final byte[] NOTHING = new byte[0];
 
   private final TableAccess table;
   private final String job;
@@ -37,7 +36,7 @@ final class Lease {
     }
     long now = System.nanoTime();
     try {
-      table.store().replace(Journal.lease(job), NOTHING);
+      table.store().replace(Journal.lease(job), Journal.NOTHING);
       signedNanos = now;
     } catch (IOException | RuntimeException e) {
       LOG.warn("Job {} on {} could not give a sign of life; it tries again", job, table.root(), e);

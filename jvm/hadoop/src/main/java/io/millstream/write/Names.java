@@ -4,6 +4,9 @@ import org.apache.hadoop.fs.Path;
 
 /** Names of files and directories: which of them readers leave out, and their paths. */
 final class Names {
+  /** A regular expression for the ids of jobs, which are in the names of their files: UUIDs. */
+  static final String JOB = "\\p{XDigit}{8}(?:-\\p{XDigit}{4}){3}-\\p{XDigit}{12}";
+
   private Names() { }
 
   /**

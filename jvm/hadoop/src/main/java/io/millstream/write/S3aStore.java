@@ -52,7 +52,7 @@ final class S3aStore implements Store {
   private static final int DELETE_ATTEMPTS = 6;
   private static final long FIRST_DELETE_PAUSE_MILLIS = 50;
   private static final Pattern ACCESS_DENIED = Pattern.compile("Access ?Denied");
-  private static final Pattern UUIDS = Pattern.compile("\\p{XDigit}{8}(?:-\\p{XDigit}{4}){3}-\\p{XDigit}{12}");
+  private static final Pattern JOBS = Pattern.compile(Names.JOB);
   /** Up to so many directories are listed one by one. */
   private static final int FEW_DIRECTORIES = 4;
   private static final int FLAT_LISTING_KEYS = 1000;
@@ -395,8 +395,8 @@ final class S3aStore implements Store {
 
   /** The job whose file a key names. */
   private static Optional<String> jobs(String key) {
-    Matcher uuid = UUIDS.matcher(key.substring(key.lastIndexOf('/') + 1));
-    return uuid.find() ? Optional.of(uuid.group()) : Optional.empty();
+    Matcher job = JOBS.matcher(key.substring(key.lastIndexOf('/') + 1));
+    return job.find() ? Optional.of(job.group()) : Optional.empty();
   }
 
   /** Other programs' uploads have names such as ours. */

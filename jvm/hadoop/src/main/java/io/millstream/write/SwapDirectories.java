@@ -18,8 +18,7 @@ public final class SwapDirectories {
   private static final String PREFIX = ".swap-";
   private static final String DATA = "data";
   private static final String NONE = "none";
-  private static final String UUID = "\\p{XDigit}{8}(?:-\\p{XDigit}{4}){3}-\\p{XDigit}{12}";
-  private static final Pattern DIRECTORY = Pattern.compile(Pattern.quote(PREFIX) + "(?<job>" + UUID + ")");
+  private static final Pattern DIRECTORY = Pattern.compile(Pattern.quote(PREFIX) + "(?<job>" + Names.JOB + ")");
   private static final Pattern PLACE = Pattern.compile(DIRECTORY + "/(?<place>.+)", Pattern.DOTALL);
 
   private SwapDirectories() { }

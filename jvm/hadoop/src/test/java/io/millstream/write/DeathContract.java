@@ -18,8 +18,6 @@ import org.junit.jupiter.api.Test;
 
 /** The driver dies before and after every step of its commit, and so does whoever recovers: exactly the old or exactly the new rows. */
 abstract class DeathContract {
-  private static final byte[] NOTHING = new byte[0];
-
   /** A directory that no other has. */
   abstract Path newTable() throws IOException;
 
@@ -74,7 +72,7 @@ abstract class DeathContract {
       } catch (Died e) {
         // The test goes on.
       }
-      bed.access(metastore).store().create(Journal.abandoned(id), NOTHING);
+      bed.access(metastore).store().create(Journal.abandoned(id), Journal.NOTHING);
       return store.diedAt();
     }
 

@@ -28,8 +28,6 @@ import org.mockito.Mockito;
 /** What the protocol promises, over any store. The rows of the failure matrix in docs/direct-writes.md name their tests here. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
 abstract class DirectJobContract {
-  private static final byte[] NOTHING = new byte[0];
-
   protected TableBed bed;
 
   /** A directory that is this test's alone. */
@@ -318,9 +316,9 @@ abstract class DirectJobContract {
     String damaged = "00000000" + TableBed.newId().substring(8);
     String dead = "ffffffff" + TableBed.newId().substring(8);
     Store store = bed.access(null).store();
-    store.create(Journal.begin(damaged), NOTHING);
+    store.create(Journal.begin(damaged), Journal.NOTHING);
     store.create(Journal.begin(dead), new Journal.Begin("owner", 1).toBytes());
-    store.replace(Journal.abandoned(dead), NOTHING);
+    store.replace(Journal.abandoned(dead), Journal.NOTHING);
 
     assertThrows(IOException.class, () -> bed.run(Overwrite.nothing(), "k=1", "a"));
 

@@ -30,7 +30,6 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Overwrites whose directories change places: whoever lists a partition, at any time, finds all of its old files or all of the new. */
 class LocalExchangeTest {
-  private static final byte[] NOTHING = new byte[0];
   private static final String OTHER = "11111111-1111-1111-1111-111111111111";
   private static final Set<String> OLD_ROWS = rows("k=1:o1", "k=1:p1", "k=2:o2", "k=2:p2");
   private static final String[] FILES = {"k=1", "n1", "k=1", "m1", "k=3", "n3", "k=3", "m3"};
@@ -166,7 +165,7 @@ class LocalExchangeTest {
       } catch (Died e) {
         // The test goes on.
       }
-      store().create(Journal.abandoned(id), NOTHING);
+      store().create(Journal.abandoned(id), Journal.NOTHING);
       return store.diedAt();
     }
 
@@ -260,7 +259,7 @@ class LocalExchangeTest {
       try {
         bed.overwrite(new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
           if (steps.incrementAndGet() == sleepsAfter) {
-            bed.store().create(Journal.abandoned(bed.id), NOTHING);
+            bed.store().create(Journal.abandoned(bed.id), Journal.NOTHING);
             bed.overwrite(bed.store(), TableBed.newId(), "k=1", "x1", "k=3", "x3");
           }
         }), bed.id, FILES);
@@ -472,7 +471,7 @@ class LocalExchangeTest {
       }
     });
     assertThrows(Died.class, () -> dying.overwrite(store, dying.id, FILES));
-    dying.store().create(Journal.abandoned(dying.id), NOTHING);
+    dying.store().create(Journal.abandoned(dying.id), Journal.NOTHING);
 
     Finding dry = Recovery.recover(dying.through(dying.store()), Run.DRY).get(0);
 

@@ -20,8 +20,6 @@ import org.junit.jupiter.api.Test;
 
 /** Overwrites that one change of the catalog makes visible: no reader that asks the catalog ever sees anything but old or new rows. */
 abstract class SwapContract {
-  private static final byte[] NOTHING = new byte[0];
-
   /** A directory that no other has. */
   abstract Path newTable() throws IOException;
 
@@ -94,7 +92,7 @@ abstract class SwapContract {
     } catch (Died e) {
       // The test goes on.
     }
-    store(bed).create(Journal.abandoned(id), NOTHING);
+    store(bed).create(Journal.abandoned(id), Journal.NOTHING);
     return store.diedAt();
   }
 

@@ -17,8 +17,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.datasources.millstream.write.{DirectWrite, DirectWriteMetrics, TablePlaces}
-import org.apache.spark.sql.execution.metric.SQLMetric
+import org.apache.spark.sql.execution.datasources.millstream.write.{DirectCommand, DirectWrite, TablePlaces}
 import org.apache.spark.sql.hive.execution.{HiveFileFormat, InsertIntoHiveDirCommand}
 import org.apache.spark.sql.util.SchemaUtils
 import org.apache.spark.util.Utils
@@ -30,12 +29,8 @@ class DirectInsertIntoHiveDir(
     query: LogicalPlan,
     overwrite: Boolean,
     outputColumnNames: Seq[String])
-  extends InsertIntoHiveDirCommand(isLocal, storage, query, overwrite, outputColumnNames) {
-
-  override lazy val metrics: Map[String, SQLMetric] = DirectWriteMetrics.create()
-
-  /** Otherwise a rule that puts it in the other's place would seem to have changed nothing. */
-  override def canEqual(other: Any): Boolean = other.isInstanceOf[DirectInsertIntoHiveDir]
+  extends InsertIntoHiveDirCommand(isLocal, storage, query, overwrite, outputColumnNames)
+  with DirectCommand {
 
   override protected def withNewChildInternal(newChild: LogicalPlan): InsertIntoHiveDirCommand =
     new DirectInsertIntoHiveDir(isLocal, storage, newChild, overwrite, outputColumnNames)

@@ -18,8 +18,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.command.CommandUtils
 import org.apache.spark.sql.execution.datasources.FileFormat
-import org.apache.spark.sql.execution.datasources.millstream.write.{CatalogChange, DirectWrite, DirectWriteMetrics, ReplaceInserts, TablePlaces}
-import org.apache.spark.sql.execution.metric.SQLMetric
+import org.apache.spark.sql.execution.datasources.millstream.write.{CatalogChange, DirectCommand, DirectWrite, TablePlaces}
 import org.apache.spark.sql.hive.execution.{HiveTempPath, InsertIntoHiveTable}
 
 /** Writes files into a table by its serde, where Spark's command writes them elsewhere and has Hive move them. */
@@ -36,12 +35,8 @@ class DirectInsertIntoHiveTable(
     fileFormat: FileFormat,
     hiveTmpPath: HiveTempPath)
   extends InsertIntoHiveTable(table, partition, query, overwrite, ifPartitionNotExists, outputColumnNames, partitionColumns, bucketSpec,
-    options, fileFormat, hiveTmpPath) {
-
-  override lazy val metrics: Map[String, SQLMetric] = DirectWriteMetrics.create()
-
-  /** Otherwise a rule that puts it in the other's place would seem to have changed nothing. */
-  override def canEqual(other: Any): Boolean = other.isInstanceOf[DirectInsertIntoHiveTable]
+    options, fileFormat, hiveTmpPath)
+  with DirectCommand {
 
   override protected def withNewChildInternal(newChild: LogicalPlan): InsertIntoHiveTable =
     new DirectInsertIntoHiveTable(table, partition, newChild, overwrite, ifPartitionNotExists, outputColumnNames, partitionColumns,
@@ -57,9 +52,7 @@ class DirectInsertIntoHiveTable(
       if (columns.isEmpty) Seq("" -> location) else known.map(found => directory(found.spec) -> new Path(found.location)))
     val visibility = TablePlaces.visibility(table.identifier.unquotedString, root, overwrite, columns.nonEmpty, hadoopConf)(
       Option.when(columns.isEmpty && table.tableType == CatalogTableType.MANAGED)(TablePlaces.ManagedWithoutPartitions))
-    val elsewhere = TablePlaces.outOfReach(places, visibility)
-    elsewhere.foreach(found => ReplaceInserts.warn(table.identifier.unquotedString, s"a partition of the table is at $found"))
-    if (elsewhere.nonEmpty || ifPartitionNotExists && known.nonEmpty) {
+    if (ifPartitionNotExists && known.nonEmpty || places.isOutOfReach(table.identifier.unquotedString, visibility)) {
       super.run(session, child)
     } else {
       directWrite(places, visibility, isNew = known.isEmpty).run(session, child, metrics, () => refresh(session))(super.run(session, child))

@@ -1,6 +1,5 @@
 package org.apache.spark.sql.hive.millstream
 
-import java.lang.reflect.InvocationTargetException
 import java.util.{Collection, List => JavaList, Locale, Map => JavaMap, Objects}
 
 import scala.jdk.CollectionConverters._
@@ -10,6 +9,7 @@ import io.millstream.write.MetastoreChange
 
 import org.apache.spark.sql.catalyst.catalog.{ExternalCatalog, ExternalCatalogWithListener}
 import org.apache.spark.sql.execution.datasources.PartitioningUtils
+import org.apache.spark.sql.execution.datasources.millstream.Reflected
 import org.apache.spark.sql.execution.datasources.millstream.write.CatalogMetastore
 import org.apache.spark.sql.hive.HiveExternalCatalog
 import org.apache.spark.sql.hive.client.HiveClient
@@ -160,11 +160,6 @@ private object HiveMetastore {
   final class Method(of: Class[_], name: String, parameters: Class[_]*) {
     private val method = of.getMethod(name, parameters: _*)
 
-    def apply(target: AnyRef, arguments: AnyRef*): AnyRef =
-      try {
-        method.invoke(target, arguments: _*)
-      } catch {
-        case e: InvocationTargetException => throw e.getCause
-      }
+    def apply(target: AnyRef, arguments: AnyRef*): AnyRef = Reflected.call(method, target, arguments: _*)
   }
 }

@@ -1,6 +1,5 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
-import java.lang.reflect.InvocationTargetException
 import java.net.URI
 import java.util.concurrent.atomic.AtomicBoolean
 
@@ -26,18 +25,11 @@ private[sql] object SparkLine extends Logging {
         None
     }
 
-  private val found = DataSourceUtils.getClass.getMethods.find(_.getName == "verifySchema")
-
   /** Fails as Spark does if the format cannot read a type. Since 4.2 it is told that the schema is for reading. */
-  def verifyReadSchema(format: FileFormat, schema: StructType): Unit = {
-    val verifySchema = found.getOrElse(throw new NoSuchMethodError("DataSourceUtils.verifySchema"))
-    val arguments = Seq[AnyRef](format, schema, java.lang.Boolean.TRUE).take(verifySchema.getParameterCount)
-    try {
-      verifySchema.invoke(DataSourceUtils, arguments: _*)
-    } catch {
-      case e: InvocationTargetException => throw e.getCause
-    }
-  }
+  def verifyReadSchema(format: FileFormat, schema: StructType): Unit =
+    Reflected.call(verifySchema, DataSourceUtils, format, schema, java.lang.Boolean.TRUE)
+
+  private lazy val verifySchema = Reflected.method(DataSourceUtils.getClass, "verifySchema")
 
   def at(location: URI, storage: CatalogStorageFormat): CatalogStorageFormat = replaced(storage, "locationUri", Some(location))
 
@@ -47,11 +39,10 @@ private[sql] object SparkLine extends Logging {
     replaced(partition, "storage", at(location, partition.storage))
 
   /** A copy with another value of one field; how many fields there are differs. */
-  private def replaced[T <: Product](original: T, field: String, value: AnyRef): T = {
-    val copy = original.getClass.getMethods.find(_.getName == "copy").getOrElse(throw new NoSuchMethodError(s"${original.getClass.getName}.copy"))
+  private def replaced[T <: AnyRef with Product](original: T, field: String, value: AnyRef): T = {
     val fields = original.productElementNames.zip(original.productIterator).map {
       case (name, present) => if (name == field) value else present.asInstanceOf[AnyRef]
     }
-    copy.invoke(original, fields.toSeq: _*).asInstanceOf[T]
+    Reflected.call(Reflected.method(original.getClass, "copy"), original, fields.toSeq: _*).asInstanceOf[T]
   }
 }

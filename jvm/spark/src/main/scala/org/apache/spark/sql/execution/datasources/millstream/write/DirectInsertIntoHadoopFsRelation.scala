@@ -19,7 +19,6 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.command.CommandUtils
 import org.apache.spark.sql.execution.datasources._
-import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.util.SchemaUtils
 
 /**
@@ -40,13 +39,9 @@ class DirectInsertIntoHadoopFsRelation(
     fileIndex: Option[FileIndex],
     outputColumnNames: Seq[String])
   extends InsertIntoHadoopFsRelationCommand(outputPath, staticPartitions, ifPartitionNotExists, partitionColumns, bucketSpec,
-    fileFormat, options, query, mode, catalogTable, fileIndex, outputColumnNames) {
+    fileFormat, options, query, mode, catalogTable, fileIndex, outputColumnNames)
+  with DirectCommand {
   import DirectInsertIntoHadoopFsRelation._
-
-  override lazy val metrics: Map[String, SQLMetric] = DirectWriteMetrics.create()
-
-  /** Otherwise a rule that puts it in the other's place would seem to have changed nothing. */
-  override def canEqual(other: Any): Boolean = other.isInstanceOf[DirectInsertIntoHadoopFsRelation]
 
   override protected def withNewChildInternal(newChild: LogicalPlan): InsertIntoHadoopFsRelationCommand =
     new DirectInsertIntoHadoopFsRelation(outputPath, staticPartitions, ifPartitionNotExists, partitionColumns, bucketSpec, fileFormat,
@@ -64,7 +59,7 @@ class DirectInsertIntoHadoopFsRelation(
     val found = try Some(fileSystem.getFileStatus(location)) catch { case _: FileNotFoundException => None }
     lazy val visibility = TablePlaces.visibility(name(root), root, mode == SaveMode.Overwrite && found.nonEmpty,
       partitionColumns.nonEmpty, hadoopConf)(whyNoSwap)
-    if (leavesToSpark(found, known) || isOutOfReach(places, visibility)) {
+    if (leavesToSpark(found, known) || places.isOutOfReach(name(root), visibility)) {
       super.run(session, child)
     } else {
       checkColumns()
@@ -110,12 +105,6 @@ class DirectInsertIntoHadoopFsRelation(
       case SaveMode.ErrorIfExists | SaveMode.Ignore => found.nonEmpty
     }
     isNoInsert || found.exists(_.isFile)
-  }
-
-  private def isOutOfReach(places: TablePlaces, visibility: Visibility): Boolean = {
-    val elsewhere = TablePlaces.outOfReach(places, visibility)
-    elsewhere.foreach(location => ReplaceInserts.warn(places.root.toString, s"a partition of the table is at $location"))
-    elsewhere.nonEmpty
   }
 
   private def directory(spec: TablePartitionSpec): String = TablePlaces.directory(partitionColumns.map(_.name), spec)

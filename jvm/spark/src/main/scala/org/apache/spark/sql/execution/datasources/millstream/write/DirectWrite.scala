@@ -1,7 +1,6 @@
 package org.apache.spark.sql.execution.datasources.millstream.write
 
 import java.io.{InterruptedIOException, IOException}
-import java.lang.reflect.InvocationTargetException
 import java.util.UUID
 
 import scala.jdk.CollectionConverters._
@@ -21,6 +20,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.{FileFormat, FileFormatWriter}
+import org.apache.spark.sql.execution.datasources.millstream.Reflected
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.util.{SerializableConfiguration, Utils}
 
@@ -131,7 +131,9 @@ private[sql] final case class DirectWrite(
       val written = files.iterator.map(_.directory).distinct.size
       if (written > max) throw QueryExecutionErrors.writePartitionExceedConfigSizeWhenDynamicPartitionError(written, max, key)
     }
-    val plan = new CommitPlan(files.asJava, overwrite).distribution(batches => distribute(session.sparkContext, batches.asScala.toSeq))
+    val plan = new CommitPlan(files.asJava, overwrite)
+      .distribution(batches => distribute(session.sparkContext, batches.asScala.toSeq))
+      .listener(new CommitLog(name))
     if (visibility == Visibility.EXCHANGE) plan.exchange(made => directories.place(SwapDirectories.partition(made)))
     change.foreach { catalog =>
       val commit = new CatalogCommit(catalog, directories, overwrite.directories.asScala.toSeq, CatalogMetastore.of(session))
@@ -168,8 +170,7 @@ private[sql] final case class DirectWrite(
 
 /** Spark's writer, which takes one argument more since 4.3. */
 private object FilesOfQuery {
-  private val write = FileFormatWriter.getClass.getMethods.find(_.getName == "write")
-    .getOrElse(throw new NoSuchMethodError("FileFormatWriter.write"))
+  private val write = Reflected.method(FileFormatWriter.getClass, "write")
 
   def write(
       session: SparkSession,
@@ -179,12 +180,7 @@ private object FilesOfQuery {
       trackers: Seq[DirectWriteMetrics.Tracker],
       beforeJob: () => Unit): Unit = {
     val spec = FileFormatWriter.OutputSpec(what.root.toString, Map.empty[TablePartitionSpec, String], what.outputColumns)
-    val arguments = Seq[AnyRef](session, query, what.format, protocol, spec, what.conf, what.partitionColumns, what.bucketSpec, trackers,
-      what.options, Int.box(what.staticPartitionColumns), beforeJob)
-    try {
-      write.invoke(FileFormatWriter, arguments.take(write.getParameterCount): _*)
-    } catch {
-      case e: InvocationTargetException => throw e.getCause
-    }
+    Reflected.call(write, FileFormatWriter, session, query, what.format, protocol, spec, what.conf, what.partitionColumns, what.bucketSpec,
+      trackers, what.options, Int.box(what.staticPartitionColumns), beforeJob)
   }
 }

@@ -15,7 +15,15 @@ import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.getPartitionPa
  * @param moved those that a swap has put elsewhere below the root, by directories relative to it
  * @param foreign locations that are of no direct write
  */
-private[sql] final case class TablePlaces(root: Path, moved: Map[String, String], foreign: Seq[Path])
+private[sql] final case class TablePlaces(root: Path, moved: Map[String, String], foreign: Seq[Path]) {
+  /** Whether no direct write can be where a partition is; says so in the log. */
+  def isOutOfReach(target: String, visibility: Visibility): Boolean = {
+    val elsewhere = foreign.find(path =>
+      visibility != Visibility.METASTORE_SWAP || !TablePlaces.isBeside(root, path) || TablePlaces.overlap(root, path))
+    elsewhere.foreach(path => ReplaceInserts.warn(target, s"a partition of the table is at $path"))
+    elsewhere.nonEmpty
+  }
+}
 
 private[sql] object TablePlaces {
   def apply(fileSystem: FileSystem, root: Path, locations: Seq[(String, Path)]): TablePlaces = {
@@ -70,10 +78,6 @@ private[sql] object TablePlaces {
   /** A table whose directory is deleted with it must not leave it before. */
   val ManagedWithoutPartitions =
     "it is a managed table without partitions, and dropping one elsewhere would leave the directory in which the next of its name is made"
-
-  /** What a statement cannot write. */
-  def outOfReach(places: TablePlaces, visibility: Visibility): Option[Path] =
-    places.foreign.find(path => visibility != Visibility.METASTORE_SWAP || !isBeside(places.root, path) || overlap(places.root, path))
 
   /** Whether one directory is the other, or in it. */
   def overlap(one: Path, other: Path): Boolean = relative(one, other).nonEmpty || relative(other, one).nonEmpty

@@ -1,0 +1,41 @@
+"""A standalone cluster of Spark's on this machine."""
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+
+import pyspark
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testbed"))
+from service import Server, accepts, free_port  # noqa: E402
+
+START_S = 120
+# Twins soon, once there are two executors to have them.
+SPECULATION = {
+    "spark.speculation": "true", "spark.speculation.interval": "100ms", "spark.speculation.quantile": "0.1", "spark.speculation.multiplier": "1.1",
+    "spark.speculation.minTaskRuntime": "1s", "spark.scheduler.minRegisteredResourcesRatio": "1.0", "spark.executor.memory": "700m", "spark.cores.max": "2",
+}
+
+
+@contextlib.contextmanager
+def two_hosts(top: Path):
+    """
+    A master and two workers of one core; the value is the master's URL. Workers are on two hosts as far as Spark knows, which
+    starts no twin of a task on the host of the first. `top` gets their logs and what executors write.
+    """
+    home, port = Path(pyspark.__file__).parent, free_port()
+    url = f"spark://127.0.0.1:{port}"
+    small = {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+    with contextlib.ExitStack() as stack:
+
+        def start(name, *arguments):
+            command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", "--webui-port", "0", *map(str, arguments)]
+            server = Server(command, top / f"{name}-{arguments[1]}", env={**os.environ, "SPARK_HOME": str(home), **small})
+            stack.callback(server.stop)
+            return server
+
+        start("master.Master", "--host", "127.0.0.1", "--port", port).wait_until(lambda: accepts(port), START_S)
+        for host in ("127.0.0.2", "127.0.0.3"):
+            start("worker.Worker", "--host", host, "--cores", 1, "--memory", "1g", "--work-dir", top / host, url)
+        yield url
