@@ -35,6 +35,7 @@ public final class DirectJob implements Closeable {
 
   private final TableAccess table;
   private final String id;
+  private final String below;
   private final Settlement settlement;
   private final Lease lease;
   /** Of this process, before the job. */
@@ -46,9 +47,10 @@ public final class DirectJob implements Closeable {
   /** Whether the record may be there. */
   private boolean hasTriedToCommit;
 
-  private DirectJob(TableAccess table, String id, long earlierRequests, boolean isFirst) {
+  private DirectJob(TableAccess table, String id, String below, long earlierRequests, boolean isFirst) {
     this.table = table;
     this.id = id;
+    this.below = below;
     this.earlierRequests = earlierRequests;
     this.isFirst = isFirst;
     this.settlement = new Settlement(table);
@@ -82,24 +84,25 @@ public final class DirectJob implements Closeable {
    *
    * @param table the root of what is written, a table's or a partitioned directory's; made if it is not there
    * @param id of the job, a UUID that no other has; it is in the name of every file
+   * @param below the directory, relative to the table's, that all its files will be in or below: where they are looked for if it fails; "" if that is not known
    * @param conf of the file system, with {@link WriteOptions}
    * @param metastore for dead jobs that have committed; null if there is none, and then such a job is an error
    * @return the job
    * @throws UnsuitedException if the file system has not what this needs, which nobody could know before
    * @throws IOException if the table cannot be reached, or a dead job cannot be settled
    */
-  public static DirectJob begin(Path table, String id, Configuration conf, Metastore metastore) throws IOException {
-    return begin(TableAccess.of(table, conf, metastore), id);
+  public static DirectJob begin(Path table, String id, String below, Configuration conf, Metastore metastore) throws IOException {
+    return begin(TableAccess.of(table, conf, metastore), id, below);
   }
 
-  static DirectJob begin(TableAccess table, String id) throws IOException {
+  static DirectJob begin(TableAccess table, String id, String below) throws IOException {
     if (!id.matches(Names.JOB)) {
       throw new IllegalArgumentException("the id of a job must be a UUID: " + id);
     }
     long earlierRequests = table.store().requests();
     boolean isFirst = table.store().isMissing();
     try {
-      if (!table.store().create(Journal.begin(id), new Journal.Begin(owner(), table.options().leaseMillis).toBytes())) {
+      if (!table.store().create(Journal.begin(id), new Journal.Begin(owner(), table.options().leaseMillis, below).toBytes())) {
         throw new IOException("there is a job " + id + " on " + table.root() + " already");
       }
     } catch (UnsuitedException e) {
@@ -110,7 +113,7 @@ public final class DirectJob implements Closeable {
       }
       throw e;
     }
-    DirectJob job = new DirectJob(table, id, earlierRequests, isFirst);
+    DirectJob job = new DirectJob(table, id, below, earlierRequests, isFirst);
     try {
       job.settlement.settleDead(Journal.of(table.store()));
       return job;
@@ -264,7 +267,7 @@ public final class DirectJob implements Closeable {
   /** Once the journal has forgotten the job, nobody can tell what its failed attempts have left. */
   private void discardLeftovers() {
     try {
-      table.store().discard(table.store().leftovers(id::equals));
+      table.store().discard(table.store().leftovers(below, id::equals));
     } catch (IOException e) {
       LOG.warn("What failed attempts of job {} on {} may have left could not be looked for or removed", id, table.root(), e);
     }
@@ -294,7 +297,7 @@ public final class DirectJob implements Closeable {
         return;
       }
       lease.end();
-      settlement.rollBack(id, Run.REAL);
+      settlement.rollBack(id, below, Run.REAL);
       state = State.OVER;
       List<String> rest = new ArrayList<>();
       if (turn != null) {

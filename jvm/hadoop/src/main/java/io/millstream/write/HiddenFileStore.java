@@ -203,13 +203,23 @@ abstract class HiddenFileStore implements Store {
   }
 
   @Override
-  public List<Leftover> leftovers(Predicate<String> ofJob) throws IOException {
-    return walk(List.of(""), name -> !Names.isHidden(name) || SwapDirectories.isOne(name), (directory, status) -> {
+  public List<Leftover> leftovers(String below, Predicate<String> ofJob) throws IOException {
+    return walk(withSwapped(below), name -> !Names.isHidden(name) || SwapDirectories.isOne(name), (directory, status) -> {
       String name = status.getPath().getName();
       String job = jobOf(name);
       boolean isLeft = job != null && ofJob.test(job);
       return isLeft ? new Leftover(job, directory.isEmpty() ? name : directory + "/" + name, null) : null;
     });
+  }
+
+  /** Where files may be that were written below a directory: other jobs may let directories change places ({@link Exchanges}). */
+  private List<String> withSwapped(String below) throws IOException {
+    if (below.isEmpty()) {
+      return List.of("");
+    }
+    Set<String> directories = new HashSet<>(look("", SwapDirectories::isOne, (directory, file) -> null).below);
+    directories.add(below);
+    return List.copyOf(directories);
   }
 
   /** The job in a hidden file's name, null if there is none; an attempt's id has no hyphen. */

@@ -181,15 +181,17 @@ final class Journal {
     return List.of(begin(job), abandoned(job), lease(job));
   }
 
-  /** What {@code JOB.begin} says. */
-  record Begin(String owner, long leaseMillis) {
+  /** What {@code JOB.begin} says: who runs the job, how long it may be silent, and in which directory, relative to the table's, all its files are. */
+  record Begin(String owner, long leaseMillis, String below) {
     private static final String OWNER = "owner";
     private static final String LEASE_MILLIS = "lease.ms";
+    private static final String BELOW = "below";
 
     byte[] toBytes() throws IOException {
       Properties properties = new Properties();
       properties.setProperty(OWNER, owner);
       properties.setProperty(LEASE_MILLIS, Long.toString(leaseMillis));
+      properties.setProperty(BELOW, below);
       StringWriter text = new StringWriter();
       properties.store(text, null);
       // Without the date, which is the entry's anyway: the same begin is the same bytes.
@@ -201,7 +203,8 @@ final class Journal {
       Properties properties = new Properties();
       try {
         properties.load(new StringReader(new String(content, StandardCharsets.UTF_8)));
-        return new Begin(properties.getProperty(OWNER, "unknown"), Long.parseLong(properties.getProperty(LEASE_MILLIS)));
+        return new Begin(properties.getProperty(OWNER, "unknown"), Long.parseLong(properties.getProperty(LEASE_MILLIS)),
+            properties.getProperty(BELOW, ""));
       } catch (IllegalArgumentException e) {
         throw new IOException("a job's begin in the journal is damaged", e);
       }

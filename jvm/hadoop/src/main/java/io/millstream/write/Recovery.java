@@ -61,7 +61,7 @@ public final class Recovery {
     }
     String own = "recovery-" + UUID.randomUUID();
     // Its time is the time by the clock of the store.
-    table.store().create(Journal.begin(own), new Journal.Begin(DirectJob.owner(), table.options().leaseMillis).toBytes());
+    table.store().create(Journal.begin(own), new Journal.Begin(DirectJob.owner(), table.options().leaseMillis, "").toBytes());
     try {
       return recover(table, run, Journal.of(table.store()).without(own));
     } finally {
@@ -102,7 +102,7 @@ public final class Recovery {
         settled.add(job.id);
       }
     });
-    List<Store.Leftover> leftovers = store.leftovers(job -> store.leftoversNameTheirJobs() || settled.contains(job));
+    List<Store.Leftover> leftovers = store.leftovers("", job -> store.leftoversNameTheirJobs() || settled.contains(job));
     // Looked at after the files, so that a job that began meanwhile is in it.
     Journal journal = Journal.of(store);
     List<Store.Leftover> unknown = leftovers.stream().filter(leftover -> journal.unsettled(leftover.job()) == null).toList();

@@ -347,7 +347,7 @@ final class S3aStore implements Store {
   public void prune(Set<String> directories, Collection<String> stay) { }
 
   @Override
-  public List<Leftover> leftovers(Predicate<String> ofJob) throws IOException {
+  public List<Leftover> leftovers(String below, Predicate<String> ofJob) throws IOException {
     List<Leftover> leftovers = new ArrayList<>();
     String prefix = S3aUploads.prefix(fs, table);
     uploads(upload -> jobs(upload.key()).filter(ofJob).ifPresent(

@@ -108,15 +108,15 @@ final class Settlement {
   /** Settles a dead job, or says how it would be settled. */
   Finding examine(String job, Run run) throws IOException {
     byte[] begin = table.store().read(Journal.begin(job));
-    String owner = begin == null ? "unknown" : Journal.Begin.of(begin).owner();
+    Journal.Begin begun = begin == null ? new Journal.Begin("unknown", 0, "") : Journal.Begin.of(begin);
     byte[] commit = table.store().read(Journal.commit(job));
     if (commit == null && run == Run.REAL) {
       commit = abort(job);
     }
     if (commit == null || CommitRecord.isAborted(commit)) {
-      return new Finding(job, owner, Verdict.ROLL_BACK, rollBack(job, run));
+      return new Finding(job, begun.owner(), Verdict.ROLL_BACK, rollBack(job, begun.below(), run));
     }
-    return new Finding(job, owner, Verdict.ROLL_FORWARD, rollForward(job, CommitRecord.of(commit), run));
+    return new Finding(job, begun.owner(), Verdict.ROLL_FORWARD, rollForward(job, begun.below(), CommitRecord.of(commit), run));
   }
 
   /** Decides that a job is aborted, unless it is decided already; what its {@code commit} says. */
@@ -125,9 +125,9 @@ final class Settlement {
     return table.store().create(entry, CommitRecord.ABORTED) ? CommitRecord.ABORTED : table.store().read(entry);
   }
 
-  /** Removes what an aborted job has written. */
-  List<String> rollBack(String job, Run run) throws IOException {
-    List<Store.Leftover> leftovers = table.store().leftovers(job::equals);
+  /** Removes what an aborted job has written, below a directory. */
+  List<String> rollBack(String job, String below, Run run) throws IOException {
+    List<Store.Leftover> leftovers = table.store().leftovers(below, job::equals);
     if (run == Run.REAL) {
       table.store().discard(leftovers);
       table.store().removeTree(SwapDirectories.root(job));
@@ -142,12 +142,12 @@ final class Settlement {
         .collect(Collectors.toCollection(ArrayList::new));
   }
 
-  private List<String> rollForward(String job, CommitRecord record, Run run) throws IOException {
+  private List<String> rollForward(String job, String below, CommitRecord record, Run run) throws IOException {
     if (run == Run.REAL) {
       Phases unheard = new Phases((phase, done, total) -> { });
       new Apply(table, job, record, null, unheard).rollForward();
       // Of attempts that failed; nobody can tell once the journal has forgotten the job.
-      table.store().discard(table.store().leftovers(job::equals));
+      table.store().discard(table.store().leftovers(below, job::equals));
       table.store().remove(Journal.signs(job));
     }
     List<String> steps = new ArrayList<>();

@@ -119,8 +119,12 @@ interface Store {
   /** Removes those of the directories that are empty, and those above them that become so, up to a directory that is to stay. */
   void prune(Set<String> directories, Collection<String> stay) throws IOException;
 
-  /** What jobs have pending. */
-  List<Leftover> leftovers(Predicate<String> ofJob) throws IOException;
+  /**
+   * What jobs have pending.
+   *
+   * @param below the directory that they write below, and nowhere else; "" if that is not known. A store that can list what is pending alone looks everywhere
+   */
+  List<Leftover> leftovers(String below, Predicate<String> ofJob) throws IOException;
 
   /** Whether leftovers name their jobs, so that those of unknown jobs can be told from other programs' files. */
   boolean leftoversNameTheirJobs();

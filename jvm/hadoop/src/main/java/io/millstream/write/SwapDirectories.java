@@ -40,7 +40,7 @@ public final class SwapDirectories {
   }
 
   /** All that a job puts somewhere, relative to the table's directory. */
-  static String root(String job) {
+  public static String root(String job) {
     return PREFIX + job;
   }
 

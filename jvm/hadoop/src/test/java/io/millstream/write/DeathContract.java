@@ -65,7 +65,7 @@ abstract class DeathContract {
     /** Where it died; null if the job came to its end. */
     String dieAt(int step, Moment moment) throws IOException {
       FaultyStore store = new FaultyStore(bed.access(metastore).store(), step, moment);
-      try (DirectJob job = DirectJob.begin(through(store), id)) {
+      try (DirectJob job = DirectJob.begin(through(store), id, "")) {
         TaskAttempt attempt = store.attempt(id, "0");
         bed.fill(attempt, id, statement.files.toArray(new String[0]));
         job.commit(new CommitPlan(attempt.commit(), statement.overwrite).metastore(TableBed::count));
@@ -91,7 +91,7 @@ abstract class DeathContract {
       boolean isNew = bed.rows().equals(statement.newRows);
       assertEquals(isNew ? statement.newRows : OLD_ROWS, bed.rows(), diedAt);
       assertEquals(isNew ? partitions(statement.newRows) : partitions(OLD_ROWS), metastore.parameters.keySet(), diedAt);
-      assertEquals(List.of(), bed.access(metastore).store().leftovers(id::equals), diedAt);
+      assertEquals(List.of(), bed.access(metastore).store().leftovers("", id::equals), diedAt);
       assertEquals(List.of(), bed.hidden().stream().filter(f -> f.endsWith(".begin")).filter(f -> f.contains(id)).toList(), diedAt);
     }
 
@@ -157,7 +157,7 @@ abstract class DeathContract {
       if (diedAt == null) {
         break;
       }
-      DirectJob next = DirectJob.begin(dying.through(dying.bed.access(dying.metastore).store()), TableBed.newId());
+      DirectJob next = DirectJob.begin(dying.through(dying.bed.access(dying.metastore).store()), TableBed.newId(), "");
       dying.check(diedAt);
       next.abort();
       next.close();

@@ -88,7 +88,7 @@ abstract class DirectJobContract {
   void nothingIsSeenBeforeTheCommit() throws IOException {
     bed.put("k=1/old", "a");
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, null)) {
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
       bed.attempt(job.placement(), id, "0", "k=1", "b", "k=2", "c").commit();
 
       assertEquals(rows("k=1:a"), bed.rows());
@@ -185,10 +185,10 @@ abstract class DirectJobContract {
   void filesThatOthersRemoveBeforeTheCommitLeaveTheTableAsItWas() throws IOException {
     bed.put("k=1/old", "a");
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, null)) {
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
       List<PendingFile> files = bed.attempt(job.placement(), id, "0", "k=1", "b", "k=2", "c").commit();
       Store store = bed.access(null).store();
-      store.discard(store.leftovers(id::equals).stream().filter(leftover -> leftover.path().startsWith("k=2/")).toList());
+      store.discard(store.leftovers("", id::equals).stream().filter(leftover -> leftover.path().startsWith("k=2/")).toList());
 
       IOException e = assertThrows(IOException.class, () -> job.commit(new CommitPlan(files, Overwrite.touched())));
 
@@ -204,7 +204,7 @@ abstract class DirectJobContract {
   @Test
   void aJobThatEndsBeforeItsCommitLeavesNothing() throws IOException {
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, null)) {
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
       bed.attempt(job.placement(), id, "0", "", "a", "k=1/l=2", "b").commit();
       job.abort();
     }
@@ -216,7 +216,7 @@ abstract class DirectJobContract {
     Path empty = new Path(bed.table, "k=0");
     bed.fs.mkdirs(empty);
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, null)) {
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
       bed.attempt(job.placement(), id, "0", "k=1", "a").commit();
       job.abort();
     }
@@ -226,7 +226,7 @@ abstract class DirectJobContract {
   @Test
   void aJobDoesNotMakeATableAgainThatWasDropped() throws IOException {
     Assumptions.assumeTrue(hasDirectories());
-    DirectJob job = DirectJob.begin(bed.table, TableBed.newId(), bed.conf, null);
+    DirectJob job = DirectJob.begin(bed.table, TableBed.newId(), "", bed.conf, null);
     bed.fs.delete(bed.table, true);
 
     job.close();
@@ -247,20 +247,20 @@ abstract class DirectJobContract {
   @Test
   void whoIsInterruptedCleansUpAllTheSame() throws IOException {
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, null)) {
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
       TaskAttempt killed = bed.attempt(job.placement(), id, "0", "k=1", "a", "k=2", "b");
       TaskAttempt counts = bed.attempt(job.placement(), id, "1", "k=1", "c");
       counts.commit();
       Thread.currentThread().interrupt();
       killed.abort();
       boolean isStillInterrupted = Thread.interrupted();
-      assertEquals(1, bed.access(null).store().leftovers(id::equals).size());
+      assertEquals(1, bed.access(null).store().leftovers("", id::equals).size());
 
       Thread.currentThread().interrupt();
       job.abort();
       assertTrue(Thread.interrupted() && isStillInterrupted);
     }
-    assertEquals(List.of(), bed.access(null).store().leftovers(id::equals));
+    assertEquals(List.of(), bed.access(null).store().leftovers("", id::equals));
     assertEquals(List.of(), bed.hidden());
   }
 
@@ -271,7 +271,7 @@ abstract class DirectJobContract {
     Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
     Mockito.doThrow(new IOException("no permission")).when(store).remove(Mockito.argThat(
         entries -> entries != null && entries.contains(Journal.begin(id))));
-    try (DirectJob job = DirectJob.begin(table.through(store), id)) {
+    try (DirectJob job = DirectJob.begin(table.through(store), id, "")) {
       job.commit(new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(), Overwrite.nothing()));
     }
 
@@ -285,8 +285,8 @@ abstract class DirectJobContract {
     String id = TableBed.newId();
     TableAccess table = bed.access(null);
     Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
-    Mockito.doThrow(new IOException("no permission")).when(store).leftovers(Mockito.any());
-    try (DirectJob job = DirectJob.begin(table.through(store), id)) {
+    Mockito.doThrow(new IOException("no permission")).when(store).leftovers(Mockito.any(), Mockito.any());
+    try (DirectJob job = DirectJob.begin(table.through(store), id, "")) {
       bed.attempt(job.placement(), id, "0", "k=1", "a").commit();
       job.abort();
     }
@@ -299,7 +299,7 @@ abstract class DirectJobContract {
     Path inner = new Path(bed.table, "k=1");
     for (List<Path> roots : List.of(List.of(bed.table, inner), List.of(inner, bed.table))) {
       String id = TableBed.newId();
-      try (DirectJob job = DirectJob.begin(roots.get(0), id, bed.conf, null)) {
+      try (DirectJob job = DirectJob.begin(roots.get(0), id, "", bed.conf, null)) {
         String directory = roots.get(0).equals(bed.table) ? "k=1/l=1" : "l=1";
         List<PendingFile> files = bed.attempt(job.placement(), id, "0", directory, id).commit();
 
@@ -317,7 +317,7 @@ abstract class DirectJobContract {
     String dead = "ffffffff" + TableBed.newId().substring(8);
     Store store = bed.access(null).store();
     store.create(Journal.begin(damaged), Journal.NOTHING);
-    store.create(Journal.begin(dead), new Journal.Begin("owner", 1).toBytes());
+    store.create(Journal.begin(dead), new Journal.Begin("owner", 1, "").toBytes());
     store.replace(Journal.abandoned(dead), Journal.NOTHING);
 
     assertThrows(IOException.class, () -> bed.run(Overwrite.nothing(), "k=1", "a"));
@@ -328,7 +328,7 @@ abstract class DirectJobContract {
   @Test
   void placesOutOfTheTableOrOfOtherJobsAreRefused() throws IOException {
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, null)) {
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
       TaskAttempt task = job.placement().attempt("0", bed.conf);
       assertThrows(IllegalArgumentException.class, () -> task.file("../other", "part-" + id));
       assertThrows(IllegalArgumentException.class, () -> task.file("k=1/.hidden", "part-" + id));
@@ -342,7 +342,7 @@ abstract class DirectJobContract {
   @Test
   void aFailedAttemptRemovesItsFilesAndNoOthers() throws IOException {
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, null)) {
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
       TaskAttempt failed = bed.attempt(job.placement(), id, "0", "k=1", "half");
       TaskAttempt repeated = bed.attempt(job.placement(), id, "1", "k=1", "whole");
       failed.abort();
@@ -355,7 +355,7 @@ abstract class DirectJobContract {
   @Test
   void aSpeculativeTwinAndAZombieStayOut() throws IOException {
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, null)) {
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
       TaskAttempt counts = bed.attempt(job.placement(), id, "0", "k=1", "a");
       bed.attempt(job.placement(), id, "1", "k=1", "a").commit();
       TaskAttempt zombie = job.placement().attempt("2", bed.conf);
@@ -369,7 +369,7 @@ abstract class DirectJobContract {
   @Test
   void filesAskedForButNotWrittenAreLeftOut() throws IOException {
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, null)) {
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
       TaskAttempt task = bed.attempt(job.placement(), id, "0", "k=1", "a");
       task.file("k=2", "part-00009-" + id);
       assertEquals(1, job.commit(new CommitPlan(task.commit(), Overwrite.nothing())).addedFiles());
@@ -383,8 +383,8 @@ abstract class DirectJobContract {
     String insert = TableBed.newId();
     CountDownLatch listed = new CountDownLatch(1);
     Thread[] other = new Thread[1];
-    try (DirectJob job = DirectJob.begin(bed.table, overwrite, bed.conf, null);
-        DirectJob into = DirectJob.begin(bed.table, insert, bed.conf, null)) {
+    try (DirectJob job = DirectJob.begin(bed.table, overwrite, "", bed.conf, null);
+        DirectJob into = DirectJob.begin(bed.table, insert, "", bed.conf, null)) {
       List<PendingFile> added = bed.attempt(into.placement(), insert, "0", "k=1", "inserted").commit();
       other[0] = new Thread(() -> {
         try {
@@ -435,7 +435,7 @@ abstract class DirectJobContract {
   void aRefusedCommitLeavesTheTableAsItWas() throws IOException {
     bed.put("k=1/old", "a");
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, null)) {
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
       CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "b").commit(), Overwrite.touched());
       IOException e = assertThrows(IOException.class, () -> job.commit(plan.metastore(draft -> {
         assertEquals(1, draft.added().get("k=1").files());
@@ -463,7 +463,7 @@ abstract class DirectJobContract {
     Mockito.doAnswer(call -> {
       throw new IOException("No space left on device");
     }).when(full).create(Mockito.endsWith(".commit"), Mockito.any());
-    try (DirectJob job = DirectJob.begin(table.through(full), id)) {
+    try (DirectJob job = DirectJob.begin(table.through(full), id, "")) {
       CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "b").commit(), Overwrite.touched());
       IOException e = assertThrows(IOException.class, () -> job.commit(plan));
       assertTrue(e.getMessage().contains("not known"), e::getMessage);
@@ -473,7 +473,7 @@ abstract class DirectJobContract {
     assertEquals(Verdict.ROLL_BACK, only(Recovery.recover(bed.table, bed.conf, null, Run.REAL)).verdict());
 
     assertEquals(rows("k=1:a"), bed.rows());
-    assertEquals(List.of(), table.store().leftovers(id::equals));
+    assertEquals(List.of(), table.store().leftovers("", id::equals));
   }
 
   @Test
@@ -482,18 +482,18 @@ abstract class DirectJobContract {
     metastore.isDown = true;
     bed.put("k=1/old", "a");
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, metastore)) {
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, metastore)) {
       CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=2", "b").commit(), Overwrite.below(List.of("")));
       assertThrows(CommittedException.class, () -> job.commit(plan.metastore(TableBed::count)));
       job.abort();
     }
     assertEquals(rows("k=2:b"), bed.rows());
-    IOException withoutMetastore = assertThrows(IOException.class, () -> DirectJob.begin(bed.table, TableBed.newId(), bed.conf, null));
+    IOException withoutMetastore = assertThrows(IOException.class, () -> DirectJob.begin(bed.table, TableBed.newId(), "", bed.conf, null));
     assertTrue(withoutMetastore.getMessage().contains("db.t"), withoutMetastore::getMessage);
     metastore.isDown = false;
     metastore.parameters.put("k=1", java.util.Map.of());
 
-    DirectJob next = DirectJob.begin(bed.table, TableBed.newId(), bed.conf, metastore);
+    DirectJob next = DirectJob.begin(bed.table, TableBed.newId(), "", bed.conf, metastore);
     next.abort();
     next.close();
 
@@ -506,7 +506,7 @@ abstract class DirectJobContract {
     TableBed.Partitions metastore = new TableBed.Partitions();
     metastore.isDown = true;
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, metastore)) {
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, metastore)) {
       bed.attempt(job.placement(), id, "1", "k=1", "twin").commit();
       CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(), Overwrite.nothing());
       assertThrows(CommittedException.class, () -> job.commit(plan.metastore(TableBed::count)));
@@ -518,7 +518,7 @@ abstract class DirectJobContract {
 
     assertEquals("{}", metastore.parameters.toString());
     assertEquals(rows("k=1:a"), bed.rows());
-    assertEquals(List.of(), bed.access(null).store().leftovers(id::equals));
+    assertEquals(List.of(), bed.access(null).store().leftovers("", id::equals));
   }
 
   @Test
@@ -534,7 +534,7 @@ abstract class DirectJobContract {
       return null;
     }).when(metastore).apply(Mockito.any(), Mockito.any());
 
-    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, metastore)) {
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, metastore)) {
       CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=2", "b").commit(), Overwrite.nothing());
       job.commit(plan.metastore(TableBed::count));
     }
@@ -546,7 +546,7 @@ abstract class DirectJobContract {
   void aJobThatGivesSignsOfLifeIsLeftAloneAndADeadOneIsRolledBack() throws Exception {
     TableBed shortLived = shortLease();
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(shortLived.table, id, shortLived.conf, null)) {
+    try (DirectJob job = DirectJob.begin(shortLived.table, id, "", shortLived.conf, null)) {
       shortLived.attempt(job.placement(), id, "0", "k=1", "a").commit();
       Thread.sleep(3 * shortLeaseMillis());
       assertEquals(Verdict.ALIVE, only(Recovery.recover(shortLived.table, shortLived.conf, null, Run.REAL)).verdict());
@@ -556,10 +556,10 @@ abstract class DirectJobContract {
     assertEquals(Verdict.ROLL_BACK, dry.verdict());
     assertEquals(id, dry.job());
     assertEquals(1, dry.steps().size());
-    assertEquals(1, shortLived.access(null).store().leftovers(id::equals).size());
+    assertEquals(1, shortLived.access(null).store().leftovers("", id::equals).size());
     Finding real = only(Recovery.recover(shortLived.table, shortLived.conf, null, Run.REAL));
     assertEquals(dry.steps(), real.steps());
-    assertEquals(0, shortLived.access(null).store().leftovers(id::equals).size());
+    assertEquals(0, shortLived.access(null).store().leftovers("", id::equals).size());
   }
 
   private static Finding only(List<Finding> findings) {
@@ -575,7 +575,7 @@ abstract class DirectJobContract {
     Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(shortLived.access(null).store()));
     Mockito.doThrow(new IOException("asleep")).when(store).replace(Mockito.anyString(), Mockito.any());
     TableAccess table = shortLived.access(null);
-    DirectJob sleeper = DirectJob.begin(table.through(store), id);
+    DirectJob sleeper = DirectJob.begin(table.through(store), id, "");
     List<PendingFile> files = shortLived.attempt(sleeper.placement(), id, "0", "k=1", "late").commit();
     Thread.sleep(2 * shortLeaseMillis());
     assertEquals(rows("k=1:next"), runOn(shortLived, Overwrite.touched(), "k=1", "next"));
@@ -591,7 +591,7 @@ abstract class DirectJobContract {
   void aCommitWaitsForTheTurnAndSaysWhoHasIt() throws Exception {
     TableBed impatient = with(WriteOptions.TURN_WAIT_MILLIS, 100);
     String holder = TableBed.newId();
-    try (DirectJob first = DirectJob.begin(impatient.table, holder, impatient.conf, null)) {
+    try (DirectJob first = DirectJob.begin(impatient.table, holder, "", impatient.conf, null)) {
       first.commit(new CommitPlan(List.of(), Overwrite.nothing()).metastore(draft -> {
         String message = assertThrows(IOException.class, () -> impatient.run(Overwrite.nothing(), "k=1", "a")).getMessage();
         assertTrue(message.contains(holder), message);
@@ -607,7 +607,7 @@ abstract class DirectJobContract {
     large.put("k=1/old2", "b");
     String id = TableBed.newId();
     int[] batches = {0};
-    try (DirectJob job = DirectJob.begin(large.table, id, large.conf, null)) {
+    try (DirectJob job = DirectJob.begin(large.table, id, "", large.conf, null)) {
       job.commit(new CommitPlan(large.attempt(job.placement(), id, "0", "k=1", "c", "k=1", "d").commit(), Overwrite.touched())
           .distribution(all -> {
             for (ApplyBatch batch : all) {
@@ -625,7 +625,7 @@ abstract class DirectJobContract {
   void aLargeCommitWhosePartsFailSaysThatItIsCommitted() throws IOException {
     TableBed large = with(WriteOptions.DISTRIBUTE_FILES, 1);
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(large.table, id, large.conf, null)) {
+    try (DirectJob job = DirectJob.begin(large.table, id, "", large.conf, null)) {
       CommitPlan plan = new CommitPlan(large.attempt(job.placement(), id, "0", "k=1", "a").commit(), Overwrite.nothing());
       assertThrows(CommittedException.class, () -> job.commit(plan.distribution(batches -> undeclared(new Exception("stage failure")))));
     }
@@ -644,7 +644,7 @@ abstract class DirectJobContract {
     bed.put("k=1/000000_0", "old");
     TableBed.Partitions metastore = new TableBed.Partitions();
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(bed.access(metastore), id)) {
+    try (DirectJob job = DirectJob.begin(bed.access(metastore), id, "")) {
       CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "new").commit(), Overwrite.touched());
       assertThrows(CommittedException.class,
           () -> job.commit(plan.metastore(TableBed::count).listener((phase, done, total) -> {
@@ -664,7 +664,7 @@ abstract class DirectJobContract {
   void unknownVisibilityAndFileSystemsAreErrors() throws IOException {
     Configuration conf = newConfiguration();
     conf.set(WriteOptions.VISIBILITY, "at-once");
-    assertThrows(IllegalArgumentException.class, () -> DirectJob.begin(bed.table, TableBed.newId(), conf, null));
+    assertThrows(IllegalArgumentException.class, () -> DirectJob.begin(bed.table, TableBed.newId(), "", conf, null));
     Configuration viewFs = new Configuration(false);
     viewFs.set("fs.viewfs.mounttable.default.link./data", "file:///tmp");
     assertTrue(DirectJob.whyNot(new Path("viewfs:///").getFileSystem(viewFs)).isPresent());

@@ -213,8 +213,8 @@ final class FaultyStore implements Store {
   }
 
   @Override
-  public List<Leftover> leftovers(Predicate<String> ofJob) throws IOException {
-    return step("leftovers", () -> store.leftovers(ofJob));
+  public List<Leftover> leftovers(String below, Predicate<String> ofJob) throws IOException {
+    return step("leftovers", () -> store.leftovers(below, ofJob));
   }
 
   @Override

@@ -113,7 +113,7 @@ class InterleavingTest {
 
     private Runnable begin(String id, String row, Statement statement) {
       try {
-        DirectJob job = DirectJob.begin(table, id);
+        DirectJob job = DirectJob.begin(table, id, "");
         PendingFile file = store.putPending(id, PARTITION, row);
         Overwrite overwrite = statement == Statement.OVERWRITE ? Overwrite.touched() : Overwrite.nothing();
         return () -> commit(job, new CommitPlan(List.of(file), overwrite));

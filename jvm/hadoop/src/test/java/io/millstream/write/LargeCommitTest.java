@@ -31,7 +31,7 @@ class LargeCommitTest {
     conf.setInt(WriteOptions.THREADS, 1);
     TableAccess table = new TableAccess(new Path("memory:///table"), store, new WriteOptions(conf), null, millis -> { });
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(table, id)) {
+    try (DirectJob job = DirectJob.begin(table, id, "")) {
       List<PendingFile> files = new ArrayList<>();
       for (int i = 0; i < FILES; i++) {
         String partition = "year=2026/month=1/day=" + i % PARTITIONS;

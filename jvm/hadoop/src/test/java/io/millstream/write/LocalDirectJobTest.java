@@ -85,6 +85,22 @@ class LocalDirectJobTest extends DirectJobContract {
     store.delete(List.of(new OldFile("k=2", "old", 1, 1)));
   }
 
+  /** Tables may be very large, and statements that fail are many. */
+  @Test
+  void whoFailsLooksOnlyWhereTheJobWrites() throws IOException {
+    String id = TableBed.newId();
+    Path elsewhere = new Path(bed.table, "k=2/.direct-" + id + "-0.part");
+    bed.write(elsewhere, "");
+    try (DirectJob job = DirectJob.begin(bed.table, id, "k=1", bed.conf, null)) {
+      bed.attempt(job.placement(), id, "0", "k=1", "a", "k=1/l=1", "b").commit();
+      job.abort();
+    }
+
+    assertEquals(List.of("/k=2/" + elsewhere.getName()), bed.hidden());
+    assertEquals(1, Recovery.recover(bed.table, bed.conf, null, Run.REAL).size());
+    assertEquals(List.of(), bed.hidden());
+  }
+
   /** A partition's directory may be a link to elsewhere. */
   @Test
   void aDirectoryThatIsALinkStays() throws IOException {
@@ -129,7 +145,7 @@ class LocalDirectJobTest extends DirectJobContract {
     String id = TableBed.newId();
     TableAccess table = bed.access(null);
     Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
-    try (DirectJob job = DirectJob.begin(table.through(store), id)) {
+    try (DirectJob job = DirectJob.begin(table.through(store), id, "")) {
       List<PendingFile> files = bed.attempt(job.placement(), id, "0", "k=1/l=1", "a").commit();
       job.commit(new CommitPlan(files, Overwrite.below(List.of("k=2"))));
     }
@@ -145,7 +161,7 @@ class LocalDirectJobTest extends DirectJobContract {
   @Test
   void ownersMayHaveAnyName() throws IOException {
     for (String owner : List.of("CORP\\ursula@h", "CORP\\bob@h", "a=b # c", "日本")) {
-      assertEquals(new Journal.Begin(owner, 7), Journal.Begin.of(new Journal.Begin(owner, 7).toBytes()));
+      assertEquals(new Journal.Begin(owner, 7, "k=1"), Journal.Begin.of(new Journal.Begin(owner, 7, "k=1").toBytes()));
     }
     assertThrows(IOException.class, () -> Journal.Begin.of("owner=CORP\\ursula\nlease.ms=1\n".getBytes(StandardCharsets.ISO_8859_1)));
   }
@@ -153,7 +169,7 @@ class LocalDirectJobTest extends DirectJobContract {
   @Test
   void recoveryRemovesWhatZombiesWriteAfterTheirJobHasCommitted() throws IOException {
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, null)) {
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
       bed.attempt(job.placement(), id, "1", "k=1", "a").commit();
       TaskAttempt zombie = job.placement().attempt("2", bed.conf);
       job.commit(new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(), Overwrite.nothing()));
@@ -188,7 +204,7 @@ class LocalDirectJobTest extends DirectJobContract {
   void aJobGivesNoSignOfLifeAfterItsCommit() throws IOException, InterruptedException {
     bed.conf.setInt(WriteOptions.LEASE_MILLIS, 3000);
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, null)) {
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
       job.commit(new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(), Overwrite.nothing()));
       Thread.sleep(1500);
       assertEquals(List.of(), bed.hidden());
@@ -199,7 +215,7 @@ class LocalDirectJobTest extends DirectJobContract {
   void whoMayWriteIntoTheTableMayWriteIntoTheJournal() throws IOException {
     bed.fs.mkdirs(bed.table);
     bed.fs.setPermission(bed.table, new FsPermission((short) 0770));
-    try (DirectJob job = DirectJob.begin(bed.table, TableBed.newId(), bed.conf, null)) {
+    try (DirectJob job = DirectJob.begin(bed.table, TableBed.newId(), "", bed.conf, null)) {
       assertEquals("rwxrwx---", bed.fs.getFileStatus(new Path(bed.table, Store.JOURNAL)).getPermission().toString());
       job.abort();
     }

@@ -109,7 +109,7 @@ class LocalExchangeTest {
     }
 
     void overwrite(Store store, String job, String... files) throws IOException {
-      try (DirectJob begun = DirectJob.begin(through(store), job)) {
+      try (DirectJob begun = DirectJob.begin(through(store), job, "")) {
         TaskAttempt attempt = store.attempt(job, "0");
         for (int i = 0; i < files.length; i += 2) {
           Path file = Path.of(attempt.file(SwapDirectories.of(job, files[i]), "part-" + i + "-" + job).toUri().getPath());
@@ -185,7 +185,7 @@ class LocalExchangeTest {
       Set<String> expected = isNew ? statement.newRows : OLD_ROWS;
       assertEquals(expected, bed.rows(), diedAt);
       assertEquals(expected.stream().map(row -> row.substring(0, row.indexOf(':'))).collect(Collectors.toSet()), catalog.keySet(), diedAt);
-      assertEquals(List.of(), store().leftovers(id::equals), diedAt);
+      assertEquals(List.of(), store().leftovers("", id::equals), diedAt);
       assertTrue(Files.exists(root.resolve("k=1/_SUCCESS")), diedAt);
       assertEquals(List.of(), swaps(), diedAt);
     }
@@ -334,7 +334,7 @@ class LocalExchangeTest {
     for (int step = 1; ; step++) {
       Bed bed = new Bed(DYNAMIC);
       String other = TableBed.newId();
-      try (DirectJob insert = DirectJob.begin(bed.bed.access(bed), other)) {
+      try (DirectJob insert = DirectJob.begin(bed.bed.access(bed), other, "")) {
         TaskAttempt attempt = bed.bed.attempt(insert.placement(), other, "0", "k=1", "inserted");
         FutureTask<List<PendingFile>> ends = new FutureTask<>(attempt::commit);
         AtomicInteger steps = new AtomicInteger();

@@ -180,10 +180,10 @@ final class MemoryStore implements Store {
   public void prune(Set<String> directories, Collection<String> stay) { }
 
   @Override
-  public List<Leftover> leftovers(Predicate<String> ofJob) throws IOException {
+  public List<Leftover> leftovers(String below, Predicate<String> ofJob) throws IOException {
     return step("leftovers", () -> pending.keySet().stream()
         .map(path -> new Leftover(path.substring(path.indexOf(".direct-") + ".direct-".length(), path.indexOf("-0.")), path, null))
-        .filter(leftover -> ofJob.test(leftover.job()))
+        .filter(leftover -> leftover.path().startsWith(below) && ofJob.test(leftover.job()))
         .toList());
   }
 

@@ -134,7 +134,7 @@ class S3aDirectJobTest extends DirectJobContract {
     S3Bed.ask("faults", "[{\"operation\": \"PutObject\", \"path\": \"" + name + "\", \"skip\": 1, \"count\": 1, \"do\": \"answer\","
         + " \"status\": 200, \"body\": \" \"}]");
 
-    UnsuitedException e = assertThrows(UnsuitedException.class, () -> DirectJob.begin(table, TableBed.newId(), bed.conf, null));
+    UnsuitedException e = assertThrows(UnsuitedException.class, () -> DirectJob.begin(table, TableBed.newId(), "", bed.conf, null));
 
     assertTrue(e.getMessage().contains("If-None-Match"), e::getMessage);
     assertFalse(table.getFileSystem(bed.conf).exists(table));
@@ -159,10 +159,10 @@ class S3aDirectJobTest extends DirectJobContract {
     Store store = bed.access(null).store();
     Store watched = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(store));
     Mockito.doAnswer(call -> {
-      store.discard(store.leftovers(id::equals));
+      store.discard(store.leftovers("", id::equals));
       return store.create(call.getArgument(0), call.getArgument(1));
     }).when(watched).create(Mockito.endsWith(".commit"), Mockito.any());
-    try (DirectJob job = DirectJob.begin(bed.access(null).through(watched), id)) {
+    try (DirectJob job = DirectJob.begin(bed.access(null).through(watched), id, "")) {
       List<PendingFile> files = bed.attempt(job.placement(), id, "0", "k=1", "a").commit();
 
       IOException e = assertThrows(CommittedException.class, () -> job.commit(new CommitPlan(files, Overwrite.nothing())));
@@ -191,24 +191,24 @@ class S3aDirectJobTest extends DirectJobContract {
     root.put("old", "b");
 
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(root.table, id, root.conf, null)) {
+    try (DirectJob job = DirectJob.begin(root.table, id, "", root.conf, null)) {
       root.attempt(job.placement(), id, "1", "k=1", "twin").commit();
       List<PendingFile> files = root.attempt(job.placement(), id, "0", "k=1", "c", "", "d").commit();
       job.commit(new CommitPlan(files, Overwrite.below(List.of(""))));
     }
 
     assertEquals(new TreeSet<>(List.of("k=1:c", ":d")), root.rows());
-    assertEquals(List.of(), root.access(null).store().leftovers(id::equals));
+    assertEquals(List.of(), root.access(null).store().leftovers("", id::equals));
   }
 
   @Test
   void aCommittedJobLeavesNoUploads() throws IOException {
     String id = TableBed.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, bed.conf, null)) {
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
       bed.attempt(job.placement(), id, "1", "k=1", "twin").commit();
       job.commit(new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(), Overwrite.nothing()));
     }
-    assertEquals(List.of(), bed.access(null).store().leftovers(id::equals));
+    assertEquals(List.of(), bed.access(null).store().leftovers("", id::equals));
   }
 
   @Test

@@ -66,7 +66,7 @@ abstract class SwapContract {
   }
 
   private static void overwrite(SwapBed bed, Store store, String id, Statement statement) throws IOException {
-    try (DirectJob job = DirectJob.begin(bed.through(store), id)) {
+    try (DirectJob job = DirectJob.begin(bed.through(store), id, "")) {
       TaskAttempt attempt = store.attempt(id, "0");
       List<String> files = new ArrayList<>(statement.files);
       for (int i = 0; i < files.size(); i += 2) {
@@ -109,7 +109,7 @@ abstract class SwapContract {
   private static void checkSettled(SwapBed bed, String id, String diedAt) throws IOException {
     bed.look();
     bed.checkAll("after the recovery from a death " + diedAt);
-    assertEquals(List.of(), store(bed).leftovers(id::equals), diedAt);
+    assertEquals(List.of(), store(bed).leftovers("", id::equals), diedAt);
     bed.bed.conf.setLong(WriteOptions.KEEP_REPLACED_MILLIS, 0);
     recoverUntilNothingIsKept(bed);
     assertEquals(Set.of(), bed.lost(), diedAt);
@@ -241,7 +241,7 @@ abstract class SwapContract {
     bed.catalog.remove("k=1");
     String id = TableBed.newId();
 
-    try (DirectJob job = DirectJob.begin(bed.bed.access(bed), id)) {
+    try (DirectJob job = DirectJob.begin(bed.bed.access(bed), id, "")) {
       List<PendingFile> files = bed.bed.attempt(job.placement(), id, "0", "k=1", "again").commit();
       job.commit(new CommitPlan(files, Overwrite.nothing()).survey(touched -> new CommitPlan.Found(touched, touched)));
     }

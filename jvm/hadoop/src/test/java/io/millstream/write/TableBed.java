@@ -62,7 +62,7 @@ final class TableBed {
   /** A whole job of one task. */
   CommitOutcome run(Overwrite overwrite, String... directoriesAndRows) throws IOException {
     String id = newId();
-    try (DirectJob job = DirectJob.begin(table, id, conf, null)) {
+    try (DirectJob job = DirectJob.begin(table, id, "", conf, null)) {
       return job.commit(new CommitPlan(attempt(job.placement(), id, "0", directoriesAndRows).commit(), overwrite));
     }
   }

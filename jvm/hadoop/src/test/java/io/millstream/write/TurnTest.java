@@ -27,7 +27,7 @@ class TurnTest {
     if (step.startsWith("create turn-") && !isHeld) {
       isHeld = true;
       store.remove(List.of("turn-1"));
-      store.create(Journal.begin(HOLDER), new Journal.Begin("test", 1).toBytes());
+      store.create(Journal.begin(HOLDER), new Journal.Begin("test", 1, "").toBytes());
       store.create("turn-1", HOLDER.getBytes(StandardCharsets.UTF_8));
     }
   }
@@ -53,20 +53,20 @@ class TurnTest {
       public void after(String step, Object result) { }
     });
     TableAccess table = impatient(quiet);
-    DirectJob sleeper = DirectJob.begin(table, LATE);
+    DirectJob sleeper = DirectJob.begin(table, LATE, "");
     boolean[] wasTried = {false};
 
     assertThrows(IOException.class, () -> commit(sleeper, draft -> {
       quiet.putAbandoned(LATE);
       quiet.pass(LEASE_MILLIS);
-      try (DirectJob next = DirectJob.begin(table, SETTLED)) {
+      try (DirectJob next = DirectJob.begin(table, SETTLED, "")) {
         commit(next, nothing -> null);
       }
       quiet.pass(LEASE_MILLIS);
-      DirectJob holder = DirectJob.begin(table, HOLDER);
+      DirectJob holder = DirectJob.begin(table, HOLDER, "");
       commit(holder, whileItHasTheTurn -> {
         sleeper.abort();
-        DirectJob fourth = DirectJob.begin(table, TableBed.newId());
+        DirectJob fourth = DirectJob.begin(table, TableBed.newId(), "");
         IOException e = assertThrows(IOException.class, () -> commit(fourth, nothing -> null));
         assertTrue(e.getMessage().contains(HOLDER), e::getMessage);
         fourth.abort();
@@ -94,7 +94,7 @@ class TurnTest {
     store.create("turn-1", SETTLED.getBytes(StandardCharsets.UTF_8));
     PendingFile file = store.putPending(LATE, "k=1", "late");
 
-    try (DirectJob job = DirectJob.begin(table, LATE)) {
+    try (DirectJob job = DirectJob.begin(table, LATE, "")) {
       IOException e = assertThrows(IOException.class, () -> job.commit(new CommitPlan(List.of(file), Overwrite.nothing())));
       assertTrue(e.getMessage().contains(HOLDER), e::getMessage);
       job.abort();

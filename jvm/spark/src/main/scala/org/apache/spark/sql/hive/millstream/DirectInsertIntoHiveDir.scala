@@ -46,6 +46,7 @@ class DirectInsertIntoHiveDir(
         name = root.toString,
         root = root,
         within = "",
+        static = "",
         overwrite = if (overwrite) Overwrite.below(List("").asJava) else Overwrite.nothing(),
         conf = hadoopConf,
         format = new HiveFileFormat(sink),

@@ -90,6 +90,7 @@ class DirectInsertIntoHiveTable(
       name = table.identifier.unquotedString,
       root = places.root,
       within = within,
+      static = within,
       overwrite = if (!overwrite) Overwrite.nothing() else if (isDynamic) Overwrite.touched() else Overwrite.below(List(within).asJava),
       conf = hadoopConf,
       format = fileFormat,

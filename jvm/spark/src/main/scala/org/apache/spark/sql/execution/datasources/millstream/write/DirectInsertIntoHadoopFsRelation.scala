@@ -125,6 +125,7 @@ class DirectInsertIntoHadoopFsRelation(
       name = name(places.root),
       root = places.root,
       within = "",
+      static = static,
       overwrite = overwrite,
       conf = hadoopConf,
       format = fileFormat,

@@ -30,6 +30,7 @@ import org.apache.spark.util.{SerializableConfiguration, Utils}
  * @param name of what is written, for the log
  * @param root the table's directory
  * @param within the directory, relative to the root, that holds the writer's partition directories; "" for the root
+ * @param static the directory, relative to the root, of the static partition; "" if there is none
  * @param marksSuccess whether the directory written gets the empty file that Hadoop's committers leave, for which other programs wait
  * @param change what the catalog is to be told, if it is to be told anything
  * @param visibility how it becomes visible
@@ -40,6 +41,7 @@ private[sql] final case class DirectWrite(
     name: String,
     root: Path,
     within: String,
+    static: String,
     overwrite: Overwrite,
     conf: Configuration,
     format: FileFormat,
@@ -89,7 +91,7 @@ private[sql] final case class DirectWrite(
     val directories = Directories(id, visibility, moved)
     var outcome: Option[(CommitOutcome, Long)] = None
     val protocol = new DirectCommitProtocol(id, within, directories,
-      begin = () => begin(session, id),
+      begin = () => begin(session, id, directories.below(static)),
       commit = (job, files) =>
         try {
           outcome = Some(commit(session, job, files, directories))
@@ -108,9 +110,9 @@ private[sql] final case class DirectWrite(
   }
 
   /** What cannot be written fails with Spark's exception, as when a task of Spark's finds out. */
-  private def begin(session: SparkSession, id: String): DirectJob =
+  private def begin(session: SparkSession, id: String, below: String): DirectJob =
     try {
-      DirectJob.begin(root, id, conf, CatalogMetastore.of(session))
+      DirectJob.begin(root, id, below, conf, CatalogMetastore.of(session))
     } catch {
       case e: UnsuitedException => throw e
       case e: IOException => throw new SparkException(s"Job aborted: nothing can be written to $root", e)

@@ -96,6 +96,10 @@ private[write] final case class Directories(job: String, visibility: Visibility,
   /** Where they are after the commit. */
   def place(partition: String): String = if (visibility == Visibility.METASTORE_SWAP) own(partition) else existing(partition)
 
+  /** Where all files of a statement are, before and after its commit, if it is one directory that is known from the start; "" otherwise. */
+  def below(static: String): String =
+    if (visibility == Visibility.METASTORE_SWAP) SwapDirectories.root(job) else if (moved.isEmpty) static else ""
+
   private def own(partition: String): String = SwapDirectories.of(job, partition)
 
   private def existing(partition: String): String = moved.getOrElse(partition, partition)
