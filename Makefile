@@ -93,7 +93,7 @@ test-jvm: $(JAR)
 test-spark: $(VENV)/ready $(VENV_OLD)/ready
 	testbed/setup build test
 	$(VENV)/bin/python -m pytest -q python/tests tests/spark
-	MILLSTREAM_CASES=1/6 $(VENV_OLD)/bin/python -m pytest -q tests/spark --ignore tests/spark/test_compact.py --ignore tests/spark/test_direct_writes.py \
+	MILLSTREAM_CASES=1/8 $(VENV_OLD)/bin/python -m pytest -q tests/spark --ignore tests/spark/test_compact.py --ignore tests/spark/test_direct_writes.py \
 	  --ignore tests/spark/test_write_faults.py
 
 test-slow: test-slow-beds test-slow-writes test-slow-spark

@@ -25,7 +25,7 @@ class Finding:
         verdict: `"alive"` (it gives signs of life, and is left alone), `"roll-forward"` (it was committed, and is finished),
             `"roll-back"` (it was not, and what it has written is removed) or `"remove-replaced"` (it is finished, and the files that it
             has replaced, which were kept for queries under way, are removed).
-        steps: each file and partition that is touched.
+        steps: each file and partition that is touched; of one that is alive, when it counts as dead.
     """
 
     job: str

@@ -145,7 +145,7 @@ def test_a_partition_on_another_file_system_is_left_to_spark(both, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS if ALL else ["text"])
-@pytest.mark.parametrize("counts", ["true", "false"])
+@pytest.mark.parametrize("counts", ["true", "false"] if ALL else ["true"])
 def test_statistics_of_columns(both, kind, counts):
     """Without those of the table, which go with a commit, Spark could not read it."""
     arguments = {"conf": {"spark.sql.statistics.size.autoUpdate.enabled": counts}, "statements": [

@@ -135,6 +135,14 @@ const MILLSTREAM: Command<Id> = Command {
             ],
         },
         Section {
+            title: "Recover",
+            body: &[Paragraph::Text(
+                "What was committed is finished, and the files of what was not are removed. A write is left alone until its driver \
+                 has given no sign of life for the time of its lease, by default two minutes. Of a table in a metastore give the \
+                 name, and with --conf what leads to the metastore.",
+            )],
+        },
+        Section {
             title: "Exit status",
             body: &[Paragraph::Text(
                 "0 if all went well, 1 if not; files that could not be merged are left as they are, and told about.",

@@ -7,6 +7,7 @@ import java.util.Collections;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
@@ -132,24 +133,20 @@ final class Apply {
     }
     phases.time(Phase.METASTORE, () -> {
       if (record.isSwap()) {
-        table.store().makeDirectories(locations(record.change()));
+        table.store().makeDirectories(directories(record.change()));
       }
       metastore().apply(record.change(), this::isSettled);
       return null;
     });
   }
 
-  /** Partitions may have got no files, and Hive's readers want a directory. */
-  private static List<String> locations(MetastoreChange change) {
-    List<String> locations = new ArrayList<>();
-    change.partitions().forEach(partition -> locations.add(partition.location()));
-    if (change.none() != null) {
-      locations.add(change.none());
-    }
-    if (change.tableLocation() != null) {
-      locations.add(change.tableLocation());
-    }
-    return locations;
+  /** The directories of a swap: partitions may have got no files, and Hive's readers want one. */
+  private static List<String> directories(MetastoreChange change) {
+    Stream<String> ofPartitions = change.partitions().stream().map(MetastoreChange.Partition::location);
+    return Stream.concat(ofPartitions, Stream.of(change.none(), change.tableLocation()))
+        .filter(Objects::nonNull)
+        .map(location -> new Path(location).toUri().getPath())
+        .toList();
   }
 
   private Metastore metastore() throws IOException {

@@ -19,7 +19,7 @@ public final class Recovery {
 
   /** What becomes of a job. */
   public enum Verdict {
-    /** It gives signs of life: it is left alone. */
+    /** It gives signs of life, or has died a short time ago: it is left alone. */
     ALIVE,
     /** It is committed: its record is carried out. */
     ROLL_FORWARD,
@@ -35,7 +35,7 @@ public final class Recovery {
    * @param job its id
    * @param owner who ran it
    * @param verdict what becomes of it
-   * @param steps each file to publish, to delete or to remove, and each partition to change, one line each
+   * @param steps each file to publish, to delete or to remove, and each partition to change, one line each; of a job that is alive, when it counts as dead
    */
   public record Finding(String job, String owner, Verdict verdict, List<String> steps) { }
 
@@ -77,7 +77,7 @@ public final class Recovery {
     for (Journal.Job job : journal.jobs()) {
       failures.in(() -> {
         if (!job.isSettled()) {
-          findings.add(settlement.isDead(journal, job) ? settlement.examine(job.id, run) : alive(table, job.id));
+          findings.add(settlement.isDead(journal, job) ? settlement.examine(job.id, run) : alive(table, journal, job));
         } else if (replaced.mayGo(journal, job)) {
           findings.add(replaced.remove(job.id, run));
         }
@@ -88,9 +88,15 @@ public final class Recovery {
     return findings;
   }
 
-  private static Finding alive(TableAccess table, String job) throws IOException {
-    byte[] begin = table.store().read(Journal.begin(job));
-    return new Finding(job, begin == null ? "unknown" : Journal.Begin.of(begin).owner(), Verdict.ALIVE, List.of());
+  private static Finding alive(TableAccess table, Journal journal, Journal.Job job) throws IOException {
+    byte[] content = table.store().read(Journal.begin(job.id));
+    if (content == null) {
+      return new Finding(job.id, "unknown", Verdict.ALIVE, List.of());
+    }
+    Journal.Begin begin = Journal.Begin.of(content);
+    long silentMillis = Math.max(0, journal.nowMillis() - job.lastSignMillis());
+    return new Finding(job.id, begin.owner(), Verdict.ALIVE,
+        List.of(String.format("last sign of life %d s ago; dead after %d s without one", silentMillis / 1000, begin.leaseMillis() / 1000)));
   }
 
   /** What attempts have written of whose job nobody knows any more, or knows that it is settled. */

@@ -107,7 +107,7 @@ interface Store {
   /** Deletes files; those that are not there are fine. */
   void delete(List<OldFile> files) throws IOException;
 
-  /** Makes directories, and those above them; those that are there are fine. */
+  /** Makes directories, relative to the table's or absolute, and those above them; those that are there are fine. */
   void makeDirectories(Collection<String> directories) throws IOException;
 
   /** Removes a directory with all that is in it; it need not be there. */

@@ -45,7 +45,7 @@ public final class WriteOptions {
 
     static Visibility of(String word) {
       return Arrays.stream(values())
-          .filter(v -> v.word().equals(word))
+          .filter(v -> v.word().equalsIgnoreCase(word))
           .findFirst()
           .orElseThrow(() -> new IllegalArgumentException(VISIBILITY + " must be one of "
               + Arrays.stream(values()).map(Visibility::word).collect(Collectors.joining(", ")) + ", but was " + word));
@@ -71,7 +71,7 @@ public final class WriteOptions {
     leaseMillis = atLeast(1, conf, LEASE_MILLIS, 120_000);
     turnWaitMillis = atLeast(0, conf, TURN_WAIT_MILLIS, 3_600_000);
     distributeFiles = (int) atLeast(1, conf, DISTRIBUTE_FILES, 5000);
-    sync = conf.getBoolean(SYNC, true);
+    sync = isSet(SYNC, conf.getTrimmed(SYNC, "true"));
     keepReplacedMillis = atLeast(0, conf, KEEP_REPLACED_MILLIS, 600_000);
   }
 
@@ -86,8 +86,20 @@ public final class WriteOptions {
     return Visibility.of(conf.getTrimmed(VISIBILITY, Visibility.IN_PLACE.word()));
   }
 
+  private static boolean isSet(String key, String word) {
+    if (!word.equalsIgnoreCase("true") && !word.equalsIgnoreCase("false")) {
+      throw new IllegalArgumentException(key + " must be true or false, but was " + word);
+    }
+    return Boolean.parseBoolean(word);
+  }
+
   private static long atLeast(long least, Configuration conf, String key, long defaultValue) {
-    long value = conf.getLong(key, defaultValue);
+    long value;
+    try {
+      value = conf.getLong(key, defaultValue);
+    } catch (NumberFormatException e) {
+      throw new IllegalArgumentException(key + " must be a number, but was " + conf.get(key), e);
+    }
     if (value < least || value > Integer.MAX_VALUE) {
       throw new IllegalArgumentException(key + " must be from " + least + " to " + Integer.MAX_VALUE + ", but was " + value);
     }

@@ -159,6 +159,11 @@ final class SwapBed implements Metastore {
     if (change.tableLocation() != null) {
       catalog.put("", change.tableLocation());
     }
+    for (String location : catalog.values()) {
+      if (!bed.fs.exists(new Path(location))) {
+        throw new AssertionError("the catalog has " + location + ", which is not there");
+      }
+    }
     look();
     for (String name : change.droppedPartitions()) {
       catalog.remove(name);

@@ -2,6 +2,7 @@ package io.millstream.spark
 
 import java.io.IOException
 
+import scala.collection.immutable.ListMap
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
@@ -27,7 +28,7 @@ object Recover {
 
   private def json(findings: Seq[Finding]): String =
     new ObjectMapper().writeValueAsString(findings.map { finding =>
-      java.util.Map.of("job", finding.job, "owner", finding.owner, "verdict", word(finding.verdict), "steps", finding.steps)
+      ListMap("job" -> finding.job, "owner" -> finding.owner, "verdict" -> word(finding.verdict), "steps" -> finding.steps).asJava
     }.asJava)
 
   private def word(verdict: Verdict): String = verdict.name.toLowerCase(java.util.Locale.ROOT).replace('_', '-')
@@ -69,7 +70,7 @@ object Recover {
         case (Verdict.REMOVE_REPLACED, false) => "is finished; what it replaced is removed"
         case (Verdict.REMOVE_REPLACED, true) => "is finished; what it replaced would be removed"
       }
-      s"job ${finding.job} of ${finding.owner} $outcome" +: (if (dryRun) finding.steps.asScala.toSeq.map("  " + _) else Nil)
+      s"job ${finding.job} of ${finding.owner} $outcome" +: (if (dryRun || finding.verdict == Verdict.ALIVE) finding.steps.asScala.toSeq.map("  " + _) else Nil)
     }
     if (jobs.isEmpty) s"$target: no interrupted writes" else jobs.mkString("\n")
   }

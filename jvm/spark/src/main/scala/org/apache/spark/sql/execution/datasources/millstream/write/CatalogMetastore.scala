@@ -41,8 +41,8 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog) extends Metastore 
 
   final override def knows(change: MetastoreChange): Boolean = telling(change) {
     if (!change.tableId.startsWith(s"$kind ")) {
-      throw new IOException(s"${change.database}.${change.table} is a table of another catalog than this session's ($kind): recover it in " +
-        s"a session that has that (${change.tableId.takeWhile(_ != ' ')})")
+      throw new IOException(s"${change.database}.${change.table} is a table of another catalog than this session's ($kind): recover it by " +
+        s"its name, ${change.database}.${change.table}, where that catalog is at hand (${change.tableId.takeWhile(_ != ' ')})")
     }
     catalog.tableExists(change.database, change.table) && id(catalog.getTable(change.database, change.table)) == change.tableId
   }
