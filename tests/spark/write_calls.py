@@ -193,7 +193,7 @@ def fill_with_failing_commit(spark, path, value, partitions):
     jvm = spark._jvm
     holder = "00000000-0000-4000-8000-0000000000aa"
     conf = spark._jsparkSession.sessionState().newHadoopConf()
-    turn = jvm.io.millstream.write.DirectJob.begin(jvm.org.apache.hadoop.fs.Path(path), holder, conf, None)
+    turn = jvm.io.millstream.write.DirectJob.begin(jvm.org.apache.hadoop.fs.Path(path), holder, "", conf, None)
     with open(f"{path}/.direct-writes/turn-1", "w") as file:
         file.write(holder)
     errors = []
@@ -247,7 +247,7 @@ def abandon(spark, path, job):
     """Begins a job whose driver then gives no more signs of life, with a file of a task."""
     jvm = spark._jvm
     conf = spark._jsparkSession.sessionState().newHadoopConf()
-    begun = jvm.io.millstream.write.DirectJob.begin(jvm.org.apache.hadoop.fs.Path(path), job, conf, None)
+    begun = jvm.io.millstream.write.DirectJob.begin(jvm.org.apache.hadoop.fs.Path(path), job, "", conf, None)
     with open(os.path.join(path, "k=1", f".direct-{job}-0.part-{job}.csv"), "w"):
         pass
     begun.close()
