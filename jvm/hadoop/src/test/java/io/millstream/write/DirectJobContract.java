@@ -549,7 +549,9 @@ abstract class DirectJobContract {
     try (DirectJob job = DirectJob.begin(shortLived.table, id, "", shortLived.conf, null)) {
       shortLived.attempt(job.placement(), id, "0", "k=1", "a").commit();
       Thread.sleep(3 * shortLeaseMillis());
-      assertEquals(Verdict.ALIVE, only(Recovery.recover(shortLived.table, shortLived.conf, null, Run.REAL)).verdict());
+      Finding alive = only(Recovery.recover(shortLived.table, shortLived.conf, null, Run.REAL));
+      assertEquals(Verdict.ALIVE, alive.verdict());
+      assertTrue(alive.steps().get(0).matches("last sign of life \\d+ s ago; dead after \\d+ s without one"), alive.steps().toString());
     }
 
     Finding dry = only(Recovery.recover(shortLived.table, shortLived.conf, null, Run.DRY));
