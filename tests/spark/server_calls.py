@@ -7,6 +7,12 @@ from pathlib import Path
 from write_calls import error_of, hadoop_path
 
 
+def log_at_info(spark, logger):
+    """The root's level does not count in Python's sessions if it is INFO already."""
+    log4j = spark._jvm.org.apache.logging.log4j
+    log4j.core.config.Configurator.setLevel(logger, log4j.Level.INFO)
+
+
 def left_over(spark, path):
     """What unfinished jobs have left of a directory: hidden files, entries of the journal, uploads that nobody has completed."""
     root, file_system = hadoop_path(spark, path)
