@@ -3,7 +3,7 @@
 `client_jars()` has all that a program needs to reach it; Spark has that already. Between clients and the name node is a relay, so that
 a program can be ended at an exact call:
 
-    bed.at_call("rename", 2, kill)     # kill() before the name node hears of the third rename from now on
+    bed.at_call("rename", 2, kill)     # kill() at the third rename from now on, of which the name node does not hear
 """
 
 import json
@@ -60,6 +60,7 @@ class Relay:
                     frame = calls.read(int.from_bytes(head))
                     if action := self._action_at(method_of(frame)):
                         action()
+                        return  # it would be carried out though its sender is dead
                     server.sendall(head + frame)
             except OSError:
                 return  # one side has ended, and so does the other
@@ -134,7 +135,7 @@ class HdfsBed:
         self.url = f"hdfs://127.0.0.1:{self._relay.port}"
 
     def at_call(self, method: str, skip: int, action: Callable[[], None]) -> None:
-        """Does something before a call of this name node's protocol is passed on, after `skip` of them; once."""
+        """Does something when a call of this name node's protocol comes, after `skip` of them; once. The call is lost, with its connection."""
         self._relay.at_call(method, skip, action)
 
     def __exit__(self, *_):

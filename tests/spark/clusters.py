@@ -26,12 +26,14 @@ def two_hosts(top: Path):
     """
     home, port = Path(pyspark.__file__).parent, free_port()
     url = f"spark://127.0.0.1:{port}"
+    # Python's workers load what they run from where the session's process does.
+    modules = {"PYTHONPATH": str(Path(__file__).resolve().parent)}
     small = {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
     with contextlib.ExitStack() as stack:
 
         def start(name, *arguments):
             command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{name}", "--webui-port", "0", *map(str, arguments)]
-            server = Server(command, top / f"{name}-{arguments[1]}", env={**os.environ, "SPARK_HOME": str(home), **small})
+            server = Server(command, top / f"{name}-{arguments[1]}", env={**os.environ, "SPARK_HOME": str(home), **modules, **small})
             stack.callback(server.stop)
             return server
 
