@@ -88,7 +88,9 @@ def twins(spark):
     """How many attempts of the last stage were speculative."""
     context = spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
-    stages = context.statusStore().stageList(None)
+    java = spark._jvm.java
+    quantiles = spark.sparkContext._gateway.new_array(spark._jvm.double, 0)
+    stages = context.statusStore().stageList(None, False, False, quantiles, java.util.List.of())
     last = max((stages.apply(i) for i in range(stages.size())), key=lambda stage: stage.stageId())
     tasks = context.statusStore().taskList(last.stageId(), last.attemptId(), 1000)
     return sum(tasks.apply(i).speculative() for i in range(tasks.size()))
