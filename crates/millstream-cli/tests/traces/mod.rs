@@ -17,8 +17,6 @@ pub fn calls(trace: &str) -> Vec<String> {
             event.strip_prefix("<... ").and_then(|rest| rest.split_once(" resumed>"))
         {
             calls.push(format!("{}{rest}", begun.remove(thread).expect("the call's first line")));
-        } else if event.ends_with("<detached ...>") {
-            begun.remove(thread);
         } else if !event.starts_with(['+', '-']) {
             calls.push(event.to_owned());
         }

@@ -80,9 +80,12 @@ final class Apply {
       if (record.hasReplaced()) {
         table.store().replace(Journal.replaced(job), who);
       }
-    } else if (!(record.isExchange() ? exchange(old) : changeInPlace(old))) {
-      finishedByAnother();
-      return;
+    } else {
+      if (!(record.isExchange() ? exchange(old) : changeInPlace(old))) {
+        finishedByAnother();
+        return;
+      }
+      table.store().prune(emptied(), record.overwritten());
     }
     persist();
   }
@@ -103,7 +106,6 @@ final class Apply {
       return false;
     }
     exchanges.dissolve();
-    table.store().prune(emptied(), record.overwritten());
     return true;
   }
 
@@ -113,7 +115,6 @@ final class Apply {
       return false;
     }
     tellMetastore();
-    table.store().prune(emptied(), record.overwritten());
     return true;
   }
 
