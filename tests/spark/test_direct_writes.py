@@ -306,6 +306,13 @@ def test_metrics(both, tmp_path):
     assert {name for name in shown if name.startswith("commit: time")} >= {"commit: time publishing new files", "commit: time deleting old files"}
 
 
+def test_tasks_share_what_they_read_of_the_configuration_and_nothing_that_they_change(both):
+    tasks = both["ours"].call("write_calls:shared_configuration")
+    assert tasks["bytes"] < 5000 < 10 * tasks["sizes"][0]  # names and values would be more
+    assert tasks["sizes"][0] == tasks["sizes"][1]
+    assert tasks["setting"] == ["changed", "sent"]
+
+
 INTO, OVERWRITE = (f"insert {how} t partition(k) select 70, 'n', k from (values ('1'), ('new')) v(k)" for how in ("into", "overwrite"))
 # What befalls a table before a statement, as Python, and the statement; `path` is the table's directory.
 SURVIVED = {

@@ -18,7 +18,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.datasources.millstream.write.{DirectCommand, DirectWrite, TablePlaces}
-import org.apache.spark.sql.hive.execution.{HiveFileFormat, InsertIntoHiveDirCommand}
+import org.apache.spark.sql.hive.execution.InsertIntoHiveDirCommand
 import org.apache.spark.sql.util.SchemaUtils
 import org.apache.spark.util.Utils
 
@@ -49,7 +49,7 @@ class DirectInsertIntoHiveDir(
         static = "",
         overwrite = if (overwrite) Overwrite.below(List("").asJava) else Overwrite.nothing(),
         conf = hadoopConf,
-        format = new HiveFileFormat(sink),
+        format = new DirectHiveFileFormat(sink),
         outputColumns = outputColumns,
         partitionColumns = Nil,
         staticPartitionColumns = 0,

@@ -19,7 +19,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.errors.QueryExecutionErrors
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.datasources.{FileFormat, FileFormatWriter}
+import org.apache.spark.sql.execution.datasources.{FileFormat, FileFormatWriter, WriteFilesExec}
 import org.apache.spark.sql.execution.datasources.millstream.Reflected
 import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.util.{SerializableConfiguration, Utils}
@@ -182,7 +182,11 @@ private object FilesOfQuery {
       trackers: Seq[DirectWriteMetrics.Tracker],
       beforeJob: () => Unit): Unit = {
     val spec = FileFormatWriter.OutputSpec(what.root.toString, Map.empty[TablePartitionSpec, String], what.outputColumns)
-    Reflected.call(write, FileFormatWriter, session, query, what.format, protocol, spec, what.conf, what.partitionColumns, what.bucketSpec,
+    val shared = query match {
+      case files: WriteFilesExec => new DirectWriteFiles(files)
+      case other => other // without spark.sql.optimizer.plannedWrite.enabled
+    }
+    Reflected.call(write, FileFormatWriter, session, shared, what.format, protocol, spec, what.conf, what.partitionColumns, what.bucketSpec,
       trackers, what.options, Int.box(what.staticPartitionColumns), beforeJob)
   }
 }

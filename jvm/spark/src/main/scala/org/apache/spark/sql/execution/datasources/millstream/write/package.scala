@@ -6,8 +6,8 @@ package org.apache.spark.sql.execution.datasources.millstream
  * {{{
  * analysed plan:  InsertIntoHadoopFsRelationCommand ─► ReplaceInserts ─► DirectInsertIntoHadoopFsRelation ─┐
  *                 InsertIntoHiveTable, …HiveDir     ─► ReplaceHiveInserts (sql.hive.millstream) ─► Direct… ┴─► DirectWrite
- * DirectWrite ─► FileFormatWriter ─► DirectCommitProtocol ─► tasks: Placement     (io.millstream.write)
- *                                                        └─► driver: DirectJob ◄─ CatalogChange (what the metastore is to be told)
+ * DirectWrite ─► FileFormatWriter (DirectWriteFiles) ─► DirectCommitProtocol ─► tasks: Placement     (io.millstream.write)
+ *                                                                           └─► driver: DirectJob ◄─ CatalogChange (what the metastore is to be told)
  * recovery:       DirectJob of the next writer, or io.millstream.spark.Recover ─► Metastore (CatalogMetastore, HiveMetastore)
  * }}}
  *

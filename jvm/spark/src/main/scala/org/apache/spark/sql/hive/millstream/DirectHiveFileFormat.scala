@@ -1,0 +1,36 @@
+package org.apache.spark.sql.hive.millstream
+
+import org.apache.hadoop.hive.ql.exec.Utilities
+import org.apache.hadoop.hive.ql.io.HiveOutputFormat
+import org.apache.hadoop.hive.ql.plan.FileSinkDesc
+import org.apache.hadoop.mapred.JobConf
+import org.apache.hadoop.mapreduce.{Job, TaskAttemptContext}
+
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.execution.datasources.{OutputWriter, OutputWriterFactory}
+import org.apache.spark.sql.hive.execution.{HiveFileFormat, HiveOutputWriter}
+import org.apache.spark.sql.types.StructType
+
+/** Spark's writer by Hive's serdes, which takes the configuration from the task's instead of sending a second one with every task. */
+class DirectHiveFileFormat(sink: FileSinkDesc) extends HiveFileFormat(sink) {
+  override def prepareWrite(session: SparkSession, job: Job, options: Map[String, String], schema: StructType): OutputWriterFactory = {
+    super.prepareWrite(session, job, options, schema) // tells the job what the table wants
+    new DirectHiveWriterFactory(sink)
+  }
+}
+
+private final class DirectHiveWriterFactory(sink: FileSinkDesc) extends OutputWriterFactory {
+  @transient private var ofTask: JobConf = _
+
+  /** One for all of a task's files, as Spark has it. */
+  private def conf(context: TaskAttemptContext): JobConf = {
+    if (ofTask == null) ofTask = new JobConf(context.getConfiguration)
+    ofTask
+  }
+
+  override def getFileExtension(context: TaskAttemptContext): String =
+    Utilities.getFileExtension(conf(context), sink.getCompressed, conf(context).getOutputFormat.asInstanceOf[HiveOutputFormat[_, _]])
+
+  override def newInstance(path: String, schema: StructType, context: TaskAttemptContext): OutputWriter =
+    new HiveOutputWriter(path, sink, conf(context), schema)
+}
