@@ -118,7 +118,7 @@ test-slow-writes: $(VENV)/ready
 test-slow-spark: $(VENV)/ready $(VENV_OLD)/ready
 	testbed/setup build test write
 	$(VENV)/bin/python -m pytest -q $(filter-out %_servers.py,$(wildcard tests/spark/slow_*.py))
-	MILLSTREAM_WRITES=all $(VENV)/bin/python -m pytest -q tests/spark/test_direct_writes.py
+	MILLSTREAM_WRITES=all $(VENV)/bin/python -m pytest -q tests/spark/test_direct_writes.py tests/spark/test_direct_swap.py
 	MILLSTREAM_WRITES=all $(VENV_OLD)/bin/python -m pytest -q tests/spark
 	tests/spark-suites/run
 

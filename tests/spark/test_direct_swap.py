@@ -44,11 +44,11 @@ def logical(table):
     return {"rows": table["rows"], "schema": table["schema"], "partitions": {name: shown(found) for name, found in table["partitions"].items()}}
 
 
-def swapped(places):
-    """Partitions that are where a swap has put them; all say how many files there are."""
+def swapped(places, counted=True):
+    """Partitions that are where a swap has put them; all say how many files there are, unless stock has added some and not counted."""
     for name, place in places.items():
         files = [file for file in os.listdir(place["location"]) if file[0] not in "._"]
-        if place["files"] is not None:
+        if counted and place["files"] is not None:
             assert place["files"] == len(files), name
     return {name for name, place in places.items() if "/.swap-" in place["location"]}
 
@@ -58,7 +58,7 @@ def swapped(places):
 def test_partitioned_tables(both, kind, script):
     places = same(both, statements=[creation(kind), *PARTITIONED[script]])["t"]
     expected = {"dynamic": {"k=1", "k=new"}, "static": {"k=1", "k=2"}}
-    found = swapped(places)
+    found = swapped(places, counted=script != "elsewhere")  # an INSERT out of the table's reach is Spark's
     assert found == expected.get(script, found)
 
 
