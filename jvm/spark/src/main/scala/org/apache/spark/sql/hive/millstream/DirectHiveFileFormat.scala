@@ -7,15 +7,31 @@ import org.apache.hadoop.mapred.JobConf
 import org.apache.hadoop.mapreduce.{Job, TaskAttemptContext}
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.execution.datasources.{OutputWriter, OutputWriterFactory}
+import org.apache.spark.sql.execution.datasources.{FileFormat, OutputWriter, OutputWriterFactory}
 import org.apache.spark.sql.hive.execution.{HiveFileFormat, HiveOutputWriter}
 import org.apache.spark.sql.types.StructType
 
 /** Spark's writer by Hive's serdes, which takes the configuration from the task's instead of sending a second one with every task. */
-class DirectHiveFileFormat(sink: FileSinkDesc) extends HiveFileFormat(sink) {
+class DirectHiveFileFormat(sink: FileSinkDesc) extends HiveFileFormat(identity(sink)) {
+  // Without `identity`, Scala has one field for both, and asks Spark's class for it, which does not tell before Spark 4.1.
   override def prepareWrite(session: SparkSession, job: Job, options: Map[String, String], schema: StructType): OutputWriterFactory = {
     super.prepareWrite(session, job, options, schema) // tells the job what the table wants
     new DirectHiveWriterFactory(sink)
+  }
+}
+
+object DirectHiveFileFormat {
+  /** What Spark tells of its writer from 4.1 on. */
+  private lazy val sink = {
+    val field = classOf[HiveFileFormat].getDeclaredField("fileSinkConf")
+    field.setAccessible(true)
+    field
+  }
+
+  /** For Spark's writer by a serde; another format is left as it is. */
+  def of(format: FileFormat): FileFormat = format match {
+    case hive: HiveFileFormat => new DirectHiveFileFormat(sink.get(hive).asInstanceOf[FileSinkDesc])
+    case other => other
   }
 }
 

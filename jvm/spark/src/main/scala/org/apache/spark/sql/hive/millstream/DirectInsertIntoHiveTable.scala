@@ -19,7 +19,7 @@ import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.command.CommandUtils
 import org.apache.spark.sql.execution.datasources.FileFormat
 import org.apache.spark.sql.execution.datasources.millstream.write.{CatalogChange, DirectCommand, DirectWrite, TablePlaces}
-import org.apache.spark.sql.hive.execution.{HiveFileFormat, HiveTempPath, InsertIntoHiveTable}
+import org.apache.spark.sql.hive.execution.{HiveTempPath, InsertIntoHiveTable}
 
 /** Writes files into a table by its serde, where Spark's command writes them elsewhere and has Hive move them. */
 class DirectInsertIntoHiveTable(
@@ -93,10 +93,7 @@ class DirectInsertIntoHiveTable(
       static = within,
       overwrite = if (!overwrite) Overwrite.nothing() else if (isDynamic) Overwrite.touched() else Overwrite.below(List(within).asJava),
       conf = hadoopConf,
-      format = fileFormat match {
-        case ofHive: HiveFileFormat => new DirectHiveFileFormat(ofHive.fileSinkConf)
-        case other => other
-      },
+      format = DirectHiveFileFormat.of(fileFormat),
       outputColumns = outputColumns,
       partitionColumns = partitionColumns,
       staticPartitionColumns = 0,
