@@ -4,7 +4,9 @@ A few scripts on one kind of table each; with MILLSTREAM_WRITES=all, as in `make
 """
 
 import os
+import random
 import re
+import string
 from pathlib import Path
 
 import pyspark
@@ -311,6 +313,16 @@ def test_tasks_share_what_they_read_of_the_configuration_and_nothing_that_they_c
     assert tasks["bytes"] < 5000 < 10 * tasks["sizes"][0]  # names and values would be more
     assert tasks["sizes"][0] == tasks["sizes"][1]
     assert tasks["setting"] == ["changed", "sent"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_statements_do_not_send_the_configuration_with_their_tasks(both, kind):
+    """Spark warns when it does, if that is large."""
+    large = "".join(random.Random(1).choices(string.ascii_letters, k=2_000_000))
+    before = {name: session.log.stat().st_size for name, session in both.items()}
+    same(both, conf={"test.large": large}, statements=[creation(kind), "insert into t partition(k) " + ROWS])
+    warned = {name: "Broadcasting large task binary" in session.log.read_text()[before[name]:] for name, session in both.items()}
+    assert warned == {"stock": True, "ours": False}
 
 
 INTO, OVERWRITE = (f"insert {how} t partition(k) select 70, 'n', k from (values ('1'), ('new')) v(k)" for how in ("into", "overwrite"))

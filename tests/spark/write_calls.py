@@ -143,8 +143,10 @@ def directories(spark, top):
     found = {}
     for directory, name, size in files:
         # The journal remembers for some time that a job was undone.
+        if name == ".direct-writes" or name.endswith(".crc"):
+            continue
         # A task of stock's that outlives its failed job makes the job's staging directory again.
-        if name == ".direct-writes" or name.startswith(".spark-staging-") or name.endswith(".crc"):
+        if name.startswith(".spark-staging-") and not loads(spark, "io.millstream.write.DirectJob"):
             continue
         number, total, others = found.setdefault(directory, (0, 0, []))
         if name[0] in "._":
