@@ -200,6 +200,23 @@ def test_a_driver_that_sleeps_beyond_its_lease_has_lost(ours, others, trap, tmp_
     assert leftovers(tables.location) == []
 
 
+def test_a_partition_that_is_moved_before_the_recovery_stays_there(ours, others, trap, tmp_path):
+    tables = Tables(ours, tmp_path)
+    ours.call("fault_calls:configure", settings={LEASE: "3000"})
+    pid = stopped_at(trap, ours, PUBLISH.format(tables.folder()), tables.statements("dynamic", kinds=["text"]))
+    place = f"{tmp_path}/elsewhere"
+    try:
+        assert others[0].call("fault_calls:insert", statements=[f"alter table {tables.name('text')} partition(k='3') set location '{place}'"]) == [None]
+        assert recovered(others[0], tables.name("text"), tables.folder()) == ["roll-forward"]
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert ours.answer() == [None]
+    ours.call("fault_calls:configure", settings={LEASE: LONG_LEASE[f"spark.hadoop.{LEASE}"]})
+    places = others[0].call("swap_calls:places", name=tables.name("text"))
+    assert {name: found["location"] for name, found in places.items()} == \
+        {f"k={k}": place if k == 3 else f"{tables.folder()}/k={k}" for k in range(1, 7)}
+
+
 @pytest.fixture(scope="module")
 def cluster(ours, metastore, tmp_path_factory):
     assert ours.call("fault_calls:insert", statements=["show databases"]) == [None]

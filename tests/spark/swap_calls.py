@@ -48,8 +48,11 @@ def settings(spark, conf):
             spark.conf.unset(key) if value is None else spark.conf.set(key, value)
 
 
-def insert_during_an_overwrite(spark, home, conf=None):
-    """An INSERT INTO that has begun before an overwrite commits, and commits after it."""
+def statement_during_another(spark, home, slow, fast, conf=None):
+    """A statement, which calls `wait`, that has begun before another commits, by `conf`, and commits after it; the error, and the rows.
+
+    There is a row `old` in partition 1 before.
+    """
     from pyspark.sql.functions import udf
 
     os.makedirs(home)
@@ -67,14 +70,14 @@ def insert_during_an_overwrite(spark, home, conf=None):
     spark.sql("insert into d.t partition(k='1') select 'old'")
     journal = os.path.join(places(spark, "d.t")["k=1"]["location"], "..", ".direct-writes")
     errors = []
-    insert = threading.Thread(target=lambda: errors.append(error_of(lambda: spark.sql("insert into d.t partition(k='1') select wait('more')"))))
-    insert.start()
+    statement = threading.Thread(target=lambda: errors.append(error_of(lambda: spark.sql(slow))))
+    statement.start()
     while not os.path.isdir(journal) or not any(name.endswith(".begin") for name in os.listdir(journal)):
         time.sleep(0.05)
     with settings(spark, conf or {}):
-        spark.sql("insert overwrite d.t partition(k='1') select 'new'")
+        spark.sql(fast)
     open(go, "w").close()
-    insert.join()
+    statement.join()
     return {"error": errors[0], "rows": sorted(row[0] for row in spark.table("d.t").collect())}
 
 

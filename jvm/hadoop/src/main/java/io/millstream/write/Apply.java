@@ -59,8 +59,10 @@ final class Apply {
    */
   void rollForward() throws IOException {
     if (record.change() != null && !isSettled() && !metastore().knows(record.change())) {
-      LOG.warn("Job {} on {} is committed, but {}.{} is gone or another table: its files are put in their place, and its partitions are"
-          + " not made known, which MSCK REPAIR TABLE does", job, table.root(), record.change().database(), record.change().table());
+      LOG.warn("Job {} on {} is committed, but {}.{} is gone or another table: its files are put in their place, and {}", job, table.root(),
+          record.change().database(), record.change().table(), record.isSwap()
+              ? "no table is told of them: they stay in " + SwapDirectories.root(job) + ", and those that they were to replace where they are"
+              : "its partitions are not made known, which MSCK REPAIR TABLE does");
       isForgotten = true;
     }
     if (record.isSwap()) {
@@ -77,7 +79,7 @@ final class Apply {
     }
     if (record.isSwap()) {
       tellMetastore();
-      if (record.hasReplaced()) {
+      if (record.hasReplaced() && !isForgotten) {
         table.store().replace(Journal.replaced(job), who);
       }
     } else {

@@ -117,7 +117,7 @@ public final class DirectJob implements Closeable {
     try {
       job.settlement.settleDead(Journal.of(table.store()));
       return job;
-    } catch (IOException | RuntimeException e) {
+    } catch (Throwable e) { // Scala's need not be declared
       job.abort();
       job.close();
       throw e;

@@ -243,7 +243,7 @@ final class LocalStore extends HiddenFileStore {
       throw e;
     } catch (UnsupportedOperationException | FileSystemException e) {
       // What an error says is in the words of the C library's language.
-      throw new UnsuitedException("there are no hard links at " + table + ", by which direct writes decide who commits: " + e.getMessage(), e);
+      throw new UnsuitedException("no hard link could be made at " + table + ", by which direct writes decide who commits: " + e.getMessage(), e);
     } finally {
       Files.deleteIfExists(whole);
     }

@@ -62,9 +62,11 @@ public final class Recovery {
     String own = "recovery-" + UUID.randomUUID();
     // Its time is the time by the clock of the store.
     table.store().create(Journal.begin(own), new Journal.Begin(DirectJob.owner(), table.options().leaseMillis, "").toBytes());
+    Lease lease = new Lease(table, own);
     try {
       return recover(table, run, Journal.of(table.store()).without(own));
     } finally {
+      lease.end();
       table.store().remove(Journal.signs(own));
     }
   }

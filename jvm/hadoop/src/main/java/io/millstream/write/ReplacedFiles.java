@@ -51,8 +51,8 @@ final class ReplacedFiles {
     List<String> steps = new ArrayList<>();
     if (commit != null) {
       CommitRecord record = CommitRecord.of(commit);
-      Set<String> inUse = inUse(record.change());
-      List<OldFile> files = table.unchanged(record.deleted().stream().filter(file -> !inUse.contains(path(file.directory()))).toList());
+      Set<Path> inUse = inUse(job, record.change());
+      List<OldFile> files = table.unchanged(record.deleted().stream().filter(file -> !isIn(inUse, file.directory())).toList());
       files.forEach(file -> steps.add("delete " + file));
       if (run == Run.REAL) {
         table.store().delete(files);
@@ -67,7 +67,7 @@ final class ReplacedFiles {
     return new Finding(job, "unknown", Verdict.REMOVE_REPLACED, steps);
   }
 
-  private void removeDirectories(String job, CommitRecord record, Set<String> inUse) throws IOException {
+  private void removeDirectories(String job, CommitRecord record, Set<Path> inUse) throws IOException {
     table.store().prune(abandoned(record, inUse), List.of());
     if (record.change().none() != null) {
       table.store().removeTree(SwapDirectories.none(job));
@@ -75,32 +75,46 @@ final class ReplacedFiles {
   }
 
   /** Directories that nobody has any use for. */
-  private Set<String> abandoned(CommitRecord record, Set<String> inUse) {
+  private Set<String> abandoned(CommitRecord record, Set<Path> inUse) {
     return record.deleted().stream()
         .map(OldFile::directory)
-        .filter(directory -> !directory.startsWith(Path.SEPARATOR) && !directory.isEmpty() && !inUse.contains(path(directory)))
+        .filter(directory -> !directory.startsWith(Path.SEPARATOR) && !directory.isEmpty() && !isIn(inUse, directory))
         .collect(Collectors.toSet());
   }
 
   /** What committers leave beside the files that they commit. */
-  private List<OldFile> successMarks(CommitRecord record, Set<String> inUse) {
+  private List<OldFile> successMarks(CommitRecord record, Set<Path> inUse) {
     return abandoned(record, inUse).stream().map(directory -> new OldFile(directory, "_SUCCESS", 0, 0)).toList();
   }
 
   /** Directories at which the catalog has something again: somebody has put it back. */
-  private Set<String> inUse(MetastoreChange change) throws IOException {
+  private Set<Path> inUse(String job, MetastoreChange change) throws IOException {
+    if (!table.metastore().knows(change)) {
+      throw new IOException("whether files that job " + job + " has replaced are in use is not known, as " + change.database() + "."
+          + change.table() + " is gone or another table: who removes " + new Path(table.root(), Store.JOURNAL + "/" + Journal.replaced(job))
+          + " keeps them");
+    }
     List<String> names = new ArrayList<>(change.droppedPartitions());
     change.partitions().forEach(partition -> names.add(partition.name()));
     if (change.tableLocation() != null) {
       names.add("");
     }
     return table.metastore().locations(change.database(), change.table(), names).values().stream()
-        .map(location -> new Path(location).toUri().getPath())
+        .map(location -> withoutScheme(new Path(location)))
         .collect(Collectors.toSet());
   }
 
-  private String path(String directory) {
-    return Names.path(table.root(), directory).toUri().getPath();
+  /** Whether readers of one of these directories find files of that one, also as a directory in it. */
+  private boolean isIn(Set<Path> inUse, String directory) {
+    Path above = withoutScheme(Names.path(table.root(), directory));
+    while (above != null && !inUse.contains(above)) {
+      above = Names.isHidden(above.getName()) ? null : above.getParent();
+    }
+    return above != null;
+  }
+
+  private static Path withoutScheme(Path path) {
+    return new Path(path.toUri().getPath());
   }
 
   /** Those in directories that a job is about to put partitions into. */

@@ -350,8 +350,12 @@ final class S3aStore implements Store {
   public List<Leftover> leftovers(String below, Predicate<String> ofJob) throws IOException {
     List<Leftover> leftovers = new ArrayList<>();
     String prefix = S3aUploads.prefix(fs, table);
-    uploads(upload -> jobs(upload.key()).filter(ofJob).ifPresent(
-        job -> leftovers.add(new Leftover(job, upload.key().substring(prefix.length()), upload.uploadId()))));
+    try {
+      uploads(upload -> jobOf(upload.key()).filter(ofJob).ifPresent(
+          job -> leftovers.add(new Leftover(job, upload.key().substring(prefix.length()), upload.uploadId()))));
+    } catch (AccessDeniedException e) {
+      LOG.warn("Uploads to {} that jobs have left are not looked for, as they may not be listed", table, e);
+    }
     return leftovers;
   }
 
@@ -394,7 +398,7 @@ final class S3aStore implements Store {
   }
 
   /** The job whose file a key names. */
-  private static Optional<String> jobs(String key) {
+  private static Optional<String> jobOf(String key) {
     Matcher job = JOBS.matcher(key.substring(key.lastIndexOf('/') + 1));
     return job.find() ? Optional.of(job.group()) : Optional.empty();
   }

@@ -100,19 +100,25 @@ final class Settlement {
   /** Settles a dead job. */
   Finding settle(String job) throws IOException {
     Finding finding = examine(job, Run.REAL);
-    LOG.warn("Job {} of {} on {} was left by its driver: {}, {} steps", job, finding.owner(), table.root(), finding.verdict(),
-        finding.steps().size());
+    if (finding.verdict() != Verdict.ALIVE) {
+      LOG.warn("Job {} of {} on {} was left by its driver: {}, {} steps", job, finding.owner(), table.root(), finding.verdict(),
+          finding.steps().size());
+    }
     return finding;
   }
 
   /** Settles a dead job, or says how it would be settled. */
   Finding examine(String job, Run run) throws IOException {
-    byte[] begin = table.store().read(Journal.begin(job));
-    Journal.Begin begun = begin == null ? new Journal.Begin("unknown", 0, "") : Journal.Begin.of(begin);
     byte[] commit = table.store().read(Journal.commit(job));
     if (commit == null && run == Run.REAL) {
       commit = abort(job);
     }
+    byte[] begin = table.store().read(Journal.begin(job));
+    if (begin == null) {
+      // It woke up, and finished before it could be aborted: what its directories hold is in use.
+      return new Finding(job, "unknown", Verdict.ALIVE, List.of());
+    }
+    Journal.Begin begun = Journal.Begin.of(begin);
     if (commit == null || CommitRecord.isAborted(commit)) {
       return new Finding(job, begun.owner(), Verdict.ROLL_BACK, rollBack(job, begun.below(), run));
     }

@@ -182,6 +182,23 @@ class S3aDirectJobTest extends DirectJobContract {
   }
 
   @Test
+  void uploadsThatMayNotBeListedAreNotRemovedWithTheirJobs() throws IOException {
+    S3Bed.ask("faults", "[{\"operation\": \"ListMultipartUploads\", \"do\": \"answer\", \"status\": 403, \"code\": \"AccessDenied\"}]");
+    String id = TableBed.newId();
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
+      bed.attempt(job.placement(), id, "0", "k=1", "a").commit();
+      job.abort();
+    }
+
+    bed.run(Overwrite.nothing(), "k=1", "b");
+
+    assertEquals(Set.of("k=1:b"), bed.rows());
+    assertEquals(List.of(), bed.hidden());
+    S3Bed.ask("faults", "[]");
+    assertEquals(1, bed.access(null).store().leftovers("", id::equals).size());
+  }
+
+  @Test
   void aTableMayBeAllOfABucket() throws IOException {
     S3AFileSystem fs = (S3AFileSystem) bed.fs;
     String name = "root-" + TableBed.newId();

@@ -21,6 +21,8 @@ final class SwapBed implements Metastore {
   final Map<String, String> catalog = new TreeMap<>();
   private final List<Map<String, String>> asked = new ArrayList<>();
   private Set<Set<String>> allowed = Set.of();
+  /** As if the table had been renamed, or another had got its name. */
+  boolean isOfAnother;
 
   SwapBed(Path table, Configuration conf) throws IOException {
     bed = new TableBed(table.getFileSystem(conf).makeQualified(table), conf);
@@ -144,7 +146,7 @@ final class SwapBed implements Metastore {
 
   @Override
   public boolean knows(MetastoreChange change) {
-    return true;
+    return !isOfAnother;
   }
 
   /** In the steps of a metastore: additions, one change of all locations, removals. */
@@ -173,6 +175,9 @@ final class SwapBed implements Metastore {
 
   @Override
   public Map<String, String> locations(String database, String table, Collection<String> partitions) {
+    if (isOfAnother) {
+      return Map.of();
+    }
     Map<String, String> found = new HashMap<>(catalog);
     found.keySet().retainAll(partitions);
     return found;

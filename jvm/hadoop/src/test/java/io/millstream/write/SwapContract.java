@@ -2,6 +2,7 @@ package io.millstream.write;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.millstream.write.FaultyStore.Died;
 import io.millstream.write.FaultyStore.Moment;
@@ -232,6 +233,66 @@ abstract class SwapContract {
 
     assertEquals(rows("k=1:o1", "k=3:n3"), bed.rows());
     assertThrows(IOException.class, () -> bed.bed.fs.getFileStatus(new Path(bed.bed.table, "k=2/old")));
+  }
+
+  @Test
+  void whatSomebodyHasPutBackStaysInItsDirectoriesToo() throws IOException {
+    SwapBed bed = newBed(STATIC);
+    Path deep = new Path(bed.bed.table, "k=1/deep/old");
+    bed.bed.write(deep, "o");
+    overwrite(bed, STATIC);
+    bed.catalog.put("k=1", new Path(bed.bed.table, "k=1").toString());
+    bed.bed.conf.setLong(WriteOptions.KEEP_REPLACED_MILLIS, 0);
+
+    recoverUntilNothingIsKept(bed);
+
+    assertEquals(1, bed.bed.fs.getFileStatus(deep).getLen());
+  }
+
+  @Test
+  void whatATableHasWhoseNameAnotherHasGotStays() throws IOException {
+    for (int step = 1; ; step++) {
+      SwapBed bed = newBed(STATIC);
+      String diedAt = dieAt(bed, TableBed.newId(), STATIC, step, Moment.AFTER);
+      if (diedAt == null) {
+        return;
+      }
+      boolean isKept = store(bed).journal().stream().anyMatch(e -> e.name().endsWith(".replaced"));
+      bed.isOfAnother = true;
+      bed.bed.conf.setLong(WriteOptions.KEEP_REPLACED_MILLIS, 0);
+      pause();
+
+      boolean isRefused = false;
+      for (int times = 0; times < 2; times++) {
+        try {
+          recoverAndDieAt(bed, Integer.MAX_VALUE, Moment.AFTER);
+        } catch (IOException e) {
+          assertTrue(e.getMessage().contains("db.t is gone or another table: who removes"), e::getMessage);
+          isRefused = true;
+        }
+        bed.look();
+      }
+      assertEquals(isKept, isRefused, diedAt);
+      try (DirectJob next = DirectJob.begin(bed.through(store(bed)), TableBed.newId(), "")) {
+        next.abort();
+      }
+      bed.look();
+    }
+  }
+
+  @Test
+  void whoseJobHasEndedSinceItWasTakenForDeadKeepsWhatItHasWritten() throws IOException {
+    SwapBed bed = newBed(0);
+    bed.put("k=1", "o1");
+    bed.put("k=2", "o2");
+    bed.allow(STATIC.oldRows(), STATIC.newRows);
+    String id = TableBed.newId();
+    overwrite(bed, store(bed), id, STATIC);
+
+    Finding finding = new Settlement(bed.through(store(bed))).settle(id);
+
+    assertEquals(Verdict.ALIVE, finding.verdict());
+    assertEquals(STATIC.newRows, bed.rows());
   }
 
   @Test

@@ -28,6 +28,9 @@ object DirectHiveFileFormat {
     field
   }
 
+  /** Fails in a Spark that has not what `of` needs. */
+  def check(): Unit = sink
+
   /** For Spark's writer by a serde; another format is left as it is. */
   def of(format: FileFormat): FileFormat = format match {
     case hive: HiveFileFormat => new DirectHiveFileFormat(sink.get(hive).asInstanceOf[FileSinkDesc])

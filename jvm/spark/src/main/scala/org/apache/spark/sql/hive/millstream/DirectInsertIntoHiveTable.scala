@@ -102,7 +102,7 @@ class DirectInsertIntoHiveTable(
       // Hive moves a partition's directory with this file in it, but single files without it.
       marksSuccess = !isDynamic && columns.nonEmpty && (overwrite || isNew),
       change = Some(CatalogChange(table, places.root, hadoopConf, replaces = overwrite,
-        below = None, always = if (isDynamic || columns.isEmpty) Nil else Seq(within), ofTable = true)),
+        below = None, always = if (isDynamic || columns.isEmpty) Nil else Seq(within), isForNew = ifPartitionNotExists, ofTable = true)),
       visibility = visibility,
       moved = places.moved,
       maxPartitions = Option.when(isDynamic)(hadoopConf.getInt(limit.varname, limit.defaultIntVal) -> limit.varname))

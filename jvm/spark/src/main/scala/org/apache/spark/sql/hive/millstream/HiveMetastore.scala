@@ -1,6 +1,6 @@
 package org.apache.spark.sql.hive.millstream
 
-import java.util.{Collection, List => JavaList, Locale, Map => JavaMap, Objects}
+import java.util.{List => JavaList, Locale, Map => JavaMap, Objects}
 
 import scala.jdk.CollectionConverters._
 
@@ -83,11 +83,11 @@ class HiveMetastore(catalog: ExternalCatalog) extends CatalogMetastore(catalog) 
       batch.flatMap(name => found.get(values(name)).map(name -> _))
     }.toMap
 
-  override def locations(database: String, table: String, partitions: Collection[String]): JavaMap[String, String] = {
-    val (ofTable, names) = partitions.asScala.toSeq.partition(_.isEmpty)
+  override protected def find(database: String, table: String, wanted: Seq[String]): Map[String, String] = {
+    val (ofTable, names) = wanted.partition(_.isEmpty)
     val found = if (names.isEmpty) Map.empty[String, AnyRef] else client.withHiveState(fetch(database, table, names))
     val locations = found.map { case (name, raw) => name -> methods.getLocation(methods.getStorage(raw)).toString }
-    (locations ++ super.locations(database, table, ofTable.asJava).asScala).asJava
+    locations ++ super.find(database, table, ofTable)
   }
 
   /** Directories may have the columns' names as Spark has them; Hive's are in lower case. */
@@ -99,7 +99,7 @@ class HiveMetastore(catalog: ExternalCatalog) extends CatalogMetastore(catalog) 
 
   private def isChanged(raw: AnyRef, partition: MetastoreChange.Partition, change: MetastoreChange): Boolean = {
     val storage = methods.getStorage(raw)
-    val moves = partition.location != null && methods.getLocation(storage) != partition.location
+    val moves = change.isSwap && partition.location != null && methods.getLocation(storage) != partition.location
     if (moves) methods.setLocation(storage, partition.location)
     setParameters(methods.getParametersOfPartition(raw), partition.parameters, change) || moves
   }

@@ -13,9 +13,12 @@ import org.apache.spark.sql.hive.execution.{InsertIntoHiveDirCommand, InsertInto
 
 /** Replaces the commands that write by Hive's serdes. */
 class ReplaceHiveInserts(session: SparkSession) extends ReplaceCommands(classOf[InsertIntoHiveTable], classOf[InsertIntoHiveDirCommand]) {
-  override protected def direct(command: DataWritingCommand): Option[DataWritingCommand] = command match {
-    case insert: InsertIntoHiveTable => toTable(insert)
-    case insert: InsertIntoHiveDirCommand => toDirectory(insert)
+  override protected def direct(command: DataWritingCommand): Option[DataWritingCommand] = {
+    DirectHiveFileFormat.check()
+    command match {
+      case insert: InsertIntoHiveTable => toTable(insert)
+      case insert: InsertIntoHiveDirCommand => toDirectory(insert)
+    }
   }
 
   private def toTable(insert: InsertIntoHiveTable): Option[DirectInsertIntoHiveTable] =

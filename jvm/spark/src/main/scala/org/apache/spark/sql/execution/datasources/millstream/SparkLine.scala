@@ -17,7 +17,7 @@ private[sql] object SparkLine extends Logging {
     try {
       native
     } catch {
-      case e: LinkageError =>
+      case e @ (_: LinkageError | _: ReflectiveOperationException) =>
         if (warned.compareAndSet(false, true)) {
           logWarning("Millstream does not fit this Spark, so Spark itself lists, reads and writes the files, more slowly and with more " +
             s"memory; results are the same. This is said once. Cause: $e")

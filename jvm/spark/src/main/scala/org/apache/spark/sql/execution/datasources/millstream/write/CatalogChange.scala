@@ -19,6 +19,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTypes.TablePartitionSpec
  * @param replaces whether the files written are all that their directories then have
  * @param below partitions of which all files go: one that gets no new ones is dropped
  * @param always partitions, by name, that are to be there also if no file was written
+ * @param isForNew whether partitions that the catalog has by then are left as they are: `IF NOT EXISTS`
  * @param ofTable whether the table itself, if it has no partitions, says how many files and bytes it has
  */
 private[sql] final case class CatalogChange(
@@ -28,6 +29,7 @@ private[sql] final case class CatalogChange(
     replaces: Boolean,
     below: Option[TablePartitionSpec],
     always: Seq[String],
+    isForNew: Boolean,
     ofTable: Boolean) {
 
   def isPartitioned: Boolean = table.partitionColumnNames.nonEmpty
@@ -47,6 +49,7 @@ private[write] final class CatalogCommit(change: CatalogChange, directories: Dir
     written = (touched.map(SwapDirectories.partition) ++ always ++ Option.when(!isPartitioned)("")).toSeq.sorted
     val found = if (!isPartitioned || below.isEmpty) metastore.locations(table.database, table.identifier.table, written.asJava).asScala.toMap
       else metastore.locationsBelow(table, below.get)
+    if (isForNew && found.nonEmpty) throw new MadeMeanwhile(found.keys.mkString(", "))
     known = found.map { case (name, location) => name -> qualified(location) }
     if (isSwap) {
       new CommitPlan.Found(replaced.asJava, Nil.asJava)
@@ -115,6 +118,9 @@ private[write] final class CatalogCommit(change: CatalogChange, directories: Dir
     }.toMap
   }
 }
+
+/** Partitions that are to be written only if they are not there have come into being. */
+private[write] final class MadeMeanwhile(val names: String) extends IOException(s"$names is there already")
 
 private[sql] object CatalogCommit {
   val Files = "numFiles"

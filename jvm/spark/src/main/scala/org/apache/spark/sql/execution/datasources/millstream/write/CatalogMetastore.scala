@@ -22,15 +22,15 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog) extends Metastore 
   /** Why it cannot be told what commits change. */
   def whyNot: Option[String] = None
 
-  final override def apply(change: MetastoreChange, standing: Standing): Unit = telling(change)(carryOut(change, standing))
+  final override def apply(change: MetastoreChange, standing: Standing): Unit = asking(change.database, change.table)(carryOut(change, standing))
 
-  private def telling[A](change: MetastoreChange)(work: => A): A =
+  private def asking[A](database: String, table: String)(work: => A): A =
     try {
       work
     } catch {
       case e: IOException => throw e
       case e @ (NonFatal(_) | _: LinkageError) =>
-        throw new IOException(s"the catalog could not be told of ${change.database}.${change.table}: ${e.getMessage}", e)
+        throw new IOException(s"the catalog could not be asked or told of $database.$table: ${e.getMessage}", e)
     }
 
   /** What tells it from other catalogs, which have tables of the same names. */
@@ -39,7 +39,7 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog) extends Metastore 
   /** By which a table is known from one that gets its name later. */
   final def id(table: CatalogTable): String = s"$kind ${table.createTime}"
 
-  final override def knows(change: MetastoreChange): Boolean = telling(change) {
+  final override def knows(change: MetastoreChange): Boolean = asking(change.database, change.table) {
     if (!change.tableId.startsWith(s"$kind ")) {
       throw new IOException(s"${change.database}.${change.table} is a table of another catalog than this session's ($kind): recover it by " +
         s"its name, ${change.database}.${change.table}, where that catalog is at hand (${change.tableId.takeWhile(_ != ' ')})")
@@ -60,12 +60,15 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog) extends Metastore 
     moveTable(change, standing)
   }
 
-  override def locations(database: String, table: String, partitions: Collection[String]): JavaMap[String, String] = {
+  final override def locations(database: String, table: String, partitions: Collection[String]): JavaMap[String, String] =
+    asking(database, table)(find(database, table, partitions.asScala.toSeq).asJava)
+
+  /** Those that there are of some partitions, by their names; an empty one is the table itself. */
+  protected def find(database: String, table: String, wanted: Seq[String]): Map[String, String] = {
     val described = catalog.getTable(database, table)
-    val wanted = partitions.asScala.toSeq
     val ofTable = wanted.filter(_.isEmpty).map(_ -> new Path(described.location).toString)
     val known = if (wanted.forall(_.isEmpty)) Map.empty[String, String] else locationsBelow(described, Map.empty)
-    (ofTable ++ wanted.flatMap(name => known.get(name).map(name -> _))).toMap.asJava
+    (ofTable ++ wanted.flatMap(name => known.get(name).map(name -> _))).toMap
   }
 
   /** Where the partitions are that a specification has, by their names. */

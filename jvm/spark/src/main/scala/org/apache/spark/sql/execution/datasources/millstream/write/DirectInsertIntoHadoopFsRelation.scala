@@ -136,7 +136,7 @@ class DirectInsertIntoHadoopFsRelation(
       options = options,
       marksSuccess = !dynamicPartitionOverwrite,
       change = catalogued.map(CatalogChange(_, places.root, hadoopConf, replaces = mode == SaveMode.Overwrite,
-        below = Option.when(isStaticOverwrite)(staticPartitions), always, ofTable = false)),
+        below = Option.when(isStaticOverwrite)(staticPartitions), always, isForNew = false, ofTable = false)),
       visibility = visibility,
       moved = places.moved)
   }

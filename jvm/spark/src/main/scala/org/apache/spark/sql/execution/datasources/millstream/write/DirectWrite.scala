@@ -69,11 +69,12 @@ private[sql] final case class DirectWrite(
       metrics: Map[String, SQLMetric],
       refresh: () => Unit,
       beforeJob: () => Unit = () => ())(stock: => Unit): Unit = {
+    var hasBegun = false
     var isCommitted = false
     try {
-      Utils.tryWithSafeFinally(write(session, query, metrics, beforeJob, () => isCommitted = true))(if (isCommitted) refresh())
+      Utils.tryWithSafeFinally(write(session, query, metrics, beforeJob, () => hasBegun = true, () => isCommitted = true))(if (isCommitted) refresh())
     } catch {
-      case e: UnsuitedException =>
+      case e: UnsuitedException if !hasBegun =>
         ReplaceInserts.warn(name, e.getMessage)
         stock
     }
@@ -84,6 +85,7 @@ private[sql] final case class DirectWrite(
       query: SparkPlan,
       metrics: Map[String, SQLMetric],
       beforeJob: () => Unit,
+      afterBegin: () => Unit,
       afterCommit: () => Unit): Unit = {
     val context = session.sparkContext
     val id = UUID.randomUUID().toString
@@ -91,7 +93,11 @@ private[sql] final case class DirectWrite(
     val directories = Directories(id, visibility, moved)
     var outcome: Option[(CommitOutcome, Long)] = None
     val protocol = new DirectCommitProtocol(id, within, directories,
-      begin = () => begin(session, id, directories.below(static)),
+      begin = () => {
+        val job = begin(session, id, directories.below(static))
+        afterBegin()
+        job
+      },
       commit = (job, files) =>
         try {
           outcome = Some(commit(session, job, files, directories))
@@ -100,13 +106,17 @@ private[sql] final case class DirectWrite(
           case e: CommittedException =>
             afterCommit()
             throw e
+          case e: MadeMeanwhile =>
+            job.abort()
+            afterCommit() // of another
+            logInfo(s"Nothing is written to $name: another has made ${e.names} since this statement began")
         })
     FilesOfQuery.write(session, query, this, protocol, Seq(DirectWriteMetrics.tracker(metrics)), beforeJob)
     outcome.foreach { case (done, millis) =>
       DirectWriteMetrics.post(context, metrics, done, millis, partitionColumns.nonEmpty)
       logInfo(s"Direct write of $name: ${describe(done, millis)}")
+      if (marksSuccess && conf.getBoolean(FileOutputCommitter.SUCCESSFUL_JOB_OUTPUT_DIR_MARKER, true)) markSuccess(directories)
     }
-    if (marksSuccess && conf.getBoolean(FileOutputCommitter.SUCCESSFUL_JOB_OUTPUT_DIR_MARKER, true)) markSuccess(directories)
   }
 
   /** What cannot be written fails with Spark's exception, as when a task of Spark's finds out. */
@@ -173,6 +183,9 @@ private[sql] final case class DirectWrite(
 /** Spark's writer, which takes one argument more since 4.3. */
 private object FilesOfQuery {
   private val write = Reflected.method(FileFormatWriter.getClass, "write")
+
+  /** A linkage error, before a statement has begun, in a Spark that has not what `write` needs. */
+  def check(): Unit = DirectWriteFiles.check()
 
   def write(
       session: SparkSession,

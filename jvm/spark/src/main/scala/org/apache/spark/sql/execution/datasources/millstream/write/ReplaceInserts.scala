@@ -55,6 +55,7 @@ object ReplaceInserts extends Logging {
    * @param catalogued the session whose catalog has the table, if there is one
    */
   def suits(root: Path, hadoopConf: Configuration, conf: SQLConf, catalogued: Option[SparkSession] = None): Boolean = {
+    FilesOfQuery.check()
     def whyNot = Option(DirectJob.whyNot(root.getFileSystem(hadoopConf)).orElse(null))
       .orElse(catalogued.flatMap(CatalogMetastore.of(_).whyNot))
     // What fails here fails in Spark's own command, with Spark's error.
