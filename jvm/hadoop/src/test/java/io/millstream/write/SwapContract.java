@@ -260,10 +260,10 @@ abstract class SwapContract {
       boolean isKept = store(bed).journal().stream().anyMatch(e -> e.name().endsWith(".replaced"));
       bed.isOfAnother = true;
       bed.bed.conf.setLong(WriteOptions.KEEP_REPLACED_MILLIS, 0);
-      pause();
 
       boolean isRefused = false;
-      for (int times = 0; times < 2; times++) {
+      for (int tries = 0; tries < (isKept ? 200 : 2) && !isRefused; tries++) {
+        pause();
         try {
           recoverAndDieAt(bed, Integer.MAX_VALUE, Moment.AFTER);
         } catch (IOException e) {
