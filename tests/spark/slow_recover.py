@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 from faults import DerbyMetastore, leftovers, recover_command
@@ -21,14 +22,18 @@ def test_of_a_path(ours, tmp_path):
     ours.call("write_calls:fill", path=table, value="old", partitions=2, mode="append")
     assert told(table) == f"{table}: no interrupted writes\n"
     assert ours.call("write_calls:abandon", path=table, job=DEAD) is None
+    for attempt in range(1, 25):
+        Path(table, "k=1", f".direct-{DEAD}-{attempt}.part-{DEAD}.csv").touch()
 
     said = told("--dry-run", table).splitlines()
-    assert len(said) == 2 and said[0].startswith(f"job {DEAD} of ") and said[0].endswith("was not committed; would be removed")
-    assert said[1] == f"  remove k=1/.direct-{DEAD}-0.part-{DEAD}.csv"
+    assert len(said) == 22 and said[0].startswith(f"job {DEAD} of ") and said[0].endswith("was not committed; would be removed")
+    assert said[21] == "  and 5 more, which --json lists"
     assert leftovers(table) != []
 
     (finding,) = json.loads(told("--json", table))
-    assert (finding["job"], finding["verdict"], finding["steps"]) == (DEAD, "roll-back", [said[1].strip()])
+    assert (finding["job"], finding["verdict"]) == (DEAD, "roll-back")
+    assert sorted(finding["steps"]) == sorted(f"remove k=1/.direct-{DEAD}-{attempt}.part-{DEAD}.csv" for attempt in range(25))
+    assert {step.strip() for step in said[1:21]} < set(finding["steps"])
     assert leftovers(table) == []
     assert told(table) == f"{table}: no interrupted writes\n"
     assert ours.call("write_calls:values", path=table) == [["old", 2]]
@@ -38,6 +43,10 @@ def test_of_nothing(tmp_path):
     nowhere = str(tmp_path / "no such")
     assert f"millstream: {nowhere}: there is no such directory\n" in told(nowhere, status=1)
     assert not os.path.exists(nowhere)
+    file = tmp_path / "file"
+    file.touch()
+    assert f"millstream: {file}: this is a file, " in told(str(file), status=1)
+    assert "millstream: : the name of a table, or a path, is needed\n" in told("", status=1)
     with DerbyMetastore(tmp_path) as metastore:
         said = told("default.nowhere", conf={**metastore.spark_conf(), "spark.sql.warehouse.dir": str(tmp_path)}, status=1)
     assert "millstream: default.nowhere: " in said and "cannot be found" in said and "\tat " not in said

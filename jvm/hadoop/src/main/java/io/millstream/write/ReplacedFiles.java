@@ -41,7 +41,7 @@ final class ReplacedFiles {
     try {
       remove(job, Run.REAL);
     } catch (IOException | RuntimeException e) {
-      LOG.warn("Files that job {} on {} has replaced could not be removed; it is tried again later", job, table.root(), e);
+      LOG.warn("Not removed from {}, and tried again at its next write: {}", table.root(), e.toString());
     }
   }
 
@@ -90,9 +90,9 @@ final class ReplacedFiles {
   /** Directories at which the catalog has something again: somebody has put it back. */
   private Set<Path> inUse(String job, MetastoreChange change) throws IOException {
     if (!table.metastore().knows(change)) {
-      throw new IOException("whether files that job " + job + " has replaced are in use is not known, as " + change.database() + "."
-          + change.table() + " is gone or another table: who removes " + new Path(table.root(), Store.JOURNAL + "/" + Journal.replaced(job))
-          + " keeps them");
+      throw new IOException("job " + job + " has replaced files, which stay: " + change.database() + "." + change.table() + " is gone, renamed or"
+          + " another table, so that nobody can say whether they are in use. This is said until "
+          + new Path(table.root(), Store.JOURNAL + "/" + Journal.replaced(job)) + " is removed, which removes no data");
     }
     List<String> names = new ArrayList<>(change.droppedPartitions());
     change.partitions().forEach(partition -> names.add(partition.name()));

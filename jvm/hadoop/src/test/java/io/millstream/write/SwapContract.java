@@ -267,7 +267,7 @@ abstract class SwapContract {
         try {
           recoverAndDieAt(bed, Integer.MAX_VALUE, Moment.AFTER);
         } catch (IOException e) {
-          assertTrue(e.getMessage().contains("db.t is gone or another table: who removes"), e::getMessage);
+          assertTrue(e.getMessage().contains("db.t is gone, renamed or another table"), e::getMessage);
           isRefused = true;
         }
         bed.look();

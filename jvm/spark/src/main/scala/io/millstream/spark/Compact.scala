@@ -331,7 +331,7 @@ object Compact {
       }
     }
 
-  private def reason(e: IOException): String = s"${e.getClass.getSimpleName.stripSuffix("Exception")}: ${e.getMessage}"
+  private[spark] def reason(e: IOException): String = s"${e.getClass.getSimpleName.stripSuffix("Exception")}: ${e.getMessage}"
 
   private val Usage = "usage: Compact [--json] key=value..."
 

@@ -1,6 +1,7 @@
 package io.millstream.spark
 
 import java.io.IOException
+import java.nio.file.FileSystemException
 
 import scala.collection.immutable.ListMap
 import scala.jdk.CollectionConverters._
@@ -18,8 +19,10 @@ class RecoverFailure(message: String) extends RuntimeException(message)
 object Recover {
   def run(spark: SparkSession, target: String, dryRun: Boolean): Seq[Finding] =
     try {
+      if (target.isBlank) throw new IllegalArgumentException("the name of a table, or a path, is needed")
       DirectRecovery.recover(spark, target, if (dryRun) Run.DRY else Run.REAL)
     } catch {
+      case e: FileSystemException if e.getReason == null => throw new RecoverFailure(s"$target: ${Compact.reason(e)}")
       case e @ (_: IOException | _: AnalysisException | _: IllegalArgumentException | _: UnsupportedOperationException) => throw new RecoverFailure(s"$target: ${e.getMessage}")
     }
 
@@ -70,8 +73,15 @@ object Recover {
         case (Verdict.REMOVE_REPLACED, false) => "is finished; what it replaced is removed"
         case (Verdict.REMOVE_REPLACED, true) => "is finished; what it replaced would be removed"
       }
-      s"job ${finding.job} of ${finding.owner} $outcome" +: (if (dryRun || finding.verdict == Verdict.ALIVE) finding.steps.asScala.toSeq.map("  " + _) else Nil)
+      s"job ${finding.job} of ${finding.owner} $outcome" +: (if (dryRun || finding.verdict == Verdict.ALIVE) shown(finding.steps.asScala.toSeq) else Nil)
     }
     if (jobs.isEmpty) s"$target: no interrupted writes" else jobs.mkString("\n")
+  }
+
+  private val MostShown = 20
+
+  private def shown(steps: Seq[String]): Seq[String] = {
+    val more = steps.length - MostShown
+    steps.take(MostShown).map("  " + _) ++ Option.when(more > 0)(s"  and $more more, which --json lists")
   }
 }

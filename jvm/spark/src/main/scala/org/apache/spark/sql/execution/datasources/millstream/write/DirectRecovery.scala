@@ -1,6 +1,6 @@
 package org.apache.spark.sql.execution.datasources.millstream.write
 
-import java.io.FileNotFoundException
+import java.io.{FileNotFoundException, IOException}
 
 import scala.jdk.CollectionConverters._
 
@@ -25,7 +25,10 @@ object DirectRecovery {
     // A table's options may say how its file system is reached.
     val conf = session.sessionState.newHadoopConfWithOptions(table.fold(Map.empty[String, String])(_.storage.properties))
     val fileSystem = location.getFileSystem(conf)
-    if (table.isEmpty && !fileSystem.exists(location)) throw new FileNotFoundException("there is no such directory")
+    if (table.isEmpty) {
+      if (!fileSystem.exists(location)) throw new FileNotFoundException("there is no such directory")
+      if (fileSystem.getFileStatus(location).isFile) throw new IOException("this is a file, not a directory that is written to")
+    }
     val root = SwapDirectories.home(fileSystem.makeQualified(location))
     val findings = Recovery.recover(root, conf, CatalogMetastore.of(session), run).asScala.toSeq
     table.fold(session.catalog.refreshByPath(root.toString))(found => session.sessionState.catalog.refreshTable(found.identifier))
