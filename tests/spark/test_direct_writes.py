@@ -254,12 +254,20 @@ def test_static_overwrite_mode(both, kind):
 def test_too_many_partitions(both):
     conf = {"hive.exec.max.dynamic.partitions": "2"}
     small = "insert into t partition(k) select 1, 'x', 'k'"
-    answer = same(both, conf=conf, statements=[
+
+    def run(statements):
+        if not pyspark.__version__.startswith("4.0."):
+            return same(both, conf=conf, statements=statements)
+        # Stock Spark 4.0 writes more of a managed table than the session allows.
+        ours = both["ours"]
+        return ours.call("write_calls:run", home=str(ours.home / "home"), conf=conf, statements=statements)
+
+    answer = run([
         creation("text"), small, "analyze table t compute statistics for all columns", "insert into t partition(k) " + ROWS])
     assert "which is more than 2" in answer["errors"][3]
     # What is refused leaves the statistics too.
     assert "rows" in answer["tables"]["t"]["table"]["statistics"]["Statistics"]
-    answer = same(both, conf=conf, statements=[creation("text"), "insert into t partition(k) " + ROWS, small])
+    answer = run([creation("text"), "insert into t partition(k) " + ROWS, small])
     assert "which is more than 2" in answer["errors"][1]
 
 
