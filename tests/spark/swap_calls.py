@@ -49,7 +49,7 @@ def settings(spark, conf):
 
 
 def statement_during_another(spark, home, slow, fast, conf=None):
-    """A statement, which calls `wait`, that has begun before another commits, by `conf`, and commits after it; the error, and the rows.
+    """A statement, which calls `wait`, that has begun before another commits, and commits after it, both with `conf`; its error, and the rows.
 
     There is a row `old` in partition 1 before.
     """
@@ -71,13 +71,13 @@ def statement_during_another(spark, home, slow, fast, conf=None):
     journal = os.path.join(places(spark, "d.t")["k=1"]["location"], "..", ".direct-writes")
     errors = []
     statement = threading.Thread(target=lambda: errors.append(error_of(lambda: spark.sql(slow))))
-    statement.start()
-    while not os.path.isdir(journal) or not any(name.endswith(".begin") for name in os.listdir(journal)):
-        time.sleep(0.05)
     with settings(spark, conf or {}):
+        statement.start()
+        while not os.path.isdir(journal) or not any(name.endswith(".begin") for name in os.listdir(journal)):
+            time.sleep(0.05)
         spark.sql(fast)
-    open(go, "w").close()
-    statement.join()
+        open(go, "w").close()
+        statement.join()
     return {"error": errors[0], "rows": sorted(row[0] for row in spark.table("d.t").collect())}
 
 

@@ -49,16 +49,16 @@ abstract class SwapContract {
     return new TreeSet<>(List.of(rows));
   }
 
-  private SwapBed newBed(long keepMillis) throws IOException {
+  private SwapBed newBed(Statement statement) throws IOException {
+    return newBed(statement, 600_000);
+  }
+
+  private SwapBed newBed(Statement statement, long keepMillis) throws IOException {
     Configuration conf = newConfiguration();
     conf.setBoolean(WriteOptions.SYNC, false);
     conf.setInt(WriteOptions.THREADS, 1);
     conf.setLong(WriteOptions.KEEP_REPLACED_MILLIS, keepMillis);
-    return new SwapBed(newTable(), conf);
-  }
-
-  private SwapBed newBed(Statement statement) throws IOException {
-    SwapBed bed = newBed(600_000);
+    SwapBed bed = new SwapBed(newTable(), conf);
     for (int i = 0; i < statement.old.size(); i += 2) {
       bed.put(statement.old.get(i), statement.old.get(i + 1));
     }
@@ -210,10 +210,7 @@ abstract class SwapContract {
 
   @Test
   void withoutATimeToStayItGoesWithTheCommit() throws IOException {
-    SwapBed bed = newBed(0);
-    bed.put("k=1", "o1");
-    bed.put("k=2", "o2");
-    bed.allow(DYNAMIC.oldRows(), DYNAMIC.newRows);
+    SwapBed bed = newBed(DYNAMIC, 0);
 
     overwrite(bed, DYNAMIC);
 
@@ -282,10 +279,7 @@ abstract class SwapContract {
 
   @Test
   void whoseJobHasEndedSinceItWasTakenForDeadKeepsWhatItHasWritten() throws IOException {
-    SwapBed bed = newBed(0);
-    bed.put("k=1", "o1");
-    bed.put("k=2", "o2");
-    bed.allow(STATIC.oldRows(), STATIC.newRows);
+    SwapBed bed = newBed(STATIC, 0);
     String id = TableBed.newId();
     overwrite(bed, store(bed), id, STATIC);
 
