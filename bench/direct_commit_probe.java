@@ -1,6 +1,6 @@
 package io.millstream.write;
 
-import io.millstream.write.CommitPlan.Phase;
+import io.millstream.write.protocol.CommitPlan.Phase;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;

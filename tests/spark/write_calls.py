@@ -146,7 +146,7 @@ def directories(spark, top):
         if name == ".direct-writes" or name.endswith(".crc"):
             continue
         # A task of stock's that outlives its failed job makes the job's staging directory again.
-        if name.startswith(".spark-staging-") and not loads(spark, "io.millstream.write.DirectJob"):
+        if name.startswith(".spark-staging-") and not loads(spark, "io.millstream.write.protocol.DirectJob"):
             continue
         number, total, others = found.setdefault(directory, (0, 0, []))
         if name[0] in "._":
@@ -196,7 +196,7 @@ def fill_with_failing_commit(spark, path, value, partitions):
     jvm = spark._jvm
     holder = "00000000-0000-4000-8000-0000000000aa"
     conf = spark._jsparkSession.sessionState().newHadoopConf()
-    turn = jvm.io.millstream.write.DirectJob.begin(jvm.org.apache.hadoop.fs.Path(path), holder, "", conf, None)
+    turn = jvm.io.millstream.write.protocol.DirectJob.begin(jvm.org.apache.hadoop.fs.Path(path), holder, "", conf, None)
     with open(f"{path}/.direct-writes/turn-1", "w") as file:
         file.write(holder)
     errors = []
@@ -250,7 +250,7 @@ def abandon(spark, path, job):
     """Begins a job whose driver then gives no more signs of life, with a file of a task."""
     jvm = spark._jvm
     conf = spark._jsparkSession.sessionState().newHadoopConf()
-    begun = jvm.io.millstream.write.DirectJob.begin(jvm.org.apache.hadoop.fs.Path(path), job, "", conf, None)
+    begun = jvm.io.millstream.write.protocol.DirectJob.begin(jvm.org.apache.hadoop.fs.Path(path), job, "", conf, None)
     with open(os.path.join(path, "k=1", f".direct-{job}-0.part-{job}.csv"), "w"):
         pass
     begun.close()

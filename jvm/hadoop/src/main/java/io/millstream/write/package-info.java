@@ -3,21 +3,25 @@
  * whoever is there. docs/direct-writes-protocol.md has the protocol and what becomes of each failure.
  *
  * <pre>
- * driver   DirectJob ── begin ──► Journal, Lease          Recovery
+ * driver   DirectJob ── begin ──► Journal, Lease          recovery.Recovery
  *              │                      ▲                       │
- *              │                  Settlement ◄────────────────┘   commits or aborts what dead drivers have left
+ *              │                  Resolution ◄────────────────┘   finishes or aborts what others have left
  *              │                      │
- *              └── commit ──► Turn ──►│ CommitRecord ──► Apply ──► ApplyBatch (anywhere)
+ *              └── commit ► CommitLock ►│ CommitRecord ──► Apply ──► ApplyBatch (anywhere)
  *                                                          │
- * tasks    Placement ──► TaskAttempt ──► PendingFile       │
+ * tasks    Placement ──► store.TaskAttempt ──► StagedFile  │
  *                             │                            ▼
- *                             └──────────────────────►  Store: LocalStore, HdfsStore (hidden files), S3aStore (uploads)
+ *                             └──────────────────────►  store.Store: local, hdfs (hidden files), s3a (uploads)
  * </pre>
+ *
+ * <ul>
+ * <li>{@code protocol}: the journal, the commit lock, the record and what carries it out; knows stores and metastores by their interfaces;
+ * <li>{@code store}: what the protocol asks of a file system, and its three kinds; knows no protocol;
+ * <li>{@code metastore}: what the protocol asks of a catalog; knows nothing else;
+ * <li>{@code recovery}: what a person asks for by {@code millstream recover}.
+ * </ul>
  *
  * An overwrite that is visible as a whole is the same in other directories (SwapDirectories). Either the metastore makes it visible, and
  * what it replaces goes later (ReplacedFiles), or each directory changes places with the old one (Exchanges).
- *
- * Everything that survives a driver goes through {@link io.millstream.write.Store}, call by call: the tests stop it at each of them, and
- * try those of two jobs in every order.
  */
 package io.millstream.write;

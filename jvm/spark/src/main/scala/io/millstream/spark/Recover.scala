@@ -7,7 +7,8 @@ import scala.collection.immutable.ListMap
 import scala.jdk.CollectionConverters._
 
 import com.fasterxml.jackson.databind.ObjectMapper
-import io.millstream.write.Recovery.{Finding, Run, Verdict}
+import io.millstream.write.protocol.Finding
+import io.millstream.write.protocol.Finding.{Run, Verdict}
 
 import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.execution.datasources.millstream.write.DirectRecovery

@@ -2,7 +2,7 @@ package org.apache.spark.sql.hive.millstream
 
 import scala.jdk.CollectionConverters._
 
-import io.millstream.write.Overwrite
+import io.millstream.write.protocol.Overwrite
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
 import org.apache.hadoop.hive.metastore.api.FieldSchema

@@ -4,8 +4,9 @@ import java.util.Locale
 
 import scala.jdk.CollectionConverters._
 
-import io.millstream.write.{Overwrite, SwapDirectories}
-import io.millstream.write.WriteOptions.Visibility
+import io.millstream.write.protocol.Overwrite
+import io.millstream.write.store.SwapDirectories
+import io.millstream.write.store.WriteOptions.Visibility
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.hive.conf.HiveConf.ConfVars
 

@@ -4,8 +4,8 @@ import java.util.{List => JavaList, Locale, Map => JavaMap, Objects}
 
 import scala.jdk.CollectionConverters._
 
-import io.millstream.write.Metastore.Standing
-import io.millstream.write.MetastoreChange
+import io.millstream.write.metastore.Metastore.Standing
+import io.millstream.write.metastore.MetastoreChange
 
 import org.apache.spark.sql.catalyst.catalog.{ExternalCatalog, ExternalCatalogWithListener}
 import org.apache.spark.sql.execution.datasources.PartitioningUtils

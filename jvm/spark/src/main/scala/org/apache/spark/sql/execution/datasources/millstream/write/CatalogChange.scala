@@ -4,9 +4,11 @@ import java.io.IOException
 
 import scala.jdk.CollectionConverters._
 
-import io.millstream.write.{CommitDraft, CommitPlan, MetastoreChange, SwapDirectories}
-import io.millstream.write.CommitDraft.Totals
-import io.millstream.write.WriteOptions.Visibility
+import io.millstream.write.metastore.MetastoreChange
+import io.millstream.write.protocol.{CommitDraft, CommitPlan}
+import io.millstream.write.store.SwapDirectories
+import io.millstream.write.protocol.CommitDraft.Totals
+import io.millstream.write.store.WriteOptions.Visibility
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 

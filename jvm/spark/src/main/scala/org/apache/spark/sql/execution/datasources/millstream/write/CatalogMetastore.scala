@@ -6,8 +6,8 @@ import java.util.{Collection, Map => JavaMap}
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
-import io.millstream.write.{Metastore, MetastoreChange}
-import io.millstream.write.Metastore.Standing
+import io.millstream.write.metastore.{Metastore, MetastoreChange}
+import io.millstream.write.metastore.Metastore.Standing
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.SparkSession

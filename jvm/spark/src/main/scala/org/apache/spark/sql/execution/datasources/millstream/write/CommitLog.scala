@@ -3,7 +3,7 @@ package org.apache.spark.sql.execution.datasources.millstream.write
 import java.util.Locale
 import java.util.concurrent.TimeUnit.SECONDS
 
-import io.millstream.write.CommitPlan
+import io.millstream.write.protocol.CommitPlan
 
 import org.apache.spark.internal.Logging
 

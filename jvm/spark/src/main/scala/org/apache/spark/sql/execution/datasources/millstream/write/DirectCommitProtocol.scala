@@ -2,7 +2,8 @@ package org.apache.spark.sql.execution.datasources.millstream.write
 
 import scala.jdk.CollectionConverters._
 
-import io.millstream.write.{DirectJob, PendingFile, Placement, TaskAttempt}
+import io.millstream.write.protocol.{DirectJob, Placement}
+import io.millstream.write.store.{StagedFile, TaskAttempt}
 import org.apache.hadoop.mapreduce.{JobContext, TaskAttemptContext}
 
 import org.apache.spark.TaskContext
@@ -22,7 +23,7 @@ private[write] final class DirectCommitProtocol(
     within: String,
     directories: Directories,
     @transient private val begin: () => DirectJob,
-    @transient private val commit: (DirectJob, Seq[PendingFile]) => Unit)
+    @transient private val commit: (DirectJob, Seq[StagedFile]) => Unit)
   extends FileCommitProtocol with Serializable {
 
   @transient private var job: DirectJob = _
@@ -35,7 +36,7 @@ private[write] final class DirectCommitProtocol(
   }
 
   override def commitJob(context: JobContext, messages: Seq[TaskCommitMessage]): Unit = {
-    commit(job, messages.flatMap(_.obj.asInstanceOf[Array[PendingFile]]))
+    commit(job, messages.flatMap(_.obj.asInstanceOf[Array[StagedFile]]))
     job.close()
   }
 

@@ -4,8 +4,9 @@ import java.io.FileNotFoundException
 
 import scala.jdk.CollectionConverters._
 
-import io.millstream.write.{Overwrite, SwapDirectories}
-import io.millstream.write.WriteOptions.Visibility
+import io.millstream.write.protocol.Overwrite
+import io.millstream.write.store.SwapDirectories
+import io.millstream.write.store.WriteOptions.Visibility
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 

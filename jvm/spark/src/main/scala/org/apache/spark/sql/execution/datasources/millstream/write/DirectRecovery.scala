@@ -4,7 +4,8 @@ import java.io.{FileNotFoundException, IOException}
 
 import scala.jdk.CollectionConverters._
 
-import io.millstream.write.{Recovery, SwapDirectories}
+import io.millstream.write.recovery.Recovery
+import io.millstream.write.store.SwapDirectories
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.{classic, SparkSession}
@@ -16,7 +17,7 @@ object DirectRecovery {
    *
    * @param target a path if there is a slash in it, a table's name otherwise
    */
-  def recover(spark: SparkSession, target: String, run: Recovery.Run): Seq[Recovery.Finding] = {
+  def recover(spark: SparkSession, target: String, run: Finding.Run): Seq[Finding] = {
     val session = spark.asInstanceOf[classic.SparkSession]
     val table = Option.when(!target.contains('/')) {
       session.sessionState.catalog.getTableMetadata(session.sessionState.sqlParser.parseTableIdentifier(target))

@@ -5,8 +5,9 @@ import java.util.UUID
 
 import scala.jdk.CollectionConverters._
 
-import io.millstream.write._
-import io.millstream.write.WriteOptions.Visibility
+import io.millstream.write.protocol._
+import io.millstream.write.store.{StagedFile, SwapDirectories, UnsuitedException}
+import io.millstream.write.store.WriteOptions.Visibility
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter
@@ -138,7 +139,7 @@ private[sql] final case class DirectWrite(
     }
   }
 
-  private def commit(session: SparkSession, job: DirectJob, files: Seq[PendingFile], directories: Directories): (CommitOutcome, Long) = {
+  private def commit(session: SparkSession, job: DirectJob, files: Seq[StagedFile], directories: Directories): (CommitOutcome, Long) = {
     maxPartitions.foreach { case (max, key) =>
       val written = files.iterator.map(_.directory).distinct.size
       if (written > max) throw QueryExecutionErrors.writePartitionExceedConfigSizeWhenDynamicPartitionError(written, max, key)

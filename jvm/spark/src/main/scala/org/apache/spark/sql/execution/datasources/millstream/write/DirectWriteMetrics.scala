@@ -1,6 +1,6 @@
 package org.apache.spark.sql.execution.datasources.millstream.write
 
-import io.millstream.write.{CommitOutcome, CommitPlan}
+import io.millstream.write.protocol.{CommitOutcome, CommitPlan}
 
 import org.apache.spark.{SparkContext, TaskContext}
 import org.apache.spark.sql.catalyst.InternalRow
@@ -16,7 +16,7 @@ private[sql] object DirectWriteMetrics {
   private val Rows = "numOutputRows"
 
   private val Phases = CommitPlan.Phase.values.toSeq.map(phase => phase -> (phase match {
-    case CommitPlan.Phase.TURN => "commit: time waiting for other writers"
+    case CommitPlan.Phase.LOCK => "commit: time waiting for other writers"
     case CommitPlan.Phase.LIST => "commit: time listing old files"
     case CommitPlan.Phase.RECORD => "commit: time writing the commit record"
     case CommitPlan.Phase.PUBLISH => "commit: time publishing new files"

@@ -5,7 +5,8 @@ import java.util.concurrent.ConcurrentHashMap
 
 import scala.util.Try
 
-import io.millstream.write.{DirectJob, WriteOptions}
+import io.millstream.write.protocol.DirectJob
+import io.millstream.write.store.WriteOptions
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 

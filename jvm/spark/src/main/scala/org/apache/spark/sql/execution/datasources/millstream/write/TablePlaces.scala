@@ -1,7 +1,8 @@
 package org.apache.spark.sql.execution.datasources.millstream.write
 
-import io.millstream.write.{DirectJob, SwapDirectories, WriteOptions}
-import io.millstream.write.WriteOptions.Visibility
+import io.millstream.write.protocol.DirectJob
+import io.millstream.write.store.{SwapDirectories, WriteOptions}
+import io.millstream.write.store.WriteOptions.Visibility
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
 

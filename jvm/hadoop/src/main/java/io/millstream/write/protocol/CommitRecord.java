@@ -1,0 +1,213 @@
+package io.millstream.write.protocol;
+
+import io.millstream.write.metastore.MetastoreChange;
+import io.millstream.write.store.OldFile;
+import io.millstream.write.store.StagedFile;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.zip.CRC32;
+import java.util.zip.CheckedOutputStream;
+
+/**
+ * What a job's {@code commit} holds: everything that anybody needs to finish the commit, or {@link #ABORTED}. In columns of
+ * length-prefixed strings, directories once; a sum at the end tells a file that was damaged.
+ *
+ * @param exchanges the place of each directory that gets files, if they are to change places; otherwise none
+ */
+public record CommitRecord(
+    List<StagedFile> added,
+    List<OldFile> deleted,
+    List<String> overwritten,
+    MetastoreChange change,
+    Map<String, String> exchanges) {
+  /** Says that a job is not committed and never will be. */
+  public static final byte[] ABORTED = "millstream direct write: aborted\n".getBytes(StandardCharsets.UTF_8);
+  private static final byte[] MAGIC = "millstream direct write: commit 3\n".getBytes(StandardCharsets.UTF_8);
+  private static final int SUM_BYTES = 8;
+  private static final int BYTES_A_FILE = 256;
+  private static final long LARGEST_GUESS = 1 << 30;
+
+  public boolean isExchange() {
+    return !exchanges.isEmpty();
+  }
+
+  public boolean isSwap() {
+    return change != null && change.isSwap();
+  }
+
+  /** Whether something is there after the commit that is of use only to those who have found it before. */
+  public boolean hasReplaced() {
+    return isSwap() && (!deleted.isEmpty() || change.none() != null);
+  }
+
+  public byte[] toBytes() {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream((int) Math.min(LARGEST_GUESS, BYTES_A_FILE * (4L + added.size() + deleted.size())));
+    CheckedOutputStream checked = new CheckedOutputStream(bytes, new CRC32());
+    try (DataOutputStream out = new DataOutputStream(checked)) {
+      out.write(MAGIC);
+      Map<String, Integer> directories = new LinkedHashMap<>();
+      added.forEach(f -> directories.putIfAbsent(f.directory(), directories.size()));
+      deleted.forEach(f -> directories.putIfAbsent(f.directory(), directories.size()));
+      strings(out, directories.keySet());
+      strings(out, overwritten);
+      map(out, exchanges);
+      out.writeInt(added.size());
+      for (StagedFile file : added) {
+        out.writeInt(directories.get(file.directory()));
+        string(out, file.name());
+        out.writeLong(file.bytes());
+        string(out, file.pending());
+        out.writeBoolean(file.isUpload());
+        if (file.isUpload()) {
+          strings(out, file.parts());
+        }
+      }
+      out.writeInt(deleted.size());
+      for (OldFile file : deleted) {
+        out.writeInt(directories.get(file.directory()));
+        string(out, file.name());
+        out.writeLong(file.bytes());
+        out.writeLong(file.modifiedMillis());
+      }
+      out.writeBoolean(change != null);
+      if (change != null) {
+        write(out, change);
+      }
+      out.writeLong(checked.getChecksum().getValue());
+    } catch (IOException e) {
+      throw new AssertionError("an array cannot fail", e);
+    }
+    return bytes.toByteArray();
+  }
+
+  public static boolean isAborted(byte[] content) {
+    return Arrays.equals(content, ABORTED);
+  }
+
+  public static CommitRecord of(byte[] content) throws IOException {
+    int end = content.length - SUM_BYTES;
+    if (end < MAGIC.length || !Arrays.equals(content, 0, MAGIC.length, MAGIC, 0, MAGIC.length)) {
+      throw new IOException("this is no commit record that this version knows");
+    }
+    if (ByteBuffer.wrap(content, end, SUM_BYTES).getLong() != sum(content, end)) {
+      throw new IOException("the commit record is damaged");
+    }
+    DataInputStream in = new DataInputStream(new ByteArrayInputStream(content, MAGIC.length, content.length - MAGIC.length));
+    List<String> directories = strings(in);
+    List<String> overwritten = strings(in);
+    Map<String, String> exchanges = map(in);
+    List<StagedFile> added = new ArrayList<>();
+    for (int left = in.readInt(); left > 0; left--) {
+      String directory = directories.get(in.readInt());
+      String name = string(in);
+      long bytes = in.readLong();
+      String pending = string(in);
+      added.add(in.readBoolean()
+          ? StagedFile.upload(directory, name, bytes, pending, strings(in))
+          : StagedFile.hidden(directory, name, bytes, pending));
+    }
+    List<OldFile> deleted = new ArrayList<>();
+    for (int left = in.readInt(); left > 0; left--) {
+      deleted.add(new OldFile(directories.get(in.readInt()), string(in), in.readLong(), in.readLong()));
+    }
+    return new CommitRecord(added, deleted, overwritten, in.readBoolean() ? change(in) : null, exchanges);
+  }
+
+  private static long sum(byte[] bytes, int length) {
+    CRC32 crc = new CRC32();
+    crc.update(bytes, 0, length);
+    return crc.getValue();
+  }
+
+  private static void write(DataOutputStream out, MetastoreChange change) throws IOException {
+    string(out, change.database());
+    string(out, change.table());
+    out.writeInt(change.partitions().size());
+    for (MetastoreChange.Partition partition : change.partitions()) {
+      string(out, partition.name());
+      optional(out, partition.location());
+      map(out, partition.parameters());
+    }
+    strings(out, change.droppedPartitions());
+    map(out, change.tableParameters());
+    strings(out, change.removedParameters());
+    out.writeBoolean(change.isSwap());
+    optional(out, change.none());
+    optional(out, change.tableLocation());
+    optional(out, change.tableId());
+  }
+
+  private static MetastoreChange change(DataInputStream in) throws IOException {
+    String database = string(in);
+    String table = string(in);
+    List<MetastoreChange.Partition> partitions = new ArrayList<>();
+    for (int left = in.readInt(); left > 0; left--) {
+      String name = string(in);
+      partitions.add(new MetastoreChange.Partition(name, optional(in), map(in)));
+    }
+    return new MetastoreChange(database, table, partitions, strings(in), map(in), Set.copyOf(strings(in)), in.readBoolean(), optional(in),
+        optional(in), optional(in));
+  }
+
+  private static void optional(DataOutputStream out, String string) throws IOException {
+    strings(out, string == null ? List.of() : List.of(string));
+  }
+
+  private static String optional(DataInputStream in) throws IOException {
+    List<String> one = strings(in);
+    return one.isEmpty() ? null : one.get(0);
+  }
+
+  private static void map(DataOutputStream out, Map<String, String> map) throws IOException {
+    strings(out, map.keySet());
+    strings(out, map.values());
+  }
+
+  private static Map<String, String> map(DataInputStream in) throws IOException {
+    List<String> keys = strings(in);
+    List<String> values = strings(in);
+    Map<String, String> map = new HashMap<>();
+    for (int i = 0; i < keys.size(); i++) {
+      map.put(keys.get(i), values.get(i));
+    }
+    return map;
+  }
+
+  private static void strings(DataOutputStream out, Collection<String> strings) throws IOException {
+    out.writeInt(strings.size());
+    for (String string : strings) {
+      string(out, string);
+    }
+  }
+
+  private static List<String> strings(DataInputStream in) throws IOException {
+    List<String> strings = new ArrayList<>();
+    for (int left = in.readInt(); left > 0; left--) {
+      strings.add(string(in));
+    }
+    return strings;
+  }
+
+  private static void string(DataOutputStream out, String string) throws IOException {
+    byte[] bytes = string.getBytes(StandardCharsets.UTF_8);
+    out.writeInt(bytes.length);
+    out.write(bytes);
+  }
+
+  private static String string(DataInputStream in) throws IOException {
+    return new String(in.readNBytes(in.readInt()), StandardCharsets.UTF_8);
+  }
+}

@@ -1,0 +1,38 @@
+package io.millstream.write.protocol;
+
+import io.millstream.write.metastore.Metastore;
+import io.millstream.write.store.OldFile;
+import io.millstream.write.store.Pause;
+import io.millstream.write.store.Store;
+import io.millstream.write.store.WriteOptions;
+import java.io.IOException;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+
+/** A table as a job or a recovery reaches it. */
+public record TableAccess(Path root, Store store, WriteOptions options, Metastore metastore, Waiting waiting) {
+  /** How to wait for others. */
+  public interface Waiting {
+    void pause(long millis) throws IOException;
+  }
+
+  public static TableAccess of(Path table, Configuration conf, Metastore metastore) throws IOException {
+    Path root = table.getFileSystem(conf).makeQualified(table);
+    return new TableAccess(root, Store.of(root, conf), new WriteOptions(conf), metastore, Pause::sleep);
+  }
+
+  /** Those of these files that nobody has written anew, or removed. */
+  public List<OldFile> unchanged(List<OldFile> files) throws IOException {
+    Set<String> directories = files.stream().map(OldFile::directory).collect(Collectors.toSet());
+    Set<OldFile> found = new HashSet<>(store.list(directories, false));
+    return files.stream().filter(found::contains).toList();
+  }
+
+  public TableAccess through(Store other) {
+    return new TableAccess(root, other, options, metastore, waiting);
+  }
+}

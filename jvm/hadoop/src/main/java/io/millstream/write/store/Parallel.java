@@ -1,0 +1,114 @@
+package io.millstream.write.store;
+
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/** Calls that wait for a store, many at once. */
+public final class Parallel {
+  /** Done for one of many. */
+  public interface Step<T, R> {
+    R of(T item) throws IOException;
+  }
+
+  private static final int LONGEST_STEP_SECONDS = 60;
+
+  private Parallel() { }
+
+  /**
+   * Does a step for each item. After a failure none is begun any more; those under way are waited for.
+   *
+   * @return the answers, in the order of the items
+   * @throws IOException the first failure; others are suppressed in it
+   */
+  public static <T, R> List<R> map(int threads, Collection<T> items, Step<T, R> step) throws IOException {
+    if (threads == 1 || items.size() <= 1) {
+      List<R> answers = new ArrayList<>(items.size());
+      for (T item : items) {
+        answers.add(step.of(item));
+      }
+      return answers;
+    }
+    ExecutorService pool = Executors.newFixedThreadPool(Math.min(threads, items.size()), Parallel::thread);
+    try {
+      AtomicBoolean failed = new AtomicBoolean();
+      List<Future<R>> futures = new ArrayList<>(items.size());
+      for (T item : items) {
+        futures.add(pool.submit(unlessFailed(failed, item, step)));
+      }
+      return answers(futures);
+    } catch (InterruptedIOException e) {
+      Uninterrupted.run(() -> awaitEnd(pool));
+      throw e;
+    } finally {
+      pool.shutdown();
+    }
+  }
+
+  /** What a step does after its caller has gone on may meet what others do. */
+  private static void awaitEnd(ExecutorService pool) {
+    pool.shutdownNow();
+    try {
+      pool.awaitTermination(LONGEST_STEP_SECONDS, TimeUnit.SECONDS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+  }
+
+  private static Thread thread(Runnable work) {
+    Thread thread = new Thread(work, "millstream-write");
+    thread.setDaemon(true);
+    return thread;
+  }
+
+  private static <T, R> Callable<R> unlessFailed(AtomicBoolean failed, T item, Step<T, R> step) {
+    return () -> {
+      if (failed.get()) {
+        return null;
+      }
+      try {
+        return step.of(item);
+      } catch (Throwable e) {
+        failed.set(true);
+        throw e;
+      }
+    };
+  }
+
+  private static <R> List<R> answers(List<Future<R>> futures) throws IOException {
+    List<R> answers = new ArrayList<>(futures.size());
+    Throwable failure = null;
+    for (Future<R> future : futures) {
+      try {
+        answers.add(future.get());
+      } catch (ExecutionException e) {
+        if (failure == null) {
+          failure = e.getCause();
+        } else {
+          failure.addSuppressed(e.getCause());
+        }
+      } catch (InterruptedException e) {
+        futures.forEach(f -> f.cancel(true));
+        Thread.currentThread().interrupt();
+        throw (IOException) new InterruptedIOException("interrupted while waiting for the store").initCause(e);
+      }
+    }
+    if (failure instanceof IOException e) {
+      throw e;
+    } else if (failure instanceof RuntimeException e) {
+      throw e;
+    } else if (failure instanceof Error e) {
+      throw e;
+    }
+    return answers;
+  }
+}

@@ -1,0 +1,78 @@
+package io.millstream.write.store;
+
+import java.io.Serializable;
+import java.util.List;
+
+/**
+ * A file that a task attempt has written and that nobody sees yet: either a hidden file beside its final place, or a multipart
+ * upload that is not completed.
+ */
+public final class StagedFile implements Serializable {
+  private static final long serialVersionUID = 1;
+
+  private final String directory;
+  private final String name;
+  private final long bytes;
+  private final String pending;
+  private final String[] parts;
+
+  private StagedFile(String directory, String name, long bytes, String pending, String[] parts) {
+    this.directory = directory;
+    this.name = name;
+    this.bytes = bytes;
+    this.pending = pending;
+    this.parts = parts;
+  }
+
+  public static StagedFile hidden(String directory, String name, long bytes, String hiddenName) {
+    return new StagedFile(directory, name, bytes, hiddenName, null);
+  }
+
+  public static StagedFile upload(String directory, String name, long bytes, String uploadId, List<String> etags) {
+    return new StagedFile(directory, name, bytes, uploadId, etags.toArray(new String[0]));
+  }
+
+  /** The same file, if it is in another directory by now. */
+  public StagedFile in(String another) {
+    return new StagedFile(another, name, bytes, pending, parts);
+  }
+
+  /** The directory that it will be in, relative to the table; empty for the table's own. */
+  public String directory() {
+    return directory;
+  }
+
+  /** The name that it will have. */
+  public String name() {
+    return name;
+  }
+
+  /** Its size. */
+  public long bytes() {
+    return bytes;
+  }
+
+  public boolean isUpload() {
+    return parts != null;
+  }
+
+  /** The id of the upload, or the hidden file's name. */
+  public String pending() {
+    return pending;
+  }
+
+  /** The upload's parts by their entity tags, in order. */
+  public List<String> parts() {
+    return List.of(parts);
+  }
+
+  /** How many requests have made the upload: one that begins it, and one a part. */
+  public int uploadRequests() {
+    return isUpload() ? 1 + parts.length : 0;
+  }
+
+  @Override
+  public String toString() {
+    return (directory.isEmpty() ? "" : directory + "/") + name;
+  }
+}

@@ -1,0 +1,108 @@
+package io.millstream.write.store;
+
+import java.util.Arrays;
+import java.util.Locale;
+import java.util.stream.Collectors;
+import org.apache.hadoop.conf.Configuration;
+
+/** The keys of the Hadoop configuration that concern direct writes, read in one place. */
+public final class WriteOptions {
+  /** How a commit becomes visible: a name of {@link Visibility}. Default {@code in-place}. */
+  public static final String VISIBILITY = "fs.millstream.write.visibility";
+  /** How many files a commit publishes or deletes at once. Default 64. */
+  public static final String THREADS = "fs.millstream.write.threads";
+  /**
+   * After how long without a sign of life a job counts as dead, so that others may settle it, in milliseconds. Default 120000; the
+   * sign of life is given three times as often. It must be longer than any request and any pause of the driver may take.
+   */
+  public static final String LEASE_MILLIS = "fs.millstream.write.lease.ms";
+  /** How long a commit waits for its turn while others commit to the table, in milliseconds. Default 3600000. */
+  public static final String LOCK_WAIT_MILLIS = "fs.millstream.write.lock.wait.ms";
+  /** From how many files on a commit runs as a job of the cluster. Default 5000. */
+  public static final String DISTRIBUTE_FILES = "fs.millstream.write.distribute.files";
+  /** Whether files reach the disk before the commit (fsync), so that it survives a power failure too. Default true. */
+  public static final String SYNC = "fs.millstream.write.sync";
+
+  /**
+   * How long files that a swap has replaced stay at least, for queries that have found them before, in milliseconds. Default 600000.
+   * The first job on the table after that time removes them.
+   */
+  public static final String KEEP_REPLACED_MILLIS = "fs.millstream.write.replaced.keep.ms";
+
+  /** When readers see a commit. */
+  public enum Visibility {
+    /** New files appear and old ones disappear one by one, within the time of the commit's apply. */
+    IN_PLACE,
+    /** An overwrite is seen partition by partition, each at once, when its directory changes places with the new one. */
+    EXCHANGE,
+    /** An overwrite of a table of the catalog is seen at once, when one change there switches its partitions to other directories. */
+    METASTORE_SWAP;
+
+    /** The name in the configuration. */
+    public String word() {
+      return name().toLowerCase(Locale.ROOT).replace('_', '-');
+    }
+
+    static Visibility of(String word) {
+      return Arrays.stream(values())
+          .filter(v -> v.word().equalsIgnoreCase(word))
+          .findFirst()
+          .orElseThrow(() -> new IllegalArgumentException(VISIBILITY + " must be one of "
+              + Arrays.stream(values()).map(Visibility::word).collect(Collectors.joining(", ")) + ", but was " + word));
+    }
+  }
+
+  public final int threads;
+  public final long leaseMillis;
+  public final long lockWaitMillis;
+  public final int distributeFiles;
+  public final boolean sync;
+  public final long keepReplacedMillis;
+
+  /**
+   * Reads them.
+   *
+   * @param conf where they are
+   * @throws IllegalArgumentException if one has a value that it may not have
+   */
+  public WriteOptions(Configuration conf) {
+    visibility(conf);
+    threads = (int) atLeast(1, conf, THREADS, 64);
+    leaseMillis = atLeast(1, conf, LEASE_MILLIS, 120_000);
+    lockWaitMillis = atLeast(0, conf, LOCK_WAIT_MILLIS, 3_600_000);
+    distributeFiles = (int) atLeast(1, conf, DISTRIBUTE_FILES, 5000);
+    sync = isSet(SYNC, conf.getTrimmed(SYNC, "true"));
+    keepReplacedMillis = atLeast(0, conf, KEEP_REPLACED_MILLIS, 600_000);
+  }
+
+  /**
+   * What is asked for; who makes the statement's plan knows whether it can be had.
+   *
+   * @param conf where it is
+   * @return the mode
+   * @throws IllegalArgumentException if there is none of that name
+   */
+  public static Visibility visibility(Configuration conf) {
+    return Visibility.of(conf.getTrimmed(VISIBILITY, Visibility.IN_PLACE.word()));
+  }
+
+  private static boolean isSet(String key, String word) {
+    if (!word.equalsIgnoreCase("true") && !word.equalsIgnoreCase("false")) {
+      throw new IllegalArgumentException(key + " must be true or false, but was " + word);
+    }
+    return Boolean.parseBoolean(word);
+  }
+
+  private static long atLeast(long least, Configuration conf, String key, long defaultValue) {
+    long value;
+    try {
+      value = conf.getLong(key, defaultValue);
+    } catch (NumberFormatException e) {
+      throw new IllegalArgumentException(key + " must be a number, but was " + conf.get(key), e);
+    }
+    if (value < least || value > Integer.MAX_VALUE) {
+      throw new IllegalArgumentException(key + " must be from " + least + " to " + Integer.MAX_VALUE + ", but was " + value);
+    }
+    return value;
+  }
+}

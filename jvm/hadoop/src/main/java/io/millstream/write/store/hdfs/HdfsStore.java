@@ -1,0 +1,159 @@
+package io.millstream.write.store.hdfs;
+
+import io.millstream.write.store.HiddenFileStore;
+import io.millstream.write.store.Names;
+import io.millstream.write.store.Parallel;
+import io.millstream.write.store.WriteOptions;
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Collections;
+import java.util.Iterator;
+import java.util.List;
+import java.util.UUID;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.GlobalStorageStatistics;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.StorageStatistics.LongStatistic;
+import org.apache.hadoop.fs.StorageStatistics;
+import org.apache.hadoop.security.AccessControlException;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * {@code hdfs:}: a rename is atomic and does not replace. A closed file is in the memory of every data node of its pipeline, and on
+ * their disks as the cluster is configured ({@code dfs.datanode.synconclose}).
+ */
+public final class HdfsStore extends HiddenFileStore {
+  private static final Logger LOG = LoggerFactory.getLogger(HdfsStore.class);
+  /** Where HDFS's client counts what it asks the name node for. */
+  private static final String OPERATIONS = "DFSOpsCountStatistics";
+
+  private final FileSystem fs;
+
+  public HdfsStore(FileSystem fs, Path table, WriteOptions options) {
+    super(table, options);
+    this.fs = fs;
+  }
+
+  @Override
+  public List<FileStatus> entries(Path directory) throws IOException {
+    try {
+      return Arrays.asList(fs.listStatus(directory));
+    } catch (FileNotFoundException e) {
+      return List.of();
+    }
+  }
+
+  @Override
+  public FileStatus status(Path path) throws IOException {
+    try {
+      return fs.getFileStatus(path);
+    } catch (FileNotFoundException e) {
+      return null;
+    }
+  }
+
+  @Override
+  public byte[] content(Path file) throws IOException {
+    try (FSDataInputStream in = fs.open(file)) {
+      return in.readAllBytes();
+    } catch (FileNotFoundException e) {
+      return null;
+    }
+  }
+
+  @Override
+  public boolean rename(Path from, Path to) throws IOException {
+    return fs.rename(from, to);
+  }
+
+  @Override
+  public void deleteFile(Path file) throws IOException {
+    fs.delete(file, false);
+  }
+
+  @Override
+  public void removeIfEmpty(Path directory) throws IOException {
+    if (entries(directory).isEmpty()) {
+      try {
+        fs.delete(directory, false);
+      } catch (IOException e) {
+        LOG.debug("{} is not empty any more, or may not be removed", directory, e);
+      }
+    }
+  }
+
+  @Override
+  public void makeDirectories(Collection<String> directories) throws IOException {
+    Parallel.map(options.threads, directories, directory -> fs.mkdirs(directory(directory)));
+  }
+
+  @Override
+  public void removeTree(String directory) throws IOException {
+    fs.delete(directory(directory), true);
+  }
+
+  @Override
+  public boolean create(String entry, byte[] content) throws IOException {
+    Path whole = written(entry, content);
+    boolean renamed = false;
+    try {
+      renamed = fs.rename(whole, Names.path(journal, entry));
+    } finally {
+      if (!renamed) {
+        fs.delete(whole, false);
+      }
+    }
+    return renamed || Arrays.equals(read(entry), content);
+  }
+
+  @Override
+  public void replace(String entry, byte[] content) throws IOException {
+    // Its own builder makes no directories: a table may have been dropped.
+    write(fs.createFile(Names.path(journal, entry)).overwrite(true).build(), content);
+  }
+
+  private Path written(String entry, byte[] content) throws IOException {
+    Path file = Names.path(journal, "." + entry + "." + UUID.randomUUID());
+    if (!fs.exists(journal)) {
+      makeJournal();
+    }
+    write(fs.create(file, true), content);
+    return file;
+  }
+
+  /** For whoever may write into the table, though the first job is another user's. */
+  private void makeJournal() throws IOException {
+    fs.mkdirs(journal);
+    try {
+      fs.setPermission(journal, fs.getFileStatus(table).getPermission());
+    } catch (AccessControlException e) {
+      LOG.debug("Another user's job has made {} at the same time", journal, e);
+    }
+  }
+
+  private static void write(FSDataOutputStream file, byte[] content) throws IOException {
+    try (file) {
+      file.write(content);
+      file.hsync();
+    }
+  }
+
+  @Override
+  public void sync(Collection<Path> files) { }
+
+  @Override
+  public long requests() {
+    StorageStatistics operations = GlobalStorageStatistics.INSTANCE.get(OPERATIONS);
+    long sum = 0;
+    for (Iterator<LongStatistic> each = operations == null ? Collections.emptyIterator() : operations.getLongStatistics(); each.hasNext(); ) {
+      sum += each.next().getValue();
+    }
+    return sum;
+  }
+}

@@ -1,0 +1,112 @@
+package io.millstream.write.store.local;
+
+import io.millstream.hadoop.NativeExchange;
+import io.millstream.hadoop.NativeLibrary;
+import io.millstream.write.store.Exchange;
+import io.millstream.write.store.HiddenFileStore;
+import io.millstream.write.store.Names;
+import io.millstream.write.store.OldFile;
+import io.millstream.write.store.StagedFile;
+import io.millstream.write.store.Store;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.util.HashSet;
+import java.util.Optional;
+import java.util.Set;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+
+/** Directories of {@code file:}, where the kernel and the file system can exchange them: NFS cannot. */
+public final class LocalExchange implements Exchange {
+  private final LocalStore store;
+
+  public LocalExchange(LocalStore store) {
+    this.store = store;
+  }
+
+  @Override
+  public Optional<String> whyNot() {
+    if (!NativeLibrary.isLoaded()) {
+      return Optional.of("Millstream's native library does not load in this JVM");
+    }
+    try {
+      probe();
+      return Optional.empty();
+    } catch (IOException e) {
+      return Optional.of("directories of " + store.table + " cannot be exchanged: " + e.getMessage());
+    }
+  }
+
+  /** With directories in the journal. If this process dies meanwhile, they go as what died before it became an entry. */
+  private void probe() throws IOException {
+    boolean isFirst = store.isMissing();
+    java.nio.file.Path token = store.written("probe", new byte[0], LocalStore.CREATE_ATTEMPTS);
+    String name = token.getFileName().toString();
+    java.nio.file.Path one = token.resolveSibling(name + "-1");
+    java.nio.file.Path other = token.resolveSibling(name + "-2");
+    try {
+      Files.createDirectory(one);
+      Files.createDirectory(other);
+      NativeExchange.exchange(token.getParent().toString(), name, name + "-1", name + "-2", "witness");
+    } finally {
+      Files.deleteIfExists(one);
+      Files.deleteIfExists(other);
+      Files.deleteIfExists(token);
+      store.removeIfEmpty(store.journal);
+      if (isFirst) {
+        store.removeEmptyTree();
+      }
+    }
+  }
+
+  @Override
+  public void rehearse(StagedFile file, String place) throws IOException {
+    store.makeDirectories(Set.of(place));
+    Path pending = Names.path(store.directory(file.directory()), file.pending());
+    Path there = Names.path(store.directory(place), file.pending());
+    if (store.rename(pending, there) && !store.rename(there, pending)) {
+      throw new IOException(there + " was removed by somebody else");
+    }
+  }
+
+  @Override
+  public NativeExchange.Outcome exchange(String job, String made, String place, String witness) throws IOException {
+    return NativeExchange.exchange(store.table.toUri().getPath(), Store.JOURNAL + "/" + Names.begin(job), made, place, witness);
+  }
+
+  @Override
+  public boolean move(StagedFile file, String place) throws IOException {
+    Path placed = Names.path(store.directory(place), file.name());
+    return store.rename(Names.path(store.directory(file.directory()), file.name()), placed) || store.status(placed) != null;
+  }
+
+  @Override
+  public int carryOver(String job, String from, String place, Set<OldFile> but) throws IOException {
+    Set<String> checksums = new HashSet<>();
+    but.forEach(file -> checksums.add(LocalStore.checksums(file.name())));
+    int found = 0;
+    for (FileStatus status : store.entries(store.directory(from))) {
+      String name = status.getPath().getName();
+      if (checksums.contains(name) || but.contains(new OldFile(from, name, status.getLen(), status.getModificationTime()))) {
+        continue;
+      }
+      found++;
+      if (job.equals(HiddenFileStore.jobOf(name))) {
+        store.deleteFile(status.getPath());
+      } else {
+        carry(status.getPath(), store.directory(place), job);
+      }
+    }
+    return found;
+  }
+
+  /** By another name if somebody has made one of its own there since. */
+  private void carry(Path file, Path place, String job) throws IOException {
+    String name = file.getName();
+    Path target = Names.path(place, name);
+    if (store.status(target) != null) {
+      target = Names.path(place, Names.isHidden(name) ? name + "." + job : job + "-" + name);
+    }
+    store.rename(file, target);
+  }
+}

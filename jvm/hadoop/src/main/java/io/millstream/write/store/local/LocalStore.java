@@ -1,0 +1,362 @@
+package io.millstream.write.store.local;
+
+import io.millstream.write.store.Pause;
+import io.millstream.write.store.Exchange;
+import io.millstream.write.store.HiddenFileStore;
+import io.millstream.write.store.Names;
+import io.millstream.write.store.Parallel;
+import io.millstream.write.store.SwapDirectories;
+import io.millstream.write.store.UnsuitedException;
+import io.millstream.write.store.WriteOptions;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.FileSystemException;
+import java.nio.file.FileVisitResult;
+import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
+import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.SimpleFileVisitor;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.Deque;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * {@code file:}, and NFS below it. A rename replaces what is there, so the journal's files are made under another name and linked: the
+ * server answers who was first, whatever a client has cached. Not through Hadoop's local file system: it says of any file that cannot
+ * be opened that it is not there, returns if a deletion fails, and empties a directory that it was asked to remove if it is empty.
+ */
+public final class LocalStore extends HiddenFileStore {
+  private static final Logger LOG = LoggerFactory.getLogger(LocalStore.class);
+  public static final int CREATE_ATTEMPTS = 5;
+  private static final long DISPLACED_PAUSE_MILLIS = 10;
+  /** Of the mode: {@link Files#setPosixFilePermissions} leaves out the bit by which new files get the directory's group. */
+  private static final String MODE = "unix:mode";
+
+  public LocalStore(Path table, WriteOptions options) {
+    super(table, options);
+  }
+
+  private static java.nio.file.Path local(Path path) throws IOException {
+    try {
+      return java.nio.file.Path.of(path.toUri().getPath());
+    } catch (InvalidPathException e) {
+      throw new IOException("this JVM's character encoding has no name for " + path, e);
+    }
+  }
+
+  /** Where Hadoop keeps the checksums of a file. */
+  private static java.nio.file.Path checksums(java.nio.file.Path file) {
+    return file.resolveSibling(checksums(file.getFileName().toString()));
+  }
+
+  public static String checksums(String name) {
+    return "." + name + ".crc";
+  }
+
+  @Override
+  public List<FileStatus> entries(Path directory) throws IOException {
+    List<FileStatus> entries = new ArrayList<>();
+    try (DirectoryStream<java.nio.file.Path> stream = Files.newDirectoryStream(local(directory))) {
+      for (java.nio.file.Path file : stream) {
+        Path path = Names.path(directory, file.getFileName().toString());
+        if (!local(path).equals(file)) {
+          throw new IOException("this JVM's character encoding has no name for " + path);
+        }
+        FileStatus status = status(path);
+        if (status != null) {
+          entries.add(status);
+        }
+      }
+    } catch (NoSuchFileException e) {
+      return entries;
+    } catch (DirectoryIteratorException e) {
+      throw e.getCause();
+    }
+    return entries;
+  }
+
+  @Override
+  public FileStatus status(Path path) throws IOException {
+    try {
+      BasicFileAttributes attributes = Files.readAttributes(local(path), BasicFileAttributes.class);
+      return new FileStatus(attributes.size(), attributes.isDirectory(), 1, 0, attributes.lastModifiedTime().toMillis(), path);
+    } catch (NoSuchFileException e) {
+      return null;
+    }
+  }
+
+  @Override
+  public byte[] content(Path file) throws IOException {
+    try {
+      return Files.readAllBytes(local(file));
+    } catch (NoSuchFileException e) {
+      return null;
+    }
+  }
+
+  /** The checksums first, so that a file that has its name has them too. */
+  @Override
+  public boolean rename(Path from, Path to) throws IOException {
+    return move(checksums(local(from)), checksums(local(to))) | move(local(from), local(to));
+  }
+
+  private static boolean move(java.nio.file.Path from, java.nio.file.Path to) throws IOException {
+    try {
+      Files.move(from, to, StandardCopyOption.ATOMIC_MOVE);
+      return true;
+    } catch (NoSuchFileException e) {
+      return false;
+    }
+  }
+
+  @Override
+  public void deleteFile(Path file) throws IOException {
+    Files.deleteIfExists(checksums(local(file)));
+    Files.deleteIfExists(local(file));
+  }
+
+  @Override
+  public void removeIfEmpty(Path directory) throws IOException {
+    java.nio.file.Path removed = local(directory);
+    try {
+      if (Files.isDirectory(removed, LinkOption.NOFOLLOW_LINKS)) {
+        Files.delete(removed);
+      }
+    } catch (IOException e) {
+      LOG.debug("{} is not empty, or may not be removed", directory, e);
+    }
+  }
+
+  @Override
+  public void makeDirectories(Collection<String> directories) throws IOException {
+    Parallel.map(options.threads, directories, directory -> Files.createDirectories(local(directory(directory))));
+  }
+
+  @Override
+  public void removeTree(String directory) throws IOException {
+    Files.walkFileTree(local(directory(directory)), new SimpleFileVisitor<>() {
+      @Override
+      public FileVisitResult visitFile(java.nio.file.Path file, BasicFileAttributes attributes) throws IOException {
+        Files.deleteIfExists(file);
+        return FileVisitResult.CONTINUE;
+      }
+
+      @Override
+      public FileVisitResult visitFileFailed(java.nio.file.Path file, IOException e) throws IOException {
+        if (e instanceof NoSuchFileException) {
+          return FileVisitResult.CONTINUE;
+        }
+        throw e;
+      }
+
+      @Override
+      public FileVisitResult postVisitDirectory(java.nio.file.Path emptied, IOException e) throws IOException {
+        if (e != null) {
+          throw e;
+        }
+        Files.deleteIfExists(emptied);
+        return FileVisitResult.CONTINUE;
+      }
+    });
+  }
+
+  @Override
+  public Exchange exchange() {
+    return new LocalExchange(this);
+  }
+
+  /**
+   * Another job may let directories change places ({@code Exchanges}); for a moment the file is then where the old one is, on its way
+   * back. It was never written if it is in none of them, and not here, while this directory stays the same one.
+   */
+  @Override
+  public FileStatus pending(String directory, String name) throws IOException {
+    long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(options.leaseMillis);
+    FileStatus found = super.pending(directory, name);
+    while (found == null) {
+      Object before = identity(directory);
+      boolean isDisplaced = isDisplaced(directory, name);
+      found = super.pending(directory, name);
+      if (found == null && !isDisplaced && Objects.equals(before, identity(directory))) {
+        return null;
+      }
+      if (found == null && System.nanoTime() > deadline) {
+        throw new IOException(name + " is still in a directory that had to give up the place of " + directory(directory)
+            + ": the job that did so has died");
+      }
+      Pause.sleep(DISPLACED_PAUSE_MILLIS);
+    }
+    return found;
+  }
+
+  private Object identity(String directory) throws IOException {
+    try {
+      return Files.readAttributes(local(directory(directory)), BasicFileAttributes.class).fileKey();
+    } catch (NoSuchFileException e) {
+      return null;
+    }
+  }
+
+  private boolean isDisplaced(String directory, String name) throws IOException {
+    for (FileStatus status : entries(table)) {
+      String job = SwapDirectories.job(status.getPath().getName());
+      if (job != null && super.pending(SwapDirectories.of(job, SwapDirectories.partition(directory)), name) != null) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /** In an order: what is to be gone first is not there again after a power failure when the rest is not. */
+  @Override
+  public void remove(Collection<String> entries) throws IOException {
+    super.remove(entries);
+    syncDirectory(local(journal));
+  }
+
+  @Override
+  public boolean create(String entry, byte[] content) throws IOException {
+    java.nio.file.Path target = local(Names.path(journal, entry));
+    java.nio.file.Path whole = written(entry, content, CREATE_ATTEMPTS);
+    try {
+      Files.createLink(target, whole);
+      syncDirectory(target.getParent());
+      return true;
+    } catch (FileAlreadyExistsException e) {
+      // NFS answers so, too, when the first answer was lost and the call was repeated.
+      return Arrays.equals(read(entry), content);
+    } catch (AccessDeniedException | NoSuchFileException e) {
+      throw e;
+    } catch (UnsupportedOperationException | FileSystemException e) {
+      // What an error says is in the words of the C library's language.
+      throw new UnsuitedException("no hard link could be made at " + table + ", by which direct writes decide who commits: " + e.getMessage(), e);
+    } finally {
+      Files.deleteIfExists(whole);
+    }
+  }
+
+  @Override
+  public void replace(String entry, byte[] content) throws IOException {
+    Files.move(written(entry, content, 1), local(Names.path(journal, entry)), StandardCopyOption.ATOMIC_MOVE);
+  }
+
+  /** A new file in the journal, with a name that is of no entry. With one attempt the journal is not made: a table was dropped. */
+  public java.nio.file.Path written(String entry, byte[] content, int attempts) throws IOException {
+    java.nio.file.Path file = local(Names.path(journal, "." + entry + "." + UUID.randomUUID()));
+    for (int attempt = 1; ; attempt++) {
+      try (FileChannel out = FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+        for (ByteBuffer left = ByteBuffer.wrap(content); left.hasRemaining(); ) {
+          out.write(left);
+        }
+        force(out);
+        return file;
+      } catch (NoSuchFileException e) {
+        // It is the first job, or one that has ended has just removed the journal, as nothing was in it.
+        if (attempt == attempts) {
+          throw e;
+        }
+        makeJournal();
+      } catch (IOException e) {
+        Files.deleteIfExists(file);
+        throw e;
+      }
+    }
+  }
+
+  /** For whoever may write into the table, though the first job is another user's. */
+  private void makeJournal() throws IOException {
+    java.nio.file.Path root = local(table);
+    Deque<java.nio.file.Path> changed = new ArrayDeque<>(List.of(root));
+    while (Files.notExists(changed.peek())) {
+      changed.push(changed.peek().getParent());
+    }
+    Files.createDirectories(root);
+    try {
+      java.nio.file.Path made = Files.createDirectory(local(journal));
+      Files.setAttribute(made, MODE, Files.getAttribute(root, MODE));
+    } catch (FileAlreadyExistsException | NoSuchFileException e) {
+      LOG.debug("Another job has made {}, or removed it", journal, e);
+    } catch (UnsupportedOperationException e) {
+      LOG.debug("{} has no permissions", root, e);
+    }
+    for (java.nio.file.Path directory : changed) {
+      syncDirectory(directory);
+    }
+  }
+
+  private void force(FileChannel file) throws IOException {
+    if (options.sync) {
+      file.force(true);
+    }
+  }
+
+  /** It may have been removed. */
+  private void syncDirectory(java.nio.file.Path directory) throws IOException {
+    if (options.sync) {
+      syncIfThere(directory, StandardOpenOption.READ);
+    }
+  }
+
+  private static void syncIfThere(java.nio.file.Path path, StandardOpenOption option) throws IOException {
+    try (FileChannel opened = FileChannel.open(path, option)) {
+      opened.force(true);
+    } catch (NoSuchFileException e) {
+      LOG.debug("{} is not there", path, e);
+    }
+  }
+
+  @Override
+  public void sync(Collection<Path> files) throws IOException {
+    Parallel.map(options.threads, files, file -> {
+      try (FileChannel opened = FileChannel.open(local(file), StandardOpenOption.WRITE)) {
+        opened.force(true);
+      }
+      syncIfThere(checksums(local(file)), StandardOpenOption.WRITE);
+      return null;
+    });
+    syncDirectories(files.stream().map(Path::getParent).collect(Collectors.toSet()));
+  }
+
+  @Override
+  public void persist(Collection<String> directories) throws IOException {
+    Set<Path> changed = new HashSet<>();
+    for (String directory : directories) {
+      changed.add(directory(directory));
+      if (!directory.startsWith(Path.SEPARATOR)) {
+        for (String up = directory; !up.isEmpty(); up = Names.parent(up)) {
+          changed.add(directory(Names.parent(up)));
+        }
+      }
+    }
+    syncDirectories(changed);
+  }
+
+  private void syncDirectories(Set<Path> directories) throws IOException {
+    Parallel.map(options.threads, directories, directory -> {
+      syncDirectory(local(directory));
+      return null;
+    });
+  }
+}

@@ -1,0 +1,57 @@
+package io.millstream.write.store.s3a;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import software.amazon.awssdk.services.s3.model.CompletedPart;
+
+/** A part of an upload, as completing it wants it: its entity tag, and the checksum if it was uploaded with one. */
+public record S3aPart(String etag, String algorithm, String checksum) {
+  private static final String SEPARATOR = "\n";
+
+  public static S3aPart of(String text) {
+    String[] fields = text.split(SEPARATOR, -1);
+    return fields.length == 1 ? new S3aPart(fields[0], null, null) : new S3aPart(fields[0], fields[1], fields[2]);
+  }
+
+  /**
+   * The parts as S3A tracks them: by their tags before Hadoop 3.4.2, and by objects that have the checksum too since.
+   *
+   * @throws IOException if they are something else
+   */
+  public static List<String> tracked(List<?> parts) throws IOException {
+    try {
+      List<String> texts = new ArrayList<>();
+      for (Object part : parts) {
+        texts.add(part instanceof String etag ? etag : ofUploadEtag(part).text());
+      }
+      return texts;
+    } catch (ReflectiveOperationException e) {
+      throw new IOException("this version of S3A tracks the parts of uploads in a way that direct writes do not know", e);
+    }
+  }
+
+  private static S3aPart ofUploadEtag(Object part) throws ReflectiveOperationException {
+    Class<?> type = part.getClass();
+    return new S3aPart((String) type.getMethod("getEtag").invoke(part), (String) type.getMethod("getChecksumAlgorithm").invoke(part),
+        (String) type.getMethod("getChecksum").invoke(part));
+  }
+
+  private String text() {
+    return checksum == null ? etag : etag + SEPARATOR + algorithm + SEPARATOR + checksum;
+  }
+
+  public CompletedPart completed(int number) {
+    CompletedPart.Builder part = CompletedPart.builder().partNumber(number).eTag(etag);
+    if (checksum != null) {
+      switch (algorithm) {
+        case "CRC32" -> part.checksumCRC32(checksum);
+        case "CRC32C" -> part.checksumCRC32C(checksum);
+        case "SHA1" -> part.checksumSHA1(checksum);
+        case "SHA256" -> part.checksumSHA256(checksum);
+        default -> throw new IllegalArgumentException("an unknown checksum of a part: " + algorithm);
+      }
+    }
+    return part.build();
+  }
+}

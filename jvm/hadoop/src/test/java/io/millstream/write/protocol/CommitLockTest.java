@@ -1,0 +1,109 @@
+package io.millstream.write.protocol;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.millstream.write.store.StagedFile;
+import io.millstream.write.store.Store;
+import io.millstream.write.store.WriteOptions;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Set;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.junit.jupiter.api.Test;
+
+class CommitLockTest {
+  private static final String SETTLED = TestTable.newId();
+  private static final String HOLDER = TestTable.newId();
+  private static final String LATE = TestTable.newId();
+
+  private static final long LEASE_MILLIS = 120_000;
+
+  private MemoryStore store;
+  private boolean isHeld;
+
+  /** While one is about to take the turn after that of a settled job, the journal is emptied, and another takes a lower one. */
+  private void before(String step) throws IOException {
+    if (step.startsWith("create turn-") && !isHeld) {
+      isHeld = true;
+      store.remove(List.of("turn-1"));
+      store.create(Journal.begin(HOLDER), new Journal.Begin("test", 1, "").toBytes());
+      store.create("turn-1", HOLDER.getBytes(StandardCharsets.UTF_8));
+    }
+  }
+
+  private static TableAccess impatient(Store store) {
+    Configuration conf = new Configuration(false);
+    conf.setInt(WriteOptions.LOCK_WAIT_MILLIS, 0);
+    return new TableAccess(new Path("memory:///table"), store, new WriteOptions(conf), null, millis -> { });
+  }
+
+  /** Takes the turn, does something, and commits nothing. */
+  private static void commit(DirectJob job, CommitPlan.MetastorePlanner during) throws IOException {
+    job.commit(new CommitPlan(List.of(), Overwrite.nothing()).metastore(during));
+  }
+
+  @Test
+  void whoWakesUpLateDoesNotRemoveTheTurnOfAnother() throws IOException {
+    MemoryStore quiet = new MemoryStore(new MemoryStore.Steps() {
+      @Override
+      public void before(String step) { }
+
+      @Override
+      public void after(String step, Object result) { }
+    });
+    TableAccess table = impatient(quiet);
+    DirectJob sleeper = DirectJob.begin(table, LATE, "");
+    boolean[] wasTried = {false};
+
+    assertThrows(IOException.class, () -> commit(sleeper, draft -> {
+      quiet.putAbandoned(LATE);
+      quiet.pass(LEASE_MILLIS);
+      try (DirectJob next = DirectJob.begin(table, SETTLED, "")) {
+        commit(next, nothing -> null);
+      }
+      quiet.pass(LEASE_MILLIS);
+      DirectJob holder = DirectJob.begin(table, HOLDER, "");
+      commit(holder, whileItHasTheTurn -> {
+        sleeper.abort();
+        DirectJob fourth = DirectJob.begin(table, TestTable.newId(), "");
+        IOException e = assertThrows(IOException.class, () -> commit(fourth, nothing -> null));
+        assertTrue(e.getMessage().contains(HOLDER), e::getMessage);
+        fourth.abort();
+        wasTried[0] = true;
+        return null;
+      });
+      throw new IOException("awake");
+    }));
+
+    assertTrue(wasTried[0]);
+  }
+
+  @Test
+  void whoIsLateSeesTheHolderOfALowerTurn() throws IOException {
+    store = new MemoryStore(new MemoryStore.Steps() {
+      @Override
+      public void before(String step) throws IOException {
+        CommitLockTest.this.before(step);
+      }
+
+      @Override
+      public void after(String step, Object result) { }
+    });
+    TableAccess table = impatient(store);
+    store.create("turn-1", SETTLED.getBytes(StandardCharsets.UTF_8));
+    StagedFile file = store.putPending(LATE, "k=1", "late");
+
+    try (DirectJob job = DirectJob.begin(table, LATE, "")) {
+      IOException e = assertThrows(IOException.class, () -> job.commit(new CommitPlan(List.of(file), Overwrite.nothing())));
+      assertTrue(e.getMessage().contains(HOLDER), e::getMessage);
+      job.abort();
+    }
+
+    assertEquals(Set.of(), store.rows());
+    assertEquals(List.of(), store.commits());
+  }
+}

@@ -1,0 +1,681 @@
+package io.millstream.write.protocol;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.millstream.write.metastore.Metastore;
+import io.millstream.write.protocol.Finding;
+import io.millstream.write.protocol.Finding.Run;
+import io.millstream.write.protocol.Finding.Verdict;
+import io.millstream.write.recovery.Recovery;
+import io.millstream.write.store.Names;
+import io.millstream.write.store.StagedFile;
+import io.millstream.write.store.Store;
+import io.millstream.write.store.TaskAttempt;
+import io.millstream.write.store.WriteOptions;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.mockito.AdditionalAnswers;
+import org.mockito.Mockito;
+
+/** What the protocol promises, over any store. The rows of the failure matrix in docs/direct-writes.md name their tests here. */
+@Timeout(value = 60, unit = TimeUnit.SECONDS)
+abstract class DirectJobContract {
+  protected TestTable bed;
+
+  /** A directory that is this test's alone. */
+  abstract Path newTable() throws IOException;
+
+  /** What a file system needs. */
+  abstract Configuration newConfiguration();
+
+  /** Longer than the clock of the store is coarse. */
+  abstract int shortLeaseMillis();
+
+  /** Whether directories are there though nothing is in them. */
+  abstract boolean hasDirectories();
+
+  /** Names that the file system takes and Hadoop's paths may stumble over. */
+  List<String> oddNames() {
+    return List.of("a b", "a%b", "a#?");
+  }
+
+  void putOdd(String directory, String name) throws IOException {
+    bed.write(new Path(new Path(bed.table, directory), new Path(null, null, name)), "old");
+  }
+
+  @BeforeEach
+  void makeTable() throws IOException {
+    bed = new TestTable(newTable(), newConfiguration());
+  }
+
+  private TestTable with(String key, int value) throws IOException {
+    Configuration conf = newConfiguration();
+    conf.setInt(key, value);
+    return new TestTable(bed.table, conf);
+  }
+
+  private TestTable shortLease() throws IOException {
+    return with(WriteOptions.LEASE_MILLIS, shortLeaseMillis());
+  }
+
+  private static Set<String> rows(String... rows) {
+    return new TreeSet<>(List.of(rows));
+  }
+
+  @Test
+  void insertIntoAddsAndNothingIsLeft() throws IOException {
+    bed.put("k=1/old", "a");
+
+    CommitOutcome outcome = bed.run(Overwrite.nothing(), "k=1", "b", "k=2/l=3", "c", "", "d");
+
+    assertEquals(rows("k=1:a", "k=1:b", "k=2/l=3:c", ":d"), bed.rows());
+    assertEquals(List.of(), bed.hidden());
+    assertFalse(bed.fs.exists(new Path(bed.table, Store.JOURNAL)));
+    assertEquals(3, outcome.addedFiles());
+    assertEquals(3, outcome.addedBytes());
+    assertEquals(3, outcome.directories());
+  }
+
+  @Test
+  void nothingIsSeenBeforeTheCommit() throws IOException {
+    bed.put("k=1/old", "a");
+    String id = TestTable.newId();
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
+      bed.attempt(job.placement(), id, "0", "k=1", "b", "k=2", "c").commit();
+
+      assertEquals(rows("k=1:a"), bed.rows());
+
+      job.abort();
+    }
+    assertEquals(rows("k=1:a"), bed.rows());
+  }
+
+  @Test
+  void dynamicOverwriteReplacesWhatItTouches() throws IOException {
+    bed.put("k=1/old", "a");
+    bed.put("k=1/l=1/below", "below");
+    bed.put("k=2/old", "b");
+    bed.put("k=1/_SUCCESS", "");
+
+    CommitOutcome outcome = bed.run(Overwrite.touched(), "k=1", "c", "k=3", "d");
+
+    assertEquals(rows("k=1:c", "k=2:b", "k=3:d"), bed.rows());
+    assertEquals(2, outcome.deletedFiles());
+    assertFalse(bed.fs.exists(new Path(bed.table, "k=1/l=1")));
+    assertTrue(bed.fs.exists(new Path(bed.table, "k=1/_SUCCESS")));
+  }
+
+  @Test
+  void staticOverwriteReplacesAllBelowAndLeavesNoEmptyDirectories() throws IOException {
+    bed.put("k=1/l=1/m=1/old", "a");
+    bed.put("k=1/l=2/old", "b");
+    bed.put("k=1/_l=3/old", "c");
+    bed.put("k=2/old", "d");
+
+    bed.run(Overwrite.below(List.of("k=1")), "k=1/l=2", "e");
+
+    assertEquals(rows("k=1/l=2:e", "k=2:d"), bed.rows());
+    assertFalse(bed.fs.exists(new Path(bed.table, "k=1/l=1")));
+    assertFalse(bed.fs.exists(new Path(bed.table, "k=1/_l=3")));
+  }
+
+  @Test
+  void overwriteByNothingEmptiesWhatIsNamedAndKeepsItsDirectory() throws IOException {
+    bed.put("k=1/old", "a");
+    bed.put("k=2/old", "b");
+
+    bed.run(Overwrite.below(List.of("k=1")));
+
+    assertEquals(rows("k=2:b"), bed.rows());
+    assertEquals(hasDirectories(), bed.fs.exists(new Path(bed.table, "k=1")));
+  }
+
+  @Test
+  void overwriteOfTheTableTakesTheSummariesOfParquetToo() throws IOException {
+    bed.put("old", "a");
+    bed.put("_metadata", "summary");
+    bed.put(".hive-staging_1/x", "another's");
+
+    bed.run(Overwrite.below(List.of("")), "", "b");
+
+    assertEquals(rows(":b"), bed.rows());
+    assertFalse(bed.fs.exists(new Path(bed.table, "_metadata")));
+    assertTrue(bed.fs.exists(new Path(bed.table, ".hive-staging_1/x")));
+  }
+
+  @Test
+  void valuesOfPartitionsMayHaveAnyName() throws IOException {
+    String[] directories = {"k=a%2Fb", "k=with space", "k=ünï日本", "k=__HIVE_DEFAULT_PARTITION__", "k=100%25", "k=a#b?c"};
+    for (String partition : directories) {
+      bed.put(partition + "/old", "old");
+    }
+    List<String> files = new ArrayList<>();
+    TreeSet<String> expected = new TreeSet<>();
+    for (String partition : directories) {
+      Collections.addAll(files, partition, "new");
+      expected.add(partition + ":new");
+    }
+
+    bed.run(Overwrite.touched(), files.toArray(new String[0]));
+
+    assertEquals(expected, bed.rows());
+  }
+
+  @Test
+  void filesThatAreReplacedMayHaveAnyName() throws IOException {
+    for (String name : oddNames()) {
+      putOdd("k=1", name);
+      putOdd("k=1/l=1", "x=" + name + "/" + name);
+    }
+
+    bed.run(Overwrite.touched(), "k=1", "new");
+
+    assertEquals(rows("k=1:new"), bed.rows());
+  }
+
+  @Test
+  void filesThatOthersRemoveBeforeTheCommitLeaveTheTableAsItWas() throws IOException {
+    bed.put("k=1/old", "a");
+    String id = TestTable.newId();
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
+      List<StagedFile> files = bed.attempt(job.placement(), id, "0", "k=1", "b", "k=2", "c").commit();
+      Store store = bed.access(null).store();
+      store.discard(store.leftovers("", id::equals).stream().filter(leftover -> leftover.path().startsWith("k=2/")).toList());
+
+      IOException e = assertThrows(IOException.class, () -> job.commit(new CommitPlan(files, Overwrite.touched())));
+
+      assertFalse(e instanceof CommittedException);
+      assertTrue(e.getMessage().contains("k=2/part-"), e::getMessage);
+      assertFalse(e.getMessage().contains("k=1/part-"), e::getMessage);
+      job.abort();
+    }
+    assertEquals(rows("k=1:a"), bed.rows());
+    assertEquals(rows("k=1:d"), runOn(bed, Overwrite.touched(), "k=1", "d"));
+  }
+
+  @Test
+  void aJobThatEndsBeforeItsCommitLeavesNothing() throws IOException {
+    String id = TestTable.newId();
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
+      bed.attempt(job.placement(), id, "0", "", "a", "k=1/l=2", "b").commit();
+      job.abort();
+    }
+    assertFalse(bed.fs.exists(bed.table));
+  }
+
+  @Test
+  void aTableThatWasThereBeforeAJobFailedIsThereAfterwards() throws IOException {
+    Path empty = new Path(bed.table, "k=0");
+    bed.fs.mkdirs(empty);
+    String id = TestTable.newId();
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
+      bed.attempt(job.placement(), id, "0", "k=1", "a").commit();
+      job.abort();
+    }
+    assertTrue(bed.fs.exists(empty));
+  }
+
+  @Test
+  void aJobDoesNotMakeATableAgainThatWasDropped() throws IOException {
+    Assumptions.assumeTrue(hasDirectories());
+    DirectJob job = DirectJob.begin(bed.table, TestTable.newId(), "", bed.conf, null);
+    bed.fs.delete(bed.table, true);
+
+    job.close();
+
+    assertFalse(bed.fs.exists(bed.table));
+  }
+
+  @Test
+  void foreignFilesInTheJournalDoNotMatter() throws IOException {
+    bed.write(new Path(bed.table, Store.JOURNAL + "/turn-1.bak"), "");
+    bed.write(new Path(bed.table, Store.JOURNAL + "/turn-" + "9".repeat(30)), "");
+
+    bed.run(Overwrite.touched(), "k=1", "a");
+
+    assertEquals(rows("k=1:a"), bed.rows());
+  }
+
+  @Test
+  void whoIsInterruptedCleansUpAllTheSame() throws IOException {
+    String id = TestTable.newId();
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
+      TaskAttempt killed = bed.attempt(job.placement(), id, "0", "k=1", "a", "k=2", "b");
+      TaskAttempt counts = bed.attempt(job.placement(), id, "1", "k=1", "c");
+      counts.commit();
+      Thread.currentThread().interrupt();
+      killed.abort();
+      boolean isStillInterrupted = Thread.interrupted();
+      assertEquals(1, bed.access(null).store().leftovers("", id::equals).size());
+
+      Thread.currentThread().interrupt();
+      job.abort();
+      assertTrue(Thread.interrupted() && isStillInterrupted);
+    }
+    assertEquals(List.of(), bed.access(null).store().leftovers("", id::equals));
+    assertEquals(List.of(), bed.hidden());
+  }
+
+  @Test
+  void whatCannotBeCleanedDoesNotMakeOthersWait() throws IOException {
+    String id = TestTable.newId();
+    TableAccess table = bed.access(null);
+    Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
+    Mockito.doThrow(new IOException("no permission")).when(store).remove(Mockito.argThat(
+        entries -> entries != null && entries.contains(Journal.begin(id))));
+    try (DirectJob job = DirectJob.begin(table.through(store), id, "")) {
+      job.commit(new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(), Overwrite.nothing()));
+    }
+
+    bed.run(Overwrite.nothing(), "k=1", "b");
+
+    assertEquals(rows("k=1:a", "k=1:b"), bed.rows());
+  }
+
+  @Test
+  void whatCannotBeRolledBackDoesNotMakeOthersWait() throws IOException {
+    String id = TestTable.newId();
+    TableAccess table = bed.access(null);
+    Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
+    Mockito.doThrow(new IOException("no permission")).when(store).leftovers(Mockito.any(), Mockito.any());
+    try (DirectJob job = DirectJob.begin(table.through(store), id, "")) {
+      bed.attempt(job.placement(), id, "0", "k=1", "a").commit();
+      job.abort();
+    }
+
+    assertEquals(Verdict.ROLL_BACK, only(Recovery.recover(bed.table, bed.conf, null, Run.REAL)).verdict());
+  }
+
+  @Test
+  void recoveryLeavesWhatLiveJobsOfOtherRootsWrite() throws IOException {
+    Path inner = new Path(bed.table, "k=1");
+    for (List<Path> roots : List.of(List.of(bed.table, inner), List.of(inner, bed.table))) {
+      String id = TestTable.newId();
+      try (DirectJob job = DirectJob.begin(roots.get(0), id, "", bed.conf, null)) {
+        String directory = roots.get(0).equals(bed.table) ? "k=1/l=1" : "l=1";
+        List<StagedFile> files = bed.attempt(job.placement(), id, "0", directory, id).commit();
+
+        assertEquals(List.of(), Recovery.recover(roots.get(1), bed.conf, null, Run.REAL));
+
+        job.commit(new CommitPlan(files, Overwrite.nothing()));
+      }
+      assertTrue(bed.rows().contains("k=1/l=1:" + id), bed.rows()::toString);
+    }
+  }
+
+  @Test
+  void aDeadJobThatCannotBeSettledLeavesTheOthersSettled() throws IOException {
+    String damaged = "00000000" + TestTable.newId().substring(8);
+    String dead = "ffffffff" + TestTable.newId().substring(8);
+    Store store = bed.access(null).store();
+    store.create(Journal.begin(damaged), Journal.NOTHING);
+    store.create(Journal.begin(dead), new Journal.Begin("owner", 1, "").toBytes());
+    store.replace(Journal.abandoned(dead), Journal.NOTHING);
+
+    assertThrows(IOException.class, () -> bed.run(Overwrite.nothing(), "k=1", "a"));
+
+    assertEquals(null, store.read(Journal.begin(dead)));
+  }
+
+  @Test
+  void placesOutOfTheTableOrOfOtherJobsAreRefused() throws IOException {
+    String id = TestTable.newId();
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
+      TaskAttempt task = job.placement().attempt("0", bed.conf);
+      assertThrows(IllegalArgumentException.class, () -> task.file("../other", "part-" + id));
+      assertThrows(IllegalArgumentException.class, () -> task.file("k=1/.hidden", "part-" + id));
+      assertThrows(IllegalArgumentException.class, () -> task.file("k=1", "_part-" + id));
+      assertThrows(IllegalArgumentException.class, () -> task.file("k=1", "part-0"));
+      assertThrows(IllegalArgumentException.class, () -> job.placement().attempt("1-2", bed.conf));
+      job.abort();
+    }
+  }
+
+  @Test
+  void aFailedAttemptRemovesItsFilesAndNoOthers() throws IOException {
+    String id = TestTable.newId();
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
+      TaskAttempt failed = bed.attempt(job.placement(), id, "0", "k=1", "half");
+      TaskAttempt repeated = bed.attempt(job.placement(), id, "1", "k=1", "whole");
+      failed.abort();
+      job.commit(new CommitPlan(repeated.commit(), Overwrite.nothing()));
+    }
+    assertEquals(rows("k=1:whole"), bed.rows());
+    assertEquals(List.of(), bed.hidden());
+  }
+
+  @Test
+  void aSpeculativeTwinAndAZombieStayOut() throws IOException {
+    String id = TestTable.newId();
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
+      TaskAttempt counts = bed.attempt(job.placement(), id, "0", "k=1", "a");
+      bed.attempt(job.placement(), id, "1", "k=1", "a").commit();
+      TaskAttempt zombie = job.placement().attempt("2", bed.conf);
+      job.commit(new CommitPlan(counts.commit(), Overwrite.touched()));
+      bed.fill(zombie, id, "k=1", "late");
+      zombie.commit();
+    }
+    assertEquals(rows("k=1:a"), bed.rows());
+  }
+
+  @Test
+  void filesAskedForButNotWrittenAreLeftOut() throws IOException {
+    String id = TestTable.newId();
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
+      TaskAttempt task = bed.attempt(job.placement(), id, "0", "k=1", "a");
+      task.file("k=2", "part-00009-" + id);
+      assertEquals(1, job.commit(new CommitPlan(task.commit(), Overwrite.nothing())).addedFiles());
+    }
+  }
+
+  @Test
+  void anInsertIntoThatCommitsAfterAnOverwriteHasListedIsKept() throws Exception {
+    bed.put("k=1/old", "old");
+    String overwrite = TestTable.newId();
+    String insert = TestTable.newId();
+    CountDownLatch listed = new CountDownLatch(1);
+    Thread[] other = new Thread[1];
+    try (DirectJob job = DirectJob.begin(bed.table, overwrite, "", bed.conf, null);
+        DirectJob into = DirectJob.begin(bed.table, insert, "", bed.conf, null)) {
+      List<StagedFile> added = bed.attempt(into.placement(), insert, "0", "k=1", "inserted").commit();
+      other[0] = new Thread(() -> {
+        try {
+          listed.await();
+          into.commit(new CommitPlan(added, Overwrite.nothing()));
+        } catch (IOException | InterruptedException e) {
+          throw new AssertionError(e);
+        }
+      });
+      other[0].start();
+      job.commit(new CommitPlan(bed.attempt(job.placement(), overwrite, "0", "k=1", "new").commit(), Overwrite.touched())
+          .metastore(draft -> {
+            listed.countDown();
+            return null;
+          }));
+      other[0].join();
+    }
+    assertEquals(rows("k=1:inserted", "k=1:new"), bed.rows());
+  }
+
+  @Test
+  void theLastOfManyOverwritesAtOnceWins() throws Exception {
+    List<Thread> writers = new ArrayList<>();
+    List<Throwable> failures = Collections.synchronizedList(new ArrayList<>());
+    for (int i = 0; i < 8; i++) {
+      String row = "writer" + i;
+      Thread writer = new Thread(() -> {
+        try {
+          bed.run(Overwrite.below(List.of("")), "k=1", row, "k=2", row);
+        } catch (IOException | RuntimeException e) {
+          failures.add(e);
+        }
+      });
+      writers.add(writer);
+      writer.start();
+    }
+    for (Thread writer : writers) {
+      writer.join();
+    }
+    assertEquals(List.of(), failures);
+    TreeSet<String> rows = bed.rows();
+    assertEquals(2, rows.size(), rows::toString);
+    assertEquals(rows.first().substring("k=1:".length()), rows.last().substring("k=2:".length()));
+    assertEquals(List.of(), bed.hidden());
+  }
+
+  @Test
+  void aRefusedCommitLeavesTheTableAsItWas() throws IOException {
+    bed.put("k=1/old", "a");
+    String id = TestTable.newId();
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
+      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "b").commit(), Overwrite.touched());
+      IOException e = assertThrows(IOException.class, () -> job.commit(plan.metastore(draft -> {
+        assertEquals(1, draft.added().get("k=1").files());
+        assertEquals(1, draft.deleted().get("k=1").bytes());
+        throw new IOException("too many partitions");
+      })));
+      assertEquals("too many partitions", e.getMessage());
+      job.abort();
+    }
+    assertEquals(rows("k=1:a"), bed.rows());
+    assertEquals(rows("k=1:c"), runOn(bed, Overwrite.touched(), "k=1", "c"));
+  }
+
+  private static Set<String> runOn(TestTable bed, Overwrite overwrite, String... files) throws IOException {
+    bed.run(overwrite, files);
+    return bed.rows();
+  }
+
+  @Test
+  void aStoreThatTakesNoRecordLeavesTheJobToARecovery() throws IOException {
+    bed.put("k=1/old", "a");
+    String id = TestTable.newId();
+    TableAccess table = bed.access(null);
+    Store full = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
+    Mockito.doAnswer(call -> {
+      throw new IOException("No space left on device");
+    }).when(full).create(Mockito.endsWith(".commit"), Mockito.any());
+    try (DirectJob job = DirectJob.begin(table.through(full), id, "")) {
+      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "b").commit(), Overwrite.touched());
+      IOException e = assertThrows(IOException.class, () -> job.commit(plan));
+      assertTrue(e.getMessage().contains("not known"), e::getMessage);
+      job.abort();
+    }
+
+    assertEquals(Verdict.ROLL_BACK, only(Recovery.recover(bed.table, bed.conf, null, Run.REAL)).verdict());
+
+    assertEquals(rows("k=1:a"), bed.rows());
+    assertEquals(List.of(), table.store().leftovers("", id::equals));
+  }
+
+  @Test
+  void aMetastoreThatIsDownIsToldLater() throws IOException {
+    TestTable.Partitions metastore = new TestTable.Partitions();
+    metastore.isDown = true;
+    bed.put("k=1/old", "a");
+    String id = TestTable.newId();
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, metastore)) {
+      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=2", "b").commit(), Overwrite.below(List.of("")));
+      assertThrows(CommittedException.class, () -> job.commit(plan.metastore(TestTable::count)));
+      job.abort();
+    }
+    assertEquals(rows("k=2:b"), bed.rows());
+    IOException withoutMetastore = assertThrows(IOException.class, () -> DirectJob.begin(bed.table, TestTable.newId(), "", bed.conf, null));
+    assertTrue(withoutMetastore.getMessage().contains("db.t"), withoutMetastore::getMessage);
+    metastore.isDown = false;
+    metastore.parameters.put("k=1", java.util.Map.of());
+
+    DirectJob next = DirectJob.begin(bed.table, TestTable.newId(), "", bed.conf, metastore);
+    next.abort();
+    next.close();
+
+    assertEquals("{k=2={numFiles=1}}", metastore.parameters.toString());
+    assertEquals(rows("k=2:b"), bed.rows());
+  }
+
+  @Test
+  void aCommittedJobOfATableThatIsGoneDoesNotStopOthers() throws IOException {
+    TestTable.Partitions metastore = new TestTable.Partitions();
+    metastore.isDown = true;
+    String id = TestTable.newId();
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, metastore)) {
+      bed.attempt(job.placement(), id, "1", "k=1", "twin").commit();
+      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(), Overwrite.nothing());
+      assertThrows(CommittedException.class, () -> job.commit(plan.metastore(TestTable::count)));
+    }
+    metastore.isDown = false;
+    metastore.hasForgotten = true;
+
+    assertEquals(Verdict.ROLL_FORWARD, only(Recovery.recover(bed.table, bed.conf, metastore, Run.REAL)).verdict());
+
+    assertEquals("{}", metastore.parameters.toString());
+    assertEquals(rows("k=1:a"), bed.rows());
+    assertEquals(List.of(), bed.access(null).store().leftovers("", id::equals));
+  }
+
+  @Test
+  void aMetastoreThatTakesLongHearsThatAnotherHasSettledTheJob() throws IOException {
+    String id = TestTable.newId();
+    List<Boolean> settled = new ArrayList<>();
+    Metastore metastore = Mockito.mock(Metastore.class);
+    Mockito.doAnswer(call -> {
+      Metastore.Standing standing = call.getArgument(1);
+      settled.add(standing.isSettled());
+      bed.access(null).store().remove(Journal.signs(id));
+      settled.add(standing.isSettled());
+      return null;
+    }).when(metastore).apply(Mockito.any(), Mockito.any());
+
+    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, metastore)) {
+      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=2", "b").commit(), Overwrite.nothing());
+      job.commit(plan.metastore(TestTable::count));
+    }
+
+    assertEquals(List.of(false, true), settled);
+  }
+
+  @Test
+  void aJobThatGivesSignsOfLifeIsLeftAloneAndADeadOneIsRolledBack() throws Exception {
+    TestTable shortLived = shortLease();
+    String id = TestTable.newId();
+    try (DirectJob job = DirectJob.begin(shortLived.table, id, "", shortLived.conf, null)) {
+      shortLived.attempt(job.placement(), id, "0", "k=1", "a").commit();
+      Thread.sleep(3 * shortLeaseMillis());
+      Finding alive = only(Recovery.recover(shortLived.table, shortLived.conf, null, Run.REAL));
+      assertEquals(Verdict.ALIVE, alive.verdict());
+      assertTrue(alive.steps().get(0).matches("last sign of life \\d+ s ago; dead after \\d+ s without one"), alive.steps().toString());
+    }
+
+    Finding dry = only(Recovery.recover(shortLived.table, shortLived.conf, null, Run.DRY));
+    assertEquals(Verdict.ROLL_BACK, dry.verdict());
+    assertEquals(id, dry.job());
+    assertEquals(1, dry.steps().size());
+    assertEquals(1, shortLived.access(null).store().leftovers("", id::equals).size());
+    Finding real = only(Recovery.recover(shortLived.table, shortLived.conf, null, Run.REAL));
+    assertEquals(dry.steps(), real.steps());
+    assertEquals(0, shortLived.access(null).store().leftovers("", id::equals).size());
+  }
+
+  private static Finding only(List<Finding> findings) {
+    assertEquals(1, findings.size(), findings::toString);
+    return findings.get(0);
+  }
+
+  @Test
+  void aJobThatSleptBeyondItsLeaseCannotCommitAfterItWasSettled() throws Exception {
+    TestTable shortLived = shortLease();
+    shortLived.put("k=1/old", "old");
+    String id = TestTable.newId();
+    Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(shortLived.access(null).store()));
+    Mockito.doThrow(new IOException("asleep")).when(store).replace(Mockito.anyString(), Mockito.any());
+    TableAccess table = shortLived.access(null);
+    DirectJob sleeper = DirectJob.begin(table.through(store), id, "");
+    List<StagedFile> files = shortLived.attempt(sleeper.placement(), id, "0", "k=1", "late").commit();
+    Thread.sleep(2 * shortLeaseMillis());
+    assertEquals(rows("k=1:next"), runOn(shortLived, Overwrite.touched(), "k=1", "next"));
+
+    assertThrows(IOException.class, () -> sleeper.commit(new CommitPlan(files, Overwrite.touched())));
+    sleeper.abort();
+    sleeper.close();
+
+    assertEquals(rows("k=1:next"), shortLived.rows());
+  }
+
+  @Test
+  void aCommitWaitsForTheTurnAndSaysWhoHasIt() throws Exception {
+    TestTable impatient = with(WriteOptions.LOCK_WAIT_MILLIS, 100);
+    String holder = TestTable.newId();
+    try (DirectJob first = DirectJob.begin(impatient.table, holder, "", impatient.conf, null)) {
+      first.commit(new CommitPlan(List.of(), Overwrite.nothing()).metastore(draft -> {
+        String message = assertThrows(IOException.class, () -> impatient.run(Overwrite.nothing(), "k=1", "a")).getMessage();
+        assertTrue(message.contains(holder), message);
+        return null;
+      }));
+    }
+  }
+
+  @Test
+  void aLargeCommitIsDistributed() throws IOException {
+    TestTable large = with(WriteOptions.DISTRIBUTE_FILES, 2);
+    large.put("k=1/old1", "a");
+    large.put("k=1/old2", "b");
+    String id = TestTable.newId();
+    int[] batches = {0};
+    try (DirectJob job = DirectJob.begin(large.table, id, "", large.conf, null)) {
+      job.commit(new CommitPlan(large.attempt(job.placement(), id, "0", "k=1", "c", "k=1", "d").commit(), Overwrite.touched())
+          .distribution(all -> {
+            for (ApplyBatch batch : all) {
+              batches[0]++;
+              batch.run(large.conf);
+              batch.run(large.conf);
+            }
+          }));
+    }
+    assertEquals(2, batches[0]);
+    assertEquals(rows("k=1:c", "k=1:d"), large.rows());
+  }
+
+  @Test
+  void aLargeCommitWhosePartsFailSaysThatItIsCommitted() throws IOException {
+    TestTable large = with(WriteOptions.DISTRIBUTE_FILES, 1);
+    String id = TestTable.newId();
+    try (DirectJob job = DirectJob.begin(large.table, id, "", large.conf, null)) {
+      CommitPlan plan = new CommitPlan(large.attempt(job.placement(), id, "0", "k=1", "a").commit(), Overwrite.nothing());
+      assertThrows(CommittedException.class, () -> job.commit(plan.distribution(batches -> undeclared(new Exception("stage failure")))));
+    }
+    Recovery.recover(large.table, large.conf, null, Run.REAL);
+    assertEquals(rows("k=1:a"), large.rows());
+  }
+
+  /** As Scala throws. */
+  @SuppressWarnings("unchecked")
+  private static <E extends Exception> void undeclared(Exception e) throws E {
+    throw (E) e;
+  }
+
+  @Test
+  void oldFilesThatOthersHaveWrittenAnewSurviveARollForward() throws IOException {
+    bed.put("k=1/000000_0", "old");
+    TestTable.Partitions metastore = new TestTable.Partitions();
+    String id = TestTable.newId();
+    try (DirectJob job = DirectJob.begin(bed.access(metastore), id, "")) {
+      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "new").commit(), Overwrite.touched());
+      assertThrows(CommittedException.class,
+          () -> job.commit(plan.metastore(TestTable::count).listener((phase, done, total) -> {
+            if (phase == CommitPlan.Phase.DELETE) {
+              throw new IllegalStateException("stop before the old files are deleted");
+            }
+          })));
+    }
+    bed.put("k=1/000000_0", "by Hive, later");
+
+    Recovery.recover(bed.table, bed.conf, metastore, Run.REAL);
+
+    assertEquals(rows("k=1:by Hive, later", "k=1:new"), bed.rows());
+  }
+
+  @Test
+  void unknownVisibilityAndFileSystemsAreErrors() throws IOException {
+    Configuration conf = newConfiguration();
+    conf.set(WriteOptions.VISIBILITY, "at-once");
+    assertThrows(IllegalArgumentException.class, () -> DirectJob.begin(bed.table, TestTable.newId(), "", conf, null));
+    Configuration viewFs = new Configuration(false);
+    viewFs.set("fs.viewfs.mounttable.default.link./data", "file:///tmp");
+    assertTrue(DirectJob.whyNot(new Path("viewfs:///").getFileSystem(viewFs)).isPresent());
+  }
+}

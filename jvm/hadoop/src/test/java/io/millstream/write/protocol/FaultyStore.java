@@ -1,0 +1,257 @@
+package io.millstream.write.protocol;
+
+import io.millstream.hadoop.NativeExchange;
+import io.millstream.write.store.Exchange;
+import io.millstream.write.store.OldFile;
+import io.millstream.write.store.StagedFile;
+import io.millstream.write.store.Store;
+import io.millstream.write.store.TaskAttempt;
+import java.io.IOException;
+import java.util.Collection;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Predicate;
+import org.apache.hadoop.fs.Path;
+
+/** A store whose process dies at a step: nothing that it asks for afterwards happens. */
+final class FaultyStore implements Store {
+  /** The process is gone. Not an IOException, which the protocol would answer. */
+  static final class Died extends Error {
+    private static final long serialVersionUID = 1;
+  }
+
+  /** Whether the step at which the process dies has happened. */
+  enum Moment { BEFORE, AFTER }
+
+  /** Somebody who looks at the table after every step. */
+  interface Watcher {
+    void look() throws IOException;
+  }
+
+  private interface Call<R> {
+    R run() throws IOException;
+  }
+
+  private final Store store;
+  private final int lastStep;
+  private final Moment moment;
+  private int steps;
+  private String diedAt;
+  private Watcher watcher = () -> { };
+
+  FaultyStore(Store store, int lastStep, Moment moment) {
+    this.store = store;
+    this.lastStep = lastStep;
+    this.moment = moment;
+  }
+
+  FaultyStore watchedBy(Watcher looks) {
+    watcher = looks;
+    return this;
+  }
+
+  /** The name of the step, or null if there were not that many. */
+  String diedAt() {
+    return diedAt;
+  }
+
+  private synchronized <R> R step(String name, Call<R> call) throws IOException {
+    if (diedAt != null) {
+      throw new Died();
+    }
+    if (++steps == lastStep) {
+      diedAt = moment + " " + name;
+      if (moment == Moment.AFTER) {
+        call.run();
+      }
+      throw new Died();
+    }
+    R result = call.run();
+    watcher.look();
+    return result;
+  }
+
+  @Override
+  public List<Entry> journal() throws IOException {
+    return step("journal", store::journal);
+  }
+
+  @Override
+  public byte[] read(String entry) throws IOException {
+    return step("read " + entry, () -> store.read(entry));
+  }
+
+  @Override
+  public boolean create(String entry, byte[] content) throws IOException {
+    return step("create " + entry, () -> store.create(entry, content));
+  }
+
+  @Override
+  public void replace(String entry, byte[] content) throws IOException {
+    step("replace " + entry, () -> {
+      store.replace(entry, content);
+      return null;
+    });
+  }
+
+  @Override
+  public void remove(Collection<String> entries) throws IOException {
+    for (String entry : entries) {
+      step("remove " + entry, () -> {
+        store.remove(List.of(entry));
+        return null;
+      });
+    }
+  }
+
+  @Override
+  public TaskAttempt attempt(String job, String attempt) throws IOException {
+    TaskAttempt task = store.attempt(job, attempt);
+    return new TaskAttempt() {
+      @Override
+      public Path file(String directory, String name) throws IOException {
+        return step("write " + name, () -> task.file(directory, name));
+      }
+
+      @Override
+      public List<StagedFile> commit() throws IOException {
+        return step("commit attempt", task::commit);
+      }
+
+      @Override
+      public void abort() {
+        task.abort();
+      }
+    };
+  }
+
+  @Override
+  public List<StagedFile> missing(List<StagedFile> files) throws IOException {
+    return step("missing", () -> store.missing(files));
+  }
+
+  @Override
+  public boolean publish(StagedFile file) throws IOException {
+    return step("publish " + file.name(), () -> store.publish(file));
+  }
+
+  @Override
+  public List<OldFile> list(Collection<String> directories, boolean recursive) throws IOException {
+    return step("list", () -> store.list(directories, recursive));
+  }
+
+  @Override
+  public void delete(List<OldFile> files) throws IOException {
+    for (OldFile file : files) {
+      step("delete " + file.name(), () -> {
+        store.delete(List.of(file));
+        return null;
+      });
+    }
+  }
+
+  @Override
+  public Exchange exchange() {
+    Exchange exchange = store.exchange();
+    return new Exchange() {
+      @Override
+      public Optional<String> whyNot() {
+        return exchange.whyNot();
+      }
+
+      @Override
+      public void rehearse(StagedFile file, String place) throws IOException {
+        step("rehearse " + place, () -> {
+          exchange.rehearse(file, place);
+          return null;
+        });
+      }
+
+      @Override
+      public NativeExchange.Outcome exchange(String job, String made, String place, String witness) throws IOException {
+        return step("exchange " + place, () -> exchange.exchange(job, made, place, witness));
+      }
+
+      @Override
+      public boolean move(StagedFile file, String place) throws IOException {
+        return step("move " + file.name(), () -> exchange.move(file, place));
+      }
+
+      @Override
+      public int carryOver(String job, String from, String place, Set<OldFile> but) throws IOException {
+        return step("carry over " + place, () -> exchange.carryOver(job, from, place, but));
+      }
+    };
+  }
+
+  @Override
+  public void makeDirectories(Collection<String> directories) throws IOException {
+    step("make directories", () -> {
+      store.makeDirectories(directories);
+      return null;
+    });
+  }
+
+  @Override
+  public void removeTree(String directory) throws IOException {
+    step("remove tree", () -> {
+      store.removeTree(directory);
+      return null;
+    });
+  }
+
+  @Override
+  public void persist(Collection<String> directories) throws IOException {
+    step("persist", () -> {
+      store.persist(directories);
+      return null;
+    });
+  }
+
+  @Override
+  public void prune(Set<String> directories, Collection<String> stay) throws IOException {
+    step("prune", () -> {
+      store.prune(directories, stay);
+      return null;
+    });
+  }
+
+  @Override
+  public List<Leftover> leftovers(String below, Predicate<String> ofJob) throws IOException {
+    return step("leftovers", () -> store.leftovers(below, ofJob));
+  }
+
+  @Override
+  public boolean leftoversNameTheirJobs() {
+    return store.leftoversNameTheirJobs();
+  }
+
+  @Override
+  public List<Leftover> withoutOtherRoots(List<Leftover> leftovers) throws IOException {
+    return step("other roots", () -> store.withoutOtherRoots(leftovers));
+  }
+
+  @Override
+  public boolean isMissing() throws IOException {
+    return step("is missing", store::isMissing);
+  }
+
+  @Override
+  public void removeEmptyTree() throws IOException {
+    step("remove empty tree", () -> {
+      store.removeEmptyTree();
+      return null;
+    });
+  }
+
+  @Override
+  public void discard(List<Leftover> leftovers) throws IOException {
+    for (Leftover leftover : leftovers) {
+      step("discard " + leftover.path(), () -> {
+        store.discard(List.of(leftover));
+        return null;
+      });
+    }
+  }
+}

@@ -1,0 +1,39 @@
+package io.millstream.write.protocol;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.LocalFileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.hdfs.MiniDFSCluster;
+
+/** An HDFS of one name node and one data node in this process, and gone with it. */
+final class HdfsTestCluster {
+  private static final AtomicInteger TABLES = new AtomicInteger();
+  private static MiniDFSCluster cluster;
+
+  private HdfsTestCluster() { }
+
+  private static synchronized MiniDFSCluster cluster() throws IOException {
+    if (cluster == null) {
+      System.setProperty("millstream.test.file.impl", LocalFileSystem.class.getName()); // core-site.xml of the tests asks for it
+      Configuration conf = configuration();
+      conf.set(MiniDFSCluster.HDFS_MINIDFS_BASEDIR, Files.createTempDirectory("millstream-hdfs").toString());
+      cluster = new MiniDFSCluster.Builder(conf).numDataNodes(1).build();
+      Runtime.getRuntime().addShutdownHook(new Thread(() -> cluster.shutdown(true)));
+    }
+    return cluster;
+  }
+
+  static Configuration configuration() {
+    Configuration conf = new Configuration();
+    // A client that closes a file sleeps 400 ms if the name node has not heard of its block, as in here it never has.
+    conf.setInt("dfs.client.block.write.locateFollowingBlock.initial.delay.ms", 2);
+    return conf;
+  }
+
+  static Path newTable() throws IOException {
+    return new Path(cluster().getFileSystem().getUri() + "/tables/t" + TABLES.incrementAndGet());
+  }
+}
