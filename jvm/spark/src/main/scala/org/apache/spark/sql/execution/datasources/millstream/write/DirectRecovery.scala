@@ -4,6 +4,7 @@ import java.io.{FileNotFoundException, IOException}
 
 import scala.jdk.CollectionConverters._
 
+import io.millstream.write.protocol.Finding
 import io.millstream.write.recovery.Recovery
 import io.millstream.write.store.SwapDirectories
 import org.apache.hadoop.fs.Path
