@@ -412,7 +412,7 @@ def test_a_commit_whose_spark_job_fails_says_that_it_is_committed(both, tmp_path
     ours, path = both["ours"], str(tmp_path / "d")
     ours.call("write_calls:fill", path=path, value="old", partitions=2, mode="append")
     error = ours.call("write_calls:fill_with_failing_commit", path=path, value="new", partitions=2)
-    assert "CommittedException" in error and "could not be applied in parts" in error
+    assert "CommittedException" in error and "could not be carried out in parts" in error
     assert [finding["verdict"] for finding in ours.call("write_calls:recover", target=path)] == ["roll-forward"]
     assert ours.call("write_calls:values", path=path) == [["new", 2], ["old", 2]]
 

@@ -192,12 +192,12 @@ def fill(spark, path, value, partitions, mode):
 
 
 def fill_with_failing_commit(spark, path, value, partitions):
-    """The error, with its causes, of a Spark job that may not publish in the first partition: that one is closed while others have the turn."""
+    """The error, with its causes, of a Spark job that may not publish in the first partition: that one is closed while another job has the commit lock."""
     jvm = spark._jvm
     holder = "00000000-0000-4000-8000-0000000000aa"
     conf = spark._jsparkSession.sessionState().newHadoopConf()
-    turn = jvm.io.millstream.write.protocol.DirectJob.begin(jvm.org.apache.hadoop.fs.Path(path), holder, "", conf, None)
-    with open(f"{path}/.direct-writes/turn-1", "w") as file:
+    lock = jvm.io.millstream.write.protocol.DirectJob.begin(jvm.org.apache.hadoop.fs.Path(path), holder, "", conf, None)
+    with open(f"{path}/.direct-writes/lock-1", "w") as file:
         file.write(holder)
     errors = []
 
@@ -213,8 +213,8 @@ def fill_with_failing_commit(spark, path, value, partitions):
     while len(glob.glob(f"{path}/k=*/.direct-*.csv")) < partitions or spark.sparkContext.statusTracker().getActiveJobsIds():
         time.sleep(0.05)
     os.chmod(f"{path}/k=0", 0o555)
-    turn.abort()
-    turn.close()
+    lock.abort()
+    lock.close()
     insertion.join()
     os.chmod(f"{path}/k=0", 0o755)
     spark.conf.unset("fs.millstream.write.distribute.files")

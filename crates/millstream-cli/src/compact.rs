@@ -24,7 +24,7 @@ macro_rules! codecs {
 codecs!("none", "gzip", "bzip2", "zstd", "lz4", "snappy");
 
 /// Words that mean themselves.
-fn word(
+pub(crate) fn word(
     text: &[u8],
     option: &str,
     words: &'static [&'static str],

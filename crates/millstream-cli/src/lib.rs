@@ -15,6 +15,7 @@ pub mod pfind;
 pub mod pls;
 pub mod prm;
 pub mod progress;
+mod recover;
 pub mod standard_output;
 pub mod startup;
 mod submit;

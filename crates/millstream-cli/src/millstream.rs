@@ -13,9 +13,10 @@ use crate::options::{
     Command, Occurrence, Paragraph, Reference, Section, Shell, Syntax, completions, flag, help_option,
     man_page, take_options, value, version_option,
 };
+use crate::recover::{self, Recover, SUPERSEDED};
 use crate::standard_output::StandardOutput;
 use crate::startup::{Startup, restore_open_files, startup};
-use crate::submit::{Submission, setting};
+use crate::submit::Submission;
 use crate::{pchmod, pchown, pcopy, pdu, pfind, pls, prm};
 
 /// The one source of the settings, which the jar and the Python package carry too.
@@ -32,6 +33,8 @@ enum Id {
     Codec,
     Header,
     InPlace,
+    AcceptLoss,
+    Superseded,
     DryRun,
     Json,
     Verbose,
@@ -42,7 +45,7 @@ enum Id {
 const GROUP: &str = "Options";
 const COMPACT: &str = "Options of compact";
 const JOBS: &str = "Options of compact and recover";
-const RECOVER_CLASS: &str = "io.millstream.spark.Recover";
+const RECOVER: &str = "Options of recover";
 const JAR_VARIABLE: &str = "MILLSTREAM_JAR";
 
 const MILLSTREAM: Command<Id> = Command {
@@ -111,6 +114,22 @@ const MILLSTREAM: Command<Id> = Command {
             COMPACT,
             "replace the files of SOURCE once all that takes their place has been written and verified; the same command finishes it after an interruption",
         ),
+        flag(
+            Id::AcceptLoss,
+            None,
+            &["accept-loss"],
+            RECOVER,
+            "end committed writes that cannot be finished, and list the files that are lost; without it they are errors",
+        ),
+        value(
+            Id::Superseded,
+            None,
+            &["superseded"],
+            "WORD",
+            RECOVER,
+            "what becomes of files of overwrites for directories that another program has overwritten meanwhile: 'apply' puts them in the place of what is there, 'drop' removes them; by default they are kept, unseen",
+        )
+        .words(SUPERSEDED),
         flag(Id::DryRun, None, &["dry-run"], JOBS, "tell what would be done"),
         flag(Id::Json, None, &["json"], JOBS, "write the outcome as JSON"),
         flag(Id::Verbose, Some(b'v'), &["verbose"], JOBS, "show Spark's log"),
@@ -138,7 +157,7 @@ const MILLSTREAM: Command<Id> = Command {
             title: "Recover",
             body: &[Paragraph::Text(
                 "What was committed is finished, and the files of what was not are removed. A write is left alone until its driver \
-                 has given no sign of life for the time of its lease, by default two minutes. Of a table in a metastore give the \
+                 has given no sign of life for the time of its lease, by default two minutes, unless it is committed. Of a table in a metastore give the \
                  name, and with --conf what leads to the metastore.",
             )],
         },
@@ -160,7 +179,8 @@ pub fn reference() -> Reference {
 pub fn run() -> ExitCode {
     let Startup { arguments, diagnostics, inherited_open_files, .. } = startup(MILLSTREAM.name);
     restore_open_files(inherited_open_files);
-    let (mut jar, mut compact, mut submission) = (None, Compact::default(), Submission::default());
+    let (mut jar, mut compact, mut recover, mut submission) =
+        (None, Compact::default(), Recover::default(), Submission::default());
     let operands = take_options(&MILLSTREAM, arguments, &diagnostics, FAILURE, |option| {
         option
             .and_then(|option| match option.id {
@@ -168,12 +188,12 @@ pub fn run() -> ExitCode {
                     jar = option.value;
                     Ok(())
                 }
-                _ => set(&mut compact, &mut submission, option, &diagnostics),
+                _ => set(&mut compact, &mut recover, &mut submission, option, &diagnostics),
             })
             .map_err(|error| diagnostics.usage_error(&error, FAILURE))
     });
     let action = operands.and_then(|operands| {
-        Action::parse(&operands, jar, compact, submission, &diagnostics)
+        Action::parse(&operands, jar, compact, recover, submission, &diagnostics)
             .map_err(|error| diagnostics.usage_error(&error, FAILURE))
     });
     // The outcome is in the exit code that the diagnostics remember.
@@ -184,6 +204,7 @@ pub fn run() -> ExitCode {
 /// Takes an option of a job.
 fn set(
     compact: &mut Compact,
+    recover: &mut Recover,
     submission: &mut Submission,
     option: Occurrence<Id>,
     diagnostics: &Diagnostics,
@@ -194,6 +215,8 @@ fn set(
         Id::Codec => compact.set_codec(option.bytes(), diagnostics)?,
         Id::Header => compact.header = true,
         Id::InPlace => compact.in_place = true,
+        Id::AcceptLoss => recover.accept_loss = true,
+        Id::Superseded => recover.set_superseded(option.bytes(), diagnostics)?,
         Id::DryRun => submission.dry_run = true,
         Id::Json => submission.json = true,
         Id::Verbose => submission.verbose = true,
@@ -226,6 +249,7 @@ impl Action {
         operands: &[OsString],
         jar: Option<OsString>,
         compact: Compact,
+        recover: Recover,
         submission: Submission,
         diagnostics: &Diagnostics,
     ) -> Result<Self, UsageError> {
@@ -233,6 +257,9 @@ impl Action {
             Err(UsageError::argument(format!("an option that is only for {commands}").into()))
         };
         let word = operands.first().map(|word| word.as_bytes());
+        if word != Some(b"recover") && recover != Recover::default() {
+            return only_for("recover");
+        }
         if word == Some(b"compact") {
             let settings = compact.settings(&operands[1..])?;
             return Ok(Action::Job { class: compact::CLASS, settings, jar, submission });
@@ -243,8 +270,8 @@ impl Action {
         if word == Some(b"recover") {
             return match &operands[1..] {
                 [target] => {
-                    let settings = vec![setting("target", target)];
-                    Ok(Action::Job { class: RECOVER_CLASS, settings, jar, submission })
+                    let settings = recover.settings(target);
+                    Ok(Action::Job { class: recover::CLASS, settings, jar, submission })
                 }
                 [] => Err(UsageError::argument(b"missing table or path".to_vec())),
                 [_, extra, ..] => {
@@ -381,6 +408,7 @@ mod tests {
             &words,
             jar.map(OsString::from),
             Compact::default(),
+            Recover::default(),
             Submission::default(),
             &diagnostics,
         )
@@ -396,7 +424,7 @@ mod tests {
         assert_eq!(
             parsed(&["recover", "a.b"], None),
             Ok(Action::Job {
-                class: RECOVER_CLASS,
+                class: recover::CLASS,
                 settings: vec!["target=a.b".into()],
                 jar: None,
                 submission: Submission::default()

@@ -9,6 +9,7 @@ import scala.jdk.CollectionConverters._
 import com.fasterxml.jackson.databind.ObjectMapper
 import io.millstream.write.protocol.Finding
 import io.millstream.write.protocol.Finding.{Run, Verdict}
+import io.millstream.write.recovery.Recovery.{Choices, Superseded}
 
 import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.execution.datasources.millstream.write.DirectRecovery
@@ -18,17 +19,27 @@ class RecoverFailure(message: String) extends RuntimeException(message)
 
 /** `millstream recover`: settles the direct writes of a table or a directory whose drivers have died. */
 object Recover {
-  def run(spark: SparkSession, target: String, dryRun: Boolean): Seq[Finding] =
+  /**
+   * Resolves them.
+   *
+   * @param target the table's name, or a path if it has a slash in it
+   * @param acceptsLoss whether committed writes that cannot be finished are ended
+   * @param superseded what becomes of files for directories in which another writer came first: `keep`, `apply` or `drop`
+   */
+  def run(spark: SparkSession, target: String, dryRun: Boolean, acceptsLoss: Boolean = false, superseded: String = "keep"): Seq[Finding] =
     try {
       if (target.isBlank) throw new IllegalArgumentException("the name of a table, or a path, is needed")
-      DirectRecovery.recover(spark, target, if (dryRun) Run.DRY else Run.REAL)
+      val kept = Superseded.values.find(_.name.equalsIgnoreCase(superseded))
+        .getOrElse(throw new IllegalArgumentException(s"superseded must be keep, apply or drop, but was $superseded"))
+      DirectRecovery.recover(spark, target, new Choices(if (dryRun) Run.DRY else Run.REAL, acceptsLoss, kept))
     } catch {
       case e: FileSystemException if e.getReason == null => throw new RecoverFailure(s"$target: ${Compact.reason(e)}")
       case e @ (_: IOException | _: AnalysisException | _: IllegalArgumentException | _: UnsupportedOperationException) => throw new RecoverFailure(s"$target: ${e.getMessage}")
     }
 
   /** For Python. */
-  def runJson(spark: SparkSession, target: String, dryRun: Boolean): String = json(run(spark, target, dryRun))
+  def runJson(spark: SparkSession, target: String, dryRun: Boolean, acceptsLoss: Boolean, superseded: String): String =
+    json(run(spark, target, dryRun, acceptsLoss, superseded))
 
   private def json(findings: Seq[Finding]): String =
     new ObjectMapper().writeValueAsString(findings.map { finding =>
@@ -37,7 +48,7 @@ object Recover {
 
   private def word(verdict: Verdict): String = verdict.name.toLowerCase(java.util.Locale.ROOT).replace('_', '-')
 
-  private val Usage = "usage: Recover [--json] target=TABLE|PATH [dry-run=true]"
+  private val Usage = "usage: Recover [--json] target=TABLE|PATH [dry-run=true] [accept-loss=true] [superseded=apply|drop]"
 
   /** Of `millstream recover`, which parses the command line: settings as `key=value`. */
   def main(arguments: Array[String]): Unit = {
@@ -49,7 +60,7 @@ object Recover {
     // A table of that name in a catalog of this program alone is nobody's.
     val spark = (if (target.contains('/')) builder else builder.enableHiveSupport()).getOrCreate()
     val code = try {
-      val findings = run(spark, target, dryRun)
+      val findings = run(spark, target, dryRun, pairs.get("accept-loss").contains("true"), pairs.getOrElse("superseded", "keep"))
       println(if (flags.nonEmpty) json(findings) else text(target, findings, dryRun))
       0
     } catch {
@@ -71,13 +82,18 @@ object Recover {
         case (Verdict.ROLL_FORWARD, true) => "was committed; would be finished"
         case (Verdict.ROLL_BACK, false) => "was not committed; removed"
         case (Verdict.ROLL_BACK, true) => "was not committed; would be removed"
+        case (Verdict.SUPERSEDED, _) => "is finished, but for directories to which another program has written"
+        case (Verdict.LOST, _) => "was committed, could not be finished, and is ended"
         case (Verdict.REMOVE_REPLACED, false) => "is finished; what it replaced is removed"
         case (Verdict.REMOVE_REPLACED, true) => "is finished; what it replaced would be removed"
       }
-      s"job ${finding.job} of ${finding.owner} $outcome" +: (if (dryRun || finding.verdict == Verdict.ALIVE) shown(finding.steps.asScala.toSeq) else Nil)
+      s"job ${finding.job} of ${finding.owner} $outcome" +: (if (dryRun || Told(finding.verdict)) shown(finding.steps.asScala.toSeq) else Nil)
     }
     if (jobs.isEmpty) s"$target: no interrupted writes" else jobs.mkString("\n")
   }
+
+  /** What is said of these is what a person wants to know. */
+  private val Told = Set(Verdict.ALIVE, Verdict.SUPERSEDED, Verdict.LOST)
 
   private val MostShown = 20
 

@@ -10,12 +10,12 @@ public interface Metastore {
   @FunctionalInterface
   interface Standing {
     /**
-     * Whether another has done all of it while this process was thought to be dead, so that the next jobs may be at work.
+     * Whether another has done all of it, so that the next jobs may be at work.
      *
      * @return true if nothing is left to do
-     * @throws IOException if that cannot be said
+     * @throws IOException if that cannot be said, as when the table's directory is gone
      */
-    boolean isSettled() throws IOException;
+    boolean isFinished() throws IOException;
   }
 
   /**
@@ -29,13 +29,14 @@ public interface Metastore {
   void apply(MetastoreChange change, Standing standing) throws IOException;
 
   /**
-   * Whether a change's table is still there, and not merely one of its name.
+   * A change under the name that its table has now.
    *
-   * @param change what another job's commit record says
-   * @return false if it was dropped or renamed since
+   * @param change what a commit record says
+   * @return the change, with another name if the table was renamed and it is known to what; null if the table is gone, or only one of its name
+   *     is there
    * @throws IOException if it is a table of another catalog, or cannot be asked
    */
-  boolean knows(MetastoreChange change) throws IOException;
+  MetastoreChange current(MetastoreChange change) throws IOException;
 
   /**
    * Where partitions are.

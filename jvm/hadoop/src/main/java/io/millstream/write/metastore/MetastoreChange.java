@@ -4,6 +4,7 @@ import java.io.Serializable;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.UnaryOperator;
 
 /**
  * What a commit changes in the metastore, as data: it is in the commit record, and is applied again when a commit is rolled forward.
@@ -126,6 +127,45 @@ public final class MetastoreChange implements Serializable {
   public MetastoreChange of(String id) {
     return new MetastoreChange(database, table, partitions, droppedPartitions, tableParameters, removedParameters, isSwap, none,
         tableLocation, id);
+  }
+
+  /**
+   * The same change, but for some partitions: nothing happens to these.
+   *
+   * @param names of partitions
+   * @return the change
+   */
+  public MetastoreChange without(Set<String> names) {
+    return new MetastoreChange(database, table, partitions.stream().filter(partition -> !names.contains(partition.name())).toList(),
+        droppedPartitions.stream().filter(name -> !names.contains(name)).toList(), tableParameters, removedParameters, isSwap, none,
+        tableLocation, tableId);
+  }
+
+  /**
+   * The same change, of a table that has been renamed since.
+   *
+   * @param newDatabase of the table
+   * @param newTable its name
+   * @return the change
+   */
+  public MetastoreChange named(String newDatabase, String newTable) {
+    return new MetastoreChange(newDatabase, newTable, partitions, droppedPartitions, tableParameters, removedParameters, isSwap, none,
+        tableLocation, tableId);
+  }
+
+  /**
+   * The same change, of a table whose directory has moved since.
+   *
+   * @param from the table's directory when the change was made up
+   * @param to its directory now
+   * @return the change
+   */
+  public MetastoreChange moved(String from, String to) {
+    UnaryOperator<String> move = location -> location != null && (location.equals(from) || location.startsWith(from + "/"))
+        ? to + location.substring(from.length()) : location;
+    return new MetastoreChange(database, table,
+        partitions.stream().map(partition -> new Partition(partition.name(), move.apply(partition.location()), partition.parameters())).toList(),
+        droppedPartitions, tableParameters, removedParameters, isSwap, move.apply(none), move.apply(tableLocation), tableId);
   }
 
   /** The database of the table. */

@@ -3,6 +3,7 @@ package io.millstream.write.protocol;
 import io.millstream.write.metastore.Metastore;
 import io.millstream.write.metastore.MetastoreChange;
 import io.millstream.write.protocol.CommitPlan.Phase;
+import io.millstream.write.protocol.Ending.Outcome;
 import io.millstream.write.store.OldFile;
 import io.millstream.write.store.Parallel;
 import io.millstream.write.store.StagedFile;
@@ -10,12 +11,15 @@ import io.millstream.write.store.Store;
 import io.millstream.write.store.SwapDirectories;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -24,128 +28,280 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Does what a commit record says: publishes, deletes, tells the metastore. Every step may be done again, by anybody and at the same
- * time, so nobody has to know how far another came.
+ * Does what a commit record says: publishes, deletes, tells the metastore, and marks the job as done. Every step may be done again, by anybody
+ * and at the same time, so nobody has to know how far another came. Two entries of the journal are made once, by who is first: before anything
+ * old is deleted, that all files are published ({@link Publication}); at the end, how the job ended ({@link Ending}).
+ *
+ * <p>Programs that know nothing of the journal may come in between. Before files are published it is seen whether one has replaced what the
+ * job was to replace; at the end, whether one has removed what was published.
  */
-public final class Apply {
+final class Apply {
   private static final Logger LOG = LoggerFactory.getLogger(Apply.class);
   private static final int BATCH_FILES = 1000;
   /** Enough for 64 requests of S3's bulk deletion at once. */
   private static final int DELETED_AT_ONCE = 16_000;
   private static final int NAMED_FILES = 5;
 
+  /** Who carries the commit out. */
+  enum Role {
+    /** The job, which has just listed the old files and tells its user how it ended. */
+    OWNER,
+    /** Another, at any time later, beside the owner or after its death. */
+    HELPER
+  }
+
+  /** The job is over, by another's hand. */
+  private static final class FinishedByAnother extends IOException {
+    private static final long serialVersionUID = 1;
+  }
+
   private final TableAccess table;
   private final String job;
   private final CommitRecord record;
   private final CommitPlan.Distribution distribution;
   private final Phases phases;
-  /** Whether the catalog no longer has the table that its change is for. */
-  private boolean isForgotten;
+  private final Role role;
+  /** Why the catalog was not told; empty if it was, or there is nothing to tell. */
+  private String untold = "";
 
-  public Apply(TableAccess table, String job, CommitRecord record, CommitPlan.Distribution distribution, Phases phases) {
+  Apply(TableAccess table, String job, CommitRecord record, CommitPlan.Distribution distribution, Phases phases, Role role) {
     this.table = table;
     this.job = job;
     this.record = record;
     this.distribution = distribution;
     this.phases = phases;
+    this.role = role;
   }
 
   /**
-   * By the job itself, which has just listed the old files.
+   * Does all of it that is not done yet.
    *
+   * @return how the job ended, whoever has ended it
    * @throws IOException if something is left to do
    */
-  public void finish() throws IOException {
-    run(record.deleted(), ReplacedFiles.BY_OWNER);
-  }
-
-  /**
-   * By another: old files that are not what they were, because somebody who knows nothing of the journal has written them anew, stay.
-   *
-   * @throws IOException if something is left to do
-   */
-  public void rollForward() throws IOException {
-    if (record.change() != null && !isSettled() && !metastore().knows(record.change())) {
-      LOG.warn("Job {} on {} is committed, but {}.{} is gone or another table: its files are put in their place, and {}", job, table.root(),
-          record.change().database(), record.change().table(), record.isSwap()
-              ? "no table is told of them: they stay in " + SwapDirectories.root(job) + ", and those that they were to replace where they are"
-              : "its partitions are not made known, which MSCK REPAIR TABLE does");
-      isForgotten = true;
-    }
-    if (record.isSwap()) {
-      run(record.deleted(), ReplacedFiles.BY_ANOTHER);
-      return;
-    }
-    run(table.unchanged(record.deleted()), ReplacedFiles.BY_ANOTHER);
-  }
-
-  private void run(List<OldFile> old, byte[] who) throws IOException {
-    if (!phases.time(Phase.PUBLISH, this::publish) || isSettled()) {
-      finishedByAnother();
-      return;
-    }
-    if (record.isSwap()) {
-      tellMetastore();
-      if (record.hasReplaced() && !isForgotten) {
-        table.store().replace(Journal.replaced(job), who);
+  Ending run() throws IOException {
+    try {
+      Publication publication = publication();
+      check();
+      if (publication.isRevoked()) {
+        return takeBack();
       }
+      CommitRecord rest = record.without(new HashSet<>(publication.superseded()));
+      if (record.isSwap()) {
+        tellMetastore(rest);
+        if (record.hasReplaced() && untold.isEmpty()) {
+          table.store().replace(Journal.replaced(job), Journal.NOTHING);
+        }
+      } else {
+        if (rest.isExchange()) {
+          exchange(rest);
+        } else {
+          changeInPlace(rest);
+        }
+        table.store().prune(emptied(rest), record.overwritten());
+      }
+      makeEmptyDirectories(rest);
+      persist(rest);
+      return end(ending(publication, rest));
+    } catch (FinishedByAnother e) {
+      LOG.warn("Job {} on {} has been finished by another", job, table.root());
+      return Objects.requireNonNull(mark(), "a mark that was there");
+    }
+  }
+
+  /**
+   * Ends the job though not all of it can be done: an overwrite of which nothing old is deleted yet is taken back, of an INSERT INTO what can be
+   * published is.
+   *
+   * @param cause why it cannot be finished
+   * @return what is lost, and what was left undone, a line each
+   * @throws IOException if even that cannot be done
+   */
+  List<String> giveUp(IOException cause) throws IOException {
+    List<String> lines = new ArrayList<>();
+    byte[] made = table.store().read(Journal.published(job));
+    Publication publication = made != null ? Publication.of(made) : decide(new Publication(record.kind() == Journal.Kind.OVER, List.of()));
+    if (publication.isRevoked()) {
+      record.added().forEach(file -> lines.add("lost " + file + ", " + file.bytes() + " bytes"));
+      takeBack();
     } else {
-      if (!(record.isExchange() ? exchange(old) : changeInPlace(old))) {
-        finishedByAnother();
-        return;
+      for (StagedFile file : record.without(new HashSet<>(publication.superseded())).added()) {
+        if (!publishIfPossible(file)) {
+          lines.add("lost " + file + ", " + file.bytes() + " bytes");
+        }
       }
-      table.store().prune(emptied(), record.overwritten());
+      if (made != null && !record.isSwap()) {
+        table.unchanged(record.deleted()).forEach(file -> lines.add("not deleted " + file));
+      }
+      if (record.change() != null) {
+        lines.add("perhaps not told to the metastore: " + record.change().database() + "." + record.change().table());
+      }
+      table.store().discard(table.store().leftovers(record.below(), job::equals));
     }
-    persist();
+    lines.add("cause: " + cause.getMessage());
+    end(new Ending(Outcome.LOST, "job " + job + " of " + record.owner() + " was given up: " + String.join("; ", lines)));
+    return lines;
   }
 
-  private void finishedByAnother() {
-    LOG.warn("Job {} on {} has been finished by another", job, table.root());
+  private boolean publishIfPossible(StagedFile file) {
+    try {
+      return publish(table.store(), file, record.exchanges());
+    } catch (IOException e) {
+      LOG.warn("{} of job {} cannot be published", file, job, e);
+      return false;
+    }
   }
 
-  /** False if another has finished the job. */
-  private boolean exchange(List<OldFile> old) throws IOException {
-    Exchanges exchanges = new Exchanges(table, job, record, this::isSettled);
+  /** Directories of the job in which another writer has come first, so that nothing of the job is to be there. */
+  Set<String> superseded() throws IOException {
+    Set<String> superseded = new TreeSet<>();
+    if (record.isSwap() || record.targets().isEmpty()) {
+      return superseded;
+    }
+    Map<String, Set<OldFile>> found = byDirectory(table.store().list(record.targets(), true));
+    Map<String, Set<OldFile>> old = byDirectory(record.deleted());
+    Map<String, Set<String>> own = new HashMap<>();
+    record.added().forEach(file -> own.computeIfAbsent(record.destination(file), key -> new HashSet<>()).add(file.name()));
+    found.forEach((directory, files) -> {
+      if (isSuperseded(files, old.getOrDefault(directory, Set.of()), own.getOrDefault(directory, Set.of()))) {
+        superseded.add(directory);
+      }
+    });
+    return superseded;
+  }
+
+  /**
+   * Whether somebody has overwritten a directory since its old files were listed. An overwrite removes what was there: while all old files are
+   * there, or some of the job's own that are published already, foreign ones are an INSERT INTO's, and stay beside the job's. Where there was
+   * nothing old an INSERT INTO and an overwrite by another look the same.
+   */
+  private static boolean isSuperseded(Set<OldFile> found, Set<OldFile> old, Set<String> own) {
+    Set<String> names = found.stream().map(OldFile::name).collect(Collectors.toSet());
+    boolean hasForeign = found.stream().anyMatch(file -> !old.contains(file) && !own.contains(file.name()));
+    boolean isAdded = !old.isEmpty() && found.containsAll(old);
+    boolean hasOwn = own.stream().anyMatch(names::contains);
+    return hasForeign && !isAdded && !hasOwn && !(old.isEmpty() && own.isEmpty());
+  }
+
+  private static Map<String, Set<OldFile>> byDirectory(Collection<OldFile> files) {
+    return files.stream().collect(Collectors.groupingBy(OldFile::directory, Collectors.toSet()));
+  }
+
+  /** Publishes, and decides that all is published; or finds that another has decided. */
+  private Publication publication() throws IOException {
+    byte[] made = role == Role.HELPER ? table.store().read(Journal.published(job)) : null;
+    if (made != null) {
+      return Publication.of(made);
+    }
+    Set<String> superseded = phases.time(Phase.LIST, this::superseded);
+    List<StagedFile> missing = phases.time(Phase.PUBLISH, () -> publish(record.without(superseded).added()));
+    if (!missing.isEmpty()) {
+      made = table.store().read(Journal.published(job));
+      if (made != null) {
+        return Publication.of(made);
+      }
+      check();
+      if (role == Role.HELPER) {
+        throw new IOException(missing(table.root(), missing));
+      }
+      LOG.error("Job {} takes its commit back: {}", job, missing(table.root(), missing));
+    }
+    return phases.time(Phase.RECORD, () -> decide(new Publication(!missing.isEmpty(), List.copyOf(superseded))));
+  }
+
+  private Publication decide(Publication mine) throws IOException {
+    if (table.store().create(Journal.published(job), mine.toBytes())) {
+      return mine;
+    }
+    byte[] theirs = table.store().read(Journal.published(job));
+    if (theirs == null) {
+      check();
+      throw new IOException("entries of job " + job + " in the journal of " + table.root() + " come and go");
+    }
+    return Publication.of(theirs);
+  }
+
+  /** A commit that cannot be carried out, of which nothing old is gone: what has become visible goes again. */
+  private Ending takeBack() throws IOException {
+    List<OldFile> visible = record.added().stream().map(file -> new OldFile(file.directory(), file.name(), file.bytes(), 0)).toList();
+    table.store().delete(visible);
+    table.store().discard(table.store().leftovers(record.below(), job::equals));
+    table.store().removeEmptyTree(SwapDirectories.root(job));
+    return end(new Ending(Outcome.REVOKED, "files that job " + job + " of " + record.owner() + " had written to " + table.root()
+        + " were removed by another program before they were published; nothing is written, and the table is as it was. The statement can be run"
+        + " again"));
+  }
+
+  private void exchange(CommitRecord rest) throws IOException {
+    List<OldFile> old = table.unchanged(rest.deleted());
+    Exchanges exchanges = new Exchanges(table, job, rest, this::isFinished);
     if (!phases.time(Phase.PUBLISH, exchanges::run)) {
-      return false;
+      check();
+      throw new IOException("directories of job " + job + " on " + table.root() + " could not be exchanged, as its begin is gone");
     }
-    tellMetastore();
+    tellMetastore(rest);
     List<OldFile> elsewhere = old.stream().filter(file -> !exchanges.concerns(file)).toList();
-    if (!phases.time(Phase.DELETE, () -> delete(Stream.concat(exchanges.replaced().stream(), elsewhere.stream()).toList()))) {
-      return false;
-    }
+    phases.time(Phase.DELETE, () -> delete(Stream.concat(exchanges.replaced().stream(), elsewhere.stream()).toList()));
     exchanges.dissolve();
-    return true;
   }
 
-  /** False if another has finished the job. */
-  private boolean changeInPlace(List<OldFile> old) throws IOException {
-    if (!phases.time(Phase.DELETE, () -> delete(old))) {
-      return false;
+  private void changeInPlace(CommitRecord rest) throws IOException {
+    // Old files that another has written anew stay; the owner has just listed them.
+    List<OldFile> old = role == Role.OWNER ? rest.deleted() : table.unchanged(rest.deleted());
+    phases.time(Phase.DELETE, () -> delete(old));
+    tellMetastore(rest);
+  }
+
+  /** Readers want a directory where nothing was written, too: the table's, and those of partitions that have no rows. */
+  private void makeEmptyDirectories(CommitRecord rest) throws IOException {
+    Set<String> filled = rest.added().stream().map(rest::destination).collect(Collectors.toSet());
+    Set<String> empty = new HashSet<>();
+    if (filled.isEmpty()) {
+      empty.add("");
     }
-    tellMetastore();
-    return true;
+    if (rest.change() != null && untold.isEmpty()) {
+      String root = table.root().toUri().getPath();
+      for (MetastoreChange.Partition partition : rest.change().partitions()) {
+        String path = partition.location() == null ? root + "/" + partition.name() : new Path(partition.location()).toUri().getPath();
+        String directory = path.startsWith(root + "/") ? path.substring(root.length() + 1) : path;
+        if (!filled.contains(directory)) {
+          empty.add(directory);
+        }
+      }
+    }
+    if (!empty.isEmpty()) {
+      table.store().makeDirectories(empty);
+    }
   }
 
   /** What was done is not to be lost once the journal has forgotten that it is to be done. */
-  private void persist() throws IOException {
+  private void persist(CommitRecord rest) throws IOException {
     Set<String> changed = new HashSet<>();
-    record.added().forEach(f -> changed.add(place(f)));
+    rest.added().forEach(f -> changed.add(rest.destination(f)));
     if (!record.isSwap()) {
-      record.deleted().forEach(f -> changed.add(f.directory()));
+      rest.deleted().forEach(f -> changed.add(f.directory()));
     }
     table.store().persist(changed);
   }
 
-  private void tellMetastore() throws IOException {
-    if (record.change() == null || isForgotten || isSettled()) {
+  private void tellMetastore(CommitRecord rest) throws IOException {
+    if (rest.change() == null) {
       return;
     }
+    check();
     phases.time(Phase.METASTORE, () -> {
-      if (record.isSwap()) {
-        table.store().makeDirectories(directories(record.change()));
+      MetastoreChange current = metastore().current(rest.change().moved(record.root(), table.root().toString()));
+      if (current == null) {
+        untold = record.change().database() + "." + record.change().table() + " is gone, or another table of its name: job " + job + " of "
+            + record.owner() + " is committed, its files are in " + new Path(table.root(), record.isSwap() ? SwapDirectories.root(job) : ".")
+            + (record.isSwap() ? ", to which no table points, and those that they were to replace stay" : ", and no catalog is told of its partitions")
+            + "; ALTER TABLE … ADD PARTITION, or MSCK REPAIR TABLE, of the table that has them now makes them known";
+        return null;
       }
-      metastore().apply(record.change(), this::isSettled);
+      if (record.isSwap()) {
+        table.store().makeDirectories(directories(current));
+      }
+      metastore().apply(current, this::isFinished);
       return null;
     });
   }
@@ -153,7 +309,7 @@ public final class Apply {
   /** The directories of a swap: partitions may have got no files, and Hive's readers want one. */
   private static List<String> directories(MetastoreChange change) {
     Stream<String> ofPartitions = change.partitions().stream().map(MetastoreChange.Partition::location);
-    return Stream.concat(ofPartitions, Stream.of(change.none(), change.tableLocation()))
+    return Stream.concat(ofPartitions, Stream.of(change.none(), change.tableLocation()).filter(Objects::nonNull))
         .filter(Objects::nonNull)
         .map(location -> new Path(location).toUri().getPath())
         .toList();
@@ -167,73 +323,150 @@ public final class Apply {
     return table.metastore();
   }
 
-  /** Whether another has done all of this while this process was thought to be dead. */
-  private boolean isSettled() throws IOException {
-    return table.store().read(Journal.begin(job)) == null;
+  /** How it ends, if the table is what the job has made it. */
+  private Ending ending(Publication publication, CommitRecord rest) throws IOException {
+    if (role == Role.OWNER) {
+      List<StagedFile> gone = table.store().unpublished(rest.added().stream().map(file -> file.in(rest.destination(file))).toList());
+      if (!gone.isEmpty()) {
+        check();
+        return new Ending(Outcome.LOST, gone.size() + " of the " + rest.added().size() + " files of job " + job + " on " + table.root()
+            + ", " + such(gone) + ", were removed by another program while they were published: the statement is committed, and these of its rows"
+            + " are not there");
+      }
+    }
+    if (!publication.superseded().isEmpty()) {
+      String what = "job " + job + " of " + record.owner() + " on " + table.root() + " is committed, but another program has written to "
+          + String.join(", ", publication.superseded()) + " after the job had listed the files that it replaces: the rows there are that program's, and ";
+      return kept(record, new HashSet<>(publication.superseded())).isEmpty()
+          ? new Ending(Outcome.LOST, what + "the job's are gone")
+          : new Ending(Outcome.SUPERSEDED, what + "the job's are kept unseen: `millstream recover --superseded=apply` puts them in the place of those,"
+              + " --superseded=drop removes them");
+    }
+    return untold.isEmpty() ? Ending.DONE : new Ending(Outcome.LOST, untold);
   }
 
-  /** False if another has finished the job. */
-  private boolean publish() throws IOException {
-    List<StagedFile> missing = Collections.synchronizedList(new ArrayList<>());
-    if (isDistributed(record.added().size())) {
-      List<ApplyBatch> batches = slices(record.added(), BATCH_FILES).stream()
-          .map(files -> new ApplyBatch(table.root(), job, files, List.of(), record.exchanges()))
-          .toList();
-      if (!distribute(batches)) {
-        return false;
+  /** The files of a job for directories in which another writer came first, as far as they are still staged. */
+  List<StagedFile> kept(CommitRecord whole, Set<String> superseded) throws IOException {
+    List<StagedFile> files = whole.added().stream().filter(file -> superseded.contains(whole.destination(file))).toList();
+    Set<StagedFile> gone = files.isEmpty() ? Set.of() : new HashSet<>(table.store().missing(files));
+    return files.stream().filter(file -> !gone.contains(file)).toList();
+  }
+
+  /** Marks the job as over; if another has done so, as that one says. */
+  private Ending end(Ending mine) throws IOException {
+    if (mine.outcome() == Outcome.SUPERSEDED) {
+      table.store().create(Journal.superseded(job), Journal.NOTHING);
+    }
+    Journal.Kind kind = mine.outcome() == Outcome.REVOKED ? Journal.Kind.NONE : record.kind();
+    String entry = Journal.done(record.number(), kind, job);
+    try {
+      if (table.store().create(entry, mine.toBytes())) {
+        return mine;
       }
-    } else {
-      AtomicInteger done = new AtomicInteger();
-      Parallel.map(table.options().threads, record.added(), file -> {
-        if (!publish(table.store(), file, record.exchanges())) {
-          missing.add(file);
-        }
-        phases.progress(Phase.PUBLISH, done.incrementAndGet(), record.added().size());
-        return null;
-      });
+    } catch (IOException e) {
+      check();
+      throw e;
     }
-    if (missing.isEmpty()) {
-      return true;
+    return Objects.requireNonNull(mark(), "a mark that was there");
+  }
+
+  /** What the mark says; null if there is none. */
+  private Ending mark() throws IOException {
+    for (Journal.Kind kind : List.of(record.kind(), Journal.Kind.NONE)) {
+      byte[] content = table.store().read(Journal.done(record.number(), kind, job));
+      if (content != null) {
+        return Ending.of(content);
+      }
     }
-    if (isSettled()) {
+    return null;
+  }
+
+  /**
+   * Whether another has finished the job. As long as its begin is there nobody else commits to the table: who finishes it makes the mark, then
+   * removes the begin, and who waits for the commit lock removes it as well.
+   *
+   * @throws IOException if neither is there: nobody has finished it, and the journal is gone
+   */
+  private boolean isFinished() throws IOException {
+    if (table.store().read(Journal.begin(job)) != null) {
       return false;
     }
-    throw missing(table.root(), job, missing);
+    if (mark() != null) {
+      return true;
+    }
+    throw new IOException("the journal entries of job " + job + " of " + record.owner() + " are gone from " + table.root() + ": the table was renamed,"
+        + " dropped or overwritten by a program that does not know direct writes while the commit of " + record.added().size()
+        + " files was carried out. Files not published yet are beside their places, hidden, or unfinished uploads, wherever the directory is now; after"
+        + " a rename `millstream recover` of the table's new name finishes the commit");
+  }
+
+  private void check() throws IOException {
+    if (isFinished()) {
+      throw new FinishedByAnother();
+    }
+  }
+
+  /** Files that are neither staged nor published. */
+  private List<StagedFile> publish(List<StagedFile> files) throws IOException {
+    if (isDistributed(files.size())) {
+      List<ApplyBatch> batches = slices(files, BATCH_FILES).stream()
+          .map(slice -> new ApplyBatch(table.root(), slice, List.of(), record.exchanges()))
+          .toList();
+      try {
+        distribute(batches);
+        return List.of();
+      } catch (IOException e) {
+        List<StagedFile> missing = missing(files);
+        if (missing.isEmpty()) {
+          throw e;
+        }
+        return missing;
+      }
+    }
+    List<StagedFile> missing = Collections.synchronizedList(new ArrayList<>());
+    AtomicInteger done = new AtomicInteger();
+    Parallel.map(table.options().threads, files, file -> {
+      if (!publish(table.store(), file, record.exchanges())) {
+        missing.add(file);
+      }
+      phases.progress(Phase.PUBLISH, done.incrementAndGet(), files.size());
+      return null;
+    });
+    return missing;
+  }
+
+  private List<StagedFile> missing(List<StagedFile> files) throws IOException {
+    List<StagedFile> unpublished = table.store().unpublished(files);
+    return unpublished.isEmpty() ? List.of() : table.store().missing(unpublished);
   }
 
   /** A file may be where its directory is after the exchange. */
-  public static boolean publish(Store store, StagedFile file, Map<String, String> exchanges) throws IOException {
+  static boolean publish(Store store, StagedFile file, Map<String, String> exchanges) throws IOException {
     String place = exchanges.get(file.directory());
     return store.publish(file) || place != null && store.publish(file.in(place));
   }
 
-  public static IOException missing(Path table, String job, List<StagedFile> files) {
-    return new IOException(files.size() + " files of the committed job " + job + " are neither pending nor in their place, " + such(files)
-        + ": somebody else has removed them. Who removes " + new Path(table, Store.JOURNAL + "/" + Journal.begin(job))
-        + " gives them up, and old files that they were to replace stay");
+  static String missing(Path table, List<StagedFile> files) {
+    return files.size() + " of its files are neither staged nor published in " + table + ", " + such(files) + ": another program has removed them";
   }
 
-  public static String such(List<StagedFile> files) {
+  static String such(List<StagedFile> files) {
     return "such as " + files.stream().limit(NAMED_FILES).map(StagedFile::toString).collect(Collectors.joining(", "));
   }
 
-  /** False if another has finished the job. */
-  private boolean distribute(List<ApplyBatch> batches) throws IOException {
+  private void distribute(List<ApplyBatch> batches) throws IOException {
     try {
       distribution.run(batches);
-      return true;
     } catch (Exception e) { // Scala's need not be declared
-      if (isSettled()) {
-        return false;
-      }
-      throw new IOException("job " + job + " on " + table.root() + " could not be applied in parts", e);
+      check();
+      throw new IOException("job " + job + " on " + table.root() + " could not be carried out in parts: " + e.getMessage(), e);
     }
   }
 
-  /** False if another has finished the job. */
-  private boolean delete(List<OldFile> deleted) throws IOException {
+  private Void delete(List<OldFile> deleted) throws IOException {
     if (isDistributed(deleted.size())) {
-      return distribute(slices(deleted, BATCH_FILES).stream().map(files -> new ApplyBatch(table.root(), job, List.of(), files, Map.of())).toList());
+      distribute(slices(deleted, BATCH_FILES).stream().map(files -> new ApplyBatch(table.root(), List.of(), files, Map.of())).toList());
+      return null;
     }
     int done = 0;
     for (List<OldFile> slice : slices(deleted, DELETED_AT_ONCE)) {
@@ -241,7 +474,7 @@ public final class Apply {
       done += slice.size();
       phases.progress(Phase.DELETE, done, deleted.size());
     }
-    return true;
+    return null;
   }
 
   private boolean isDistributed(int files) {
@@ -257,15 +490,10 @@ public final class Apply {
   }
 
   /** Directories that have lost files and got none. */
-  private Set<String> emptied() {
+  private static Set<String> emptied(CommitRecord rest) {
     Set<String> directories = new HashSet<>();
-    record.deleted().forEach(f -> directories.add(f.directory()));
-    record.added().forEach(f -> directories.remove(place(f)));
+    rest.deleted().forEach(f -> directories.add(f.directory()));
+    rest.added().forEach(f -> directories.remove(rest.destination(f)));
     return directories;
-  }
-
-  /** Where a new file is in the end. */
-  private String place(StagedFile file) {
-    return record.exchanges().getOrDefault(file.directory(), file.directory());
   }
 }

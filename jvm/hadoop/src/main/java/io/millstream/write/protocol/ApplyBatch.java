@@ -19,14 +19,12 @@ public final class ApplyBatch implements Serializable {
   private static final long serialVersionUID = 1;
 
   private final String table;
-  private final String job;
   private final ArrayList<StagedFile> published;
   private final ArrayList<OldFile> deleted;
   private final HashMap<String, String> exchanges;
 
-  public ApplyBatch(Path table, String job, List<StagedFile> published, List<OldFile> deleted, Map<String, String> exchanges) {
+  public ApplyBatch(Path table, List<StagedFile> published, List<OldFile> deleted, Map<String, String> exchanges) {
     this.table = table.toString();
-    this.job = job;
     this.published = new ArrayList<>(published);
     this.deleted = new ArrayList<>(deleted);
     this.exchanges = new HashMap<>(exchanges);
@@ -48,7 +46,7 @@ public final class ApplyBatch implements Serializable {
       }
     }
     if (!missing.isEmpty()) {
-      throw Apply.missing(new Path(table), job, missing);
+      throw new IOException(Apply.missing(new Path(table), missing));
     }
     store.delete(deleted);
   }

@@ -42,10 +42,11 @@ public final class CommitPlan {
   /**
    * What of the catalog's a job touches.
    *
-   * @param old directories that have the files to be replaced, if any are to be
+   * @param old directories that have the files to be replaced, if the job overwrites
    * @param unclaimed directories, of those that get files, of which the catalog does not know yet
+   * @param replacesUnclaimed whether what is in those is replaced by any job, as Hive does, or added to, as Spark does
    */
-  public record Found(Collection<String> old, Collection<String> unclaimed) { }
+  public record Found(Collection<String> old, Collection<String> unclaimed, boolean replacesUnclaimed) { }
 
   /** Runs the parts of a large commit elsewhere, as in a Spark job. */
   @FunctionalInterface
@@ -78,6 +79,7 @@ public final class CommitPlan {
   public final List<StagedFile> files;
   public final Overwrite overwrite;
   UnaryOperator<String> places;
+  TableVersion readVersion;
   Survey survey = directories -> null;
   MetastorePlanner metastorePlanner = draft -> null;
   Distribution distribution;
@@ -102,6 +104,16 @@ public final class CommitPlan {
    */
   public CommitPlan exchange(UnaryOperator<String> placeOf) {
     places = placeOf;
+    return this;
+  }
+
+  /**
+   * Says that the statement has read the table: it is refused if another job has changed the table since.
+   *
+   * @param version of the table when it began to read
+   */
+  public CommitPlan hasRead(TableVersion version) {
+    readVersion = version;
     return this;
   }
 

@@ -3,6 +3,7 @@ package io.millstream.write.protocol;
 import io.millstream.write.metastore.MetastoreChange;
 import io.millstream.write.store.OldFile;
 import io.millstream.write.store.StagedFile;
+import io.millstream.write.store.SwapDirectories;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
@@ -18,6 +19,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.zip.CRC32;
 import java.util.zip.CheckedOutputStream;
 
@@ -25,9 +27,21 @@ import java.util.zip.CheckedOutputStream;
  * What a job's {@code commit} holds: everything that anybody needs to finish the commit, or {@link #ABORTED}. In columns of
  * length-prefixed strings, directories once; a sum at the end tells a file that was damaged.
  *
- * @param exchanges the place of each directory that gets files, if they are to change places; otherwise none
+ * @param number of the commit lock that the job holds
+ * @param root of the table when the job was committed; it may have been renamed since
+ * @param owner who runs the job
+ * @param below the directory that all its files are below, as far as that is known
+ * @param kind what it does to the table
+ * @param targets directories whose files it replaces, with all that is below them
+ * @param exchanges the destination of each directory that gets files, if they are to change places; otherwise none
  */
 public record CommitRecord(
+    long number,
+    String root,
+    String owner,
+    String below,
+    Journal.Kind kind,
+    List<String> targets,
     List<StagedFile> added,
     List<OldFile> deleted,
     List<String> overwritten,
@@ -35,7 +49,7 @@ public record CommitRecord(
     Map<String, String> exchanges) {
   /** Says that a job is not committed and never will be. */
   public static final byte[] ABORTED = "millstream direct write: aborted\n".getBytes(StandardCharsets.UTF_8);
-  private static final byte[] MAGIC = "millstream direct write: commit 3\n".getBytes(StandardCharsets.UTF_8);
+  private static final byte[] MAGIC = "millstream direct write: commit 4\n".getBytes(StandardCharsets.UTF_8);
   private static final int SUM_BYTES = 8;
   private static final int BYTES_A_FILE = 256;
   private static final long LARGEST_GUESS = 1 << 30;
@@ -53,6 +67,26 @@ public record CommitRecord(
     return isSwap() && (!deleted.isEmpty() || change.none() != null);
   }
 
+  /** Where a new file is in the end. */
+  String destination(StagedFile file) {
+    return exchanges.getOrDefault(file.directory(), file.directory());
+  }
+
+  /** What is left to do if nothing is to happen in some directories. */
+  CommitRecord without(Set<String> directories) {
+    if (directories.isEmpty()) {
+      return this;
+    }
+    Map<String, String> kept = new HashMap<>(exchanges);
+    kept.values().removeIf(directories::contains);
+    return new CommitRecord(number, root, owner, below, kind, targets,
+        added.stream().filter(file -> !directories.contains(destination(file))).toList(),
+        deleted.stream().filter(file -> !directories.contains(file.directory())).toList(),
+        overwritten,
+        change == null ? null : change.without(directories.stream().map(SwapDirectories::partition).collect(Collectors.toSet())),
+        kept);
+  }
+
   public byte[] toBytes() {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream((int) Math.min(LARGEST_GUESS, BYTES_A_FILE * (4L + added.size() + deleted.size())));
     CheckedOutputStream checked = new CheckedOutputStream(bytes, new CRC32());
@@ -61,6 +95,12 @@ public record CommitRecord(
       Map<String, Integer> directories = new LinkedHashMap<>();
       added.forEach(f -> directories.putIfAbsent(f.directory(), directories.size()));
       deleted.forEach(f -> directories.putIfAbsent(f.directory(), directories.size()));
+      out.writeLong(number);
+      string(out, root);
+      string(out, owner);
+      string(out, below);
+      string(out, kind.name());
+      strings(out, targets);
       strings(out, directories.keySet());
       strings(out, overwritten);
       map(out, exchanges);
@@ -106,6 +146,12 @@ public record CommitRecord(
       throw new IOException("the commit record is damaged");
     }
     DataInputStream in = new DataInputStream(new ByteArrayInputStream(content, MAGIC.length, content.length - MAGIC.length));
+    long number = in.readLong();
+    String root = string(in);
+    String owner = string(in);
+    String below = string(in);
+    Journal.Kind kind = Journal.Kind.valueOf(string(in));
+    List<String> targets = strings(in);
     List<String> directories = strings(in);
     List<String> overwritten = strings(in);
     Map<String, String> exchanges = map(in);
@@ -123,7 +169,7 @@ public record CommitRecord(
     for (int left = in.readInt(); left > 0; left--) {
       deleted.add(new OldFile(directories.get(in.readInt()), string(in), in.readLong(), in.readLong()));
     }
-    return new CommitRecord(added, deleted, overwritten, in.readBoolean() ? change(in) : null, exchanges);
+    return new CommitRecord(number, root, owner, below, kind, targets, added, deleted, overwritten, in.readBoolean() ? change(in) : null, exchanges);
   }
 
   private static long sum(byte[] bytes, int length) {
@@ -186,14 +232,14 @@ public record CommitRecord(
     return map;
   }
 
-  private static void strings(DataOutputStream out, Collection<String> strings) throws IOException {
+  static void strings(DataOutputStream out, Collection<String> strings) throws IOException {
     out.writeInt(strings.size());
     for (String string : strings) {
       string(out, string);
     }
   }
 
-  private static List<String> strings(DataInputStream in) throws IOException {
+  static List<String> strings(DataInputStream in) throws IOException {
     List<String> strings = new ArrayList<>();
     for (int left = in.readInt(); left > 0; left--) {
       strings.add(string(in));

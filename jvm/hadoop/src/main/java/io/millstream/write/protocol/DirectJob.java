@@ -4,7 +4,6 @@ import io.millstream.write.metastore.Metastore;
 import io.millstream.write.metastore.MetastoreChange;
 import io.millstream.write.protocol.CommitPlan.Phase;
 import io.millstream.write.protocol.Finding.Run;
-import io.millstream.write.recovery.Recovery;
 import io.millstream.write.store.Names;
 import io.millstream.write.store.OldFile;
 import io.millstream.write.store.StagedFile;
@@ -35,8 +34,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A job that writes files straight into a table's directories, from the driver's side: {@link #begin}, tasks that write through the
- * {@link #placement}, then {@link #commit} or {@link #abort}. A job that is neither, because its driver died, is settled by the next
- * one that begins on the table, or by {@link Recovery}.
+ * {@link #placement}, then {@link #commit} or {@link #abort}. A job that is neither, because its driver died, is resolved by the next
+ * one that begins on the table, or by {@code Recovery}.
  */
 public final class DirectJob implements Closeable {
   private static final Logger LOG = LoggerFactory.getLogger(DirectJob.class);
@@ -53,7 +52,7 @@ public final class DirectJob implements Closeable {
   /** Whether there was nothing before this job: a statement that makes a table wants to find nothing when it is repeated. */
   private final boolean isFirst;
   private State state = State.RUNNING;
-  private String turn;
+  private CommitLock.Held lock;
   /** Whether the record may be there. */
   private boolean hasTriedToCommit;
 
@@ -90,7 +89,7 @@ public final class DirectJob implements Closeable {
   }
 
   /**
-   * Settles dead jobs of the table, then begins one.
+   * Resolves dead jobs of the table, then begins one.
    *
    * @param table the root of what is written, a table's or a partitioned directory's; made if it is not there
    * @param id of the job, a UUID that no other has; it is in the name of every file
@@ -99,7 +98,7 @@ public final class DirectJob implements Closeable {
    * @param metastore for dead jobs that have committed; null if there is none, and then such a job is an error
    * @return the job
    * @throws UnsuitedException if the file system has not what this needs, which nobody could know before
-   * @throws IOException if the table cannot be reached, or a dead job cannot be settled
+   * @throws IOException if the table cannot be reached, or a dead job cannot be resolved
    */
   public static DirectJob begin(Path table, String id, String below, Configuration conf, Metastore metastore) throws IOException {
     return begin(TableAccess.of(table, conf, metastore), id, below);
@@ -112,20 +111,20 @@ public final class DirectJob implements Closeable {
     long earlierRequests = table.store().requests();
     boolean isFirst = table.store().isMissing();
     try {
-      if (!table.store().create(Journal.begin(id), new Journal.Begin(owner(), table.options().leaseMillis, below).toBytes())) {
+      if (!table.store().begin(Journal.begin(id), new Journal.Begin(owner(), table.options().leaseMillis, below).toBytes())) {
         throw new IOException("there is a job " + id + " on " + table.root() + " already");
       }
     } catch (UnsuitedException e) {
       // The journal's directory, and the table's.
       table.store().remove(List.of());
       if (isFirst) {
-        table.store().removeEmptyTree();
+        table.store().removeEmptyTree("");
       }
       throw e;
     }
     DirectJob job = new DirectJob(table, id, below, earlierRequests, isFirst);
     try {
-      job.resolution.settleDead(Journal.of(table.store()));
+      job.resolution.resolveDead(Journal.of(table.store()));
       return job;
     } catch (Throwable e) { // Scala's need not be declared
       job.abort();
@@ -155,12 +154,14 @@ public final class DirectJob implements Closeable {
   }
 
   /**
-   * Commits: waits for the table's turn, lists what is overwritten, writes the commit record, and does what it says.
+   * Commits: waits for the table's commit lock, lists what is overwritten, writes the commit record, and does what it says.
    *
    * @param plan what is to be done
    * @return what was done
-   * @throws CommittedException if the record is written, but what it says is not all done: it will be, by the next writer or a
+   * @throws CommittedException if the record is written, but what it says is not all done: it will be, by the next statement on the table or a
    *     recovery
+   * @throws SupersededException if the job is over, but a program that does not know the journal has replaced or removed rows of it meanwhile
+   * @throws ConflictException if another job has changed the table since the statement read it: nothing is written
    * @throws IOException if the job is not committed: the table is as it was, and the job is to be aborted
    */
   public CommitOutcome commit(CommitPlan plan) throws IOException {
@@ -168,7 +169,11 @@ public final class DirectJob implements Closeable {
       throw new IllegalStateException("job " + id + " is over");
     }
     Phases phases = new Phases(plan.listener);
-    turn = phases.time(Phase.LOCK, () -> new CommitLock(table, resolution, id).take());
+    lock = phases.time(Phase.LOCK, () -> new CommitLock(table, resolution, id).take());
+    if (plan.readVersion != null && plan.readVersion.changed() != lock.version().changed()) {
+      throw new ConflictException("another statement has changed " + table.root() + " since this one began to read it: nothing is written, and it"
+          + " can be run again");
+    }
     CommitRecord record = phases.time(Phase.LIST, () -> record(plan));
     phases.time(Phase.RECORD, () -> {
       // What tasks have made is in directories that they may have made too.
@@ -176,19 +181,24 @@ public final class DirectJob implements Closeable {
       if (record.isExchange()) {
         Exchanges.rehearse(table, plan.files, record.exchanges());
       }
-      checkPending(plan.files);
+      checkStaged(plan.files);
       decide(record.toBytes());
       return null;
     });
     state = State.UNFINISHED;
+    Ending ending;
     try {
-      new Apply(table, id, record, plan.distribution, phases).finish();
+      ending = new Apply(table, id, record, plan.distribution, phases, Apply.Role.OWNER).run();
     } catch (IOException | RuntimeException | LinkageError e) {
-      throw new CommittedException("job " + id + " on " + table.root() + " is committed, but is not finished yet: the next writer, or"
-          + " a recovery, finishes it", e);
+      throw new CommittedException("job " + id + " on " + table.root() + " is committed, but is not finished yet: the next statement on the table, or"
+          + " `millstream recover`, finishes it. Cause: " + e.getMessage(), e);
     }
-    phases.time(Phase.CLEAN, () -> clean(record));
-    return outcome(record, phases);
+    phases.time(Phase.CLEAN, () -> clean(record, ending));
+    return switch (ending.outcome()) {
+      case COMPLETE -> outcome(record, phases);
+      case REVOKED -> throw new IOException(ending.detail());
+      case SUPERSEDED, LOST -> throw new SupersededException(ending.detail());
+    };
   }
 
   private CommitRecord record(CommitPlan plan) throws IOException {
@@ -198,18 +208,29 @@ public final class DirectJob implements Closeable {
       touched.forEach(made -> exchanges.put(made, plan.places.apply(made)));
     }
     CommitPlan.Found found = plan.survey.find(touched);
-    boolean ofTouched = plan.overwrite.isOfTouched();
-    Collection<String> overwritten = found != null ? found.old() : !ofTouched ? plan.overwrite.directories()
-        : exchanges.isEmpty() ? touched : exchanges.values();
-    Set<OldFile> old = new LinkedHashSet<>();
-    if (!plan.overwrite.isNothing()) {
-      old.addAll(table.store().list(overwritten, true));
+    Set<String> targets = new LinkedHashSet<>(targets(plan, touched, found, exchanges));
+    List<OldFile> old = targets.isEmpty() ? List.of() : table.store().list(targets, true);
+    List<OldFile> forgotten = new ArrayList<>(found == null ? List.of() : new ReplacedFiles(table).in(found.unclaimed()));
+    forgotten.removeAll(old);
+    MetastoreChange change = plan.metastorePlanner.plan(new Draft(table.store(), plan.files, old, forgotten));
+    List<OldFile> deleted = new ArrayList<>(old);
+    deleted.addAll(forgotten);
+    List<String> emptied = plan.overwrite.isOfTouched() || plan.overwrite.isNothing() ? List.of() : List.copyOf(targets);
+    boolean replaces = !plan.overwrite.isNothing() || !deleted.isEmpty();
+    return new CommitRecord(lock.number(), table.root().toString(), owner(), below, replaces ? Journal.Kind.OVER : Journal.Kind.INTO,
+        List.copyOf(targets), plan.files, deleted, emptied, change, exchanges);
+  }
+
+  /** Directories whose files are replaced. */
+  private static Collection<String> targets(CommitPlan plan, Set<String> touched, CommitPlan.Found found, Map<String, String> exchanges) {
+    if (plan.overwrite.isNothing()) {
+      return found != null && found.replacesUnclaimed() ? found.unclaimed() : List.of();
+    } else if (found != null) {
+      return found.old();
+    } else if (!plan.overwrite.isOfTouched()) {
+      return plan.overwrite.directories();
     }
-    List<OldFile> forgotten = found == null ? List.of() : new ReplacedFiles(table).in(found.unclaimed());
-    MetastoreChange change = plan.metastorePlanner.plan(new Draft(table.store(), plan.files, List.copyOf(old), forgotten));
-    old.addAll(forgotten);
-    List<String> emptied = ofTouched || plan.overwrite.isNothing() ? List.of() : List.copyOf(overwritten);
-    return new CommitRecord(plan.files, List.copyOf(old), emptied, change, exchanges);
+    return exchanges.isEmpty() ? touched : exchanges.values();
   }
 
   private static Set<String> touched(List<StagedFile> files) {
@@ -219,7 +240,7 @@ public final class DirectJob implements Closeable {
   }
 
   /** Who knows nothing of the journal may have removed files: once the record is there, nobody could do what it says. */
-  private void checkPending(List<StagedFile> files) throws IOException {
+  private void checkStaged(List<StagedFile> files) throws IOException {
     List<StagedFile> missing = files.isEmpty() ? List.of() : table.store().missing(files);
     if (!missing.isEmpty()) {
       if (table.store().read(Journal.commit(id)) != null) {
@@ -255,16 +276,24 @@ public final class DirectJob implements Closeable {
   }
 
   /** What fails here is done again by whoever comes next, to no effect. */
-  private Void clean(CommitRecord record) {
+  private Void clean(CommitRecord record, Ending ending) {
     // A sign that comes after the others are gone would stay.
     lease.end();
-    if (!table.store().leftoversNameTheirJobs()) {
+    boolean keepsFiles = ending.outcome() == Ending.Outcome.SUPERSEDED;
+    if (!table.store().leftoversNameTheirJobs() && !keepsFiles) {
       discardLeftovers();
     }
     try {
       table.store().remove(Journal.signs(id));
       state = State.OVER;
-      table.store().remove(record.hasReplaced() ? List.of(turn) : List.of(turn, Journal.commit(id)));
+      List<String> rest = new ArrayList<>(List.of(lock.entry()));
+      if (!keepsFiles) {
+        rest.add(Journal.published(id));
+      }
+      if (!keepsFiles && !record.hasReplaced()) {
+        rest.add(Journal.commit(id));
+      }
+      table.store().remove(rest);
       if (record.hasReplaced() && table.options().keepReplacedMillis == 0) {
         new ReplacedFiles(table).tryRemove(id);
       }
@@ -310,8 +339,8 @@ public final class DirectJob implements Closeable {
       resolution.rollBack(id, below, Run.REAL);
       state = State.OVER;
       List<String> rest = new ArrayList<>();
-      if (turn != null) {
-        rest.add(turn);
+      if (lock != null) {
+        rest.add(lock.entry());
       }
       if (!hasTriedToCommit) {
         // Another may have written that it is aborted; nobody has to know that of a job that never asks.
@@ -319,7 +348,7 @@ public final class DirectJob implements Closeable {
       }
       table.store().remove(rest);
       if (isFirst) {
-        table.store().removeEmptyTree();
+        table.store().removeEmptyTree("");
       }
     } catch (IOException | RuntimeException e) {
       LOG.warn("Job {} on {} is left to a recovery", id, table.root(), e);
@@ -361,6 +390,7 @@ public final class DirectJob implements Closeable {
     public Map<String, Totals> present(Collection<String> directories) throws IOException {
       Set<OldFile> files = new HashSet<>(store.list(directories, false));
       forgotten.forEach(files::remove);
+      old.forEach(files::remove);
       return totals(files);
     }
 

@@ -173,10 +173,10 @@ public final class Exchanges {
     if (missing.isEmpty()) {
       return true;
     }
-    if (standing.isSettled()) {
+    if (standing.isFinished()) {
       return false;
     }
-    throw Apply.missing(table.root(), job, missing);
+    throw new IOException(Apply.missing(table.root(), missing));
   }
 
   /** The old files of the places, wherever they are now. */
@@ -199,7 +199,7 @@ public final class Exchanges {
         found += exchange.carryOver(job, made, places.get(made), Set.of());
       }
       if (found == 0) {
-        table.store().removeTree(SwapDirectories.root(job));
+        table.store().removeEmptyTree(SwapDirectories.root(job));
         return;
       }
       if (sweeps == MOST_SWEEPS) {

@@ -22,6 +22,10 @@ public record Finding(String job, String owner, Verdict verdict, List<String> st
     ROLL_FORWARD,
     /** It is not committed: its files and uploads are removed. */
     ROLL_BACK,
+    /** It is finished, but for directories in which another writer came first: its files for these are kept. */
+    SUPERSEDED,
+    /** It was committed and could not be finished: it is ended, and the steps say what is lost. */
+    LOST,
     /** It is finished: the files that it has replaced, kept for queries that had found them, are removed. */
     REMOVE_REPLACED
   }

@@ -1,14 +1,20 @@
 package io.millstream.write.protocol;
 
+import io.millstream.write.store.Names;
 import io.millstream.write.store.Store;
 import java.io.IOException;
 import java.io.StringReader;
 import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Properties;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
@@ -17,25 +23,56 @@ import java.util.stream.Collectors;
  * made a change of its own.
  *
  * <pre>
- * JOB.begin      made first; removed when the job is settled: committed and applied, or rolled back
- * JOB.lease      written again and again while the job lives
- * JOB.abandoned  the owner has given up: as if the lease had run out
- * JOB.commit     made once: the commit record, or that the job is aborted
- * JOB.replaced   the job is settled; what a swap has replaced is still there, for those who have found it before
- * turn-N         the job that commits, or did
+ * JOB.begin          made first; removed once the job is over
+ * JOB.lease          written again and again while the job's driver lives
+ * JOB.abandoned      the driver has given up: as if the lease had run out
+ * JOB.commit         made once: the commit record, or that the job is aborted
+ * JOB.published      made once, before anything old is deleted: all files are published, or the commit is revoked ({@link Publication})
+ * done-N-KIND-JOB    made once: the job is over, and this is how it ended ({@link Ending}); N is the number of its commit lock
+ * JOB.superseded     the job is over; another writer came first in some directories, and its files for them are kept
+ * JOB.replaced       the job is over; what a swap has replaced is still there, for those who have found it before
+ * lock-N             the commit lock: the job that commits, or did
  * </pre>
+ *
+ * The newest {@code done} of all, and the newest of a job that overwrote, are kept for good: they are the {@link TableVersion} by which a
+ * statement sees that a table has changed since it began to read it.
  */
 public final class Journal {
-  private static final String BEGIN = ".begin";
   private static final String LEASE = ".lease";
   private static final String ABANDONED = ".abandoned";
   private static final String COMMIT = ".commit";
+  private static final String PUBLISHED = ".published";
+  private static final String SUPERSEDED = ".superseded";
   private static final String REPLACED = ".replaced";
-  private static final String TURN = "turn-";
-  private static final Pattern TURNS = Pattern.compile(TURN + "\\d{1,18}");
+  private static final String LOCK = "lock-";
+  private static final Pattern LOCKS = Pattern.compile(LOCK + "\\d{1,18}");
+  private static final Pattern DONE = Pattern.compile("done-(?<number>\\d{1,18})-(?<kind>[a-z]+)-(?<job>.+)");
+  /** So many marks of jobs that are over are kept for a day, beside the newest. */
+  private static final int MOST_DONE = 100;
 
   /** Of entries that say all by being there. */
   public static final byte[] NOTHING = new byte[0];
+
+  /** What a job changed. */
+  public enum Kind {
+    /** Nothing: it was taken back. */
+    NONE,
+    /** It added files. */
+    INTO,
+    /** It replaced files. */
+    OVER;
+
+    String word() {
+      return name().toLowerCase(Locale.ROOT);
+    }
+  }
+
+  /** The mark of a job that is over. */
+  public record Done(long number, Kind kind, String job, long millis) {
+    String entry() {
+      return done(number, kind, job);
+    }
+  }
 
   /** A job in the journal; 0 is the time of what is not there. */
   public static final class Job {
@@ -43,15 +80,29 @@ public final class Journal {
     private long begunMillis;
     private long renewedMillis;
     private long decidedMillis;
+    private long publishedMillis;
     private long replacedMillis;
+    private boolean superseded;
     private boolean abandoned;
+    private Done done;
 
     private Job(String id) {
       this.id = id;
     }
 
-    public boolean isSettled() {
-      return begunMillis == 0;
+    /** Whether a mark says so. That anything else is missing proves nothing. */
+    public boolean isFinished() {
+      return done != null;
+    }
+
+    /** Its mark; null if it is not finished. */
+    Done done() {
+      return done;
+    }
+
+    /** Whether its driver has begun, and nobody has cleaned up yet. */
+    public boolean hasBegun() {
+      return begunMillis != 0;
     }
 
     /** Whether there is a record, or the word that there never will be one. */
@@ -72,13 +123,24 @@ public final class Journal {
       return replacedMillis;
     }
 
+    /** Whether its files are kept for directories in which another writer came first. */
+    public boolean isSuperseded() {
+      return superseded;
+    }
+
     public boolean isAbandoned() {
       return abandoned;
+    }
+
+    /** When anything of it was last written. */
+    long lastMillis() {
+      return Math.max(Math.max(decidedMillis, publishedMillis), lastSignMillis());
     }
   }
 
   private final Map<String, Job> jobs = new TreeMap<>();
-  private final TreeMap<Long, String> turns = new TreeMap<>();
+  private final TreeMap<Long, String> locks = new TreeMap<>();
+  private final TreeMap<Long, Done> done = new TreeMap<>();
   private final Map<String, Long> drafts = new TreeMap<>();
   private long nowMillis;
 
@@ -106,21 +168,59 @@ public final class Journal {
 
   private void add(String name, long modifiedMillis) {
     int dot = name.lastIndexOf('.');
-    if (TURNS.matcher(name).matches()) {
-      turns.put(Long.parseLong(name.substring(TURN.length())), name);
-    } else if (dot > 0 && !name.startsWith(".")) {
+    Matcher finished = DONE.matcher(name);
+    if (name.startsWith(".")) {
+      drafts.put(name, modifiedMillis);
+    } else if (LOCKS.matcher(name).matches()) {
+      locks.put(Long.parseLong(name.substring(LOCK.length())), name);
+    } else if (finished.matches()) {
+      addDone(new Done(Long.parseLong(finished.group("number")), kind(finished.group("kind")), finished.group("job"), modifiedMillis));
+    } else if (dot > 0) {
       Job job = jobs.computeIfAbsent(name.substring(0, dot), Job::new);
       switch (name.substring(dot)) {
-        case BEGIN -> job.begunMillis = modifiedMillis;
+        case ".begin" -> job.begunMillis = modifiedMillis;
         case LEASE -> job.renewedMillis = modifiedMillis;
         case ABANDONED -> job.abandoned = true;
         case COMMIT -> job.decidedMillis = modifiedMillis;
+        case PUBLISHED -> job.publishedMillis = modifiedMillis;
+        case SUPERSEDED -> job.superseded = true;
         case REPLACED -> job.replacedMillis = modifiedMillis;
         default -> { }
       }
-    } else if (name.startsWith(".")) {
-      drafts.put(name, modifiedMillis);
     }
+  }
+
+  private void addDone(Done mark) {
+    done.put(mark.number, mark);
+    jobs.computeIfAbsent(mark.job, Job::new).done = mark;
+  }
+
+  /** A kind that this version does not know may have changed anything. */
+  private static Kind kind(String word) {
+    return Arrays.stream(Kind.values()).filter(kind -> kind.word().equals(word)).findFirst().orElse(Kind.OVER);
+  }
+
+  /** Which jobs have changed the table so far. */
+  public TableVersion version() {
+    return new TableVersion(newest(Set.of(Kind.INTO, Kind.OVER)), newest(Set.of(Kind.OVER)));
+  }
+
+  private long newest(Set<Kind> kinds) {
+    return done.descendingMap().values().stream().filter(mark -> kinds.contains(mark.kind)).mapToLong(Done::number).findFirst().orElse(0);
+  }
+
+  /** Marks of jobs that are over which nobody needs any more. */
+  List<String> forgettable(long keptMillis) {
+    TableVersion version = version();
+    int newer = 0;
+    List<String> forgettable = new ArrayList<>();
+    for (Done mark : done.descendingMap().values()) {
+      boolean isOld = nowMillis - mark.millis > keptMillis || ++newer > MOST_DONE;
+      if (isOld && mark.number != version.changed() && mark.number != version.overwritten() && !jobs.get(mark.job).isSuperseded()) {
+        forgettable.add(mark.entry());
+      }
+    }
+    return forgettable;
   }
 
   public Iterable<Job> jobs() {
@@ -128,14 +228,8 @@ public final class Journal {
   }
 
   /** A job, even one that the listing does not show. */
-  public Job job(String id) {
+  Job job(String id) {
     return jobs.getOrDefault(id, new Job(id));
-  }
-
-  /** A job that is not settled; null if it is, or is unknown. */
-  public Job unsettled(String id) {
-    Job job = jobs.get(id);
-    return job == null || job.isSettled() ? null : job;
   }
 
   /** The time by the clock of the store, as the journal shows it. */
@@ -143,9 +237,9 @@ public final class Journal {
     return nowMillis;
   }
 
-  /** The turns that were taken, by number. */
-  public TreeMap<Long, String> turns() {
-    return turns;
+  /** The commit locks that were taken, by number. */
+  public TreeMap<Long, String> locks() {
+    return locks;
   }
 
   /** What stores have written to make entries of, when it was last written; it stays if they die then. */
@@ -153,12 +247,17 @@ public final class Journal {
     return drafts;
   }
 
-  public static String turn(long number) {
-    return TURN + number;
+  /** The highest number of a commit lock that is known; 0 if none is. */
+  long lastNumber() {
+    return Math.max(locks.isEmpty() ? 0 : locks.lastKey(), done.isEmpty() ? 0 : done.lastKey());
+  }
+
+  public static String lock(long number) {
+    return LOCK + number;
   }
 
   public static String begin(String job) {
-    return job + BEGIN;
+    return Names.begin(job);
   }
 
   public static String lease(String job) {
@@ -173,11 +272,23 @@ public final class Journal {
     return job + COMMIT;
   }
 
+  public static String published(String job) {
+    return job + PUBLISHED;
+  }
+
+  public static String superseded(String job) {
+    return job + SUPERSEDED;
+  }
+
   public static String replaced(String job) {
     return job + REPLACED;
   }
 
-  /** What is removed, in this order, to settle a job; its {@code commit} is not, as the job itself may still ask for it. */
+  public static String done(long number, Kind kind, String job) {
+    return "done-" + number + "-" + kind.word() + "-" + job;
+  }
+
+  /** What is removed, in this order, once a job is over; its {@code commit} is not, as the job itself may still ask for it. */
   public static List<String> signs(String job) {
     return List.of(begin(job), abandoned(job), lease(job));
   }

@@ -9,9 +9,7 @@ import io.millstream.write.store.OldFile;
 import io.millstream.write.store.Store;
 import io.millstream.write.store.SwapDirectories;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
 import java.util.Set;
@@ -25,9 +23,6 @@ import org.slf4j.LoggerFactory;
  * are gone for files that never were. So these files stay for some time, listed in the commit record of the job that replaced them.
  */
 public final class ReplacedFiles {
-  /** What {@code JOB.replaced} says: the job is over, and nobody asks for its {@code commit} any more. */
-  public static final byte[] BY_OWNER = "by its owner\n".getBytes(StandardCharsets.UTF_8);
-  public static final byte[] BY_ANOTHER = "by another\n".getBytes(StandardCharsets.UTF_8);
   private static final Logger LOG = LoggerFactory.getLogger(ReplacedFiles.class);
 
   private final TableAccess table;
@@ -37,7 +32,7 @@ public final class ReplacedFiles {
   }
 
   public boolean mayGo(Journal journal, Journal.Job job) {
-    return job.isSettled() && job.replacedMillis() != 0 && table.metastore() != null
+    return job.isFinished() && job.replacedMillis() != 0 && table.metastore() != null
         && journal.nowMillis() - job.replacedMillis() > table.options().keepReplacedMillis;
   }
 
@@ -66,8 +61,7 @@ public final class ReplacedFiles {
       }
     }
     if (run == Run.REAL) {
-      boolean isOver = Arrays.equals(table.store().read(Journal.replaced(job)), BY_OWNER);
-      table.store().remove(isOver ? List.of(Journal.replaced(job), Journal.commit(job)) : List.of(Journal.replaced(job)));
+      table.store().remove(List.of(Journal.replaced(job), Journal.commit(job)));
     }
     return new Finding(job, "unknown", Verdict.REMOVE_REPLACED, steps);
   }
@@ -94,7 +88,8 @@ public final class ReplacedFiles {
 
   /** Directories at which the catalog has something again: somebody has put it back. */
   private Set<Path> inUse(String job, MetastoreChange change) throws IOException {
-    if (!table.metastore().knows(change)) {
+    MetastoreChange current = table.metastore().current(change);
+    if (current == null) {
       throw new IOException("job " + job + " has replaced files, which stay: " + change.database() + "." + change.table() + " is gone, renamed or"
           + " another table, so that nobody can say whether they are in use. This is said until "
           + new Path(table.root(), Store.JOURNAL + "/" + Journal.replaced(job)) + " is removed, which removes no data");
@@ -104,7 +99,7 @@ public final class ReplacedFiles {
     if (change.tableLocation() != null) {
       names.add("");
     }
-    return table.metastore().locations(change.database(), change.table(), names).values().stream()
+    return table.metastore().locations(current.database(), current.table(), names).values().stream()
         .map(location -> withoutScheme(new Path(location)))
         .collect(Collectors.toSet());
   }

@@ -1,23 +1,30 @@
 package io.millstream.write.protocol;
 
-import io.millstream.write.protocol.Finding;
 import io.millstream.write.protocol.Finding.Run;
 import io.millstream.write.protocol.Finding.Verdict;
+import io.millstream.write.store.StagedFile;
 import io.millstream.write.store.Store;
 import io.millstream.write.store.SwapDirectories;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Settles jobs of dead drivers. Whether a job is committed is decided by who makes its {@code commit} first, the job or this. */
+/**
+ * Ends what other drivers have begun. A job without a record is aborted once its driver is dead; whether it has a record is decided by who makes
+ * its {@code commit} first, the job or this. A job with a record is finished by anyone, its driver alive or not: every step may be done again.
+ */
 public final class Resolution {
   private static final Logger LOG = LoggerFactory.getLogger(Resolution.class);
-  /** For how long attempts of a job that is aborted may go on, and the job itself may wake up: its {@code commit} is kept. */
+  /** For how long attempts of a job that is over may go on, and the job itself may wake up: its {@code commit} is kept. */
   private static final long KEPT_MILLIS = TimeUnit.DAYS.toMillis(1);
+  private static final long FIRST_PAUSE_MILLIS = 20;
+  private static final long LONGEST_PAUSE_MILLIS = 1000;
 
   private final TableAccess table;
   private final ReplacedFiles replaced;
@@ -27,38 +34,41 @@ public final class Resolution {
     this.replaced = new ReplacedFiles(table);
   }
 
-  public static IOException lost(TableAccess table, String job) {
-    return new IOException("job " + job + " on " + table.root() + " gave no sign of life, and was aborted by another");
+  static IOException lost(TableAccess table, String job) {
+    return new IOException("job " + job + " on " + table.root() + " gave no sign of life, and was aborted by another; nothing is written");
   }
 
   /**
-   * Forgets jobs that were settled long ago, and settles every dead one.
+   * Forgets jobs that were over long ago, and resolves every job whose driver is dead.
    *
-   * @throws IOException if one cannot be settled; the others are
+   * @throws IOException if one cannot be resolved; the others are
    */
-  public void settleDead(Journal journal) throws IOException {
-    forgetOld(journal);
+  public void resolveDead(Journal journal) throws IOException {
+    forget(journal);
     Failures failures = new Failures();
     for (Journal.Job job : journal.jobs()) {
       failures.in(() -> {
-        if (!job.isSettled() && isDead(journal, job)) {
-          settle(job.id);
+        if (!job.isFinished() && isDead(journal, job)) {
+          resolve(job.id);
         }
       });
     }
     failures.check();
   }
 
-  private void forgetOld(Journal journal) throws IOException {
-    List<String> forgotten = new ArrayList<>();
+  private void forget(Journal journal) throws IOException {
+    List<String> forgotten = new ArrayList<>(journal.forgettable(KEPT_MILLIS));
     for (Journal.Job job : journal.jobs()) {
-      if (job.replacedMillis() != 0) {
-        if (replaced.mayGo(journal, job)) {
-          replaced.tryRemove(job.id);
-        }
-      } else if (job.isSettled() && isOld(journal, Math.max(job.decidedMillis(), job.lastSignMillis()))) {
+      if (replaced.mayGo(journal, job)) {
+        replaced.tryRemove(job.id);
+      }
+      if (job.isFinished() && job.hasBegun()) {
         forgotten.addAll(Journal.signs(job.id));
-        forgotten.add(Journal.commit(job.id));
+      }
+      boolean isKept = job.replacedMillis() != 0 || job.isSuperseded();
+      if (!isKept && isOld(journal, job.lastMillis()) && (job.isFinished() || !job.hasBegun() && !isCommitted(job))) {
+        forgotten.addAll(Journal.signs(job.id));
+        forgotten.addAll(List.of(Journal.commit(job.id), Journal.published(job.id)));
       }
     }
     journal.drafts().forEach((draft, millis) -> {
@@ -71,18 +81,35 @@ public final class Resolution {
     }
   }
 
+  /** Whether a job is committed, finished or not, as far as its record is still there. */
+  boolean hasRecord(String job) throws IOException {
+    byte[] commit = table.store().read(Journal.commit(job));
+    return commit != null && !CommitRecord.isAborted(commit);
+  }
+
+  /** Whether a job is committed and replaces files. */
+  boolean isOverwrite(Journal.Job job) throws IOException {
+    CommitRecord record = job.isDecided() ? record(job.id) : null;
+    return record != null && record.kind() == Journal.Kind.OVER;
+  }
+
+  /** Whether a job is committed, as far as its record is still there. */
+  public boolean isCommitted(Journal.Job job) throws IOException {
+    return job.isDecided() && hasRecord(job.id);
+  }
+
   private static boolean isOld(Journal journal, long millis) {
     return journal.nowMillis() - millis > KEPT_MILLIS;
   }
 
-  /** Whether a job's lease has run out, by the clock of the store. */
+  /** Whether a job's lease has run out, by the clock of the store, or it has a record and no begin. */
   public boolean isDead(Journal journal, Journal.Job job) throws IOException {
     if (job.isAbandoned()) {
       return true;
     }
     byte[] begin = table.store().read(Journal.begin(job.id));
     if (begin == null) {
-      return false;
+      return isCommitted(job);
     }
     long leaseMillis = Journal.Begin.of(begin).leaseMillis();
     if (!isSilent(journal.nowMillis(), job, leaseMillis)) {
@@ -91,54 +118,115 @@ public final class Resolution {
     // An NFS client may show an old time; it asks again for a file that it opens.
     table.store().read(Journal.lease(job.id));
     Journal again = Journal.of(table.store()).at(journal.nowMillis());
-    Journal.Job still = again.unsettled(job.id);
-    return still != null && isSilent(again.nowMillis(), still, leaseMillis);
+    Journal.Job still = again.job(job.id);
+    return !still.isFinished() && still.hasBegun() && isSilent(again.nowMillis(), still, leaseMillis);
   }
 
   private static boolean isSilent(long nowMillis, Journal.Job job, long leaseMillis) {
     return nowMillis - job.lastSignMillis() > leaseMillis;
   }
 
-  /** Settles a dead job. */
-  public Finding settle(String job) throws IOException {
+  /**
+   * Finishes every committed job, lease or no lease, so that who lists the table's files next finds all of each job's or none.
+   *
+   * @return whether there was one
+   * @throws IOException if one cannot be finished
+   */
+  boolean finishCommitted(Journal journal) throws IOException {
+    boolean isAny = false;
+    for (Journal.Job job : journal.jobs()) {
+      if (!job.isFinished() && isCommitted(job)) {
+        isAny = true;
+        finish(job.id);
+      }
+    }
+    return isAny;
+  }
+
+  /**
+   * Finishes a committed job. A driver that is alive gets a moment to do it by itself, and as long as its lease lasts if readers see the job
+   * as a whole anyway.
+   *
+   * @return what was done here
+   */
+  public Finding finish(String job) throws IOException {
+    CommitRecord record = record(job);
+    long start = System.nanoTime();
+    for (long pauseMillis = FIRST_PAUSE_MILLIS; record != null; pauseMillis = Math.min(2 * pauseMillis, LONGEST_PAUSE_MILLIS)) {
+      Journal journal = Journal.of(table.store());
+      Journal.Job now = journal.job(job);
+      long waitedMillis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
+      if (now.isFinished()) {
+        break;
+      } else if (isDead(journal, now) || !record.isSwap() && waitedMillis >= table.options().helpAfterMillis) {
+        return resolve(job);
+      } else if (waitedMillis > table.options().lockWaitMillis) {
+        throw new IOException("job " + job + " of " + record.owner() + " on " + table.root() + " is committed, and its driver has been finishing it for "
+            + waitedMillis + " ms");
+      }
+      table.waiting().pause(pauseMillis);
+    }
+    return alive(job);
+  }
+
+  /** Null if there is none, or no longer. */
+  private CommitRecord record(String job) throws IOException {
+    byte[] commit = table.store().read(Journal.commit(job));
+    if (commit == null || CommitRecord.isAborted(commit)) {
+      return null;
+    }
+    try {
+      return CommitRecord.of(commit);
+    } catch (IOException e) {
+      throw stuck(table, job, "unknown", e);
+    }
+  }
+
+  /** Resolves a job. */
+  Finding resolve(String job) throws IOException {
     Finding finding = examine(job, Run.REAL);
     if (finding.verdict() != Verdict.ALIVE) {
-      LOG.warn("Job {} of {} on {} was left by its driver: {}, {} steps", job, finding.owner(), table.root(), finding.verdict(),
-          finding.steps().size());
+      LOG.warn("Job {} of {} on {} was left by its driver, or not finished in time: {}, {} steps", job, finding.owner(), table.root(),
+          finding.verdict(), finding.steps().size());
     }
     return finding;
   }
 
-  /** Settles a dead job, or says how it would be settled. */
+  /** Resolves a job, or says how it would be resolved. */
   public Finding examine(String job, Run run) throws IOException {
     byte[] commit = table.store().read(Journal.commit(job));
     if (commit == null && run == Run.REAL) {
       commit = abort(job);
     }
+    if (commit != null && !CommitRecord.isAborted(commit)) {
+      CommitRecord record = record(job);
+      return record == null ? alive(job) : new Finding(job, record.owner(), Verdict.ROLL_FORWARD, rollForward(job, record, run));
+    }
     byte[] begin = table.store().read(Journal.begin(job));
-    if (begin == null) {
+    if (begin == null || Journal.of(table.store()).job(job).isFinished()) {
       // It woke up, and finished before it could be aborted: what its directories hold is in use.
-      return new Finding(job, "unknown", Verdict.ALIVE, List.of());
+      return alive(job);
     }
     Journal.Begin begun = Journal.Begin.of(begin);
-    if (commit == null || CommitRecord.isAborted(commit)) {
-      return new Finding(job, begun.owner(), Verdict.ROLL_BACK, rollBack(job, begun.below(), run));
-    }
-    return new Finding(job, begun.owner(), Verdict.ROLL_FORWARD, rollForward(job, begun.below(), CommitRecord.of(commit), run));
+    return new Finding(job, begun.owner(), Verdict.ROLL_BACK, rollBack(job, begun.below(), run));
+  }
+
+  private static Finding alive(String job) {
+    return new Finding(job, "unknown", Verdict.ALIVE, List.of());
   }
 
   /** Decides that a job is aborted, unless it is decided already; what its {@code commit} says. */
-  public byte[] abort(String job) throws IOException {
+  byte[] abort(String job) throws IOException {
     String entry = Journal.commit(job);
     return table.store().create(entry, CommitRecord.ABORTED) ? CommitRecord.ABORTED : table.store().read(entry);
   }
 
-  /** Removes what an aborted job has written, below a directory. */
-  public List<String> rollBack(String job, String below, Run run) throws IOException {
+  /** Removes what an aborted job has written, below a directory. Nothing that a reader may see: a begin may arrive late. */
+  List<String> rollBack(String job, String below, Run run) throws IOException {
     List<Store.Leftover> leftovers = table.store().leftovers(below, job::equals);
     if (run == Run.REAL) {
       table.store().discard(leftovers);
-      table.store().removeTree(SwapDirectories.root(job));
+      table.store().removeEmptyTree(SwapDirectories.root(job));
       table.store().remove(Journal.signs(job));
     }
     return removals(leftovers);
@@ -150,14 +238,116 @@ public final class Resolution {
         .collect(Collectors.toCollection(ArrayList::new));
   }
 
-  private List<String> rollForward(String job, String below, CommitRecord record, Run run) throws IOException {
+  private List<String> rollForward(String job, CommitRecord record, Run run) throws IOException {
+    Apply apply = new Apply(table, job, record, null, new Phases((phase, done, total) -> { }), Apply.Role.HELPER);
+    List<String> steps = new ArrayList<>();
     if (run == Run.REAL) {
-      Phases unheard = new Phases((phase, done, total) -> { });
-      new Apply(table, job, record, null, unheard).rollForward();
-      // Of attempts that failed; nobody can tell once the journal has forgotten the job.
-      table.store().discard(table.store().leftovers(below, job::equals));
-      table.store().remove(Journal.signs(job));
+      Ending ending;
+      try {
+        ending = apply.run();
+      } catch (IOException e) {
+        throw stuck(table, job, record.owner(), e);
+      }
+      if (ending.outcome() != Ending.Outcome.COMPLETE) {
+        LOG.warn("Job {} of {} on {}: {}", job, record.owner(), table.root(), ending.detail());
+        steps.add(ending.detail());
+      }
+      cleanUp(job, record.below(), ending);
+    } else {
+      Set<String> superseded = apply.superseded();
+      if (!superseded.isEmpty()) {
+        steps.add("keep the files for " + String.join(", ", superseded) + ": another writer came first there");
+      }
     }
+    steps.addAll(steps(record));
+    return steps;
+  }
+
+  /**
+   * Ends a committed job that cannot be finished.
+   *
+   * @param cause why not
+   * @return what is lost
+   * @throws IOException if even that cannot be done
+   */
+  public Finding giveUp(String job, IOException cause) throws IOException {
+    CommitRecord record = null;
+    try {
+      record = record(job);
+    } catch (IOException damaged) {
+      LOG.warn("The commit record of job {} on {} cannot be read", job, table.root(), damaged);
+    }
+    List<String> steps;
+    if (record != null) {
+      steps = new Apply(table, job, record, null, new Phases((phase, done, total) -> { }), Apply.Role.HELPER).giveUp(cause);
+    } else {
+      steps = List.of("lost what the commit record says, which cannot be read", "cause: " + cause.getMessage());
+      Ending ending = new Ending(Ending.Outcome.LOST, String.join("; ", steps));
+      table.store().create(Journal.done(Journal.of(table.store()).lastNumber() + 1, Journal.Kind.OVER, job), ending.toBytes());
+    }
+    table.store().remove(Journal.signs(job));
+    table.store().remove(List.of(Journal.commit(job), Journal.published(job)));
+    return new Finding(job, record == null ? "unknown" : record.owner(), Verdict.LOST, steps);
+  }
+
+  /** Removes what is kept of a job for directories in which another writer came first. */
+  public List<String> dropSuperseded(String job, Run run) throws IOException {
+    CommitRecord record = record(job);
+    List<Store.Leftover> leftovers = table.store().leftovers(record == null ? "" : record.below(), job::equals);
+    if (run == Run.REAL) {
+      table.store().discard(leftovers);
+      table.store().removeEmptyTree(SwapDirectories.root(job));
+      table.store().remove(List.of(Journal.superseded(job), Journal.published(job), Journal.commit(job)));
+    }
+    return removals(leftovers);
+  }
+
+  /** What is kept of a job for directories in which another writer came first. */
+  public Superseded superseded(String job) throws IOException {
+    CommitRecord record = record(job);
+    byte[] made = table.store().read(Journal.published(job));
+    if (record == null || made == null) {
+      throw new IOException("the record of job " + job + " on " + table.root() + " is gone: nobody can say what its files are for");
+    }
+    Set<String> directories = new HashSet<>(Publication.of(made).superseded());
+    Apply apply = new Apply(table, job, record, null, new Phases((phase, done, total) -> { }), Apply.Role.HELPER);
+    Set<String> others = record.added().stream().map(record::destination).collect(Collectors.toCollection(HashSet::new));
+    record.deleted().forEach(file -> others.add(file.directory()));
+    others.removeAll(directories);
+    return new Superseded(record.owner(), apply.kept(record, directories), List.copyOf(directories), record.without(others));
+  }
+
+  /**
+   * What is kept of a job.
+   *
+   * @param owner who ran it
+   * @param files that are staged
+   * @param directories that they are for
+   * @param rest of the record
+   */
+  public record Superseded(String owner, List<StagedFile> files, List<String> directories, CommitRecord rest) {
+    /** A commit that puts the files in the place of what is there. */
+    public CommitPlan plan() {
+      CommitPlan plan = new CommitPlan(files, Overwrite.below(directories)).metastore(draft -> rest.change());
+      return rest.isExchange() ? plan.exchange(rest.exchanges()::get) : plan;
+    }
+  }
+
+  /** What failed attempts of a job have left is nobody's once the journal has forgotten the job. */
+  void cleanUp(String job, String below, Ending ending) throws IOException {
+    if (ending.outcome() != Ending.Outcome.SUPERSEDED) {
+      table.store().discard(table.store().leftovers(below, job::equals));
+    }
+    table.store().remove(Journal.signs(job));
+  }
+
+  static IOException stuck(TableAccess table, String job, String owner, IOException cause) {
+    return new IOException("job " + job + " of " + owner + " on " + table.root() + " is committed and cannot be finished: " + cause.getMessage()
+        + ". Once the cause is gone the next statement finishes it; `millstream recover --accept-loss` with the table's name or path ends it,"
+        + " and lists the files that are lost", cause);
+  }
+
+  private static List<String> steps(CommitRecord record) {
     List<String> steps = new ArrayList<>();
     record.added().forEach(f -> steps.add("publish " + f));
     record.exchanges().forEach((made, place) -> steps.add("exchange " + made + " and " + place));

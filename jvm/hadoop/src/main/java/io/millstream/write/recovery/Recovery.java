@@ -1,19 +1,17 @@
 package io.millstream.write.recovery;
 
-import io.millstream.write.protocol.DirectJob;
-import io.millstream.write.protocol.Finding;
-import io.millstream.write.protocol.Finding.Run;
-import io.millstream.write.protocol.Finding.Verdict;
 import io.millstream.write.metastore.Metastore;
 import io.millstream.write.protocol.DirectJob;
 import io.millstream.write.protocol.Failures;
+import io.millstream.write.protocol.Finding;
+import io.millstream.write.protocol.Finding.Run;
+import io.millstream.write.protocol.Finding.Verdict;
 import io.millstream.write.protocol.Journal;
 import io.millstream.write.protocol.Lease;
 import io.millstream.write.protocol.ReplacedFiles;
 import io.millstream.write.protocol.Resolution;
 import io.millstream.write.protocol.TableAccess;
 import io.millstream.write.store.Store;
-import io.millstream.write.store.WriteOptions;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -26,60 +24,109 @@ import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
-/** Settles jobs whose drivers have died: what is committed is finished, everything else is removed. */
+/** What a person asks for: ends what drivers have left on a table. What is committed is finished, everything else of dead drivers is removed. */
 public final class Recovery {
-  private Recovery() { }
+  /** What becomes of files for directories in which another writer came first. */
+  public enum Superseded { KEEP, APPLY, DROP }
 
   /**
-   * Settles the dead jobs of a table.
+   * What a person may choose.
    *
-   * @param table its root
-   * @param conf of the file system, with {@link WriteOptions}
-   * @param metastore for jobs that have committed; null if there is none, and then such a job is an error
    * @param run whether anything is changed
-   * @return a finding for each job in the journal, dead or alive
-   * @throws IOException if the table cannot be reached, or a job cannot be settled; the others are
+   * @param acceptsLoss whether committed jobs that cannot be finished are ended, and what is lost is said
+   * @param superseded what becomes of files for directories in which another writer came first
    */
-  public static List<Finding> recover(Path table, Configuration conf, Metastore metastore, Run run) throws IOException {
-    return recover(TableAccess.of(table, conf, metastore), run);
+  public record Choices(Run run, boolean acceptsLoss, Superseded superseded) {
+    /** Nothing is lost or dropped. */
+    public static Choices of(Run run) {
+      return new Choices(run, false, Superseded.KEEP);
+    }
   }
 
-  public static List<Finding> recover(TableAccess table, Run run) throws IOException {
-    if (run == Run.DRY) {
-      return recover(table, run, Journal.of(table.store()).at(System.currentTimeMillis()));
+  private final TableAccess table;
+  private final Choices choices;
+  private final Resolution resolution;
+  private final ReplacedFiles replaced;
+
+  private Recovery(TableAccess table, Choices choices) {
+    this.table = table;
+    this.choices = choices;
+    this.resolution = new Resolution(table);
+    this.replaced = new ReplacedFiles(table);
+  }
+
+  /**
+   * Resolves the jobs of a table.
+   *
+   * @param table its root
+   * @param conf of the file system, with {@code WriteOptions}
+   * @param metastore for jobs that have committed; null if there is none, and then such a job is an error
+   * @param choices what is to be done
+   * @return a finding for each job in the journal that is not simply over
+   * @throws IOException if the table cannot be reached, or a job cannot be resolved; the others are
+   */
+  public static List<Finding> recover(Path table, Configuration conf, Metastore metastore, Choices choices) throws IOException {
+    return recover(TableAccess.of(table, conf, metastore), choices);
+  }
+
+  /** The same, through a store that is at hand. */
+  public static List<Finding> recover(TableAccess table, Choices choices) throws IOException {
+    Recovery recovery = new Recovery(table, choices);
+    if (choices.run() == Run.DRY) {
+      return recovery.run(Journal.of(table.store()).at(System.currentTimeMillis()));
     }
     String own = "recovery-" + UUID.randomUUID();
     // Its time is the time by the clock of the store.
-    table.store().create(Journal.begin(own), new Journal.Begin(DirectJob.owner(), table.options().leaseMillis, "").toBytes());
+    table.store().begin(Journal.begin(own), new Journal.Begin(DirectJob.owner(), table.options().leaseMillis, "").toBytes());
     Lease lease = new Lease(table, own);
     try {
-      return recover(table, run, Journal.of(table.store()).without(own));
+      return recovery.run(Journal.of(table.store()).without(own));
     } finally {
       lease.end();
       table.store().remove(Journal.signs(own));
     }
   }
 
-  private static List<Finding> recover(TableAccess table, Run run, Journal journal) throws IOException {
-    Resolution resolution = new Resolution(table);
-    ReplacedFiles replaced = new ReplacedFiles(table);
+  private List<Finding> run(Journal journal) throws IOException {
     List<Finding> findings = new ArrayList<>();
     Failures failures = new Failures();
     for (Journal.Job job : journal.jobs()) {
       failures.in(() -> {
-        if (!job.isSettled()) {
-          findings.add(resolution.isDead(journal, job) ? resolution.examine(job.id, run) : alive(table, journal, job));
-        } else if (replaced.mayGo(journal, job)) {
-          findings.add(replaced.remove(job.id, run));
+        if (!job.isFinished()) {
+          findings.addAll(unfinished(journal, job));
+        } else if (job.hasBegun() && choices.run() == Run.REAL) {
+          table.store().remove(Journal.signs(job.id));
+        }
+        if (job.isSuperseded()) {
+          findings.add(superseded(job.id));
+        } else if (job.isFinished() && replaced.mayGo(journal, job)) {
+          findings.add(replaced.remove(job.id, choices.run()));
         }
       });
     }
-    failures.in(() -> findings.addAll(orphans(table, run)));
+    failures.in(() -> findings.addAll(orphans()));
     failures.check();
     return findings;
   }
 
-  private static Finding alive(TableAccess table, Journal journal, Journal.Job job) throws IOException {
+  private List<Finding> unfinished(Journal journal, Journal.Job job) throws IOException {
+    boolean isCommitted = resolution.isCommitted(job);
+    if (!isCommitted && !job.hasBegun()) {
+      return List.of(); // it was aborted
+    } else if (!isCommitted && !resolution.isDead(journal, job)) {
+      return List.of(alive(journal, job));
+    }
+    try {
+      return List.of(isCommitted && choices.run() == Run.REAL ? resolution.finish(job.id) : resolution.examine(job.id, choices.run()));
+    } catch (IOException e) {
+      if (!isCommitted || !choices.acceptsLoss()) {
+        throw e;
+      }
+      return List.of(resolution.giveUp(job.id, e));
+    }
+  }
+
+  private Finding alive(Journal journal, Journal.Job job) throws IOException {
     byte[] content = table.store().read(Journal.begin(job.id));
     if (content == null) {
       return new Finding(job.id, "unknown", Verdict.ALIVE, List.of());
@@ -90,28 +137,61 @@ public final class Recovery {
         List.of(String.format("last sign of life %d s ago; dead after %d s without one", silentMillis / 1000, begin.leaseMillis() / 1000)));
   }
 
-  /** What attempts have written of whose job nobody knows any more, or knows that it is settled. */
-  private static List<Finding> orphans(TableAccess table, Run run) throws IOException {
-    Store store = table.store();
-    Set<String> settled = new HashSet<>();
-    Journal.of(store).jobs().forEach(job -> {
-      if (job.isSettled()) {
-        settled.add(job.id);
+  private Finding superseded(String job) throws IOException {
+    Resolution.Superseded kept = resolution.superseded(job);
+    List<String> steps = new ArrayList<>();
+    kept.files().forEach(file -> steps.add(choices.superseded() == Superseded.APPLY ? "publish " + file : "keep " + file));
+    if (choices.superseded() == Superseded.APPLY && choices.run() == Run.REAL) {
+      try (DirectJob again = DirectJob.begin(table, UUID.randomUUID().toString(), "")) {
+        try {
+          again.commit(kept.plan());
+        } catch (IOException e) {
+          again.abort();
+          throw e;
+        }
       }
-    });
-    List<Store.Leftover> leftovers = store.leftovers("", job -> store.leftoversNameTheirJobs() || settled.contains(job));
+    }
+    if (choices.superseded() != Superseded.KEEP) {
+      List<String> removed = resolution.dropSuperseded(job, choices.run());
+      if (choices.superseded() == Superseded.DROP) {
+        steps.clear();
+        steps.addAll(removed);
+      }
+    }
+    return new Finding(job, kept.owner(), Verdict.SUPERSEDED, steps);
+  }
+
+  /** What attempts have written of whose job nobody knows any more, or knows that it is over. */
+  private List<Finding> orphans() throws IOException {
+    Store store = table.store();
+    Set<String> over = new HashSet<>(jobs().get(true));
+    List<Store.Leftover> leftovers = store.leftovers("", job -> store.leftoversNameTheirJobs() || over.contains(job));
     // Looked at after the files, so that a job that began meanwhile is in it.
-    Journal journal = Journal.of(store);
-    List<Store.Leftover> unknown = leftovers.stream().filter(leftover -> journal.unsettled(leftover.job()) == null).toList();
+    Set<String> open = new HashSet<>(jobs().get(false));
+    List<Store.Leftover> unknown = leftovers.stream().filter(found -> !open.contains(found.job())).toList();
     Map<String, List<Store.Leftover>> orphans = store.withoutOtherRoots(unknown).stream()
         .collect(Collectors.groupingBy(Store.Leftover::job, TreeMap::new, Collectors.toList()));
     List<Finding> findings = new ArrayList<>();
     for (Map.Entry<String, List<Store.Leftover>> orphan : orphans.entrySet()) {
-      if (run == Run.REAL) {
+      if (choices.run() == Run.REAL) {
         store.discard(orphan.getValue());
       }
       findings.add(new Finding(orphan.getKey(), "unknown", Verdict.ROLL_BACK, Resolution.removals(orphan.getValue())));
     }
     return findings;
+  }
+
+  /** The jobs that the journal knows, by whether nobody has any use for what they have staged. */
+  private Map<Boolean, List<String>> jobs() throws IOException {
+    Map<Boolean, List<String>> jobs = Map.of(true, new ArrayList<>(), false, new ArrayList<>());
+    for (Journal.Job job : Journal.of(table.store()).jobs()) {
+      jobs.get(isOver(job)).add(job.id);
+    }
+    return jobs;
+  }
+
+  /** Whether nobody has any use for files that a job has staged. */
+  private boolean isOver(Journal.Job job) throws IOException {
+    return job.isFinished() ? !job.isSuperseded() : !job.hasBegun() && !resolution.isCommitted(job);
   }
 }

@@ -109,6 +109,13 @@ public abstract class HiddenFileStore implements Store {
   }
 
   @Override
+  public List<StagedFile> unpublished(List<StagedFile> files) throws IOException {
+    return Parallel.map(options.threads, files, file -> status(Names.path(directory(file.directory()), file.name())) == null ? file : null).stream()
+        .filter(Objects::nonNull)
+        .toList();
+  }
+
+  @Override
   public List<OldFile> list(Collection<String> directories, boolean recursive) throws IOException {
     return walk(directories, name -> recursive && !Names.isHidden(name), (directory, status) -> {
       String name = status.getPath().getName();
@@ -191,14 +198,14 @@ public abstract class HiddenFileStore implements Store {
   }
 
   @Override
-  public void removeEmptyTree() throws IOException {
-    List<String> directories = new ArrayList<>(List.of(""));
+  public void removeEmptyTree(String top) throws IOException {
+    List<String> directories = new ArrayList<>(List.of(top));
     for (int next = 0; next < directories.size(); next++) {
       directories.addAll(look(directories.get(next), name -> true, (directory, file) -> null).below);
     }
     Collections.reverse(directories);
-    for (String directory : directories) {
-      removeIfEmpty(directory(directory));
+    for (String found : directories) {
+      removeIfEmpty(directory(found));
     }
   }
 

@@ -72,11 +72,15 @@ public interface Store {
   byte[] read(String entry) throws IOException;
 
   /**
-   * Makes a file of the journal, whole or not at all, unless it is there.
+   * Makes a file of the journal, whole or not at all, unless it is there. Where there are directories, it fails if the journal is gone: the
+   * table has been dropped or renamed, and is not to be there again.
    *
    * @return whether it now holds this content
    */
   boolean create(String entry, byte[] content) throws IOException;
+
+  /** The same for the first file of a job, which makes the directories of the table and of the journal. */
+  boolean begin(String entry, byte[] content) throws IOException;
 
   /**
    * Writes a file of the journal, whether or not it is there; who reads it meanwhile may find it empty. Where there are directories, it
@@ -99,6 +103,9 @@ public interface Store {
    * @return false if it is neither pending nor there
    */
   boolean publish(StagedFile file) throws IOException;
+
+  /** Which of these files a reader would not find, as they are not where they were to be published. */
+  List<StagedFile> unpublished(List<StagedFile> files) throws IOException;
 
   /**
    * The files of directories, those left out that readers leave out.
@@ -142,8 +149,8 @@ public interface Store {
     return false;
   }
 
-  /** Removes the table's directory and those in it, as far as nothing else is in them. */
-  default void removeEmptyTree() throws IOException { }
+  /** Removes a directory, relative to the table's, and those in it, as far as nothing else is in them. */
+  default void removeEmptyTree(String directory) throws IOException { }
 
   /** Removes leftovers; those that are not there are fine. */
   void discard(List<Leftover> leftovers) throws IOException;

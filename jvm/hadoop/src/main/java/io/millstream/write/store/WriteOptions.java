@@ -18,6 +18,11 @@ public final class WriteOptions {
   public static final String LEASE_MILLIS = "fs.millstream.write.lease.ms";
   /** How long a commit waits for its turn while others commit to the table, in milliseconds. Default 3600000. */
   public static final String LOCK_WAIT_MILLIS = "fs.millstream.write.lock.wait.ms";
+  /**
+   * How long a committed job whose driver lives is left to that driver, before a statement that reads the table, or waits for its commit lock,
+   * finishes it, in milliseconds. Default 3000.
+   */
+  public static final String HELP_AFTER_MILLIS = "fs.millstream.write.help.after.ms";
   /** From how many files on a commit runs as a job of the cluster. Default 5000. */
   public static final String DISTRIBUTE_FILES = "fs.millstream.write.distribute.files";
   /** Whether files reach the disk before the commit (fsync), so that it survives a power failure too. Default true. */
@@ -55,6 +60,7 @@ public final class WriteOptions {
   public final int threads;
   public final long leaseMillis;
   public final long lockWaitMillis;
+  public final long helpAfterMillis;
   public final int distributeFiles;
   public final boolean sync;
   public final long keepReplacedMillis;
@@ -70,6 +76,7 @@ public final class WriteOptions {
     threads = (int) atLeast(1, conf, THREADS, 64);
     leaseMillis = atLeast(1, conf, LEASE_MILLIS, 120_000);
     lockWaitMillis = atLeast(0, conf, LOCK_WAIT_MILLIS, 3_600_000);
+    helpAfterMillis = atLeast(0, conf, HELP_AFTER_MILLIS, 3000);
     distributeFiles = (int) atLeast(1, conf, DISTRIBUTE_FILES, 5000);
     sync = isSet(SYNC, conf.getTrimmed(SYNC, "true"));
     keepReplacedMillis = atLeast(0, conf, KEEP_REPLACED_MILLIS, 600_000);

@@ -27,11 +27,11 @@ class CommitLockTest {
 
   /** While one is about to take the turn after that of a settled job, the journal is emptied, and another takes a lower one. */
   private void before(String step) throws IOException {
-    if (step.startsWith("create turn-") && !isHeld) {
+    if (step.startsWith("create lock-") && !isHeld) {
       isHeld = true;
-      store.remove(List.of("turn-1"));
+      store.remove(List.of("lock-1"));
       store.create(Journal.begin(HOLDER), new Journal.Begin("test", 1, "").toBytes());
-      store.create("turn-1", HOLDER.getBytes(StandardCharsets.UTF_8));
+      store.create("lock-1", HOLDER.getBytes(StandardCharsets.UTF_8));
     }
   }
 
@@ -94,7 +94,7 @@ class CommitLockTest {
       public void after(String step, Object result) { }
     });
     TableAccess table = impatient(store);
-    store.create("turn-1", SETTLED.getBytes(StandardCharsets.UTF_8));
+    store.create("lock-1", SETTLED.getBytes(StandardCharsets.UTF_8));
     StagedFile file = store.putPending(LATE, "k=1", "late");
 
     try (DirectJob job = DirectJob.begin(table, LATE, "")) {

@@ -18,11 +18,15 @@ class CommitRecordTest {
   private static final int MANY = 100_000;
   private static final long MOST_BYTES_A_FILE = 500;
 
+  private static CommitRecord record(List<StagedFile> added, List<OldFile> deleted, MetastoreChange change, Map<String, String> exchanges) {
+    return new CommitRecord(7, "s3a://b/t", "owner", "", Journal.Kind.OVER, List.of(), added, deleted, List.of(), change, exchanges);
+  }
+
   private static CommitRecord small() {
     MetastoreChange change = new MetastoreChange("db", "tß", List.of(
         new MetastoreChange.Partition("k=1", null, Map.of("numFiles", "1")),
         new MetastoreChange.Partition("k=日本", "s3a://b/elsewhere", Map.of())), List.of("k=9"), Map.of("a", "b"), Set.of("numRows")).of("hive 7");
-    return new CommitRecord(
+    return new CommitRecord(7, "s3a://b/t", "owner", "k=1", Journal.Kind.OVER, List.of("k=2"),
         List.of(StagedFile.hidden("k=1", "a", 1L << 40, ".a"), StagedFile.upload("", "b", 2, "upload", List.of("e1", "e2"))),
         List.of(new OldFile("k=2", "old", 3, 4)), List.of("k=2", ""), change, Map.of());
   }
@@ -50,7 +54,7 @@ class CommitRecordTest {
   void aSwapIsRead() throws IOException {
     MetastoreChange change = small().change().swap("file:/t/none", null);
 
-    CommitRecord read = CommitRecord.of(new CommitRecord(List.of(), small().deleted(), List.of(), change, Map.of()).toBytes());
+    CommitRecord read = CommitRecord.of(record(List.of(), small().deleted(), change, Map.of()).toBytes());
 
     assertEquals(true, read.isSwap() && read.hasReplaced());
     assertEquals("file:/t/none", read.change().none());
@@ -61,7 +65,7 @@ class CommitRecordTest {
   void anExchangeIsRead() throws IOException {
     Map<String, String> exchanges = Map.of(".swap-j/k=1", "k=1", ".swap-j/k=ß", ".swap-i/k=ß");
 
-    CommitRecord read = CommitRecord.of(new CommitRecord(small().added(), List.of(), List.of(), null, exchanges).toBytes());
+    CommitRecord read = CommitRecord.of(record(small().added(), List.of(), null, exchanges).toBytes());
 
     assertEquals(exchanges, read.exchanges());
     assertEquals(true, read.isExchange());
@@ -89,7 +93,7 @@ class CommitRecordTest {
       added.add(StagedFile.upload("year=2026/month=" + i % 300, name, i, "u".repeat(130), List.of("\"" + "e".repeat(32) + "\"")));
       deleted.add(new OldFile("year=2026/month=" + i % 300, name, i, i));
     }
-    byte[] bytes = new CommitRecord(added, deleted, List.of(), null, Map.of()).toBytes();
+    byte[] bytes = record(added, deleted, null, Map.of()).toBytes();
 
     assertTrue(bytes.length < MANY * MOST_BYTES_A_FILE, () -> bytes.length + " bytes");
     assertEquals(MANY, CommitRecord.of(bytes).added().size());

@@ -7,6 +7,7 @@ import io.millstream.write.protocol.FaultyStore.Died;
 import io.millstream.write.protocol.FaultyStore.Moment;
 import io.millstream.write.protocol.Finding.Run;
 import io.millstream.write.recovery.Recovery;
+import io.millstream.write.recovery.Recovery.Choices;
 import io.millstream.write.store.Store;
 import io.millstream.write.store.TaskAttempt;
 import io.millstream.write.store.WriteOptions;
@@ -76,14 +77,14 @@ abstract class DeathContract {
       } catch (Died e) {
         // The test goes on.
       }
-      bed.access(metastore).store().create(Journal.abandoned(id), Journal.NOTHING);
+      bed.access(metastore).store().begin(Journal.abandoned(id), Journal.NOTHING);
       return store.diedAt();
     }
 
     String recoverAndDieAt(int step, Moment moment) throws IOException {
       FaultyStore store = new FaultyStore(bed.access(metastore).store(), step, moment);
       try {
-        Recovery.recover(through(store), Run.REAL);
+        Recovery.recover(through(store), Choices.of(Run.REAL));
       } catch (Died e) {
         // The test goes on.
       }

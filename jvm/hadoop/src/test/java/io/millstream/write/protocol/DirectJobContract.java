@@ -10,6 +10,7 @@ import io.millstream.write.protocol.Finding;
 import io.millstream.write.protocol.Finding.Run;
 import io.millstream.write.protocol.Finding.Verdict;
 import io.millstream.write.recovery.Recovery;
+import io.millstream.write.recovery.Recovery.Choices;
 import io.millstream.write.store.Names;
 import io.millstream.write.store.StagedFile;
 import io.millstream.write.store.Store;
@@ -85,7 +86,6 @@ abstract class DirectJobContract {
 
     assertEquals(rows("k=1:a", "k=1:b", "k=2/l=3:c", ":d"), bed.rows());
     assertEquals(List.of(), bed.hidden());
-    assertFalse(bed.fs.exists(new Path(bed.table, Store.JOURNAL)));
     assertEquals(3, outcome.addedFiles());
     assertEquals(3, outcome.addedBytes());
     assertEquals(3, outcome.directories());
@@ -298,7 +298,7 @@ abstract class DirectJobContract {
       job.abort();
     }
 
-    assertEquals(Verdict.ROLL_BACK, only(Recovery.recover(bed.table, bed.conf, null, Run.REAL)).verdict());
+    assertEquals(Verdict.ROLL_BACK, only(Recovery.recover(bed.table, bed.conf, null, Choices.of(Run.REAL))).verdict());
   }
 
   @Test
@@ -310,7 +310,7 @@ abstract class DirectJobContract {
         String directory = roots.get(0).equals(bed.table) ? "k=1/l=1" : "l=1";
         List<StagedFile> files = bed.attempt(job.placement(), id, "0", directory, id).commit();
 
-        assertEquals(List.of(), Recovery.recover(roots.get(1), bed.conf, null, Run.REAL));
+        assertEquals(List.of(), Recovery.recover(roots.get(1), bed.conf, null, Choices.of(Run.REAL)));
 
         job.commit(new CommitPlan(files, Overwrite.nothing()));
       }
@@ -323,8 +323,8 @@ abstract class DirectJobContract {
     String damaged = "00000000" + TestTable.newId().substring(8);
     String dead = "ffffffff" + TestTable.newId().substring(8);
     Store store = bed.access(null).store();
-    store.create(Journal.begin(damaged), Journal.NOTHING);
-    store.create(Journal.begin(dead), new Journal.Begin("owner", 1, "").toBytes());
+    store.begin(Journal.begin(damaged), Journal.NOTHING);
+    store.begin(Journal.begin(dead), new Journal.Begin("owner", 1, "").toBytes());
     store.replace(Journal.abandoned(dead), Journal.NOTHING);
 
     assertThrows(IOException.class, () -> bed.run(Overwrite.nothing(), "k=1", "a"));
@@ -477,7 +477,7 @@ abstract class DirectJobContract {
       job.abort();
     }
 
-    assertEquals(Verdict.ROLL_BACK, only(Recovery.recover(bed.table, bed.conf, null, Run.REAL)).verdict());
+    assertEquals(Verdict.ROLL_BACK, only(Recovery.recover(bed.table, bed.conf, null, Choices.of(Run.REAL))).verdict());
 
     assertEquals(rows("k=1:a"), bed.rows());
     assertEquals(List.of(), table.store().leftovers("", id::equals));
@@ -521,7 +521,7 @@ abstract class DirectJobContract {
     metastore.isDown = false;
     metastore.hasForgotten = true;
 
-    assertEquals(Verdict.ROLL_FORWARD, only(Recovery.recover(bed.table, bed.conf, metastore, Run.REAL)).verdict());
+    assertEquals(Verdict.ROLL_FORWARD, only(Recovery.recover(bed.table, bed.conf, metastore, Choices.of(Run.REAL))).verdict());
 
     assertEquals("{}", metastore.parameters.toString());
     assertEquals(rows("k=1:a"), bed.rows());
@@ -533,11 +533,14 @@ abstract class DirectJobContract {
     String id = TestTable.newId();
     List<Boolean> settled = new ArrayList<>();
     Metastore metastore = Mockito.mock(Metastore.class);
+    Mockito.when(metastore.current(Mockito.any())).thenAnswer(call -> call.getArgument(0));
     Mockito.doAnswer(call -> {
       Metastore.Standing standing = call.getArgument(1);
-      settled.add(standing.isSettled());
-      bed.access(null).store().remove(Journal.signs(id));
-      settled.add(standing.isSettled());
+      settled.add(standing.isFinished());
+      Store store = bed.access(null).store();
+      store.create(Journal.done(Journal.of(store).lastNumber(), Journal.Kind.INTO, id), Ending.DONE.toBytes());
+      store.remove(Journal.signs(id));
+      settled.add(standing.isFinished());
       return null;
     }).when(metastore).apply(Mockito.any(), Mockito.any());
 
@@ -556,17 +559,17 @@ abstract class DirectJobContract {
     try (DirectJob job = DirectJob.begin(shortLived.table, id, "", shortLived.conf, null)) {
       shortLived.attempt(job.placement(), id, "0", "k=1", "a").commit();
       Thread.sleep(3 * shortLeaseMillis());
-      Finding alive = only(Recovery.recover(shortLived.table, shortLived.conf, null, Run.REAL));
+      Finding alive = only(Recovery.recover(shortLived.table, shortLived.conf, null, Choices.of(Run.REAL)));
       assertEquals(Verdict.ALIVE, alive.verdict());
       assertTrue(alive.steps().get(0).matches("last sign of life \\d+ s ago; dead after \\d+ s without one"), alive.steps().toString());
     }
 
-    Finding dry = only(Recovery.recover(shortLived.table, shortLived.conf, null, Run.DRY));
+    Finding dry = only(Recovery.recover(shortLived.table, shortLived.conf, null, Choices.of(Run.DRY)));
     assertEquals(Verdict.ROLL_BACK, dry.verdict());
     assertEquals(id, dry.job());
     assertEquals(1, dry.steps().size());
     assertEquals(1, shortLived.access(null).store().leftovers("", id::equals).size());
-    Finding real = only(Recovery.recover(shortLived.table, shortLived.conf, null, Run.REAL));
+    Finding real = only(Recovery.recover(shortLived.table, shortLived.conf, null, Choices.of(Run.REAL)));
     assertEquals(dry.steps(), real.steps());
     assertEquals(0, shortLived.access(null).store().leftovers("", id::equals).size());
   }
@@ -638,7 +641,7 @@ abstract class DirectJobContract {
       CommitPlan plan = new CommitPlan(large.attempt(job.placement(), id, "0", "k=1", "a").commit(), Overwrite.nothing());
       assertThrows(CommittedException.class, () -> job.commit(plan.distribution(batches -> undeclared(new Exception("stage failure")))));
     }
-    Recovery.recover(large.table, large.conf, null, Run.REAL);
+    Recovery.recover(large.table, large.conf, null, Choices.of(Run.REAL));
     assertEquals(rows("k=1:a"), large.rows());
   }
 
@@ -664,7 +667,7 @@ abstract class DirectJobContract {
     }
     bed.put("k=1/000000_0", "by Hive, later");
 
-    Recovery.recover(bed.table, bed.conf, metastore, Run.REAL);
+    Recovery.recover(bed.table, bed.conf, metastore, Choices.of(Run.REAL));
 
     assertEquals(rows("k=1:by Hive, later", "k=1:new"), bed.rows());
   }

@@ -88,6 +88,16 @@ final class FaultyStore implements Store {
   }
 
   @Override
+  public boolean begin(String entry, byte[] content) throws IOException {
+    return step("begin " + entry, () -> store.begin(entry, content));
+  }
+
+  @Override
+  public List<StagedFile> unpublished(List<StagedFile> files) throws IOException {
+    return step("unpublished", () -> store.unpublished(files));
+  }
+
+  @Override
   public void replace(String entry, byte[] content) throws IOException {
     step("replace " + entry, () -> {
       store.replace(entry, content);
@@ -238,9 +248,9 @@ final class FaultyStore implements Store {
   }
 
   @Override
-  public void removeEmptyTree() throws IOException {
+  public void removeEmptyTree(String directory) throws IOException {
     step("remove empty tree", () -> {
-      store.removeEmptyTree();
+      store.removeEmptyTree(directory);
       return null;
     });
   }

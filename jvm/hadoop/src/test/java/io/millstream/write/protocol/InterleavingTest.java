@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.millstream.write.protocol.Finding.Run;
 import io.millstream.write.recovery.Recovery;
+import io.millstream.write.recovery.Recovery.Choices;
 import io.millstream.write.store.StagedFile;
 import io.millstream.write.store.WriteOptions;
 import java.io.IOException;
@@ -111,6 +112,7 @@ class InterleavingTest {
     private static WriteOptions options() {
       Configuration conf = new Configuration(false);
       conf.setInt(WriteOptions.THREADS, 1);
+      conf.setInt(WriteOptions.HELP_AFTER_MILLIS, 0);
       return new WriteOptions(conf);
     }
 
@@ -197,7 +199,7 @@ class InterleavingTest {
 
     /** Recovers, and compares; the rows. */
     Set<String> check(List<Action> path) {
-      String what = path + ", commits " + store.commits();
+      String what = path + ", commits " + store.commits() + ", in the end " + store.state();
       for (Actor actor : actors) {
         assertTrue(actor.isOver, () -> "nobody can go on: " + what);
         if (actor.broken != null) {
@@ -207,7 +209,7 @@ class InterleavingTest {
       try {
         store.putAbandoned(FIRST);
         store.putAbandoned(SECOND);
-        Recovery.recover(table, Run.REAL);
+        Recovery.recover(table, Choices.of(Run.REAL));
       } catch (IOException e) {
         throw new AssertionError(what, e);
       }

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.millstream.write.protocol.Finding;
 import io.millstream.write.protocol.Finding.Run;
 import io.millstream.write.recovery.Recovery;
+import io.millstream.write.recovery.Recovery.Choices;
 import io.millstream.write.store.OldFile;
 import io.millstream.write.store.StagedFile;
 import io.millstream.write.store.Store;
@@ -103,7 +104,7 @@ class LocalDirectJobTest extends DirectJobContract {
     }
 
     assertEquals(List.of("/k=2/" + elsewhere.getName()), bed.hidden());
-    assertEquals(1, Recovery.recover(bed.table, bed.conf, null, Run.REAL).size());
+    assertEquals(1, Recovery.recover(bed.table, bed.conf, null, Choices.of(Run.REAL)).size());
     assertEquals(List.of(), bed.hidden());
   }
 
@@ -182,7 +183,7 @@ class LocalDirectJobTest extends DirectJobContract {
       bed.fill(zombie, id, "k=1", "late");
     }
 
-    List<Finding> findings = Recovery.recover(bed.table, bed.conf, null, Run.REAL);
+    List<Finding> findings = Recovery.recover(bed.table, bed.conf, null, Choices.of(Run.REAL));
 
     assertEquals(List.of(id), findings.stream().map(Finding::job).toList());
     assertEquals(2, findings.get(0).steps().size());

@@ -13,6 +13,7 @@ import io.millstream.write.protocol.Finding;
 import io.millstream.write.protocol.Finding.Run;
 import io.millstream.write.protocol.Finding.Verdict;
 import io.millstream.write.recovery.Recovery;
+import io.millstream.write.recovery.Recovery.Choices;
 import io.millstream.write.store.Names;
 import io.millstream.write.store.StagedFile;
 import io.millstream.write.store.Store;
@@ -157,8 +158,8 @@ class LocalExchangeTest {
     }
 
     @Override
-    public boolean knows(MetastoreChange change) {
-      return true;
+    public MetastoreChange current(MetastoreChange change) {
+      return change;
     }
 
     @Override
@@ -174,14 +175,14 @@ class LocalExchangeTest {
       } catch (Died e) {
         // The test goes on.
       }
-      store().create(Journal.abandoned(id), Journal.NOTHING);
+      store().begin(Journal.abandoned(id), Journal.NOTHING);
       return store.diedAt();
     }
 
     String recoverAndDieAt(int step, Watcher watcher) throws IOException {
       FaultyStore store = new FaultyStore(store(), step, Moment.AFTER).watchedBy(watcher);
       try {
-        Recovery.recover(through(store), Run.REAL);
+        Recovery.recover(through(store), Choices.of(Run.REAL));
       } catch (Died e) {
         // The test goes on.
       }
@@ -268,7 +269,7 @@ class LocalExchangeTest {
       try {
         bed.overwrite(new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
           if (steps.incrementAndGet() == sleepsAfter) {
-            bed.store().create(Journal.abandoned(bed.id), Journal.NOTHING);
+            bed.store().begin(Journal.abandoned(bed.id), Journal.NOTHING);
             bed.overwrite(bed.store(), TestTable.newId(), "k=1", "x1", "k=3", "x3");
           }
         }), bed.id, FILES);
@@ -278,7 +279,7 @@ class LocalExchangeTest {
       if (steps.get() < step) {
         return;
       }
-      Recovery.recover(bed.through(bed.store()), Run.REAL);
+      Recovery.recover(bed.through(bed.store()), Choices.of(Run.REAL));
       assertEquals(next, bed.bed.rows(), "after step " + step);
       assertEquals(List.of(), bed.swaps());
     }
@@ -314,7 +315,7 @@ class LocalExchangeTest {
       bed.bed.put("k=1/" + name, name);
     }
     bed.overwrite(new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
-      if (bed.store().read(Journal.commit(bed.id)) != null && bed.bed.rows().contains("k=1:late")) {
+      if (bed.store().read(Journal.published(bed.id)) != null && bed.bed.rows().contains("k=1:late")) {
         bed.bed.put("k=1/late", "later");
       }
     }), bed.id, FILES);
@@ -329,7 +330,7 @@ class LocalExchangeTest {
   void oldFilesThatOthersHaveWrittenAnewStay() throws IOException {
     Bed bed = new Bed(DYNAMIC);
     bed.overwrite(new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
-      if (bed.store().read(Journal.commit(bed.id)) != null && Files.exists(bed.root.resolve("k=1/old"))) {
+      if (bed.store().read(Journal.published(bed.id)) != null && Files.exists(bed.root.resolve("k=1/old"))) {
         bed.bed.put("k=1/old", "written anew");
       }
     }), bed.id, FILES);
@@ -480,9 +481,9 @@ class LocalExchangeTest {
       }
     });
     assertThrows(Died.class, () -> dying.overwrite(store, dying.id, FILES));
-    dying.store().create(Journal.abandoned(dying.id), Journal.NOTHING);
+    dying.store().begin(Journal.abandoned(dying.id), Journal.NOTHING);
 
-    Finding dry = Recovery.recover(dying.through(dying.store()), Run.DRY).get(0);
+    Finding dry = Recovery.recover(dying.through(dying.store()), Choices.of(Run.DRY)).get(0);
 
     assertEquals(Verdict.ROLL_FORWARD, dry.verdict());
     assertTrue(dry.steps().contains("exchange .swap-" + dying.id + "/k=1 and k=1"), dry::toString);

@@ -125,6 +125,16 @@ final class MemoryStore implements Store {
   }
 
   @Override
+  public boolean begin(String entry, byte[] content) throws IOException {
+    return create(entry, content);
+  }
+
+  @Override
+  public List<StagedFile> unpublished(List<StagedFile> files) throws IOException {
+    return step("unpublished", () -> files.stream().filter(file -> !visible.containsKey(file.toString())).toList());
+  }
+
+  @Override
   public void replace(String entry, byte[] content) throws IOException {
     step("replace " + entry, () -> changed(journal.put(entry, content)));
   }

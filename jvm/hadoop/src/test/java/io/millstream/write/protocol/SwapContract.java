@@ -10,6 +10,7 @@ import io.millstream.write.protocol.Finding;
 import io.millstream.write.protocol.Finding.Run;
 import io.millstream.write.protocol.Finding.Verdict;
 import io.millstream.write.recovery.Recovery;
+import io.millstream.write.recovery.Recovery.Choices;
 import io.millstream.write.store.StagedFile;
 import io.millstream.write.store.Store;
 import io.millstream.write.store.SwapDirectories;
@@ -99,14 +100,14 @@ abstract class SwapContract {
     } catch (Died e) {
       // The test goes on.
     }
-    store(bed).create(Journal.abandoned(id), Journal.NOTHING);
+    store(bed).begin(Journal.abandoned(id), Journal.NOTHING);
     return store.diedAt();
   }
 
   private static String recoverAndDieAt(SwapTable bed, int step, Moment moment) throws IOException {
     FaultyStore store = new FaultyStore(store(bed), step, moment).watchedBy(bed::look);
     try {
-      Recovery.recover(bed.through(store), Run.REAL);
+      Recovery.recover(bed.through(store), Choices.of(Run.REAL));
     } catch (Died e) {
       // The test goes on.
     }
@@ -126,7 +127,7 @@ abstract class SwapContract {
   private static void recoverUntilNothingIsKept(SwapTable bed) throws IOException {
     for (int tries = 0; store(bed).journal().stream().anyMatch(e -> e.name().endsWith(".replaced")) && tries < 200; tries++) {
       pause();
-      Recovery.recover(bed.through(store(bed)), Run.REAL);
+      Recovery.recover(bed.through(store(bed)), Choices.of(Run.REAL));
     }
   }
 
@@ -201,17 +202,17 @@ abstract class SwapContract {
     bed.look();
     overwrite(bed, STATIC);
     assertEquals(STATIC.newRows, bed.rows());
-    assertEquals(List.of(), Recovery.recover(bed.through(store(bed)), Run.REAL));
+    assertEquals(List.of(), Recovery.recover(bed.through(store(bed)), Choices.of(Run.REAL)));
     bed.checkAll("later");
     bed.bed.conf.setLong(WriteOptions.KEEP_REPLACED_MILLIS, 0);
     pause();
 
-    Finding dry = Recovery.recover(bed.through(store(bed)), Run.DRY).get(0);
+    Finding dry = Recovery.recover(bed.through(store(bed)), Choices.of(Run.DRY)).get(0);
 
     assertEquals(Verdict.REMOVE_REPLACED, dry.verdict());
     assertEquals(2, dry.steps().size(), dry::toString);
     checkSettled(bed, TestTable.newId(), "");
-    assertEquals(List.of(), store(bed).journal());
+    assertEquals(List.of(), store(bed).journal().stream().filter(e -> !e.name().startsWith("done-")).toList());
   }
 
   @Test
@@ -222,7 +223,7 @@ abstract class SwapContract {
 
     assertEquals(DYNAMIC.newRows, bed.rows());
     assertEquals(Set.of(), bed.lost());
-    assertEquals(List.of(), store(bed).journal());
+    assertEquals(List.of(), store(bed).journal().stream().filter(e -> !e.name().startsWith("done-")).toList());
   }
 
   @Test
@@ -289,7 +290,7 @@ abstract class SwapContract {
     String id = TestTable.newId();
     overwrite(bed, store(bed), id, STATIC);
 
-    Finding finding = new Resolution(bed.through(store(bed))).settle(id);
+    Finding finding = new Resolution(bed.through(store(bed))).resolve(id);
 
     assertEquals(Verdict.ALIVE, finding.verdict());
     assertEquals(STATIC.newRows, bed.rows());
@@ -304,7 +305,7 @@ abstract class SwapContract {
 
     try (DirectJob job = DirectJob.begin(bed.bed.access(bed), id, "")) {
       List<StagedFile> files = bed.bed.attempt(job.placement(), id, "0", "k=1", "again").commit();
-      job.commit(new CommitPlan(files, Overwrite.nothing()).survey(touched -> new CommitPlan.Found(touched, touched)));
+      job.commit(new CommitPlan(files, Overwrite.nothing()).survey(touched -> new CommitPlan.Found(touched, touched, false)));
     }
     bed.catalog.put("k=1", new Path(bed.bed.table, "k=1").toString());
 

@@ -130,7 +130,7 @@ final class SwapTable implements Metastore {
           dropped.add(name);
         }
       });
-      return new CommitPlan.Found(old, List.of());
+      return new CommitPlan.Found(old, List.of(), false);
     }).metastore(draft -> change(job, draft, dropped));
   }
 
@@ -151,8 +151,8 @@ final class SwapTable implements Metastore {
   }
 
   @Override
-  public boolean knows(MetastoreChange change) {
-    return !isOfAnother;
+  public MetastoreChange current(MetastoreChange change) {
+    return isOfAnother ? null : change;
   }
 
   /** In the steps of a metastore: additions, one change of all locations, removals. */

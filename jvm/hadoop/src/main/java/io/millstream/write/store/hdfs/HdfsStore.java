@@ -33,6 +33,8 @@ public final class HdfsStore extends HiddenFileStore {
   /** Where HDFS's client counts what it asks the name node for. */
   private static final String OPERATIONS = "DFSOpsCountStatistics";
 
+  private static final int BEGIN_ATTEMPTS = 5;
+
   private final FileSystem fs;
 
   public HdfsStore(FileSystem fs, Path table, WriteOptions options) {
@@ -99,8 +101,26 @@ public final class HdfsStore extends HiddenFileStore {
   }
 
   @Override
+  public boolean begin(String entry, byte[] content) throws IOException {
+    for (int attempt = 1; ; attempt++) {
+      if (!fs.exists(journal)) {
+        makeJournal();
+      }
+      try {
+        return create(entry, content);
+      } catch (FileNotFoundException e) {
+        // A job that has ended has just removed the journal, as nothing was in it.
+        if (attempt == BEGIN_ATTEMPTS) {
+          throw e;
+        }
+      }
+    }
+  }
+
+  @Override
   public boolean create(String entry, byte[] content) throws IOException {
-    Path whole = written(entry, content);
+    Path whole = Names.path(journal, "." + entry + "." + UUID.randomUUID());
+    write(fs.createFile(whole).overwrite(true).build(), content);
     boolean renamed = false;
     try {
       renamed = fs.rename(whole, Names.path(journal, entry));
@@ -116,15 +136,6 @@ public final class HdfsStore extends HiddenFileStore {
   public void replace(String entry, byte[] content) throws IOException {
     // Its own builder makes no directories: a table may have been dropped.
     write(fs.createFile(Names.path(journal, entry)).overwrite(true).build(), content);
-  }
-
-  private Path written(String entry, byte[] content) throws IOException {
-    Path file = Names.path(journal, "." + entry + "." + UUID.randomUUID());
-    if (!fs.exists(journal)) {
-      makeJournal();
-    }
-    write(fs.create(file, true), content);
-    return file;
   }
 
   /** For whoever may write into the table, though the first job is another user's. */

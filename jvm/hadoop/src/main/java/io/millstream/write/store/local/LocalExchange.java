@@ -54,7 +54,7 @@ public final class LocalExchange implements Exchange {
       Files.deleteIfExists(token);
       store.removeIfEmpty(store.journal);
       if (isFirst) {
-        store.removeEmptyTree();
+        store.removeEmptyTree("");
       }
     }
   }

@@ -237,9 +237,18 @@ public final class LocalStore extends HiddenFileStore {
   }
 
   @Override
+  public boolean begin(String entry, byte[] content) throws IOException {
+    return link(entry, content, CREATE_ATTEMPTS);
+  }
+
+  @Override
   public boolean create(String entry, byte[] content) throws IOException {
+    return link(entry, content, 1);
+  }
+
+  private boolean link(String entry, byte[] content, int attempts) throws IOException {
     java.nio.file.Path target = local(Names.path(journal, entry));
-    java.nio.file.Path whole = written(entry, content, CREATE_ATTEMPTS);
+    java.nio.file.Path whole = written(entry, content, attempts);
     try {
       Files.createLink(target, whole);
       syncDirectory(target.getParent());

@@ -15,6 +15,7 @@ import java.nio.file.AccessDeniedException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -26,12 +27,14 @@ import java.util.function.Consumer;
 import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.apache.hadoop.fs.BulkDelete;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RemoteIterator;
+import org.apache.hadoop.fs.s3a.Constants;
 import org.apache.hadoop.fs.s3a.S3AFileSystem;
 import org.apache.hadoop.fs.s3a.WriteOperations;
 import org.apache.hadoop.fs.s3a.commit.CommitConstants;
@@ -132,18 +135,29 @@ public final class S3aStore implements Store {
     }
   }
 
+  /** There are no directories. */
+  @Override
+  public boolean begin(String entry, byte[] content) throws IOException {
+    return create(entry, content);
+  }
+
   @Override
   public boolean create(String entry, byte[] content) throws IOException {
     boolean created = putNew(entry, content) || Arrays.equals(read(entry), content);
-    if (created && !CONDITIONAL_BUCKETS.contains(fs.getBucket())) {
+    if (created && !CONDITIONAL_BUCKETS.contains(bucket())) {
       if (putNew(entry, content)) {
         remove(List.of(entry));
         throw new UnsuitedException("the server of " + fs.getUri() + " does not know If-None-Match, by which direct writes decide who"
             + " commits", null);
       }
-      CONDITIONAL_BUCKETS.add(fs.getBucket());
+      CONDITIONAL_BUCKETS.add(bucket());
     }
     return created;
+  }
+
+  /** With its endpoint: another server may have a bucket of the same name. */
+  private String bucket() {
+    return fs.getConf().getTrimmed(Constants.ENDPOINT, "") + "/" + fs.getBucket();
   }
 
   /** False if it is there; it may be that an answer was lost and the request repeated. */
@@ -232,6 +246,14 @@ public final class S3aStore implements Store {
         return false;
       }
     }
+  }
+
+  @Override
+  public List<StagedFile> unpublished(List<StagedFile> files) throws IOException {
+    Set<String> directories = files.stream().map(StagedFile::directory).collect(Collectors.toSet());
+    Map<String, Long> sizes = new HashMap<>();
+    list(directories, false).forEach(file -> sizes.put(file.toString(), file.bytes()));
+    return files.stream().filter(file -> !Objects.equals(sizes.get(file.toString()), file.bytes())).toList();
   }
 
   private static List<CompletedPart> completedParts(StagedFile file) {

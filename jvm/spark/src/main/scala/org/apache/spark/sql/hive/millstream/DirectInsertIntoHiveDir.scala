@@ -17,7 +17,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.datasources.millstream.write.{DirectCommand, DirectWrite, TablePlaces}
+import org.apache.spark.sql.execution.datasources.millstream.write.{DirectCommand, DirectWrite, ReadTables, TablePlaces}
 import org.apache.spark.sql.hive.execution.InsertIntoHiveDirCommand
 import org.apache.spark.sql.util.SchemaUtils
 import org.apache.spark.util.Utils
@@ -59,7 +59,9 @@ class DirectInsertIntoHiveDir(
         change = None,
         visibility = TablePlaces.visibility(root.toString, root, overwrite, isPartitioned = false, hadoopConf)(
           Some("it is a directory, and no table of the catalog")),
-        moved = Map.empty).run(session, child, metrics, refresh = () => ())(super.run(session, child))
+        moved = Map.empty,
+        table = None,
+        reads = getTagValue(ReadTables.Guards).getOrElse(Nil)).run(session, child, metrics, refresh = () => ())(super.run(session, child))
     } catch {
       case e: Throwable => throw new SparkException(s"Failed inserting overwrite directory ${storage.locationUri.get}", e)
     }

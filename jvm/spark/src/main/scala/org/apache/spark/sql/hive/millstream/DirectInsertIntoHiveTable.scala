@@ -19,7 +19,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.command.CommandUtils
 import org.apache.spark.sql.execution.datasources.FileFormat
-import org.apache.spark.sql.execution.datasources.millstream.write.{CatalogChange, DirectCommand, DirectWrite, TablePlaces}
+import org.apache.spark.sql.execution.datasources.millstream.write.{CatalogChange, DirectCommand, DirectWrite, ReadTables, TablePlaces}
 import org.apache.spark.sql.hive.execution.{HiveTempPath, InsertIntoHiveTable}
 
 /** Writes files into a table by its serde, where Spark's command writes them elsewhere and has Hive move them. */
@@ -103,9 +103,11 @@ class DirectInsertIntoHiveTable(
       // Hive moves a partition's directory with this file in it, but single files without it.
       marksSuccess = !isDynamic && columns.nonEmpty && (overwrite || isNew),
       change = Some(CatalogChange(table, places.root, hadoopConf, replaces = overwrite,
-        below = None, always = if (isDynamic || columns.isEmpty) Nil else Seq(within), isForNew = ifPartitionNotExists, ofTable = true)),
+        below = None, always = if (isDynamic || columns.isEmpty) Nil else Seq(within), replacesUnknown = true, isForNew = ifPartitionNotExists, ofTable = true)),
       visibility = visibility,
       moved = places.moved,
+      table = Some(table),
+      reads = getTagValue(ReadTables.Guards).getOrElse(Nil),
       maxPartitions = Option.when(isDynamic)(hadoopConf.getInt(limit.varname, limit.defaultIntVal) -> limit.varname))
   }
 }

@@ -20,7 +20,7 @@ import org.apache.spark.sql.hive.client.HiveClient
  * Spark's own way to change a partition makes the metastore list its directory, and loses the partition's own columns. So this
  * asks the metastore's client behind Spark's, by reflection, because a class loader of its own has loaded that.
  */
-class HiveMetastore(catalog: ExternalCatalog) extends CatalogMetastore(catalog) {
+class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)]) extends CatalogMetastore(catalog, addressed) {
   import HiveMetastore._
 
   private lazy val client = catalog.asInstanceOf[ExternalCatalogWithListener].unwrapped.asInstanceOf[HiveExternalCatalog].client
@@ -40,7 +40,7 @@ class HiveMetastore(catalog: ExternalCatalog) extends CatalogMetastore(catalog) 
     if (change.isSwap) {
       val known = client.withHiveState(fetch(change.database, change.table, change.partitions.asScala.toSeq.map(_.name)))
       add(change, change.partitions.asScala.toSeq.filterNot(partition => known.contains(partition.name)), standing)
-      if (!standing.isSettled) client.withHiveState(switch(change))
+      if (!standing.isFinished) client.withHiveState(switch(change))
     } else {
       val missing = client.withHiveState(changeKnown(change, change.partitions.asScala.toSeq, standing))
       add(change, missing, standing)
@@ -49,7 +49,7 @@ class HiveMetastore(catalog: ExternalCatalog) extends CatalogMetastore(catalog) 
     }
     drop(change, standing)
     moveTable(change, standing)
-    if (!standing.isSettled) client.withHiveState(changeTable(change))
+    if (!standing.isFinished) client.withHiveState(changeTable(change))
   }
 
   /** @return the partitions that there are not */
@@ -57,7 +57,7 @@ class HiveMetastore(catalog: ExternalCatalog) extends CatalogMetastore(catalog) 
       change: MetastoreChange,
       partitions: Seq[MetastoreChange.Partition],
       standing: Standing): Seq[MetastoreChange.Partition] =
-    partitions.grouped(CatalogMetastore.Batch).takeWhile(_ => !standing.isSettled).flatMap { batch =>
+    partitions.grouped(CatalogMetastore.Batch).takeWhile(_ => !standing.isFinished).flatMap { batch =>
       val found = fetch(change.database, change.table, batch.map(_.name))
       val (known, missing) = batch.partition(partition => found.contains(partition.name))
       alter(change, known.map(partition => found(partition.name)).zip(known).filter { case (raw, partition) => isChanged(raw, partition, change) }.map(_._1))

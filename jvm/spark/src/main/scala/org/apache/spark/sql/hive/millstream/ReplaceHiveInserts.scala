@@ -12,7 +12,17 @@ import org.apache.spark.sql.execution.datasources.millstream.write.{ReplaceComma
 import org.apache.spark.sql.hive.execution.{InsertIntoHiveDirCommand, InsertIntoHiveTable}
 
 /** Replaces the commands that write by Hive's serdes. */
-class ReplaceHiveInserts(session: SparkSession) extends ReplaceCommands(classOf[InsertIntoHiveTable], classOf[InsertIntoHiveDirCommand]) {
+class ReplaceHiveInserts(session: SparkSession) extends ReplaceCommands(session, classOf[InsertIntoHiveTable], classOf[InsertIntoHiveDirCommand]) {
+  override protected def root(command: DataWritingCommand): Path = command match {
+    case insert: InsertIntoHiveTable => new Path(insert.table.location)
+    case insert: InsertIntoHiveDirCommand => DirectInsertIntoHiveDir.root(insert.isLocal, insert.storage, hadoopConf(insert))
+  }
+
+  override protected def hadoopConf(command: DataWritingCommand): Configuration = command match {
+    case insert: InsertIntoHiveTable => insert.hiveTmpPath.hadoopConf
+    case _ => session.sessionState.newHadoopConf()
+  }
+
   override protected def direct(command: DataWritingCommand): Option[DataWritingCommand] = {
     DirectHiveFileFormat.check()
     command match {

@@ -21,6 +21,7 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTypes.TablePartitionSpec
  * @param replaces whether the files written are all that their directories then have
  * @param below partitions of which all files go: one that gets no new ones is dropped
  * @param always partitions, by name, that are to be there also if no file was written
+ * @param replacesUnknown whether an INSERT INTO a partition that the catalog does not know replaces the files in its directory, as Hive does
  * @param isForNew whether partitions that the catalog has by then are left as they are: `IF NOT EXISTS`
  * @param ofTable whether the table itself, if it has no partitions, says how many files and bytes it has
  */
@@ -31,6 +32,7 @@ private[sql] final case class CatalogChange(
     replaces: Boolean,
     below: Option[TablePartitionSpec],
     always: Seq[String],
+    replacesUnknown: Boolean,
     isForNew: Boolean,
     ofTable: Boolean) {
 
@@ -54,12 +56,12 @@ private[write] final class CatalogCommit(change: CatalogChange, directories: Dir
     if (isForNew && found.nonEmpty) throw new MadeMeanwhile(found.keys.mkString(", "))
     known = found.map { case (name, location) => name -> qualified(location) }
     if (isSwap) {
-      new CommitPlan.Found(replaced.asJava, Nil.asJava)
+      new CommitPlan.Found(replaced.asJava, Nil.asJava, false)
     } else {
       written.foreach(checkUnmoved)
       val moved = known.values.flatMap(TablePlaces.relative(root, _)).filter(directory => SwapDirectories.partition(directory) != directory)
       val old = if (named.isEmpty) touched.map(SwapDirectories.partition).map(directories.place) else named.toSet ++ moved
-      new CommitPlan.Found(old.asJava, written.filterNot(known.contains).map(directories.place).asJava)
+      new CommitPlan.Found(old.asJava, written.filterNot(known.contains).filter(_.nonEmpty).map(directories.place).asJava, replacesUnknown)
     }
   }
 

@@ -17,8 +17,12 @@ import org.apache.spark.sql.execution.datasources.PartitioningUtils
 import org.apache.spark.sql.execution.datasources.millstream.SparkLine
 import org.apache.spark.util.Utils
 
-/** Carries out commits' changes in a catalog that keeps no statistics of its own: partitions that it has not are added. */
-private[sql] class CatalogMetastore(catalog: ExternalCatalog) extends Metastore {
+/**
+ * Carries out commits' changes in a catalog that keeps no statistics of its own: partitions that it has not are added.
+ *
+ * @param addressed database and name of the table that the statement is about: a commit under an earlier name of it is for this one
+ */
+private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)]) extends Metastore {
   /** Why it cannot be told what commits change. */
   def whyNot: Option[String] = None
 
@@ -39,12 +43,14 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog) extends Metastore 
   /** By which a table is known from one that gets its name later. */
   final def id(table: CatalogTable): String = s"$kind ${table.createTime}"
 
-  final override def knows(change: MetastoreChange): Boolean = asking(change.database, change.table) {
+  final override def current(change: MetastoreChange): MetastoreChange = asking(change.database, change.table) {
     if (!change.tableId.startsWith(s"$kind ")) {
       throw new IOException(s"${change.database}.${change.table} is a table of another catalog than this session's ($kind): recover it by " +
         s"its name, ${change.database}.${change.table}, where that catalog is at hand (${change.tableId.takeWhile(_ != ' ')})")
     }
-    catalog.tableExists(change.database, change.table) && id(catalog.getTable(change.database, change.table)) == change.tableId
+    val names = (change.database, change.table) +: addressed.toSeq
+    names.find { case (database, table) => catalog.tableExists(database, table) && id(catalog.getTable(database, table)) == change.tableId }
+      .map { case (database, table) => change.named(database, table) }.orNull
   }
 
   protected def carryOut(change: MetastoreChange, standing: Standing): Unit = {
@@ -54,7 +60,7 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog) extends Metastore 
       val known = catalog.listPartitions(change.database, change.table).map(partition => partition.spec -> partition).toMap
       val moved = (change.partitions.asScala.map(partition => toCatalog(table, partition, partition.location)) ++
         change.droppedPartitions.asScala.flatMap(name => known.get(CatalogMetastore.spec(table, name)).map(SparkLine.at(new Path(change.none).toUri, _)))).toSeq
-      if (moved.nonEmpty && !standing.isSettled) catalog.alterPartitions(change.database, change.table, moved)
+      if (moved.nonEmpty && !standing.isFinished) catalog.alterPartitions(change.database, change.table, moved)
     }
     drop(change, standing)
     moveTable(change, standing)
@@ -79,12 +85,12 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog) extends Metastore 
 
   protected final def moveTable(change: MetastoreChange, standing: Standing): Unit = Option(change.tableLocation).map(new Path(_)).foreach { location =>
     val table = catalog.getTable(change.database, change.table)
-    if (new Path(table.location) != location && !standing.isSettled) catalog.alterTable(SparkLine.at(location.toUri, table))
+    if (new Path(table.location) != location && !standing.isFinished) catalog.alterTable(SparkLine.at(location.toUri, table))
   }
 
   protected final def add(change: MetastoreChange, partitions: Seq[MetastoreChange.Partition], standing: Standing): Unit = if (partitions.nonEmpty) {
     val table = catalog.getTable(change.database, change.table)
-    partitions.grouped(CatalogMetastore.Batch).takeWhile(_ => !standing.isSettled).foreach { batch =>
+    partitions.grouped(CatalogMetastore.Batch).takeWhile(_ => !standing.isFinished).foreach { batch =>
       val added = batch.map(partition => toCatalog(table, partition, if (change.isSwap) change.none else partition.location))
       catalog.createPartitions(change.database, change.table, added, ignoreIfExists = true)
     }
@@ -94,7 +100,7 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog) extends Metastore 
   protected final def drop(change: MetastoreChange, standing: Standing): Unit = if (!change.droppedPartitions.isEmpty) {
     val table = catalog.getTable(change.database, change.table)
     val specs = change.droppedPartitions.asScala.toSeq.map(CatalogMetastore.spec(table, _))
-    specs.grouped(CatalogMetastore.Batch).takeWhile(_ => !standing.isSettled).foreach { batch =>
+    specs.grouped(CatalogMetastore.Batch).takeWhile(_ => !standing.isFinished).foreach { batch =>
       catalog.dropPartitions(change.database, change.table, batch, ignoreIfNotExists = true, purge = false, retainData = true)
     }
   }
@@ -112,12 +118,13 @@ private[sql] object CatalogMetastore {
 
   private val OfHive = "org.apache.spark.sql.hive.millstream.HiveMetastore"
 
-  def of(session: SparkSession): CatalogMetastore = {
+  def of(session: SparkSession, addressed: Option[CatalogTable]): CatalogMetastore = {
+    val name = addressed.map(table => (table.database, table.identifier.table))
     val catalog = session.sharedState.externalCatalog
     if (catalog.unwrapped.getClass.getName == "org.apache.spark.sql.hive.HiveExternalCatalog") {
-      Utils.classForName[CatalogMetastore](OfHive).getConstructor(classOf[ExternalCatalog]).newInstance(catalog)
+      Utils.classForName[CatalogMetastore](OfHive).getConstructor(classOf[ExternalCatalog], classOf[Option[_]]).newInstance(catalog, name)
     } else {
-      new CatalogMetastore(catalog)
+      new CatalogMetastore(catalog, name)
     }
   }
 

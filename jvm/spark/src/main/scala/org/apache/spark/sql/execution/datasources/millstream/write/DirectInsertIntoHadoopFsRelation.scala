@@ -137,9 +137,11 @@ class DirectInsertIntoHadoopFsRelation(
       options = options,
       marksSuccess = !dynamicPartitionOverwrite,
       change = catalogued.map(CatalogChange(_, places.root, hadoopConf, replaces = mode == SaveMode.Overwrite,
-        below = Option.when(isStaticOverwrite)(staticPartitions), always, isForNew = false, ofTable = false)),
+        below = Option.when(isStaticOverwrite)(staticPartitions), always, replacesUnknown = false, isForNew = false, ofTable = false)),
       visibility = visibility,
-      moved = places.moved)
+      moved = places.moved,
+      table = catalogTable,
+      reads = getTagValue(ReadTables.Guards).getOrElse(Nil))
   }
 
   private def beforeJob: () => Unit = BeforeWriteJob.flatMap(getTagValue(_)).getOrElse(() => ())

@@ -16,9 +16,10 @@ object DirectRecovery {
   /**
    * Settles those of a table or of a directory.
    *
+   * @param choices what a person may choose
    * @param target a path if there is a slash in it, a table's name otherwise
    */
-  def recover(spark: SparkSession, target: String, run: Finding.Run): Seq[Finding] = {
+  def recover(spark: SparkSession, target: String, choices: Recovery.Choices): Seq[Finding] = {
     val session = spark.asInstanceOf[classic.SparkSession]
     val table = Option.when(!target.contains('/')) {
       session.sessionState.catalog.getTableMetadata(session.sessionState.sqlParser.parseTableIdentifier(target))
@@ -32,7 +33,7 @@ object DirectRecovery {
       if (fileSystem.getFileStatus(location).isFile) throw new IOException("this is a file, not a directory that is written to")
     }
     val root = SwapDirectories.home(fileSystem.makeQualified(location))
-    val findings = Recovery.recover(root, conf, CatalogMetastore.of(session), run).asScala.toSeq
+    val findings = Recovery.recover(root, conf, CatalogMetastore.of(session, table), choices).asScala.toSeq
     table.fold(session.catalog.refreshByPath(root.toString))(found => session.sessionState.catalog.refreshTable(found.identifier))
     findings
   }

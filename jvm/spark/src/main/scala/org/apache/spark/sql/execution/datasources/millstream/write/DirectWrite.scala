@@ -14,7 +14,7 @@ import org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter
 
 import org.apache.spark.{SparkContext, SparkException}
 import org.apache.spark.internal.Logging
-import org.apache.spark.sql.catalyst.catalog.BucketSpec
+import org.apache.spark.sql.catalyst.catalog.{BucketSpec, CatalogTable}
 import org.apache.spark.sql.catalyst.catalog.CatalogTypes.TablePartitionSpec
 import org.apache.spark.sql.catalyst.expressions.Attribute
 import org.apache.spark.sql.classic.SparkSession
@@ -36,6 +36,8 @@ import org.apache.spark.util.{SerializableConfiguration, Utils}
  * @param change what the catalog is to be told, if it is to be told anything
  * @param visibility how it becomes visible
  * @param moved directories of partitions that are where new locations in the catalog have put them
+ * @param table that the catalog has, if it is one
+ * @param reads what the statement has read
  * @param maxPartitions how many partitions the statement may write, and the setting that says so
  */
 private[sql] final case class DirectWrite(
@@ -55,6 +57,8 @@ private[sql] final case class DirectWrite(
     change: Option[CatalogChange],
     visibility: Visibility,
     moved: Map[String, String],
+    table: Option[CatalogTable],
+    reads: Seq[ReadGuard],
     maxPartitions: Option[(Int, String)] = None) extends Logging {
 
   /**
@@ -104,7 +108,7 @@ private[sql] final case class DirectWrite(
           outcome = Some(commit(session, job, files, directories))
           afterCommit()
         } catch {
-          case e: CommittedException =>
+          case e @ (_: CommittedException | _: SupersededException) =>
             afterCommit()
             throw e
           case e: MadeMeanwhile =>
@@ -123,10 +127,10 @@ private[sql] final case class DirectWrite(
   /** What cannot be written fails with Spark's exception, as when a task of Spark's finds out. */
   private def begin(session: SparkSession, id: String, below: String): DirectJob =
     try {
-      DirectJob.begin(root, id, below, conf, CatalogMetastore.of(session))
+      DirectJob.begin(root, id, below, conf, CatalogMetastore.of(session, table))
     } catch {
       case e: UnsuitedException => throw e
-      case e: IOException => throw new SparkException(s"Job aborted: nothing can be written to $root", e)
+      case e: IOException => throw new SparkException(s"Nothing can be written to $name: ${e.getMessage}", e)
     }
 
   private def markSuccess(directories: Directories): Unit = {
@@ -149,9 +153,12 @@ private[sql] final case class DirectWrite(
       .listener(new CommitLog(name))
     if (visibility == Visibility.EXCHANGE) plan.exchange(made => directories.place(SwapDirectories.partition(made)))
     change.foreach { catalog =>
-      val commit = new CatalogCommit(catalog, directories, overwrite.directories.asScala.toSeq, CatalogMetastore.of(session))
+      val commit = new CatalogCommit(catalog, directories, overwrite.directories.asScala.toSeq, CatalogMetastore.of(session, table))
       plan.survey(touched => commit.find(touched.asScala.toSet)).metastore(draft => commit.plan(draft))
     }
+    val (own, others) = reads.partition(_.root == root)
+    own.foreach(read => plan.hasRead(read.version))
+    others.foreach(_.check(conf))
     Utils.timeTakenMs(job.commit(plan))
   }
 

@@ -1,5 +1,9 @@
 package org.apache.spark.sql.execution.datasources.millstream.write
 
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.command.DataWritingCommand
@@ -10,7 +14,7 @@ import org.apache.spark.sql.execution.datasources.millstream.SparkLine
  *
  * @param replaced those of Spark; not the ones that extend them
  */
-abstract class ReplaceCommands(replaced: Class[_ <: DataWritingCommand]*) extends Rule[LogicalPlan] {
+abstract class ReplaceCommands(session: SparkSession, replaced: Class[_ <: DataWritingCommand]*) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (conf.getConf(ReplaceInserts.Enabled)) {
       plan.resolveOperators {
@@ -23,8 +27,15 @@ abstract class ReplaceCommands(replaced: Class[_ <: DataWritingCommand]*) extend
   private def tagged(command: DataWritingCommand): Option[LogicalPlan] =
     direct(command).map { found =>
       found.copyTagsFrom(command)
+      found.setTagValue(ReadTables.Guards, ReadTables.guard(session, command.query, root(command), hadoopConf(command)))
       found
     }
+
+  /** Where a command writes. */
+  protected def root(command: DataWritingCommand): Path
+
+  /** With which it reaches its file system. */
+  protected def hadoopConf(command: DataWritingCommand): Configuration
 
   /** What does the same directly, if that can be done. */
   protected def direct(command: DataWritingCommand): Option[DataWritingCommand]

@@ -18,11 +18,15 @@ import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationComm
 import org.apache.spark.sql.internal.SQLConf
 
 /** Replaces the command that writes files of Spark's own data sources, and of Hive tables that Spark converts to them. */
-class ReplaceInserts(session: SparkSession) extends ReplaceCommands(classOf[InsertIntoHadoopFsRelationCommand]) {
+class ReplaceInserts(session: SparkSession) extends ReplaceCommands(session, classOf[InsertIntoHadoopFsRelationCommand]) {
+  override protected def root(command: DataWritingCommand): Path = command.asInstanceOf[InsertIntoHadoopFsRelationCommand].outputPath
+
+  override protected def hadoopConf(command: DataWritingCommand): Configuration =
+    session.sessionState.newHadoopConfWithOptions(command.asInstanceOf[InsertIntoHadoopFsRelationCommand].options)
+
   override protected def direct(command: DataWritingCommand): Option[DataWritingCommand] = {
     val insert = command.asInstanceOf[InsertIntoHadoopFsRelationCommand]
-    val hadoopConf = session.sessionState.newHadoopConfWithOptions(insert.options)
-    Option.when(ReplaceInserts.suits(insert.outputPath, hadoopConf, conf, Option.when(insert.catalogTable.nonEmpty)(session))) {
+    Option.when(ReplaceInserts.suits(insert.outputPath, hadoopConf(insert), conf, Option.when(insert.catalogTable.nonEmpty)(session))) {
       new DirectInsertIntoHadoopFsRelation(insert.outputPath, insert.staticPartitions, insert.ifPartitionNotExists,
         insert.partitionColumns, insert.bucketSpec, insert.fileFormat, insert.options, insert.query, insert.mode,
         insert.catalogTable, insert.fileIndex, insert.outputColumnNames)
@@ -58,7 +62,7 @@ object ReplaceInserts extends Logging {
   def suits(root: Path, hadoopConf: Configuration, conf: SQLConf, catalogued: Option[SparkSession] = None): Boolean = {
     FilesOfQuery.check()
     def whyNot = Option(DirectJob.whyNot(root.getFileSystem(hadoopConf)).orElse(null))
-      .orElse(catalogued.flatMap(CatalogMetastore.of(_).whyNot))
+      .orElse(catalogued.flatMap(CatalogMetastore.of(_, None).whyNot))
     // What fails here fails in Spark's own command, with Spark's error.
     val reason = ownCommitter(hadoopConf, conf).orElse(Try(whyNot).getOrElse(Some("")))
     reason.filter(_.nonEmpty).foreach(warn(root.toString, _))

@@ -1,0 +1,32 @@
+package io.millstream.write.protocol;
+
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.IOException;
+import java.util.List;
+
+/**
+ * What {@code JOB.published} says. Whoever carries out a commit makes it before anything old is deleted; of two, the first one decides.
+ *
+ * @param isRevoked whether the commit is taken back: a file could not be published, and nothing old has been touched
+ * @param superseded directories in which another writer came first, so that nothing of the job is to be there
+ */
+record Publication(boolean isRevoked, List<String> superseded) {
+  byte[] toBytes() {
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    try (DataOutputStream out = new DataOutputStream(bytes)) {
+      out.writeBoolean(isRevoked);
+      CommitRecord.strings(out, superseded);
+    } catch (IOException e) {
+      throw new AssertionError("an array cannot fail", e);
+    }
+    return bytes.toByteArray();
+  }
+
+  static Publication of(byte[] content) throws IOException {
+    DataInputStream in = new DataInputStream(new ByteArrayInputStream(content));
+    return new Publication(in.readBoolean(), CommitRecord.strings(in));
+  }
+}

@@ -1,0 +1,61 @@
+package org.apache.spark.sql.execution.datasources.millstream.write
+
+import java.io.IOException
+
+import io.millstream.write.protocol.ReadGuard
+import io.millstream.write.store.SwapDirectories
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+
+import org.apache.spark.SparkException
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.catalog.{CatalogTable, HiveTableRelation}
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.trees.TreeNodeTag
+import org.apache.spark.sql.execution.datasources.{FileIndex, HadoopFsRelation, LogicalRelation}
+
+/**
+ * The tables and directories that a statement reads. Committed writes to them that are not finished are finished before their files are listed,
+ * whoever has begun them; when the statement commits, it is seen whether they have changed since.
+ */
+private[sql] object ReadTables {
+  /** What a command that writes directly has read; Spark hands it on with every copy of the command. */
+  val Guards: TreeNodeTag[Seq[ReadGuard]] = TreeNodeTag("millstream.write.reads")
+
+  private final case class Read(root: Path, table: Option[CatalogTable], index: Option[FileIndex])
+
+  /**
+   * Called while the statement is analysed: its files are listed later.
+   *
+   * @param written the root of what the statement writes
+   */
+  def guard(session: SparkSession, query: LogicalPlan, written: Path, hadoopConf: Configuration): Seq[ReadGuard] = {
+    val target = qualified(written, hadoopConf)
+    reads(query).groupBy(read => qualified(read.root, hadoopConf)).toSeq.flatMap { case (root, same) =>
+      try {
+        val guard = ReadGuard.of(root, hadoopConf, CatalogMetastore.of(session, same.flatMap(_.table).headOption))
+        guard.ifPresent { found =>
+          // A relation may have listed its files before, and what it has listed may be an hour old.
+          if (found.hasHelped || root == target) same.flatMap(_.index).foreach(_.refresh())
+        }
+        Option(guard.orElse(null))
+      } catch {
+        case e: IOException => throw new SparkException(s"$root cannot be read: ${e.getMessage}", e)
+      }
+    }
+  }
+
+  private def qualified(root: Path, hadoopConf: Configuration): Path = SwapDirectories.home(root.getFileSystem(hadoopConf).makeQualified(root))
+
+  private def reads(query: LogicalPlan): Seq[Read] =
+    query.collectWithSubqueries {
+      case relation: HiveTableRelation => relation.tableMeta.storage.locationUri.map(uri => Read(new Path(uri), Some(relation.tableMeta), None)).toSeq
+      case LogicalRelation(of: HadoopFsRelation, _, Some(table), _, _) if table.storage.locationUri.nonEmpty =>
+        Seq(Read(new Path(table.location), Some(table), Some(of.location)))
+      case LogicalRelation(of: HadoopFsRelation, _, _, _, _) => of.location.rootPaths.map(path => Read(withoutPartitions(path), None, Some(of.location))).distinct
+    }.flatten
+
+  /** The journal of a table is above its partitions, of which a statement may name some by their paths. */
+  private def withoutPartitions(path: Path): Path =
+    if (path.getParent != null && path.getName.indexOf('=') > 0) withoutPartitions(path.getParent) else path
+}

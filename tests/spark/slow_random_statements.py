@@ -1,0 +1,45 @@
+"""Many random sequences of statements on local files, S3 and HDFS: after each statement all is as with stock Spark.
+
+MILLSTREAM_SEQUENCES says how many for each place, MILLSTREAM_SEED=N repeats one. The servers are those of testbed/s3 and testbed/hdfs.
+"""
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pyspark
+import pytest
+
+from test_random_statements import CONF, Pair, check, local_home, seeds
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testbed"))
+from bed_jars import s3a_jars  # noqa: E402
+from hdfs_bed import HdfsBed  # noqa: E402
+from s3_bed import BUCKET, S3Bed  # noqa: E402
+
+
+def home_below(root):
+    return lambda name, session, run: f"{root}/{name}/{run}"
+
+
+@pytest.fixture(scope="module", params=["local", "s3", "hdfs"])
+def place(request, tmp_path_factory):
+    """A pair of sessions, and where it has its directories."""
+    with ExitStack() as servers:
+        conf, home_of = CONF, local_home
+        if request.param == "s3":
+            bed = servers.enter_context(S3Bed())
+            conf = {**conf, **bed.spark_conf(), "spark.driver.extraClassPath": ":".join(map(str, s3a_jars(pyspark.__version__)))}
+            home_of = home_below(f"s3a://{BUCKET}")
+        elif request.param == "hdfs":
+            home_of = home_below(servers.enter_context(HdfsBed()).url)
+        pair = Pair(tmp_path_factory.mktemp(request.param), conf)
+        yield pair, home_of
+        pair.close()
+
+
+@pytest.mark.parametrize("statements_seed", seeds(30))
+def test_random_statements(place, statements_seed, capsys):
+    with capsys.disabled():
+        print(f" MILLSTREAM_SEED={statements_seed} ", end="", flush=True)
+    check(*place, statements_seed)

@@ -1,0 +1,159 @@
+"""Random sequences of statements: after each, tables and directories are what they are with stock Spark.
+
+A few sequences on local files, other ones each time; MILLSTREAM_SEQUENCES says how many. MILLSTREAM_SEED=N repeats one exactly.
+Where the two differ, the test tells both answers, the statements, and the fewest of them that still differ.
+"""
+
+import os
+import random
+import select
+import time
+from itertools import count
+
+import pytest
+
+import random_statements
+from sessions import Session
+from test_direct_writes import HIVE, differences
+
+CONF = {
+    **HIVE,
+    # Statements are small: what makes long work fast costs more than it gains.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # The metastores need not survive.
+    "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:metastore;create=true",
+    # What could wait, waits no longer than a statement may take.
+    "spark.hadoop.hive.hmshandler.retry.attempts": "1",
+    "spark.hadoop.fs.millstream.write.turn.wait.ms": "30000",
+    "spark.hadoop.fs.millstream.write.lease.ms": "10000",
+}
+START_WITHIN_S = 300
+ANSWER_WITHIN_S = 120
+SHRINK_WITHIN_S = 120
+
+
+def seeds(number):
+    """Of the sequences to run: the one asked for, or new ones."""
+    if seed := os.environ.get("MILLSTREAM_SEED"):
+        return [int(seed)]
+    return [random.randrange(2**32) for _ in range(int(os.environ.get("MILLSTREAM_SEQUENCES") or number))]
+
+
+class Hung(Exception):
+    """A session gave no answer."""
+
+
+class Pair:
+    """A stock session and one with direct writes, made anew when one has ended or hangs."""
+
+    def __init__(self, top, conf):
+        self.top, self.conf = top, conf
+        self.homes, self.runs = count(), count()
+        self.start()
+
+    def start(self):
+        home = self.top / f"sessions-{next(self.homes)}"
+        self.sessions = {name: Session(home / name, millstream=name == "ours", conf=self.conf) for name in ("stock", "ours")}
+
+    def call(self, function, arguments, within_s=ANSWER_WITHIN_S):
+        """Calls a function in both; their answers by name."""
+        for name, session in self.sessions.items():
+            session.ask(f"random_statements:{function}", **arguments[name])
+        deadline = time.monotonic() + within_s
+        return {name: self.answer(name, session, deadline) for name, session in self.sessions.items()}
+
+    def answer(self, name, session, deadline):
+        ready, _, _ = select.select([session.process.stdout], [], [], max(0, deadline - time.monotonic()))
+        if not ready:
+            raise Hung(f"{name}: no answer in time")
+        return session.answer()
+
+    def restart(self):
+        self.kill()
+        self.start()
+
+    def kill(self):
+        for session in self.sessions.values():
+            session.process.kill()
+            session.process.wait()
+
+    def close(self):
+        for session in self.sessions.values():
+            session.close()
+
+
+def local_home(name, session, run):
+    return str(session.home / "home" / run)
+
+
+def difference(pair, home_of, sequence, statements):
+    """Runs statements in both sessions until they differ: the number of statements run and how they differ, or None."""
+    run = f"run{next(pair.runs)}"
+    common = {name: {"home": home_of(name, session, run), "database": run} for name, session in pair.sessions.items()}
+    files = {name: {**common[name], "files": str(session.home / "files")} for name, session in pair.sessions.items()}
+    number, are_counted = 0, True
+    try:
+        begun = pair.call("begin", {name: {**files[name], "settings": sequence.settings} for name in files}, START_WITHIN_S)
+        assert begun == {"stock": None, "ours": None}, begun
+        for number, statement in enumerate(statements, 1):
+            are_counted = are_counted and statement["counted"]
+            answers = pair.call("run", {name: {**files[name], "statement": statement, "paths": sequence.paths} for name in files})
+            if found := told_apart(answers, are_counted):
+                pair.call("end", common)
+                return number, found
+        pair.call("end", common)
+    except (Hung, RuntimeError, OSError) as error:
+        pair.restart()
+        return number, [str(error)]
+
+
+def told_apart(answers, are_counted):
+    ours, stock = answers["ours"], answers["stock"]
+    if "crash" in ours or "crash" in stock:
+        return [f"{name}: {answer['crash']}" for name, answer in answers.items() if "crash" in answer]
+    if not are_counted:
+        # How the files of a table are shared out among tasks goes by their names, which are chance.
+        ours, stock = ({**answer, "files": sorted(answer["files"])} for answer in (ours, stock))
+    return differences(ours, stock)
+
+
+def shortest(pair, home_of, sequence, statements):
+    """Leaves out every statement without which the last one still makes a difference."""
+    deadline = time.monotonic() + SHRINK_WITHIN_S
+    at = len(statements) - 2
+    while at >= 0 and time.monotonic() < deadline:
+        fewer = statements[:at] + statements[at + 1:]
+        found = difference(pair, home_of, sequence, fewer)
+        if found and found[0] == len(fewer):
+            statements = fewer
+        at -= 1
+    return statements
+
+
+def check(pair, home_of, seed):
+    sequence = random_statements.sequence(seed)
+    found = difference(pair, home_of, sequence, sequence.statements)
+    if not found:
+        return
+    number, how = found
+    so_far = sequence.statements[:number]
+    least = shortest(pair, home_of, sequence, so_far)
+    answers = "\n".join(how)
+    pytest.fail(f"MILLSTREAM_SEED={seed}: not as stock Spark after statement {number}\n\n{answers}\n\nThe sequence so far:\n"
+                f"{sequence.script(so_far)}\n\nThe fewest that differ:\n{sequence.script(least)}", pytrace=False)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    pair = Pair(tmp_path_factory.mktemp("statements"), CONF)
+    yield pair
+    pair.close()
+
+
+@pytest.mark.parametrize("statements_seed", seeds(3))
+def test_random_statements(pair, statements_seed, capsys):
+    with capsys.disabled():
+        print(f" MILLSTREAM_SEED={statements_seed} ", end="", flush=True)
+    check(pair, local_home, statements_seed)
