@@ -18,6 +18,16 @@ from hdfs_bed import HdfsBed  # noqa: E402
 from s3_bed import BUCKET, S3Bed  # noqa: E402
 
 
+S3A = {
+    "spark.driver.extraClassPath": ":".join(map(str, s3a_jars(pyspark.__version__))),
+    # Faults are answered soon.
+    "spark.hadoop.fs.s3a.retry.interval": "50ms",
+    "spark.hadoop.fs.s3a.retry.throttle.interval": "50ms",
+    # LOAD DATA LOCAL by another client of S3A fails at this server now and then, also in stock Spark, and is repeated for minutes.
+    "spark.hadoop.fs.s3a.optimized.copy.from.local.enabled": "false",
+}
+
+
 def home_below(root):
     return lambda name, session, run: f"{root}/{name}/{run}"
 
@@ -29,7 +39,7 @@ def place(request, tmp_path_factory):
         conf, home_of = CONF, local_home
         if request.param == "s3":
             bed = servers.enter_context(S3Bed())
-            conf = {**conf, **bed.spark_conf(), "spark.driver.extraClassPath": ":".join(map(str, s3a_jars(pyspark.__version__)))}
+            conf = {**conf, **bed.spark_conf(), **S3A}
             home_of = home_below(f"s3a://{BUCKET}")
         elif request.param == "hdfs":
             home_of = home_below(servers.enter_context(HdfsBed()).url)

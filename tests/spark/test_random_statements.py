@@ -26,7 +26,7 @@ CONF = {
     "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:metastore;create=true",
     # What could wait, waits no longer than a statement may take.
     "spark.hadoop.hive.hmshandler.retry.attempts": "1",
-    "spark.hadoop.fs.millstream.write.turn.wait.ms": "30000",
+    "spark.hadoop.fs.millstream.write.lock.wait.ms": "30000",
     "spark.hadoop.fs.millstream.write.lease.ms": "10000",
 }
 START_WITHIN_S = 300

@@ -63,6 +63,8 @@ final class Apply {
   private final Role role;
   /** Why the catalog was not told; empty if it was, or there is nothing to tell. */
   private String untold = "";
+  /** Directories that hold files of another program beside the job's, which may have been meant to replace them. */
+  private final Set<String> mixed = new TreeSet<>();
 
   Apply(TableAccess table, String job, CommitRecord record, CommitPlan.Distribution distribution, Phases phases, Role role) {
     this.table = table;
@@ -86,7 +88,8 @@ final class Apply {
       if (publication.isRevoked()) {
         return takeBack();
       }
-      CommitRecord rest = record.without(new HashSet<>(publication.superseded()));
+      CommitRecord rest = record.without(publication.without());
+      withdraw(publication.withdrawn());
       if (record.isSwap()) {
         tellMetastore(rest);
         if (record.hasReplaced() && untold.isEmpty()) {
@@ -120,12 +123,12 @@ final class Apply {
   List<String> giveUp(IOException cause) throws IOException {
     List<String> lines = new ArrayList<>();
     byte[] made = table.store().read(Journal.published(job));
-    Publication publication = made != null ? Publication.of(made) : decide(new Publication(record.kind() == Journal.Kind.OVER, List.of()));
+    Publication publication = made != null ? Publication.of(made) : decide(new Publication(record.kind() == Journal.Kind.OVER, List.of(), List.of()));
     if (publication.isRevoked()) {
       record.added().forEach(file -> lines.add("lost " + file + ", " + file.bytes() + " bytes"));
       takeBack();
     } else {
-      for (StagedFile file : record.without(new HashSet<>(publication.superseded())).added()) {
+      for (StagedFile file : record.without(publication.without()).added()) {
         if (!publishIfPossible(file)) {
           lines.add("lost " + file + ", " + file.bytes() + " bytes");
         }
@@ -152,39 +155,63 @@ final class Apply {
     }
   }
 
-  /** Directories of the job in which another writer has come first, so that nothing of the job is to be there. */
-  Set<String> superseded() throws IOException {
-    Set<String> superseded = new TreeSet<>();
+  /**
+   * What a directory holds that the job writes to, or empties.
+   *
+   * @param found the files that a reader sees
+   * @param old those that the job replaces
+   * @param own the names of those that it puts there
+   */
+  private record Contents(Set<OldFile> found, Set<OldFile> old, Set<String> own) {
+    private boolean hasForeign() {
+      return !(old.isEmpty() && own.isEmpty()) && found.stream().anyMatch(file -> !old.contains(file) && !own.contains(file.name()));
+    }
+
+    /** The job deletes nothing before all of its files are published: if an old file is gone before that, somebody else has overwritten. */
+    private boolean isOverwritten() {
+      return hasForeign() && !old.isEmpty() && !found.containsAll(old);
+    }
+
+    /** Where there was nothing old an INSERT INTO and an overwrite by another look the same. */
+    private boolean isMixed() {
+      return hasForeign() && old.isEmpty();
+    }
+
+    private boolean hasOwn() {
+      return found.stream().anyMatch(file -> own.contains(file.name()));
+    }
+  }
+
+  private Map<String, Contents> contents() throws IOException {
     if (record.isSwap() || record.targets().isEmpty()) {
-      return superseded;
+      return Map.of();
     }
     Map<String, Set<OldFile>> found = byDirectory(table.store().list(record.targets(), true));
     Map<String, Set<OldFile>> old = byDirectory(record.deleted());
     Map<String, Set<String>> own = new HashMap<>();
     record.added().forEach(file -> own.computeIfAbsent(record.destination(file), key -> new HashSet<>()).add(file.name()));
-    found.forEach((directory, files) -> {
-      if (isSuperseded(files, old.getOrDefault(directory, Set.of()), own.getOrDefault(directory, Set.of()))) {
-        superseded.add(directory);
-      }
-    });
-    return superseded;
-  }
-
-  /**
-   * Whether somebody has overwritten a directory since its old files were listed. An overwrite removes what was there: while all old files are
-   * there, or some of the job's own that are published already, foreign ones are an INSERT INTO's, and stay beside the job's. Where there was
-   * nothing old an INSERT INTO and an overwrite by another look the same.
-   */
-  private static boolean isSuperseded(Set<OldFile> found, Set<OldFile> old, Set<String> own) {
-    Set<String> names = found.stream().map(OldFile::name).collect(Collectors.toSet());
-    boolean hasForeign = found.stream().anyMatch(file -> !old.contains(file) && !own.contains(file.name()));
-    boolean isAdded = !old.isEmpty() && found.containsAll(old);
-    boolean hasOwn = own.stream().anyMatch(names::contains);
-    return hasForeign && !isAdded && !hasOwn && !(old.isEmpty() && own.isEmpty());
+    Map<String, Contents> contents = new HashMap<>();
+    found.forEach((directory, files) ->
+        contents.put(directory, new Contents(files, old.getOrDefault(directory, Set.of()), own.getOrDefault(directory, Set.of()))));
+    return contents;
   }
 
   private static Map<String, Set<OldFile>> byDirectory(Collection<OldFile> files) {
     return files.stream().collect(Collectors.groupingBy(OldFile::directory, Collectors.toSet()));
+  }
+
+  /**
+   * Directories in which another writer has come first, seen before anything is published there, so that nothing of the job is to be there.
+   * Foreign files beside all of the old ones are an INSERT INTO's, and stay beside the job's.
+   */
+  Set<String> superseded() throws IOException {
+    Set<String> superseded = new TreeSet<>();
+    contents().forEach((directory, contents) -> {
+      if (!contents.hasOwn() && (contents.isOverwritten() || contents.isMixed())) {
+        superseded.add(directory);
+      }
+    });
+    return superseded;
   }
 
   /** Publishes, and decides that all is published; or finds that another has decided. */
@@ -206,7 +233,35 @@ final class Apply {
       }
       LOG.error("Job {} takes its commit back: {}", job, missing(table.root(), missing));
     }
-    return phases.time(Phase.RECORD, () -> decide(new Publication(!missing.isEmpty(), List.copyOf(superseded))));
+    Set<String> withdrawn = missing.isEmpty() ? phases.time(Phase.LIST, () -> overwrittenMeanwhile(superseded)) : Set.of();
+    return phases.time(Phase.RECORD, () -> decide(new Publication(!missing.isEmpty(), List.copyOf(superseded), List.copyOf(withdrawn))));
+  }
+
+  /**
+   * Directories that another writer has overwritten while the job published. Its rows are to be there, and the job's beside them would be rows that
+   * both have replaced. True only if nobody has decided yet, and so nobody has deleted old files: it is part of what is decided.
+   */
+  private Set<String> overwrittenMeanwhile(Set<String> superseded) throws IOException {
+    Set<String> overwritten = new TreeSet<>();
+    contents().forEach((directory, contents) -> {
+      if (!superseded.contains(directory) && contents.isOverwritten()) {
+        overwritten.add(directory);
+      } else if (!superseded.contains(directory) && contents.isMixed()) {
+        mixed.add(directory);
+      }
+    });
+    return overwritten;
+  }
+
+  /** Removes what was published into directories that another writer has overwritten meanwhile. */
+  private void withdraw(List<String> directories) throws IOException {
+    if (!directories.isEmpty()) {
+      table.store().delete(visible(record.added().stream().filter(file -> directories.contains(record.destination(file))).toList()));
+    }
+  }
+
+  private static List<OldFile> visible(List<StagedFile> files) {
+    return files.stream().map(file -> new OldFile(file.directory(), file.name(), file.bytes(), 0)).toList();
   }
 
   private Publication decide(Publication mine) throws IOException {
@@ -223,8 +278,7 @@ final class Apply {
 
   /** A commit that cannot be carried out, of which nothing old is gone: what has become visible goes again. */
   private Ending takeBack() throws IOException {
-    List<OldFile> visible = record.added().stream().map(file -> new OldFile(file.directory(), file.name(), file.bytes(), 0)).toList();
-    table.store().delete(visible);
+    table.store().delete(visible(record.added()));
     table.store().discard(table.store().leftovers(record.below(), job::equals));
     table.store().removeEmptyTree(SwapDirectories.root(job));
     return end(new Ending(Outcome.REVOKED, "files that job " + job + " of " + record.owner() + " had written to " + table.root()
@@ -334,13 +388,18 @@ final class Apply {
             + " are not there");
       }
     }
-    if (!publication.superseded().isEmpty()) {
+    if (!publication.without().isEmpty()) {
       String what = "job " + job + " of " + record.owner() + " on " + table.root() + " is committed, but another program has written to "
-          + String.join(", ", publication.superseded()) + " after the job had listed the files that it replaces: the rows there are that program's, and ";
+          + String.join(", ", new TreeSet<>(publication.without())) + " after the job had listed the files that it replaces: the rows there are that program's, and ";
       return kept(record, new HashSet<>(publication.superseded())).isEmpty()
           ? new Ending(Outcome.LOST, what + "the job's are gone")
           : new Ending(Outcome.SUPERSEDED, what + "the job's are kept unseen: `millstream recover --superseded=apply` puts them in the place of those,"
               + " --superseded=drop removes them");
+    }
+    if (!mixed.isEmpty()) {
+      return new Ending(Outcome.MIXED, "job " + job + " of " + record.owner() + " on " + table.root() + " is committed, but another program has written"
+          + " to " + String.join(", ", mixed) + " at the same time: the rows of both are there, and it cannot be told whether either was to replace"
+          + " the other's");
     }
     return untold.isEmpty() ? Ending.DONE : new Ending(Outcome.LOST, untold);
   }

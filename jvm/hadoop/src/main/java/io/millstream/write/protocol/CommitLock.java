@@ -55,9 +55,7 @@ final class CommitLock {
         throw new IOException("job " + job + " has waited to commit to " + table.root() + " for " + table.options().lockWaitMillis
             + " ms; job " + holder + " holds the commit lock");
       }
-      if (!hasHelped) {
-        table.waiting().pause(pauseMillis);
-      }
+      table.waiting().pause(hasHelped ? 0 : pauseMillis);
     }
   }
 

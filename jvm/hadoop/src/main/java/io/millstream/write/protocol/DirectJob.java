@@ -197,7 +197,7 @@ public final class DirectJob implements Closeable {
     return switch (ending.outcome()) {
       case COMPLETE -> outcome(record, phases);
       case REVOKED -> throw new IOException(ending.detail());
-      case SUPERSEDED, LOST -> throw new SupersededException(ending.detail());
+      case SUPERSEDED, MIXED, LOST -> throw new SupersededException(ending.detail());
     };
   }
 

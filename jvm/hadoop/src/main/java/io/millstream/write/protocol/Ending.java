@@ -15,6 +15,8 @@ public record Ending(Outcome outcome, String detail) {
     COMPLETE,
     /** In some directories another writer came first; the rest is done. */
     SUPERSEDED,
+    /** Everything is done, but another program's rows, written at the same time, are beside those that it wrote. */
+    MIXED,
     /** The commit was taken back: the table is as it was. */
     REVOKED,
     /** Rows of the job are not where readers find them, or not all of them. */

@@ -6,19 +6,29 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * What {@code JOB.published} says. Whoever carries out a commit makes it before anything old is deleted; of two, the first one decides.
  *
  * @param isRevoked whether the commit is taken back: a file could not be published, and nothing old has been touched
- * @param superseded directories in which another writer came first, so that nothing of the job is to be there
+ * @param superseded directories in which another writer came first, so that nothing of the job was published there
+ * @param withdrawn directories that another writer has overwritten while the job published there, so that its files are removed again
  */
-record Publication(boolean isRevoked, List<String> superseded) {
+record Publication(boolean isRevoked, List<String> superseded, List<String> withdrawn) {
+  /** Directories in which nothing of the job is to be. */
+  Set<String> without() {
+    return Stream.concat(superseded.stream(), withdrawn.stream()).collect(Collectors.toSet());
+  }
+
   byte[] toBytes() {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (DataOutputStream out = new DataOutputStream(bytes)) {
       out.writeBoolean(isRevoked);
       CommitRecord.strings(out, superseded);
+      CommitRecord.strings(out, withdrawn);
     } catch (IOException e) {
       throw new AssertionError("an array cannot fail", e);
     }
@@ -27,6 +37,6 @@ record Publication(boolean isRevoked, List<String> superseded) {
 
   static Publication of(byte[] content) throws IOException {
     DataInputStream in = new DataInputStream(new ByteArrayInputStream(content));
-    return new Publication(in.readBoolean(), CommitRecord.strings(in));
+    return new Publication(in.readBoolean(), CommitRecord.strings(in), CommitRecord.strings(in));
   }
 }

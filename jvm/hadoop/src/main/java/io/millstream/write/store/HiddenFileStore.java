@@ -81,7 +81,7 @@ public abstract class HiddenFileStore implements Store {
   }
 
   /** A file that an attempt may have written; null if it has not. */
-  public FileStatus pending(String directory, String name) throws IOException {
+  public FileStatus staged(String directory, String name) throws IOException {
     return status(Names.path(directory(directory), name));
   }
 

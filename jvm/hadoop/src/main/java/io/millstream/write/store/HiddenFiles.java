@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.Predicate;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.slf4j.Logger;
@@ -39,8 +40,8 @@ public final class HiddenFiles implements TaskAttempt {
   }
 
   @Override
-  public List<StagedFile> commit() throws IOException {
-    List<StagedFile> written = Parallel.map(store.options.threads, asked, this::written).stream()
+  public List<StagedFile> commit(Predicate<Path> hasRows) throws IOException {
+    List<StagedFile> written = Parallel.map(store.options.threads, asked, file -> written(file, hasRows)).stream()
         .filter(Objects::nonNull)
         .toList();
     if (store.options.sync) {
@@ -49,8 +50,11 @@ public final class HiddenFiles implements TaskAttempt {
     return written;
   }
 
-  private StagedFile written(Asked file) throws IOException {
-    FileStatus status = store.pending(file.directory, prefix + file.name);
+  private StagedFile written(Asked file, Predicate<Path> hasRows) throws IOException {
+    FileStatus status = store.staged(file.directory, prefix + file.name);
+    if (status == null && hasRows.test(hidden(file))) {
+      throw new IOException(hidden(file) + " has been removed by another program since this task wrote it");
+    }
     return status == null ? null : StagedFile.hidden(file.directory, file.name, status.getLen(), prefix + file.name);
   }
 

@@ -96,7 +96,7 @@ abstract class DirectJobContract {
     bed.put("k=1/old", "a");
     String id = TestTable.newId();
     try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      bed.attempt(job.placement(), id, "0", "k=1", "b", "k=2", "c").commit();
+      bed.attempt(job.placement(), id, "0", "k=1", "b", "k=2", "c").commit(path -> true);
 
       assertEquals(rows("k=1:a"), bed.rows());
 
@@ -193,7 +193,7 @@ abstract class DirectJobContract {
     bed.put("k=1/old", "a");
     String id = TestTable.newId();
     try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      List<StagedFile> files = bed.attempt(job.placement(), id, "0", "k=1", "b", "k=2", "c").commit();
+      List<StagedFile> files = bed.attempt(job.placement(), id, "0", "k=1", "b", "k=2", "c").commit(path -> true);
       Store store = bed.access(null).store();
       store.discard(store.leftovers("", id::equals).stream().filter(leftover -> leftover.path().startsWith("k=2/")).toList());
 
@@ -212,7 +212,7 @@ abstract class DirectJobContract {
   void aJobThatEndsBeforeItsCommitLeavesNothing() throws IOException {
     String id = TestTable.newId();
     try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      bed.attempt(job.placement(), id, "0", "", "a", "k=1/l=2", "b").commit();
+      bed.attempt(job.placement(), id, "0", "", "a", "k=1/l=2", "b").commit(path -> true);
       job.abort();
     }
     assertFalse(bed.fs.exists(bed.table));
@@ -224,7 +224,7 @@ abstract class DirectJobContract {
     bed.fs.mkdirs(empty);
     String id = TestTable.newId();
     try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      bed.attempt(job.placement(), id, "0", "k=1", "a").commit();
+      bed.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true);
       job.abort();
     }
     assertTrue(bed.fs.exists(empty));
@@ -257,7 +257,7 @@ abstract class DirectJobContract {
     try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
       TaskAttempt killed = bed.attempt(job.placement(), id, "0", "k=1", "a", "k=2", "b");
       TaskAttempt counts = bed.attempt(job.placement(), id, "1", "k=1", "c");
-      counts.commit();
+      counts.commit(path -> true);
       Thread.currentThread().interrupt();
       killed.abort();
       boolean isStillInterrupted = Thread.interrupted();
@@ -279,7 +279,7 @@ abstract class DirectJobContract {
     Mockito.doThrow(new IOException("no permission")).when(store).remove(Mockito.argThat(
         entries -> entries != null && entries.contains(Journal.begin(id))));
     try (DirectJob job = DirectJob.begin(table.through(store), id, "")) {
-      job.commit(new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(), Overwrite.nothing()));
+      job.commit(new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing()));
     }
 
     bed.run(Overwrite.nothing(), "k=1", "b");
@@ -294,7 +294,7 @@ abstract class DirectJobContract {
     Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
     Mockito.doThrow(new IOException("no permission")).when(store).leftovers(Mockito.any(), Mockito.any());
     try (DirectJob job = DirectJob.begin(table.through(store), id, "")) {
-      bed.attempt(job.placement(), id, "0", "k=1", "a").commit();
+      bed.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true);
       job.abort();
     }
 
@@ -308,7 +308,7 @@ abstract class DirectJobContract {
       String id = TestTable.newId();
       try (DirectJob job = DirectJob.begin(roots.get(0), id, "", bed.conf, null)) {
         String directory = roots.get(0).equals(bed.table) ? "k=1/l=1" : "l=1";
-        List<StagedFile> files = bed.attempt(job.placement(), id, "0", directory, id).commit();
+        List<StagedFile> files = bed.attempt(job.placement(), id, "0", directory, id).commit(path -> true);
 
         assertEquals(List.of(), Recovery.recover(roots.get(1), bed.conf, null, Choices.of(Run.REAL)));
 
@@ -353,7 +353,7 @@ abstract class DirectJobContract {
       TaskAttempt failed = bed.attempt(job.placement(), id, "0", "k=1", "half");
       TaskAttempt repeated = bed.attempt(job.placement(), id, "1", "k=1", "whole");
       failed.abort();
-      job.commit(new CommitPlan(repeated.commit(), Overwrite.nothing()));
+      job.commit(new CommitPlan(repeated.commit(path -> true), Overwrite.nothing()));
     }
     assertEquals(rows("k=1:whole"), bed.rows());
     assertEquals(List.of(), bed.hidden());
@@ -364,11 +364,11 @@ abstract class DirectJobContract {
     String id = TestTable.newId();
     try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
       TaskAttempt counts = bed.attempt(job.placement(), id, "0", "k=1", "a");
-      bed.attempt(job.placement(), id, "1", "k=1", "a").commit();
+      bed.attempt(job.placement(), id, "1", "k=1", "a").commit(path -> true);
       TaskAttempt zombie = job.placement().attempt("2", bed.conf);
-      job.commit(new CommitPlan(counts.commit(), Overwrite.touched()));
+      job.commit(new CommitPlan(counts.commit(path -> true), Overwrite.touched()));
       bed.fill(zombie, id, "k=1", "late");
-      zombie.commit();
+      zombie.commit(path -> true);
     }
     assertEquals(rows("k=1:a"), bed.rows());
   }
@@ -379,7 +379,7 @@ abstract class DirectJobContract {
     try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
       TaskAttempt task = bed.attempt(job.placement(), id, "0", "k=1", "a");
       task.file("k=2", "part-00009-" + id);
-      assertEquals(1, job.commit(new CommitPlan(task.commit(), Overwrite.nothing())).addedFiles());
+      assertEquals(1, job.commit(new CommitPlan(task.commit(path -> path.toString().contains("k=1")), Overwrite.nothing())).addedFiles());
     }
   }
 
@@ -392,7 +392,7 @@ abstract class DirectJobContract {
     Thread[] other = new Thread[1];
     try (DirectJob job = DirectJob.begin(bed.table, overwrite, "", bed.conf, null);
         DirectJob into = DirectJob.begin(bed.table, insert, "", bed.conf, null)) {
-      List<StagedFile> added = bed.attempt(into.placement(), insert, "0", "k=1", "inserted").commit();
+      List<StagedFile> added = bed.attempt(into.placement(), insert, "0", "k=1", "inserted").commit(path -> true);
       other[0] = new Thread(() -> {
         try {
           listed.await();
@@ -402,7 +402,7 @@ abstract class DirectJobContract {
         }
       });
       other[0].start();
-      job.commit(new CommitPlan(bed.attempt(job.placement(), overwrite, "0", "k=1", "new").commit(), Overwrite.touched())
+      job.commit(new CommitPlan(bed.attempt(job.placement(), overwrite, "0", "k=1", "new").commit(path -> true), Overwrite.touched())
           .metastore(draft -> {
             listed.countDown();
             return null;
@@ -443,7 +443,7 @@ abstract class DirectJobContract {
     bed.put("k=1/old", "a");
     String id = TestTable.newId();
     try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "b").commit(), Overwrite.touched());
+      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "b").commit(path -> true), Overwrite.touched());
       IOException e = assertThrows(IOException.class, () -> job.commit(plan.metastore(draft -> {
         assertEquals(1, draft.added().get("k=1").files());
         assertEquals(1, draft.deleted().get("k=1").bytes());
@@ -471,7 +471,7 @@ abstract class DirectJobContract {
       throw new IOException("No space left on device");
     }).when(full).create(Mockito.endsWith(".commit"), Mockito.any());
     try (DirectJob job = DirectJob.begin(table.through(full), id, "")) {
-      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "b").commit(), Overwrite.touched());
+      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "b").commit(path -> true), Overwrite.touched());
       IOException e = assertThrows(IOException.class, () -> job.commit(plan));
       assertTrue(e.getMessage().contains("not known"), e::getMessage);
       job.abort();
@@ -490,7 +490,7 @@ abstract class DirectJobContract {
     bed.put("k=1/old", "a");
     String id = TestTable.newId();
     try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, metastore)) {
-      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=2", "b").commit(), Overwrite.below(List.of("")));
+      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=2", "b").commit(path -> true), Overwrite.below(List.of("")));
       assertThrows(CommittedException.class, () -> job.commit(plan.metastore(TestTable::count)));
       job.abort();
     }
@@ -514,8 +514,8 @@ abstract class DirectJobContract {
     metastore.isDown = true;
     String id = TestTable.newId();
     try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, metastore)) {
-      bed.attempt(job.placement(), id, "1", "k=1", "twin").commit();
-      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(), Overwrite.nothing());
+      bed.attempt(job.placement(), id, "1", "k=1", "twin").commit(path -> true);
+      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing());
       assertThrows(CommittedException.class, () -> job.commit(plan.metastore(TestTable::count)));
     }
     metastore.isDown = false;
@@ -545,7 +545,7 @@ abstract class DirectJobContract {
     }).when(metastore).apply(Mockito.any(), Mockito.any());
 
     try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, metastore)) {
-      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=2", "b").commit(), Overwrite.nothing());
+      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=2", "b").commit(path -> true), Overwrite.nothing());
       job.commit(plan.metastore(TestTable::count));
     }
 
@@ -557,7 +557,7 @@ abstract class DirectJobContract {
     TestTable shortLived = shortLease();
     String id = TestTable.newId();
     try (DirectJob job = DirectJob.begin(shortLived.table, id, "", shortLived.conf, null)) {
-      shortLived.attempt(job.placement(), id, "0", "k=1", "a").commit();
+      shortLived.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true);
       Thread.sleep(3 * shortLeaseMillis());
       Finding alive = only(Recovery.recover(shortLived.table, shortLived.conf, null, Choices.of(Run.REAL)));
       assertEquals(Verdict.ALIVE, alive.verdict());
@@ -588,7 +588,7 @@ abstract class DirectJobContract {
     Mockito.doThrow(new IOException("asleep")).when(store).replace(Mockito.anyString(), Mockito.any());
     TableAccess table = shortLived.access(null);
     DirectJob sleeper = DirectJob.begin(table.through(store), id, "");
-    List<StagedFile> files = shortLived.attempt(sleeper.placement(), id, "0", "k=1", "late").commit();
+    List<StagedFile> files = shortLived.attempt(sleeper.placement(), id, "0", "k=1", "late").commit(path -> true);
     Thread.sleep(2 * shortLeaseMillis());
     assertEquals(rows("k=1:next"), runOn(shortLived, Overwrite.touched(), "k=1", "next"));
 
@@ -620,7 +620,7 @@ abstract class DirectJobContract {
     String id = TestTable.newId();
     int[] batches = {0};
     try (DirectJob job = DirectJob.begin(large.table, id, "", large.conf, null)) {
-      job.commit(new CommitPlan(large.attempt(job.placement(), id, "0", "k=1", "c", "k=1", "d").commit(), Overwrite.touched())
+      job.commit(new CommitPlan(large.attempt(job.placement(), id, "0", "k=1", "c", "k=1", "d").commit(path -> true), Overwrite.touched())
           .distribution(all -> {
             for (ApplyBatch batch : all) {
               batches[0]++;
@@ -638,7 +638,7 @@ abstract class DirectJobContract {
     TestTable large = with(WriteOptions.DISTRIBUTE_FILES, 1);
     String id = TestTable.newId();
     try (DirectJob job = DirectJob.begin(large.table, id, "", large.conf, null)) {
-      CommitPlan plan = new CommitPlan(large.attempt(job.placement(), id, "0", "k=1", "a").commit(), Overwrite.nothing());
+      CommitPlan plan = new CommitPlan(large.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing());
       assertThrows(CommittedException.class, () -> job.commit(plan.distribution(batches -> undeclared(new Exception("stage failure")))));
     }
     Recovery.recover(large.table, large.conf, null, Choices.of(Run.REAL));
@@ -657,7 +657,7 @@ abstract class DirectJobContract {
     TestTable.Partitions metastore = new TestTable.Partitions();
     String id = TestTable.newId();
     try (DirectJob job = DirectJob.begin(bed.access(metastore), id, "")) {
-      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "new").commit(), Overwrite.touched());
+      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "new").commit(path -> true), Overwrite.touched());
       assertThrows(CommittedException.class,
           () -> job.commit(plan.metastore(TestTable::count).listener((phase, done, total) -> {
             if (phase == CommitPlan.Phase.DELETE) {

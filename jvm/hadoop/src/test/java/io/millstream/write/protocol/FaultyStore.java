@@ -125,8 +125,8 @@ final class FaultyStore implements Store {
       }
 
       @Override
-      public List<StagedFile> commit() throws IOException {
-        return step("commit attempt", task::commit);
+      public List<StagedFile> commit(Predicate<Path> hasRows) throws IOException {
+        return step("commit attempt", () -> task.commit(hasRows));
       }
 
       @Override

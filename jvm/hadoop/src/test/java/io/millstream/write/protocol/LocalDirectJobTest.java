@@ -86,7 +86,7 @@ class LocalDirectJobTest extends DirectJobContract {
     assertThrows(IOException.class, () -> store.delete(List.of(new OldFile("k=1", "old", 1, 1))));
     assertThrows(IOException.class, () -> store.remove(List.of("x.begin/y")));
     assertThrows(IOException.class, () -> store.publish(StagedFile.hidden("k=1", "part-0", 1, ".direct-x-0.part-0")));
-    assertThrows(IOException.class, task::commit);
+    assertThrows(IOException.class, () -> task.commit(path -> true));
     assertEquals(null, store.read("y.begin"));
     assertEquals(List.of(), store.list(List.of("k=2"), true));
     store.delete(List.of(new OldFile("k=2", "old", 1, 1)));
@@ -99,7 +99,7 @@ class LocalDirectJobTest extends DirectJobContract {
     Path elsewhere = new Path(bed.table, "k=2/.direct-" + id + "-0.part");
     bed.write(elsewhere, "");
     try (DirectJob job = DirectJob.begin(bed.table, id, "k=1", bed.conf, null)) {
-      bed.attempt(job.placement(), id, "0", "k=1", "a", "k=1/l=1", "b").commit();
+      bed.attempt(job.placement(), id, "0", "k=1", "a", "k=1/l=1", "b").commit(path -> true);
       job.abort();
     }
 
@@ -153,7 +153,7 @@ class LocalDirectJobTest extends DirectJobContract {
     TableAccess table = bed.access(null);
     Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
     try (DirectJob job = DirectJob.begin(table.through(store), id, "")) {
-      List<StagedFile> files = bed.attempt(job.placement(), id, "0", "k=1/l=1", "a").commit();
+      List<StagedFile> files = bed.attempt(job.placement(), id, "0", "k=1/l=1", "a").commit(path -> true);
       job.commit(new CommitPlan(files, Overwrite.below(List.of("k=2"))));
     }
     InOrder order = Mockito.inOrder(store);
@@ -177,9 +177,9 @@ class LocalDirectJobTest extends DirectJobContract {
   void recoveryRemovesWhatZombiesWriteAfterTheirJobHasCommitted() throws IOException {
     String id = TestTable.newId();
     try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      bed.attempt(job.placement(), id, "1", "k=1", "a").commit();
+      bed.attempt(job.placement(), id, "1", "k=1", "a").commit(path -> true);
       TaskAttempt zombie = job.placement().attempt("2", bed.conf);
-      job.commit(new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(), Overwrite.nothing()));
+      job.commit(new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing()));
       bed.fill(zombie, id, "k=1", "late");
     }
 
@@ -212,7 +212,7 @@ class LocalDirectJobTest extends DirectJobContract {
     bed.conf.setInt(WriteOptions.LEASE_MILLIS, 3000);
     String id = TestTable.newId();
     try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      job.commit(new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(), Overwrite.nothing()));
+      job.commit(new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing()));
       Thread.sleep(1500);
       assertEquals(List.of(), bed.hidden());
     }

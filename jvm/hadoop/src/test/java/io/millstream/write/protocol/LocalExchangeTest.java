@@ -127,7 +127,7 @@ class LocalExchangeTest {
           Files.writeString(file, files[i + 1]);
         }
         try {
-          begun.commit(new CommitPlan(attempt.commit(), statement.overwrite).metastore(this::change)
+          begun.commit(new CommitPlan(attempt.commit(path -> true), statement.overwrite).metastore(this::change)
               .exchange(SwapDirectories::partition).distribution(batches -> run(batches)));
         } catch (IOException e) {
           begun.abort();
@@ -346,7 +346,7 @@ class LocalExchangeTest {
       String other = TestTable.newId();
       try (DirectJob insert = DirectJob.begin(bed.bed.access(bed), other, "")) {
         TaskAttempt attempt = bed.bed.attempt(insert.placement(), other, "0", "k=1", "inserted");
-        FutureTask<List<StagedFile>> ends = new FutureTask<>(attempt::commit);
+        FutureTask<List<StagedFile>> ends = new FutureTask<>(() -> attempt.commit(path -> true));
         AtomicInteger steps = new AtomicInteger();
         int endsAfter = step;
         bed.overwrite(new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
@@ -375,12 +375,12 @@ class LocalExchangeTest {
     Files.createDirectories(bed.root.resolve(SwapDirectories.of(OTHER, "k=1")));
     TaskAttempt attempt = bed.store().attempt(bed.id, "0");
     attempt.file("k=1", "never-" + bed.id);
-    assertEquals(List.of(), attempt.commit());
+    assertEquals(List.of(), attempt.commit(path -> !path.getName().contains("never")));
 
     org.apache.hadoop.fs.Path file = attempt.file("k=1", "displaced-" + bed.id);
     Files.writeString(bed.root.resolve(SwapDirectories.of(OTHER, "k=1")).resolve(file.getName()), "row");
 
-    assertThrows(IOException.class, attempt::commit);
+    assertThrows(IOException.class, () -> attempt.commit(path -> !path.getName().contains("never")));
   }
 
   @Test

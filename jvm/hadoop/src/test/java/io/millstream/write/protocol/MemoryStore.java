@@ -64,6 +64,11 @@ final class MemoryStore implements Store {
     return new TreeSet<>(visible.values());
   }
 
+  /** What a statement reads, in one step. */
+  Set<String> readRows() throws IOException {
+    return step("read rows", this::rows);
+  }
+
   Set<String> pendingRows() {
     return new TreeSet<>(pending.values());
   }

@@ -167,7 +167,7 @@ class S3aDirectJobTest extends DirectJobContract {
       return store.create(call.getArgument(0), call.getArgument(1));
     }).when(watched).create(Mockito.endsWith(".commit"), Mockito.any());
     try (DirectJob job = DirectJob.begin(bed.access(null).through(watched), id, "")) {
-      List<StagedFile> files = bed.attempt(job.placement(), id, "0", "k=1", "a").commit();
+      List<StagedFile> files = bed.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true);
 
       IOException e = assertThrows(CommittedException.class, () -> job.commit(new CommitPlan(files, Overwrite.nothing())));
 
@@ -190,7 +190,7 @@ class S3aDirectJobTest extends DirectJobContract {
     S3TestServer.ask("faults", "[{\"operation\": \"ListMultipartUploads\", \"do\": \"answer\", \"status\": 403, \"code\": \"AccessDenied\"}]");
     String id = TestTable.newId();
     try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      bed.attempt(job.placement(), id, "0", "k=1", "a").commit();
+      bed.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true);
       job.abort();
     }
 
@@ -213,8 +213,8 @@ class S3aDirectJobTest extends DirectJobContract {
 
     String id = TestTable.newId();
     try (DirectJob job = DirectJob.begin(root.table, id, "", root.conf, null)) {
-      root.attempt(job.placement(), id, "1", "k=1", "twin").commit();
-      List<StagedFile> files = root.attempt(job.placement(), id, "0", "k=1", "c", "", "d").commit();
+      root.attempt(job.placement(), id, "1", "k=1", "twin").commit(path -> true);
+      List<StagedFile> files = root.attempt(job.placement(), id, "0", "k=1", "c", "", "d").commit(path -> true);
       job.commit(new CommitPlan(files, Overwrite.below(List.of(""))));
     }
 
@@ -226,8 +226,8 @@ class S3aDirectJobTest extends DirectJobContract {
   void aCommittedJobLeavesNoUploads() throws IOException {
     String id = TestTable.newId();
     try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      bed.attempt(job.placement(), id, "1", "k=1", "twin").commit();
-      job.commit(new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(), Overwrite.nothing()));
+      bed.attempt(job.placement(), id, "1", "k=1", "twin").commit(path -> true);
+      job.commit(new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing()));
     }
     assertEquals(List.of(), bed.access(null).store().leftovers("", id::equals));
   }

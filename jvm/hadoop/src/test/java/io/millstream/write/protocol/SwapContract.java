@@ -81,7 +81,7 @@ abstract class SwapContract {
         files.set(i, SwapDirectories.of(id, files.get(i)));
       }
       bed.bed.fill(attempt, id, files.toArray(new String[0]));
-      job.commit(bed.plan(id, attempt.commit(), statement.overwrite));
+      job.commit(bed.plan(id, attempt.commit(path -> true), statement.overwrite));
     }
   }
 
@@ -304,7 +304,7 @@ abstract class SwapContract {
     String id = TestTable.newId();
 
     try (DirectJob job = DirectJob.begin(bed.bed.access(bed), id, "")) {
-      List<StagedFile> files = bed.bed.attempt(job.placement(), id, "0", "k=1", "again").commit();
+      List<StagedFile> files = bed.bed.attempt(job.placement(), id, "0", "k=1", "again").commit(path -> true);
       job.commit(new CommitPlan(files, Overwrite.nothing()).survey(touched -> new CommitPlan.Found(touched, touched, false)));
     }
     bed.catalog.put("k=1", new Path(bed.bed.table, "k=1").toString());

@@ -66,7 +66,7 @@ final class TestTable {
   CommitOutcome run(Overwrite overwrite, String... directoriesAndRows) throws IOException {
     String id = newId();
     try (DirectJob job = DirectJob.begin(table, id, "", conf, null)) {
-      return job.commit(new CommitPlan(attempt(job.placement(), id, "0", directoriesAndRows).commit(), overwrite));
+      return job.commit(new CommitPlan(attempt(job.placement(), id, "0", directoriesAndRows).commit(path -> true), overwrite));
     }
   }
 

@@ -192,13 +192,13 @@ public final class LocalStore extends HiddenFileStore {
    * back. It was never written if it is in none of them, and not here, while this directory stays the same one.
    */
   @Override
-  public FileStatus pending(String directory, String name) throws IOException {
+  public FileStatus staged(String directory, String name) throws IOException {
     long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(options.leaseMillis);
-    FileStatus found = super.pending(directory, name);
+    FileStatus found = super.staged(directory, name);
     while (found == null) {
       Object before = identity(directory);
       boolean isDisplaced = isDisplaced(directory, name);
-      found = super.pending(directory, name);
+      found = super.staged(directory, name);
       if (found == null && !isDisplaced && Objects.equals(before, identity(directory))) {
         return null;
       }
@@ -222,7 +222,7 @@ public final class LocalStore extends HiddenFileStore {
   private boolean isDisplaced(String directory, String name) throws IOException {
     for (FileStatus status : entries(table)) {
       String job = SwapDirectories.job(status.getPath().getName());
-      if (job != null && super.pending(SwapDirectories.of(job, SwapDirectories.partition(directory)), name) != null) {
+      if (job != null && super.staged(SwapDirectories.of(job, SwapDirectories.partition(directory)), name) != null) {
         return true;
       }
     }

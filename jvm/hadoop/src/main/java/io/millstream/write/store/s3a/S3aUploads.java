@@ -10,6 +10,7 @@ import java.io.FileNotFoundException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Predicate;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.s3a.S3AFileSystem;
 import org.apache.hadoop.fs.s3a.WriteOperations;
@@ -51,7 +52,7 @@ public final class S3aUploads implements TaskAttempt {
   }
 
   @Override
-  public List<StagedFile> commit() throws IOException {
+  public List<StagedFile> commit(Predicate<Path> hasRows) throws IOException {
     List<StagedFile> files = new ArrayList<>();
     for (SinglePendingCommit upload : uploads()) {
       String relative = upload.getDestinationKey().substring(prefix(fs, table).length());

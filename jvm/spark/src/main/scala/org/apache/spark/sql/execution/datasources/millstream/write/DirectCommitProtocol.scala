@@ -67,7 +67,7 @@ private[write] final class DirectCommitProtocol(
     newTaskTempFileAbsPath(context, directory, FileNameSpec("", extension))
 
   override def commitTask(context: TaskAttemptContext): TaskCommitMessage = {
-    val files = attempt.commit().asScala.toArray
+    val files = attempt.commit(path => WrittenRows.areIn(path.toString)).asScala.toArray
     Option(TaskContext.get()).foreach(_.taskMetrics().outputMetrics.setBytesWritten(files.iterator.map(_.bytes).sum))
     new TaskCommitMessage(files)
   }

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.execution.datasources.millstream.write
 
+import scala.collection.mutable
+
 import io.millstream.write.protocol.{CommitOutcome, CommitPlan}
 
 import org.apache.spark.{SparkContext, TaskContext}
@@ -7,6 +9,30 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
+
+/** The files that the task of this thread has written rows to: the commit protocol, which Spark makes beside the trackers, looks for them. */
+private[write] object WrittenRows {
+  final class Paths {
+    private val paths = mutable.Set.empty[String]
+    private var last = ""
+
+    def add(path: String): Unit = if (path != last) {
+      last = path
+      paths += path
+    }
+
+    def contains(path: String): Boolean = paths(path)
+  }
+
+  private val current = new ThreadLocal[Paths]
+
+  def begin(): Paths = {
+    current.set(new Paths)
+    current.get
+  }
+
+  def areIn(path: String): Boolean = Option(current.get).exists(_.contains(path))
+}
 
 /** What the SQL tab shows of a direct write: what it shows of Spark's own, and the commit's phases. */
 private[sql] object DirectWriteMetrics {
@@ -62,11 +88,15 @@ private[sql] object DirectWriteMetrics {
 
   private final class TaskTracker(taskCommitTime: SQLMetric) extends WriteTaskStatsTracker {
     private var rows = 0L
+    private val written = WrittenRows.begin()
 
     override def newPartition(partitionValues: InternalRow): Unit = ()
     override def newFile(path: String): Unit = ()
     override def closeFile(path: String): Unit = ()
-    override def newRow(path: String, row: InternalRow): Unit = rows += 1
+    override def newRow(path: String, row: InternalRow): Unit = {
+      rows += 1
+      written.add(path)
+    }
     override def getFinalStats(commitMillis: Long): WriteTaskStats = {
       taskCommitTime += commitMillis
       Option(TaskContext.get()).foreach(_.taskMetrics().outputMetrics.setRecordsWritten(rows))

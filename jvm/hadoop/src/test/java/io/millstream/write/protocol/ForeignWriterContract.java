@@ -1,0 +1,388 @@
+package io.millstream.write.protocol;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.millstream.write.protocol.FaultyStore.Died;
+import io.millstream.write.protocol.FaultyStore.Moment;
+import io.millstream.write.protocol.Finding.Run;
+import io.millstream.write.protocol.Finding.Verdict;
+import io.millstream.write.recovery.Recovery;
+import io.millstream.write.recovery.Recovery.Choices;
+import io.millstream.write.recovery.Recovery.Superseded;
+import io.millstream.write.store.StagedFile;
+import io.millstream.write.store.Store;
+import io.millstream.write.store.TaskAttempt;
+import io.millstream.write.store.WriteOptions;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/**
+ * Programs that do not know the journal write between any two steps of a job: either the rows of both are right, or the job ends in an error. And
+ * statements that read a table of which a committed job is not finished.
+ */
+@Timeout(value = 5, unit = TimeUnit.MINUTES)
+abstract class ForeignWriterContract {
+  /** A directory that no other has. */
+  abstract Path newTable() throws IOException;
+
+  /** What the file system needs. */
+  abstract Configuration newConfiguration();
+
+  /** Whether directories are there though nothing is in them, and what is staged goes with them. */
+  abstract boolean hasDirectories();
+
+  private static final String[] FILES = {"k=1", "n1", "k=1", "m1", "k=3", "n3"};
+  private static final Set<String> OLD = rows("k=1:o1", "k=1:p1", "k=2:o2");
+  private static final Set<String> OVERWRITTEN = rows("k=1:n1", "k=1:m1", "k=2:o2", "k=3:n3");
+
+  private enum Foreign { OVERWRITE, OVERWRITE_OF_THE_NEW, INSERT_INTO, DROP_PARTITION, DROP_TABLE, ABORT_UPLOADS }
+
+  private static Set<String> rows(String... rows) {
+    return new TreeSet<>(List.of(rows));
+  }
+
+  private TestTable newBed() throws IOException {
+    Configuration conf = newConfiguration();
+    conf.setBoolean(WriteOptions.SYNC, false);
+    conf.setInt(WriteOptions.THREADS, 1);
+    conf.setInt(WriteOptions.HELP_AFTER_MILLIS, 0);
+    TestTable bed = new TestTable(newTable(), conf);
+    bed.put("k=1/old", "o1");
+    bed.put("k=1/older", "p1");
+    bed.put("k=2/old", "o2");
+    return bed;
+  }
+
+  /** As programs do that do not know the journal. */
+  private static void happen(TestTable bed, Foreign what) throws IOException {
+    switch (what) {
+      case OVERWRITE -> overwrite(bed, "k=1");
+      case OVERWRITE_OF_THE_NEW -> overwrite(bed, "k=3");
+      case INSERT_INTO -> bed.put("k=1/foreign", "f");
+      case DROP_PARTITION -> empty(bed, new Path(bed.table, "k=1"));
+      case DROP_TABLE -> bed.fs.delete(bed.table, true);
+      case ABORT_UPLOADS -> {
+        Store store = bed.access(null).store();
+        store.discard(store.leftovers("", job -> true));
+      }
+    }
+  }
+
+  private static void overwrite(TestTable bed, String partition) throws IOException {
+    empty(bed, new Path(bed.table, partition));
+    bed.put(partition + "/foreign", "f");
+  }
+
+  private static void empty(TestTable bed, Path directory) throws IOException {
+    bed.fs.delete(directory, true);
+  }
+
+  /** What the rows may be once both have happened, one after the other. */
+  private static Set<Set<String>> orders(Overwrite overwrite, Foreign what) {
+    Set<String> ours = overwrite.isNothing() ? new TreeSet<>(OLD) : new TreeSet<>(rows("k=2:o2"));
+    ours.addAll(rows("k=1:n1", "k=1:m1", "k=3:n3"));
+    return new HashSet<>(List.of(after(ours, what), before(overwrite, what)));
+  }
+
+  private static Set<String> after(Set<String> rows, Foreign what) {
+    Set<String> after = new TreeSet<>(rows);
+    switch (what) {
+      case OVERWRITE -> {
+        after.removeIf(row -> row.startsWith("k=1:"));
+        after.add("k=1:f");
+      }
+      case OVERWRITE_OF_THE_NEW -> {
+        after.removeIf(row -> row.startsWith("k=3:"));
+        after.add("k=3:f");
+      }
+      case INSERT_INTO -> after.add("k=1:f");
+      case DROP_PARTITION -> after.removeIf(row -> row.startsWith("k=1:"));
+      case DROP_TABLE -> after.clear();
+      case ABORT_UPLOADS -> { }
+    }
+    return after;
+  }
+
+  private static Set<String> before(Overwrite overwrite, Foreign what) {
+    Set<String> rows = after(OLD, what);
+    if (!overwrite.isNothing()) {
+      rows.removeIf(row -> row.startsWith("k=1:") || row.startsWith("k=3:"));
+    }
+    rows.addAll(rows("k=1:n1", "k=1:m1", "k=3:n3"));
+    return rows;
+  }
+
+  /** One job with a foreign writer after one of its steps; the name of what it came to, null if it had not so many steps. */
+  private String comeAfter(int step, Overwrite overwrite, Foreign what) throws IOException {
+    TestTable bed = newBed();
+    String id = TestTable.newId();
+    int[] steps = {0};
+    boolean[] wasVisible = {false};
+    Store quiet = bed.access(null).store();
+    FaultyStore store = new FaultyStore(quiet, Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
+      if (++steps[0] == step) {
+        wasVisible[0] = bed.rows().containsAll(rows("k=1:n1", "k=1:m1", "k=3:n3"));
+        happen(bed, what);
+      }
+    });
+    String error = null;
+    try (DirectJob job = DirectJob.begin(bed.access(null).through(store), id, "")) {
+      try {
+        job.commit(new CommitPlan(write(store, bed, id), overwrite));
+      } catch (IOException e) {
+        job.abort();
+        error = e.getMessage();
+      }
+    } catch (IOException e) {
+      error = e.getMessage();
+    }
+    if (steps[0] < step) {
+      return null;
+    }
+    String where = overwrite.isNothing() + " " + what + " after step " + step + ": " + error;
+    if (error == null) {
+      Set<String> rows = bed.rows();
+      assertTrue(wasVisible[0] ? orders(overwrite, what).contains(rows) : before(overwrite, what).equals(rows) || what == Foreign.INSERT_INTO
+          && orders(overwrite, what).contains(rows), () -> where + " " + rows);
+    }
+    checkAfterwards(bed, overwrite, where);
+    return error == null ? "both" : "error";
+  }
+
+  /** Nobody replaced what another has replaced, and the table can be written to again. */
+  private void checkAfterwards(TestTable bed, Overwrite overwrite, String where) throws IOException {
+    try {
+      Recovery.recover(bed.access(null), Choices.of(Run.REAL));
+    } catch (IOException e) {
+      assertTrue(e.getMessage().contains("--accept-loss"), () -> where + ", then " + e.getMessage());
+      List<Finding> findings = Recovery.recover(bed.access(null), new Choices(Run.REAL, true, Superseded.KEEP));
+      assertTrue(findings.stream().anyMatch(finding -> finding.verdict() == Verdict.LOST), findings::toString);
+    }
+    Set<String> rows = bed.rows();
+    assertFalse(!overwrite.isNothing() && rows.contains("k=1:f") && rows.contains("k=1:o1") && rows.contains("k=1:n1"), () -> where + rows);
+    bed.run(Overwrite.nothing(), "k=9", "next");
+    rows.add("k=9:next");
+    assertEquals(rows, bed.rows(), where);
+  }
+
+  /** Writes a job's files through a store. */
+  private static List<StagedFile> write(Store store, TestTable bed, String id) throws IOException {
+    TaskAttempt attempt = store.attempt(id, "0");
+    bed.fill(attempt, id, FILES);
+    return attempt.commit(path -> true);
+  }
+
+  private void comeAfterEveryStep(Overwrite overwrite, Foreign what) throws IOException {
+    Set<String> outcomes = new TreeSet<>();
+    String outcome;
+    for (int step = 1; (outcome = comeAfter(step, overwrite, what)) != null; step++) {
+      outcomes.add(outcome);
+    }
+    assertTrue(outcomes.contains("both"), outcomes::toString);
+  }
+
+  @Test
+  void overwritesOfTheSamePartition() throws IOException {
+    comeAfterEveryStep(Overwrite.touched(), Foreign.OVERWRITE);
+    comeAfterEveryStep(Overwrite.nothing(), Foreign.OVERWRITE);
+  }
+
+  @Test
+  void overwritesOfAPartitionThatIsNew() throws IOException {
+    comeAfterEveryStep(Overwrite.touched(), Foreign.OVERWRITE_OF_THE_NEW);
+  }
+
+  @Test
+  void insertsIntoTheSamePartition() throws IOException {
+    comeAfterEveryStep(Overwrite.touched(), Foreign.INSERT_INTO);
+    comeAfterEveryStep(Overwrite.nothing(), Foreign.INSERT_INTO);
+  }
+
+  @Test
+  void partitionsThatAreDropped() throws IOException {
+    comeAfterEveryStep(Overwrite.touched(), Foreign.DROP_PARTITION);
+    comeAfterEveryStep(Overwrite.nothing(), Foreign.DROP_PARTITION);
+  }
+
+  @Test
+  void tablesThatAreDropped() throws IOException {
+    comeAfterEveryStep(Overwrite.touched(), Foreign.DROP_TABLE);
+    comeAfterEveryStep(Overwrite.nothing(), Foreign.DROP_TABLE);
+  }
+
+  /** As committers of S3A do when their job ends. */
+  @Test
+  void stagedFilesThatAreRemoved() throws IOException {
+    comeAfterEveryStep(Overwrite.touched(), Foreign.ABORT_UPLOADS);
+    comeAfterEveryStep(Overwrite.nothing(), Foreign.ABORT_UPLOADS);
+  }
+
+  /** Kills a job once it has so many of its files published. */
+  private static void die(TestTable bed, String id, Overwrite overwrite, int published) throws IOException {
+    int[] found = {0};
+    Store quiet = bed.access(null).store();
+    FaultyStore store = new FaultyStore(quiet, Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
+      boolean isCommitted = quiet.read(Journal.commit(id)) != null;
+      if (isCommitted && quiet.unpublished(CommitRecord.of(quiet.read(Journal.commit(id))).added()).size() <= FILES.length / 2 - published) {
+        found[0]++;
+        throw new Died();
+      }
+    });
+    try (DirectJob job = DirectJob.begin(bed.access(null).through(store), id, "")) {
+      job.commit(new CommitPlan(write(store, bed, id), overwrite));
+    } catch (Died e) {
+      assertTrue(found[0] > 0);
+    }
+    // Closing it is of no avail: it is dead, and its lease has not run out.
+    quiet.remove(List.of(Journal.abandoned(id)));
+  }
+
+  @Test
+  void aStatementThatReadsTheTableFinishesWhatIsCommittedThoughTheLeaseHasNotRunOut() throws IOException {
+    TestTable bed = newBed();
+    bed.conf.setInt(WriteOptions.HELP_AFTER_MILLIS, 0);
+    die(bed, TestTable.newId(), Overwrite.nothing(), 1);
+    assertEquals(OLD.size() + 1, bed.rows().size());
+
+    ReadGuard guard = ReadGuard.of(bed.access(null));
+
+    Set<String> read = bed.rows();
+    assertEquals(OLD.size() + FILES.length / 2, read.size());
+    assertTrue(guard.hasHelped());
+    // INSERT OVERWRITE … SELECT … FROM the same partition.
+    String id = TestTable.newId();
+    try (DirectJob job = DirectJob.begin(bed.access(null), id, "")) {
+      List<StagedFile> copied = bed.attempt(job.placement(), id, "0", "k=1", "of " + read).commit(path -> true);
+      job.commit(new CommitPlan(copied, Overwrite.touched()).hasRead(guard.version()));
+    }
+    assertEquals(rows("k=1:of " + read, "k=2:o2", "k=3:n3"), bed.rows());
+  }
+
+  @Test
+  void aStatementIsRefusedIfAnotherHasChangedWhatItHasRead() throws IOException {
+    for (Overwrite other : List.of(Overwrite.nothing(), Overwrite.touched())) {
+      TestTable bed = newBed();
+      ReadGuard guard = ReadGuard.of(bed.access(null));
+      bed.run(other, "k=2", "meanwhile");
+      Set<String> rows = bed.rows();
+      String id = TestTable.newId();
+      try (DirectJob job = DirectJob.begin(bed.access(null), id, "")) {
+        CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "copy").commit(path -> true), Overwrite.touched());
+        assertThrows(ConflictException.class, () -> job.commit(plan.hasRead(guard.version())));
+        job.abort();
+      }
+      assertEquals(rows, bed.rows());
+      // One that has read nothing is not concerned, and neither is one that reads it and writes elsewhere while rows are added.
+      bed.run(Overwrite.touched(), "k=1", "blind");
+      if (other.isNothing()) {
+        assertThrows(ConflictException.class, () -> guard.check(bed.access(null)), "the blind one has overwritten");
+      }
+    }
+    TestTable bed = newBed();
+    ReadGuard guard = ReadGuard.of(bed.access(null));
+    bed.run(Overwrite.nothing(), "k=1", "added");
+    guard.check(bed.access(null));
+  }
+
+  @Test
+  void aDeadJobIsNotPublishedWhereAnotherHasOverwrittenSince() throws IOException {
+    for (Superseded choice : Superseded.values()) {
+      for (String partition : List.of("k=1", "k=3")) {
+        TestTable bed = newBed();
+        String id = TestTable.newId();
+        die(bed, id, Overwrite.touched(), 0);
+        overwrite(bed, partition);
+
+        bed.run(Overwrite.nothing(), "k=9", "next");
+
+        Set<String> expected = new TreeSet<>(OVERWRITTEN);
+        expected.add("k=9:next");
+        expected.removeIf(row -> row.startsWith(partition));
+        expected.add(partition + ":f");
+        assertEquals(expected, bed.rows());
+        boolean isKept = !hasDirectories();
+        List<Finding> findings = Recovery.recover(bed.access(null), new Choices(Run.REAL, false, choice));
+        assertEquals(isKept ? List.of(Verdict.SUPERSEDED) : List.of(), findings.stream().map(Finding::verdict).toList());
+        if (isKept && choice == Superseded.APPLY) {
+          expected.remove(partition + ":f");
+          OVERWRITTEN.stream().filter(row -> row.startsWith(partition)).forEach(expected::add);
+        }
+        assertEquals(expected, bed.rows());
+        boolean isStillKept = isKept && choice == Superseded.KEEP;
+        assertEquals(isStillKept, !bed.access(null).store().leftovers("", id::equals).isEmpty());
+        assertEquals(isStillKept ? 1 : 0, Recovery.recover(bed.access(null), Choices.of(Run.REAL)).size());
+      }
+    }
+  }
+
+  @Test
+  void aJobThatCannotBeFinishedIsEndedByChoiceAlone() throws IOException {
+    for (Overwrite overwrite : List.of(Overwrite.nothing(), Overwrite.touched())) {
+      TestTable bed = newBed();
+      String id = TestTable.newId();
+      die(bed, id, overwrite, 1);
+      happen(bed, Foreign.ABORT_UPLOADS);
+      Set<String> torn = bed.rows();
+
+      IOException e = assertThrows(IOException.class, () -> bed.run(Overwrite.nothing(), "k=9", "next"));
+      assertTrue(e.getMessage().contains("--accept-loss") && e.getMessage().contains("another program has removed them"), e::getMessage);
+      assertEquals(torn, bed.rows());
+
+      List<Finding> findings = Recovery.recover(bed.access(null), new Choices(Run.REAL, true, Superseded.KEEP)).stream()
+          .filter(finding -> finding.job().equals(id)).toList();
+
+      assertEquals(List.of(Verdict.LOST), findings.stream().map(Finding::verdict).toList());
+      long lost = findings.get(0).steps().stream().filter(step -> step.startsWith("lost ")).count();
+      assertEquals(overwrite.isNothing() ? FILES.length / 2 - 1 : FILES.length / 2, lost, findings::toString);
+      Set<String> expected = new TreeSet<>(overwrite.isNothing() ? torn : OLD);
+      assertEquals(expected, bed.rows());
+      bed.run(Overwrite.nothing(), "k=9", "next");
+      expected.add("k=9:next");
+      assertEquals(expected, bed.rows());
+    }
+  }
+
+  @Test
+  void aDamagedRecordDoesNotStopATableForEver() throws IOException {
+    TestTable bed = newBed();
+    String id = TestTable.newId();
+    Store store = bed.access(null).store();
+    store.begin(Journal.begin(id), new Journal.Begin("owner", 1, "").toBytes());
+    store.create(Journal.commit(id), new byte[] {1, 2, 3});
+
+    assertThrows(IOException.class, () -> ReadGuard.of(bed.access(null)));
+    List<Finding> findings = Recovery.recover(bed.access(null), new Choices(Run.REAL, true, Superseded.KEEP));
+
+    assertEquals(List.of(Verdict.LOST), findings.stream().map(Finding::verdict).toList());
+    ReadGuard.of(bed.access(null));
+  }
+
+  @Test
+  void aBeginThatArrivesLateRemovesNothingThatReadersSee() throws IOException {
+    TestTable bed = newBed();
+    String id = TestTable.newId();
+    String made = io.millstream.write.store.SwapDirectories.of(id, "k=1");
+    bed.put(made + "/part-0-" + id, "live");
+    Store store = bed.access(null).store();
+    store.begin(Journal.begin(id), new Journal.Begin("owner", 1, "").toBytes());
+    store.replace(Journal.abandoned(id), Journal.NOTHING);
+
+    assertEquals(Verdict.ROLL_BACK, new Resolution(bed.access(null)).resolve(id).verdict());
+
+    List<FileStatus> left = new ArrayList<>(List.of(bed.fs.listStatus(new Path(bed.table, made))));
+    assertEquals(1, left.stream().filter(status -> status.getPath().getName().startsWith("part-")).count());
+  }
+}
