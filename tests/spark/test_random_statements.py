@@ -62,12 +62,12 @@ class Pair:
         for name, session in self.sessions.items():
             session.ask(f"random_statements:{function}", **arguments[name])
         deadline = time.monotonic() + within_s
-        return {name: self.answer(name, session, deadline) for name, session in self.sessions.items()}
+        return {name: self.answer(name, session, within_s, deadline) for name, session in self.sessions.items()}
 
-    def answer(self, name, session, deadline):
+    def answer(self, name, session, within_s, deadline):
         ready, _, _ = select.select([session.process.stdout], [], [], max(0, deadline - time.monotonic()))
         if not ready:
-            raise Hung(f"{name}: no answer in time")
+            raise Hung(f"{name}: no answer within {within_s} s")
         return session.answer()
 
     def restart(self):

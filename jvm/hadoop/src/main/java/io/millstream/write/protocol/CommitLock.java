@@ -22,9 +22,9 @@ final class CommitLock {
    *
    * @param entry in the journal
    * @param number of it
-   * @param version of the table, which no other job changes meanwhile
+   * @param journal in which the jobs of all other locks are over
    */
-  record Held(String entry, long number, TableVersion version) { }
+  record Held(String entry, long number, Journal journal) { }
 
   private final TableAccess table;
   private final Resolution resolution;
@@ -83,7 +83,7 @@ final class CommitLock {
       after = Journal.of(table.store());
       table.store().remove(others);
     }
-    return new Held(mine, number, after.version());
+    return new Held(mine, number, after);
   }
 
   private static long newNumber(Journal journal) {

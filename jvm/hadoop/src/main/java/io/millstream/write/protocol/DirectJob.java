@@ -170,7 +170,7 @@ public final class DirectJob implements Closeable {
     }
     Phases phases = new Phases(plan.listener);
     lock = phases.time(Phase.LOCK, () -> new CommitLock(table, resolution, id).take());
-    if (plan.readVersion != null && plan.readVersion.changed() != lock.version().changed()) {
+    if (plan.readVersion != null && plan.readVersion.changed() != lock.journal().version().changed()) {
       throw new ConflictException("another statement has changed " + table.root() + " since this one began to read it: nothing is written, and it"
           + " can be run again");
     }
@@ -287,6 +287,8 @@ public final class DirectJob implements Closeable {
       table.store().remove(Journal.signs(id));
       state = State.OVER;
       List<String> rest = new ArrayList<>(List.of(lock.entry()));
+      Journal.Kind kind = ending.outcome() == Ending.Outcome.REVOKED ? Journal.Kind.NONE : record.kind();
+      rest.addAll(lock.journal().forgettable(kind, Resolution.KEPT_MILLIS));
       if (!keepsFiles) {
         rest.add(Journal.published(id));
       }

@@ -47,8 +47,6 @@ public final class Journal {
   private static final String LOCK = "lock-";
   private static final Pattern LOCKS = Pattern.compile(LOCK + "\\d{1,18}");
   private static final Pattern DONE = Pattern.compile("done-(?<number>\\d{1,18})-(?<kind>[a-z]+)-(?<job>.+)");
-  /** So many marks of jobs that are over are kept for a day, beside the newest. */
-  private static final int MOST_DONE = 100;
 
   /** Of entries that say all by being there. */
   public static final byte[] NOTHING = new byte[0];
@@ -132,6 +130,11 @@ public final class Journal {
       return abandoned;
     }
 
+    /** Whether nothing but its mark is there: its own driver has ended it. */
+    private boolean isCleanedUp() {
+      return !hasBegun() && !isDecided() && publishedMillis == 0 && replacedMillis == 0;
+    }
+
     /** When anything of it was last written. */
     long lastMillis() {
       return Math.max(Math.max(decidedMillis, publishedMillis), lastSignMillis());
@@ -209,14 +212,19 @@ public final class Journal {
     return done.descendingMap().values().stream().filter(mark -> kinds.contains(mark.kind)).mapToLong(Done::number).findFirst().orElse(0);
   }
 
-  /** Marks of jobs that are over which nobody needs any more. */
-  List<String> forgettable(long keptMillis) {
+  /**
+   * Marks that nobody needs any more: of jobs that their own drivers have ended, and of all after some time. Those that say the table's version stay.
+   *
+   * @param next what the mark says that is made after this listing; null if there is none
+   */
+  List<String> forgettable(Kind next, long keptMillis) {
     TableVersion version = version();
-    int newer = 0;
+    boolean isChanged = next == Kind.INTO || next == Kind.OVER;
     List<String> forgettable = new ArrayList<>();
-    for (Done mark : done.descendingMap().values()) {
-      boolean isOld = nowMillis - mark.millis > keptMillis || ++newer > MOST_DONE;
-      if (isOld && mark.number != version.changed() && mark.number != version.overwritten() && !jobs.get(mark.job).isSuperseded()) {
+    for (Done mark : done.values()) {
+      boolean isVersion = mark.number == version.changed() && !isChanged || mark.number == version.overwritten() && next != Kind.OVER;
+      Job job = jobs.get(mark.job);
+      if (!isVersion && !job.superseded && (job.isCleanedUp() || nowMillis - mark.millis > keptMillis)) {
         forgettable.add(mark.entry());
       }
     }

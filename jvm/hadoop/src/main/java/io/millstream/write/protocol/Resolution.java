@@ -22,7 +22,7 @@ import org.slf4j.LoggerFactory;
 public final class Resolution {
   private static final Logger LOG = LoggerFactory.getLogger(Resolution.class);
   /** For how long attempts of a job that is over may go on, and the job itself may wake up: its {@code commit} is kept. */
-  private static final long KEPT_MILLIS = TimeUnit.DAYS.toMillis(1);
+  static final long KEPT_MILLIS = TimeUnit.DAYS.toMillis(1);
   private static final long FIRST_PAUSE_MILLIS = 20;
   private static final long LONGEST_PAUSE_MILLIS = 1000;
 
@@ -57,7 +57,7 @@ public final class Resolution {
   }
 
   private void forget(Journal journal) throws IOException {
-    List<String> forgotten = new ArrayList<>(journal.forgettable(KEPT_MILLIS));
+    List<String> forgotten = new ArrayList<>(journal.forgettable(null, KEPT_MILLIS));
     for (Journal.Job job : journal.jobs()) {
       if (replaced.mayGo(journal, job)) {
         replaced.tryRemove(job.id);

@@ -126,8 +126,10 @@ class InterleavingTest {
     }
     System.out.println(first + " and " + second + ": " + seen.size() + " states, " + open.size() + " ways not gone, -Dmillstream.seed=" + seed);
     assertTrue(seen.size() > FEWEST_STATES, () -> seen.size() + " states");
-    // Both orders occur, and so does the death of the first before it has committed.
-    assertTrue(outcomes.size() >= 2, outcomes::toString);
+    if (mostStates == MOST_STATES) {
+      // Both orders occur, and so does the death of the first before it has committed.
+      assertTrue(outcomes.size() >= 2, outcomes::toString);
+    }
   }
 
   /** A table and two jobs that are about to commit. */

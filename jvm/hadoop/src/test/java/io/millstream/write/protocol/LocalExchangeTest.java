@@ -399,18 +399,19 @@ class LocalExchangeTest {
   void whoHoldsTheTokenIsWaitedFor() throws IOException {
     Bed bed = new Bed(DYNAMIC);
     Path held = directory.resolve("held");
+    Path released = directory.resolve("released");
     Process[] holder = {null};
     bed.overwrite(new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
       if (holder[0] == null && bed.store().read(Journal.commit(bed.id)) != null) {
         String token = bed.root.resolve(Store.JOURNAL).resolve(Journal.begin(bed.id)).toString();
-        holder[0] = new ProcessBuilder("flock", token, "sh", "-c", "touch " + held + "; sleep 0.3").start();
+        holder[0] = new ProcessBuilder("flock", token, "sh", "-c", "touch " + held + "; sleep 0.3; touch " + released).start();
         while (!Files.exists(held)) {
           pause();
         }
       }
     }), bed.id, FILES);
 
-    assertEquals(false, holder[0].isAlive());
+    assertTrue(Files.exists(released));
     bed.check("after the wait");
   }
 
