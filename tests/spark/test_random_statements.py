@@ -100,7 +100,10 @@ def difference(pair, home_of, sequence, statements):
         for number, statement in enumerate(statements, 1):
             are_counted = are_counted and statement["counted"]
             answers = pair.call("run", {name: {**files[name], "statement": statement, "paths": sequence.paths} for name in files})
-            if found := told_apart(answers, are_counted):
+            found = told_apart(answers, are_counted)
+            if found and is_documented(statement, answers):
+                break
+            if found:
                 pair.call("end", common)
                 return number, found
         pair.call("end", common)
@@ -117,6 +120,21 @@ def told_apart(answers, are_counted):
         # How the files of a table are shared out among tasks goes by their names, which are chance.
         ours, stock = ({**answer, "files": sorted(answer["files"])} for answer in (ours, stock))
     return differences(ours, stock)
+
+
+def is_documented(statement, answers):
+    """An overwrite leaves directories that were empty before, which stock removes; MSCK REPAIR makes partitions of them."""
+    if "msck repair" not in statement["text"] or any("crash" in answer for answer in answers.values()):
+        return False
+    ours, stock = ({**answer, "tables": dict(answer["tables"])} for answer in (answers["ours"], answers["stock"]))
+    for name, known in stock["tables"].items():
+        table = ours["tables"].get(name)
+        if table and known["partitions"] is not None:
+            empty = [place for place in table["locations"] if place not in known["locations"] and place[1].strip("/") not in ours["files"]]
+            left = [place for place in table["locations"] if place not in empty]
+            if len(table["partitions"]) - len(known["partitions"]) == len(empty) and set(known["partitions"]) <= set(table["partitions"]):
+                ours["tables"][name] = {**table, "partitions": known["partitions"], "locations": left}
+    return ours == stock
 
 
 def shortest(pair, home_of, sequence, statements):

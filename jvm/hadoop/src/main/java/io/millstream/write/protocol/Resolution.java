@@ -156,8 +156,8 @@ public final class Resolution {
       Journal journal = Journal.of(table.store());
       Journal.Job now = journal.job(job);
       long waitedMillis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
-      if (now.isFinished()) {
-        break;
+      if (now.isFinished() || !now.hasBegun() && !now.isDecided()) {
+        break; // the second: it is cleaned up, and its mark is forgotten
       } else if (isDead(journal, now) || !record.isSwap() && waitedMillis >= table.options().helpAfterMillis) {
         return resolve(job);
       } else if (waitedMillis > table.options().lockWaitMillis) {
@@ -195,7 +195,7 @@ public final class Resolution {
   /** Resolves a job, or says how it would be resolved. */
   public Finding examine(String job, Run run) throws IOException {
     byte[] commit = table.store().read(Journal.commit(job));
-    if (commit == null && run == Run.REAL) {
+    if (commit == null && run == Run.REAL && table.store().read(Journal.begin(job)) != null) {
       commit = abort(job);
     }
     if (commit != null && !CommitRecord.isAborted(commit)) {

@@ -1,0 +1,62 @@
+"""Functions for test_lost_rows.py, slow_lost_rows_servers.py and slow_kills_at_commit.py that run in a session's process."""
+
+import dataclasses
+import os
+import time
+
+from swap_calls import settings
+from write_calls import hadoop_path
+
+STOCK = {"spark.millstream.write.enabled": "false"}
+
+
+def run(spark, statements, conf=None):
+    """Runs statements one after the other; answers their errors, with all causes."""
+    with settings(spark, conf or {}):
+        return [error_of(lambda: spark.sql(statement)) for statement in statements]
+
+
+def run_stock(spark, statements, conf=None):
+    """The same, as a program runs them that knows nothing of direct writes."""
+    return run(spark, statements, {**STOCK, **(conf or {})})
+
+
+def error_of(action):
+    try:
+        action()
+    except Exception as error:
+        return str(error)
+
+
+def rows(spark, table):
+    spark.catalog.refreshTable(table)
+    return sorted(list(row) for row in spark.table(table).collect())
+
+
+def location(spark, table):
+    (path,) = [row[1] for row in spark.sql(f"describe extended {table}").collect() if row[0] == "Location"]
+    return path
+
+
+def recover(spark, target, **choices):
+    """The findings, or the error as a text."""
+    import millstream
+
+    try:
+        return [dataclasses.asdict(finding) for finding in millstream.recover(spark, target, **choices)]
+    except millstream.RecoverError as error:
+        return str(error)
+
+
+def journal(spark, root):
+    """The names of a journal's entries."""
+    path, file_system = hadoop_path(spark, f"{root}/.direct-writes")
+    return sorted(status.getPath().getName() for status in file_system.listStatus(path)) if file_system.exists(path) else []
+
+
+def write_empty(spark, path, conf=None):
+    """Overwrites partitions of a path with no rows; the number of rows that a reader finds then, or an error."""
+    frame = spark.range(1).selectExpr("id value", "id k").where("value < 0")
+    with settings(spark, conf or {}):
+        frame.write.mode("overwrite").option("partitionOverwriteMode", "dynamic").partitionBy("k").csv(path)
+    return spark.read.schema("value bigint, k bigint").csv(path).count()
