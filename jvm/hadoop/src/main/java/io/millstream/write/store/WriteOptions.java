@@ -34,6 +34,9 @@ public final class WriteOptions {
    */
   public static final String KEEP_REPLACED_MILLIS = "fs.millstream.write.replaced.keep.ms";
 
+  /** Whether old files on HDFS go to its trash, if that is switched on there ({@code fs.trash.interval}). Default false. */
+  public static final String TRASH = "fs.millstream.write.replaced.trash";
+
   /** When readers see a commit. */
   public enum Visibility {
     /** New files appear and old ones disappear one by one, within the time of the commit's apply. */
@@ -63,6 +66,7 @@ public final class WriteOptions {
   public final long helpAfterMillis;
   public final int distributeFiles;
   public final boolean sync;
+  public final boolean trash;
   public final long keepReplacedMillis;
 
   /**
@@ -79,6 +83,7 @@ public final class WriteOptions {
     helpAfterMillis = atLeast(0, conf, HELP_AFTER_MILLIS, 3000);
     distributeFiles = (int) atLeast(1, conf, DISTRIBUTE_FILES, 5000);
     sync = isSet(SYNC, conf.getTrimmed(SYNC, "true"));
+    trash = isSet(TRASH, conf.getTrimmed(TRASH, "false"));
     keepReplacedMillis = atLeast(0, conf, KEEP_REPLACED_MILLIS, 600_000);
   }
 

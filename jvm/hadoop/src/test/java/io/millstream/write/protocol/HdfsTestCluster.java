@@ -20,6 +20,7 @@ final class HdfsTestCluster {
       System.setProperty("millstream.test.file.impl", LocalFileSystem.class.getName()); // core-site.xml of the tests asks for it
       Configuration conf = configuration();
       conf.set(MiniDFSCluster.HDFS_MINIDFS_BASEDIR, Files.createTempDirectory("millstream-hdfs").toString());
+      conf.setInt("fs.trash.interval", 60); // of the name node: who deletes through a trash finds it on
       cluster = new MiniDFSCluster.Builder(conf).numDataNodes(1).build();
       Runtime.getRuntime().addShutdownHook(new Thread(() -> cluster.shutdown(true)));
     }

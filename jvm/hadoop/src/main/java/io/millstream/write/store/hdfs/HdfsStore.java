@@ -2,6 +2,7 @@ package io.millstream.write.store.hdfs;
 
 import io.millstream.write.store.HiddenFileStore;
 import io.millstream.write.store.Names;
+import io.millstream.write.store.OldFile;
 import io.millstream.write.store.Parallel;
 import io.millstream.write.store.WriteOptions;
 import java.io.FileNotFoundException;
@@ -18,8 +19,9 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.GlobalStorageStatistics;
 import org.apache.hadoop.fs.Path;
-import org.apache.hadoop.fs.StorageStatistics.LongStatistic;
 import org.apache.hadoop.fs.StorageStatistics;
+import org.apache.hadoop.fs.StorageStatistics.LongStatistic;
+import org.apache.hadoop.fs.Trash;
 import org.apache.hadoop.security.AccessControlException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -77,6 +79,23 @@ public final class HdfsStore extends HiddenFileStore {
   @Override
   public void deleteFile(Path file) throws IOException {
     fs.delete(file, false);
+  }
+
+  /** What moves to the trash keeps its path there. */
+  @Override
+  public void delete(List<OldFile> files) throws IOException {
+    if (!options.trash) {
+      super.delete(files);
+      return;
+    }
+    Parallel.map(options.threads, files, file -> {
+      Path path = Names.path(directory(file.directory()), file.name());
+      try {
+        return Trash.moveToAppropriateTrash(fs, path, fs.getConf()) || fs.delete(path, false);
+      } catch (FileNotFoundException e) {
+        return false; // it is gone already
+      }
+    });
   }
 
   @Override

@@ -45,7 +45,7 @@ class DirectInsertIntoHiveTable(
 
   override def run(session: SparkSession, child: SparkPlan): Seq[Row] = {
     val hadoopConf = hiveTmpPath.hadoopConf
-    val location = new Path(table.location)
+    val location = new Path(ReadTables.finishWrites(session, new Path(table.location), Some(table), hadoopConf).getOrElse(table).location)
     val fileSystem = location.getFileSystem(hadoopConf)
     val root = SwapDirectories.home(fileSystem.makeQualified(location))
     val known = knownPartitions(session)

@@ -8,7 +8,7 @@ import org.apache.spark.SparkContext
 import org.apache.spark.sql.{SparkSession, SparkSessionExtensions, SparkSessionExtensionsProvider}
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
-import org.apache.spark.sql.execution.datasources.millstream.write.ReplaceInserts
+import org.apache.spark.sql.execution.datasources.millstream.write.{ReplaceInserts, WarnOfSwapped}
 import org.apache.spark.util.Utils
 
 /**
@@ -22,6 +22,7 @@ class MillstreamExtensions extends SparkSessionExtensionsProvider {
       extensions.injectHintResolutionRule(session => new IndexLocalFiles(session))
       extensions.injectColumnar(_ => new ReplaceFileScans)
       extensions.injectPostHocResolutionRule(session => new ReplaceInserts(session))
+      extensions.injectPostHocResolutionRule(session => new WarnOfSwapped(session))
       MillstreamExtensions.hiveRule.foreach(rule => extensions.injectPostHocResolutionRule(rule))
     }
 }

@@ -51,6 +51,7 @@ class DirectInsertIntoHadoopFsRelation(
   override def run(session: SparkSession, child: SparkPlan): Seq[Row] = {
     val hadoopConf = session.sessionState.newHadoopConfWithOptions(options)
     val fileSystem = outputPath.getFileSystem(hadoopConf)
+    ReadTables.finishWrites(session, outputPath, catalogTable, hadoopConf)
     val location = fileSystem.makeQualified(currentLocation(session))
     val root = if (catalogued.nonEmpty) SwapDirectories.home(location) else location
     val known = tracked.fold(Seq.empty[CatalogTablePartition])(table =>

@@ -45,6 +45,25 @@ private[sql] object ReadTables {
     }
   }
 
+  /**
+   * Finishes the committed writes to what a statement is about to write to, before it looks where that is: they may put it elsewhere.
+   *
+   * @return the table, as the catalog has it then
+   */
+  def finishWrites(session: SparkSession, root: Path, table: Option[CatalogTable], hadoopConf: Configuration): Option[CatalogTable] = {
+    val guard = try ReadGuard.of(qualified(root, hadoopConf), hadoopConf, CatalogMetastore.of(session, table)) catch {
+      case e: IOException => throw new SparkException(s"Nothing can be written to ${table.fold(root.toString)(_.identifier.unquotedString)}: ${e.getMessage}", e)
+    }
+    if (guard.isPresent && guard.get.hasHelped) {
+      table.map { known =>
+        session.sessionState.catalog.refreshTable(known.identifier)
+        session.sharedState.externalCatalog.getTable(known.database, known.identifier.table)
+      }
+    } else {
+      table
+    }
+  }
+
   private def qualified(root: Path, hadoopConf: Configuration): Path = SwapDirectories.home(root.getFileSystem(hadoopConf).makeQualified(root))
 
   private def reads(query: LogicalPlan): Seq[Read] =
