@@ -60,3 +60,38 @@ def write_empty(spark, path, conf=None):
     with settings(spark, conf or {}):
         frame.write.mode("overwrite").option("partitionOverwriteMode", "dynamic").partitionBy("k").csv(path)
     return spark.read.schema("value bigint, k bigint").csv(path).count()
+
+
+def partitions(spark, table):
+    """Rows by partition, as faults.OLD has them."""
+    spark.catalog.refreshTable(table)
+    found = {}
+    for a, v, k in sorted(map(tuple, spark.sql(f"select a, v, k from {table}").collect())):
+        found.setdefault(k, []).append([a, v])
+    return found
+
+
+def read_until(spark, table, stop):
+    """What a reader finds that reads again and again until a file appears: each different answer in turn, and errors. The file beside counts."""
+    states, errors, count = [], [], 0
+    while not os.path.exists(stop):
+        try:
+            found = partitions(spark, table)
+            if not states or states[-1] != found:
+                states.append(found)
+        except Exception as error:
+            errors.append(str(error)[:500])
+        count += 1
+        with open(f"{stop}.reads", "w") as file:
+            file.write(str(count))
+        time.sleep(0.02)
+    return {"states": states, "errors": errors, "count": count}
+
+
+def has_table(spark, table):
+    return spark.catalog.tableExists(table)
+
+
+def exists(spark, path):
+    path, file_system = hadoop_path(spark, path)
+    return file_system.exists(path)

@@ -20,7 +20,7 @@ def left_over(spark, path):
     files = file_system.listFiles(root, True)
     while files.hasNext():
         name = files.next().getPath().getName()
-        # The journal remembers for a day that a job was undone, and the turn of one that died until the next.
+        # The journal remembers for a day that a job was undone, and the lock of one that died until the next.
         if name.endswith(".begin") or name.startswith((".direct-", "__magic")):
             found.append(name)
     return found + uploads(spark, root, file_system)

@@ -18,7 +18,7 @@ from sessions import Session
 
 PARTITIONS = 6
 KINDS = ["using parquet", "stored as textfile"]
-# The records of the job's beginning, its turn and its commit are links; files and their checksums are renamed, then the journal's.
+# The records of the job's beginning, its lock and its commit are links; files and their checksums are renamed, then the journal's.
 STEPS = [("link", 1), ("link", 2), ("link", 3), ("rename", 1), ("rename", 2 * PARTITIONS), ("rename", 2 * PARTITIONS + 1), ("unlink", 4)]
 
 

@@ -48,8 +48,9 @@ def start(s3, tmp_path_factory):
                 "spark.hadoop.fs.millstream.write.lease.ms": str(LEASE_MS),
                 # The steps of a commit come one after the other.
                 "spark.hadoop.fs.millstream.write.threads": "1",
+                **more,
             }
-            session = driver(tmp_path_factory.mktemp("driver") / "home", metastore, **conf, **more)
+            session = driver(tmp_path_factory.mktemp("driver") / "home", metastore, **conf)
             assert session.call("lost_row_calls:run", statements=["show databases"]) == [None]
             return session
 
@@ -58,8 +59,8 @@ def start(s3, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ours(start):
-    """The driver whose commits are held."""
-    session = start()
+    """The driver whose commits are held. Where it no longer finds its journal nobody waits for it for long."""
+    session = start(**{"spark.hadoop.fs.millstream.write.lease.ms": "5000"})
     yield session
     session.close()
 
@@ -192,6 +193,8 @@ def test_f1_a_retry_within_the_lease_reads_all_rows_of_a_commit_that_was_torn(s3
     assert call(other, "recover", target=table.name) == []
 
 
+# An INSERT INTO deletes nothing.
+HELD = [(step, how) for step in STEPS for how in ("into", "overwrite") if (step, how) != ("delete", "into")]
 OLD, NEW, THEIRS = [1, 2, 3], list(range(10, 18)), [7]
 
 
@@ -201,11 +204,8 @@ def before_f2(other, s3):
     return table
 
 
-@pytest.mark.parametrize("how", ["into", "overwrite"])
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step, how", HELD)
 def test_f2_a_table_that_is_renamed_during_a_commit(s3, ours, other, step, how):
-    if (step, how) == ("delete", "into"):
-        pytest.skip("an INSERT INTO deletes nothing")
     table = before_f2(other, s3)
     old, new = in_partition("1", *OLD), in_partition("1", *(OLD if how == "into" else []), *NEW)
 
@@ -220,13 +220,12 @@ def test_f2_a_table_that_is_renamed_during_a_commit(s3, ours, other, step, how):
     assert error is not None or not is_lossy
     run(other, table.insert("into", 9, [90]).replace(table.name, table.renamed))
     assert rows(other, table.renamed) == sorted(found + in_partition("9", 90))
+    # What the error says is true.
+    assert is_lossy or "finishes the commit" not in (error or "") or found == sorted(new + in_partition("2", 20)), error
 
 
-@pytest.mark.parametrize("how", ["into", "overwrite"])
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step, how", HELD)
 def test_f2_a_table_that_is_dropped_and_made_anew_during_a_commit(s3, ours, other, step, how):
-    if (step, how) == ("delete", "into"):
-        pytest.skip("an INSERT INTO deletes nothing")
     table = before_f2(other, s3)
 
     error = Held(s3.bed, *STEPS[step]).during(ours, table.insert(how, 1, NEW), lambda: run_stock(other, f"drop table {table.name}", table.creation))
@@ -239,11 +238,8 @@ def test_f2_a_table_that_is_dropped_and_made_anew_during_a_commit(s3, ours, othe
     assert rows(other, table.name) == in_partition("1", 90)
 
 
-@pytest.mark.parametrize("how", ["into", "overwrite"])
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step, how", HELD)
 def test_f2_a_partition_that_stock_overwrites_during_a_commit(s3, ours, other, step, how):
-    if (step, how) == ("delete", "into"):
-        pytest.skip("an INSERT INTO deletes nothing")
     table = before_f2(other, s3)
     theirs_first = in_partition("1", *(THEIRS if how == "into" else []), *NEW)
 
@@ -283,7 +279,6 @@ def test_f6_a_committer_of_s3a_during_a_commit_is_an_error_and_the_table_is_as_i
     assert error and "removed by another program" in error and "nothing is written" in error, error
     expected = in_partition("1", *OLD) + in_partition("2", 20)
     assert rows(other, table.name) == expected
-    assert "S3A" in foreign.log.read_text() or True
     run(other, table.insert("into", 1, NEW))
     assert rows(other, table.name) == sorted(expected + in_partition("1", *NEW))
     assert call(other, "recover", target=table.name) == []

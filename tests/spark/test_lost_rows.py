@@ -23,7 +23,8 @@ CONF = {
     "spark.sql.hive.convertMetastoreParquet": "false",
 }
 SWAP, EXCHANGE = ({"fs.millstream.write.visibility": name} for name in ("metastore-swap", "exchange"))
-KILLS = 3
+KILLS = 2
+SHORT_LEASE = {"fs.millstream.write.lease.ms": "2000"}
 NUMBERS = count()
 # Of the record, of each file but the checksums, of each old one, of the mark.
 RECORD, PUBLISH, DELETE, DONE = "link {}/*.commit", "rename {}/*p=1/[!.]*", "unlink {}/p=1/[!.]*", "link {}/*done-*"
@@ -197,10 +198,14 @@ def test_f5_an_empty_overwrite_of_partitions_of_a_new_path_leaves_a_path_without
     assert drivers.call("write_empty", path=str(path), conf={"mapreduce.fileoutputcommitter.marksuccessfuljobs": marks}) == 0
 
 
-def test_f7_an_insert_that_finishes_a_killed_swap_of_a_table_without_partitions_succeeds(drivers, tmp_path):
+def test_f7_an_insert_that_finishes_a_swap_of_a_table_without_partitions_succeeds(drivers, tmp_path):
+    """The overwrite has its record, and nothing of what its driver does then is possible."""
     table = Table(drivers, tmp_path, partitions="")
     drivers.run(f"insert into {table.name} select 1")
-    drivers.kill_at(f"link {table.folder}/*.published", 1, f"insert overwrite {table.name} select 2", **SWAP, **{"fs.millstream.write.lease.ms": "1000"})
+    with contextlib.ExitStack() as stack:
+        error = drivers.stop_at(f"link {table.folder}/*.published", 1, f"insert overwrite {table.name} select 2",
+                                lambda: stack.enter_context(unwritable(table.folder)), **SWAP, **SHORT_LEASE)
+    assert "is committed, but is not finished yet" in error, error
 
     drivers.run(f"insert into {table.name} select 3", **SWAP)
 
@@ -239,7 +244,7 @@ def test_f2_a_table_that_is_renamed_during_a_commit_is_an_error_and_the_commit_c
     table, undo = Table(drivers, tmp_path, old=[1, 2]), []
     statement = f"insert overwrite {table.name} partition(p='1') select id from range(10, 18, 1, 2)"
 
-    error = drivers.stop_at(step.format(table.folder), at, statement, lambda: undo.append(move(table)))
+    error = drivers.stop_at(step.format(table.folder), at, statement, lambda: undo.append(move(table)), **SHORT_LEASE)
 
     assert error, "success, of a table that is elsewhere"
     undo[0]()
@@ -263,12 +268,16 @@ def test_f2_a_table_that_is_made_anew_during_a_commit_is_an_error(drivers, tmp_p
     assert table.rows() == in_partition("1", 90)
 
 
-@pytest.mark.parametrize("how, rows", [("into", [7, 8, *range(10, 18)]), ("overwrite", [*range(10, 18)])])
-@pytest.mark.parametrize("step, at", [(RECORD, 1), (PUBLISH, 2), (DELETE, 1), (DONE, 1)], ids=["record", "publish", "delete", "done"])
-def test_f2_a_partition_that_stock_overwrites_during_a_commit(drivers, tmp_path, how, rows, step, at):
-    if (how, step) == ("into", DELETE):
-        pytest.skip("an INSERT INTO deletes nothing")
+OVERWRITTEN = [
+    ("into", RECORD, 1), ("into", PUBLISH, 2), ("into", DONE, 1), ("overwrite", RECORD, 1), ("overwrite", PUBLISH, 2), ("overwrite", DELETE, 1),
+    ("overwrite", DONE, 1),
+]
+
+
+@pytest.mark.parametrize("how, step, at", OVERWRITTEN, ids=["-".join(map(str, found)) for found in OVERWRITTEN])
+def test_f2_a_partition_that_stock_overwrites_during_a_commit(drivers, tmp_path, how, step, at):
     table = Table(drivers, tmp_path, old=[1, 2])
+    rows = [*([7, 8] if how == "into" else []), *range(10, 18)]
     statement = f"insert {how} {table.name} partition(p='1') select id from range(10, 18, 1, 2)"
 
     error = drivers.stop_at(step.format(table.folder), at, statement, lambda: overwrite(table))

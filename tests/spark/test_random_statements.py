@@ -101,7 +101,7 @@ def difference(pair, home_of, sequence, statements):
             are_counted = are_counted and statement["counted"]
             answers = pair.call("run", {name: {**files[name], "statement": statement, "paths": sequence.paths} for name in files})
             found = told_apart(answers, are_counted)
-            if found and is_documented(statement, answers):
+            if found and (is_documented(statement, answers) or is_of_the_server(statement, answers)):
                 break
             if found:
                 pair.call("end", common)
@@ -135,6 +135,12 @@ def is_documented(statement, answers):
             if len(table["partitions"]) - len(known["partitions"]) == len(empty) and set(known["partitions"]) <= set(table["partitions"]):
                 ours["tables"][name] = {**table, "partitions": known["partitions"], "locations": left}
     return ours == stock
+
+
+def is_of_the_server(statement, answers):
+    """The tests' S3 server cannot copy the marker of an empty directory; where the journal has an entry in it, S3A copies no marker."""
+    errors = [str(answer.get("error")) for answer in answers.values()]
+    return " rename to " in statement["text"] and any("failed to move data due to: 'copyFile(" in error for error in errors)
 
 
 def shortest(pair, home_of, sequence, statements):

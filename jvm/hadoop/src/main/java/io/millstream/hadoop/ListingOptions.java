@@ -1,5 +1,6 @@
 package io.millstream.hadoop;
 
+import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 
 /** The keys of the Hadoop configuration that concern listing, read in one place. */
@@ -17,6 +18,9 @@ public final class ListingOptions {
   static final String READ_AHEAD_DIRECTORIES = "fs.millstream.list.readahead.directories";
   /** How old a directory listed ahead may be when it is handed out, in milliseconds. Default 3000. */
   static final String READ_AHEAD_MAX_AGE_MILLIS = "fs.millstream.list.readahead.max.age.ms";
+
+  /** All that are of Hadoop's configuration. */
+  public static final List<String> KEYS = List.of(ENABLED, THREADS, READ_AHEAD_DIRECTORIES, READ_AHEAD_MAX_AGE_MILLIS);
 
   private final boolean enabledInHadoop;
   final int threads;

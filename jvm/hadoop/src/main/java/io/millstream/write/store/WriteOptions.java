@@ -1,13 +1,17 @@
 package io.millstream.write.store;
 
 import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 
 /** The keys of the Hadoop configuration that concern direct writes, read in one place. */
 public final class WriteOptions {
-  /** How a commit becomes visible: a name of {@link Visibility}. Default {@code in-place}. */
+  /**
+   * How a commit becomes visible: a name of {@link Visibility}, with {@code -strict} behind it if a statement is to fail rather than become visible in
+   * another way. Default {@code in-place}.
+   */
   public static final String VISIBILITY = "fs.millstream.write.visibility";
   /** How many files a commit publishes or deletes at once. Default 64. */
   public static final String THREADS = "fs.millstream.write.threads";
@@ -36,6 +40,12 @@ public final class WriteOptions {
 
   /** Whether old files on HDFS go to its trash, if that is switched on there ({@code fs.trash.interval}). Default false. */
   public static final String TRASH = "fs.millstream.write.replaced.trash";
+
+  private static final String STRICT = "-strict";
+
+  /** All of them. */
+  public static final List<String> KEYS = List.of(VISIBILITY, THREADS, LEASE_MILLIS, LOCK_WAIT_MILLIS, HELP_AFTER_MILLIS, DISTRIBUTE_FILES, SYNC,
+      KEEP_REPLACED_MILLIS, TRASH);
 
   /** When readers see a commit. */
   public enum Visibility {
@@ -95,7 +105,18 @@ public final class WriteOptions {
    * @throws IllegalArgumentException if there is none of that name
    */
   public static Visibility visibility(Configuration conf) {
-    return Visibility.of(conf.getTrimmed(VISIBILITY, Visibility.IN_PLACE.word()));
+    String word = conf.getTrimmed(VISIBILITY, Visibility.IN_PLACE.word());
+    return Visibility.of(isStrict(conf) ? word.substring(0, word.length() - STRICT.length()) : word);
+  }
+
+  /**
+   * Whether an overwrite is to fail if it cannot become visible as it is asked for.
+   *
+   * @param conf where that is
+   * @return whether the word ends so
+   */
+  public static boolean isStrict(Configuration conf) {
+    return conf.getTrimmed(VISIBILITY, "").toLowerCase(Locale.ROOT).endsWith(STRICT);
   }
 
   private static boolean isSet(String key, String word) {

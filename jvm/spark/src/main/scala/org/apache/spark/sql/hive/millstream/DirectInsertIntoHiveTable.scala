@@ -53,7 +53,7 @@ class DirectInsertIntoHiveTable(
       if (columns.isEmpty) Seq("" -> location) else known.map(found => directory(found.spec) -> new Path(found.location)))
     val visibility = TablePlaces.visibility(table.identifier.unquotedString, root, overwrite, columns.nonEmpty, hadoopConf)(
       Option.when(columns.isEmpty && table.tableType == CatalogTableType.MANAGED)(TablePlaces.ManagedWithoutPartitions))
-    if (ifPartitionNotExists && known.nonEmpty || places.isOutOfReach(table.identifier.unquotedString, visibility)) {
+    if (ifPartitionNotExists && known.nonEmpty || places.isOutOfReach(table.identifier.unquotedString, visibility, overwrite, hadoopConf)) {
       super.run(session, child)
     } else {
       directWrite(places, visibility, isNew = known.isEmpty).run(session, child, metrics, () => refresh(session))(super.run(session, child))

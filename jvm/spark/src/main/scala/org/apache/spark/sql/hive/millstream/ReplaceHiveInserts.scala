@@ -32,7 +32,7 @@ class ReplaceHiveInserts(session: SparkSession) extends ReplaceCommands(session,
   }
 
   private def toTable(insert: InsertIntoHiveTable): Option[DirectInsertIntoHiveTable] =
-    Option.when(isOfFiles(insert.table) && ReplaceInserts.suits(new Path(insert.table.location), insert.hiveTmpPath.hadoopConf, conf, Some(session))) {
+    Option.when(isOfFiles(insert) && ReplaceInserts.suits(new Path(insert.table.location), insert.overwrite, insert.hiveTmpPath.hadoopConf, conf, Some(session))) {
       new DirectInsertIntoHiveTable(insert.table, insert.partition, insert.query, insert.overwrite, insert.ifPartitionNotExists,
         insert.outputColumnNames, insert.partitionColumns, insert.bucketSpec, insert.options, insert.fileFormat, insert.hiveTmpPath)
     }
@@ -40,7 +40,7 @@ class ReplaceHiveInserts(session: SparkSession) extends ReplaceCommands(session,
   private def toDirectory(insert: InsertIntoHiveDirCommand): Option[DirectInsertIntoHiveDir] = {
     val hadoopConf = session.sessionState.newHadoopConf()
     val root = DirectInsertIntoHiveDir.root(insert.isLocal, insert.storage, hadoopConf)
-    Option.when(isWrittenByTasks(insert.isLocal, root, hadoopConf) && ReplaceInserts.suits(root, hadoopConf, conf)) {
+    Option.when(isWrittenByTasks(insert.isLocal, root, hadoopConf) && ReplaceInserts.suits(root, insert.overwrite, hadoopConf, conf)) {
       new DirectInsertIntoHiveDir(insert.isLocal, insert.storage, insert.query, insert.overwrite, insert.outputColumnNames)
     }
   }
@@ -53,9 +53,13 @@ class ReplaceHiveInserts(session: SparkSession) extends ReplaceCommands(session,
   }
 
   /** Not a table of another store behind a handler, nor one whose deltas Hive's transactions number. */
-  private def isOfFiles(table: CatalogTable): Boolean = {
+  private def isOfFiles(insert: InsertIntoHiveTable): Boolean = {
+    val table = insert.table
     val isTransactional = table.properties.exists { case (key, value) => key.equalsIgnoreCase("transactional") && value.equalsIgnoreCase("true") }
-    if (isTransactional) ReplaceInserts.warn(table.identifier.unquotedString, "the table is transactional")
-    table.storage.locationUri.nonEmpty && !table.properties.keys.exists(_.toLowerCase(Locale.ROOT) == "storage_handler") && !isTransactional
+    val reason = if (isTransactional) Some("the table is transactional")
+      else if (table.properties.keys.exists(_.toLowerCase(Locale.ROOT) == "storage_handler")) Some("the table is of a storage handler")
+      else Option.when(table.storage.locationUri.isEmpty)("the table has no location")
+    reason.foreach(ReplaceInserts.leave(table.identifier.unquotedString, _, insert.overwrite, insert.hiveTmpPath.hadoopConf))
+    reason.isEmpty
   }
 }

@@ -36,7 +36,7 @@ class IndexLocalFiles(spark: SparkSession) extends Rule[LogicalPlan] {
   import IndexLocalFiles._
 
   override def apply(plan: LogicalPlan): LogicalPlan =
-    if (conf.getConf(Enabled)) {
+    if (Keys.get(conf, Enabled)) {
       plan.resolveOperatorsUp {
         case source: UnresolvedDataSource if !source.isStreaming => SparkLine.ifItFits(resolve(source)).getOrElse(source)
       }

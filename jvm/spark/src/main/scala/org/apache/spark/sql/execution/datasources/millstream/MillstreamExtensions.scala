@@ -19,6 +19,7 @@ class MillstreamExtensions extends SparkSessionExtensionsProvider {
   override def apply(extensions: SparkSessionExtensions): Unit =
     if (MillstreamExtensions.seen.add(extensions)) {
       SparkContext.getActive.foreach(MillstreamExtensions.passSwitchToExecutors)
+      extensions.injectResolutionRule(session => new CheckKeys(session))
       extensions.injectHintResolutionRule(session => new IndexLocalFiles(session))
       extensions.injectColumnar(_ => new ReplaceFileScans)
       extensions.injectPostHocResolutionRule(session => new ReplaceInserts(session))

@@ -15,19 +15,19 @@ import org.apache.spark.sql.internal.SQLConf
 final case class ReadSettings private (openCostBytes: Long, maxReaders: Int)
 
 object ReadSettings {
-  private val OpenCostBytes: ConfigEntry[Long] = SQLConf.buildConf("spark.millstream.read.openCostInBytes")
+  private[millstream] val OpenCostBytes: ConfigEntry[Long] = SQLConf.buildConf("spark.millstream.read.openCostInBytes")
     .doc("What opening a file counts for when files are packed into tasks.")
     .bytesConf(ByteUnit.BYTE)
     .checkValue(_ >= 0, "must not be negative")
     .createWithDefault(32L << 10)
 
-  private val MaxReaders: ConfigEntry[Int] = SQLConf.buildConf("spark.millstream.read.maxReaders")
+  private[millstream] val MaxReaders: ConfigEntry[Int] = SQLConf.buildConf("spark.millstream.read.maxReaders")
     .doc("Most native threads with which a task reads ahead; they are started only where reading waits for the storage.")
     .intConf
     .checkValue(_ >= 0, "must not be negative")
     .createWithDefault(32)
 
-  private[millstream] def of(conf: SQLConf): ReadSettings = ReadSettings(conf.getConf(OpenCostBytes), conf.getConf(MaxReaders))
+  private[millstream] def of(conf: SQLConf): ReadSettings = ReadSettings(Keys.get(conf, OpenCostBytes), Keys.get(conf, MaxReaders))
 
   def of(spark: SparkSession): ReadSettings = ReadSettings(get(spark, OpenCostBytes), get(spark, MaxReaders))
 
@@ -38,7 +38,7 @@ object ReadSettings {
   private[millstream] def get[T](context: SparkContext, entry: ConfigEntry[T]): T =
     sessionOf(context).fold(context.conf.get(entry))(get(_, entry))
 
-  private def get[T](spark: SparkSession, entry: ConfigEntry[T]): T = entry.valueConverter(spark.conf.get(entry.key))
+  private def get[T](spark: SparkSession, entry: ConfigEntry[T]): T = Keys.get(spark.sessionState.conf, entry)
 
   private def sessionOf(context: SparkContext): Option[SparkSession] =
     SparkSession.getActiveSession.orElse(SparkSession.getDefaultSession).filter(_.sparkContext eq context)

@@ -24,7 +24,7 @@ import org.apache.spark.sql.internal.SQLConf
  */
 class ReplaceFileScans extends ColumnarRule {
   override def preColumnarTransitions: Rule[SparkPlan] = plan =>
-    if (plan.conf.getConf(ReplaceFileScans.Enabled)) {
+    if (Keys.get(plan.conf, ReplaceFileScans.Enabled)) {
       lazy val asksForFile = plan.exists(_.expressions.exists(_.exists {
         case _: InputFileName | _: InputFileBlockStart | _: InputFileBlockLength => true
         case _ => false

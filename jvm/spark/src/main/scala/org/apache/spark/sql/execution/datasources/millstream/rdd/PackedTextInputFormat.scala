@@ -63,7 +63,7 @@ class PackedTextInputFormat extends TextInputFormat {
   }
 }
 
-private[rdd] object PackedTextInputFormat {
+private[millstream] object PackedTextInputFormat {
   val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf("spark.millstream.rdd.enabled")
     .doc("Whether sc.textFile reads many small local files in one task, and natively.")
     .booleanConf

@@ -61,7 +61,7 @@ class DirectInsertIntoHadoopFsRelation(
     val found = try Some(fileSystem.getFileStatus(location)) catch { case _: FileNotFoundException => None }
     lazy val visibility = TablePlaces.visibility(name(root), root, mode == SaveMode.Overwrite && found.nonEmpty,
       partitionColumns.nonEmpty, hadoopConf)(whyNoSwap)
-    if (leavesToSpark(found, known) || places.isOutOfReach(name(root), visibility)) {
+    if (leavesToSpark(found, known) || places.isOutOfReach(name(root), visibility, mode == SaveMode.Overwrite, hadoopConf)) {
       super.run(session, child)
     } else {
       checkColumns()

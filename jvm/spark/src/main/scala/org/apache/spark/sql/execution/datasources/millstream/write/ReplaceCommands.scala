@@ -7,7 +7,7 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.command.DataWritingCommand
-import org.apache.spark.sql.execution.datasources.millstream.SparkLine
+import org.apache.spark.sql.execution.datasources.millstream.{Keys, SparkLine}
 
 /**
  * Puts commands that write directly in the place of Spark's.
@@ -16,7 +16,7 @@ import org.apache.spark.sql.execution.datasources.millstream.SparkLine
  */
 abstract class ReplaceCommands(session: SparkSession, replaced: Class[_ <: DataWritingCommand]*) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
-    if (conf.getConf(ReplaceInserts.Enabled)) {
+    if (Keys.get(conf, ReplaceInserts.Enabled)) {
       plan.resolveOperators {
         case command: DataWritingCommand if replaced.contains(command.getClass) => SparkLine.ifItFits(tagged(command)).getOrElse(command)
       }

@@ -12,9 +12,11 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.internal.Logging
 import org.apache.spark.internal.config.ConfigEntry
-import org.apache.spark.sql.SparkSession
+import org.apache.spark.SparkException
+import org.apache.spark.sql.{SaveMode, SparkSession}
 import org.apache.spark.sql.execution.command.DataWritingCommand
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand
+import org.apache.spark.sql.execution.datasources.millstream.Keys
 import org.apache.spark.sql.internal.SQLConf
 
 /** Replaces the command that writes files of Spark's own data sources, and of Hive tables that Spark converts to them. */
@@ -26,7 +28,8 @@ class ReplaceInserts(session: SparkSession) extends ReplaceCommands(session, cla
 
   override protected def direct(command: DataWritingCommand): Option[DataWritingCommand] = {
     val insert = command.asInstanceOf[InsertIntoHadoopFsRelationCommand]
-    Option.when(ReplaceInserts.suits(insert.outputPath, hadoopConf(insert), conf, Option.when(insert.catalogTable.nonEmpty)(session))) {
+    Keys.check(insert.options.keys)
+    Option.when(ReplaceInserts.suits(insert.outputPath, insert.mode == SaveMode.Overwrite, hadoopConf(insert), conf, Option.when(insert.catalogTable.nonEmpty)(session))) {
       new DirectInsertIntoHadoopFsRelation(insert.outputPath, insert.staticPartitions, insert.ifPartitionNotExists,
         insert.partitionColumns, insert.bucketSpec, insert.fileFormat, insert.options, insert.query, insert.mode,
         insert.catalogTable, insert.fileIndex, insert.outputColumnNames)
@@ -57,15 +60,16 @@ object ReplaceInserts extends Logging {
   /**
    * Whether files below a path can be written directly; says so in the log if they cannot.
    *
+   * @param overwrites whether the statement does
    * @param catalogued the session whose catalog has the table, if there is one
    */
-  def suits(root: Path, hadoopConf: Configuration, conf: SQLConf, catalogued: Option[SparkSession] = None): Boolean = {
+  def suits(root: Path, overwrites: Boolean, hadoopConf: Configuration, conf: SQLConf, catalogued: Option[SparkSession] = None): Boolean = {
     FilesOfQuery.check()
     def whyNot = Option(DirectJob.whyNot(root.getFileSystem(hadoopConf)).orElse(null))
       .orElse(catalogued.flatMap(CatalogMetastore.of(_, None).whyNot))
     // What fails here fails in Spark's own command, with Spark's error.
     val reason = ownCommitter(hadoopConf, conf).orElse(Try(whyNot).getOrElse(Some("")))
-    reason.filter(_.nonEmpty).foreach(warn(root.toString, _))
+    reason.filter(_.nonEmpty).foreach(leave(root.toString, _, overwrites, hadoopConf))
     reason.isEmpty
   }
 
@@ -78,13 +82,22 @@ object ReplaceInserts extends Logging {
     warned.add(target -> reason)
   }
 
+  /** Says that Spark writes; an error if an overwrite is to be strict about when it is seen. */
+  def leave(target: String, reason: String, overwrites: Boolean, hadoopConf: Configuration): Unit =
+    if (overwrites && WriteOptions.isStrict(hadoopConf)) refuse(target, reason, hadoopConf) else warn(target, reason)
+
+  private def refuse(target: String, reason: String, hadoopConf: Configuration): Nothing =
+    throw new SparkException(s"$target cannot be overwritten with ${WriteOptions.VISIBILITY}=${hadoopConf.getTrimmed(WriteOptions.VISIBILITY)}: $reason")
+
   def warn(target: String, reason: String): Unit =
     if (isNew(target, reason)) {
       logWarning(s"Millstream leaves writes to $target to Spark's own way, slower and not safe from crashes: $reason")
     }
 
-  def warnInPlace(target: String, reason: String): Unit =
-    if (isNew(target, reason)) {
+  /** Says that an overwrite is seen in another way; an error if it is to be strict. */
+  def inPlace(target: String, reason: String, hadoopConf: Configuration): Unit =
+    if (WriteOptions.isStrict(hadoopConf)) refuse(target, reason, hadoopConf)
+    else if (isNew(target, reason)) {
       logWarning(s"Millstream overwrites $target in place, though ${WriteOptions.VISIBILITY} asks for another way: $reason")
     }
 }

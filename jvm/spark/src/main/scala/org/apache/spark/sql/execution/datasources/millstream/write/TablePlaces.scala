@@ -18,10 +18,10 @@ import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.getPartitionPa
  */
 private[sql] final case class TablePlaces(root: Path, moved: Map[String, String], foreign: Seq[Path]) {
   /** Whether no direct write can be where a partition is; says so in the log. */
-  def isOutOfReach(target: String, visibility: Visibility): Boolean = {
+  def isOutOfReach(target: String, visibility: Visibility, overwrites: Boolean, conf: Configuration): Boolean = {
     val elsewhere = foreign.find(path =>
       visibility != Visibility.METASTORE_SWAP || !TablePlaces.isBeside(root, path) || TablePlaces.overlap(root, path))
-    elsewhere.foreach(path => ReplaceInserts.warn(target, s"a partition of the table is at $path"))
+    elsewhere.foreach(path => ReplaceInserts.leave(target, s"a partition of the table is at $path", overwrites, conf))
     elsewhere.nonEmpty
   }
 }
@@ -72,7 +72,7 @@ private[sql] object TablePlaces {
       case Visibility.EXCHANGE => Some("it has no partitions, and its own directory, in which the journal is, cannot be exchanged")
       case Visibility.METASTORE_SWAP => whyNoSwap
     }
-    reason.foreach(ReplaceInserts.warnInPlace(target, _))
+    reason.foreach(ReplaceInserts.inPlace(target, _, conf))
     if (reason.isEmpty) asked else Visibility.IN_PLACE
   }
 

@@ -1,0 +1,78 @@
+package org.apache.spark.sql.execution.datasources.millstream
+
+import scala.jdk.CollectionConverters._
+
+import io.millstream.hadoop.ListingOptions
+import io.millstream.write.store.WriteOptions
+
+import org.apache.spark.SparkContext
+import org.apache.spark.internal.config.ConfigEntry
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
+import org.apache.spark.sql.catalyst.rules.Rule
+import org.apache.spark.sql.execution.command.{ResetCommand, SetCommand}
+import org.apache.spark.sql.execution.datasources.millstream.rdd.PackedTextInputFormat
+import org.apache.spark.sql.execution.datasources.millstream.write.ReplaceInserts
+import org.apache.spark.sql.internal.SQLConf
+
+/** All keys that Millstream has, in Spark's configuration and in Hadoop's. */
+private[sql] object Keys {
+  private val OfSpark: Seq[ConfigEntry[_]] = Seq(IndexLocalFiles.Enabled, ReplaceFileScans.Enabled, PackedTextInputFormat.Enabled,
+    ReadSettings.OpenCostBytes, ReadSettings.MaxReaders, ReplaceInserts.Enabled)
+  private val SparkPrefix = "spark.millstream."
+  private val HadoopPrefix = "fs.millstream."
+  /** Before the keys of Hadoop's in Spark's configuration. */
+  private val HadoopInSpark = "spark.hadoop."
+
+  val Known: Set[String] = (OfSpark.map(_.key) ++ ListingOptions.KEYS.asScala ++ WriteOptions.KEYS.asScala).toSet
+
+  /** What a session says, and after it is unset what the application was started with. */
+  def get[T](conf: SQLConf, entry: ConfigEntry[T]): T =
+    if (conf.contains(entry.key)) conf.getConf(entry)
+    else SparkContext.getActive.flatMap(_.getConf.getOption(entry.key)).fold(conf.getConf(entry))(entry.valueConverter)
+
+  /**
+   * Refuses keys that nobody reads.
+   *
+   * @throws IllegalArgumentException if there is one; it names the known key that is most like it
+   */
+  def check(keys: Iterable[String]): Unit = keys.foreach { key =>
+    val name = key.stripPrefix(HadoopInSpark)
+    if ((name.startsWith(HadoopPrefix) || key.startsWith(SparkPrefix)) && !Known(name)) {
+      val nearest = Known.toSeq.sorted.minBy(distance(name, _))
+      throw new IllegalArgumentException(s"$key is not a key of Millstream; did you mean ${key.stripSuffix(name)}$nearest? Take it away " +
+        "(RESET, or spark.conf.unset) or write it so")
+    }
+  }
+
+  /** How many characters have to be put in, taken out or replaced. */
+  private def distance(one: String, other: String): Int =
+    one.foldLeft((0 to other.length).toVector) { (row, character) =>
+      other.indices.scanLeft(row.head + 1) { (left, i) =>
+        math.min(math.min(left, row(i + 1)) + 1, row(i) + (if (character == other(i)) 0 else 1))
+      }.toVector
+    }.last
+}
+
+/** Refuses statements of a session with keys that nobody reads, but for those by which a user takes them away. */
+class CheckKeys(session: SparkSession) extends Rule[LogicalPlan] {
+  override def apply(plan: LogicalPlan): LogicalPlan = {
+    plan match {
+      case _: SetCommand | _: ResetCommand =>
+      case _ =>
+        Keys.check(conf.getAllConfs.keys)
+        CheckKeys.once(session.sparkContext)
+    }
+    plan
+  }
+}
+
+private object CheckKeys {
+  @volatile private var checked: SparkContext = _
+
+  /** What core-site.xml says does not change. */
+  private def once(context: SparkContext): Unit = if (checked ne context) {
+    Keys.check(context.hadoopConfiguration.asScala.map(_.getKey))
+    checked = context
+  }
+}

@@ -1,0 +1,40 @@
+"""Functions for test_keys.py that run in a session's process."""
+
+from write_calls import error_of
+
+
+def known(spark):
+    """All keys that Millstream has."""
+    keys = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.Keys.Known().iterator()
+    found = []
+    while keys.hasNext():
+        found.append(keys.next())
+    return sorted(found)
+
+
+def with_key(spark, key, value):
+    """The errors of a statement with a key set, by the session and by SET, and of one after it was taken away each time."""
+    spark.conf.set(key, value)
+    errors = [error_of(lambda: spark.sql("select 1").collect())]
+    spark.conf.unset(key)
+    errors.append(error_of(lambda: spark.sql("select 1").collect()))
+    errors.append(error_of(lambda: spark.sql(f"set {key}={value}")))
+    errors.append(error_of(lambda: spark.range(1).collect()))
+    errors.append(error_of(lambda: spark.sql(f"reset {key}")))
+    errors.append(error_of(lambda: spark.sql("select 1").collect()))
+    return errors
+
+
+def written_with(spark, key, path):
+    """The error of a write with an option."""
+    return error_of(lambda: spark.range(1).write.option(key, "exchange").csv(path))
+
+
+def plan_after_unset(spark, key):
+    """The command of an INSERT with a switch off, and after it was unset."""
+    plans = []
+    for change in (lambda: spark.conf.set(key, "false"), lambda: spark.conf.unset(key)):
+        change()
+        plans.append("DirectInsert" in spark.sql("explain insert overwrite directory '/nowhere' using csv select 1 a").collect()[0][0]
+                     or "DirectInsert" in spark.sql("explain insert overwrite directory '/nowhere' select 1").collect()[0][0])
+    return plans

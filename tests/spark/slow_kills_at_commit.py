@@ -1,0 +1,393 @@
+"""Drivers killed within their commits, on local files, S3 and HDFS, while another driver reads the table again and again.
+
+The table is of the catalog, and then exactly old or exactly new, whether the next statement or a recovery finishes it. Most drivers are killed
+between the commit record and the mark that the job is over; how many is printed. Readers see an overwrite by `metastore-swap` as a whole, and
+one by `exchange` partition by partition. MILLSTREAM_KILLS says how many drivers die at each of the three places; with MILLSTREAM_SEED the same
+die again. Run by `make test-slow-writes`.
+"""
+
+import os
+import random
+import select
+import signal
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pyspark
+import pytest
+from fault_calls import CREATIONS
+from faults import KINDS, OLD, STATEMENTS, PostgresMetastore, StepTrap, after, check, driver, rows
+from slow_direct_writes import MORE, MORE_ROWS, STEPS
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "testbed"))
+from bed_jars import s3a_jars  # noqa: E402
+from hdfs_bed import HdfsBed  # noqa: E402
+from s3_bed import BUCKET, S3Bed  # noqa: E402
+
+KILLS = int(os.environ.get("MILLSTREAM_KILLS", "16"))
+PATIENCE_S = 180
+RANDOM_SHARE = 0.25
+CREATE = "create table {table} {creation} as select id a, 'new' v, cast(id % 4 + 3 as string) k from range(0, 8, 1, 2)"
+OVERWRITES = ("dynamic", "static")
+CREATED = {"text": "stored as textfile", "parquet": "stored as parquet", "datasource": "using parquet partitioned by (k)"}
+
+
+class Victim:
+    """What a driver that is to be killed does."""
+
+    def __init__(self, number, chance, root, visibilities):
+        self.database = f"d{number}"
+        self.statement = ("dynamic", "into", "static", "ctas")[number % 4]
+        self.visibility = visibilities[number // 4 % len(visibilities)] if self.statement in OVERWRITES else chance.choice(visibilities)
+        self.kind = chance.choice(KINDS)
+        self.table = f"{self.database}.{self.kind}"
+        self.root = f"{root}/{self.database}.db"
+        self.location = f"{self.root}/{self.kind}"
+        self.is_random = chance.random() < RANDOM_SHARE
+        self.part = chance.random()  # of the way from the record to the end
+        self.is_after = chance.random() < 0.5  # the request at which it dies has been carried out
+        self.delay = chance.uniform(0.2, 1.4)  # of the time in which the last driver came to where it died
+        self.how = chance.choice(["recover", "write"])
+
+    def __str__(self):
+        where = "by chance" if self.is_random else f"at {self.part:.0%} of its commit"
+        return f"{self.table}: {self.statement} ({self.visibility}), killed {where}; then {self.how}"
+
+    @property
+    def is_new(self):
+        return self.statement == "ctas"
+
+    def preparation(self):
+        database = f"create database {self.database} location '{self.root}'"
+        if self.is_new:
+            return [database]
+        columns = "(a bigint, v string, k string) using parquet partitioned by (k)" if self.kind == "datasource" else \
+            f"(a bigint, v string) partitioned by (k string) {CREATIONS[self.kind]}"
+        old = f"insert into {self.table} partition(k) select id, 'old', cast(id % 4 + 1 as string) from range(0, 8, 1, 2)"
+        return [database, f"create table {self.table} {columns}", old]
+
+    def statements(self):
+        statement = CREATE.format(table=self.table, creation=CREATED[self.kind]) if self.is_new else STATEMENTS[self.statement].format(table=self.table)
+        return [f"set fs.millstream.write.visibility={self.visibility}", statement]
+
+    def states(self):
+        """The rows before and after."""
+        return [{}, rows("new", 3)] if self.is_new else [OLD, after(self.statement)]
+
+
+class Local:
+    """Drivers stopped and killed before a call that changes a directory."""
+
+    visibilities = ("in-place", "exchange", "metastore-swap")
+
+    def __init__(self, top, trap):
+        self.root, self.trap = str(top), trap
+        self.environment = trap
+        self.lengths = {}
+
+    def run_to(self, session, victim):
+        """Runs a statement until it stops at a step of its commit; whether it has, or has ended."""
+        steps = STEPS.format(location=victim.location)
+        session.ask("lost_row_calls:run", statements=victim.statements())
+        if not self.stopped_at(session, f"link {victim.location}/*.commit", 1):
+            return False
+        length = self.lengths.get((victim.statement, victim.visibility, victim.kind), 24)
+        if self.resumed_to(session, steps, 1 + int(victim.part * length)):
+            return True
+        self.lengths[victim.statement, victim.visibility, victim.kind] = max(1, self.trap.seen - 4)
+        return False
+
+    def stopped_at(self, session, pattern, at):
+        self.trap.set(pattern, at=at)
+        return self.wait(session)
+
+    def resumed_to(self, session, pattern, at):
+        pid = self.trap.pid
+        self.trap.set(pattern, at=at)
+        os.kill(pid, signal.SIGCONT)
+        return self.wait(session)
+
+    def wait(self, session):
+        return waited(lambda: self.trap.pid, session)
+
+    def release(self):
+        self.trap.set("")
+
+
+class S3:
+    """Drivers killed while a request that changes something is held, before or after the server has carried it out."""
+
+    visibilities = ("in-place", "metastore-swap")
+    environment = None
+    WRITES = ("PutObject", "CompleteMultipartUpload", "DeleteObjects", "DeleteObject")
+
+    def __init__(self, bed, log):
+        self.bed, self.log = bed, log
+        self.root = f"s3a://{BUCKET}"
+        self.requests = {}
+
+    def run_to(self, session, victim):
+        place = victim.location.removeprefix("s3a:/")
+        kind = victim.statement, victim.visibility, victim.kind
+        known = self.requests.get(kind, [("CompleteMultipartUpload", 0), ("PutObject", 0), ("CompleteMultipartUpload", 1), ("PutObject", 1)])
+        operation, skip = known[int(victim.part * len(known))]
+        start = self.log.stat().st_size
+        self.bed.inject({"operation": "PutObject", "path": ".commit", "count": 1, "do": "hold"})
+        session.ask("lost_row_calls:run", statements=victim.statements())
+        if not waited(self.bed.held, session):
+            return False
+        # Only victims write now.
+        self.bed.inject({"operation": operation, "path": "" if operation.startswith("Delete") else place, "skip": skip, "count": 1, "do": "hold", "after": victim.is_after})
+        if waited(lambda: self.bed.struck and self.bed.held(), session):
+            return True
+        self.requests[kind] = self.found(start)
+        return False
+
+    def found(self, start):
+        """The requests from a record to its mark: their operation, and how many of it came before."""
+        with self.log.open() as log:
+            log.seek(start)
+            lines = [line.split() for line in log]
+        first = next(i for i, line in enumerate(lines) if line[0] == "PutObject" and line[1].endswith(".commit"))
+        last = next((i for i, line in enumerate(lines) if line[0] == "PutObject" and "/done-" in line[1]), len(lines) - 1)
+        seen, found = Counter(), []
+        for operation, _ in lines[first + 1 : last + 1]:
+            if operation in self.WRITES:
+                found.append((operation, seen[operation]))
+                seen[operation] += 1
+        return found
+
+    def release(self):
+        self.bed.inject()
+
+
+class Hdfs:
+    """Drivers killed at a call of the name node's protocol, of which it does not hear."""
+
+    visibilities = ("in-place", "metastore-swap")
+    environment = None
+    RENAMES_BEFORE = 3  # of the beginning, the commit lock and the record
+
+    def __init__(self, bed):
+        self.bed = bed
+        self.root = bed.url
+        self.caught = []
+
+    def run_to(self, session, victim):
+        files = 8 if victim.statement in ("dynamic", "into") or victim.is_new and victim.kind == "datasource" else 2
+        calls = [("rename", self.RENAMES_BEFORE + number) for number in range(files + 2)]
+        if victim.statement in OVERWRITES and victim.visibility == "in-place":
+            calls += [("delete", number) for number in range(2)]
+        caught = []
+
+        def hold():
+            """The connection waits for the end of this, and the driver with it."""
+            caught.append(True)
+            while caught:
+                time.sleep(0.02)
+
+        self.bed.at_call(*calls[int(victim.part * len(calls))], hold)
+        self.caught = caught
+        session.ask("lost_row_calls:run", statements=victim.statements())
+        return waited(lambda: caught, session)
+
+    def release(self):
+        self.bed.at_call("no such method", 0, lambda: None)
+        self.caught.clear()
+
+
+def waited(holds, session, within_s=PATIENCE_S):
+    """Waits until something holds; false if the session's statement has ended before."""
+    deadline = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline
+        if select.select([session.process.stdout], [], [], 0.02)[0]:
+            return bool(holds())
+    return True
+
+
+class Bed:
+    """A metastore, the driver that reads, and those that are to be killed: one of them starts while another is at work."""
+
+    def __init__(self, top, metastore, conf):
+        self.top, self.metastore, self.conf = top, metastore, conf
+        self.started = 0
+        self.usual_s = 4
+        self.reader = self.start(None)
+        self.call("run", statements=["show databases"])
+        self.spare = None
+
+    def start(self, trap):
+        self.started += 1
+        return driver(self.top / f"driver{self.started}", self.metastore, trap, **self.conf)
+
+    def next_victim(self, place):
+        found, self.spare = self.spare or self.start(place.environment), self.start(place.environment)
+        return found
+
+    def drop_spare(self):
+        if self.spare:
+            self.spare.process.kill()
+            self.spare.process.wait()
+            self.spare = None
+
+    def call(self, what, **arguments):
+        answer = self.reader.call(f"lost_row_calls:{what}", **arguments)
+        assert not isinstance(answer, dict) or "crash" not in answer, answer["crash"]
+        return answer
+
+
+@pytest.fixture(scope="module")
+def servers():
+    # So that the log is there before a request is.
+    with S3Bed(log=(log := Path("/tmp") / f"requests.{os.getpid()}")) as s3, HdfsBed() as hdfs:
+        yield {"s3": S3(s3, log), "hdfs": Hdfs(hdfs)}
+    log.unlink()
+
+
+@pytest.fixture(scope="module")
+def bed(servers, tmp_path_factory):
+    with PostgresMetastore() as metastore:
+        conf = {
+            **servers["s3"].bed.spark_conf(),
+            "spark.driver.extraClassPath": ":".join(map(str, [metastore.driver_jar(), *s3a_jars(pyspark.__version__)])),
+            "spark.hadoop.fs.millstream.write.lease.ms": "1500",
+            "spark.hadoop.fs.millstream.write.help.after.ms": "500",
+            # What can be told apart is one step after the other.
+            "spark.hadoop.fs.millstream.write.threads": "1",
+        }
+        found = Bed(tmp_path_factory.mktemp("drivers"), metastore, conf)
+        yield found
+        found.drop_spare()
+        found.reader.close()
+
+
+def run_and_kill(bed, place, victim, stop):
+    """Runs the victim's statement until its driver is dead, beside a reader; what that one has read."""
+    session = bed.next_victim(place)
+    pid = session.call("write_calls:driver")
+    bed.call("run", statements=victim.preparation())
+    bed.reader.ask("lost_row_calls:read_until", table=victim.table, stop=str(stop))
+    try:
+        if victim.is_random:
+            session.ask("lost_row_calls:run", statements=victim.statements())
+            select.select([session.process.stdout], [], [], victim.delay * bed.usual_s)
+        else:
+            started = time.monotonic()
+            place.run_to(session, victim)
+            bed.usual_s = time.monotonic() - started
+            read_more(stop)
+        os.kill(pid, signal.SIGKILL)
+        session.process.kill()
+        session.process.wait()
+        place.release()
+        read_more(stop)
+    finally:
+        stop.touch()
+        seen = bed.reader.answer()
+    assert "crash" not in seen, seen
+    return seen
+
+
+def read_more(stop):
+    """Until a read has begun and ended."""
+    count, deadline = reads(stop), time.monotonic() + PATIENCE_S
+    while reads(stop) < count + 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def reads(stop):
+    text = Path(f"{stop}.reads")
+    return int((text.read_text() or 0) if text.exists() else 0)
+
+
+def moment(bed, victim):
+    """Where in its life the driver has died, as the journal says."""
+    names = bed.call("journal", root=victim.location)
+    job = next((name.removesuffix(".begin") for name in names if name.endswith(".begin")), None)
+    if job is None:
+        # Of tables that are new the first thing is the journal.
+        return "over" if any(name.startswith("done-") for name in names) else "not begun"
+    if any(name.startswith("done-") and name.endswith(job) for name in names):
+        return "over"
+    return "between" if f"{job}.commit" in names else "not committed"
+
+
+def check_reads(victim, seen):
+    """Nobody has seen what is neither old nor new, as far as the visibility promises."""
+    old, new = victim.states()
+    if victim.statement not in OVERWRITES:
+        return
+    for state in seen["states"]:
+        if victim.visibility == "metastore-swap":
+            assert state in (old, new), (str(victim), state)
+        elif victim.visibility == "exchange":
+            assert all(state.get(k) in (old.get(k), new.get(k)) for k in old.keys() | new.keys() | state.keys()), (str(victim), state)
+    assert victim.visibility != "metastore-swap" or seen["errors"] == [], (str(victim), seen["errors"])
+
+
+def examine(bed, place, victim, when):
+    """What the table comes to: old or new."""
+    old, new = victim.states()
+    if victim.is_new and not bed.call("has_table", table=victim.table):
+        if bed.call("exists", path=victim.location):
+            settled(bed, victim.location)
+        return "old"
+    if victim.how == "recover" or victim.is_new:
+        settled(bed, victim.table)
+    else:
+        assert bed.call("run", statements=[MORE.format(table=victim.table)]) == [None]
+        old, new = {**old, **MORE_ROWS}, {**new, **MORE_ROWS}
+    found = bed.call("partitions", table=victim.table)
+    assert found in (old, new), (str(victim), when, found)
+    if isinstance(place, Local) and not victim.is_new and victim.visibility != "metastore-swap":
+        check(bed.reader.call("fault_calls:state", table=victim.table), old, new)
+    assert found == new or when not in ("between", "over"), (str(victim), when, found)
+    assert found == old or when not in ("not begun", "not committed"), (str(victim), when, found)
+    settled(bed, victim.table)
+    return "old" if found == old else "new"
+
+
+def settled(bed, target):
+    deadline = time.monotonic() + PATIENCE_S
+    while any(finding["verdict"] == "alive" for finding in (found := bed.call("recover", target=target))):
+        assert isinstance(found, list), found
+        assert time.monotonic() < deadline, found
+        time.sleep(0.2)
+
+
+def kill_many(bed, place, tmp_path, seed):
+    print("MILLSTREAM_SEED", seed)
+    chance = random.Random(seed)
+    moments, outcomes = Counter(), Counter()
+    try:
+        for number in range(KILLS):
+            victim = Victim(number, chance, f"{place.root}/{tmp_path.name}", place.visibilities)
+            print(victim, flush=True)
+            seen = run_and_kill(bed, place, victim, tmp_path / f"stop{number}")
+            when = moment(bed, victim)
+            moments[when] += 1
+            check_reads(victim, seen)
+            outcome = examine(bed, place, victim, when)
+            outcomes[outcome] += 1
+            print(f"    {when}: {outcome}; {seen['count']} reads, {len(seen['states'])} states, {len(seen['errors'])} errors", flush=True)
+            bed.call("run", statements=[f"drop database {victim.database} cascade"])
+    finally:
+        bed.drop_spare()
+    share = moments["between"] / KILLS
+    print(f"{KILLS} kills: {dict(moments)}, {share:.0%} between record and mark; {dict(outcomes)}")
+    assert share >= 0.5
+
+
+def test_on_local_files(bed, tmp_path, seed):
+    with StepTrap() as trap:
+        kill_many(bed, Local(tmp_path.parent, trap), tmp_path, seed)
+
+
+@pytest.mark.parametrize("where", ["s3", "hdfs"])
+def test_on_servers(bed, servers, tmp_path, seed, where):
+    kill_many(bed, servers[where], tmp_path, seed)

@@ -1,0 +1,64 @@
+"""Keys that nobody reads are refused, and a switch that is unset is what the application was started with."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sessions import Session
+from test_direct_writes import HIVE
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    session = Session(tmp_path_factory.mktemp("keys") / "home", millstream=True, conf=HIVE)
+    yield session
+    session.close()
+
+
+def test_all_keys_are_documented_and_all_that_are_documented_are_read(session):
+    documented = {key for page in DOCS.glob("*.md") for key in re.findall(r"\b(?:spark|fs)\.millstream\.[\w.]*\w", page.read_text())}
+    assert set(session.call("key_calls:known")) == documented - {"spark.millstream.writes.enabled"}
+
+
+@pytest.mark.parametrize("key, meant", [
+    ("spark.millstream.writes.enabled", "spark.millstream.write.enabled"),
+    ("fs.millstream.write.visibilty", "fs.millstream.write.visibility"),
+    ("spark.hadoop.fs.millstream.write.lease", "spark.hadoop.fs.millstream.write.lease.ms"),
+    ("spark.millstream.list.enable", "spark.millstream.list.enabled"),
+])
+def test_an_unknown_key_is_refused_with_the_nearest(session, key, meant):
+    by_session, after, set_it, by_statement, reset, after_reset = session.call("key_calls:with_key", key=key, value="true")
+    assert f"{key} is not a key of Millstream; did you mean {meant}?" in by_session
+    assert f"did you mean {meant}?" in by_statement
+    assert [after, set_it, reset, after_reset] == [None] * 4
+
+
+def test_an_unknown_option_of_a_write_is_refused(session, tmp_path):
+    assert "did you mean fs.millstream.write.visibility?" in session.call(
+        "key_calls:written_with", key="fs.millstream.write.visibilty", path=str(tmp_path / "d"))
+    assert not (tmp_path / "d").exists()
+
+
+def test_an_unknown_key_that_the_application_starts_with_is_refused(tmp_path):
+    session = Session(tmp_path / "home", millstream=True, conf={"spark.millstream.write.enable": "true"})
+    try:
+        answer = session.call("calls:read_text_lines", path=str(tmp_path))
+        assert "did you mean spark.millstream.write.enabled?" in answer["crash"]
+    finally:
+        session.close()
+
+
+def test_an_unset_switch_is_what_the_application_started_with(session):
+    assert session.call("key_calls:plan_after_unset", key="spark.millstream.write.enabled") == [False, True]
+
+
+@pytest.mark.parametrize("visibility", ["exchange-strict", "metastore-swap-strict"])
+def test_a_strict_visibility_that_cannot_be_had_is_an_error(session, visibility):
+    create = ["create table t (a int) stored as textfile", "insert into t select 1", f"set fs.millstream.write.visibility={visibility}"]
+    answer = session.call("write_calls:run", home=str(session.home / "home"), statements=[
+        *create, "insert overwrite t select 2", "insert into t select 3", "reset fs.millstream.write.visibility"])
+    assert f"cannot be overwritten with fs.millstream.write.visibility={visibility}" in answer["errors"][3]
+    assert answer["errors"][4] is None and answer["tables"]["t"]["rows"] == ["Row(a=1)", "Row(a=3)"]
