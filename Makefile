@@ -17,6 +17,8 @@ LICENSES := build/native/THIRD-PARTY-LICENSES
 JAR      := jvm/spark/target/millstream-spark.jar
 VENV     := build/venv-$(SPARK)
 VENV_OLD := build/venv-$(SPARK_OLD)
+# Tests of Spark that need servers.
+ON_SERVERS := $(sort $(wildcard tests/spark/slow_*_servers.py) tests/spark/slow_random_statements.py tests/spark/slow_kills_at_commit.py)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 JVM_SOURCES  := $(shell find jvm -path '*/target' -prune -o -type f -print)
 
@@ -113,12 +115,12 @@ test-slow-writes: $(VENV)/ready
 	$(PYTHON) -m unittest discover -s testbed/tests -p 'slow_[!k]*.py' -v
 	mvn -B -q -f jvm/pom.xml -pl hadoop test '-Dtest.groups=slow & !s3'
 	testbed/s3 -- mvn -B -q -f jvm/pom.xml -pl hadoop test -Dtest.groups=s3
-	$(VENV)/bin/python -m pytest -q tests/spark/slow_direct_writes_servers.py
+	$(VENV)/bin/python -m pytest -q $(ON_SERVERS)
 
 # Most of an hour.
 test-slow-spark: $(VENV)/ready $(VENV_OLD)/ready
 	testbed/setup build test write
-	$(VENV)/bin/python -m pytest -q $(filter-out %_servers.py,$(wildcard tests/spark/slow_*.py))
+	$(VENV)/bin/python -m pytest -q $(filter-out $(ON_SERVERS),$(wildcard tests/spark/slow_*.py))
 	MILLSTREAM_WRITES=all $(VENV)/bin/python -m pytest -q tests/spark/test_direct_writes.py tests/spark/test_direct_swap.py
 	MILLSTREAM_WRITES=all $(VENV_OLD)/bin/python -m pytest -q tests/spark
 	tests/spark-suites/run

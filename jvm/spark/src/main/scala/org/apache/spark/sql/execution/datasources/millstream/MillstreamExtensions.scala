@@ -18,6 +18,7 @@ import org.apache.spark.util.Utils
 class MillstreamExtensions extends SparkSessionExtensionsProvider {
   override def apply(extensions: SparkSessionExtensions): Unit =
     if (MillstreamExtensions.seen.add(extensions)) {
+      SparkLine.ifItFits(Some(SparkLine.check()))
       SparkContext.getActive.foreach(MillstreamExtensions.passSwitchToExecutors)
       extensions.injectResolutionRule(session => new CheckKeys(session))
       extensions.injectHintResolutionRule(session => new IndexLocalFiles(session))

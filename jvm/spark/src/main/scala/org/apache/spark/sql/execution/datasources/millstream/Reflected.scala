@@ -5,12 +5,14 @@ import java.lang.reflect.{InvocationTargetException, Method}
 /** Calls of methods whose signatures differ between Spark's lines, or whose classes nothing here can name. */
 private[sql] object Reflected {
   /**
-   * The method of a name, of which there is one.
+   * A method with one of the signatures that the supported lines have.
    *
-   * @throws NoSuchMethodError if there is none: this is no line of Spark that is known
+   * @param signatures the parameters' types, the newest line's first
+   * @throws NoSuchMethodError if it has none of them: this is no line of Spark that is known
    */
-  def method(of: Class[_], name: String): Method =
-    of.getMethods.find(_.getName == name).getOrElse(throw new NoSuchMethodError(s"${of.getName}.$name"))
+  def method(of: Class[_], name: String, signatures: Seq[Class[_]]*): Method =
+    signatures.flatMap(types => of.getMethods.find(found => found.getName == name && found.getParameterTypes.sameElements(types))).headOption
+      .getOrElse(throw new NoSuchMethodError(s"${of.getName}.$name with ${signatures.map(_.map(_.getSimpleName).mkString("(", ", ", ")")).mkString(" or ")}"))
 
   /** Calls with as many of the arguments as the method takes. What it throws is thrown as it is. */
   def call(method: Method, target: AnyRef, arguments: AnyRef*): AnyRef =

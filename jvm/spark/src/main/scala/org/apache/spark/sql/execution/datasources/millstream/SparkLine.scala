@@ -1,11 +1,13 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
+import java.lang.reflect.Method
 import java.net.URI
 import java.util.concurrent.atomic.AtomicBoolean
 
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTablePartition}
 import org.apache.spark.sql.execution.datasources.{DataSourceUtils, FileFormat}
+import org.apache.spark.sql.execution.datasources.millstream.write.FilesOfQuery
 import org.apache.spark.sql.types.StructType
 
 /** What differs between the 4.x lines that one jar serves, and from those that it does not. */
@@ -29,7 +31,25 @@ private[sql] object SparkLine extends Logging {
   def verifyReadSchema(format: FileFormat, schema: StructType): Unit =
     Reflected.call(verifySchema, DataSourceUtils, format, schema, java.lang.Boolean.TRUE)
 
-  private lazy val verifySchema = Reflected.method(DataSourceUtils.getClass, "verifySchema")
+  private lazy val verifySchema = {
+    val until41 = Seq(classOf[FileFormat], classOf[StructType])
+    Reflected.method(DataSourceUtils.getClass, "verifySchema", until41 :+ classOf[Boolean], until41)
+  }
+
+  /** Looks for everything that differs, once, when the extension is installed: what does not fit is no surprise within a statement. */
+  def check(): Unit = {
+    verifySchema
+    Seq(classOf[CatalogStorageFormat] -> "locationUri", classOf[CatalogTable] -> "storage", classOf[CatalogTablePartition] -> "storage")
+      .foreach { case (of, field) => copyOf(of, field) }
+    FilesOfQuery.check()
+  }
+
+  /** The method that copies an instance of a case class, all of whose fields it takes. */
+  private def copyOf(of: Class[_], field: String): Method = {
+    val fields = of.getConstructors.head.getParameterTypes.toSeq
+    of.getMethod(field)
+    Reflected.method(of, "copy", fields)
+  }
 
   def at(location: URI, storage: CatalogStorageFormat): CatalogStorageFormat = replaced(storage, "locationUri", Some(location))
 
@@ -43,6 +63,6 @@ private[sql] object SparkLine extends Logging {
     val fields = original.productElementNames.zip(original.productIterator).map {
       case (name, present) => if (name == field) value else present.asInstanceOf[AnyRef]
     }
-    Reflected.call(Reflected.method(original.getClass, "copy"), original, fields.toSeq: _*).asInstanceOf[T]
+    Reflected.call(copyOf(original.getClass, field), original, fields.toSeq: _*).asInstanceOf[T]
   }
 }

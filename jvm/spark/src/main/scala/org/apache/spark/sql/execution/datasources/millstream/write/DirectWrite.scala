@@ -14,6 +14,7 @@ import org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter
 
 import org.apache.spark.{SparkContext, SparkException}
 import org.apache.spark.internal.Logging
+import org.apache.spark.internal.io.FileCommitProtocol
 import org.apache.spark.sql.catalyst.catalog.{BucketSpec, CatalogTable}
 import org.apache.spark.sql.catalyst.catalog.CatalogTypes.TablePartitionSpec
 import org.apache.spark.sql.catalyst.expressions.Attribute
@@ -189,8 +190,12 @@ private[sql] final case class DirectWrite(
 }
 
 /** Spark's writer, which takes one argument more since 4.3. */
-private object FilesOfQuery {
-  private val write = Reflected.method(FileFormatWriter.getClass, "write")
+private[millstream] object FilesOfQuery {
+  private val write = {
+    val until42 = Seq(classOf[SparkSession], classOf[SparkPlan], classOf[FileFormat], classOf[FileCommitProtocol], classOf[FileFormatWriter.OutputSpec],
+      classOf[Configuration], classOf[Seq[_]], classOf[Option[_]], classOf[Seq[_]], classOf[Map[_, _]], classOf[Int])
+    Reflected.method(FileFormatWriter.getClass, "write", until42 :+ classOf[() => _], until42)
+  }
 
   /** A linkage error, before a statement has begun, in a Spark that has not what `write` needs. */
   def check(): Unit = DirectWriteFiles.check()
