@@ -33,6 +33,15 @@ FORBIDDEN_WORDS = {
 }
 # Java below, Scala above: the Hadoop module knows neither Spark nor Scala.
 HADOOP_FORBIDDEN = r"^import (org\.apache\.spark|scala)\b"
+# Packages of direct writes -> the others of them that they may know. One kind of store knows no other.
+WRITE = "io.millstream.write"
+WRITE_ALLOWED = {
+    "metastore": set(),
+    "store": {"store"},
+    "protocol": {"store", "metastore"},
+    "recovery": {"store", "metastore", "protocol"},
+}
+STORES = ("local", "hdfs", "s3a")
 
 
 def graph():
@@ -89,7 +98,26 @@ def hadoop_knows_spark():
                 yield f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
 
 
+def write_packages(root=ROOT):
+    for path in sorted((root / "jvm/hadoop/src/main").rglob("io/millstream/write/*/**/*.java")):
+        inside = path.parts[path.parts.index("write") + 1 : -1]
+        for number, line in code_lines(path):
+            known = re.match(rf"import (?:static )?{re.escape(WRITE)}\.(\w+)(?:\.(\w+))?", line)
+            if not known:
+                continue
+            package, kind = known.groups()
+            is_other_kind = len(inside) > 1 and kind in STORES and kind != inside[1]
+            if package != inside[0] and package not in WRITE_ALLOWED.get(inside[0], set()) or is_other_kind:
+                yield f"{path.relative_to(root)}:{number}: {line.strip()}"
+
+
 def self_test():
+    with tempfile.TemporaryDirectory() as root:
+        folder = Path(root) / "jvm/hadoop/src/main/java/io/millstream/write/store/hdfs"
+        folder.mkdir(parents=True)
+        lines = [f"import {WRITE}.{name};" for name in ("store.Names", "protocol.Journal", "store.s3a.S3aStore", "store.hdfs.Other")]
+        (folder / "HdfsStore.java").write_text("\n".join(lines))
+        assert [fault.rpartition(" ")[2] for fault in write_packages(Path(root))] == [f"{WRITE}.protocol.Journal;", f"{WRITE}.store.s3a.S3aStore;"]
     found = list(forbidden_arrows({"millstream-walk": {"millstream-ops"}, "millstream-new": set()}))
     assert found == [
         "millstream-new: not in the table of tests/architecture/check_dependencies.py",
@@ -114,7 +142,7 @@ def main():
     if "--self-test" in sys.argv:
         return 0
     dependencies = graph()
-    faults = [*forbidden_arrows(dependencies), *forbidden_words(), *unsafe_outside_its_rooms(), *hadoop_knows_spark()]
+    faults = [*forbidden_arrows(dependencies), *forbidden_words(), *unsafe_outside_its_rooms(), *hadoop_knows_spark(), *write_packages()]
     print(*faults, sep="\n", end="\n" if faults else "")
     print(f"dependencies: {len(dependencies)} crates checked, {len(faults)} forbidden arrows")
     return 1 if faults else 0

@@ -354,8 +354,11 @@ def examine(bed, place, victim, when):
 
 def settled(bed, target):
     deadline = time.monotonic() + PATIENCE_S
-    while any(finding["verdict"] == "alive" for finding in (found := bed.call("recover", target=target))):
+    while True:
+        found = bed.call("recover", target=target)
         assert isinstance(found, list), found
+        if all(finding["verdict"] != "alive" for finding in found):
+            return
         assert time.monotonic() < deadline, found
         time.sleep(0.2)
 

@@ -127,9 +127,16 @@ def recovered(session, target):
     if isinstance(found, str):
         assert "--accept-loss" in found, found
         findings = call(session, "recover", target=target, accept_loss=True)
-        assert any(finding["verdict"] == "lost" and any(step.startswith("lost ") for step in finding["steps"]) for finding in findings), findings
+        print("    recover:", found, "\n    recover --accept-loss:", findings)
+        assert any(finding["verdict"] == "lost" and finding["steps"] for finding in findings), findings
         return True
+    print("    recover:", found)
     return False
+
+
+def told(step, what, error, session, place):
+    """Prints what a statement has come to, and the journal that it has left."""
+    print(f"{step}, {what}: {error and error.split(chr(10) + chr(9) + 'at ')[0]}\n    journal: {call(session, 'journal', root=place)}", flush=True)
 
 
 class Held:
@@ -211,7 +218,7 @@ def test_f2_a_table_that_is_renamed_during_a_commit(s3, ours, other, step, how):
 
     error = Held(s3.bed, *STEPS[step]).during(ours, table.insert(how, 1, NEW), lambda: run_stock(other, f"alter table {table.name} rename to {table.renamed}"))
 
-    print(step, how, error and error[:600], rows(other, table.renamed))
+    told(step, how, error, other, f"{table.place[:-1]}u")
     if error is None:
         assert rows(other, table.renamed) == new + in_partition("2", 20)
     is_lossy = recovered(other, table.renamed)
@@ -230,7 +237,7 @@ def test_f2_a_table_that_is_dropped_and_made_anew_during_a_commit(s3, ours, othe
 
     error = Held(s3.bed, *STEPS[step]).during(ours, table.insert(how, 1, NEW), lambda: run_stock(other, f"drop table {table.name}", table.creation))
 
-    print(step, how, error and error[:600], rows(other, table.name))
+    told(step, how, error, other, table.place)
     # At its last step a statement has written all its rows, and they were dropped with the table.
     assert error or step == "done", rows(other, table.name)
     recovered(other, table.name)
@@ -246,7 +253,7 @@ def test_f2_a_partition_that_stock_overwrites_during_a_commit(s3, ours, other, s
     error = Held(s3.bed, *STEPS[step]).during(ours, table.insert(how, 1, NEW), lambda: run_stock(other, table.insert("overwrite", 1, THEIRS)))
 
     found = [row for row in rows(other, table.name) if row[1] == "1"]
-    print(step, how, error and error[:600], found)
+    told(step, how, error, other, table.place)
     if error is None:
         # Once all its rows were there, the other may have replaced them.
         assert found == theirs_first or step in ("delete", "done") and found == in_partition("1", *THEIRS), found
@@ -275,7 +282,7 @@ def test_f6_a_committer_of_s3a_during_a_commit_is_an_error_and_the_table_is_as_i
 
     error = Held(s3.bed, *STEPS[step]).during(ours, table.insert("into", 1, NEW), lambda: run_stock(foreign, table.insert("into", 2, [20]), **conf))
 
-    print(step, committer, error and error[:600])
+    told(step, committer, error, other, table.place)
     assert error and "removed by another program" in error and "nothing is written" in error, error
     expected = in_partition("1", *OLD) + in_partition("2", 20)
     assert rows(other, table.name) == expected
