@@ -266,10 +266,11 @@ def bed(servers, tmp_path_factory):
 
 
 def run_and_kill(bed, place, victim, stop):
-    """Runs the victim's statement until its driver is dead, beside a reader; what that one has read."""
+    """Runs the victim's statement until its driver is dead, beside a reader; when it died, and what that one has read."""
     session = bed.next_victim(place)
     pid = session.call("write_calls:driver")
-    bed.call("run", statements=victim.preparation())
+    assert not any(bed.call("run", statements=victim.preparation()))
+    earlier = bed.call("journal", root=victim.location)
     bed.reader.ask("lost_row_calls:read_until", table=victim.table, stop=str(stop))
     try:
         if victim.is_random:
@@ -289,7 +290,7 @@ def run_and_kill(bed, place, victim, stop):
         stop.touch()
         seen = bed.reader.answer()
     assert "crash" not in seen, seen
-    return seen
+    return moment(bed, victim, earlier), seen
 
 
 def read_more(stop):
@@ -305,16 +306,14 @@ def reads(stop):
     return int((text.read_text() or 0) if text.exists() else 0)
 
 
-def moment(bed, victim):
-    """Where in its life the driver has died, as the journal says."""
-    names = bed.call("journal", root=victim.location)
-    job = next((name.removesuffix(".begin") for name in names if name.endswith(".begin")), None)
-    if job is None:
-        # Of tables that are new the first thing is the journal.
-        return "over" if any(name.startswith("done-") for name in names) else "not begun"
-    if any(name.startswith("done-") and name.endswith(job) for name in names):
+def moment(bed, victim, earlier):
+    """Where in its life the driver has died, as entries of the journal say that were not there earlier."""
+    names = set(bed.call("journal", root=victim.location)) - set(earlier)
+    if any(name.startswith("done-") for name in names):
         return "over"
-    return "between" if f"{job}.commit" in names else "not committed"
+    if any(name.endswith(".commit") for name in names):
+        return "between"
+    return "not committed" if any(name.endswith(".begin") for name in names) else "not begun"
 
 
 def check_reads(victim, seen):
@@ -371,8 +370,7 @@ def kill_many(bed, place, tmp_path, seed):
         for number in range(KILLS):
             victim = Victim(number, chance, f"{place.root}/{tmp_path.name}", place.visibilities)
             print(victim, flush=True)
-            seen = run_and_kill(bed, place, victim, tmp_path / f"stop{number}")
-            when = moment(bed, victim)
+            when, seen = run_and_kill(bed, place, victim, tmp_path / f"stop{number}")
             moments[when] += 1
             check_reads(victim, seen)
             outcome = examine(bed, place, victim, when)

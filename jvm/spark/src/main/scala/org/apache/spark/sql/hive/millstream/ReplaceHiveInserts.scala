@@ -1,12 +1,9 @@
 package org.apache.spark.sql.hive.millstream
 
-import java.util.Locale
-
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
 
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.execution.command.DataWritingCommand
 import org.apache.spark.sql.execution.datasources.millstream.write.{ReplaceCommands, ReplaceInserts}
 import org.apache.spark.sql.hive.execution.{InsertIntoHiveDirCommand, InsertIntoHiveTable}
@@ -32,7 +29,8 @@ class ReplaceHiveInserts(session: SparkSession) extends ReplaceCommands(session,
   }
 
   private def toTable(insert: InsertIntoHiveTable): Option[DirectInsertIntoHiveTable] =
-    Option.when(isOfFiles(insert) && ReplaceInserts.suits(new Path(insert.table.location), insert.overwrite, insert.hiveTmpPath.hadoopConf, conf, Some(session))) {
+    Option.when(ReplaceInserts.isOfFiles(insert.table, insert.overwrite, insert.hiveTmpPath.hadoopConf) &&
+      ReplaceInserts.suits(new Path(insert.table.location), insert.overwrite, insert.hiveTmpPath.hadoopConf, conf, Some(session))) {
       new DirectInsertIntoHiveTable(insert.table, insert.partition, insert.query, insert.overwrite, insert.ifPartitionNotExists,
         insert.outputColumnNames, insert.partitionColumns, insert.bucketSpec, insert.options, insert.fileFormat, insert.hiveTmpPath)
     }
@@ -50,16 +48,5 @@ class ReplaceHiveInserts(session: SparkSession) extends ReplaceCommands(session,
     val isOfDriver = isLocal && !session.sparkContext.isLocal && FileSystem.getDefaultUri(hadoopConf).getScheme != "file"
     if (isOfDriver) ReplaceInserts.warn(root.toString, "it is a directory of the driver, and tasks run elsewhere")
     !isOfDriver
-  }
-
-  /** Not a table of another store behind a handler, nor one whose deltas Hive's transactions number. */
-  private def isOfFiles(insert: InsertIntoHiveTable): Boolean = {
-    val table = insert.table
-    val isTransactional = table.properties.exists { case (key, value) => key.equalsIgnoreCase("transactional") && value.equalsIgnoreCase("true") }
-    val reason = if (isTransactional) Some("the table is transactional")
-      else if (table.properties.keys.exists(_.toLowerCase(Locale.ROOT) == "storage_handler")) Some("the table is of a storage handler")
-      else Option.when(table.storage.locationUri.isEmpty)("the table has no location")
-    reason.foreach(ReplaceInserts.leave(table.identifier.unquotedString, _, insert.overwrite, insert.hiveTmpPath.hadoopConf))
-    reason.isEmpty
   }
 }

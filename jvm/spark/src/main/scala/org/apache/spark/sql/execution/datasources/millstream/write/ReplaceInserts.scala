@@ -14,6 +14,7 @@ import org.apache.spark.internal.Logging
 import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.SparkException
 import org.apache.spark.sql.{SaveMode, SparkSession}
+import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.execution.command.DataWritingCommand
 import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationCommand
 import org.apache.spark.sql.execution.datasources.millstream.Keys
@@ -29,7 +30,8 @@ class ReplaceInserts(session: SparkSession) extends ReplaceCommands(session, cla
   override protected def direct(command: DataWritingCommand): Option[DataWritingCommand] = {
     val insert = command.asInstanceOf[InsertIntoHadoopFsRelationCommand]
     Keys.check(insert.options.keys)
-    Option.when(ReplaceInserts.suits(insert.outputPath, insert.mode == SaveMode.Overwrite, hadoopConf(insert), conf, Option.when(insert.catalogTable.nonEmpty)(session))) {
+    val isOfFiles = insert.catalogTable.forall(ReplaceInserts.isOfFiles(_, insert.mode == SaveMode.Overwrite, hadoopConf(insert)))
+    Option.when(isOfFiles && ReplaceInserts.suits(insert.outputPath, insert.mode == SaveMode.Overwrite, hadoopConf(insert), conf, Option.when(insert.catalogTable.nonEmpty)(session))) {
       new DirectInsertIntoHadoopFsRelation(insert.outputPath, insert.staticPartitions, insert.ifPartitionNotExists,
         insert.partitionColumns, insert.bucketSpec, insert.fileFormat, insert.options, insert.query, insert.mode,
         insert.catalogTable, insert.fileIndex, insert.outputColumnNames)
@@ -70,6 +72,16 @@ object ReplaceInserts extends Logging {
     // What fails here fails in Spark's own command, with Spark's error.
     val reason = ownCommitter(hadoopConf, conf).orElse(Try(whyNot).getOrElse(Some("")))
     reason.filter(_.nonEmpty).foreach(leave(root.toString, _, overwrites, hadoopConf))
+    reason.isEmpty
+  }
+
+  /** Not a table of another store behind a handler, nor one whose deltas Hive's transactions number; says so in the log. */
+  def isOfFiles(table: CatalogTable, overwrites: Boolean, hadoopConf: Configuration): Boolean = {
+    def has(key: String, value: String => Boolean): Boolean = table.properties.exists { case (name, found) => name.equalsIgnoreCase(key) && value(found) }
+    val reason = if (has("transactional", _.equalsIgnoreCase("true"))) Some("the table is transactional")
+      else if (has("storage_handler", _ => true)) Some("the table is of a storage handler")
+      else Option.when(table.storage.locationUri.isEmpty)("the table has no location")
+    reason.foreach(leave(table.identifier.unquotedString, _, overwrites, hadoopConf))
     reason.isEmpty
   }
 
