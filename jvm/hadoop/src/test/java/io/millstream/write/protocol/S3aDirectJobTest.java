@@ -158,7 +158,7 @@ class S3aDirectJobTest extends DirectJobContract {
   }
 
   @Test
-  void anUploadThatSomebodyAbortedAfterTheRecordIsAnErrorThatNamesTheFile() throws IOException {
+  void anUploadThatSomebodyAbortedAfterTheRecordTakesTheCommitBack() throws IOException {
     String id = TestTable.newId();
     Store store = bed.access(null).store();
     Store watched = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(store));
@@ -169,10 +169,13 @@ class S3aDirectJobTest extends DirectJobContract {
     try (DirectJob job = DirectJob.begin(bed.access(null).through(watched), id, "")) {
       List<StagedFile> files = bed.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true);
 
-      IOException e = assertThrows(CommittedException.class, () -> job.commit(new CommitPlan(files, Overwrite.nothing())));
+      IOException e = assertThrows(IOException.class, () -> job.commit(new CommitPlan(files, Overwrite.nothing())));
 
-      assertTrue(e.getCause().getMessage().contains("k=1/part-"), e.getCause()::getMessage);
+      assertTrue(!(e instanceof CommittedException) && e.getMessage().contains("nothing is written"), e::getMessage);
     }
+    assertEquals(List.of(), bed.hidden());
+    bed.run(Overwrite.nothing(), "k=1", "b");
+    assertEquals(1, bed.rows().size());
   }
 
   @Test

@@ -1,9 +1,11 @@
 package org.apache.spark.sql.execution.datasources.millstream.write
 
-import java.io.IOException
+import java.io.{FileNotFoundException, IOException}
 
-import io.millstream.write.protocol.ReadGuard
-import io.millstream.write.store.SwapDirectories
+import scala.jdk.CollectionConverters._
+
+import io.millstream.write.protocol.{DirectJob, ReadGuard}
+import io.millstream.write.store.{Parallel, SwapDirectories}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
@@ -22,6 +24,8 @@ private[sql] object ReadTables {
   /** What a command that writes directly has read; Spark hands it on with every copy of the command. */
   val Guards: TreeNodeTag[Seq[ReadGuard]] = TreeNodeTag("millstream.write.reads")
 
+  private val AtOnce = 64
+
   private final case class Read(root: Path, table: Option[CatalogTable], index: Option[FileIndex])
 
   /**
@@ -31,19 +35,31 @@ private[sql] object ReadTables {
    */
   def guard(session: SparkSession, query: LogicalPlan, written: Path, hadoopConf: Configuration): Seq[ReadGuard] = {
     val target = qualified(written, hadoopConf)
-    reads(query).groupBy(read => qualified(read.root, hadoopConf)).toSeq.flatMap { case (root, same) =>
+    val found = parallel(reads(query).distinct)(read => directory(read, hadoopConf).map(_ -> read)).flatten
+    parallel(found.groupBy(_._1).toSeq) { case (root, same) =>
       try {
-        val guard = ReadGuard.of(root, hadoopConf, CatalogMetastore.of(session, same.flatMap(_.table).headOption))
-        guard.ifPresent { found =>
-          // A relation may have listed its files before, and what it has listed may be an hour old.
-          if (found.hasHelped || root == target) same.flatMap(_.index).foreach(_.refresh())
-        }
+        val guard = ReadGuard.of(root, hadoopConf, CatalogMetastore.of(session, same.flatMap(_._2.table).headOption))
+        // A relation may have listed its files before, and what it has listed may be an hour old.
+        guard.ifPresent(made => if (made.hasHelped || root == target) same.flatMap(_._2.index).foreach(_.refresh()))
         Option(guard.orElse(null))
       } catch {
         case e: IOException => throw new SparkException(s"$root cannot be read: ${e.getMessage}", e)
       }
-    }
+    }.flatten
   }
+
+  private def parallel[T, R](items: Seq[T])(step: T => R): Seq[R] =
+    Parallel.map[T, R](AtOnce, items.asJavaCollection, item => step(item)).asScala.toSeq
+
+  /** The directory with the journal, if there is one: that of a table, of partitions, or of a file. */
+  private def directory(read: Read, hadoopConf: Configuration): Option[Path] =
+    try {
+      val fileSystem = read.root.getFileSystem(hadoopConf)
+      val isFile = read.table.isEmpty && DirectJob.whyNot(fileSystem).isEmpty && fileSystem.getFileStatus(read.root).isFile
+      Some(qualified(withoutPartitions(if (isFile) read.root.getParent else read.root, read.table), hadoopConf))
+    } catch {
+      case _: FileNotFoundException => None
+    }
 
   /**
    * Finishes the committed writes to what a statement is about to write to, before it looks where that is: they may put it elsewhere.
@@ -71,10 +87,10 @@ private[sql] object ReadTables {
       case relation: HiveTableRelation => relation.tableMeta.storage.locationUri.map(uri => Read(new Path(uri), Some(relation.tableMeta), None)).toSeq
       case LogicalRelation(of: HadoopFsRelation, _, Some(table), _, _) if table.storage.locationUri.nonEmpty =>
         Seq(Read(new Path(table.location), Some(table), Some(of.location)))
-      case LogicalRelation(of: HadoopFsRelation, _, _, _, _) => of.location.rootPaths.map(path => Read(withoutPartitions(path), None, Some(of.location))).distinct
+      case LogicalRelation(of: HadoopFsRelation, _, _, _, _) => of.location.rootPaths.map(Read(_, None, Some(of.location)))
     }.flatten
 
   /** The journal of a table is above its partitions, of which a statement may name some by their paths. */
-  private def withoutPartitions(path: Path): Path =
-    if (path.getParent != null && path.getName.indexOf('=') > 0) withoutPartitions(path.getParent) else path
+  private def withoutPartitions(path: Path, table: Option[CatalogTable]): Path =
+    if (table.isEmpty && path.getParent != null && path.getName.indexOf('=') > 0) withoutPartitions(path.getParent, table) else path
 }
