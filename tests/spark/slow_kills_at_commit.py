@@ -29,7 +29,7 @@ from s3_bed import BUCKET, S3Bed  # noqa: E402
 
 KILLS = int(os.environ.get("MILLSTREAM_KILLS", "16"))
 PATIENCE_S = 180
-RANDOM_SHARE = 0.25
+RANDOM_EVERY = 5
 CREATE = "create table {table} {creation} as select id a, 'new' v, cast(id % 4 + 3 as string) k from range(0, 8, 1, 2)"
 OVERWRITES = ("dynamic", "static")
 CREATED = {"text": "stored as textfile", "parquet": "stored as parquet", "datasource": "using parquet partitioned by (k)"}
@@ -46,7 +46,7 @@ class Victim:
         self.table = f"{self.database}.{self.kind}"
         self.root = f"{root}/{self.database}.db"
         self.location = f"{self.root}/{self.kind}"
-        self.is_random = chance.random() < RANDOM_SHARE
+        self.is_random = number % RANDOM_EVERY == RANDOM_EVERY - 1
         self.part = chance.random()  # of the way from the record to the end
         self.is_after = chance.random() < 0.5  # the request at which it dies has been carried out
         self.delay = chance.uniform(0.2, 1.4)  # of the time in which the last driver came to where it died
@@ -60,6 +60,15 @@ class Victim:
     def is_new(self):
         return self.statement == "ctas"
 
+    @property
+    def files(self):
+        """How many it writes: two tasks, and four partitions unless there are none, or one."""
+        return 8 if self.statement in ("dynamic", "into") or self.is_new and self.kind == "datasource" else 2
+
+    @property
+    def deletes(self):
+        return self.statement in OVERWRITES and self.visibility == "in-place"
+
     def preparation(self):
         database = f"create database {self.database} location '{self.root}'"
         if self.is_new:
@@ -70,7 +79,8 @@ class Victim:
         return [database, f"create table {self.table} {columns}", old]
 
     def statements(self):
-        statement = CREATE.format(table=self.table, creation=CREATED[self.kind]) if self.is_new else STATEMENTS[self.statement].format(table=self.table)
+        statement = CREATE if self.is_new else STATEMENTS[self.statement]
+        statement = statement.format(table=self.table, creation=CREATED[self.kind])
         return [f"set fs.millstream.write.visibility={self.visibility}", statement]
 
     def states(self):
@@ -86,32 +96,17 @@ class Local:
     def __init__(self, top, trap):
         self.root, self.trap = str(top), trap
         self.environment = trap
-        self.lengths = {}
 
     def run_to(self, session, victim):
-        """Runs a statement until it stops at a step of its commit; whether it has, or has ended."""
-        steps = STEPS.format(location=victim.location)
+        """Runs a statement until it stops at a step of its commit, or ends."""
+        self.trap.set(f"link {victim.location}/*.commit", at=1)
         session.ask("lost_row_calls:run", statements=victim.statements())
-        if not self.stopped_at(session, f"link {victim.location}/*.commit", 1):
-            return False
-        length = self.lengths.get((victim.statement, victim.visibility, victim.kind), 24)
-        if self.resumed_to(session, steps, 1 + int(victim.part * length)):
-            return True
-        self.lengths[victim.statement, victim.visibility, victim.kind] = max(1, self.trap.seen - 4)
-        return False
-
-    def stopped_at(self, session, pattern, at):
-        self.trap.set(pattern, at=at)
-        return self.wait(session)
-
-    def resumed_to(self, session, pattern, at):
-        pid = self.trap.pid
-        self.trap.set(pattern, at=at)
-        os.kill(pid, signal.SIGCONT)
-        return self.wait(session)
-
-    def wait(self, session):
-        return waited(lambda: self.trap.pid, session)
+        if waited(lambda: self.trap.pid, session):
+            pid = self.trap.pid
+            # Files and their checksums, and what is made and removed of an entry of the journal.
+            self.trap.set(STEPS.format(location=victim.location), at=1 + int(victim.part * (2 * victim.files + 4)))
+            os.kill(pid, signal.SIGCONT)
+            waited(lambda: self.trap.pid, session)
 
     def release(self):
         self.trap.set("")
@@ -122,43 +117,24 @@ class S3:
 
     visibilities = ("in-place", "metastore-swap")
     environment = None
-    WRITES = ("PutObject", "CompleteMultipartUpload", "DeleteObjects", "DeleteObject")
 
-    def __init__(self, bed, log):
-        self.bed, self.log = bed, log
+    def __init__(self, bed):
+        self.bed = bed
         self.root = f"s3a://{BUCKET}"
-        self.requests = {}
 
     def run_to(self, session, victim):
         place = victim.location.removeprefix("s3a:/")
-        kind = victim.statement, victim.visibility, victim.kind
-        known = self.requests.get(kind, [("CompleteMultipartUpload", 0), ("PutObject", 0), ("CompleteMultipartUpload", 1), ("PutObject", 1)])
-        operation, skip = known[int(victim.part * len(known))]
-        start = self.log.stat().st_size
+        requests = [("CompleteMultipartUpload", place, number) for number in range(victim.files)] + [("PutObject", ".published", 0)]
+        if victim.deletes:
+            requests.append(("DeleteObjects", "", 0))
+        requests.append(("PutObject", "/done-", 0))
+        operation, part, skip = requests[int(victim.part * len(requests))]
         self.bed.inject({"operation": "PutObject", "path": ".commit", "count": 1, "do": "hold"})
         session.ask("lost_row_calls:run", statements=victim.statements())
-        if not waited(self.bed.held, session):
-            return False
-        # Only victims write now.
-        self.bed.inject({"operation": operation, "path": "" if operation.startswith("Delete") else place, "skip": skip, "count": 1, "do": "hold", "after": victim.is_after})
-        if waited(lambda: self.bed.struck and self.bed.held(), session):
-            return True
-        self.requests[kind] = self.found(start)
-        return False
-
-    def found(self, start):
-        """The requests from a record to its mark: their operation, and how many of it came before."""
-        with self.log.open() as log:
-            log.seek(start)
-            lines = [line.split() for line in log]
-        first = next(i for i, line in enumerate(lines) if line[0] == "PutObject" and line[1].endswith(".commit"))
-        last = next((i for i, line in enumerate(lines) if line[0] == "PutObject" and "/done-" in line[1]), len(lines) - 1)
-        seen, found = Counter(), []
-        for operation, _ in lines[first + 1 : last + 1]:
-            if operation in self.WRITES:
-                found.append((operation, seen[operation]))
-                seen[operation] += 1
-        return found
+        if waited(self.bed.held, session):
+            # Only victims write now.
+            self.bed.inject({"operation": operation, "path": part, "skip": skip, "count": 1, "do": "hold", "after": victim.is_after})
+            waited(lambda: self.bed.struck, session)
 
     def release(self):
         self.bed.inject()
@@ -177,10 +153,8 @@ class Hdfs:
         self.caught = []
 
     def run_to(self, session, victim):
-        files = 8 if victim.statement in ("dynamic", "into") or victim.is_new and victim.kind == "datasource" else 2
-        calls = [("rename", self.RENAMES_BEFORE + number) for number in range(files + 2)]
-        if victim.statement in OVERWRITES and victim.visibility == "in-place":
-            calls += [("delete", number) for number in range(2)]
+        # Of the files, of the word that all are published, and of the mark.
+        renames = victim.files + 2
         caught = []
 
         def hold():
@@ -189,10 +163,10 @@ class Hdfs:
             while caught:
                 time.sleep(0.02)
 
-        self.bed.at_call(*calls[int(victim.part * len(calls))], hold)
+        self.bed.at_call("rename", self.RENAMES_BEFORE + int(victim.part * renames), hold)
         self.caught = caught
         session.ask("lost_row_calls:run", statements=victim.statements())
-        return waited(lambda: caught, session)
+        waited(lambda: caught, session)
 
     def release(self):
         self.bed.at_call("no such method", 0, lambda: None)
@@ -242,10 +216,8 @@ class Bed:
 
 @pytest.fixture(scope="module")
 def servers():
-    # So that the log is there before a request is.
-    with S3Bed(log=(log := Path("/tmp") / f"requests.{os.getpid()}")) as s3, HdfsBed() as hdfs:
-        yield {"s3": S3(s3, log), "hdfs": Hdfs(hdfs)}
-    log.unlink()
+    with S3Bed() as s3, HdfsBed() as hdfs:
+        yield {"s3": S3(s3), "hdfs": Hdfs(hdfs)}
 
 
 @pytest.fixture(scope="module")

@@ -216,7 +216,8 @@ def test_f2_a_table_that_is_renamed_during_a_commit(s3, ours, other, step, how):
     table = before_f2(other, s3)
     old, new = in_partition("1", *OLD), in_partition("1", *(OLD if how == "into" else []), *NEW)
 
-    error = Held(s3.bed, *STEPS[step]).during(ours, table.insert(how, 1, NEW), lambda: run_stock(other, f"alter table {table.name} rename to {table.renamed}"))
+    rename = f"alter table {table.name} rename to {table.renamed}"
+    error = Held(s3.bed, *STEPS[step]).during(ours, table.insert(how, 1, NEW), lambda: run_stock(other, rename))
 
     told(step, how, error, other, f"{table.place[:-1]}u")
     if error is None:
@@ -297,6 +298,7 @@ def test_f7_an_insert_that_finishes_a_killed_swap_of_a_table_without_partitions_
     step = ("PutObject", ".published", 0, False)
     kill_at(s3, start(**{"spark.hadoop.fs.millstream.write.lease.ms": "3000"}), step, table, f"insert overwrite {table.name} select 2", **SWAP)
 
+    told("published", "swap", "killed", other, table.place)
     run(other, f"insert into {table.name} select 3", **SWAP)
 
     assert rows(other, table.name) == [[2], [3]]

@@ -65,6 +65,8 @@ final class Apply {
   private String untold = "";
   /** Directories that hold files of another program beside the job's, which may have been meant to replace them. */
   private final Set<String> mixed = new TreeSet<>();
+  /** What was in the directories whose files are replaced, when they were last listed. */
+  private Set<OldFile> seen = Set.of();
 
   Apply(TableAccess table, String job, CommitRecord record, CommitPlan.Distribution distribution, Phases phases, Role role) {
     this.table = table;
@@ -86,7 +88,10 @@ final class Apply {
       Publication publication = publication();
       check();
       if (publication.isRevoked()) {
-        return takeBack();
+        takeBack();
+        return end(new Ending(Outcome.REVOKED, "files that job " + job + " of " + record.owner() + " had written to " + table.root()
+            + " were removed by another program before they were published; nothing is written, and the table is as it was. The statement can be run"
+            + " again"));
       }
       CommitRecord rest = record.without(publication.without());
       withdraw(publication.withdrawn());
@@ -123,14 +128,15 @@ final class Apply {
   List<String> giveUp(IOException cause) throws IOException {
     List<String> lines = new ArrayList<>();
     byte[] made = table.store().read(Journal.published(job));
-    Publication publication = made != null ? Publication.of(made) : decide(new Publication(record.kind() == Journal.Kind.OVER, List.of(), List.of()));
+    Publication publication = made != null ? Publication.of(made) : decide(new Publication(record.kind() == Journal.Kind.OVER, List.of(), List.of(), List.of()));
     if (publication.isRevoked()) {
       record.added().forEach(file -> lines.add("lost " + file + ", " + file.bytes() + " bytes"));
       takeBack();
     } else {
       for (StagedFile file : record.without(publication.without()).added()) {
-        if (!publishIfPossible(file)) {
-          lines.add("lost " + file + ", " + file.bytes() + " bytes");
+        boolean isFound = publishIfPossible(file) && !record.isSwap();
+        if (!isFound) {
+          lines.add((record.isSwap() ? "perhaps lost, as the catalog may not point to it: " : "lost ") + file + ", " + file.bytes() + " bytes");
         }
       }
       if (made != null && !record.isSwap()) {
@@ -167,9 +173,9 @@ final class Apply {
       return !(old.isEmpty() && own.isEmpty()) && found.stream().anyMatch(file -> !old.contains(file) && !own.contains(file.name()));
     }
 
-    /** The job deletes nothing before all of its files are published: if an old file is gone before that, somebody else has overwritten. */
-    private boolean isOverwritten() {
-      return hasForeign() && !old.isEmpty() && !found.containsAll(old);
+    /** The job deletes nothing before all of its files are published: if an old file is gone before that, somebody else has replaced or removed it. */
+    private boolean hasLost() {
+      return !found.containsAll(old);
     }
 
     /** Where there was nothing old an INSERT INTO and an overwrite by another look the same. */
@@ -183,16 +189,23 @@ final class Apply {
   }
 
   private Map<String, Contents> contents() throws IOException {
-    if (record.isSwap() || record.targets().isEmpty()) {
+    if (record.targets().isEmpty()) {
       return Map.of();
     }
-    Map<String, Set<OldFile>> found = byDirectory(table.store().list(record.targets(), true));
+    seen = new HashSet<>(table.store().list(record.targets(), true));
+    Map<String, Set<OldFile>> found = byDirectory(seen);
     Map<String, Set<OldFile>> old = byDirectory(record.deleted());
     Map<String, Set<String>> own = new HashMap<>();
-    record.added().forEach(file -> own.computeIfAbsent(record.destination(file), key -> new HashSet<>()).add(file.name()));
+    // Of a swap they are elsewhere, and what is in the old directories is replaced by where the catalog points to.
+    Map<String, String> replaced = new HashMap<>();
+    old.keySet().forEach(directory -> replaced.put(SwapDirectories.partition(directory), directory));
+    record.added().forEach(file -> {
+      String directory = record.isSwap() ? replaced.getOrDefault(SwapDirectories.partition(file.directory()), "") : record.destination(file);
+      own.computeIfAbsent(directory, key -> new HashSet<>()).add(file.name());
+    });
     Map<String, Contents> contents = new HashMap<>();
-    found.forEach((directory, files) ->
-        contents.put(directory, new Contents(files, old.getOrDefault(directory, Set.of()), own.getOrDefault(directory, Set.of()))));
+    Stream.concat(found.keySet().stream(), old.keySet().stream()).distinct().forEach(directory -> contents.put(directory, new Contents(
+        found.getOrDefault(directory, Set.of()), old.getOrDefault(directory, Set.of()), own.getOrDefault(directory, Set.of()))));
     return contents;
   }
 
@@ -207,7 +220,7 @@ final class Apply {
   Set<String> superseded() throws IOException {
     Set<String> superseded = new TreeSet<>();
     contents().forEach((directory, contents) -> {
-      if (!contents.hasOwn() && (contents.isOverwritten() || contents.isMixed())) {
+      if (!contents.hasOwn() && (contents.hasLost() || contents.isMixed())) {
         superseded.add(directory);
       }
     });
@@ -234,7 +247,11 @@ final class Apply {
       LOG.error("Job {} takes its commit back: {}", job, missing(table.root(), missing));
     }
     Set<String> withdrawn = missing.isEmpty() ? phases.time(Phase.LIST, () -> overwrittenMeanwhile(superseded)) : Set.of();
-    return phases.time(Phase.RECORD, () -> decide(new Publication(!missing.isEmpty(), List.copyOf(superseded), List.copyOf(withdrawn))));
+    Publication mine = new Publication(!missing.isEmpty(), List.copyOf(superseded), List.copyOf(withdrawn), List.copyOf(mixed));
+    Publication decided = phases.time(Phase.RECORD, () -> decide(mine));
+    // Another has seen that somebody came first where this has published since.
+    withdraw(decided.superseded().stream().filter(directory -> !superseded.contains(directory)).toList());
+    return decided;
   }
 
   /**
@@ -244,7 +261,7 @@ final class Apply {
   private Set<String> overwrittenMeanwhile(Set<String> superseded) throws IOException {
     Set<String> overwritten = new TreeSet<>();
     contents().forEach((directory, contents) -> {
-      if (!superseded.contains(directory) && contents.isOverwritten()) {
+      if (!superseded.contains(directory) && contents.hasForeign() && contents.hasLost()) {
         overwritten.add(directory);
       } else if (!superseded.contains(directory) && contents.isMixed()) {
         mixed.add(directory);
@@ -277,13 +294,10 @@ final class Apply {
   }
 
   /** A commit that cannot be carried out, of which nothing old is gone: what has become visible goes again. */
-  private Ending takeBack() throws IOException {
+  private void takeBack() throws IOException {
     table.store().delete(visible(record.added()));
     table.store().discard(table.store().leftovers(record.below(), job::equals));
     table.store().removeEmptyTree(SwapDirectories.root(job));
-    return end(new Ending(Outcome.REVOKED, "files that job " + job + " of " + record.owner() + " had written to " + table.root()
-        + " were removed by another program before they were published; nothing is written, and the table is as it was. The statement can be run"
-        + " again"));
   }
 
   private void exchange(CommitRecord rest) throws IOException {
@@ -300,10 +314,15 @@ final class Apply {
   }
 
   private void changeInPlace(CommitRecord rest) throws IOException {
-    // Old files that another has written anew stay; the owner has just listed them.
-    List<OldFile> old = role == Role.OWNER ? rest.deleted() : table.unchanged(rest.deleted());
+    // Old files that another has written anew stay; those of directories that are not replaced as a whole were never listed here.
+    List<OldFile> old = seen.isEmpty() ? table.unchanged(rest.deleted())
+        : rest.deleted().stream().filter(file -> seen.contains(file) || !isInTarget(file.directory())).toList();
     phases.time(Phase.DELETE, () -> delete(old));
     tellMetastore(rest);
+  }
+
+  private boolean isInTarget(String directory) {
+    return record.targets().stream().anyMatch(target -> target.isEmpty() || directory.equals(target) || directory.startsWith(target + "/"));
   }
 
   /** Readers want a directory where nothing was written, too: the table's, and those of partitions that have no rows. */
@@ -379,14 +398,12 @@ final class Apply {
 
   /** How it ends, if the table is what the job has made it. */
   private Ending ending(Publication publication, CommitRecord rest) throws IOException {
-    if (role == Role.OWNER) {
-      List<StagedFile> gone = table.store().unpublished(rest.added().stream().map(file -> file.in(rest.destination(file))).toList());
-      if (!gone.isEmpty()) {
-        check();
-        return new Ending(Outcome.LOST, gone.size() + " of the " + rest.added().size() + " files of job " + job + " on " + table.root()
-            + ", " + such(gone) + ", were removed by another program while they were published: the statement is committed, and these of its rows"
-            + " are not there");
-      }
+    List<StagedFile> gone = table.store().unpublished(rest.added().stream().map(file -> file.in(rest.destination(file))).toList());
+    if (!gone.isEmpty()) {
+      check();
+      return new Ending(Outcome.LOST, gone.size() + " of the " + rest.added().size() + " files of job " + job + " on " + table.root()
+          + ", " + such(gone) + ", were removed by another program after they were published: the statement is committed, and these of its rows are not"
+          + " there");
     }
     if (!publication.without().isEmpty()) {
       String what = "job " + job + " of " + record.owner() + " on " + table.root() + " is committed, but another program has written to "
@@ -396,9 +413,9 @@ final class Apply {
           : new Ending(Outcome.SUPERSEDED, what + "the job's are kept unseen: `millstream recover --superseded=apply` puts them in the place of those,"
               + " --superseded=drop removes them");
     }
-    if (!mixed.isEmpty()) {
+    if (!publication.mixed().isEmpty()) {
       return new Ending(Outcome.MIXED, "job " + job + " of " + record.owner() + " on " + table.root() + " is committed, but another program has written"
-          + " to " + String.join(", ", mixed) + " at the same time: the rows of both are there, and it cannot be told whether either was to replace"
+          + " to " + String.join(", ", publication.mixed()) + " at the same time: the rows of both are there, and it cannot be told whether either was to replace"
           + " the other's");
     }
     return untold.isEmpty() ? Ending.DONE : new Ending(Outcome.LOST, untold);
@@ -406,7 +423,8 @@ final class Apply {
 
   /** The files of a job for directories in which another writer came first, as far as they are still staged. */
   List<StagedFile> kept(CommitRecord whole, Set<String> superseded) throws IOException {
-    List<StagedFile> files = whole.added().stream().filter(file -> superseded.contains(whole.destination(file))).toList();
+    Set<String> partitions = superseded.stream().map(SwapDirectories::partition).collect(Collectors.toSet());
+    List<StagedFile> files = whole.added().stream().filter(file -> partitions.contains(SwapDirectories.partition(whole.destination(file)))).toList();
     Set<StagedFile> gone = files.isEmpty() ? Set.of() : new HashSet<>(table.store().missing(files));
     return files.stream().filter(file -> !gone.contains(file)).toList();
   }
@@ -455,8 +473,8 @@ final class Apply {
     }
     throw new IOException("the journal entries of job " + job + " of " + record.owner() + " are gone from " + table.root() + ": the table was renamed,"
         + " dropped or overwritten by a program that does not know direct writes while the commit of " + record.added().size()
-        + " files was carried out. Files not published yet are beside their places, hidden, or unfinished uploads, wherever the directory is now; after"
-        + " a rename `millstream recover` of the table's new name finishes the commit");
+        + " files was carried out. Files not published yet are hidden beside their places, or unfinished uploads, wherever the directory is now. After a"
+        + " rename `millstream recover` of the table's new name finishes the commit if its record has come along, and otherwise removes what is left");
   }
 
   private void check() throws IOException {

@@ -72,18 +72,35 @@ public record CommitRecord(
     return exchanges.getOrDefault(file.directory(), file.directory());
   }
 
+  /**
+   * The record of a table that has been renamed since. Where a rename copies, files have other times then.
+   *
+   * @param found what is in the directories of the old files now
+   */
+  CommitRecord moved(List<OldFile> found) {
+    Map<String, OldFile> now = new HashMap<>();
+    found.forEach(file -> now.put(file.toString(), file));
+    List<OldFile> present = deleted.stream().map(file -> {
+      OldFile there = now.get(file.toString());
+      return there != null && there.bytes() == file.bytes() ? there : file;
+    }).toList();
+    return new CommitRecord(number, root, owner, below, kind, targets, added, present, overwritten, change, exchanges);
+  }
+
   /** What is left to do if nothing is to happen in some directories. */
   CommitRecord without(Set<String> directories) {
     if (directories.isEmpty()) {
       return this;
     }
+    // A partition may be in the directory of an earlier swap, and get its new files in another.
+    Set<String> partitions = directories.stream().map(SwapDirectories::partition).collect(Collectors.toSet());
     Map<String, String> kept = new HashMap<>(exchanges);
-    kept.values().removeIf(directories::contains);
+    kept.values().removeIf(directory -> partitions.contains(SwapDirectories.partition(directory)));
     return new CommitRecord(number, root, owner, below, kind, targets,
-        added.stream().filter(file -> !directories.contains(destination(file))).toList(),
-        deleted.stream().filter(file -> !directories.contains(file.directory())).toList(),
+        added.stream().filter(file -> !partitions.contains(SwapDirectories.partition(destination(file)))).toList(),
+        deleted.stream().filter(file -> !partitions.contains(SwapDirectories.partition(file.directory()))).toList(),
         overwritten,
-        change == null ? null : change.without(directories.stream().map(SwapDirectories::partition).collect(Collectors.toSet())),
+        change == null ? null : change.without(partitions),
         kept);
   }
 

@@ -170,7 +170,7 @@ public final class DirectJob implements Closeable {
     }
     Phases phases = new Phases(plan.listener);
     lock = phases.time(Phase.LOCK, () -> new CommitLock(table, resolution, id).take());
-    if (plan.readVersion != null && plan.readVersion.changed() != lock.journal().version().changed()) {
+    if (plan.readVersion != null && plan.readVersion.changed() != Journal.of(table.store()).version().changed()) {
       throw new ConflictException("another statement has changed " + table.root() + " since this one began to read it: nothing is written, and it"
           + " can be run again");
     }
@@ -191,7 +191,7 @@ public final class DirectJob implements Closeable {
       ending = new Apply(table, id, record, plan.distribution, phases, Apply.Role.OWNER).run();
     } catch (IOException | RuntimeException | LinkageError e) {
       throw new CommittedException("job " + id + " on " + table.root() + " is committed, but is not finished yet: the next statement on the table, or"
-          + " `millstream recover`, finishes it. Cause: " + e.getMessage(), e);
+          + " `millstream recover`, finishes it once the cause is gone. Cause: " + e.getMessage(), e);
     }
     phases.time(Phase.CLEAN, () -> clean(record, ending));
     return switch (ending.outcome()) {

@@ -16,8 +16,9 @@ import java.util.stream.Stream;
  * @param isRevoked whether the commit is taken back: a file could not be published, and nothing old has been touched
  * @param superseded directories in which another writer came first, so that nothing of the job was published there
  * @param withdrawn directories that another writer has overwritten while the job published there, so that its files are removed again
+ * @param mixed directories to which another writer has written at the same time, where nothing was to be replaced
  */
-record Publication(boolean isRevoked, List<String> superseded, List<String> withdrawn) {
+record Publication(boolean isRevoked, List<String> superseded, List<String> withdrawn, List<String> mixed) {
   /** Directories in which nothing of the job is to be. */
   Set<String> without() {
     return Stream.concat(superseded.stream(), withdrawn.stream()).collect(Collectors.toSet());
@@ -29,6 +30,7 @@ record Publication(boolean isRevoked, List<String> superseded, List<String> with
       out.writeBoolean(isRevoked);
       CommitRecord.strings(out, superseded);
       CommitRecord.strings(out, withdrawn);
+      CommitRecord.strings(out, mixed);
     } catch (IOException e) {
       throw new AssertionError("an array cannot fail", e);
     }
@@ -37,6 +39,6 @@ record Publication(boolean isRevoked, List<String> superseded, List<String> with
 
   static Publication of(byte[] content) throws IOException {
     DataInputStream in = new DataInputStream(new ByteArrayInputStream(content));
-    return new Publication(in.readBoolean(), CommitRecord.strings(in), CommitRecord.strings(in));
+    return new Publication(in.readBoolean(), CommitRecord.strings(in), CommitRecord.strings(in), CommitRecord.strings(in));
   }
 }

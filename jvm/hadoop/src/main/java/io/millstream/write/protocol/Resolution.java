@@ -2,6 +2,7 @@ package io.millstream.write.protocol;
 
 import io.millstream.write.protocol.Finding.Run;
 import io.millstream.write.protocol.Finding.Verdict;
+import io.millstream.write.store.OldFile;
 import io.millstream.write.store.StagedFile;
 import io.millstream.write.store.Store;
 import io.millstream.write.store.SwapDirectories;
@@ -10,6 +11,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
@@ -28,6 +30,7 @@ public final class Resolution {
 
   private final TableAccess table;
   private final ReplacedFiles replaced;
+  private boolean hasClock;
 
   public Resolution(TableAccess table) {
     this.table = table;
@@ -151,16 +154,52 @@ public final class Resolution {
    */
   public Finding finish(String job) throws IOException {
     CommitRecord record = record(job);
+    // A lease runs out by the clock of the store, which a listing shows by what was written last.
+    String clock = "clock-" + UUID.randomUUID();
+    try {
+      return finish(job, record, clock);
+    } finally {
+      if (hasClock) {
+        table.store().remove(List.of(Journal.lease(clock)));
+        hasClock = false;
+      }
+    }
+  }
+
+  /** The journal with the time of now; by this machine's clock, if nothing may be written. */
+  private Journal journalWithTime(String clock) throws IOException {
+    try {
+      table.store().replace(Journal.lease(clock), Journal.NOTHING);
+      hasClock = true;
+      return Journal.of(table.store()).without(clock);
+    } catch (IOException e) {
+      return Journal.of(table.store()).at(System.currentTimeMillis());
+    }
+  }
+
+  private Finding finish(String job, CommitRecord record, String clock) throws IOException {
     long start = System.nanoTime();
     for (long pauseMillis = FIRST_PAUSE_MILLIS; record != null; pauseMillis = Math.min(2 * pauseMillis, LONGEST_PAUSE_MILLIS)) {
-      Journal journal = Journal.of(table.store());
+      // The first look costs no more than a listing: most drivers are done soon, and most that are not need not be asked for the time.
+      boolean needsTime = pauseMillis > FIRST_PAUSE_MILLIS && (record.isSwap() || pauseMillis == LONGEST_PAUSE_MILLIS);
+      Journal journal = needsTime ? journalWithTime(clock) : Journal.of(table.store());
       Journal.Job now = journal.job(job);
       long waitedMillis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
       if (now.isFinished() || !now.hasBegun() && !now.isDecided()) {
         break; // the second: it is cleaned up, and its mark is forgotten
-      } else if (isDead(journal, now) || !record.isSwap() && waitedMillis >= table.options().helpAfterMillis) {
-        return resolve(job);
-      } else if (waitedMillis > table.options().lockWaitMillis) {
+      }
+      boolean isDead = isDead(journal, now);
+      if (isDead || !record.isSwap() && waitedMillis >= table.options().helpAfterMillis) {
+        try {
+          return resolve(job);
+        } catch (IOException e) {
+          if (isDead) {
+            throw e;
+          }
+          LOG.debug("Job {} on {} is left to its driver, which lives", job, table.root(), e);
+        }
+      }
+      if (waitedMillis > table.options().lockWaitMillis) {
         throw new IOException("job " + job + " of " + record.owner() + " on " + table.root() + " is committed, and its driver has been finishing it for "
             + waitedMillis + " ms");
       }
@@ -176,7 +215,9 @@ public final class Resolution {
       return null;
     }
     try {
-      return CommitRecord.of(commit);
+      CommitRecord record = CommitRecord.of(commit);
+      boolean isMoved = !record.root().equals(table.root().toString()) && !record.deleted().isEmpty();
+      return isMoved ? record.moved(table.store().list(record.deleted().stream().map(OldFile::directory).collect(Collectors.toSet()), false)) : record;
     } catch (IOException e) {
       throw stuck(table, job, "unknown", e);
     }
@@ -311,10 +352,13 @@ public final class Resolution {
     }
     Set<String> directories = new HashSet<>(Publication.of(made).superseded());
     Apply apply = new Apply(table, job, record, null, new Phases((phase, done, total) -> { }), Apply.Role.HELPER);
-    Set<String> others = record.added().stream().map(record::destination).collect(Collectors.toCollection(HashSet::new));
-    record.deleted().forEach(file -> others.add(file.directory()));
-    others.removeAll(directories);
-    return new Superseded(record.owner(), apply.kept(record, directories), List.copyOf(directories), record.without(others));
+    Set<String> others = record.added().stream().map(record::destination).map(SwapDirectories::partition).collect(Collectors.toCollection(HashSet::new));
+    record.deleted().forEach(file -> others.add(SwapDirectories.partition(file.directory())));
+    directories.forEach(directory -> others.remove(SwapDirectories.partition(directory)));
+    CommitRecord rest = record.without(others);
+    List<StagedFile> kept = apply.kept(record, directories);
+    List<StagedFile> gone = rest.added().stream().filter(file -> !kept.contains(file)).map(file -> file.in(rest.destination(file))).toList();
+    return new Superseded(record.owner(), kept, gone, List.copyOf(directories), rest);
   }
 
   /**
@@ -322,10 +366,11 @@ public final class Resolution {
    *
    * @param owner who ran it
    * @param files that are staged
+   * @param gone files that are not, where they would have been published
    * @param directories that they are for
    * @param rest of the record
    */
-  public record Superseded(String owner, List<StagedFile> files, List<String> directories, CommitRecord rest) {
+  public record Superseded(String owner, List<StagedFile> files, List<StagedFile> gone, List<String> directories, CommitRecord rest) {
     /** A commit that puts the files in the place of what is there. */
     public CommitPlan plan() {
       CommitPlan plan = new CommitPlan(files, Overwrite.below(directories)).metastore(draft -> rest.change());

@@ -119,7 +119,7 @@ public final class Recovery {
     try {
       return List.of(isCommitted && choices.run() == Run.REAL ? resolution.finish(job.id) : resolution.examine(job.id, choices.run()));
     } catch (IOException e) {
-      if (!isCommitted || !choices.acceptsLoss()) {
+      if (!isCommitted || !choices.acceptsLoss() || choices.run() == Run.DRY || !resolution.isDead(journal, job)) {
         throw e;
       }
       return List.of(resolution.giveUp(job.id, e));
@@ -141,7 +141,13 @@ public final class Recovery {
     Resolution.Superseded kept = resolution.superseded(job);
     List<String> steps = new ArrayList<>();
     kept.files().forEach(file -> steps.add(choices.superseded() == Superseded.APPLY ? "publish " + file : "keep " + file));
-    if (choices.superseded() == Superseded.APPLY && choices.run() == Run.REAL) {
+    if (choices.superseded() == Superseded.APPLY && !kept.gone().isEmpty()) {
+      // All of them, if it was applied before; some, if somebody has removed them.
+      if (!kept.files().isEmpty() || !table.store().unpublished(kept.gone()).isEmpty()) {
+        throw new IOException(kept.gone().size() + " of the files that are kept of job " + job + " on " + table.root() + ", such as " + kept.gone().get(0)
+            + ", are gone: they cannot take the place of what is there, and nothing is changed; --superseded=drop removes the rest");
+      }
+    } else if (choices.superseded() == Superseded.APPLY && choices.run() == Run.REAL) {
       try (DirectJob again = DirectJob.begin(table, UUID.randomUUID().toString(), "")) {
         try {
           again.commit(kept.plan());

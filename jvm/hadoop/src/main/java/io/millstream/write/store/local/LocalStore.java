@@ -21,6 +21,7 @@ import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
 import java.nio.file.SimpleFileVisitor;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
@@ -89,7 +90,7 @@ public final class LocalStore extends HiddenFileStore {
           entries.add(status);
         }
       }
-    } catch (NoSuchFileException e) {
+    } catch (NoSuchFileException | NotDirectoryException e) {
       return entries;
     } catch (DirectoryIteratorException e) {
       throw e.getCause();

@@ -51,7 +51,7 @@ class DirectInsertIntoHadoopFsRelation(
   override def run(session: SparkSession, child: SparkPlan): Seq[Row] = {
     val hadoopConf = session.sessionState.newHadoopConfWithOptions(options)
     val fileSystem = outputPath.getFileSystem(hadoopConf)
-    ReadTables.finishWrites(session, outputPath, catalogTable, hadoopConf)
+    if (!isFile(fileSystem)) ReadTables.finishWrites(session, outputPath, catalogTable, hadoopConf)
     val location = fileSystem.makeQualified(currentLocation(session))
     val root = if (catalogued.nonEmpty) SwapDirectories.home(location) else location
     val known = tracked.fold(Seq.empty[CatalogTablePartition])(table =>
@@ -70,6 +70,10 @@ class DirectInsertIntoHadoopFsRelation(
       Nil
     }
   }
+
+  /** Spark has its own errors for those, and deletes some. */
+  private def isFile(fileSystem: FileSystem): Boolean =
+    catalogTable.isEmpty && (try fileSystem.getFileStatus(outputPath).isFile catch { case _: FileNotFoundException => false })
 
   private def refresh(session: SparkSession, fileSystem: FileSystem, visibility: Visibility): Unit = {
     (if (visibility == Visibility.METASTORE_SWAP) catalogued else tracked).foreach(table => session.sessionState.catalog.refreshTable(table.identifier))

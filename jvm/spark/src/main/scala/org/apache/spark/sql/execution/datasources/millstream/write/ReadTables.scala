@@ -35,12 +35,15 @@ private[sql] object ReadTables {
    */
   def guard(session: SparkSession, query: LogicalPlan, written: Path, hadoopConf: Configuration): Seq[ReadGuard] = {
     val target = qualified(written, hadoopConf)
-    val found = parallel(reads(query).distinct)(read => directory(read, hadoopConf).map(_ -> read)).flatten
+    val found = parallel(reads(query).distinct)(read => directories(read, hadoopConf).map(_ -> read)).flatten
     parallel(found.groupBy(_._1).toSeq) { case (root, same) =>
       try {
         val guard = ReadGuard.of(root, hadoopConf, CatalogMetastore.of(session, same.flatMap(_._2.table).headOption))
         // A relation may have listed its files before, and what it has listed may be an hour old.
-        guard.ifPresent(made => if (made.hasHelped || root == target) same.flatMap(_._2.index).foreach(_.refresh()))
+        guard.ifPresent { made =>
+          if (made.hasHelped || root == target) same.flatMap(_._2.index).foreach(_.refresh())
+          if (made.version.changed > 0) same.flatMap(_._2.table).headOption.foreach(checkLocation(session, _))
+        }
         Option(guard.orElse(null))
       } catch {
         case e: IOException => throw new SparkException(s"$root cannot be read: ${e.getMessage}", e)
@@ -51,14 +54,25 @@ private[sql] object ReadTables {
   private def parallel[T, R](items: Seq[T])(step: T => R): Seq[R] =
     Parallel.map[T, R](AtOnce, items.asJavaCollection, item => step(item)).asScala.toSeq
 
-  /** The directory with the journal, if there is one: that of a table, of partitions, or of a file. */
-  private def directory(read: Read, hadoopConf: Configuration): Option[Path] =
+  /** A swap may have put a table without partitions elsewhere since the session has read it, and its old files stay for a while. */
+  private def checkLocation(session: SparkSession, table: CatalogTable): Unit = if (table.partitionColumnNames.isEmpty) {
+    val now = session.sharedState.externalCatalog.getTable(table.database, table.identifier.table).location
+    if (new Path(now) != new Path(table.location)) {
+      session.sessionState.catalog.refreshTable(table.identifier)
+      throw new SparkException(s"${table.identifier.unquotedString} has been put at $now since this session has read it, by another that has overwritten it; nothing " +
+        "is written, and the statement can be run again")
+    }
+  }
+
+  /** Directories that may have a journal: a table's; that of files or partitions that are named by their paths, and those above them up to the table's. */
+  private def directories(read: Read, hadoopConf: Configuration): Seq[Path] =
     try {
       val fileSystem = read.root.getFileSystem(hadoopConf)
       val isFile = read.table.isEmpty && DirectJob.whyNot(fileSystem).isEmpty && fileSystem.getFileStatus(read.root).isFile
-      Some(qualified(withoutPartitions(if (isFile) read.root.getParent else read.root, read.table), hadoopConf))
+      val directory = if (isFile) read.root.getParent else read.root
+      (if (read.table.nonEmpty) Seq(directory) else upToTable(directory)).map(qualified(_, hadoopConf))
     } catch {
-      case _: FileNotFoundException => None
+      case _: FileNotFoundException => Nil
     }
 
   /**
@@ -90,7 +104,6 @@ private[sql] object ReadTables {
       case LogicalRelation(of: HadoopFsRelation, _, _, _, _) => of.location.rootPaths.map(Read(_, None, Some(of.location)))
     }.flatten
 
-  /** The journal of a table is above its partitions, of which a statement may name some by their paths. */
-  private def withoutPartitions(path: Path, table: Option[CatalogTable]): Path =
-    if (table.isEmpty && path.getParent != null && path.getName.indexOf('=') > 0) withoutPartitions(path.getParent, table) else path
+  private def upToTable(path: Path): Seq[Path] =
+    if (path.getParent != null && path.getName.indexOf('=') > 0) path +: upToTable(path.getParent) else Seq(path)
 }
