@@ -19,7 +19,11 @@ pub(crate) struct Recover {
 }
 
 impl Recover {
-    pub(crate) fn set_superseded(&mut self, text: &[u8], diagnostics: &Diagnostics) -> Result<(), UsageError> {
+    pub(crate) fn set_superseded(
+        &mut self,
+        text: &[u8],
+        diagnostics: &Diagnostics,
+    ) -> Result<(), UsageError> {
         self.superseded = Some(word(text, "--superseded", SUPERSEDED, diagnostics)?);
         Ok(())
     }
