@@ -17,7 +17,7 @@ public final class CommitPlan {
   @FunctionalInterface
   public interface MetastorePlanner {
     /**
-     * Called while the job has the table's turn, just before the commit point.
+     * Called while the job has the commit lock, just before the commit point.
      *
      * @param draft the files
      * @return what is to change, or null for nothing
@@ -26,7 +26,7 @@ public final class CommitPlan {
     MetastoreChange plan(CommitDraft draft) throws IOException;
   }
 
-  /** Says what of the catalog's a job touches, while the job has the table's turn. */
+  /** Says what of the catalog's a job touches, while the job has the commit lock. */
   @FunctionalInterface
   public interface Survey {
     /**

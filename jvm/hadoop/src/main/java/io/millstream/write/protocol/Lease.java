@@ -52,7 +52,7 @@ public final class Lease {
     long silentMillis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - signedNanos);
     if (silentMillis > table.options().leaseMillis) {
       throw new IOException("job " + job + " on " + table.root() + " has given no sign of life for " + silentMillis
-          + " ms, so others may have settled it: it is not committed");
+          + " ms, so others may have aborted it: it is not committed");
     }
   }
 

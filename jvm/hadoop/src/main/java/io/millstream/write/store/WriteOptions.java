@@ -20,7 +20,7 @@ public final class WriteOptions {
    * sign of life is given three times as often. It must be longer than any request and any pause of the driver may take.
    */
   public static final String LEASE_MILLIS = "fs.millstream.write.lease.ms";
-  /** How long a commit waits for its turn while others commit to the table, in milliseconds. Default 3600000. */
+  /** How long a commit waits for the commit lock while others commit to the table, in milliseconds. Default 3600000. */
   public static final String LOCK_WAIT_MILLIS = "fs.millstream.write.lock.wait.ms";
   /**
    * How long a committed job whose driver lives is left to that driver, before a statement that reads the table, or waits for its commit lock,
