@@ -1,6 +1,8 @@
-package io.millstream.write;
+package io.millstream.write.protocol;
 
 import io.millstream.write.protocol.CommitPlan.Phase;
+import io.millstream.write.store.StagedFile;
+import io.millstream.write.store.WriteOptions;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -35,7 +37,7 @@ final class DirectCommitProbe {
     String id = UUID.randomUUID().toString();
     double[] liveMb = {liveMb(), 0};
     long start;
-    try (DirectJob job = DirectJob.begin(table, id)) {
+    try (DirectJob job = DirectJob.begin(table, id, "")) {
       CommitPlan plan = new CommitPlan(written(store, id, files), Overwrite.touched());
       // Garbage collection is no part of the commit: what it takes is measured, and taken off.
       long[] lookedNs = {0};
@@ -57,8 +59,8 @@ final class DirectCommitProbe {
         "{\"wall_s\": %.3f, \"cpu_s\": 0, \"heap_mb\": %.1f, \"rows\": %d}", wallS, liveMb[1] - liveMb[0], files);
   }
 
-  private static List<PendingFile> written(MemoryStore store, String id, int files) {
-    List<PendingFile> written = new ArrayList<>();
+  private static List<StagedFile> written(MemoryStore store, String id, int files) {
+    List<StagedFile> written = new ArrayList<>();
     for (int i = 0; i < files; i++) {
       String partition = "year=2026/month=1/day=" + i / FILES_A_PARTITION;
       store.putVisible(partition, "part-" + i + "-0f9f6d4e-4c5c-4a0f-8f0a-2b8f1f0c1d2e.c000", "old");
