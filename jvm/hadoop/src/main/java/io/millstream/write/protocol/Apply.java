@@ -15,6 +15,7 @@ import java.util.Collection;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -192,7 +193,7 @@ final class Apply {
     if (record.targets().isEmpty()) {
       return Map.of();
     }
-    seen = new HashSet<>(table.store().list(record.targets(), true));
+    seen = new HashSet<>(table.store().list(new LinkedHashSet<>(record.targets()), true));
     Map<String, Set<OldFile>> found = byDirectory(seen);
     Map<String, Set<OldFile>> old = byDirectory(record.deleted());
     Map<String, Set<String>> own = new HashMap<>();
