@@ -21,7 +21,9 @@ class HangingMount(unittest.TestCase):
             for tool in tools.TOOLS:
                 with self.subTest(tool), LatencyMount(tree, delay_us=0, hang_after=100) as mount:
                     running = subprocess.Popen(
-                        tools.command(tool, *(["-lR"] if tool == "pls" else []), mount.path), stdout=subprocess.DEVNULL
+                        tools.command(tool, *(["-lR"] if tool == "pls" else []), mount.path), stdout=subprocess.DEVNULL,
+                        # A shell's background jobs ignore it.
+                        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
                     )
                     time.sleep(0.5)
                     self.assertIsNone(running.poll(), "the tool waits for the mount")

@@ -7,8 +7,8 @@
  *              │                      ▲                       │
  *              │                  Resolution ◄────────────────┘   finishes or aborts what others have left
  *              │                      │
- *              └── commit ► CommitLock ►│ CommitRecord ──► Apply ──► ApplyBatch (anywhere)
- *                                                          │
+ *              ├── commit ► Commit: CommitLock ► CommitRecord ──► Apply ──► ApplyBatch (anywhere)
+ *              └── JobCleaner                              │
  * tasks    Placement ──► store.TaskAttempt ──► StagedFile  │
  *                             │                            ▼
  *                             └──────────────────────►  store.Store: local, hdfs (hidden files), s3a (uploads)

@@ -1,0 +1,181 @@
+package io.millstream.write.protocol;
+
+import io.millstream.write.metastore.MetastoreChange;
+import io.millstream.write.protocol.CommitPlan.Phase;
+import io.millstream.write.store.Names;
+import io.millstream.write.store.OldFile;
+import io.millstream.write.store.StagedFile;
+import io.millstream.write.store.Store;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.stream.Collectors;
+
+/**
+ * A job's way to its commit point, steps 4 to 7 of the protocol: the commit lock, the table's version, the list of what is replaced, and the
+ * commit record. Nothing that a reader sees has changed until then.
+ */
+final class Commit {
+  private final TableAccess table;
+  private final Resolution resolution;
+  private final Lease lease;
+  private final String job;
+  private final String below;
+  private CommitLock.Held lock;
+  private boolean hasTried;
+
+  Commit(TableAccess table, Resolution resolution, Lease lease, String job, String below) {
+    this.table = table;
+    this.resolution = resolution;
+    this.lease = lease;
+    this.job = job;
+    this.below = below;
+  }
+
+  /** The commit lock; null until it is taken. */
+  CommitLock.Held lock() {
+    return lock;
+  }
+
+  /** Whether the record may be there. */
+  boolean hasTried() {
+    return hasTried;
+  }
+
+  /**
+   * Goes there.
+   *
+   * @return the record, which is written
+   * @throws ConflictException if another job has changed the table since the statement read it
+   * @throws IOException if the job is not committed, or nobody knows yet ({@link #hasTried})
+   */
+  CommitRecord run(CommitPlan plan, Phases phases) throws IOException {
+    lock = phases.time(Phase.LOCK, () -> new CommitLock(table, resolution, job).take());
+    if (plan.readVersion != null && plan.readVersion.changed() != Journal.of(table.store()).version().changed()) {
+      throw new ConflictException("another statement has changed " + table.root() + " since this one began to read it: nothing is written, and it"
+          + " can be run again");
+    }
+    CommitRecord record = phases.time(Phase.LIST, () -> record(plan));
+    return phases.time(Phase.RECORD, () -> {
+      // What tasks have made is in directories that they may have made too.
+      table.store().persist(touched(plan.files).stream().filter(d -> !d.isEmpty()).map(Names::parent).collect(Collectors.toSet()));
+      if (record.isExchange()) {
+        Exchanges.rehearse(table, plan.files, record.exchanges());
+      }
+      checkStaged(plan.files);
+      decide(record.toBytes());
+      return record;
+    });
+  }
+
+  private CommitRecord record(CommitPlan plan) throws IOException {
+    Set<String> touched = touched(plan.files);
+    Map<String, String> exchanges = new HashMap<>();
+    if (plan.places != null) {
+      touched.forEach(made -> exchanges.put(made, plan.places.apply(made)));
+    }
+    CommitPlan.Found found = plan.survey.find(touched);
+    Set<String> targets = new LinkedHashSet<>(targets(plan, touched, found, exchanges));
+    List<OldFile> old = targets.isEmpty() ? List.of() : table.store().list(targets, true);
+    List<OldFile> forgotten = new ArrayList<>(found == null ? List.of() : new ReplacedFiles(table).in(found.unclaimed()));
+    forgotten.removeAll(old);
+    MetastoreChange change = plan.metastorePlanner.plan(new Draft(table.store(), plan.files, old, forgotten));
+    List<OldFile> deleted = new ArrayList<>(old);
+    deleted.addAll(forgotten);
+    List<String> emptied = plan.overwrite.isOfTouched() || plan.overwrite.isNothing() ? List.of() : List.copyOf(targets);
+    boolean replaces = !plan.overwrite.isNothing() || !deleted.isEmpty();
+    return new CommitRecord(lock.number(), table.root().toString(), DirectJob.owner(), below, replaces ? Journal.Kind.OVER : Journal.Kind.INTO,
+        List.copyOf(targets), plan.files, deleted, emptied, change, exchanges);
+  }
+
+  /** Directories whose files are replaced. */
+  private static Collection<String> targets(CommitPlan plan, Set<String> touched, CommitPlan.Found found, Map<String, String> exchanges) {
+    if (plan.overwrite.isNothing()) {
+      return found != null && found.replacesUnclaimed() ? found.unclaimed() : List.of();
+    } else if (found != null) {
+      return found.old();
+    } else if (!plan.overwrite.isOfTouched()) {
+      return plan.overwrite.directories();
+    }
+    return exchanges.isEmpty() ? touched : exchanges.values();
+  }
+
+  /** The directories that get files. */
+  static Set<String> touched(List<StagedFile> files) {
+    Set<String> directories = new LinkedHashSet<>();
+    files.forEach(f -> directories.add(f.directory()));
+    return directories;
+  }
+
+  /** Who knows nothing of the journal may have removed files: once the record is there, nobody could do what it says. */
+  private void checkStaged(List<StagedFile> files) throws IOException {
+    List<StagedFile> missing = files.isEmpty() ? List.of() : table.store().missing(files);
+    if (!missing.isEmpty()) {
+      if (table.store().read(Journal.commit(job)) != null) {
+        throw Resolution.lost(table, job);
+      }
+      throw new IOException(missing.size() + " files that job " + job + " on " + table.root() + " has written are gone before its commit, "
+          + Apply.such(missing) + ": somebody else has removed them, and nothing is committed");
+    }
+  }
+
+  /** The commit point. Returns if this job is committed. */
+  private void decide(byte[] record) throws IOException {
+    lease.check();
+    hasTried = true;
+    boolean written;
+    try {
+      written = table.store().create(Journal.commit(job), record);
+    } catch (IOException e) {
+      // The record may be there, or may still come: one of the two is made impossible.
+      try {
+        written = Arrays.equals(resolution.abort(job), record);
+      } catch (IOException unknown) {
+        e.addSuppressed(unknown);
+        throw new IOException("it is not known whether job " + job + " on " + table.root() + " is committed; a recovery decides", e);
+      }
+      if (!written) {
+        throw e;
+      }
+    }
+    if (!written) {
+      throw Resolution.lost(table, job);
+    }
+  }
+
+  /** The files of a commit by their directories. */
+  private record Draft(Store store, List<StagedFile> files, List<OldFile> old, List<OldFile> forgotten) implements CommitDraft {
+    @Override
+    public Map<String, Totals> added() {
+      Map<String, Totals> totals = new HashMap<>();
+      files.forEach(f -> totals.merge(f.directory(), new Totals(1, f.bytes()), Totals::plus));
+      return totals;
+    }
+
+    @Override
+    public Map<String, Totals> deleted() {
+      return totals(old);
+    }
+
+    @Override
+    public Map<String, Totals> present(Collection<String> directories) throws IOException {
+      Set<OldFile> files = new HashSet<>(store.list(directories, false));
+      forgotten.forEach(files::remove);
+      old.forEach(files::remove);
+      return totals(files);
+    }
+
+    private static Map<String, Totals> totals(Collection<OldFile> files) {
+      Map<String, Totals> totals = new HashMap<>();
+      files.forEach(f -> totals.merge(f.directory(), new Totals(1, f.bytes()), Totals::plus));
+      return totals;
+    }
+  }
+}
