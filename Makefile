@@ -18,7 +18,7 @@ JAR      := jvm/spark/target/millstream-spark.jar
 VENV     := build/venv-$(SPARK)
 VENV_OLD := build/venv-$(SPARK_OLD)
 # Tests of Spark that need servers.
-ON_SERVERS := $(sort $(wildcard tests/spark/slow_*_servers.py) tests/spark/slow_random_statements.py tests/spark/slow_kills_at_commit.py)
+ON_SERVERS := $(sort $(wildcard tests/spark/slow_*_servers.py) tests/spark/slow_random_statements.py tests/spark/slow_kills_at_commit.py tests/spark/slow_kernel_nfs_writes.py)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 JVM_SOURCES  := $(shell find jvm -path '*/target' -prune -o -type f -print)
 
@@ -111,7 +111,7 @@ test-slow-beds: tools $(VENV)/ready
 
 # Direct writes to real servers: S3, HDFS, metastores.
 test-slow-writes: $(VENV)/ready
-	testbed/setup build test write
+	testbed/setup build test write slow
 	$(PYTHON) -m unittest discover -s testbed/tests -p 'slow_[!k]*.py' -v
 	mvn -B -q -f jvm/pom.xml -pl hadoop test '-Dtest.groups=slow & !s3'
 	testbed/s3 -- mvn -B -q -f jvm/pom.xml -pl hadoop test -Dtest.groups=s3

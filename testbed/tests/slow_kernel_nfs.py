@@ -48,6 +48,13 @@ class KernelNfs(unittest.TestCase):
         round_trips = 2 * DIRECTORIES  # at least: permission and listing, one after the other
         self.assertGreater(float(files["seconds"]), round_trips * 0.020)
 
+    def test_another_client_has_caches_of_its_own(self):
+        script = ('stat -c %d "$MNT" > $OUT/first; (exec_as_another_client stat -c %d "$MNT") > $OUT/second; echo 1 > "$MNT/new"; '
+                  '(exec_as_another_client bash -c \'cat "$MNT/new"; echo 2 > "$MNT/new"\') > $OUT/read; cat "$MNT/new" >> $OUT/read')
+        _, files = self.run_in_guest(script)
+        self.assertNotEqual(files["first"], files["second"])
+        self.assertEqual(files["read"], "1\n2\n")
+
     def test_the_guest_cannot_change_the_host(self):
         script = 'touch "$MNT/new" && ! touch /usr/new 2> /dev/null'
         result, _ = self.run_in_guest(script)

@@ -104,12 +104,12 @@ def tree(location):
     return sorted((directory, name) for directory, folders, names in os.walk(location) for name in folders + names)
 
 
-def driver(home: Path, metastore, trap=None, **conf) -> Session:
+def driver(home: Path, metastore, trap=None, within=(), **conf) -> Session:
     """A session with direct writes on a metastore of testbed/metastore."""
     jar = {"spark.driver.extraClassPath": str(metastore.driver_jar())} if hasattr(metastore, "driver_jar") else {}
     java = {"spark.driver.defaultJavaOptions": f"-Djava.io.tmpdir={home / 'tmp'} {QUICK_START}"}
     settings = {**CONF, **java, **metastore.spark_conf(), **jar, **conf}
-    return Session(home, millstream=True, conf=settings, environment=trap.settings() if trap else None)
+    return Session(home, millstream=True, conf=settings, environment=trap.settings() if trap else None, within=within)
 
 
 def end(session, within_s=0):

@@ -25,7 +25,8 @@ class Session:
     """A Spark session in another process. `home` gets its log, its warehouse and its temporary files."""
 
     def __init__(self, home: Path, *, millstream: bool, jar: Path | None = None, conf: dict[str, str] | None = None,
-                 environment: dict[str, str] | None = None):
+                 environment: dict[str, str] | None = None, within: tuple[str, ...] = ()):
+        """`within` is a command that runs the one which follows it."""
         for name in ("warehouse", "tmp"):
             (home / name).mkdir(parents=True)
         self.home = home
@@ -43,7 +44,7 @@ class Session:
         environment = {**os.environ, **(environment or {}), "LC_ALL": "C.UTF-8", "PYTHONUTF8": "1", "PYSPARK_PYTHON": sys.executable}
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [*without_root_powers(), sys.executable, str(HERE / "session_worker.py"), json.dumps(settings)],
+                [*within, *without_root_powers(), sys.executable, str(HERE / "session_worker.py"), json.dumps(settings)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, cwd=home, env=environment, text=True,
             )
 

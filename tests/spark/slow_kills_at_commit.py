@@ -28,10 +28,16 @@ from hdfs_bed import HdfsBed  # noqa: E402
 from s3_bed import BUCKET, S3Bed  # noqa: E402
 
 KILLS = int(os.environ.get("MILLSTREAM_KILLS", "16"))
-PATIENCE_S = 180
+PATIENCE_S = int(os.environ.get("MILLSTREAM_PATIENCE_S", "180"))
 RANDOM_EVERY = 5
 CREATE = "create table {table} {creation} as select id a, 'new' v, cast(id % 4 + 3 as string) k from range(0, 8, 1, 2)"
 OVERWRITES = ("dynamic", "static")
+CONF = {
+    "spark.hadoop.fs.millstream.write.lease.ms": "1500",
+    "spark.hadoop.fs.millstream.write.help.after.ms": "500",
+    # What can be told apart is one step after the other.
+    "spark.hadoop.fs.millstream.write.threads": "1",
+}
 CREATED = {"text": "stored as textfile", "parquet": "stored as parquet", "datasource": "using parquet partitioned by (k)"}
 
 
@@ -94,8 +100,11 @@ class Local:
     visibilities = ("in-place", "exchange", "metastore-swap")
 
     def __init__(self, top, trap):
-        self.root, self.trap = str(top), trap
-        self.environment = trap
+        self.root, self.environment = str(top), trap
+
+    @property
+    def trap(self):
+        return self.environment
 
     def run_to(self, session, victim):
         """Runs a statement until it stops at a step of its commit, or ends."""
@@ -186,17 +195,17 @@ def waited(holds, session, within_s=PATIENCE_S):
 class Bed:
     """A metastore, the driver that reads, and those that are to be killed: one of them starts while another is at work."""
 
-    def __init__(self, top, metastore, conf):
-        self.top, self.metastore, self.conf = top, metastore, conf
+    def __init__(self, top, metastore, conf, reader_within=()):
+        self.top, self.metastore, self.conf = top, metastore, {**CONF, **conf}
         self.started = 0
         self.usual_s = 4
-        self.reader = self.start(None)
+        self.reader = self.start(None, reader_within)
         self.call("run", statements=["show databases"])
         self.spare = None
 
-    def start(self, trap):
+    def start(self, trap, within=()):
         self.started += 1
-        return driver(self.top / f"driver{self.started}", self.metastore, trap, **self.conf)
+        return driver(self.top / f"driver{self.started}", self.metastore, trap, within, **self.conf)
 
     def next_victim(self, place):
         found, self.spare = self.spare or self.start(place.environment), self.start(place.environment)
@@ -226,10 +235,6 @@ def bed(servers, tmp_path_factory):
         conf = {
             **servers["s3"].bed.spark_conf(),
             "spark.driver.extraClassPath": ":".join(map(str, [metastore.driver_jar(), *s3a_jars(pyspark.__version__)])),
-            "spark.hadoop.fs.millstream.write.lease.ms": "1500",
-            "spark.hadoop.fs.millstream.write.help.after.ms": "500",
-            # What can be told apart is one step after the other.
-            "spark.hadoop.fs.millstream.write.threads": "1",
         }
         found = Bed(tmp_path_factory.mktemp("drivers"), metastore, conf)
         yield found

@@ -348,7 +348,7 @@ final class Apply {
     }
   }
 
-  /** What was done is not to be lost once the journal has forgotten that it is to be done. */
+  /** What was done is not to be lost once the journal has forgotten that it is to be done, and to be seen by all who list from then on. */
   private void persist(CommitRecord rest) throws IOException {
     Set<String> changed = new HashSet<>();
     rest.added().forEach(f -> changed.add(rest.destination(f)));
@@ -356,6 +356,7 @@ final class Apply {
       rest.deleted().forEach(f -> changed.add(f.directory()));
     }
     table.store().persist(changed);
+    table.store().invalidateListings(changed);
   }
 
   private void tellMetastore(CommitRecord rest) throws IOException {

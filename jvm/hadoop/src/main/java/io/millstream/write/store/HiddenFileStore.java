@@ -20,7 +20,7 @@ import org.apache.hadoop.fs.Path;
  * from one directory to another Linux lets through one rename at a time in the whole file system, over NFS as well.
  */
 public abstract class HiddenFileStore implements Store {
-  private static final String PREFIX = ".direct-";
+  protected static final String PREFIX = ".direct-";
 
   public final Path table;
   public final WriteOptions options;

@@ -126,6 +126,12 @@ public interface Store {
   /** Makes sure that what happened to the names in these directories, and in those above them, survives a power failure. */
   default void persist(Collection<String> directories) throws IOException { }
 
+  /**
+   * Makes clients that keep what they have listed of these directories, and of those above them, list them again. Called after the last change of
+   * a commit: on NFS, changes within one tick of the server's clock look like one.
+   */
+  default void invalidateListings(Collection<String> directories) throws IOException { }
+
   /** Removes those of the directories that are empty, and those above them that become so, up to a directory that is to stay. */
   void prune(Set<String> directories, Collection<String> stay) throws IOException;
 

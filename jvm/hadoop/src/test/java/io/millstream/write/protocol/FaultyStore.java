@@ -220,6 +220,14 @@ final class FaultyStore implements Store {
   }
 
   @Override
+  public void invalidateListings(Collection<String> directories) throws IOException {
+    step("invalidateListings", () -> {
+      store.invalidateListings(directories);
+      return null;
+    });
+  }
+
+  @Override
   public void prune(Set<String> directories, Collection<String> stay) throws IOException {
     step("prune", () -> {
       store.prune(directories, stay);

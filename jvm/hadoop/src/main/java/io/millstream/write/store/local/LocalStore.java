@@ -1,10 +1,10 @@
 package io.millstream.write.store.local;
 
-import io.millstream.write.store.Pause;
 import io.millstream.write.store.Exchange;
 import io.millstream.write.store.HiddenFileStore;
 import io.millstream.write.store.Names;
 import io.millstream.write.store.Parallel;
+import io.millstream.write.store.Pause;
 import io.millstream.write.store.SwapDirectories;
 import io.millstream.write.store.UnsuitedException;
 import io.millstream.write.store.WriteOptions;
@@ -26,6 +26,8 @@ import java.nio.file.SimpleFileVisitor;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileTime;
+import java.time.Instant;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -52,6 +54,8 @@ public final class LocalStore extends HiddenFileStore {
   private static final Logger LOG = LoggerFactory.getLogger(LocalStore.class);
   public static final int CREATE_ATTEMPTS = 5;
   private static final long DISPLACED_PAUSE_MILLIS = 10;
+  /** At least two ticks of a server's clock, by which its times of files go: the longest of Linux's are 10 ms. */
+  private static final long TICKS_MILLIS = 40;
   /** Of the mode: {@link Files#setPosixFilePermissions} leaves out the bit by which new files get the directory's group. */
   private static final String MODE = "unix:mode";
 
@@ -351,6 +355,10 @@ public final class LocalStore extends HiddenFileStore {
 
   @Override
   public void persist(Collection<String> directories) throws IOException {
+    syncDirectories(withParents(directories));
+  }
+
+  private Set<Path> withParents(Collection<String> directories) {
     Set<Path> changed = new HashSet<>();
     for (String directory : directories) {
       changed.add(directory(directory));
@@ -360,7 +368,33 @@ public final class LocalStore extends HiddenFileStore {
         }
       }
     }
-    syncDirectories(changed);
+    return changed;
+  }
+
+  /** A client of NFS asks for a directory again when the server's time of its last change is another than it was when it listed it. */
+  @Override
+  public void invalidateListings(Collection<String> directories) throws IOException {
+    if (!directories.isEmpty() && Files.getFileStore(local(table)).type().startsWith("nfs")) {
+      Pause.sleep(TICKS_MILLIS);
+      Parallel.map(options.threads, withParents(directories), directory -> {
+        touch(local(directory));
+        return null;
+      });
+    }
+  }
+
+  /** Another user's is touched by a file in it. One that is not there any more, or may not be written, has not been changed here. */
+  private static void touch(java.nio.file.Path directory) {
+    try {
+      Files.setLastModifiedTime(directory, FileTime.from(Instant.now()));
+    } catch (IOException e) {
+      try {
+        Files.delete(Files.createFile(directory.resolve(PREFIX + UUID.randomUUID() + "-0.touch")));
+      } catch (IOException mayNot) {
+        e.addSuppressed(mayNot);
+        LOG.debug("{} could not be touched", directory, e);
+      }
+    }
   }
 
   private void syncDirectories(Set<Path> directories) throws IOException {

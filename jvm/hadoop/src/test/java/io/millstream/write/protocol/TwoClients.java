@@ -1,0 +1,60 @@
+package io.millstream.write.protocol;
+
+import java.io.IOException;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * {@link DeathContract} on two mounts of one NFS export that share no cache: drivers die on the first; readers, and whoever recovers or writes
+ * next, are on the second, as on another machine. A program, since it runs where there is no Maven: in the guest of testbed/kernel-nfs
+ * (tests/kernel-nfs).
+ */
+final class TwoClients extends DeathContract {
+  private final String first;
+  private final String second;
+  private int tables;
+
+  private TwoClients(String first, String second) {
+    this.first = first;
+    this.second = second;
+  }
+
+  @Override
+  Path newTable() {
+    return new Path("file://" + first + "/table" + tables++);
+  }
+
+  @Override
+  Path seenByOthers(Path table) {
+    return new Path("file://" + second + "/" + table.getName());
+  }
+
+  @Override
+  Configuration newConfiguration() {
+    return new Configuration(false);
+  }
+
+  /** A case of the contract. */
+  private interface Case {
+    void run() throws IOException;
+  }
+
+  private void run(String name, Case contract) throws IOException {
+    int before = tables;
+    contract.run();
+    System.out.println(name + ": " + (tables - before) + " tables");
+  }
+
+  /**
+   * Runs it.
+   *
+   * @param mounts two directories
+   */
+  public static void main(String[] mounts) throws IOException {
+    TwoClients clients = new TwoClients(mounts[0], mounts[1]);
+    clients.run("insertInto", clients::insertInto);
+    clients.run("overwriteOfDynamicPartitions", clients::overwriteOfDynamicPartitions);
+    clients.run("overwriteOfTheTable", clients::overwriteOfTheTable);
+    clients.run("theNextWriterRecoversAsTheCommandDoes", clients::theNextWriterRecoversAsTheCommandDoes);
+  }
+}

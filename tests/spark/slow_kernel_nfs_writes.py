@@ -1,0 +1,66 @@
+"""Direct writes on a kernel NFS mount that two clients have, in User-Mode Linux (testbed/kernel-nfs). Run by `make test-slow-writes`."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "testbed"))
+from bed_jars import jar_of  # noqa: E402
+from latency_mount import build  # noqa: E402
+from metastore_bed import DRIVER  # noqa: E402
+
+KILLS = 8
+# The guest's root is read-only.
+SCRATCH = """
+mkdir -m 1777 /run/scratch
+export TMPDIR=/run/scratch JAVA_TOOL_OPTIONS=-Djava.io.tmpdir=/run/scratch PYTHONDONTWRITEBYTECODE=1
+cd /run/scratch
+"""
+
+
+@pytest.fixture
+def image(tmp_path):
+    """An empty file system."""
+    path = tmp_path / "image"
+    with path.open("wb") as file:
+        file.truncate(4 << 30)
+    subprocess.run(["mke2fs", "-q", "-t", "ext4", "-N", "500000", path], check=True)
+    return path
+
+
+def in_guest(image, commands, memory):
+    result = subprocess.run(
+        [ROOT / "testbed/kernel-nfs", "-m", memory, "-i", image, "--", "bash", "-ec", SCRATCH + commands], stdout=subprocess.PIPE, text=True
+    )
+    print(result.stdout)
+    assert result.returncode == 0
+    return result.stdout
+
+
+def test_drivers_that_die_at_each_step_are_recovered_by_another_client(image, tmp_path):
+    """DeathContract of the JVM's tests, in which the stores of two mounts take the parts of two machines."""
+    class_path = tmp_path / "class-path"
+    subprocess.run(
+        ["mvn", "-B", "-q", "-f", ROOT / "jvm/pom.xml", "-pl", "hadoop", "test-compile", "dependency:build-classpath", f"-Dmdep.outputFile={class_path}"],
+        check=True,
+    )
+    classes = [str(ROOT / "jvm/hadoop/target" / name) for name in ("classes", "test-classes")]
+    told = in_guest(image, f"""
+        mkdir second
+        mount -t nfs -o "$KN_MOUNT_OPTIONS,nosharecache" "$KN_SOURCE" second
+        java -cp '{":".join([*classes, class_path.read_text().strip()])}' io.millstream.write.protocol.TwoClients "$MNT" "$PWD/second"
+    """, "2G")
+    assert told.count(" tables\n") == 4
+
+
+def test_drivers_of_spark_that_are_killed_beside_a_reader_on_another_client(image, seed):
+    build()
+    jar_of(DRIVER)
+    told = in_guest(image, f"""
+        export MILLSTREAM_KILLS={KILLS} MILLSTREAM_PATIENCE_S=900
+        {sys.executable} {ROOT}/tests/spark/nfs_kills.py {seed}
+    """, "7G")
+    assert f"{KILLS} kills: " in told
