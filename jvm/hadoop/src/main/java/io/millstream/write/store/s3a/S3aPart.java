@@ -1,8 +1,11 @@
 package io.millstream.write.store.s3a;
 
 import java.io.IOException;
+import java.lang.reflect.Method;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import org.apache.hadoop.fs.s3a.S3AFileSystem;
 import software.amazon.awssdk.services.s3.model.CompletedPart;
 
 /** A part of an upload, as completing it wants it: its entity tag, and the checksum if it was uploaded with one. */
@@ -12,6 +15,41 @@ public record S3aPart(String etag, String algorithm, String checksum) {
   public static S3aPart of(String text) {
     String[] fields = text.split(SEPARATOR, -1);
     return fields.length == 1 ? new S3aPart(fields[0], null, null) : new S3aPart(fields[0], fields[1], fields[2]);
+  }
+
+  /** What S3A says of a part since Hadoop 3.4.2; a class that nothing here can name, as it is not in every version. */
+  private record Getters(Method etag, Method algorithm, Method checksum) {
+    private static Getters find() throws ReflectiveOperationException {
+      Class<?> type = Class.forName("org.apache.hadoop.fs.s3a.commit.files.UploadEtag", false, S3AFileSystem.class.getClassLoader());
+      return new Getters(getter(type, "getEtag"), getter(type, "getChecksumAlgorithm"), getter(type, "getChecksum"));
+    }
+
+    private static Method getter(Class<?> type, String name) throws ReflectiveOperationException {
+      Method getter = type.getMethod(name);
+      if (getter.getReturnType() != String.class) {
+        throw new NoSuchMethodException(getter + " is no text");
+      }
+      return getter;
+    }
+  }
+
+  /** Null where parts are their tags. */
+  private static Getters getters;
+  private static Exception unknown;
+
+  static {
+    try {
+      getters = Getters.find();
+    } catch (ClassNotFoundException e) {
+      getters = null;
+    } catch (ReflectiveOperationException e) {
+      unknown = e;
+    }
+  }
+
+  /** Why parts cannot be known as this version of S3A tracks them; empty if they can. */
+  static Optional<String> whyNot() {
+    return Optional.ofNullable(unknown).map(cause -> "this version of S3A tracks the parts of uploads in a way that direct writes do not know: " + cause);
   }
 
   /**
@@ -27,14 +65,12 @@ public record S3aPart(String etag, String algorithm, String checksum) {
       }
       return texts;
     } catch (ReflectiveOperationException e) {
-      throw new IOException("this version of S3A tracks the parts of uploads in a way that direct writes do not know", e);
+      throw new IOException("the parts of an upload cannot be asked for their tags", e);
     }
   }
 
   private static S3aPart ofUploadEtag(Object part) throws ReflectiveOperationException {
-    Class<?> type = part.getClass();
-    return new S3aPart((String) type.getMethod("getEtag").invoke(part), (String) type.getMethod("getChecksumAlgorithm").invoke(part),
-        (String) type.getMethod("getChecksum").invoke(part));
+    return new S3aPart((String) getters.etag.invoke(part), (String) getters.algorithm.invoke(part), (String) getters.checksum.invoke(part));
   }
 
   private String text() {

@@ -99,7 +99,7 @@ public final class S3aStore implements Store {
       return Optional.of("direct writes to s3a need Hadoop's S3AFileSystem, and this is " + fs.getClass().getName());
     }
     return ((S3AFileSystem) fs).isMagicCommitEnabled()
-        ? Optional.empty()
+        ? S3aPart.whyNot()
         : Optional.of("direct writes to s3a need " + CommitConstants.MAGIC_COMMITTER_ENABLED + " and multipart uploads");
   }
 

@@ -7,7 +7,7 @@ import java.util.concurrent.atomic.AtomicBoolean
 import org.apache.spark.internal.Logging
 import org.apache.spark.sql.catalyst.catalog.{CatalogStorageFormat, CatalogTable, CatalogTablePartition}
 import org.apache.spark.sql.execution.datasources.{DataSourceUtils, FileFormat}
-import org.apache.spark.sql.execution.datasources.millstream.write.FilesOfQuery
+import org.apache.spark.sql.execution.datasources.millstream.write.{DirectInsertIntoHadoopFsRelation, FilesOfQuery}
 import org.apache.spark.sql.types.StructType
 
 /** What differs between the 4.x lines that one jar serves, and from those that it does not. */
@@ -42,6 +42,7 @@ private[sql] object SparkLine extends Logging {
     Seq(classOf[CatalogStorageFormat] -> "locationUri", classOf[CatalogTable] -> "storage", classOf[CatalogTablePartition] -> "storage")
       .foreach { case (of, field) => copyOf(of, field) }
     FilesOfQuery.check()
+    DirectInsertIntoHadoopFsRelation.check()
   }
 
   /** The method that copies an instance of a case class, all of whose fields it takes. */

@@ -20,6 +20,7 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.command.CommandUtils
 import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.execution.datasources.millstream.Reflected
 import org.apache.spark.sql.util.SchemaUtils
 
 /**
@@ -152,9 +153,18 @@ class DirectInsertIntoHadoopFsRelation(
   private def beforeJob: () => Unit = BeforeWriteJob.flatMap(getTagValue(_)).getOrElse(() => ())
 }
 
-private object DirectInsertIntoHadoopFsRelation {
+private[millstream] object DirectInsertIntoHadoopFsRelation {
+  private val BeforeWriteJobName = "BEFORE_WRITE_JOB"
+
   /** What Spark hangs on a command since 4.3, to be done when its job begins. */
   private lazy val BeforeWriteJob: Option[TreeNodeTag[() => Unit]] =
-    InsertIntoHadoopFsRelationCommand.getClass.getMethods.find(_.getName == "BEFORE_WRITE_JOB")
-      .map(_.invoke(InsertIntoHadoopFsRelationCommand).asInstanceOf[TreeNodeTag[() => Unit]])
+    Option.when(InsertIntoHadoopFsRelationCommand.getClass.getMethods.exists(_.getName == BeforeWriteJobName)) {
+      Reflected.call(Reflected.method(InsertIntoHadoopFsRelationCommand.getClass, BeforeWriteJobName, Nil), InsertIntoHadoopFsRelationCommand) match {
+        case tag: TreeNodeTag[_] => tag.asInstanceOf[TreeNodeTag[() => Unit]]
+        case other => throw new NoSuchMethodError(s"$BeforeWriteJobName is a ${other.getClass.getName}")
+      }
+    }
+
+  /** A linkage error in a Spark that has another tag of the name. */
+  def check(): Unit = BeforeWriteJob
 }
