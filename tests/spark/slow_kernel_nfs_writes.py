@@ -12,6 +12,7 @@ from bed_jars import jar_of  # noqa: E402
 from latency_mount import build  # noqa: E402
 from metastore_bed import DRIVER  # noqa: E402
 
+BUILT = ROOT / "build/testbed"
 KILLS = 8
 # The guest's root is read-only.
 SCRATCH = """
@@ -32,12 +33,15 @@ def image(tmp_path):
 
 
 def in_guest(image, commands, memory):
-    result = subprocess.run(
-        [ROOT / "testbed/kernel-nfs", "-m", memory, "-i", image, "--", "bash", "-ec", SCRATCH + commands], stdout=subprocess.PIPE, text=True
-    )
-    print(result.stdout)
-    assert result.returncode == 0
-    return result.stdout
+    """What the commands print, which is shown as it comes."""
+    command = [ROOT / "testbed/kernel-nfs", "-m", memory, "-i", image, "--", "bash", "-ec", SCRATCH + commands]
+    lines = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as guest:
+        for line in guest.stdout:
+            print(line, end="", flush=True)
+            lines.append(line)
+    assert guest.returncode == 0
+    return "".join(lines)
 
 
 def test_drivers_that_die_at_each_step_are_recovered_by_another_client(image, tmp_path):
@@ -60,6 +64,8 @@ def test_drivers_of_spark_that_are_killed_beside_a_reader_on_another_client(imag
     build()
     jar_of(DRIVER)
     told = in_guest(image, f"""
+        cp -a {BUILT} built # whoever looks something up there locks it
+        mount --bind built {BUILT}
         export MILLSTREAM_KILLS={KILLS} MILLSTREAM_PATIENCE_S=900
         {sys.executable} {ROOT}/tests/spark/nfs_kills.py {seed}
     """, "7G")

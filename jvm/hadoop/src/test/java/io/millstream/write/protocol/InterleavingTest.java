@@ -174,7 +174,9 @@ class InterleavingTest {
       try {
         ReadGuard guard = ReadGuard.of(table);
         Set<String> rows = store.readRows();
+        current.get().knowsNoMoreThan("has read " + rows + " at " + guard.version());
         DirectJob job = DirectJob.begin(table, id, "");
+        current.get().knowsNoMoreThan("has begun with " + rows + " of " + guard.version());
         List<StagedFile> files = rowsOf(id, Statement.OVERWRITE_BY_ITSELF, rows).stream().map(each -> store.putPending(id, PARTITION, each)).toList();
         commit(job, new CommitPlan(files, Overwrite.touched()).hasRead(guard.version()));
       } catch (IOException e) {
@@ -362,6 +364,11 @@ class InterleavingTest {
         } else if (what.startsWith("create " + id + ".commit")) {
           told = mixed(0, what); // the record has all that matters from here on
         }
+      }
+
+      /** Nothing else of what it was told matters for what it does next: states that differ in nothing but that are one. */
+      private void knowsNoMoreThan(String what) {
+        told = mixed(0, what);
       }
 
       /** What it was told before does not matter for what it does next; and that is the same until something has changed. */
