@@ -17,12 +17,10 @@ LICENSES := build/native/THIRD-PARTY-LICENSES
 JAR      := jvm/spark/target/millstream-spark.jar
 VENV     := build/venv-$(SPARK)
 VENV_OLD := build/venv-$(SPARK_OLD)
-# Tests of Spark that need servers.
-ON_SERVERS := $(sort $(wildcard tests/spark/slow_*_servers.py) tests/spark/slow_random_statements.py tests/spark/slow_kills_at_commit.py tests/spark/slow_kernel_nfs_writes.py)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 JVM_SOURCES  := $(shell find jvm -path '*/target' -prune -o -type f -print)
 
-.PHONY: build tools jar wheel demo test test-rust test-beds test-tools test-gnu test-jvm test-spark test-slow test-slow-beds test-slow-writes test-slow-spark package packages fuzz bench fmt clean
+.PHONY: build tools jar wheel demo test test-rust test-beds test-tools test-gnu test-jvm test-spark test-group test-all package packages fuzz bench fmt clean
 
 build: tools jar wheel
 
@@ -78,12 +76,13 @@ test-beds:
 	testbed/setup build test
 	$(PYTHON) -m unittest discover -s testbed/tests -v
 	$(PYTHON) -m unittest discover -s bench/tests -v
+	$(PYTHON) -m unittest discover -s tests -p 'test_groups.py' -v
 
 test-tools: tools
 	testbed/setup build test
 	$(PYTHON) -m unittest discover -s tests/tools -v
 
-# The published tests of GNU coreutils and findutils: here a sample, all of them in test-slow.
+# The published tests of GNU coreutils and findutils: here a sample, all of them in the group gnu.
 test-gnu: tools
 	testbed/setup build test gnu
 	tests/gnu/run --sample
@@ -91,7 +90,7 @@ test-gnu: tools
 test-jvm: $(JAR)
 	mvn -B -q -f jvm/pom.xml verify
 
-# On the oldest Spark a share of the cases; all of them in test-slow.
+# On the oldest Spark a share of the cases; all of them in the groups spark-4.0 and statements-4.0.
 test-spark: $(VENV)/ready $(VENV_OLD)/ready
 	testbed/setup build test
 	$(VENV)/bin/python -m pytest -q python/tests tests/spark
@@ -99,31 +98,12 @@ test-spark: $(VENV)/ready $(VENV_OLD)/ready
 	  --ignore tests/spark/test_write_faults.py --ignore tests/spark/test_lost_rows.py --ignore tests/spark/test_random_statements.py
 	$(VENV_OLD)/bin/python -m pytest -q tests/spark/test_direct_writes.py -k "partitioned_tables or directories"
 
-test-slow: test-slow-beds test-slow-writes test-slow-spark
+# Tests that are too long for `make test`: one group of `tests/groups list`, or all of them, which takes hours.
+test-group: tools $(VENV)/ready $(VENV_OLD)/ready
+	tests/groups run $(GROUP)
 
-test-slow-beds: tools $(VENV)/ready
-	testbed/setup build test gnu slow bench
-	$(PYTHON) -m unittest discover -s testbed/tests -p 'slow_kernel*.py' -v
-	$(PYTHON) -m unittest discover -s tests/tools -p 'slow_*.py' -v
-	tests/gnu/run
-	$(MAKE) package
-	$(MAKE) fuzz
-
-# Direct writes to real servers: S3, HDFS, metastores.
-test-slow-writes: $(VENV)/ready
-	testbed/setup build test write slow
-	$(PYTHON) -m unittest discover -s testbed/tests -p 'slow_[!k]*.py' -v
-	mvn -B -q -f jvm/pom.xml -pl hadoop test '-Dtest.groups=slow & !s3'
-	testbed/s3 -- mvn -B -q -f jvm/pom.xml -pl hadoop test -Dtest.groups=s3
-	$(VENV)/bin/python -m pytest -q $(ON_SERVERS)
-
-# Most of an hour.
-test-slow-spark: $(VENV)/ready $(VENV_OLD)/ready
-	testbed/setup build test write
-	$(VENV)/bin/python -m pytest -q $(filter-out $(ON_SERVERS),$(wildcard tests/spark/slow_*.py))
-	MILLSTREAM_WRITES=all $(VENV)/bin/python -m pytest -q tests/spark/test_direct_writes.py tests/spark/test_direct_swap.py
-	MILLSTREAM_WRITES=all $(VENV_OLD)/bin/python -m pytest -q tests/spark
-	tests/spark-suites/run
+test-all: test
+	tests/groups run $$(tests/groups list | cut -d' ' -f1)
 
 # The packages, installed and run in a clean root directory.
 package: packages

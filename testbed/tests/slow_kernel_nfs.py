@@ -1,6 +1,6 @@
 """kernel-nfs: a real kernel NFS mount from either server, cold after `remount`, its RPCs counted.
 
-Boots User-Mode Linux, and so is run by `make test-slow` and not found with the others. Needs root and
+Boots User-Mode Linux, and so is in the group `beds` of tests/groups and not found with the others. Needs root and
 `testbed/setup slow`.
 """
 

@@ -1,6 +1,6 @@
 """`millstream compact --in-place`, killed at any moment: the same command finishes it, and no line is lost or doubled.
 
-Run by `make test-slow`, which needs an hour or less of patience: every kill starts two JVMs.
+The group `reads` of tests/groups: every kill starts two JVMs.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Where Spark runs otherwise than it mostly does, direct writes leave to it what they cannot do. Run by `make test-slow`."""
+"""Where Spark runs otherwise than it mostly does, direct writes leave to it what they cannot do. The group `faults` of tests/groups."""
 
 import sys
 import zipfile

@@ -1,6 +1,6 @@
 """Direct writes to S3 and to HDFS, through Spark: they make what stock Spark makes there, and are exact whatever requests fail and whoever dies.
 
-Run by `make test-slow-writes`; the servers are those of testbed/s3 and testbed/hdfs.
+The group `writes-servers` of tests/groups; the servers are those of testbed/s3 and testbed/hdfs.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Direct writes on a kernel NFS mount that two clients have, in User-Mode Linux (testbed/kernel-nfs). Run by `make test-slow-writes`."""
+"""Direct writes on a kernel NFS mount that two clients have, in User-Mode Linux (testbed/kernel-nfs). The group `nfs` of tests/groups."""
 
 import subprocess
 import sys

@@ -3,7 +3,7 @@
 The table is of the catalog, and then exactly old or exactly new, whether the next statement or a recovery finishes it. Most drivers are killed
 between the commit record and the mark that the job is over; how many is printed. Readers see an overwrite by `metastore-swap` as a whole, and
 one by `exchange` partition by partition. MILLSTREAM_KILLS says how many drivers die at each of the three places; with MILLSTREAM_SEED the same
-die again. Run by `make test-slow-writes`.
+die again. The group `kills` of tests/groups.
 """
 
 import os

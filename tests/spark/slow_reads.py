@@ -1,4 +1,4 @@
-"""Reading where it takes long or much: a line of a gigabyte, and executors with another locale than the driver's. Run by `make test-slow`."""
+"""Reading where it takes long or much: a line of a gigabyte, and executors with another locale than the driver's. The group `reads` of tests/groups."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""`millstream recover` in the shell: what it says and does, and how it ends. Run by `make test-slow`."""
+"""`millstream recover` in the shell: what it says and does, and how it ends. The group `faults` of tests/groups."""
 
 import json
 import os

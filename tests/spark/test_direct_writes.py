@@ -1,6 +1,6 @@
 """INSERT straight into tables: what it makes is what stock Spark makes.
 
-A few scripts on one kind of table each; with MILLSTREAM_WRITES=all, as in `make test-slow`, all of them on all kinds.
+A few scripts on one kind of table each; with MILLSTREAM_WRITES=all, as in the group `visibility` of tests/groups, all of them on all kinds.
 """
 
 import os
@@ -122,7 +122,7 @@ def creation(kind, place=""):
 
 
 QUICK = [("dynamic", "text"), ("failing", "parquet"), ("dropped before", "datasource")]
-slow = pytest.mark.skipif(not ALL, reason="make test-slow runs it")
+slow = pytest.mark.skipif(not ALL, reason="the group visibility of tests/groups runs it")
 
 
 @pytest.mark.parametrize("script, kind", [(script, kind) for script in PARTITIONED for kind in KINDS] if ALL else QUICK)

@@ -464,7 +464,7 @@ final class Apply {
    * Whether another has finished the job. As long as its begin is there nobody else commits to the table: who finishes it makes the mark, then
    * removes the begin, and who waits for the commit lock removes it as well.
    *
-   * @throws IOException if neither is there: nobody has finished it, and the journal is gone
+   * @throws JournalGoneException if neither is there: nobody has finished it
    */
   private boolean isFinished() throws IOException {
     if (table.store().read(Journal.begin(job)) != null) {
@@ -473,7 +473,7 @@ final class Apply {
     if (mark() != null) {
       return true;
     }
-    throw new IOException("the journal entries of job " + job + " of " + record.owner() + " are gone from " + table.root() + ": the table was renamed,"
+    throw new JournalGoneException("the journal entries of job " + job + " of " + record.owner() + " are gone from " + table.root() + ": the table was renamed,"
         + " dropped or overwritten by a program that does not know direct writes while the commit of " + record.added().size()
         + " files was carried out. Files not published yet are hidden beside their places, or unfinished uploads, wherever the directory is now. After a"
         + " rename `millstream recover` of the table's new name finishes the commit if its record has come along, and otherwise removes what is left");

@@ -152,6 +152,8 @@ public final class DirectJob implements Closeable {
     Ending ending;
     try {
       ending = new Apply(table, id, record, plan.distribution, phases, Apply.Role.OWNER).run();
+    } catch (JournalGoneException e) {
+      throw new CommittedException("job " + id + " on " + table.root() + " was committed, but was not finished, and may never be: " + e.getMessage(), e);
     } catch (IOException | RuntimeException | LinkageError e) {
       throw new CommittedException("job " + id + " on " + table.root() + " is committed, but is not finished yet: the next statement on the table, or"
           + " `millstream recover`, finishes it once the cause is gone. Cause: " + e.getMessage(), e);
