@@ -2,7 +2,10 @@
 
 import contextlib
 import io
+import sys
+import tempfile
 import unittest
+from fnmatch import fnmatch
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
@@ -10,23 +13,20 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 loader = SourceFileLoader("groups", str(HERE / "groups"))
 groups = module_from_spec(spec_from_loader("groups", loader))
-# Dataclasses look their module up.
-import sys  # noqa: E402
-
-sys.modules["groups"] = groups
+sys.modules["groups"] = groups  # dataclasses look their module up
 loader.exec_module(groups)
 CI_MINUTES, MAKE_TEST_MINUTES = 80, 35
 
 
 def group(name, minutes, *commands):
-    return groups.Group(name, minutes, "a test", "build", (f"{name}/*",), commands)
+    return groups.Group(name, minutes, "a test", "", (f"{name}/*",), commands)
 
 
 def outcome(some, minutes=None):
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         status = groups.run_all(some, minutes)
-    return status, said.getvalue().splitlines()[-3:]
+    return status, said.getvalue().splitlines()
 
 
 class Groups(unittest.TestCase):
@@ -55,17 +55,27 @@ class Groups(unittest.TestCase):
     def test_a_failure_is_told_and_the_others_run(self):
         status, last = outcome([group("a", 1, "exit 3"), group("b", 1, "true"), group("c", 1, "false | true")])
         self.assertEqual(status, 1)
-        self.assertEqual(last, ["groups passed: b", "groups failed: a c", "groups not run, for want of time: none"])
+        self.assertEqual(last[-3:], ["groups passed: b", "groups failed: a c", "groups not run, for want of time: none"])
 
     def test_what_does_not_fit_is_left_out_and_told(self):
         status, last = outcome([group("a", 2, "true"), group("b", 1, "true")], minutes=1.5)
-        self.assertEqual((status, last), (0, ["groups passed: b", "groups failed: none", "groups not run, for want of time: a"]))
+        self.assertEqual((status, last[-3:]), (0, ["groups passed: b", "groups failed: none", "groups not run, for want of time: a"]))
 
-    def test_what_hangs_fails(self):
+    def test_a_group_that_hangs_fails_and_its_children_are_killed(self):
         groups.PATIENCE, patience = 0.02, groups.PATIENCE
         self.addCleanup(setattr, groups, "PATIENCE", patience)
-        status, last = outcome([group("a", 1, "sleep 60 & sleep 60")])
-        self.assertEqual((status, last[1]), (1, "groups failed: a"))
+        with tempfile.TemporaryDirectory() as top:
+            status, said = outcome([group("a", 1, f"sleep 60 & echo $! > {top}/child; wait")])
+            child = Path("/proc", Path(top, "child").read_text().strip(), "stat")
+            self.assertTrue(not child.exists() or child.read_text().split()[2] == "Z")
+        self.assertEqual(status, 1)
+        self.assertIn("has not ended within", "\n".join(said))
+
+    def test_a_changed_test_file_selects_its_group(self):
+        for some in groups.GROUPS:
+            for word in " ".join(some.commands).split():
+                if word.startswith(("tests/", "testbed/")) and (HERE.parent / word).is_file():
+                    self.assertTrue(any(fnmatch(word, pattern) for pattern in some.sources), f"{some.name}: {word}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""Drivers killed within their commits to tables on a kernel NFS mount, whose reader is another client. slow_kernel_nfs_writes.py runs it in the
-guest of testbed/kernel-nfs: NFS_KILLS_DIRECTORY SEED.
+"""nfs_kills.py [SEED]: kills Spark drivers within their commits to tables on a kernel NFS mount, $MNT, while a driver on another NFS client reads them.
+
+slow_kernel_nfs_writes.py runs it in the guest of testbed/kernel-nfs.
 """
 
 import os
@@ -8,12 +9,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-import conftest  # noqa: F401, E402
-from faults import PostgresMetastore, StepTrap  # noqa: E402
-from slow_kills_at_commit import Bed, Local, kill_many  # noqa: E402
+from faults import PostgresMetastore, StepTrap
+from slow_kills_at_commit import Bed, Local, kill_many
 
-# One slow processor, which is not to be taken for a dead driver.
+# The guest has one slow CPU: a lease must outlast its pauses.
 LEASE = {"spark.hadoop.fs.millstream.write.lease.ms": "20000", "spark.hadoop.fs.millstream.write.help.after.ms": "10000"}
 ANOTHER_CLIENT = ("bash", "-c", 'exec_as_another_client "$@"', "bash")
 

@@ -1,6 +1,6 @@
 """`millstream compact --in-place`, killed at any moment: the same command finishes it, and no line is lost or doubled.
 
-The group `reads` of tests/groups: every kill starts two JVMs.
+Run with `make test-group GROUP=reads`: every kill starts two JVMs.
 """
 
 import json

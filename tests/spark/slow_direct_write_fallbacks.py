@@ -1,4 +1,4 @@
-"""Where Spark runs otherwise than it mostly does, direct writes leave to it what they cannot do. The group `faults` of tests/groups."""
+"""Where Spark runs otherwise than it mostly does, direct writes leave to it what they cannot do. Run with `make test-group GROUP=faults`."""
 
 import sys
 import zipfile

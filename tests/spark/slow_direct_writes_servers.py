@@ -1,6 +1,6 @@
 """Direct writes to S3 and to HDFS, through Spark: they make what stock Spark makes there, and are exact whatever requests fail and whoever dies.
 
-The group `writes-servers` of tests/groups; the servers are those of testbed/s3 and testbed/hdfs.
+Run with `make test-group GROUP=writes-servers`; the servers are those of testbed/s3 and testbed/hdfs.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Tasks that Spark kills while they are in native code end soon, and leave no readers, open files or memory. The group `reads` of tests/groups."""
+"""Tasks that Spark kills while they are in native code end soon, and leave no readers, open files or memory. Run with `make test-group GROUP=reads`."""
 
 import sys
 from pathlib import Path

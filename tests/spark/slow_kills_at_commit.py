@@ -3,7 +3,7 @@
 The table is of the catalog, and then exactly old or exactly new, whether the next statement or a recovery finishes it. Most drivers are killed
 between the commit record and the mark that the job is over; how many is printed. Readers see an overwrite by `metastore-swap` as a whole, and
 one by `exchange` partition by partition. MILLSTREAM_KILLS says how many drivers die at each of the three places; with MILLSTREAM_SEED the same
-die again. The group `kills` of tests/groups.
+die again. Run with `make test-group GROUP=kills`.
 """
 
 import os
@@ -311,10 +311,10 @@ def examine(bed, place, victim, when):
     old, new = victim.states()
     if victim.is_new and not bed.call("has_table", table=victim.table):
         if bed.call("exists", path=victim.location):
-            settled(bed, victim.location)
+            recover_until_resolved(bed, victim.location)
         return "old"
     if victim.how == "recover" or victim.is_new:
-        settled(bed, victim.table)
+        recover_until_resolved(bed, victim.table)
     else:
         assert bed.call("run", statements=[MORE.format(table=victim.table)]) == [None]
         old, new = {**old, **MORE_ROWS}, {**new, **MORE_ROWS}
@@ -324,11 +324,11 @@ def examine(bed, place, victim, when):
         check(bed.reader.call("fault_calls:state", table=victim.table), old, new)
     assert found == new or when not in ("between", "over"), (str(victim), when, found)
     assert found == old or when not in ("not begun", "not committed"), (str(victim), when, found)
-    settled(bed, victim.table)
+    recover_until_resolved(bed, victim.table)
     return "old" if found == old else "new"
 
 
-def settled(bed, target):
+def recover_until_resolved(bed, target):
     deadline = time.monotonic() + PATIENCE_S
     while True:
         found = bed.call("recover", target=target)

@@ -1,7 +1,7 @@
 """What was once lost, or missing without an error (issue 13, rows F1 to F7), on S3, with two drivers at once on a PostgreSQL metastore.
 
-A commit is held at one of its requests while another program works on the same table. On local files: test_lost_rows.py. Run by
-the group `lost-rows-s3` of tests/groups.
+A commit is held at one of its requests while another program works on the same table. On local files: test_lost_rows.py. Run with
+`make test-group GROUP=lost-rows-s3`.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Reading where it takes long or much: a line of a gigabyte, and executors with another locale than the driver's. The group `reads` of tests/groups."""
+"""Reading where it takes long or much: a line of a gigabyte, and executors with another locale than the driver's. Run with `make test-group GROUP=reads`."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""`millstream recover` in the shell: what it says and does, and how it ends. The group `faults` of tests/groups."""
+"""`millstream recover` in the shell: what it says and does, and how it ends. Run with `make test-group GROUP=faults`."""
 
 import json
 import os

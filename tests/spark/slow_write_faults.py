@@ -1,4 +1,4 @@
-"""Direct writes while something fails: metastore, disk, tasks, executors, other writers, the user's patience. The group `faults` of tests/groups.
+"""Direct writes while something fails: metastore, disk, tasks, executors, other writers, the user's patience. Run with `make test-group GROUP=faults`.
 
 Drivers on one PostgreSQL metastore (testbed/metastore). After each failure, and a recovery if need be, each table is exactly old or
 exactly new, and its metastore too.

@@ -110,7 +110,7 @@ final class Apply {
         table.store().prune(emptied(rest), record.overwritten());
       }
       makeEmptyDirectories(rest);
-      persist(rest);
+      persistAndInvalidate(rest);
       return end(ending(publication, rest));
     } catch (FinishedByAnother e) {
       LOG.warn("Job {} on {} has been finished by another", job, table.root());
@@ -348,8 +348,8 @@ final class Apply {
     }
   }
 
-  /** What was done is not to be lost once the journal has forgotten that it is to be done, and to be seen by all who list from then on. */
-  private void persist(CommitRecord rest) throws IOException {
+  /** Makes the changed directories durable, and visible to other clients, before the journal forgets the job. */
+  private void persistAndInvalidate(CommitRecord rest) throws IOException {
     Set<String> changed = new HashSet<>();
     rest.added().forEach(f -> changed.add(rest.destination(f)));
     if (!record.isSwap()) {

@@ -50,11 +50,11 @@ final class Commit {
   }
 
   /**
-   * Goes there.
+   * Takes the commit lock, lists what is replaced and writes the commit record.
    *
-   * @return the record, which is written
+   * @return the record that was written
    * @throws ConflictException if another job has changed the table since the statement read it
-   * @throws IOException if the job is not committed, or nobody knows yet ({@link #hasTried})
+   * @throws IOException if the job is not committed, or if that is not known ({@link #hasTried} is then true)
    */
   CommitRecord run(CommitPlan plan, Phases phases) throws IOException {
     lock = phases.time(Phase.LOCK, () -> new CommitLock(table, resolution, job).take());
@@ -64,7 +64,7 @@ final class Commit {
     }
     CommitRecord record = phases.time(Phase.LIST, () -> record(plan));
     return phases.time(Phase.RECORD, () -> {
-      // What tasks have made is in directories that they may have made too.
+      // A task's directories may be new: their own names are in the directories above.
       table.store().persist(touched(plan.files).stream().filter(d -> !d.isEmpty()).map(Names::parent).collect(Collectors.toSet()));
       if (record.isExchange()) {
         Exchanges.rehearse(table, plan.files, record.exchanges());
@@ -114,7 +114,7 @@ final class Commit {
     return directories;
   }
 
-  /** Who knows nothing of the journal may have removed files: once the record is there, nobody could do what it says. */
+  /** Refuses to commit if another program has removed staged files: after the commit record they could not be published. */
   private void checkStaged(List<StagedFile> files) throws IOException {
     List<StagedFile> missing = files.isEmpty() ? List.of() : table.store().missing(files);
     if (!missing.isEmpty()) {
@@ -126,7 +126,7 @@ final class Commit {
     }
   }
 
-  /** The commit point. Returns if this job is committed. */
+  /** The commit point: writes the record. Throws unless this job is committed. */
   private void decide(byte[] record) throws IOException {
     lease.check();
     hasTried = true;
@@ -134,7 +134,7 @@ final class Commit {
     try {
       written = table.store().create(Journal.commit(job), record);
     } catch (IOException e) {
-      // The record may be there, or may still come: one of the two is made impossible.
+      // The record may be there, or may still arrive: try to write "aborted" in its place; whichever is there counts.
       try {
         written = Arrays.equals(resolution.abort(job), record);
       } catch (IOException unknown) {

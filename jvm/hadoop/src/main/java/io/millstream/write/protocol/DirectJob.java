@@ -27,21 +27,22 @@ import org.apache.hadoop.fs.Path;
 public final class DirectJob implements Closeable {
   private final TableAccess table;
   private final String id;
+  private final Resolution resolution;
   private final Lease lease;
   private final Commit commit;
   private final JobCleaner cleaner;
-  /** Of this process, before the job. */
+  /** Requests that this process had sent when the job began ({@link Store#requests}). */
   private final long earlierRequests;
   private boolean isCommitted;
 
-  private DirectJob(TableAccess table, String id, String below, long earlierRequests, boolean isFirst) {
+  private DirectJob(TableAccess table, String id, String below, long earlierRequests, boolean hasMadeTable) {
     this.table = table;
     this.id = id;
     this.earlierRequests = earlierRequests;
-    Resolution resolution = new Resolution(table);
+    resolution = new Resolution(table);
     lease = new Lease(table, id);
     commit = new Commit(table, resolution, lease, id, below);
-    cleaner = new JobCleaner(table, resolution, lease, id, below, isFirst);
+    cleaner = new JobCleaner(table, resolution, lease, id, below, hasMadeTable);
   }
 
   /**
@@ -75,19 +76,20 @@ public final class DirectJob implements Closeable {
    * @param conf of the file system, with {@link WriteOptions}
    * @param metastore for dead jobs that have committed; null if there is none, and then such a job is an error
    * @return the job
-   * @throws UnsuitedException if the file system has not what this needs, which nobody could know before
+   * @throws UnsuitedException if the file system lacks a feature that only the first write reveals
    * @throws IOException if the table cannot be reached, or a dead job cannot be resolved
    */
   public static DirectJob begin(Path table, String id, String below, Configuration conf, Metastore metastore) throws IOException {
     return begin(TableAccess.of(table, conf, metastore), id, below);
   }
 
+  /** As {@link #begin(Path, String, String, Configuration, Metastore)}, for a table that is already open. */
   public static DirectJob begin(TableAccess table, String id, String below) throws IOException {
     if (!id.matches(Names.JOB)) {
       throw new IllegalArgumentException("the id of a job must be a UUID: " + id);
     }
     long earlierRequests = table.store().requests();
-    boolean isFirst = table.store().isMissing();
+    boolean hasMadeTable = table.store().isMissing();
     try {
       if (!table.store().begin(Journal.begin(id), new Journal.Begin(owner(), table.options().leaseMillis, below).toBytes())) {
         throw new IOException("there is a job " + id + " on " + table.root() + " already");
@@ -95,14 +97,14 @@ public final class DirectJob implements Closeable {
     } catch (UnsuitedException e) {
       // The journal's directory, and the table's.
       table.store().remove(List.of());
-      if (isFirst) {
+      if (hasMadeTable) {
         table.store().removeEmptyTree("");
       }
       throw e;
     }
-    DirectJob job = new DirectJob(table, id, below, earlierRequests, isFirst);
+    DirectJob job = new DirectJob(table, id, below, earlierRequests, hasMadeTable);
     try {
-      new Resolution(table).resolveDead(Journal.of(table.store()));
+      job.resolution.resolveDead(Journal.of(table.store()));
       return job;
     } catch (Throwable e) { // Scala's need not be declared
       job.abort();
@@ -111,6 +113,7 @@ public final class DirectJob implements Closeable {
     }
   }
 
+  /** This process, for error messages and the journal: USER@HOST process PID. */
   public static String owner() {
     String host;
     try {
@@ -138,9 +141,11 @@ public final class DirectJob implements Closeable {
    * @return what was done
    * @throws CommittedException if the record is written, but what it says is not all done: it will be, by the next statement on the table or a
    *     recovery
-   * @throws SupersededException if the job is over, but a program that does not know the journal has replaced or removed rows of it meanwhile
+   * @throws SupersededException if the job is over, but a program that does not know the journal has replaced or removed some of its rows
    * @throws ConflictException if another job has changed the table since the statement read it: nothing is written
-   * @throws IOException if the job is not committed: the table is as it was, and the job is to be aborted
+   * @throws IOException if the job is not committed and the table is as it was, or, where the message says so, if nobody knows whether it is
+   *     committed. In both cases call {@link #abort}
+   * @throws IllegalStateException if the job has been committed or aborted before
    */
   public CommitOutcome commit(CommitPlan plan) throws IOException {
     if (isCommitted || cleaner.isOver()) {
@@ -186,7 +191,7 @@ public final class DirectJob implements Closeable {
     }
   }
 
-  /** Stops giving signs of life. A job that was not committed counts as dead from then on. */
+  /** Stops renewing the lease. A job that is not over, committed or not, counts as dead from then on. */
   @Override
   public void close() {
     lease.end();

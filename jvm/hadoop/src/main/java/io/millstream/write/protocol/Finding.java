@@ -8,7 +8,7 @@ import java.util.List;
  * @param job its id
  * @param owner who ran it
  * @param verdict what becomes of it
- * @param steps each file to publish, to delete or to remove, and each partition to change, one line each; of a job that is alive, when it counts as dead
+ * @param steps each file to publish, to delete or to remove, and each partition to change, one line each; of a job that is alive, when it counts as dead, if known
  */
 public record Finding(String job, String owner, Verdict verdict, List<String> steps) {
   /** Whether anything is changed. */
@@ -16,7 +16,7 @@ public record Finding(String job, String owner, Verdict verdict, List<String> st
 
   /** What becomes of a job. */
   public enum Verdict {
-    /** It gives signs of life, or has died a short time ago: it is left alone. */
+    /** It gives signs of life, died a short time ago, or was finished meanwhile: it is left alone. */
     ALIVE,
     /** It is committed: its record is carried out. */
     ROLL_FORWARD,

@@ -7,7 +7,7 @@ import java.util.List;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Removes what a job leaves in the journal and in the table once it has ended. What fails is logged, and done by whoever comes next. */
+/** Removes a job's journal entries and leftover files once it has ended. Failures are logged, and the next job or recovery removes the rest. */
 final class JobCleaner {
   private static final Logger LOG = LoggerFactory.getLogger(JobCleaner.class);
 
@@ -16,20 +16,20 @@ final class JobCleaner {
   private final Lease lease;
   private final String job;
   private final String below;
-  /** Whether there was nothing before this job: a statement that makes a table wants to find nothing when it is repeated. */
-  private final boolean isFirst;
+  /** Whether this job made the table's directory: a roll-back then removes it, so that a CREATE TABLE can be repeated. */
+  private final boolean hasMadeTable;
   private boolean isOver;
 
-  JobCleaner(TableAccess table, Resolution resolution, Lease lease, String job, String below, boolean isFirst) {
+  JobCleaner(TableAccess table, Resolution resolution, Lease lease, String job, String below, boolean hasMadeTable) {
     this.table = table;
     this.resolution = resolution;
     this.lease = lease;
     this.job = job;
     this.below = below;
-    this.isFirst = isFirst;
+    this.hasMadeTable = hasMadeTable;
   }
 
-  /** Whether the journal does not say any more that the job has begun. */
+  /** Whether the job's signs of life are removed from the journal, so that nobody has to resolve it. */
   boolean isOver() {
     return isOver;
   }
@@ -42,7 +42,7 @@ final class JobCleaner {
    * @param lock under which it has committed
    */
   void cleanFinished(CommitRecord record, Ending ending, CommitLock.Held lock) {
-    // A sign that comes after the others are gone would stay.
+    // Stop the lease first: a sign of life written after the others are removed would stay.
     lease.end();
     boolean keepsFiles = ending.outcome() == Ending.Outcome.SUPERSEDED;
     if (!table.store().leftoversNameTheirJobs() && !keepsFiles) {
@@ -64,7 +64,7 @@ final class JobCleaner {
       if (record.hasReplaced() && table.options().keepReplacedMillis == 0) {
         new ReplacedFiles(table).tryRemove(job);
       }
-    } catch (IOException e) {
+    } catch (IOException | RuntimeException e) {
       LOG.warn("Job {} on {} is committed and finished, but its journal could not be removed", job, table.root(), e);
     }
   }
@@ -97,11 +97,11 @@ final class JobCleaner {
         rest.add(commit.lock().entry());
       }
       if (!commit.hasTried()) {
-        // Another may have written that it is aborted; nobody has to know that of a job that never asks.
+        // Someone may have marked the job as aborted. A job that never tried to commit will not look for that mark.
         rest.add(Journal.commit(job));
       }
       table.store().remove(rest);
-      if (isFirst) {
+      if (hasMadeTable) {
         table.store().removeEmptyTree("");
       }
     } catch (IOException | RuntimeException e) {

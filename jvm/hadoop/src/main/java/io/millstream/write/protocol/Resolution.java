@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
  */
 public final class Resolution {
   private static final Logger LOG = LoggerFactory.getLogger(Resolution.class);
-  /** For how long attempts of a job that is over may go on, and the job itself may wake up: its {@code commit} is kept. */
+  /** For how long attempts of a finished job may keep running and its driver may wake up: its {@code commit} is kept. */
   static final long KEPT_MILLIS = TimeUnit.DAYS.toMillis(1);
   private static final long FIRST_PAUSE_MILLIS = 20;
   private static final long LONGEST_PAUSE_MILLIS = 1000;
@@ -84,7 +84,7 @@ public final class Resolution {
     }
   }
 
-  /** Whether a job is committed, finished or not, as far as its record is still there. */
+  /** Whether a job's commit record is there and does not say aborted. */
   boolean hasRecord(String job) throws IOException {
     byte[] commit = table.store().read(Journal.commit(job));
     return commit != null && !CommitRecord.isAborted(commit);
@@ -96,7 +96,7 @@ public final class Resolution {
     return record != null && record.kind() == Journal.Kind.OVER;
   }
 
-  /** Whether a job is committed, as far as its record is still there. */
+  /** As {@link #hasRecord}; does not read the store if the journal listed no record. */
   public boolean isCommitted(Journal.Job job) throws IOException {
     return job.isDecided() && hasRecord(job.id);
   }
@@ -151,6 +151,7 @@ public final class Resolution {
    * as a whole anyway.
    *
    * @return what was done here
+   * @throws IOException if it cannot be finished, or its live driver takes longer than {@code fs.millstream.write.lock.wait.ms}
    */
   public Finding finish(String job) throws IOException {
     CommitRecord record = record(job);
@@ -205,7 +206,7 @@ public final class Resolution {
       }
       table.waiting().pause(pauseMillis);
     }
-    return alive(job);
+    return leftAlone(job);
   }
 
   /** Null if there is none, or no longer. */
@@ -241,18 +242,19 @@ public final class Resolution {
     }
     if (commit != null && !CommitRecord.isAborted(commit)) {
       CommitRecord record = record(job);
-      return record == null ? alive(job) : new Finding(job, record.owner(), Verdict.ROLL_FORWARD, rollForward(job, record, run));
+      return record == null ? leftAlone(job) : new Finding(job, record.owner(), Verdict.ROLL_FORWARD, rollForward(job, record, run));
     }
     byte[] begin = table.store().read(Journal.begin(job));
     if (begin == null || Journal.of(table.store()).job(job).isFinished()) {
       // It woke up, and finished before it could be aborted: what its directories hold is in use.
-      return alive(job);
+      return leftAlone(job);
     }
     Journal.Begin begun = Journal.Begin.of(begin);
     return new Finding(job, begun.owner(), Verdict.ROLL_BACK, rollBack(job, begun.below(), run));
   }
 
-  private static Finding alive(String job) {
+  /** Nothing to do: the job lives, or another has finished it. */
+  private static Finding leftAlone(String job) {
     return new Finding(job, "unknown", Verdict.ALIVE, List.of());
   }
 
@@ -279,8 +281,12 @@ public final class Resolution {
         .collect(Collectors.toCollection(ArrayList::new));
   }
 
+  private Apply helper(String job, CommitRecord record) {
+    return new Apply(table, job, record, null, new Phases((phase, done, total) -> { }), Apply.Role.HELPER);
+  }
+
   private List<String> rollForward(String job, CommitRecord record, Run run) throws IOException {
-    Apply apply = new Apply(table, job, record, null, new Phases((phase, done, total) -> { }), Apply.Role.HELPER);
+    Apply apply = helper(job, record);
     List<String> steps = new ArrayList<>();
     if (run == Run.REAL) {
       Ending ending;
@@ -320,7 +326,7 @@ public final class Resolution {
     }
     List<String> steps;
     if (record != null) {
-      steps = new Apply(table, job, record, null, new Phases((phase, done, total) -> { }), Apply.Role.HELPER).giveUp(cause);
+      steps = helper(job, record).giveUp(cause);
     } else {
       steps = List.of("lost what the commit record says, which cannot be read", "cause: " + cause.getMessage());
       Ending ending = new Ending(Ending.Outcome.LOST, String.join("; ", steps));
@@ -351,7 +357,7 @@ public final class Resolution {
       throw new IOException("the record of job " + job + " on " + table.root() + " is gone: nobody can say what its files are for");
     }
     Set<String> directories = new HashSet<>(Publication.of(made).superseded());
-    Apply apply = new Apply(table, job, record, null, new Phases((phase, done, total) -> { }), Apply.Role.HELPER);
+    Apply apply = helper(job, record);
     Set<String> others = record.added().stream().map(record::destination).map(SwapDirectories::partition).collect(Collectors.toCollection(HashSet::new));
     record.deleted().forEach(file -> others.add(SwapDirectories.partition(file.directory())));
     directories.forEach(directory -> others.remove(SwapDirectories.partition(directory)));

@@ -29,7 +29,7 @@ abstract class DeathContract {
   /** What the file system needs. */
   abstract Configuration newConfiguration();
 
-  /** The same table, as those see it who are not the driver that dies: readers, and who recovers or writes next. */
+  /** The table's path as readers, recovery and the next writer see it. */
   Path seenByOthers(Path table) {
     return table;
   }

@@ -580,7 +580,7 @@ abstract class DirectJobContract {
   }
 
   @Test
-  void aJobThatSleptBeyondItsLeaseCannotCommitAfterItWasSettled() throws Exception {
+  void aJobThatSleptBeyondItsLeaseCannotCommitAfterItWasResolved() throws Exception {
     TestTable shortLived = shortLease();
     shortLived.put("k=1/old", "old");
     String id = TestTable.newId();

@@ -5,9 +5,9 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
 /**
- * {@link DeathContract} on two mounts of one NFS export that share no cache: drivers die on the first; readers, and whoever recovers or writes
- * next, are on the second, as on another machine. A program, since it runs where there is no Maven: in the guest of testbed/kernel-nfs
- * (tests/kernel-nfs).
+ * {@link DeathContract} on two mounts of one NFS export that share no cache. Drivers die on the first; readers, recovery and the next writer use
+ * the second, as on another machine. It is a program because the guest of testbed/kernel-nfs has no Maven; tests/spark/slow_kernel_nfs_writes.py
+ * runs it.
  */
 final class TwoClients extends DeathContract {
   private final String first;
@@ -46,9 +46,9 @@ final class TwoClients extends DeathContract {
   }
 
   /**
-   * Runs it.
+   * Runs the contract.
    *
-   * @param mounts two directories
+   * @param mounts the mount points of the two clients
    */
   public static void main(String[] mounts) throws IOException {
     TwoClients clients = new TwoClients(mounts[0], mounts[1]);

@@ -54,7 +54,7 @@ public final class LocalStore extends HiddenFileStore {
   private static final Logger LOG = LoggerFactory.getLogger(LocalStore.class);
   public static final int CREATE_ATTEMPTS = 5;
   private static final long DISPLACED_PAUSE_MILLIS = 10;
-  /** At least two ticks of a server's clock, by which its times of files go: the longest of Linux's are 10 ms. */
+  /** {@link Pause#sleep} waits at least half of this: two ticks of the server's clock, at whose resolution it stamps changes. Linux's longest tick is 10 ms. */
   private static final long TICKS_MILLIS = 40;
   /** Of the mode: {@link Files#setPosixFilePermissions} leaves out the bit by which new files get the directory's group. */
   private static final String MODE = "unix:mode";
@@ -371,10 +371,10 @@ public final class LocalStore extends HiddenFileStore {
     return changed;
   }
 
-  /** A client of NFS asks for a directory again when the server's time of its last change is another than it was when it listed it. */
+  /** NFS clients list a directory again when its change time differs from the one they cached. */
   @Override
   public void invalidateListings(Collection<String> directories) throws IOException {
-    if (!directories.isEmpty() && Files.getFileStore(local(table)).type().startsWith("nfs")) {
+    if (!directories.isEmpty() && mayBeNfs()) {
       Pause.sleep(TICKS_MILLIS);
       Parallel.map(options.threads, withParents(directories), directory -> {
         touch(local(directory));
@@ -383,7 +383,19 @@ public final class LocalStore extends HiddenFileStore {
     }
   }
 
-  /** Another user's is touched by a file in it. One that is not there any more, or may not be written, has not been changed here. */
+  private boolean mayBeNfs() throws IOException {
+    try {
+      return Files.getFileStore(local(table)).type().startsWith("nfs");
+    } catch (FileSystemException e) {
+      LOG.debug("The mount of {} is not known", table, e);
+      return true;
+    }
+  }
+
+  /**
+   * Updates a directory's modification time. Where only its owner may set it, creates and deletes a file, named like a staged file so that recovery
+   * removes it if the process dies in between.
+   */
   private static void touch(java.nio.file.Path directory) {
     try {
       Files.setLastModifiedTime(directory, FileTime.from(Instant.now()));
@@ -391,8 +403,9 @@ public final class LocalStore extends HiddenFileStore {
       try {
         Files.delete(Files.createFile(directory.resolve(PREFIX + UUID.randomUUID() + "-0.touch")));
       } catch (IOException mayNot) {
+        // Of the directories above those that the job has changed, some may not be its to write to.
         e.addSuppressed(mayNot);
-        LOG.debug("{} could not be touched", directory, e);
+        LOG.debug("{} could not be touched: another client may keep an old listing", directory, e);
       }
     }
   }

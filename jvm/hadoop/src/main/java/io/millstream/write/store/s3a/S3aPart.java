@@ -6,10 +6,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import org.apache.hadoop.fs.s3a.S3AFileSystem;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import software.amazon.awssdk.services.s3.model.CompletedPart;
 
 /** A part of an upload, as completing it wants it: its entity tag, and the checksum if it was uploaded with one. */
 public record S3aPart(String etag, String algorithm, String checksum) {
+  private static final Logger LOG = LoggerFactory.getLogger(S3aPart.class);
   private static final String SEPARATOR = "\n";
 
   public static S3aPart of(String text) {
@@ -35,21 +38,21 @@ public record S3aPart(String etag, String algorithm, String checksum) {
 
   /** Null where parts are their tags. */
   private static Getters getters;
-  private static Exception unknown;
+  private static Exception incompatibility;
 
   static {
     try {
       getters = Getters.find();
     } catch (ClassNotFoundException e) {
-      getters = null;
+      LOG.debug("Parts of uploads are their tags in this version of S3A", e);
     } catch (ReflectiveOperationException e) {
-      unknown = e;
+      incompatibility = e;
     }
   }
 
   /** Why parts cannot be known as this version of S3A tracks them; empty if they can. */
   static Optional<String> whyNot() {
-    return Optional.ofNullable(unknown).map(cause -> "this version of S3A tracks the parts of uploads in a way that direct writes do not know: " + cause);
+    return Optional.ofNullable(incompatibility).map(cause -> "this version of S3A tracks the parts of uploads in a way that direct writes do not know: " + cause);
   }
 
   /**
