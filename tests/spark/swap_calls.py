@@ -48,7 +48,7 @@ def settings(spark, conf):
             spark.conf.unset(key) if value is None else spark.conf.set(key, value)
 
 
-def statement_during_another(spark, home, slow, fast, conf=None):
+def statement_during_another(spark, home, slow, fast, conf=None, creation="(a string) partitioned by (k string) stored as textfile"):
     """A statement, which calls `wait`, that has begun before another commits, and commits after it, both with `conf`; its error, and the rows.
 
     There is a row `old` in partition 1 before.
@@ -66,7 +66,7 @@ def statement_during_another(spark, home, slow, fast, conf=None):
     spark.udf.register("wait", udf(wait))
     spark.sql("drop database if exists d cascade")
     spark.sql("create database d")
-    spark.sql("create table d.t (a string) partitioned by (k string) stored as textfile")
+    spark.sql(f"create table d.t {creation}")
     spark.sql("insert into d.t partition(k='1') select 'old'")
     journal = os.path.join(places(spark, "d.t")["k=1"]["location"], "..", ".direct-writes")
     errors = []

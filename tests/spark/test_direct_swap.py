@@ -197,9 +197,10 @@ def test_an_insert_into_a_partition_that_changes_places_meanwhile_is_kept(both, 
     assert answer == {"error": None, "rows": ["more", "new"]}
 
 
+@pytest.mark.parametrize("creation", ["(a string) partitioned by (k string) stored as textfile", "(a string, k string) using parquet partitioned by (k)"])
 @pytest.mark.parametrize("visibility", ["in-place", "exchange", "metastore-swap"])
-def test_a_partition_that_is_made_meanwhile_is_not_overwritten_if_it_is_not_to_exist(both, tmp_path, visibility):
-    answer = both["ours"].call("swap_calls:statement_during_another", home=str(tmp_path / "home"), conf={"fs.millstream.write.visibility": visibility},
+def test_a_partition_that_is_made_meanwhile_is_not_overwritten_if_it_is_not_to_exist(both, tmp_path, visibility, creation):
+    answer = both["ours"].call("swap_calls:statement_during_another", home=str(tmp_path / "home"), conf={"fs.millstream.write.visibility": visibility}, creation=creation,
                                slow="insert overwrite d.t partition(k='2') if not exists select wait('late')", fast="insert into d.t partition(k='2') select 'early'")
     assert answer == {"error": None, "rows": ["early", "old"]}
     assert both["ours"].call("write_calls:recover", target="d.t") == []

@@ -136,7 +136,9 @@ final class Apply {
     } else {
       for (StagedFile file : record.without(publication.without()).added()) {
         boolean isFound = publishIfPossible(file) && !record.isSwap();
-        if (!isFound) {
+        if (isFound && record.isExchange() && !table.store().unpublished(List.of(file.in(record.destination(file)))).isEmpty()) {
+          lines.add("lost " + file.in(record.destination(file)) + ", " + file.bytes() + " bytes, which no reader finds where it is: " + file);
+        } else if (!isFound) {
           lines.add((record.isSwap() ? "perhaps lost, as the catalog may not point to it: " : "lost ") + file + ", " + file.bytes() + " bytes");
         }
       }
@@ -235,7 +237,12 @@ final class Apply {
       return Publication.of(made);
     }
     Set<String> superseded = phases.time(Phase.LIST, this::superseded);
-    List<StagedFile> missing = phases.time(Phase.PUBLISH, () -> publish(record.without(superseded).added()));
+    List<StagedFile> files = record.without(superseded).added();
+    // A helper that cannot publish all publishes none: readers keep what they see.
+    List<StagedFile> missing = role == Role.HELPER ? missing(files) : List.of();
+    if (missing.isEmpty()) {
+      missing = phases.time(Phase.PUBLISH, () -> publish(files));
+    }
     if (!missing.isEmpty()) {
       made = table.store().read(Journal.published(job));
       if (made != null) {
@@ -243,7 +250,7 @@ final class Apply {
       }
       check();
       if (role == Role.HELPER) {
-        throw new IOException(missing(table.root(), missing));
+        throw new IOException(missing(table.root(), missing) + hintOfRename());
       }
       LOG.error("Job {} takes its commit back: {}", job, missing(table.root(), missing));
     }
@@ -365,7 +372,8 @@ final class Apply {
     }
     check();
     phases.time(Phase.METASTORE, () -> {
-      MetastoreChange current = metastore().current(rest.change().moved(record.root(), table.root().toString()));
+      MetastoreChange change = record.isSwap() || record.isExchange() ? rest.change() : rest.change().without(occupied(rest));
+      MetastoreChange current = metastore().current(change.moved(record.root(), table.root().toString()));
       if (current == null) {
         untold = record.change().database() + "." + record.change().table() + " is gone, or another table of its name: job " + job + " of "
             + record.owner() + " is committed, its files are in " + new Path(table.root(), record.isSwap() ? SwapDirectories.root(job) : ".")
@@ -379,6 +387,17 @@ final class Apply {
       metastore().apply(current, this::isFinished);
       return null;
     });
+  }
+
+  /** Partitions that were to be dropped, but for files that another program has put there since they were listed. */
+  private Set<String> occupied(CommitRecord rest) throws IOException {
+    Set<String> dropped = new HashSet<>(rest.change().droppedPartitions());
+    if (dropped.isEmpty()) {
+      return Set.of();
+    }
+    Set<String> directories = new HashSet<>(dropped);
+    rest.deleted().stream().map(OldFile::directory).filter(directory -> dropped.contains(SwapDirectories.partition(directory))).forEach(directories::add);
+    return table.store().list(directories, false).stream().map(file -> SwapDirectories.partition(file.directory())).collect(Collectors.toSet());
   }
 
   /** The directories of a swap: partitions may have got no files, and Hive's readers want one. */
@@ -514,9 +533,29 @@ final class Apply {
     return missing;
   }
 
+  /** Neither published nor staged, nor published since by the driver or another helper. */
   private List<StagedFile> missing(List<StagedFile> files) throws IOException {
-    List<StagedFile> unpublished = table.store().unpublished(files);
-    return unpublished.isEmpty() ? List.of() : table.store().missing(unpublished);
+    List<StagedFile> unpublished = unpublished(files);
+    List<StagedFile> unstaged = unpublished.isEmpty() ? List.of() : table.store().missing(unpublished);
+    return unstaged.isEmpty() ? List.of() : unpublished(unstaged);
+  }
+
+  /** Neither where they were staged nor where an exchange puts them. */
+  private List<StagedFile> unpublished(List<StagedFile> files) throws IOException {
+    List<StagedFile> unpublished = new ArrayList<>();
+    for (StagedFile file : table.store().unpublished(files)) {
+      String place = record.exchanges().get(file.directory());
+      if (place == null || !table.store().unpublished(List.of(file.in(place))).isEmpty()) {
+        unpublished.add(file);
+      }
+    }
+    return unpublished;
+  }
+
+  /** Uploads are bound to the name that the table had. */
+  private String hintOfRename() {
+    return record.root().equals(table.root().toString()) ? "" : ", or the table was renamed since, from " + record.root()
+        + ": files that are unfinished uploads can be published under that name only; rename the table back, recover it, and rename it again";
   }
 
   /** A file may be where its directory is after the exchange. */

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.millstream.write.metastore.Metastore;
 import io.millstream.write.protocol.FaultyStore.Died;
 import io.millstream.write.protocol.FaultyStore.Moment;
 import io.millstream.write.protocol.Finding.Run;
@@ -20,6 +21,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
@@ -260,6 +262,11 @@ abstract class ForeignWriterContract {
 
   /** Kills a job once it has so many of its files published. */
   private static void die(TestTable bed, String id, Overwrite overwrite, int published) throws IOException {
+    die(bed, new TestTable.Partitions(), id, overwrite, published, draft -> null);
+  }
+
+  private static void die(TestTable bed, Metastore metastore, String id, Overwrite overwrite, int published, CommitPlan.MetastorePlanner planner)
+      throws IOException {
     int[] found = {0};
     Store quiet = bed.access(null).store();
     FaultyStore store = new FaultyStore(quiet, Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
@@ -269,8 +276,8 @@ abstract class ForeignWriterContract {
         throw new Died();
       }
     });
-    try (DirectJob job = DirectJob.begin(bed.access(null).through(store), id, "")) {
-      job.commit(new CommitPlan(write(store, bed, id), overwrite));
+    try (DirectJob job = DirectJob.begin(bed.access(metastore).through(store), id, "")) {
+      job.commit(new CommitPlan(write(store, bed, id), overwrite).metastore(planner));
     } catch (Died e) {
       assertTrue(found[0] > 0);
     }
@@ -390,6 +397,37 @@ abstract class ForeignWriterContract {
       expected.add("k=9:next");
       assertEquals(expected, bed.rows());
     }
+  }
+
+  @Test
+  void aHelperThatCannotPublishAllPublishesNothing() throws IOException {
+    for (Overwrite overwrite : List.of(Overwrite.nothing(), Overwrite.touched())) {
+      TestTable bed = newBed();
+      Store store = bed.access(null).store();
+      die(bed, TestTable.newId(), overwrite, 0);
+      store.discard(store.leftovers("", job -> true).subList(2, FILES.length / 2));
+
+      IOException e = assertThrows(IOException.class, () -> bed.run(Overwrite.nothing(), "k=9", "next"));
+
+      assertTrue(e.getMessage().contains("--accept-loss"), e::getMessage);
+      assertEquals(OLD, bed.rows());
+    }
+  }
+
+  @Test
+  void aPartitionThatAnotherHasWrittenToIsNotDropped() throws IOException {
+    TestTable bed = newBed();
+    TestTable.Partitions metastore = new TestTable.Partitions();
+    metastore.parameters.put("k=2", Map.of("numFiles", "1"));
+    String id = TestTable.newId();
+    die(bed, metastore, id, Overwrite.below(List.of("")), 0, TestTable::count);
+    bed.access(metastore).store().replace(Journal.abandoned(id), Journal.NOTHING);
+    bed.put("k=2/foreign", "f");
+
+    Recovery.recover(bed.access(metastore), Choices.of(Run.REAL));
+
+    assertEquals(rows("k=1:n1", "k=1:m1", "k=2:f", "k=3:n3"), bed.rows());
+    assertEquals(Set.of("k=1", "k=2", "k=3"), metastore.parameters.keySet());
   }
 
   @Test

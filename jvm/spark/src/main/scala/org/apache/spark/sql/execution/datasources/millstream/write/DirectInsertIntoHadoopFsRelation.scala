@@ -143,7 +143,7 @@ class DirectInsertIntoHadoopFsRelation(
       options = options,
       marksSuccess = !dynamicPartitionOverwrite,
       change = catalogued.map(CatalogChange(_, places.root, hadoopConf, replaces = mode == SaveMode.Overwrite,
-        below = Option.when(isStaticOverwrite)(staticPartitions), always, replacesUnknown = false, isForNew = false, ofTable = false)),
+        below = Option.when(isStaticOverwrite)(staticPartitions), always, replacesUnknown = false, isForNew = ifPartitionNotExists, ofTable = false)),
       visibility = visibility,
       moved = places.moved,
       table = catalogTable,

@@ -2,6 +2,7 @@ package org.apache.spark.sql.execution.datasources.millstream.write
 
 import java.io.{FileNotFoundException, IOException}
 
+import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
 import io.millstream.write.protocol.{DirectJob, ReadGuard}
@@ -26,6 +27,9 @@ private[sql] object ReadTables {
 
   private val AtOnce = 64
 
+  /** By which version of which table an index has listed its files. */
+  private val Listed = mutable.WeakHashMap.empty[FileIndex, Map[Path, Long]]
+
   private final case class Read(root: Path, table: Option[CatalogTable], index: Option[FileIndex])
 
   /**
@@ -41,7 +45,7 @@ private[sql] object ReadTables {
         val guard = ReadGuard.of(root, hadoopConf, CatalogMetastore.of(session, same.flatMap(_._2.table).headOption))
         // A relation may have listed its files before, and what it has listed may be an hour old.
         guard.ifPresent { made =>
-          if (made.hasHelped || root == target) same.flatMap(_._2.index).foreach(_.refresh())
+          same.flatMap(_._2.index).foreach(refresh(_, root, made, isWritten = root == target))
           if (made.version.changed > 0) same.flatMap(_._2.table).headOption.foreach(checkLocation(session, _))
         }
         Option(guard.orElse(null))
@@ -49,6 +53,15 @@ private[sql] object ReadTables {
         case e: IOException => throw new SparkException(s"$root cannot be read: ${e.getMessage}", e)
       }
     }.flatten
+  }
+
+  /** Lists files again, unless they have been listed since the table's last commit. When that was, nobody knows of an index that comes here first. */
+  private def refresh(index: FileIndex, root: Path, guard: ReadGuard, isWritten: Boolean): Unit = {
+    val isListed = Listed.synchronized(Listed.get(index)).exists(_.get(root).contains(guard.version.changed))
+    if (isWritten || guard.hasHelped || guard.version.changed > 0 && !isListed) {
+      index.refresh()
+      Listed.synchronized(Listed.put(index, Listed.getOrElse(index, Map.empty) + (root -> guard.version.changed)))
+    }
   }
 
   private def parallel[T, R](items: Seq[T])(step: T => R): Seq[R] =
@@ -92,6 +105,13 @@ private[sql] object ReadTables {
     } else {
       table
     }
+  }
+
+  /** Whether a query reads what is in a directory, or in one above or below it. */
+  def doesRead(query: LogicalPlan, written: Path, hadoopConf: Configuration): Boolean = {
+    val target = qualified(written, hadoopConf)
+    reads(query).map(read => qualified(read.root, hadoopConf))
+      .exists(root => root == target || TablePlaces.relative(root, target).nonEmpty || TablePlaces.relative(target, root).nonEmpty)
   }
 
   private def qualified(root: Path, hadoopConf: Configuration): Path = SwapDirectories.home(root.getFileSystem(hadoopConf).makeQualified(root))
