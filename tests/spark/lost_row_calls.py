@@ -95,3 +95,13 @@ def has_table(spark, table):
 def exists(spark, path):
     path, file_system = hadoop_path(spark, path)
     return file_system.exists(path)
+
+
+def copy_of_a_relation_listed_before(spark, path, copy):
+    """How many rows a statement copies from a DataFrame that listed its files before more rows were added to them."""
+    spark.range(10).write.mode("overwrite").parquet(path)
+    frame = spark.read.parquet(path)
+    frame.count()
+    spark.range(10, 15).write.mode("append").parquet(path)
+    frame.write.mode("overwrite").parquet(copy)
+    return spark.read.parquet(copy).count()

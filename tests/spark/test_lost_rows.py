@@ -307,3 +307,23 @@ def test_an_insert_that_reads_its_own_table_succeeds_beside_nobody(drivers, tmp_
     table = Table(drivers, tmp_path, old=[1, 2])
     drivers.run(f"insert {how} {table.name} partition(p='1') select a + 10 from {table.name}")
     assert table.rows() == in_partition("1", *([1, 2] if how == "into" else []), 11, 12)
+
+
+def test_a_relation_that_was_listed_before_a_commit_is_listed_again(drivers, tmp_path):
+    assert drivers.call("copy_of_a_relation_listed_before", path=str(tmp_path / "read"), copy=str(tmp_path / "copy")) == 15
+
+
+@pytest.mark.parametrize("second", ["into {table} partition(p='2')", "overwrite {table} partition(p='1')", "into {other} partition(p='1')"])
+@pytest.mark.parametrize("creation", ["(a int) partitioned by (p string) stored as textfile", "(a int, p string) using parquet partitioned by (p)"])
+def test_several_inserts_of_one_statement_that_read_what_they_write_end_as_in_stock(drivers, tmp_path, creation, second):
+    found = []
+    for run in ("run_stock", "run"):
+        table, other = f"m{next(NUMBERS)}", f"m{next(NUMBERS)}"
+        for name in (table, other):
+            drivers.run(f"create table {name} {creation} location '{tmp_path}/{name}'", f"insert into {name} partition(p='0') select id from range(2)")
+        statement = f"from {table} insert into {table} partition(p='1') select a insert {second.format(table=table, other=other)} select a + 10"
+        (error,) = drivers.call(run, statements=[statement])
+        # Of a table USING a format that is read, stock refuses an overwrite.
+        assert error is None or "UNSUPPORTED_OVERWRITE" in error
+        found.append([error is None, drivers.rows(table), drivers.rows(other)])
+    assert found[0] == found[1]
