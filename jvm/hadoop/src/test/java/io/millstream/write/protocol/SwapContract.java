@@ -21,6 +21,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.Tag;
@@ -339,5 +340,83 @@ abstract class SwapContract {
     assertEquals(DYNAMIC.newRows, bed.rows());
     checkSettled(bed, TestTable.newId(), "");
     assertThrows(IOException.class, () -> bed.bed.fs.getFileStatus(new Path(outside, "old")));
+  }
+
+  /** What programs do that do not know the journal, where the catalog has the partition just then. */
+  private enum Foreign {
+    OVERWRITE, INSERT_INTO, DROP_PARTITION;
+
+    void happen(SwapTable bed) throws IOException {
+      String location = bed.catalog.get("k=1");
+      Path directory = location == null ? new Path(bed.bed.table, "k=1") : new Path(location);
+      if (this != INSERT_INTO) {
+        bed.bed.fs.delete(directory, true);
+      }
+      if (this == DROP_PARTITION) {
+        bed.catalog.remove("k=1");
+      } else {
+        bed.bed.write(new Path(directory, "foreign"), "f");
+        bed.catalog.putIfAbsent("k=1", directory.toString());
+      }
+    }
+
+    /** The rows after both, in either order. */
+    Set<Set<String>> orders() {
+      Set<String> after = new TreeSet<>(DYNAMIC.newRows);
+      if (this != INSERT_INTO) {
+        after.removeIf(row -> row.startsWith("k=1:"));
+      }
+      if (this != DROP_PARTITION) {
+        after.add("k=1:f");
+      }
+      return Set.of(DYNAMIC.newRows, after);
+    }
+  }
+
+  /** One job with a foreign writer after one of its steps; whether it had so many. */
+  private boolean comeAfter(int step, Foreign foreign) throws IOException {
+    SwapTable bed = newBed(DYNAMIC);
+    bed.bed.conf.setInt(WriteOptions.HELP_AFTER_MILLIS, 0);
+    bed.allowAnything();
+    int[] steps = {0};
+    FaultyStore store = new FaultyStore(store(bed), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
+      if (++steps[0] == step) {
+        foreign.happen(bed);
+      }
+    });
+    String error = null;
+    try {
+      overwrite(bed, store, TestTable.newId(), DYNAMIC);
+    } catch (IOException e) {
+      error = e.getMessage();
+    }
+    if (steps[0] < step) {
+      return false;
+    }
+    String where = foreign + " after step " + step + ": " + error + ", " + bed.rows();
+    assertTrue(error != null || foreign.orders().contains(bed.rows()), where);
+    assertTrue(error == null || !error.contains("nothing is written") || !bed.rows().contains("k=1:n1"), where);
+    try {
+      Recovery.recover(bed.through(store(bed)), Choices.of(Run.REAL));
+    } catch (IOException e) {
+      assertTrue(e.getMessage().contains("--accept-loss"), () -> where + ", then " + e.getMessage());
+      Recovery.recover(bed.through(store(bed)), new Choices(Run.REAL, true, Recovery.Superseded.KEEP));
+    }
+    assertTrue(!bed.rows().containsAll(rows("k=1:o1", "k=1:n1")), where);
+    Statement next = new Statement(Overwrite.touched(), List.of(), List.of("k=1", "next"), Set.of());
+    overwrite(bed, next);
+    assertEquals(Set.of("k=1:next"), bed.rows().stream().filter(row -> row.startsWith("k=1:")).collect(Collectors.toSet()), where);
+    return true;
+  }
+
+  @Test
+  void foreignWriters() throws IOException {
+    for (Foreign foreign : Foreign.values()) {
+      int step = 1;
+      while (comeAfter(step, foreign)) {
+        step++;
+      }
+      assertTrue(step > 10, "there are steps");
+    }
   }
 }
