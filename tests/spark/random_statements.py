@@ -457,7 +457,10 @@ def end(spark, home, database):
 
 
 def copy_data(spark, source, target, prefix):
-    """Copies the data files of a directory, as a program does that knows neither catalog nor journal."""
+    """Copies the data files of a directory, as a program does that knows neither catalog nor journal.
+
+    The session forgets what it has listed: a statement of ours that reads a table that it has written lists the files anew, stock's may not.
+    """
     source, file_system = hadoop_path(spark, source)
     target, _ = hadoop_path(spark, target)
     configuration = spark._jsc.hadoopConfiguration()
@@ -466,6 +469,7 @@ def copy_data(spark, source, target, prefix):
     for number, file in enumerate(file for file in files if file.getName()[0] not in "._"):
         copy = spark._jvm.org.apache.hadoop.fs.Path(target, f"{prefix}-{number}")
         spark._jvm.org.apache.hadoop.fs.FileUtil.copy(file_system, file, file_system, copy, False, configuration)
+    spark._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
 
 
 def put(spark, file, text):
