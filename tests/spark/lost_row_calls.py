@@ -98,10 +98,14 @@ def exists(spark, path):
 
 
 def copy_of_a_relation_listed_before(spark, path, copy):
-    """How many rows a statement copies from a DataFrame that listed its files before more rows were added to them."""
+    """How many rows statements copy from a DataFrame that listed its files before more rows were added to them, and from a union of two of them."""
     spark.range(10).write.mode("overwrite").parquet(path)
-    frame = spark.read.parquet(path)
+    frame, another = spark.read.parquet(path), spark.read.parquet(path)
     frame.count()
     spark.range(10, 15).write.mode("append").parquet(path)
-    frame.write.mode("overwrite").parquet(copy)
-    return spark.read.parquet(copy).count()
+    counts = []
+    for copied in (frame, frame.union(another)):
+        copied.write.mode("overwrite").parquet(copy)
+        counts.append(spark.read.parquet(copy).count())
+        spark.range(1).write.mode("append").parquet(path)
+    return counts

@@ -2,7 +2,6 @@ package org.apache.spark.sql.execution.datasources.millstream.write
 
 import java.io.{FileNotFoundException, IOException}
 
-import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
 import io.millstream.write.protocol.{DirectJob, ReadGuard}
@@ -27,10 +26,15 @@ private[sql] object ReadTables {
 
   private val AtOnce = 64
 
-  /** By which version of which table an index has listed its files. */
-  private val Listed = mutable.WeakHashMap.empty[FileIndex, Map[Path, Long]]
+  /** Of two indexes of the same paths, which are equal, each has listed files at its own time. */
+  private final case class Read(root: Path, table: Option[CatalogTable], index: Option[FileIndex]) {
+    override def equals(other: Any): Boolean = other match {
+      case Read(`root`, `table`, another) => index.orNull eq another.orNull
+      case _ => false
+    }
 
-  private final case class Read(root: Path, table: Option[CatalogTable], index: Option[FileIndex])
+    override def hashCode: Int = root.hashCode
+  }
 
   /**
    * Called while the statement is analysed: its files are listed later.
@@ -43,9 +47,9 @@ private[sql] object ReadTables {
     parallel(found.groupBy(_._1).toSeq) { case (root, same) =>
       try {
         val guard = ReadGuard.of(root, hadoopConf, CatalogMetastore.of(session, same.flatMap(_._2.table).headOption))
-        // A relation may have listed its files before, and what it has listed may be an hour old.
+        // A relation may have listed its files before, and what it has listed may be an hour old. When that was, an index does not say.
         guard.ifPresent { made =>
-          same.flatMap(_._2.index).foreach(refresh(_, root, made, isWritten = root == target))
+          if (made.hasHelped || made.version.changed > 0 || root == target) same.flatMap(_._2.index).foreach(_.refresh())
           if (made.version.changed > 0) same.flatMap(_._2.table).headOption.foreach(checkLocation(session, _))
         }
         Option(guard.orElse(null))
@@ -53,15 +57,6 @@ private[sql] object ReadTables {
         case e: IOException => throw new SparkException(s"$root cannot be read: ${e.getMessage}", e)
       }
     }.flatten
-  }
-
-  /** Lists files again, unless they have been listed since the table's last commit. When that was, nobody knows of an index that comes here first. */
-  private def refresh(index: FileIndex, root: Path, guard: ReadGuard, isWritten: Boolean): Unit = {
-    val isListed = Listed.synchronized(Listed.get(index)).exists(_.get(root).contains(guard.version.changed))
-    if (isWritten || guard.hasHelped || guard.version.changed > 0 && !isListed) {
-      index.refresh()
-      Listed.synchronized(Listed.put(index, Listed.getOrElse(index, Map.empty) + (root -> guard.version.changed)))
-    }
   }
 
   private def parallel[T, R](items: Seq[T])(step: T => R): Seq[R] =
