@@ -542,14 +542,13 @@ final class Apply {
 
   /** Neither where they were staged nor where an exchange puts them. */
   private List<StagedFile> unpublished(List<StagedFile> files) throws IOException {
-    List<StagedFile> unpublished = new ArrayList<>();
-    for (StagedFile file : table.store().unpublished(files)) {
-      String place = record.exchanges().get(file.directory());
-      if (place == null || !table.store().unpublished(List.of(file.in(place))).isEmpty()) {
-        unpublished.add(file);
-      }
+    List<StagedFile> unpublished = table.store().unpublished(files);
+    if (unpublished.isEmpty() || !record.isExchange()) {
+      return unpublished;
     }
-    return unpublished;
+    Set<String> elsewhere = table.store().unpublished(unpublished.stream().map(file -> file.in(record.destination(file))).toList()).stream()
+        .map(StagedFile::toString).collect(Collectors.toSet());
+    return unpublished.stream().filter(file -> elsewhere.contains(file.in(record.destination(file)).toString())).toList();
   }
 
   /** Uploads are bound to the name that the table had. */

@@ -20,10 +20,9 @@ public record S3aPart(String etag, String algorithm, String checksum) {
     return fields.length == 1 ? new S3aPart(fields[0], null, null) : new S3aPart(fields[0], fields[1], fields[2]);
   }
 
-  /** What S3A says of a part since Hadoop 3.4.2; a class that nothing here can name, as it is not in every version. */
+  /** What S3A says of a part since Hadoop 3.4.2, by a class that nothing here can name, as it is not in every version. */
   private record Getters(Method etag, Method algorithm, Method checksum) {
-    private static Getters find() throws ReflectiveOperationException {
-      Class<?> type = Class.forName("org.apache.hadoop.fs.s3a.commit.files.UploadEtag", false, S3AFileSystem.class.getClassLoader());
+    private static Getters of(Class<?> type) throws ReflectiveOperationException {
       return new Getters(getter(type, "getEtag"), getter(type, "getChecksumAlgorithm"), getter(type, "getChecksum"));
     }
 
@@ -36,23 +35,22 @@ public record S3aPart(String etag, String algorithm, String checksum) {
     }
   }
 
-  /** Null where parts are their tags. */
-  private static Getters getters;
-  private static Exception incompatibility;
+  private static final Optional<String> WHY_NOT = lookForGetters();
 
-  static {
+  private static Optional<String> lookForGetters() {
     try {
-      getters = Getters.find();
+      Getters.of(Class.forName("org.apache.hadoop.fs.s3a.commit.files.UploadEtag", false, S3AFileSystem.class.getClassLoader()));
     } catch (ClassNotFoundException e) {
       LOG.debug("Parts of uploads are their tags in this version of S3A", e);
     } catch (ReflectiveOperationException e) {
-      incompatibility = e;
+      return Optional.of("this version of S3A tracks the parts of uploads in a way that direct writes do not know: " + e);
     }
+    return Optional.empty();
   }
 
   /** Why parts cannot be known as this version of S3A tracks them; empty if they can. */
   static Optional<String> whyNot() {
-    return Optional.ofNullable(incompatibility).map(cause -> "this version of S3A tracks the parts of uploads in a way that direct writes do not know: " + cause);
+    return WHY_NOT;
   }
 
   /**
@@ -73,6 +71,7 @@ public record S3aPart(String etag, String algorithm, String checksum) {
   }
 
   private static S3aPart ofUploadEtag(Object part) throws ReflectiveOperationException {
+    Getters getters = Getters.of(part.getClass());
     return new S3aPart((String) getters.etag.invoke(part), (String) getters.algorithm.invoke(part), (String) getters.checksum.invoke(part));
   }
 
