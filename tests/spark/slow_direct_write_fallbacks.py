@@ -12,26 +12,61 @@ from test_direct_writes import HIVE, ROWS, creation
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "testbed"))
+from bed_jars import s3a_jars  # noqa: E402
 from latency_mount import LatencyMount  # noqa: E402
+from s3_bed import BUCKET, S3Bed  # noqa: E402
 
 JARS = Path(pyspark.__file__).parent / "jars"
-NEEDED = b"alter_table_with_environmentContext"
-"""A method of the metastore's client. Under another name it is not there, and the client's own classes do not miss it."""
+
+
+def without(method, jars, directory):
+    """Copies of jars in which a method has another name: it is not there, and their own classes do not miss it."""
+    directory.mkdir()
+    name = method.encode()
+    for jar in jars:
+        with zipfile.ZipFile(jar) as whole, zipfile.ZipFile(directory / jar.name, "w") as copy:
+            for entry in whole.infolist():
+                content = whole.read(entry)
+                copy.writestr(entry, content.replace(name, name[:-1] + b"_") if entry.filename.endswith(".class") else content)
+    return [directory / jar.name for jar in jars]
 
 
 @pytest.fixture
 def other_metastore(tmp_path):
-    """Settings for a metastore's client without that method."""
-    patched = tmp_path / "patched"
-    patched.mkdir()
-    for jar in [*JARS.glob("hive-exec-*.jar"), *JARS.glob("hive-metastore-*.jar")]:
-        with zipfile.ZipFile(jar) as whole, zipfile.ZipFile(patched / jar.name, "w") as copy:
-            for entry in whole.infolist():
-                content = whole.read(entry)
-                copy.writestr(entry, content.replace(NEEDED, NEEDED[:-1] + b"T") if entry.filename.endswith(".class") else content)
-    others = [jar for jar in JARS.glob("*.jar") if not (patched / jar.name).exists()]
+    """Settings for a metastore's client that cannot be told of statistics."""
+    patched = without("alter_table_with_environmentContext", [*JARS.glob("hive-exec-*.jar"), *JARS.glob("hive-metastore-*.jar")], tmp_path / "patched")
+    others = [jar for jar in JARS.glob("*.jar") if jar.name not in {patch.name for patch in patched}]
     return {"spark.sql.hive.metastore.version": "2.3.10", "spark.sql.hive.metastore.jars": "path",
-            "spark.sql.hive.metastore.jars.path": ",".join(f"file://{jar}" for jar in [*patched.iterdir(), *others])}
+            "spark.sql.hive.metastore.jars.path": ",".join(f"file://{jar}" for jar in [*patched, *others])}
+
+
+def test_a_spark_whose_internals_differ(tmp_path):
+    patched = without("verifySchema", [*JARS.glob("spark-sql_2.13-*.jar")], tmp_path / "patched")
+    session = Session(tmp_path / "session", millstream=True, conf={**HIVE, "spark.driver.extraClassPath": ":".join(map(str, patched))})
+    try:
+        answer = session.call("write_calls:run", home=str(session.home / "home"), statements=[
+            creation("datasource"), "insert into t partition(k) " + ROWS, "insert overwrite t partition(k) " + ROWS])
+        assert answer["errors"] == [None] * 3 and len(answer["tables"]["t"]["rows"]) == 10, answer
+        assert answer["nodes"] == ["InsertIntoHadoopFsRelationCommand"] * 2
+        assert "Millstream does not fit this Spark" in session.log.read_text()
+    finally:
+        session.close()
+
+
+def test_an_s3a_that_tracks_the_parts_of_uploads_otherwise(tmp_path):
+    with S3Bed() as bed:
+        jars = s3a_jars(pyspark.__version__)
+        (own,) = [jar for jar in jars if jar.name.startswith("hadoop-aws-")]
+        patched = without("getChecksumAlgorithm", [own], tmp_path / "patched")
+        conf = {**HIVE, **bed.spark_conf(), "spark.driver.extraClassPath": ":".join(map(str, [*patched, *(jar for jar in jars if jar != own)]))}
+        session = Session(tmp_path / "session", millstream=True, conf=conf)
+        try:
+            answer = session.call("write_calls:run", home=str(session.home / "home"), database=f"s3a://{BUCKET}/d", statements=[
+                creation("datasource"), "insert into t partition(k) " + ROWS])
+            assert answer["errors"] == [None] * 2 and len(answer["tables"]["t"]["rows"]) == 10, answer
+            assert "tracks the parts of uploads in a way that direct writes do not know" in session.log.read_text()
+        finally:
+            session.close()
 
 
 def test_a_metastore_that_cannot_be_told_of_statistics(tmp_path, other_metastore):

@@ -23,7 +23,7 @@ CONF = {
     "spark.sql.hive.convertMetastoreParquet": "false",
 }
 SWAP, EXCHANGE = ({"fs.millstream.write.visibility": name} for name in ("metastore-swap", "exchange"))
-KILLS = 2
+KILLS = 3
 SHORT_LEASE = {"fs.millstream.write.lease.ms": "2000"}
 NUMBERS = count()
 # Of the record, of each file but the checksums, of each old one, of the mark.
@@ -144,6 +144,21 @@ def test_f3_a_dead_overwrite_is_not_published_where_stock_has_overwritten_since(
     # What the dead driver had staged was in the directory that stock has replaced.
     assert "another program has written to p=1 after the job had listed the files that it replaces" in drivers.current.log.read_text()
     assert table.recover() == []
+
+
+def test_a_table_that_was_renamed_is_found_by_whoever_knows_its_path_alone(drivers, tmp_path):
+    database = f"d{next(NUMBERS)}"
+    drivers.run(f"create database {database} location '{tmp_path}/{database}'",
+                f"create table {database}.t (a int) partitioned by (p string) stored as textfile")
+    folder = tmp_path / database
+    drivers.kill_at(PUBLISH.format(folder / "t"), 1, f"insert into {database}.t partition(p) select id, '1' from range(4)", **SHORT_LEASE)
+    drivers.run_stock(f"alter table {database}.t rename to {database}.u")
+
+    (finding,) = drivers.call("recover", target=str(folder / "u"))
+
+    assert finding["verdict"] == "roll-forward" and not any("is gone" in step for step in finding["steps"]), finding
+    assert drivers.rows(f"{database}.u") == in_partition("1", 0, 1, 2, 3)
+    assert drivers.call("recover", target=f"{database}.u") == []
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@ package io.millstream.write.metastore;
 import java.io.IOException;
 import java.util.Collection;
 import java.util.Map;
+import org.apache.hadoop.fs.Path;
 
 /** Who keeps tables and partitions. */
 public interface Metastore {
@@ -32,11 +33,11 @@ public interface Metastore {
    * A change under the name that its table has now.
    *
    * @param change what a commit record says
-   * @return the change, with another name if the table was renamed and it is known to what; null if the table is gone, or only one of its name
-   *     is there
+   * @param root the directory that the table has now
+   * @return the change, with another name if the table was renamed; null if the table is gone, or only another of its name is there
    * @throws IOException if it is a table of another catalog, or cannot be asked
    */
-  MetastoreChange current(MetastoreChange change) throws IOException;
+  MetastoreChange current(MetastoreChange change, Path root) throws IOException;
 
   /**
    * Where partitions are.

@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashSet;
@@ -129,14 +130,14 @@ final class Apply {
   List<String> giveUp(IOException cause) throws IOException {
     List<String> lines = new ArrayList<>();
     byte[] made = table.store().read(Journal.published(job));
-    Publication publication = made != null ? Publication.of(made) : decide(new Publication(record.kind() == Journal.Kind.OVER, List.of(), List.of(), List.of()));
+    Publication publication = made != null ? readable(made) : decide(new Publication(record.kind() == Journal.Kind.OVER, List.of(), List.of(), List.of()));
     if (publication.isRevoked()) {
       record.added().forEach(file -> lines.add("lost " + file + ", " + file.bytes() + " bytes"));
       takeBack();
     } else {
       for (StagedFile file : record.without(publication.without()).added()) {
         boolean isFound = publishIfPossible(file) && !record.isSwap();
-        if (isFound && record.isExchange() && !table.store().unpublished(List.of(file.in(record.destination(file)))).isEmpty()) {
+        if (isFound && record.isExchange() && !isInPlace(file)) {
           lines.add("lost " + file.in(record.destination(file)) + ", " + file.bytes() + " bytes, which no reader finds where it is: " + file);
         } else if (!isFound) {
           lines.add((record.isSwap() ? "perhaps lost, as the catalog may not point to it: " : "lost ") + file + ", " + file.bytes() + " bytes");
@@ -153,6 +154,25 @@ final class Apply {
     lines.add("cause: " + cause.getMessage());
     end(new Ending(Outcome.LOST, "job " + job + " of " + record.owner() + " was given up: " + String.join("; ", lines)));
     return lines;
+  }
+
+  /** What was decided; if nobody can tell any more, that all is published, after which old files may have been deleted. */
+  private static Publication readable(byte[] made) {
+    try {
+      return Publication.of(made);
+    } catch (IOException e) {
+      return Publication.ALL;
+    }
+  }
+
+  /** Whether readers find it; false, too, if nobody can tell. */
+  private boolean isInPlace(StagedFile file) {
+    try {
+      return table.store().unpublished(List.of(file.in(record.destination(file)))).isEmpty();
+    } catch (IOException e) {
+      LOG.warn("{} of job {} cannot be looked for", file, job, e);
+      return false;
+    }
   }
 
   private boolean publishIfPossible(StagedFile file) {
@@ -315,6 +335,7 @@ final class Apply {
       check();
       throw new IOException("directories of job " + job + " on " + table.root() + " could not be exchanged, as its begin is gone");
     }
+    mixed.addAll(exchanges.mixed());
     tellMetastore(rest);
     List<OldFile> elsewhere = old.stream().filter(file -> !exchanges.concerns(file)).toList();
     phases.time(Phase.DELETE, () -> delete(Stream.concat(exchanges.replaced().stream(), elsewhere.stream()).toList()));
@@ -373,7 +394,7 @@ final class Apply {
     check();
     phases.time(Phase.METASTORE, () -> {
       MetastoreChange change = record.isSwap() || record.isExchange() ? rest.change() : rest.change().without(occupied(rest));
-      MetastoreChange current = metastore().current(change.moved(record.root(), table.root().toString()));
+      MetastoreChange current = metastore().current(change.moved(record.root(), table.root().toString()), table.root());
       if (current == null) {
         untold = record.change().database() + "." + record.change().table() + " is gone, or another table of its name: job " + job + " of "
             + record.owner() + " is committed, its files are in " + new Path(table.root(), record.isSwap() ? SwapDirectories.root(job) : ".")
@@ -434,9 +455,10 @@ final class Apply {
           : new Ending(Outcome.SUPERSEDED, what + "the job's are kept unseen: `millstream recover --superseded=apply` puts them in the place of those,"
               + " --superseded=drop removes them");
     }
-    if (!publication.mixed().isEmpty()) {
+    mixed.addAll(publication.mixed());
+    if (!mixed.isEmpty()) {
       return new Ending(Outcome.MIXED, "job " + job + " of " + record.owner() + " on " + table.root() + " is committed, but another program has written"
-          + " to " + String.join(", ", publication.mixed()) + " at the same time: the rows of both are there, and it cannot be told whether either was to replace"
+          + " to " + String.join(", ", mixed) + " at the same time: the rows of both are there, and it cannot be told whether either was to replace"
           + " the other's");
     }
     return untold.isEmpty() ? Ending.DONE : new Ending(Outcome.LOST, untold);
@@ -455,8 +477,7 @@ final class Apply {
     if (mine.outcome() == Outcome.SUPERSEDED) {
       table.store().create(Journal.superseded(job), Journal.NOTHING);
     }
-    Journal.Kind kind = mine.outcome() == Outcome.REVOKED ? Journal.Kind.NONE : record.kind();
-    String entry = Journal.done(record.number(), kind, job);
+    String entry = Journal.done(record.number(), record.kindOf(mine), job);
     try {
       if (table.store().create(entry, mine.toBytes())) {
         return mine;
@@ -470,7 +491,7 @@ final class Apply {
 
   /** What the mark says; null if there is none. */
   private Ending mark() throws IOException {
-    for (Journal.Kind kind : List.of(record.kind(), Journal.Kind.NONE)) {
+    for (Journal.Kind kind : EnumSet.range(record.kind(), Journal.Kind.OVER)) {
       byte[] content = table.store().read(Journal.done(record.number(), kind, job));
       if (content != null) {
         return Ending.of(content);

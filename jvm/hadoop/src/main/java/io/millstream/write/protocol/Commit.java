@@ -70,6 +70,9 @@ final class Commit {
         Exchanges.rehearse(table, plan.files, record.exchanges());
       }
       checkStaged(plan.files);
+      // What the commit most likely comes to: from its record on a full disk is not to stop it.
+      table.store().reserve(Journal.published(job), Publication.ALL.toBytes());
+      table.store().reserve(Journal.done(record.number(), record.kind(), job), Ending.DONE.toBytes());
       decide(record.toBytes());
       return record;
     });

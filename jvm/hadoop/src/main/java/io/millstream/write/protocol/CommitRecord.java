@@ -67,6 +67,11 @@ public record CommitRecord(
     return isSwap() && (!deleted.isEmpty() || change.none() != null);
   }
 
+  /** What the job has done, in the end, to those who have listed the table meanwhile. */
+  Journal.Kind kindOf(Ending ending) {
+    return ending.outcome() == Ending.Outcome.REVOKED ? Journal.Kind.OVER : kind;
+  }
+
   /** Where a new file is in the end. */
   String destination(StagedFile file) {
     return exchanges.getOrDefault(file.directory(), file.directory());

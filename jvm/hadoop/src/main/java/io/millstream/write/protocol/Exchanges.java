@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -46,6 +47,7 @@ public final class Exchanges {
   private final Map<String, Set<OldFile>> displaced = new HashMap<>();
   private final List<OldFile> inPlaces = new ArrayList<>();
   private final Map<String, String> madeByPlace = new HashMap<>();
+  private final List<String> mixed = new ArrayList<>();
 
   public Exchanges(TableAccess table, String job, CommitRecord record, Metastore.Standing standing) throws IOException {
     this.table = table;
@@ -134,7 +136,29 @@ public final class Exchanges {
       return false;
     }
     exchange.carryOver(job, made, place, displaced.getOrDefault(made, Set.of()));
+    if (outcome != Outcome.DONE_BEFORE && isMixed(made, place)) {
+      mixed.add(place);
+    }
     return true;
+  }
+
+  /**
+   * Whether another program has overwritten a place after it was decided that all is published: its files are beside the job's, and old ones are gone
+   * that nobody who knows the journal has deleted yet; or there were none.
+   */
+  private boolean isMixed(String made, String place) throws IOException {
+    Set<OldFile> found = new HashSet<>(table.store().list(List.of(made, place), true));
+    Set<String> own = added.get(made).stream().map(StagedFile::name).collect(Collectors.toSet());
+    Set<OldFile> old = displaced.getOrDefault(made, Set.of());
+    Set<OldFile> oldInPlace = inPlaces.stream().filter(file -> place.equals(place(file.directory()))).collect(Collectors.toSet());
+    boolean hasForeign = found.stream().anyMatch(file -> place.equals(place(file.directory())) && !own.contains(file.name()) && !oldInPlace.contains(file));
+    boolean hasLost = found.stream().filter(file -> old.contains(file) || oldInPlace.contains(file)).count() < old.size();
+    return hasForeign && (hasLost || old.isEmpty());
+  }
+
+  /** Places that another program has overwritten after it was decided that all is published, so that the rows of both are there. */
+  List<String> mixed() {
+    return mixed;
   }
 
   /** What has become of it; null if it is not possible. */

@@ -52,8 +52,7 @@ final class JobCleaner {
       table.store().remove(Journal.signs(job));
       isOver = true;
       List<String> rest = new ArrayList<>(List.of(lock.entry()));
-      Journal.Kind kind = ending.outcome() == Ending.Outcome.REVOKED ? Journal.Kind.NONE : record.kind();
-      rest.addAll(lock.journal().forgettable(kind, Resolution.KEPT_MILLIS));
+      rest.addAll(lock.journal().forgettable(record.kindOf(ending), Resolution.KEPT_MILLIS));
       if (!keepsFiles) {
         rest.add(Journal.published(job));
       }

@@ -8,6 +8,7 @@ import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -53,11 +54,9 @@ public final class Journal {
 
   /** What a job changed. */
   public enum Kind {
-    /** Nothing: it was taken back. */
-    NONE,
     /** It added files. */
     INTO,
-    /** It replaced files. */
+    /** It replaced files, or was taken back when some of its files may have been visible: files that a reader has listed may be gone. */
     OVER;
 
     String word() {
@@ -205,7 +204,7 @@ public final class Journal {
 
   /** Which jobs have changed the table so far. */
   public TableVersion version() {
-    return new TableVersion(newest(Set.of(Kind.INTO, Kind.OVER)), newest(Set.of(Kind.OVER)));
+    return new TableVersion(newest(EnumSet.allOf(Kind.class)), newest(EnumSet.of(Kind.OVER)));
   }
 
   private long newest(Set<Kind> kinds) {
@@ -219,10 +218,9 @@ public final class Journal {
    */
   List<String> forgettable(Kind next, long keptMillis) {
     TableVersion version = version();
-    boolean isChanged = next == Kind.INTO || next == Kind.OVER;
     List<String> forgettable = new ArrayList<>();
     for (Done mark : done.values()) {
-      boolean isVersion = mark.number == version.changed() && !isChanged || mark.number == version.overwritten() && next != Kind.OVER;
+      boolean isVersion = mark.number == version.changed() && next == null || mark.number == version.overwritten() && next != Kind.OVER;
       Job job = jobs.get(mark.job);
       if (!isVersion && !job.superseded && (job.isCleanedUp() || nowMillis - mark.millis > keptMillis)) {
         forgettable.add(mark.entry());
@@ -303,6 +301,7 @@ public final class Journal {
 
   /** What {@code JOB.begin} says: who runs the job, how long it may be silent, and in which directory, relative to the table's, all its files are. */
   public record Begin(String owner, long leaseMillis, String below) {
+    private static final String UNKNOWN = "unknown";
     private static final String OWNER = "owner";
     private static final String LEASE_MILLIS = "lease.ms";
     private static final String BELOW = "below";
@@ -319,14 +318,20 @@ public final class Journal {
           .getBytes(StandardCharsets.UTF_8);
     }
 
-    public static Begin of(byte[] content) throws IOException {
+    /**
+     * What an entry says. One that is damaged, as by a power failure, must not stop the table: its driver's files are looked for everywhere.
+     *
+     * @param content of the entry
+     * @param leaseMillis the lease of a job whose begin does not say it
+     * @return as much as can be read
+     */
+    public static Begin of(byte[] content, long leaseMillis) {
       Properties properties = new Properties();
       try {
         properties.load(new StringReader(new String(content, StandardCharsets.UTF_8)));
-        return new Begin(properties.getProperty(OWNER, "unknown"), Long.parseLong(properties.getProperty(LEASE_MILLIS)),
-            properties.getProperty(BELOW, ""));
-      } catch (IllegalArgumentException e) {
-        throw new IOException("a job's begin in the journal is damaged", e);
+        return new Begin(properties.getProperty(OWNER, UNKNOWN), Long.parseLong(properties.getProperty(LEASE_MILLIS)), properties.getProperty(BELOW, ""));
+      } catch (IOException | IllegalArgumentException e) {
+        return new Begin(UNKNOWN, leaseMillis, "");
       }
     }
   }

@@ -19,6 +19,12 @@ import java.util.stream.Stream;
  * @param mixed directories to which another writer has written at the same time, where nothing was to be replaced
  */
 record Publication(boolean isRevoked, List<String> superseded, List<String> withdrawn, List<String> mixed) {
+  /** All is published. */
+  static final Publication ALL = new Publication(false, List.of(), List.of(), List.of());
+
+  /** The first byte; an entry that a power failure has emptied, or filled with zeros, has another. */
+  private static final byte VERSION = 1;
+
   /** Directories in which nothing of the job is to be. */
   Set<String> without() {
     return Stream.concat(superseded.stream(), withdrawn.stream()).collect(Collectors.toSet());
@@ -27,6 +33,7 @@ record Publication(boolean isRevoked, List<String> superseded, List<String> with
   byte[] toBytes() {
     ByteArrayOutputStream bytes = new ByteArrayOutputStream();
     try (DataOutputStream out = new DataOutputStream(bytes)) {
+      out.writeByte(VERSION);
       out.writeBoolean(isRevoked);
       CommitRecord.strings(out, superseded);
       CommitRecord.strings(out, withdrawn);
@@ -39,6 +46,9 @@ record Publication(boolean isRevoked, List<String> superseded, List<String> with
 
   static Publication of(byte[] content) throws IOException {
     DataInputStream in = new DataInputStream(new ByteArrayInputStream(content));
+    if (in.read() != VERSION) {
+      throw new IOException("the journal's entry that says which files of a commit are published is damaged, or of another version");
+    }
     return new Publication(in.readBoolean(), CommitRecord.strings(in), CommitRecord.strings(in), CommitRecord.strings(in));
   }
 }

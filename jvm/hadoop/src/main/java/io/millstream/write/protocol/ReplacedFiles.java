@@ -88,7 +88,7 @@ public final class ReplacedFiles {
 
   /** Directories at which the catalog has something again: somebody has put it back. */
   private Set<Path> inUse(String job, MetastoreChange change) throws IOException {
-    MetastoreChange current = table.metastore().current(change);
+    MetastoreChange current = table.metastore().current(change, table.root());
     if (current == null) {
       throw new IOException("job " + job + " has replaced files, which stay: " + change.database() + "." + change.table() + " is gone, renamed or"
           + " another table, so that nobody can say whether they are in use. This is said until "

@@ -114,7 +114,7 @@ public final class Resolution {
     if (begin == null) {
       return isCommitted(job);
     }
-    long leaseMillis = Journal.Begin.of(begin).leaseMillis();
+    long leaseMillis = Journal.Begin.of(begin, table.options().leaseMillis).leaseMillis();
     if (!isSilent(journal.nowMillis(), job, leaseMillis)) {
       return false;
     }
@@ -249,7 +249,7 @@ public final class Resolution {
       // It woke up, and finished before it could be aborted: what its directories hold is in use.
       return leftAlone(job);
     }
-    Journal.Begin begun = Journal.Begin.of(begin);
+    Journal.Begin begun = Journal.Begin.of(begin, table.options().leaseMillis);
     return new Finding(job, begun.owner(), Verdict.ROLL_BACK, rollBack(job, begun.below(), run));
   }
 
@@ -270,6 +270,7 @@ public final class Resolution {
     if (run == Run.REAL) {
       table.store().discard(leftovers);
       table.store().removeEmptyTree(SwapDirectories.root(job));
+      table.store().release(job);
       table.store().remove(Journal.signs(job));
     }
     return removals(leftovers);
@@ -332,6 +333,7 @@ public final class Resolution {
       Ending ending = new Ending(Ending.Outcome.LOST, String.join("; ", steps));
       table.store().create(Journal.done(Journal.of(table.store()).lastNumber() + 1, Journal.Kind.OVER, job), ending.toBytes());
     }
+    table.store().release(job);
     table.store().remove(Journal.signs(job));
     table.store().remove(List.of(Journal.commit(job), Journal.published(job)));
     return new Finding(job, record == null ? "unknown" : record.owner(), Verdict.LOST, steps);
@@ -389,6 +391,7 @@ public final class Resolution {
     if (ending.outcome() != Ending.Outcome.SUPERSEDED) {
       table.store().discard(table.store().leftovers(below, job::equals));
     }
+    table.store().release(job);
     table.store().remove(Journal.signs(job));
   }
 

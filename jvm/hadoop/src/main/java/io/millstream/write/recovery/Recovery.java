@@ -131,7 +131,7 @@ public final class Recovery {
     if (content == null) {
       return new Finding(job.id, "unknown", Verdict.ALIVE, List.of());
     }
-    Journal.Begin begin = Journal.Begin.of(content);
+    Journal.Begin begin = Journal.Begin.of(content, table.options().leaseMillis);
     long silentMillis = Math.max(0, journal.nowMillis() - job.lastSignMillis());
     return new Finding(job.id, begin.owner(), Verdict.ALIVE,
         List.of(String.format("last sign of life %d s ago; dead after %d s without one", silentMillis / 1000, begin.leaseMillis() / 1000)));

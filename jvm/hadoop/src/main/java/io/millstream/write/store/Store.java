@@ -117,6 +117,15 @@ public interface Store {
   /** Deletes files; those that are not there are fine. */
   void delete(List<OldFile> files) throws IOException;
 
+  /**
+   * Takes the room that an entry will need, so that a disk that is full by then does not stop {@link #create} of it with this content. Files stores alone
+   * need that.
+   */
+  default void reserve(String entry, byte[] content) throws IOException { }
+
+  /** Removes what is reserved for a job and was not needed. */
+  default void release(String job) throws IOException { }
+
   /** Makes directories, relative to the table's or absolute, and those above them; those that are there are fine. */
   void makeDirectories(Collection<String> directories) throws IOException;
 

@@ -323,7 +323,9 @@ abstract class DirectJobContract {
     String damaged = "00000000" + TestTable.newId().substring(8);
     String dead = "ffffffff" + TestTable.newId().substring(8);
     Store store = bed.access(null).store();
-    store.begin(Journal.begin(damaged), Journal.NOTHING);
+    store.begin(Journal.begin(damaged), new Journal.Begin("owner", 1, "").toBytes());
+    store.create(Journal.commit(damaged), new byte[] {1});
+    store.replace(Journal.abandoned(damaged), Journal.NOTHING);
     store.begin(Journal.begin(dead), new Journal.Begin("owner", 1, "").toBytes());
     store.replace(Journal.abandoned(dead), Journal.NOTHING);
 
@@ -533,7 +535,7 @@ abstract class DirectJobContract {
     String id = TestTable.newId();
     List<Boolean> settled = new ArrayList<>();
     Metastore metastore = Mockito.mock(Metastore.class);
-    Mockito.when(metastore.current(Mockito.any())).thenAnswer(call -> call.getArgument(0));
+    Mockito.when(metastore.current(Mockito.any(), Mockito.any())).thenAnswer(call -> call.getArgument(0));
     Mockito.doAnswer(call -> {
       Metastore.Standing standing = call.getArgument(1);
       settled.add(standing.isFinished());

@@ -196,6 +196,22 @@ final class FaultyStore implements Store {
   }
 
   @Override
+  public void reserve(String entry, byte[] content) throws IOException {
+    step("reserve " + entry, () -> {
+      store.reserve(entry, content);
+      return null;
+    });
+  }
+
+  @Override
+  public void release(String job) throws IOException {
+    step("release", () -> {
+      store.release(job);
+      return null;
+    });
+  }
+
+  @Override
   public void makeDirectories(Collection<String> directories) throws IOException {
     step("make directories", () -> {
       store.makeDirectories(directories);

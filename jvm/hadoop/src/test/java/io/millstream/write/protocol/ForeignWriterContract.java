@@ -447,6 +447,84 @@ abstract class ForeignWriterContract {
   }
 
   @Test
+  void damagedEntriesDoNotStopATableForEver() throws IOException {
+    for (byte[] damaged : List.of(Journal.NOTHING, new byte[] {0, 0, 0, 0, 0, 0, 0, 0})) {
+      TestTable bed = newBed();
+      Store store = bed.access(null).store();
+      store.begin(Journal.begin(TestTable.newId()), damaged);
+      bed.run(Overwrite.nothing(), "k=9", "begun");
+
+      String id = TestTable.newId();
+      die(bed, id, Overwrite.touched(), 0);
+      store.create(Journal.published(id), damaged);
+      IOException stuck = assertThrows(IOException.class, () -> bed.run(Overwrite.nothing(), "k=9", "next"));
+      store.replace(Journal.abandoned(id), Journal.NOTHING);
+      List<Finding> findings = Recovery.recover(bed.access(null), new Choices(Run.REAL, true, Superseded.KEEP));
+
+      assertTrue(stuck.getMessage().contains("--accept-loss"), stuck::getMessage);
+      Finding lost = findings.stream().filter(finding -> finding.job().equals(id)).findFirst().orElseThrow();
+      assertEquals(Verdict.LOST, lost.verdict());
+      assertEquals(2, lost.steps().stream().filter(step -> step.startsWith("not deleted k=1/")).count(), lost::toString);
+      Set<String> expected = new TreeSet<>(OLD);
+      expected.addAll(rows("k=1:n1", "k=1:m1", "k=3:n3", "k=9:begun", "k=9:next"));
+      bed.run(Overwrite.nothing(), "k=9", "next");
+      assertEquals(expected, bed.rows());
+    }
+  }
+
+  @Test
+  void aTableThatIsRenamedAfterACommitIsFinishedOrSaysWhatToDo() throws IOException {
+    TestTable bed = newBed();
+    die(bed, TestTable.newId(), Overwrite.touched(), 1);
+    Path elsewhere = new Path(bed.table.getParent(), "renamed");
+    assertTrue(bed.fs.rename(bed.table, elsewhere));
+    TestTable renamed = new TestTable(elsewhere, bed.conf);
+
+    if (hasDirectories()) {
+      ReadGuard.of(renamed.access(null));
+      assertEquals(OVERWRITTEN, renamed.rows());
+    } else {
+      // Uploads are bound to their keys.
+      Set<String> torn = renamed.rows();
+      IOException e = assertThrows(IOException.class, () -> ReadGuard.of(renamed.access(null)));
+      assertTrue(e.getMessage().contains("rename the table back, recover it, and rename it again"), e::getMessage);
+      assertEquals(torn, renamed.rows());
+      assertTrue(bed.fs.rename(elsewhere, bed.table));
+      ReadGuard.of(bed.access(null));
+      assertEquals(OVERWRITTEN, bed.rows());
+    }
+  }
+
+  /** Readers may have seen its rows for a moment. */
+  @Test
+  void aStatementIsRefusedIfACommitThatItMayHaveReadIsTakenBack() throws IOException {
+    TestTable bed = newBed();
+    ReadGuard guard = ReadGuard.of(bed.access(null));
+    String id = TestTable.newId();
+    Store quiet = bed.access(null).store();
+    FaultyStore store = new FaultyStore(quiet, Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
+      if (quiet.read(Journal.commit(id)) != null && bed.rows().contains("k=1:n1") && !bed.rows().contains("k=1:m1")) {
+        happen(bed, Foreign.ABORT_UPLOADS);
+      }
+    });
+    try (DirectJob job = DirectJob.begin(bed.access(null).through(store), id, "")) {
+      CommitPlan plan = new CommitPlan(write(store, bed, id), Overwrite.nothing());
+      IOException revoked = assertThrows(IOException.class, () -> job.commit(plan));
+      assertTrue(revoked.getMessage().contains("nothing is written"), revoked::getMessage);
+    }
+    assertEquals(OLD, bed.rows());
+
+    assertThrows(ConflictException.class, () -> guard.check(bed.access(null)));
+    String late = TestTable.newId();
+    try (DirectJob job = DirectJob.begin(bed.access(null), late, "")) {
+      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), late, "0", "k=1", "copy").commit(path -> true), Overwrite.touched());
+      assertThrows(ConflictException.class, () -> job.commit(plan.hasRead(guard.version())));
+      job.abort();
+    }
+    assertEquals(OLD, bed.rows());
+  }
+
+  @Test
   void aBeginThatArrivesLateRemovesNothingThatReadersSee() throws IOException {
     TestTable bed = newBed();
     String id = TestTable.newId();

@@ -168,9 +168,11 @@ class LocalDirectJobTest extends DirectJobContract {
   @Test
   void ownersMayHaveAnyName() throws IOException {
     for (String owner : List.of("CORP\\ursula@h", "CORP\\bob@h", "a=b # c", "日本")) {
-      assertEquals(new Journal.Begin(owner, 7, "k=1"), Journal.Begin.of(new Journal.Begin(owner, 7, "k=1").toBytes()));
+      assertEquals(new Journal.Begin(owner, 7, "k=1"), Journal.Begin.of(new Journal.Begin(owner, 7, "k=1").toBytes(), 9));
     }
-    assertThrows(IOException.class, () -> Journal.Begin.of("owner=CORP\\ursula\nlease.ms=1\n".getBytes(StandardCharsets.ISO_8859_1)));
+    for (String damaged : List.of("", "owner=CORP\\ursula\nlease.ms=1\n", "\0\0\0")) {
+      assertEquals(new Journal.Begin("unknown", 9, ""), Journal.Begin.of(damaged.getBytes(StandardCharsets.ISO_8859_1), 9));
+    }
   }
 
   @Test

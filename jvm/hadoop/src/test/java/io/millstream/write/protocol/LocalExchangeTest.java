@@ -158,7 +158,7 @@ class LocalExchangeTest {
     }
 
     @Override
-    public MetastoreChange current(MetastoreChange change) {
+    public MetastoreChange current(MetastoreChange change, org.apache.hadoop.fs.Path now) {
       return change;
     }
 
@@ -308,17 +308,133 @@ class LocalExchangeTest {
     }
   }
 
+  /** What programs do that do not know the journal. */
+  private enum Foreign {
+    OVERWRITE, OVERWRITE_OF_THE_NEW, INSERT_INTO, DROP_PARTITION, DROP_TABLE;
+
+    void happen(Bed bed) throws IOException {
+      switch (this) {
+        case OVERWRITE -> {
+          delete(bed.root.resolve("k=1"));
+          bed.put("k=1/foreign", "f");
+        }
+        case OVERWRITE_OF_THE_NEW -> {
+          delete(bed.root.resolve("k=3"));
+          bed.put("k=3/foreign", "f");
+        }
+        case INSERT_INTO -> bed.put("k=1/foreign", "f");
+        case DROP_PARTITION -> delete(bed.root.resolve("k=1"));
+        case DROP_TABLE -> delete(bed.root);
+      }
+    }
+
+    private static void delete(Path directory) throws IOException {
+      if (Files.exists(directory)) {
+        org.apache.hadoop.fs.FileUtil.fullyDelete(directory.toFile());
+      }
+    }
+
+    Set<String> after(Set<String> rows) {
+      Set<String> after = new TreeSet<>(rows);
+      String overwritten = this == OVERWRITE_OF_THE_NEW ? "k=3" : "k=1";
+      after.removeIf(row -> this == DROP_TABLE || this != INSERT_INTO && row.startsWith(overwritten));
+      if (this != DROP_PARTITION && this != DROP_TABLE) {
+        after.add(overwritten + ":f");
+      }
+      return after;
+    }
+  }
+
+  /** One overwrite with a foreign writer after one of its steps; what it came to, null if it had not so many. */
+  private String comeAfter(int step, Foreign foreign) throws IOException {
+    Bed bed = new Bed(DYNAMIC);
+    bed.bed.conf.setInt(WriteOptions.HELP_AFTER_MILLIS, 0);
+    AtomicInteger steps = new AtomicInteger();
+    String error = null;
+    try {
+      bed.overwrite(new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
+        if (steps.incrementAndGet() == step) {
+          foreign.happen(bed);
+        }
+      }), bed.id, FILES);
+    } catch (IOException e) {
+      error = e.getMessage();
+    }
+    if (steps.get() < step) {
+      return null;
+    }
+    Set<String> found = bed.bed.rows();
+    String where = foreign + " after step " + step + ": " + error + ", " + found;
+    // One after the other, in either order.
+    Set<String> first = foreign.after(OLD_ROWS);
+    first.removeIf(row -> !row.startsWith("k=2:"));
+    first.addAll(rows("k=1:n1", "k=1:m1", "k=3:n3", "k=3:m3"));
+    assertTrue(error != null || first.equals(found) || foreign.after(DYNAMIC.newRows).equals(found), where);
+    assertTrue(error == null || !error.contains("nothing is written") || found.stream().noneMatch(row -> row.contains(":n") || row.contains(":m")), where);
+    try {
+      Recovery.recover(bed.through(bed.store()), Choices.of(Run.REAL));
+    } catch (IOException e) {
+      assertTrue(e.getMessage().contains("--accept-loss"), () -> where + ", then " + e.getMessage());
+      Recovery.recover(bed.through(bed.store()), new Choices(Run.REAL, true, Recovery.Superseded.KEEP));
+    }
+    Set<String> recovered = bed.bed.rows();
+    assertTrue(!recovered.containsAll(rows("k=1:o1", "k=1:n1")), () -> where + ", then " + recovered);
+    recovered.removeIf(row -> row.startsWith("k=1:"));
+    recovered.add("k=1:next");
+    bed.overwrite(bed.store(), TestTable.newId(), "k=1", "next");
+    assertEquals(recovered, bed.bed.rows(), where);
+    return error == null ? "both" : "error";
+  }
+
+  @Test
+  void foreignWriters() throws IOException {
+    for (Foreign foreign : Foreign.values()) {
+      Set<String> outcomes = new TreeSet<>();
+      String outcome;
+      for (int step = 1; (outcome = comeAfter(step, foreign)) != null; step++) {
+        outcomes.add(outcome);
+      }
+      assertTrue(outcomes.contains("both"), () -> foreign + " " + outcomes);
+    }
+  }
+
+  @Test
+  void whatIsGivenUpIsListed() throws IOException {
+    Bed bed = new Bed(DYNAMIC);
+    FaultyStore store = new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
+      if (bed.store().read(Journal.published(bed.id)) != null) {
+        throw new Died();
+      }
+    });
+    assertThrows(Died.class, () -> bed.overwrite(store, bed.id, FILES));
+    bed.store().begin(Journal.abandoned(bed.id), Journal.NOTHING);
+    // Not to be exchanged, and nothing can be moved there.
+    Foreign.delete(bed.root.resolve("k=3"));
+    Files.writeString(bed.root.resolve("k=3"), "a file in its place");
+
+    IOException stuck = assertThrows(IOException.class, () -> Recovery.recover(bed.through(bed.store()), Choices.of(Run.REAL)));
+    List<Finding> findings = Recovery.recover(bed.through(bed.store()), new Choices(Run.REAL, true, Recovery.Superseded.KEEP));
+
+    assertTrue(stuck.getMessage().contains("--accept-loss"), stuck::getMessage);
+    assertEquals(List.of(Verdict.LOST), findings.stream().map(Finding::verdict).toList());
+    List<String> lost = findings.get(0).steps().stream().filter(line -> line.startsWith("lost k=3/") && line.contains("which no reader finds")).toList();
+    assertEquals(2, lost.size(), findings::toString);
+    bed.overwrite(bed.store(), TestTable.newId(), "k=1", "next");
+    assertEquals(rows("k=1:next"), ofPartition(bed.bed.rows(), "k=1"));
+  }
+
   @Test
   void checksumsGoWithTheirFiles() throws IOException {
     Bed bed = new Bed(DYNAMIC);
     for (String name : List.of("old", "late")) {
       bed.bed.put("k=1/" + name, name);
     }
-    bed.overwrite(new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
+    Store store = new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
       if (bed.store().read(Journal.published(bed.id)) != null && bed.bed.rows().contains("k=1:late")) {
         bed.bed.put("k=1/late", "later");
       }
-    }), bed.id, FILES);
+    });
+    assertThrows(SupersededException.class, () -> bed.overwrite(store, bed.id, FILES));
 
     try (Stream<Path> files = Files.list(bed.root.resolve("k=1"))) {
       assertEquals(Set.of(".late.crc"), files.map(file -> file.getFileName().toString()).filter(name -> name.endsWith(".crc")).collect(Collectors.toSet()));
@@ -329,11 +445,12 @@ class LocalExchangeTest {
   @Test
   void oldFilesThatOthersHaveWrittenAnewStay() throws IOException {
     Bed bed = new Bed(DYNAMIC);
-    bed.overwrite(new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
+    Store store = new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
       if (bed.store().read(Journal.published(bed.id)) != null && Files.exists(bed.root.resolve("k=1/old"))) {
         bed.bed.put("k=1/old", "written anew");
       }
-    }), bed.id, FILES);
+    });
+    assertThrows(SupersededException.class, () -> bed.overwrite(store, bed.id, FILES));
 
     assertEquals(rows("k=1:written anew", "k=1:n1", "k=1:m1"), ofPartition(bed.bed.rows(), "k=1"));
   }

@@ -156,7 +156,7 @@ final class SwapTable implements Metastore {
   }
 
   @Override
-  public MetastoreChange current(MetastoreChange change) {
+  public MetastoreChange current(MetastoreChange change, Path root) {
     return isOfAnother ? null : change;
   }
 

@@ -124,7 +124,7 @@ final class TestTable {
     boolean hasForgotten;
 
     @Override
-    public MetastoreChange current(MetastoreChange change) {
+    public MetastoreChange current(MetastoreChange change, Path root) {
       return hasForgotten ? null : change;
     }
 

@@ -35,9 +35,11 @@ import java.util.Collection;
 import java.util.Deque;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import org.apache.hadoop.fs.FileStatus;
@@ -58,6 +60,10 @@ public final class LocalStore extends HiddenFileStore {
   private static final long TICKS_MILLIS = 40;
   /** Of the mode: {@link Files#setPosixFilePermissions} leaves out the bit by which new files get the directory's group. */
   private static final String MODE = "unix:mode";
+  private static final String RESERVED = ".reserved";
+
+  /** What this job has reserved room for, by entry. */
+  private final Map<String, byte[]> reservedContents = new ConcurrentHashMap<>();
 
   public LocalStore(Path table, WriteOptions options) {
     super(table, options);
@@ -251,9 +257,42 @@ public final class LocalStore extends HiddenFileStore {
     return link(entry, content, 1);
   }
 
+  @Override
+  public void reserve(String entry, byte[] content) throws IOException {
+    write(reserved(entry), content);
+    reservedContents.put(entry, content);
+  }
+
+  private java.nio.file.Path reserved(String entry) throws IOException {
+    return local(Names.path(journal, "." + entry + RESERVED));
+  }
+
+  @Override
+  public void release(String job) throws IOException {
+    for (FileStatus status : entries(journal)) {
+      String name = status.getPath().getName();
+      if (name.endsWith(RESERVED) && name.contains(job)) {
+        deleteFile(status.getPath());
+      }
+    }
+  }
+
+  /** The file that becomes an entry: what was reserved for it, if it is what was expected then and nobody has removed it. */
+  private java.nio.file.Path whole(String entry, byte[] content, int attempts) throws IOException {
+    byte[] expected = reservedContents.remove(entry);
+    java.nio.file.Path reserved = reserved(entry);
+    if (expected != null && Arrays.equals(expected, content) && Files.exists(reserved)) {
+      return reserved;
+    }
+    if (expected != null) {
+      Files.deleteIfExists(reserved);
+    }
+    return written(entry, content, attempts);
+  }
+
   private boolean link(String entry, byte[] content, int attempts) throws IOException {
     java.nio.file.Path target = local(Names.path(journal, entry));
-    java.nio.file.Path whole = written(entry, content, attempts);
+    java.nio.file.Path whole = whole(entry, content, attempts);
     try {
       Files.createLink(target, whole);
       syncDirectory(target.getParent());
@@ -280,11 +319,8 @@ public final class LocalStore extends HiddenFileStore {
   public java.nio.file.Path written(String entry, byte[] content, int attempts) throws IOException {
     java.nio.file.Path file = local(Names.path(journal, "." + entry + "." + UUID.randomUUID()));
     for (int attempt = 1; ; attempt++) {
-      try (FileChannel out = FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
-        for (ByteBuffer left = ByteBuffer.wrap(content); left.hasRemaining(); ) {
-          out.write(left);
-        }
-        force(out);
+      try {
+        write(file, content);
         return file;
       } catch (NoSuchFileException e) {
         // It is the first job, or one that has ended has just removed the journal, as nothing was in it.
@@ -292,10 +328,21 @@ public final class LocalStore extends HiddenFileStore {
           throw e;
         }
         makeJournal();
-      } catch (IOException e) {
-        Files.deleteIfExists(file);
-        throw e;
       }
+    }
+  }
+
+  private void write(java.nio.file.Path file, byte[] content) throws IOException {
+    try (FileChannel out = FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+      for (ByteBuffer left = ByteBuffer.wrap(content); left.hasRemaining(); ) {
+        out.write(left);
+      }
+      force(out);
+    } catch (NoSuchFileException e) {
+      throw e;
+    } catch (IOException e) {
+      Files.deleteIfExists(file);
+      throw e;
     }
   }
 

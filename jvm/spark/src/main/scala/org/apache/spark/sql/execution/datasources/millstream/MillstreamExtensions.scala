@@ -18,18 +18,21 @@ import org.apache.spark.util.Utils
 class MillstreamExtensions extends SparkSessionExtensionsProvider {
   override def apply(extensions: SparkSessionExtensions): Unit =
     if (MillstreamExtensions.seen.add(extensions)) {
-      SparkLine.ifItFits(Some(SparkLine.check()))
       SparkContext.getActive.foreach(MillstreamExtensions.passSwitchToExecutors)
-      extensions.injectResolutionRule(session => new CheckKeys(session))
-      extensions.injectHintResolutionRule(session => new IndexLocalFiles(session))
-      extensions.injectColumnar(_ => new ReplaceFileScans)
-      extensions.injectPostHocResolutionRule(session => new ReplaceInserts(session))
-      extensions.injectPostHocResolutionRule(session => new WarnOfSwapped(session))
-      MillstreamExtensions.hiveRule.foreach(rule => extensions.injectPostHocResolutionRule(rule))
+      SparkLine.ifItFits(Some(SparkLine.check())).foreach(_ => MillstreamExtensions.install(extensions))
     }
 }
 
 private object MillstreamExtensions {
+  private def install(extensions: SparkSessionExtensions): Unit = {
+    extensions.injectResolutionRule(session => new CheckKeys(session))
+    extensions.injectHintResolutionRule(session => new IndexLocalFiles(session))
+    extensions.injectColumnar(_ => new ReplaceFileScans)
+    extensions.injectPostHocResolutionRule(session => new ReplaceInserts(session))
+    extensions.injectPostHocResolutionRule(session => new WarnOfSwapped(session))
+    hiveRule.foreach(rule => extensions.injectPostHocResolutionRule(rule))
+  }
+
   /** Their file system, too, is made with a Hadoop configuration, in which settings of Spark's own are missing. */
   private def passSwitchToExecutors(context: SparkContext): Unit =
     if (!context.conf.get(IndexLocalFiles.Enabled)) context.hadoopConfiguration.setBoolean(ListingOptions.ENABLED, false)

@@ -43,15 +43,26 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[
   /** By which a table is known from one that gets its name later. */
   final def id(table: CatalogTable): String = s"$kind ${table.createTime}"
 
-  final override def current(change: MetastoreChange): MetastoreChange = asking(change.database, change.table) {
+  final override def current(change: MetastoreChange, root: Path): MetastoreChange = asking(change.database, change.table) {
     if (!change.tableId.startsWith(s"$kind ")) {
       throw new IOException(s"${change.database}.${change.table} is a table of another catalog than this session's ($kind): recover it by " +
         s"its name, ${change.database}.${change.table}, where that catalog is at hand (${change.tableId.takeWhile(_ != ' ')})")
     }
     val names = (change.database, change.table) +: addressed.toSeq
     names.find { case (database, table) => catalog.tableExists(database, table) && id(catalog.getTable(database, table)) == change.tableId }
+      .orElse(if (addressed.isEmpty) renamed(change, root) else None)
       .map { case (database, table) => change.named(database, table) }.orNull
   }
+
+  /** The table of a change under a name that nobody has said: of the same database, by its id, which is a time, and its directory. */
+  private def renamed(change: MetastoreChange, root: Path): Option[(String, String)] =
+    if (catalog.databaseExists(change.database)) {
+      catalog.getTablesByName(change.database, catalog.listTables(change.database))
+        .find(table => id(table) == change.tableId && table.storage.locationUri.exists(new Path(_).toUri.getPath == root.toUri.getPath))
+        .map(table => (table.database, table.identifier.table))
+    } else {
+      None
+    }
 
   protected def carryOut(change: MetastoreChange, standing: Standing): Unit = {
     add(change, change.partitions.asScala.toSeq, standing)
