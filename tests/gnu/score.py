@@ -4,6 +4,8 @@ import enum
 import fnmatch
 from pathlib import Path
 
+# As many cases have applied at least, in a container as well as on a machine.
+FLOORS = {"coreutils": 190, "findutils": 640}
 EXPECTED_FAILURES = Path(__file__).with_name("expected-failures.txt")
 
 
@@ -22,6 +24,11 @@ def read_expected_failures() -> dict[str, str]:
 def reason(name: str, expected: dict[str, str]) -> str | None:
     """Why a test is expected to fail, if it is."""
     return next((why for pattern, why in expected.items() if fnmatch.fnmatchcase(name, pattern)), None)
+
+
+def file_of(case: str) -> str:
+    """The file that a case is in."""
+    return case.partition(" ")[0]
 
 
 class Score:
@@ -59,4 +66,15 @@ class Score:
                     continue
                 if (matching := fnmatch.filter(applicable, pattern)) and not fnmatch.filter(failures, pattern):
                     found.append(f"{pattern} passes now ({len(matching)} cases): remove it from {EXPECTED_FAILURES.name}")
+        return found
+
+    def shortfalls(self, tests: dict[str, list[tuple[str, str]]], is_whole: bool) -> list[str]:
+        """Where too few cases apply for the score to say anything, by the files of each tool; `is_whole`: of all packages' tests."""
+        found = []
+        for tool, files in tests.items():
+            if not any((package, file_of(name)) in files for package, name in self.cases()):
+                found.append(f"none of the {len(files)} files of tests about {tool} applies")
+        for package, floor in FLOORS.items() if is_whole else ():
+            if (count := len(self.applicable(package))) < floor:
+                found.append(f"only {count} cases of {package} apply, and {floor} did before")
         return found
