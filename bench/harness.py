@@ -3,7 +3,7 @@
 A bench is a list of `Contest`s. In a contest several commands do the same work on the same bed, in turn,
 for some rounds; of each command's runs the one with the median wall time is shown, with the fastest and
 slowest beside it. `Check`s turn those into ratios with a target; higher is better in every one. A command
-that fails, or prints another number of lines than its rival, scores 0.
+that fails, or prints another number of lines than its rival, scores 0, and the bench ends with an error.
 """
 
 import argparse
@@ -384,6 +384,17 @@ def table_row(result: Result) -> list[str]:
     ]
 
 
+def faults(contest: Contest, results: list[Result]) -> list[str]:
+    """Whatever makes the figures of a contest worthless, a line each."""
+    found = [f"{contest.name}: {result.label} failed" for result in results if result.failed]
+    by_label = {result.label: result for result in results}
+    for check in contest.checks:
+        answers = {label: by_label[label].lines for label in check.labels if not by_label[label].stopped}
+        if len(set(answers.values())) > 1:
+            found.append(f"{contest.name}/{check.name}: the answers differ: {', '.join(f'{label}: {lines}' for label, lines in answers.items())}")
+    return found
+
+
 def ratio_of(contest: Contest, check: Check, results: list[Result]) -> dict:
     by_label = {result.label: result for result in results}
     used = [by_label[label] for label in check.labels]
@@ -425,7 +436,7 @@ def command_line(name: str, options: argparse.Namespace) -> str:
 
 
 def run_bench(name: str, contests: list[Contest], options: argparse.Namespace) -> int:
-    """Runs the contests that `--case` selects, prints their tables and ratios; returns the exit status."""
+    """Runs the contests that `--case` selects, prints their tables and ratios; returns the exit status, 1 if a command failed or answers differ."""
     chosen = [contest for contest in contests if options.case in contest.name]
     if not chosen:
         print(f"{name}: no case contains '{options.case}'", file=sys.stderr)
@@ -443,8 +454,10 @@ def run_bench(name: str, contests: list[Contest], options: argparse.Namespace) -
     print(f"{name}{' (QUICK: small data, no claim)' if options.quick else ''}, {report['date']}, {options.rounds} rounds")
     for fact, value in report["machine"].items():
         print(f"  {fact}: {value}")
+    complaints = []
     for contest in chosen:
         results = contest.run()
+        complaints += faults(contest, results)
         rows = [table_row(result) for result in results]
         print(f"\n{contest.name}: {contest.title}")
         header = table_header(contest)
@@ -457,4 +470,6 @@ def run_bench(name: str, contests: list[Contest], options: argparse.Namespace) -
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
         options.json.write_text(json.dumps(report, indent=1) + "\n")
-    return 0
+    for complaint in complaints:
+        print(f"{name}: {complaint}", file=sys.stderr)
+    return 1 if complaints else 0

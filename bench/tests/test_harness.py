@@ -15,8 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from harness import (  # noqa: E402
-    Contender, Contest, LocalDirectory, Result, Run, cpu_check, measure_probes, memory_check, ratio_of,
-    run_command, tree_cpu_s, wall_check,
+    Contender, Contest, LocalDirectory, Result, Run, cpu_check, measure_probes, memory_check, parse_arguments,
+    ratio_of, run_bench, run_command, tree_cpu_s, wall_check,
 )
 
 
@@ -26,6 +26,11 @@ def run_of(wall_s, cpu_s=1.0, rss_mb=10.0, status=0):
 
 def ratio(check, *results):
     return ratio_of(Contest("contest", "", [], [check], 1), check, list(results))
+
+
+def fixed(check, *results):
+    """A contest with these results."""
+    return Contest("contest", "", [], [check], 1, measure=lambda contest: list(results))
 
 
 def program(name):
@@ -113,7 +118,16 @@ class Ratios(unittest.TestCase):
         rival = Result("rival", [run_of(10)], lines=5)
         for ours in (Result("ours", [run_of(1, status=1)], lines=5), Result("ours", [run_of(1)], lines=4)):
             self.assertEqual(ratio(check, rival, ours)["value"], 0)
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as told:
+                self.assertEqual(run_bench("bench", [fixed(check, rival, ours)], parse_arguments("", [])), 1)
+            self.assertIn("contest", told.getvalue())
 
+    def test_a_bench_whose_commands_work_and_agree_ends_well(self):
+        check = wall_check("wall", "rival", "ours", 1)
+        contest = fixed(check, Result("rival", [run_of(10)], lines=5), Result("ours", [run_of(1)], lines=5))
+        with contextlib.redirect_stdout(io.StringIO()) as shown:
+            self.assertEqual(run_bench("bench", [contest], parse_arguments("", [])), 0)
+        self.assertIn("ratio contest/wall 10 target 1", shown.getvalue())
 
     def test_a_stopped_rival_gives_a_bound_and_we_may_not_be_stopped(self):
         check = wall_check("wall", "rival", "ours", 1)
