@@ -1,8 +1,12 @@
-"""One stock session and one with Millstream for all tests, over trees that are made once."""
+"""One stock session and one with Millstream for all tests, over trees that are made once.
+
+`--share` runs a part of the tests: `make test` has time for a few of each file. Which ones changes with every commit, so that a few runs see all.
+"""
 
 import os
 import random
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +15,42 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import datasets  # noqa: E402
 from sessions import Session  # noqa: E402
+
+
+HERE = Path(__file__).resolve().parent
+
+
+def pytest_addoption(parser):
+    parser.addoption("--share", default="1/1", metavar="K/N", help="of each file of tests/spark every Nth test, from the Kth on; "
+                     "auto/N takes K from the number of commits")
+
+
+def share_of(option):
+    """First and step of a share, as (0, 3) for 1/3."""
+    first, _, step = option.partition("/")
+    if first != "auto":
+        return int(first) - 1, int(step)
+    counted = subprocess.run(["git", "-C", HERE, "rev-list", "--count", "HEAD"], capture_output=True, text=True)
+    return int(counted.stdout or 0) % int(step), int(step)
+
+
+def pytest_report_header(config):
+    first, step = share_of(config.getoption("--share"))
+    return f"tests/spark: --share {first + 1}/{step}"
+
+
+def pytest_collection_modifyitems(config, items):
+    """Deselects what is not in the share. Tests with a random seed are other ones each time, and always run."""
+    first, step = share_of(config.getoption("--share"))
+    seen, left_out = {}, []
+    for item in items:
+        if item.path.parent == HERE and not any("seed" in name for name in item.fixturenames):
+            number = seen[item.path] = seen.get(item.path, -1) + 1
+            if (number - first) % step:
+                left_out.append(item)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
 
 
 @pytest.fixture(scope="session")

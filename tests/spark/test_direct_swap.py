@@ -6,7 +6,7 @@ import os
 import pytest
 
 from sessions import Session
-from test_direct_writes import ALL, HIVE, KINDS, PARTITIONED, ROWS, compared, creation, differences, slow
+from test_direct_writes import HIVE, KINDS, PARTITIONED, ROWS, compared, creation, differences
 
 EXCHANGE = {"fs.millstream.write.visibility": "exchange"}
 SWAP = {**HIVE, "spark.hadoop.fs.millstream.write.visibility": "metastore-swap"}
@@ -53,7 +53,6 @@ def swapped(places, uncounted=()):
     return {name for name, place in places.items() if "/.swap-" in place["location"]}
 
 
-@slow
 @pytest.mark.parametrize("script, kind", [(script, kind) for script in PARTITIONED for kind in KINDS])
 def test_partitioned_tables(both, kind, script):
     places = same(both, statements=[creation(kind), *PARTITIONED[script]])["t"]
@@ -62,7 +61,6 @@ def test_partitioned_tables(both, kind, script):
     assert found == expected.get(script, found)
 
 
-@slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_static_overwrite_mode(both, kind):
     places = same(both, conf={"spark.sql.sources.partitionOverwriteMode": "static"}, statements=[
@@ -70,7 +68,7 @@ def test_static_overwrite_mode(both, kind):
     assert "k=1" in swapped(places)
 
 
-@pytest.mark.parametrize("kind", KINDS if ALL else ["parquet"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_tables_without_partitions(both, kind):
     statements = ["insert into t select id from range(10)", "insert overwrite t select 12", "insert into t select 13",
                   "insert overwrite t select a + 1 from t", "insert into t select 14 where false", "insert overwrite t select 15 where false",
@@ -82,7 +80,7 @@ def test_tables_without_partitions(both, kind):
     assert swapped(managed["t"]) == set()
 
 
-@pytest.mark.parametrize("kind", KINDS if ALL else ["datasource"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_has_been_put_elsewhere_is_written_in_place_there(both, kind):
     """And rows that were replaced do not come back with a partition that was dropped."""
     places = same(both, conf={"fs.millstream.write.visibility": "metastore-swap"}, statements=[
@@ -94,7 +92,6 @@ def test_what_has_been_put_elsewhere_is_written_in_place_there(both, kind):
     assert swapped(places) == {"k=1"}
 
 
-@slow
 def test_locations_outside_of_the_table(both):
     places = same(both, statements=[
         creation("text"), "insert into t partition(k) " + ROWS, "alter table t add partition(k='far') location '{home}/far'",
@@ -103,7 +100,6 @@ def test_locations_outside_of_the_table(both):
     assert swapped(places) == {"k=2", "k=gone"}
 
 
-@slow
 def test_several_partition_columns_and_special_values(both):
     special = PARTITIONED["special values"]
     places = same(both, statements=[
@@ -115,7 +111,6 @@ def test_several_partition_columns_and_special_values(both):
     same(both, statements=[creation("parquet"), *special])
 
 
-@slow
 def test_create_table_as_select_and_paths(both):
     same(both, tables=("t", "u"), statements=[
         "create table t stored as parquet as select id a, cast(id % 2 as string) k from range(5)",
@@ -133,7 +128,7 @@ def test_an_insert_into_a_partition_that_is_put_elsewhere_meanwhile_is_refused(b
     assert answer["rows"] == ["new"]
 
 
-@pytest.mark.parametrize("kind", KINDS if ALL else ["text"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_table_that_is_renamed_after_a_swap_is_written_under_its_new_name(both, kind):
     same(both, tables=("t", "u"), statements=[
         creation(kind), "insert into t partition(k) " + ROWS, "insert overwrite t partition(k='1') select 40, 'new'", "alter table t rename to u",
@@ -159,7 +154,7 @@ def exchanged(both, **arguments):
 
 
 @pytest.mark.parametrize("script, kind", [(script, kind) for script in PARTITIONED if script != "elsewhere" for kind in KINDS]
-                         if ALL else [("dynamic", "parquet")])
+                        )
 def test_exchanged_partitions(both, kind, script):
     exchanged(both, statements=[creation(kind), *PARTITIONED[script]])
     if script == "dynamic":
@@ -206,7 +201,6 @@ def test_a_partition_that_is_made_meanwhile_is_not_overwritten_if_it_is_not_to_e
     assert both["ours"].call("write_calls:recover", target="d.t") == []
 
 
-@slow
 def test_partitions_that_a_swap_has_moved_are_exchanged_there(both):
     statements = [creation("parquet"), "insert into t partition(k) " + ROWS, "insert overwrite t partition(k='1') select 40, 'moved'",
                   "set fs.millstream.write.visibility=exchange", "insert overwrite t partition(k) select 41, 'x', k from (values ('1'), ('2')) v(k)"]

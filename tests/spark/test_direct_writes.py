@@ -1,7 +1,4 @@
-"""INSERT straight into tables: what it makes is what stock Spark makes.
-
-A few scripts on one kind of table each; with MILLSTREAM_WRITES=all, as in the group `visibility` of tests/groups, all of them on all kinds.
-"""
+"""INSERT straight into tables: what it makes is what stock Spark makes."""
 
 import os
 import random
@@ -22,7 +19,6 @@ HIVE = {
     # Another file system, with the same files.
     "spark.hadoop.fs.viewfs.mounttable.far.linkMergeSlash": "file:///",
 }
-ALL = os.environ.get("MILLSTREAM_WRITES") == "all"
 KINDS = {"text": "stored as textfile", "parquet": "stored as parquet", "datasource": "using parquet"}
 
 
@@ -121,24 +117,20 @@ def creation(kind, place=""):
     return f"create {'external' if place and kind != 'datasource' else ''} table t ({columns.format(KINDS[kind])} {place}"
 
 
-QUICK = [("dynamic", "text"), ("failing", "parquet"), ("dropped before", "datasource")]
-slow = pytest.mark.skipif(not ALL, reason="the group visibility of tests/groups runs it")
 
-
-@pytest.mark.parametrize("script, kind", [(script, kind) for script in PARTITIONED for kind in KINDS] if ALL else QUICK)
+@pytest.mark.parametrize("script, kind", [(script, kind) for script in PARTITIONED for kind in KINDS])
 def test_partitioned_tables(both, kind, script):
     answer = same(both, is_direct=script != "elsewhere", statements=[creation(kind), *PARTITIONED[script]])
     fails = [error is not None for error in answer["errors"]]
     assert fails == [False] * (len(fails) - 1) + [script == "failing"]
 
 
-@slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_external_tables(both, kind):
     same(both, statements=[creation(kind, "location '{home}/t'"), *PARTITIONED["dropped before"], *PARTITIONED["dynamic"]])
 
 
-@pytest.mark.parametrize("kind", KINDS if ALL else ["text", "datasource"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_partition_on_another_file_system_is_left_to_spark(both, kind):
     same(both, is_direct=False, statements=[
         creation(kind), "insert into t partition(k) " + ROWS, "alter table t add partition(k='far') location 'viewfs://far{home}/far'",
@@ -146,8 +138,8 @@ def test_a_partition_on_another_file_system_is_left_to_spark(both, kind):
     assert "a partition of the table is at viewfs://far/" in both["ours"].log.read_text()
 
 
-@pytest.mark.parametrize("kind", KINDS if ALL else ["text"])
-@pytest.mark.parametrize("counts", ["true", "false"] if ALL else ["true"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("counts", ["true", "false"])
 def test_statistics_of_columns(both, kind, counts):
     """Without those of the table, which go with a commit, Spark could not read it."""
     arguments = {"conf": {"spark.sql.statistics.size.autoUpdate.enabled": counts}, "statements": [
@@ -160,7 +152,6 @@ def test_statistics_of_columns(both, kind, counts):
     assert ours == stock and bool(ours) == (counts == "true")
 
 
-@slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_several_partition_columns(both, kind):
     columns = "a int, Y int, K string) using parquet partitioned by (Y, K)" if kind == "datasource" else \
@@ -172,14 +163,13 @@ def test_several_partition_columns(both, kind):
         "insert overwrite t partition(y, k) select 53, 1999, 'old'"])
 
 
-@pytest.mark.parametrize("kind", KINDS if ALL else ["text"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_tables_without_partitions(both, kind):
     same(both, statements=[
         f"create table t (a int) {KINDS[kind]}", "insert into t select id from range(10)", "insert into t select 11",
         "insert overwrite t select 12", "insert into t select 13 where false", "insert into t select 14"])
 
 
-@slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_create_table_as_select(both, kind):
     same(both, tables=("t", "u"), statements=[
@@ -194,7 +184,6 @@ FORMATS = {
 }
 
 
-@slow
 @pytest.mark.parametrize("format", FORMATS)
 def test_serdes(both, format):
     same(both, statements=[
@@ -202,7 +191,6 @@ def test_serdes(both, format):
         "insert into t partition(k) " + ROWS, "insert overwrite t partition(k) select 7, 'new', '1'"])
 
 
-@slow
 def test_serdes_of_columnar_formats_and_compression(both):
     conf = {"spark.sql.hive.convertMetastoreParquet": "false", "spark.sql.hive.convertMetastoreOrc": "false", "hive.exec.compress.output": "true",
             "mapreduce.output.fileoutputformat.compress.codec": "org.apache.hadoop.io.compress.GzipCodec"}
@@ -243,14 +231,12 @@ def test_writers(both):
     assert "PATH_ALREADY_EXISTS" in answer["errors"][0]
 
 
-@slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_static_overwrite_mode(both, kind):
     same(both, conf={"spark.sql.sources.partitionOverwriteMode": "static"}, statements=[
         creation(kind), *PARTITIONED["dynamic"][:3], "insert overwrite t partition(k='1') select 70, 'y'"])
 
 
-@slow
 def test_too_many_partitions(both):
     conf = {"hive.exec.max.dynamic.partitions": "2"}
     small = "insert into t partition(k) select 1, 'x', 'k'"
@@ -363,16 +349,16 @@ finally:
 """
 
 
-@pytest.mark.parametrize("kind", ["text", "datasource"] if ALL else ["text"])
-@pytest.mark.parametrize("case", SURVIVED if ALL else ["files deeper than a partition"])
+@pytest.mark.parametrize("kind", ["text", "datasource"])
+@pytest.mark.parametrize("case", SURVIVED)
 def test_what_stock_survives(both, case, kind):
     damage, statement = SURVIVED[case]
     # What the catalog says of the other partitions is of before their directories went.
     same(both, is_direct="location gone" not in case, statements=[creation(kind), "insert into t partition(k) " + ROWS], code=BEFALLEN.format(damage=damage, statement=statement))
 
 
-@pytest.mark.parametrize("kind", ["text", "datasource"] if ALL else ["text"])
-@pytest.mark.parametrize("case", FATAL if ALL else ["a partition that may not be written"])
+@pytest.mark.parametrize("kind", ["text", "datasource"])
+@pytest.mark.parametrize("case", FATAL)
 def test_what_is_fatal_leaves_the_table_as_it_was(both, case, kind):
     """Stock Spark fails as well, but may have written or removed something by then; a file in a partition's place its data sources delete."""
     damage, statement = FATAL[case]
@@ -425,7 +411,7 @@ def test_what_is_overwritten_while_it_is_read_is_read_whole(both, tmp_path):
     assert ours.call("write_calls:values", path=path) == [["old", 3]]
 
 
-@pytest.mark.parametrize("format", ["textfile", "orc", "parquet"] if ALL else ["textfile"])
+@pytest.mark.parametrize("format", ["textfile", "orc", "parquet"])
 def test_hive_reads_what_is_written(both, format):
     """By its own input formats and serdes, at the places that the metastore tells."""
     same(both, conf={"spark.sql.hive.convertMetastoreParquet": "false", "spark.sql.hive.convertMetastoreOrc": "false"}, statements=[
