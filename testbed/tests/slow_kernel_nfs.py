@@ -1,16 +1,34 @@
 """kernel-nfs: a real kernel NFS mount from either server, cold after `remount`, its RPCs counted.
 
-Boots User-Mode Linux, and so is in the group `beds` of tests/groups and not found with the others. Needs root and
-`testbed/setup slow`.
+Boots User-Mode Linux and QEMU, and so is in the group `beds` of tests/groups and not found with the others. Needs root and
+`testbed/setup slow qemu`.
 """
 
+import itertools
+import os
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
 TESTBED = Path(__file__).resolve().parent.parent
 DIRECTORIES, FILES = 20, 200
+AMX = "amx_tile" in Path("/proc/cpuinfo").read_text()
+KINDS = ["qemu"] if AMX else ["uml", "qemu"]
+
+
+def descendants(pid, *programs):
+    """Processes of some programs below one."""
+    parents = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        name, _, rest = status.read_text().partition(" (")[2].rpartition(") ")
+        parents[int(status.parent.name)] = (int(rest.split()[1]), name)
+    below = {pid}
+    while more := {child for child, (parent, _) in parents.items() if parent in below} - below:
+        below |= more
+    return [child for child in below if parents[child][1] in {program[:15] for program in programs}]
 
 
 class KernelNfs(unittest.TestCase):
@@ -29,11 +47,11 @@ class KernelNfs(unittest.TestCase):
         return result, files
 
     def test_both_servers(self):
-        for server in ("knfsd", "ganesha"):
-            with self.subTest(server):
+        for kind, server in itertools.product(KINDS, ("knfsd", "ganesha")):
+            with self.subTest(kind=kind, server=server):
                 script = ('findmnt -no FSTYPE "$MNT" > $OUT/type; find "$MNT" -mindepth 1 | wc -l > $OUT/count; '
                           "rpc_counts > $OUT/first; remount && find $MNT > /dev/null; rpc_counts > $OUT/second; exit 5")
-                result, files = self.run_in_guest(script, "-s", server)
+                result, files = self.run_in_guest(script, "-k", kind, "-s", server)
                 self.assertEqual(result.returncode, 5, result.stdout + result.stderr)
                 self.assertEqual(files["type"].strip(), "nfs")
                 self.assertEqual(int(files["count"]), DIRECTORIES - 1 + FILES)
@@ -60,6 +78,21 @@ class KernelNfs(unittest.TestCase):
         result, _ = self.run_in_guest(script)
         self.assertEqual(result.returncode, 0, result.stdout)
         self.assertFalse((self.tree / "new").exists())
+
+    def test_a_guest_that_is_silent_is_ended(self):
+        """As one whose kernel spins."""
+        command = [TESTBED / "kernel-nfs", "-e", self.tree, "--", "sleep", "600"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as bed:
+            self.assertIn("mounted", bed.stdout.readline())
+            started = time.monotonic()
+            guests = descendants(bed.pid, "linux.uml", "qemu-system-x86_64")
+            self.assertNotEqual(guests, [])
+            for guest in guests:
+                os.kill(guest, signal.SIGSTOP)
+            _, said = bed.communicate(timeout=100)
+        self.assertEqual(bed.returncode, 98)
+        self.assertIn("no sign of life", said)
+        self.assertLess(time.monotonic() - started, 80)
 
     def test_bad_use(self):
         for options in (["--", "true"], ["-s", "ganesha", "--", "true"], ["-s", "other", "-e", "/", "--", "true"], ["-e", "/"]):
