@@ -159,7 +159,57 @@ public record CommitRecord(
     return Arrays.equals(content, ABORTED);
   }
 
+  /**
+   * Reads a record. Whoever may write to the table may have written it: it names nothing outside of the table, but for directories of partitions that lie
+   * elsewhere and that a swap replaces.
+   *
+   * @throws IOException if it is damaged, or names what it must not
+   */
   public static CommitRecord of(byte[] content) throws IOException {
+    try {
+      CommitRecord record = parsed(content);
+      record.checkNames();
+      return record;
+    } catch (IllegalArgumentException | IndexOutOfBoundsException e) {
+      throw new IOException("the commit record is damaged: " + e.getMessage(), e);
+    }
+  }
+
+  private void checkNames() {
+    added.forEach(file -> {
+      checkDirectory(file.directory(), false);
+      checkName(file.name());
+      if (!file.isUpload()) {
+        checkName(file.pending());
+      }
+    });
+    deleted.forEach(file -> {
+      checkDirectory(file.directory(), isSwap());
+      checkName(file.name());
+    });
+    targets.forEach(directory -> checkDirectory(directory, isSwap()));
+    overwritten.forEach(directory -> checkDirectory(directory, isSwap()));
+    exchanges.forEach((made, place) -> {
+      checkDirectory(made, false);
+      checkDirectory(place, false);
+    });
+    checkDirectory(below, false);
+  }
+
+  private static void checkName(String name) {
+    if (name.isEmpty() || name.equals("..") || name.equals(".") || name.contains("/")) {
+      throw new IllegalArgumentException("not the name of a file: " + name);
+    }
+  }
+
+  private static void checkDirectory(String directory, boolean mayBeElsewhere) {
+    boolean isElsewhere = directory.startsWith("/");
+    if (isElsewhere && !mayBeElsewhere || List.of(directory.split("/", -1)).contains("..")) {
+      throw new IllegalArgumentException("not a directory of the table: " + directory);
+    }
+  }
+
+  private static CommitRecord parsed(byte[] content) throws IOException {
     int end = content.length - SUM_BYTES;
     if (end < MAGIC.length || !Arrays.equals(content, 0, MAGIC.length, MAGIC, 0, MAGIC.length)) {
       throw new IOException("this is no commit record that this version knows");

@@ -85,6 +85,25 @@ class CommitRecordTest {
   }
 
   @Test
+  void whatNamesFilesOutsideOfTheTableIsRefused() throws IOException {
+    List<OldFile> elsewhere = List.of(new OldFile("/etc", "passwd", 3, 4));
+    List<CommitRecord> forged = new ArrayList<>(List.of(
+        record(List.of(), elsewhere, null, Map.of()),
+        record(List.of(), List.of(new OldFile("k=1/../..", "passwd", 3, 4)), null, Map.of()),
+        record(List.of(), List.of(new OldFile("k=1", "../passwd", 3, 4)), null, Map.of()),
+        record(List.of(StagedFile.hidden("/etc", "passwd", 1, ".a")), List.of(), null, Map.of()),
+        record(List.of(StagedFile.hidden("k=1", "passwd", 1, "../a")), List.of(), null, Map.of()),
+        record(List.of(), List.of(), null, Map.of(".swap-j/k=1", "/etc"))));
+    for (CommitRecord record : forged) {
+      IOException e = assertThrows(IOException.class, () -> CommitRecord.of(record.toBytes()));
+      assertTrue(e.getMessage().contains("the commit record is damaged: not "), e::getMessage);
+    }
+    // Partitions that lie elsewhere are replaced by a swap alone.
+    CommitRecord swap = record(List.of(), elsewhere, small().change().swap("file:/t/none", null), Map.of());
+    assertEquals(elsewhere, CommitRecord.of(swap.toBytes()).deleted());
+  }
+
+  @Test
   void aHundredThousandFilesAreAFewMegabytes() throws IOException {
     List<StagedFile> added = new ArrayList<>();
     List<OldFile> deleted = new ArrayList<>();
