@@ -1,7 +1,8 @@
 """What the beds that are servers share: processes that end with who started them, and the command line of a bed.
 
 A service is a context manager that has `settings()`, the names and values by which a program reaches it. Its processes
-are killed by the kernel when the thread that started them ends, however that happens, so none is left behind.
+are killed by the kernel when the thread that started them ends, however that happens, so none is left behind. If one dies
+by itself, the program that started it ends as well, and says why: its clients would try again for minutes, each test anew.
 """
 
 import ctypes
@@ -11,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -40,12 +42,20 @@ def as_user(name: str | None) -> list[str]:
     return ["--reuid", name, "--regid", name, "--clear-groups"] if name else []
 
 
+def end_with(message: str) -> None:
+    """Ends this program from within a signal handler: a run of pytest by its own way out."""
+    if pytest := sys.modules.get("pytest"):
+        pytest.exit(message, returncode=1)
+    raise ServiceError(message)
+
+
 class Server:
     """A process of a bed, run by `user` if one is named; its output goes to `log`, unless `details` (Popen's) say otherwise."""
 
     def __init__(self, command: list, log: Path, user: str | None = None, **details):
         self.name = Path(command[0]).name
         self.log = log
+        self._is_stopped = False
         # A parent that has ended before the kernel was asked to tell of it is found by its number.
         tied = ["setpriv", "--pdeathsig", "KILL", *as_user(user), "sh", "-c", f'[ $PPID = {os.getpid()} ] && exec "$@"', "sh"]
         with log.open("wb") as output:
@@ -62,12 +72,25 @@ class Server:
             if time.monotonic() > deadline:
                 raise self.error(f"not ready in {within_s:g} s")
             time.sleep(0.01)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGUSR2, lambda *_: end_with("\n".join(Server.deaths)))
+            threading.Thread(target=self._watch, daemon=True).start()
+
+    deaths: list[str] = []
+    """What is said of servers that have died by themselves."""
+
+    def _watch(self) -> None:
+        self.process.wait()
+        if not self._is_stopped:
+            Server.deaths.append(str(self.error(f"died with status {self.process.returncode}")))
+            os.kill(os.getpid(), signal.SIGUSR2)
 
     def error(self, what: str) -> ServiceError:
         """With the end of its log."""
         return ServiceError(f"{self.name}: {what}\n{self.log.read_text(errors='replace')[-2000:]}")
 
     def stop(self, number: int = signal.SIGKILL, within_s: float = 30) -> None:
+        self._is_stopped = True
         self.process.send_signal(number)
         try:
             self.process.wait(within_s)
@@ -105,7 +128,11 @@ def run(command: list[str], settings: dict[str, str], program: str) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _: child.send_signal(received))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the command as well
-    status = child.wait()
+    try:
+        status = child.wait()
+    except ServiceError:
+        child.kill()
+        raise
     return status if status >= 0 else 128 - status
 
 

@@ -21,6 +21,7 @@ from service import Server, serve, split_command
 class Bed:
     def __enter__(self):
         self.server = Server(["sleep", "1000"], pathlib.Path("/dev/null"))
+        self.server.wait_until(lambda: True, 1)
         return self
     def settings(self):
         return {{"PID": str(self.server.process.pid)}}
@@ -61,6 +62,13 @@ class CommandLine(unittest.TestCase):
         pid = done.stdout.split()[1]
         self.assertEqual((done.returncode, done.stdout), (3, f"pid {pid}\nafter {pid}\n"))
         self.assertFalse(runs(int(pid)))
+
+    def test_a_server_that_dies_ends_the_command_and_says_why(self):
+        started = time.monotonic()
+        done = subprocess.run([sys.executable, "-c", BED, "--", "sh", "-c", "kill $PID; exec sleep 60"], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 125)
+        self.assertIn(f"sleep: died with status {-signal.SIGTERM}", done.stderr)
+        self.assertLess(time.monotonic() - started, 30)
 
     def test_without_one_it_serves_until_a_signal(self):
         process, pid = self.start()
