@@ -108,7 +108,7 @@ final class Apply {
         } else {
           changeInPlace(rest);
         }
-        table.store().prune(emptied(rest), record.overwritten());
+        table.store().removeHollow(emptied(rest), record.overwritten());
       }
       makeEmptyDirectories(rest);
       persistAndInvalidate(rest);
@@ -351,7 +351,7 @@ final class Apply {
   }
 
   private boolean isInTarget(String directory) {
-    return record.targets().stream().anyMatch(target -> target.isEmpty() || directory.equals(target) || directory.startsWith(target + "/"));
+    return record.targets().stream().anyMatch(target -> CommitRecord.isIn(directory, target));
   }
 
   /** Readers want a directory where nothing was written, too: the table's, and those of partitions that have no rows. */
@@ -627,10 +627,11 @@ final class Apply {
     return slices;
   }
 
-  /** Directories that have lost files and got none. */
+  /** Directories that have lost their files, or had none, and got none. */
   private static Set<String> emptied(CommitRecord rest) {
     Set<String> directories = new HashSet<>();
     rest.deleted().forEach(f -> directories.add(f.directory()));
+    directories.addAll(rest.hollow());
     rest.added().forEach(f -> directories.remove(rest.destination(f)));
     return directories;
   }

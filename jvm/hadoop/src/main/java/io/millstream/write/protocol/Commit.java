@@ -86,7 +86,8 @@ final class Commit {
     }
     CommitPlan.Found found = plan.survey.find(touched);
     Set<String> targets = new LinkedHashSet<>(targets(plan, touched, found, exchanges));
-    List<OldFile> old = targets.isEmpty() ? List.of() : table.store().list(targets, true);
+    Store.Holdings held = targets.isEmpty() ? new Store.Holdings(List.of(), List.of()) : table.store().holdings(targets);
+    List<OldFile> old = held.files();
     List<OldFile> forgotten = new ArrayList<>(found == null ? List.of() : new ReplacedFiles(table).in(found.unclaimed()));
     forgotten.removeAll(old);
     MetastoreChange change = plan.metastorePlanner.plan(new Draft(table.store(), plan.files, old, forgotten));
@@ -95,7 +96,7 @@ final class Commit {
     List<String> emptied = plan.overwrite.isOfTouched() || plan.overwrite.isNothing() ? List.of() : List.copyOf(targets);
     boolean replaces = !plan.overwrite.isNothing() || !deleted.isEmpty();
     return new CommitRecord(lock.number(), table.root().toString(), DirectJob.owner(), below, replaces ? Journal.Kind.OVER : Journal.Kind.INTO,
-        List.copyOf(targets), plan.files, deleted, emptied, change, exchanges);
+        List.copyOf(targets), plan.files, deleted, emptied, held.hollow(), change, exchanges);
   }
 
   /** Directories whose files are replaced. */

@@ -33,6 +33,7 @@ import java.util.zip.CheckedOutputStream;
  * @param below the directory that all its files are below, as far as that is known
  * @param kind what it does to the table
  * @param targets directories whose files it replaces, with all that is below them
+ * @param hollow directories below the targets that had no files: they go, as with an overwrite of stock Spark's
  * @param exchanges the destination of each directory that gets files, if they are to change places; otherwise none
  */
 public record CommitRecord(
@@ -45,11 +46,12 @@ public record CommitRecord(
     List<StagedFile> added,
     List<OldFile> deleted,
     List<String> overwritten,
+    List<String> hollow,
     MetastoreChange change,
     Map<String, String> exchanges) {
   /** Says that a job is not committed and never will be. */
   public static final byte[] ABORTED = "millstream direct write: aborted\n".getBytes(StandardCharsets.UTF_8);
-  private static final byte[] MAGIC = "millstream direct write: commit 4\n".getBytes(StandardCharsets.UTF_8);
+  private static final byte[] MAGIC = "millstream direct write: commit 5\n".getBytes(StandardCharsets.UTF_8);
   private static final int SUM_BYTES = 8;
   private static final int BYTES_A_FILE = 256;
   private static final long LARGEST_GUESS = 1 << 30;
@@ -89,7 +91,7 @@ public record CommitRecord(
       OldFile there = now.get(file.toString());
       return there != null && there.bytes() == file.bytes() ? there : file;
     }).toList();
-    return new CommitRecord(number, root, owner, below, kind, targets, added, present, overwritten, change, exchanges);
+    return new CommitRecord(number, root, owner, below, kind, targets, added, present, overwritten, hollow, change, exchanges);
   }
 
   /** What is left to do if nothing is to happen in some directories. */
@@ -105,8 +107,14 @@ public record CommitRecord(
         added.stream().filter(file -> !partitions.contains(SwapDirectories.partition(destination(file)))).toList(),
         deleted.stream().filter(file -> !partitions.contains(SwapDirectories.partition(file.directory()))).toList(),
         overwritten,
+        hollow.stream().filter(directory -> directories.stream().noneMatch(other -> isIn(directory, other))).toList(),
         change == null ? null : change.without(partitions),
         kept);
+  }
+
+  /** Whether a directory is another or in it. */
+  static boolean isIn(String directory, String other) {
+    return other.isEmpty() || directory.equals(other) || directory.startsWith(other + "/");
   }
 
   public byte[] toBytes() {
@@ -125,6 +133,7 @@ public record CommitRecord(
       strings(out, targets);
       strings(out, directories.keySet());
       strings(out, overwritten);
+      strings(out, hollow);
       map(out, exchanges);
       out.writeInt(added.size());
       for (StagedFile file : added) {
@@ -189,6 +198,7 @@ public record CommitRecord(
     });
     targets.forEach(directory -> checkDirectory(directory, isSwap()));
     overwritten.forEach(directory -> checkDirectory(directory, isSwap()));
+    hollow.forEach(directory -> checkDirectory(directory, isSwap()));
     exchanges.forEach((made, place) -> {
       checkDirectory(made, false);
       checkDirectory(place, false);
@@ -226,6 +236,7 @@ public record CommitRecord(
     List<String> targets = strings(in);
     List<String> directories = strings(in);
     List<String> overwritten = strings(in);
+    List<String> hollow = strings(in);
     Map<String, String> exchanges = map(in);
     List<StagedFile> added = new ArrayList<>();
     for (int left = in.readInt(); left > 0; left--) {
@@ -241,7 +252,7 @@ public record CommitRecord(
     for (int left = in.readInt(); left > 0; left--) {
       deleted.add(new OldFile(directories.get(in.readInt()), string(in), in.readLong(), in.readLong()));
     }
-    return new CommitRecord(number, root, owner, below, kind, targets, added, deleted, overwritten, in.readBoolean() ? change(in) : null, exchanges);
+    return new CommitRecord(number, root, owner, below, kind, targets, added, deleted, overwritten, hollow, in.readBoolean() ? change(in) : null, exchanges);
   }
 
   private static long sum(byte[] bytes, int length) {

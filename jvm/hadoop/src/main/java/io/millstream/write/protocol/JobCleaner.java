@@ -91,6 +91,8 @@ final class JobCleaner {
       lease.end();
       resolution.rollBack(job, below, Run.REAL);
       isOver = true;
+      // Attempts that have ended since then found the job's begin there.
+      table.store().discard(table.store().leftovers(below, job::equals));
       List<String> rest = new ArrayList<>();
       if (commit.lock() != null) {
         rest.add(commit.lock().entry());

@@ -11,6 +11,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 
@@ -21,6 +22,9 @@ import org.apache.hadoop.fs.Path;
  */
 public abstract class HiddenFileStore implements Store {
   protected static final String PREFIX = ".direct-";
+  private static final String SUCCESS = "_SUCCESS";
+  /** How entries of a journal begin that say that a job is over. */
+  private static final String DONE = "done-";
 
   public final Path table;
   public final WriteOptions options;
@@ -117,10 +121,19 @@ public abstract class HiddenFileStore implements Store {
 
   @Override
   public List<OldFile> list(Collection<String> directories, boolean recursive) throws IOException {
-    return walk(directories, name -> recursive && !Names.isHidden(name), (directory, status) -> {
-      String name = status.getPath().getName();
-      return Names.isHidden(name) ? null : new OldFile(directory, name, status.getLen(), status.getModificationTime());
-    });
+    return walk(directories, name -> recursive && !Names.isHidden(name), HiddenFileStore::visible).picked;
+  }
+
+  private static OldFile visible(String directory, FileStatus status) {
+    String name = status.getPath().getName();
+    return Names.isHidden(name) ? null : new OldFile(directory, name, status.getLen(), status.getModificationTime());
+  }
+
+  @Override
+  public Holdings holdings(Collection<String> directories) throws IOException {
+    Level<OldFile> found = walk(directories, name -> !Names.isHidden(name), HiddenFileStore::visible);
+    Set<String> filled = withParents(found.picked.stream().map(OldFile::directory).collect(Collectors.toSet()), List.of());
+    return new Holdings(found.picked, found.below.stream().filter(directory -> !filled.contains(directory)).toList());
   }
 
   /** What to keep of a file; null if nothing. */
@@ -132,18 +145,19 @@ public abstract class HiddenFileStore implements Store {
   private record Level<T>(List<T> picked, List<String> below) { }
 
   /** Lists level by level, the directories of a level at once. Of a listing nothing stays but what is picked: levels may be long. */
-  private <T> List<T> walk(Collection<String> directories, Predicate<String> goesInto, Picker<T> picker) throws IOException {
-    List<T> picked = new ArrayList<>();
+  private <T> Level<T> walk(Collection<String> directories, Predicate<String> goesInto, Picker<T> picker) throws IOException {
+    Level<T> all = new Level<>(new ArrayList<>(), new ArrayList<>());
     Collection<String> level = directories;
     while (!level.isEmpty()) {
       List<String> below = new ArrayList<>();
       for (Level<T> found : Parallel.map(options.threads, level, directory -> look(directory, goesInto, picker))) {
-        picked.addAll(found.picked);
+        all.picked.addAll(found.picked);
         below.addAll(found.below);
       }
+      all.below.addAll(below);
       level = below;
     }
-    return picked;
+    return all;
   }
 
   private <T> Level<T> look(String directory, Predicate<String> goesInto, Picker<T> picker) throws IOException {
@@ -174,10 +188,61 @@ public abstract class HiddenFileStore implements Store {
 
   @Override
   public void prune(Set<String> directories, Collection<String> stay) throws IOException {
+    for (String directory : deepestFirst(directories, stay)) {
+      removeIfEmpty(directory(directory));
+    }
+  }
+
+  private static List<String> deepestFirst(Set<String> directories, Collection<String> stay) {
     List<String> deepestFirst = new ArrayList<>(withParents(directories, stay));
     deepestFirst.sort(Comparator.comparingInt(String::length).reversed());
-    for (String directory : deepestFirst) {
-      removeIfEmpty(directory(directory));
+    return deepestFirst;
+  }
+
+  @Override
+  public void removeHollow(Set<String> directories, Collection<String> stay) throws IOException {
+    for (String directory : deepestFirst(directories, stay)) {
+      Path path = directory(directory);
+      List<FileStatus> found = entries(path);
+      Set<String> names = found.stream().map(status -> status.getPath().getName()).collect(Collectors.toSet());
+      boolean isHollow = true;
+      for (FileStatus status : found) {
+        isHollow &= status.isDirectory() ? isIdleJournal(status.getPath()) : isMark(status.getPath().getName(), names);
+      }
+      if (isHollow) {
+        removeAll(found);
+        removeIfEmpty(path);
+      }
+    }
+  }
+
+  /** Whether a file means nothing where no data is: a mark of success, or the checksums of a file that is gone, or of such a mark. */
+  private static boolean isMark(String name, Set<String> beside) {
+    String of = name.startsWith(".") && name.endsWith(".crc") ? name.substring(1, name.length() - ".crc".length()) : null;
+    return name.equals(SUCCESS) || of != null && (of.equals(SUCCESS) || !beside.contains(of));
+  }
+
+  /** Whether a directory is a journal of jobs that are all over: of a table that was here, inside of another one. */
+  private boolean isIdleJournal(Path directory) throws IOException {
+    if (!directory.getName().equals(JOURNAL)) {
+      return false;
+    }
+    for (FileStatus entry : entries(directory)) {
+      if (entry.isDirectory() || !entry.getPath().getName().startsWith(DONE)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  private void removeAll(List<FileStatus> found) throws IOException {
+    for (FileStatus status : found) {
+      if (status.isDirectory()) {
+        removeAll(entries(status.getPath()));
+        removeIfEmpty(status.getPath());
+      } else {
+        deleteFile(status.getPath());
+      }
     }
   }
 
@@ -216,7 +281,7 @@ public abstract class HiddenFileStore implements Store {
       String job = jobOf(name);
       boolean isLeft = job != null && ofJob.test(job);
       return isLeft ? new Leftover(job, directory.isEmpty() ? name : directory + "/" + name, null) : null;
-    });
+    }).picked;
   }
 
   /** Where files may be that were written below a directory: other jobs may let directories change places ({@code Exchanges}). */

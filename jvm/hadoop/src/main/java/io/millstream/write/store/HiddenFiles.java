@@ -47,6 +47,12 @@ public final class HiddenFiles implements TaskAttempt {
     if (store.options.sync) {
       store.sync(written.stream().map(f -> Names.path(store.directory(f.directory()), f.pending())).toList());
     }
+    // An aborted job removes its begin, then looks for files: those that come later nobody would find.
+    if (store.read(Names.begin(job)) == null) {
+      abort();
+      throw new IOException("the journal entry of job " + job + " is gone from " + store.table + ": the job was over before its task attempt " + prefix
+          + "* was, or the table was renamed or dropped. The attempt's files do not count, and are removed");
+    }
     return written;
   }
 

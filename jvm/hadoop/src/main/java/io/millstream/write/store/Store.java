@@ -114,6 +114,19 @@ public interface Store {
    */
   List<OldFile> list(Collection<String> directories, boolean recursive) throws IOException;
 
+  /**
+   * What directories hold, with those below.
+   *
+   * @param files that readers see
+   * @param hollow directories below the given ones in which there are none
+   */
+  record Holdings(List<OldFile> files, List<String> hollow) { }
+
+  /** What directories hold. Directories without files are reported where they are more than a part of files' names. */
+  default Holdings holdings(Collection<String> directories) throws IOException {
+    return new Holdings(list(directories, true), List.of());
+  }
+
   /** Deletes files; those that are not there are fine. */
   void delete(List<OldFile> files) throws IOException;
 
@@ -143,6 +156,9 @@ public interface Store {
 
   /** Removes those of the directories that are empty, and those above them that become so, up to a directory that is to stay. */
   void prune(Set<String> directories, Collection<String> stay) throws IOException;
+
+  /** As {@link #prune}; also directories in which nothing is but what has no use without files: success marks, checksums, journals of no running job. */
+  default void removeHollow(Set<String> directories, Collection<String> stay) throws IOException { }
 
   /**
    * What jobs have pending.

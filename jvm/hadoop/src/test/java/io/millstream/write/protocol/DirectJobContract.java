@@ -18,13 +18,16 @@ import io.millstream.write.store.TaskAttempt;
 import io.millstream.write.store.WriteOptions;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.BeforeEach;
@@ -334,6 +337,27 @@ abstract class DirectJobContract {
     assertEquals(null, store.read(Journal.begin(dead)));
   }
 
+  /** Readers that list a directory's files alone fail on one in it; stock removes what it overwrites with all that is in it. */
+  @Test
+  void anOverwriteRemovesDirectoriesWithoutData() throws IOException {
+    Assumptions.assumeTrue(hasDirectories());
+    bed.put("k=1/old", "o");
+    bed.fs.mkdirs(new Path(bed.table, "k=1/empty/deeper"));
+    bed.put("k=1/saved/part-0", "s");
+    bed.put("k=1/saved/_SUCCESS", "");
+    bed.put("k=1/hidden/.kept", "h");
+    Store.of(new Path(bed.table, "k=1/nested"), bed.conf).begin("done-7-into-" + TestTable.newId(), Journal.NOTHING);
+    Store.of(new Path(bed.table, "k=1/busy"), bed.conf).begin(Journal.begin(TestTable.newId()), Journal.NOTHING);
+    bed.fs.mkdirs(new Path(bed.table, "k=2/empty"));
+
+    bed.run(Overwrite.touched(), "k=1", "n");
+
+    assertEquals(Set.of("busy", "hidden"), Arrays.stream(bed.fs.listStatus(new Path(bed.table, "k=1"))).filter(FileStatus::isDirectory)
+        .map(status -> status.getPath().getName()).collect(Collectors.toSet()));
+    assertTrue(bed.fs.exists(new Path(bed.table, "k=2/empty")), "it was not overwritten");
+    assertTrue(bed.fs.exists(new Path(bed.table, "k=1/hidden/.kept")));
+  }
+
   @Test
   void placesOutOfTheTableOrOfOtherJobsAreRefused() throws IOException {
     String id = TestTable.newId();
@@ -370,9 +394,39 @@ abstract class DirectJobContract {
       TaskAttempt zombie = job.placement().attempt("2", bed.conf);
       job.commit(new CommitPlan(counts.commit(path -> true), Overwrite.touched()));
       bed.fill(zombie, id, "k=1", "late");
-      zombie.commit(path -> true);
+      endLate(zombie);
     }
     assertEquals(rows("k=1:a"), bed.rows());
+  }
+
+  /** An attempt that ends after its job: on S3 it leaves an upload. */
+  private void endLate(TaskAttempt zombie) throws IOException {
+    if (hasDirectories()) {
+      assertThrows(IOException.class, () -> zombie.commit(path -> true));
+    } else {
+      zombie.commit(path -> true);
+    }
+  }
+
+  /** Cancelled statements are aborted while their tasks still run. */
+  @Test
+  void anAttemptThatEndsAfterItsJobWasAbortedLeavesNoFiles() throws IOException {
+    Assumptions.assumeTrue(hasDirectories());
+    bed.put("k=1/old", "old");
+    for (boolean isWritten : List.of(false, true)) {
+      String id = TestTable.newId();
+      try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
+        TaskAttempt late = job.placement().attempt("0", bed.conf);
+        if (isWritten) {
+          bed.fill(late, id, "k=1", "late");
+        }
+        job.abort();
+        bed.fill(late, id, "k=1", "late");
+        endLate(late);
+      }
+      assertEquals(List.of(), bed.hidden());
+    }
+    assertEquals(rows("k=1:old"), bed.rows());
   }
 
   @Test

@@ -152,6 +152,11 @@ final class FaultyStore implements Store {
   }
 
   @Override
+  public Holdings holdings(Collection<String> directories) throws IOException {
+    return step("list", () -> store.holdings(directories));
+  }
+
+  @Override
   public void delete(List<OldFile> files) throws IOException {
     for (OldFile file : files) {
       step("delete " + file.name(), () -> {
@@ -247,6 +252,14 @@ final class FaultyStore implements Store {
   public void prune(Set<String> directories, Collection<String> stay) throws IOException {
     step("prune", () -> {
       store.prune(directories, stay);
+      return null;
+    });
+  }
+
+  @Override
+  public void removeHollow(Set<String> directories, Collection<String> stay) throws IOException {
+    step("remove hollow", () -> {
+      store.removeHollow(directories, stay);
       return null;
     });
   }

@@ -490,6 +490,7 @@ class LocalExchangeTest {
     Bed bed = new Bed(DYNAMIC);
     bed.bed.conf.setLong(WriteOptions.LEASE_MILLIS, 50);
     Files.createDirectories(bed.root.resolve(SwapDirectories.of(OTHER, "k=1")));
+    bed.store().begin(Journal.begin(bed.id), new Journal.Begin("owner", 50, "").toBytes());
     TaskAttempt attempt = bed.store().attempt(bed.id, "0");
     attempt.file("k=1", "never-" + bed.id);
     assertEquals(List.of(), attempt.commit(path -> !path.getName().contains("never")));

@@ -15,4 +15,9 @@ class S3aSwapTest extends SwapContract {
   Configuration newConfiguration() {
     return S3TestServer.configuration();
   }
+
+  @Override
+  int stride() {
+    return 4;
+  }
 }
