@@ -1,5 +1,5 @@
 //! `millstream`: what belongs to no single tool. `spark-conf` prints the settings that switch Millstream on in Spark, the
-//! same block that Python's `millstream.enable` sets; `compact` and `recover` run Spark jobs with it; `man` and `completions` write what the option tables tell.
+//! same block that Python's `millstream.enable` sets; `compact` and `recover` run Spark jobs with it, and `doctor` one without it; `man` and `completions` write what the option tables tell.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -44,9 +44,12 @@ enum Id {
 
 const GROUP: &str = "Options";
 const COMPACT: &str = "Options of compact";
-const JOBS: &str = "Options of compact and recover";
+const CHANGES: &str = "Options of compact and recover";
+const JOBS: &str = "Options of compact, recover and doctor";
 const RECOVER: &str = "Options of recover";
 const JAR_VARIABLE: &str = "MILLSTREAM_JAR";
+/// The class of `doctor`'s job.
+const DOCTOR: &str = "io.millstream.spark.Doctor";
 
 const MILLSTREAM: Command<Id> = Command {
     name: "millstream",
@@ -56,11 +59,12 @@ const MILLSTREAM: Command<Id> = Command {
         "compact --in-place [OPTION]... SOURCE",
         "recover [OPTION]... TABLE|PATH",
         "spark-conf [--jar=PATH]",
+        "doctor [OPTION]...",
         "man DIRECTORY",
         "completions DIRECTORY",
     ],
     description: &[
-        "Merge the small files of each directory below SOURCE into few, on Spark; finish or undo the writes to a table or directory (what has a slash in it is a path) whose drivers have died; print the settings that switch Millstream on in Spark; or write the manual pages or shell completions of all tools into DIRECTORY, which is made if it does not exist.",
+        "Merge the small files of each directory below SOURCE into few, on Spark; finish or undo the writes to a table or directory (what has a slash in it is a path) whose drivers have died; print the settings that switch Millstream on in Spark; say whether it works in the Spark that is found, and what to do where it does not; or write the manual pages or shell completions of all tools into DIRECTORY, which is made if it does not exist.",
     ],
     syntax: Syntax::Getopt,
     options: &[
@@ -130,7 +134,7 @@ const MILLSTREAM: Command<Id> = Command {
             "what becomes of files of overwrites for directories that another program has overwritten meanwhile: 'apply' puts them in the place of what is there, 'drop' removes them; by default they are kept, unseen",
         )
         .words(SUPERSEDED),
-        flag(Id::DryRun, None, &["dry-run"], JOBS, "tell what would be done"),
+        flag(Id::DryRun, None, &["dry-run"], CHANGES, "tell what would be done"),
         flag(Id::Json, None, &["json"], JOBS, "write the outcome as JSON"),
         flag(Id::Verbose, Some(b'v'), &["verbose"], JOBS, "show Spark's log"),
         value(Id::Master, None, &["master"], "URL", JOBS, "Spark's master, as of spark-submit"),
@@ -151,7 +155,15 @@ const MILLSTREAM: Command<Id> = Command {
                 Paragraph::Text("millstream spark-conf >> $SPARK_HOME/conf/spark-defaults.conf"),
                 Paragraph::Text("millstream compact --target-size=256M /mnt/filer/logs /mnt/filer/logs-compact"),
                 Paragraph::Text("millstream recover --dry-run sales.orders"),
+                Paragraph::Text("millstream doctor --master=yarn"),
             ],
+        },
+        Section {
+            title: "Doctor",
+            body: &[Paragraph::Text(
+                "Starts Spark as your own programs do, without the settings of spark-conf, and looks at the jar, the class path, the native library, the file system \
+                 of file:, the session extension, the executors and each switch: a line each, with what to do where something is not as it should be.",
+            )],
         },
         Section {
             title: "Recover",
@@ -240,6 +252,11 @@ enum Action {
         jar: Option<OsString>,
         submission: Submission,
     },
+    /// The same, in Spark as it is without the conf block.
+    Doctor {
+        jar: Option<OsString>,
+        submission: Submission,
+    },
     Manuals(PathBuf),
     Completions(PathBuf),
 }
@@ -280,8 +297,13 @@ impl Action {
                 }
             };
         }
-        if submission != Submission::default() {
+        if operands == ["doctor"] && submission.dry_run {
             return only_for("compact and recover");
+        } else if operands == ["doctor"] {
+            return Ok(Action::Doctor { jar, submission });
+        }
+        if submission != Submission::default() {
+            return only_for("compact, recover and doctor");
         }
         match operands.iter().map(|word| word.as_bytes()).collect::<Vec<_>>()[..] {
             [b"spark-conf"] => Ok(Action::SparkConf { jar }),
@@ -289,7 +311,7 @@ impl Action {
             [b"completions", directory] => Ok(Action::Completions(OsStr::from_bytes(directory).into())),
             [] => Err(UsageError::argument(b"missing command".to_vec())),
             [b"man" | b"completions"] => Err(UsageError::argument(b"missing directory".to_vec())),
-            [b"spark-conf", extra, ..] | [b"man" | b"completions", _, extra, ..] => {
+            [b"spark-conf" | b"doctor", extra, ..] | [b"man" | b"completions", _, extra, ..] => {
                 Err(UsageError::argument([b"extra operand ", &diagnostics.quoted(extra)[..]].concat()))
             }
             [other, ..] => {
@@ -307,6 +329,11 @@ impl Action {
             Action::Job { class, settings, jar, submission } => {
                 let jar = jar_or_refuse(jar, diagnostics)?;
                 let arguments = submission.arguments(class, settings, &jar, &spark_conf(&jar));
+                Err(Submission::submit(arguments, diagnostics))
+            }
+            Action::Doctor { jar, submission } => {
+                let jar = jar_or_refuse(jar, diagnostics)?;
+                let arguments = submission.arguments(DOCTOR, Vec::new(), &jar, b"");
                 Err(Submission::submit(arguments, diagnostics))
             }
             Action::Manuals(directory) => {
@@ -430,6 +457,10 @@ mod tests {
                 submission: Submission::default()
             })
         );
+        assert_eq!(
+            parsed(&["doctor"], None),
+            Ok(Action::Doctor { jar: None, submission: Submission::default() })
+        );
         assert_eq!(parsed(&["man", "d"], None), Ok(Action::Manuals("d".into())));
         assert_eq!(parsed(&["completions", "d"], None), Ok(Action::Completions("d".into())));
     }
@@ -443,6 +474,7 @@ mod tests {
             (&["recover", "a", "more"], "extra operand 'more'"),
             (&["nonsense"], "unknown command 'nonsense'"),
             (&["spark-conf", "more"], "extra operand 'more'"),
+            (&["doctor", "more"], "extra operand 'more'"),
             (&["man", "d", "more"], "extra operand 'more'"),
         ] {
             let error = parsed(words, None).expect_err("a mistake");
@@ -469,9 +501,9 @@ mod tests {
         let out = std::process::Command::new("bash").args(["-c", &script]).output().expect("bash runs");
         assert_eq!(String::from_utf8_lossy(&out.stdout), "recover\n");
         let zsh = completions(&reference(), Shell::Zsh);
-        assert!(zsh.contains("'1:command:(compact recover spark-conf man completions)'"), "{zsh}");
+        assert!(zsh.contains("'1:command:(compact recover spark-conf doctor man completions)'"), "{zsh}");
         let fish = completions(&reference(), Shell::Fish);
-        assert!(fish.contains("-a 'compact recover spark-conf man completions'\n"), "{fish}");
+        assert!(fish.contains("-a 'compact recover spark-conf doctor man completions'\n"), "{fish}");
     }
 
     #[test]

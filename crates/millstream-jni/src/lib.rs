@@ -15,6 +15,7 @@ mod volume;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use jni::JNIEnv;
+use jni::objects::{JThrowable, JValue};
 
 /// Why a native call fails.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +32,9 @@ enum Failure {
     /// A file that cannot be read.
     #[error("{0}")]
     Unreadable(String),
+    /// A file that is not as its checksums say, from a byte on.
+    #[error("{message}")]
+    Damaged { message: String, offset: u64 },
     /// The call was cancelled.
     #[error("cancelled")]
     Cancelled,
@@ -54,12 +58,24 @@ fn guard<'local, T>(
         Failure::Argument(_) => "java/lang/IllegalArgumentException",
         Failure::NoFile(_) => "java/io/FileNotFoundException",
         Failure::Unreadable(_) => "java/io/IOException",
+        Failure::Damaged { .. } => "org/apache/hadoop/fs/ChecksumException",
         Failure::Cancelled => "java/io/InterruptedIOException",
         Failure::Jvm(_) | Failure::Engine(_) => "java/lang/IllegalStateException",
     };
     if !env.exception_check().unwrap_or(true) {
         // If not even this works, the JVM has an exception of its own pending.
-        let _ = env.throw_new(class, failure.to_string());
+        let _ = match &failure {
+            Failure::Damaged { message, offset } => throw_damaged(env, class, message, *offset),
+            _ => env.throw_new(class, failure.to_string()),
+        };
     }
     otherwise
+}
+
+/// Hadoop's exception takes the place of the error as well.
+fn throw_damaged(env: &mut JNIEnv<'_>, class: &str, message: &str, offset: u64) -> jni::errors::Result<()> {
+    let message = env.new_string(message)?;
+    let arguments = [JValue::Object(&message), JValue::Long(offset as i64)];
+    let thrown = env.new_object(class, "(Ljava/lang/String;J)V", &arguments)?;
+    env.throw(JThrowable::from(thrown))
 }

@@ -1,5 +1,8 @@
 """What cannot be read: the same exception, condition and message."""
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
 from cases import add, case
 
 for format_name in ("text", "parquet", "csv"):
@@ -70,6 +73,18 @@ def corrupt_ignored(context):
 @case("a file that is not as its checksum says")
 def bad_checksum(context):
     return context.text("checksums")
+
+
+@case("the classes of what a file that is not as its checksum says throws")
+def classes_of_bad_checksum(context):
+    try:
+        context.text("checksums").collect()
+    except (PySparkException, Py4JJavaError) as error:
+        thrown, classes = getattr(error, "_origin", None) or error.java_exception, []
+        while thrown is not None:
+            classes.append(thrown.getClass().getName())
+            thrown = thrown.getCause()
+        return classes
 
 
 @case("a file that is not as its checksum says, ignored")

@@ -36,6 +36,11 @@ public final class NativeLibrary {
     return FAILURE == null;
   }
 
+  /** Why native calls do not work in this JVM; null if they do. */
+  public static String whyNot() {
+    return FAILURE == null ? null : FAILURE.toString();
+  }
+
   private static Throwable load() {
     try {
       loadFromPathOrJar();

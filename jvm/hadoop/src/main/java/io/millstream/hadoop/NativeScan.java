@@ -70,6 +70,7 @@ public final class NativeScan implements AutoCloseable {
    *
    * @return whether there is one
    * @throws java.io.FileNotFoundException if a file is not there
+   * @throws org.apache.hadoop.fs.ChecksumException if a file is not as its checksums say
    * @throws java.io.InterruptedIOException if the scan is cancelled
    * @throws IOException if it cannot be read
    */

@@ -68,7 +68,8 @@ public final class Resolution {
       if (job.isFinished() && job.hasBegun()) {
         forgotten.addAll(Journal.signs(job.id));
       }
-      boolean isKept = job.replacedMillis() != 0 || job.isSuperseded();
+      // Of most finished jobs nothing but the mark is there.
+      boolean isKept = job.replacedMillis() != 0 || job.isSuperseded() || job.lastMillis() == 0 && !job.isAbandoned();
       if (!isKept && isOld(journal, job.lastMillis()) && (job.isFinished() || !job.hasBegun() && !isCommitted(job))) {
         forgotten.addAll(Journal.signs(job.id));
         forgotten.addAll(List.of(Journal.commit(job.id), Journal.published(job.id)));

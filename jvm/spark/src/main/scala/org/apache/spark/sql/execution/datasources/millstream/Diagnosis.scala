@@ -1,0 +1,110 @@
+package org.apache.spark.sql.execution.datasources.millstream
+
+import scala.util.control.NonFatal
+
+import io.millstream.hadoop.{MillstreamLocalFileSystem, NativeLibrary}
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.FileSystem
+
+import org.apache.spark.internal.config.ConfigEntry
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.sql.classic
+import org.apache.spark.sql.execution.datasources.millstream.rdd.PackedTextInputFormat
+import org.apache.spark.sql.execution.datasources.millstream.write.ReplaceInserts
+
+/**
+ * One thing that Millstream needs, as it is in this session.
+ *
+ * @param what it is
+ * @param found how it is
+ * @param cure what to do about it; none if all is well
+ */
+case class Diagnosis(what: String, found: String, cure: Option[String])
+
+/** Looks for everything that Millstream needs in a session, without the settings that switch it on: as a user's own program finds it. */
+object Diagnosis {
+  private val AddLines = "add the lines that `millstream spark-conf` prints to conf/spark-defaults.conf, or use millstream.enable(); both must come before the JVM starts"
+
+  def of(session: SparkSession): Seq[Diagnosis] = {
+    val spark = session.asInstanceOf[classic.SparkSession]
+    Seq(ofSpark(spark), ofClassPath, ofLibrary, ofFileSystem(spark), ofExtension(spark), ofExecutors(spark)) ++
+      Switches.map { case (entry, does) => ofSwitch(spark, entry, does) } ++ ofCommitters(spark)
+  }
+
+  private def ofSpark(spark: classic.SparkSession): Diagnosis = {
+    val found = s"Spark ${spark.version}, Java ${System.getProperty("java.version")}"
+    try {
+      SparkLine.check()
+      Diagnosis("Spark", found, None)
+    } catch {
+      case e @ (_: LinkageError | _: ReflectiveOperationException) =>
+        Diagnosis("Spark", s"$found, whose internals differ: $e", Some("use Spark 4.0 to 4.3; with this one Spark itself lists, reads and writes"))
+    }
+  }
+
+  /** The first file system is made before Spark loads `spark.jars`. */
+  private def ofClassPath: Diagnosis = {
+    val jar = classOf[MillstreamLocalFileSystem].getProtectionDomain.getCodeSource.getLocation
+    val isFromTheStart = classOf[MillstreamLocalFileSystem].getClassLoader eq ClassLoader.getSystemClassLoader
+    if (isFromTheStart) Diagnosis("class path", s"$jar", None)
+    else Diagnosis("class path", s"$jar is not on the driver's class path", Some(s"spark.driver.extraClassPath must have the jar: $AddLines"))
+  }
+
+  private def ofLibrary: Diagnosis =
+    Option(NativeLibrary.whyNot) match {
+      case None => Diagnosis("native library", "loads", None)
+      case Some(cause) => Diagnosis("native library", s"does not load: $cause", Some(
+        "it needs Linux on x86-64 with glibc 2.28 or newer, and a java.io.tmpdir that is not mounted noexec (-Djava.io.tmpdir=DIRECTORY)"))
+    }
+
+  private def ofFileSystem(spark: classic.SparkSession): Diagnosis = {
+    val found = FileSystem.getLocal(spark.sparkContext.hadoopConfiguration).getClass.getName
+    val isOurs = found == classOf[MillstreamLocalFileSystem].getName
+    Diagnosis("file: system", found, Option.unless(isOurs)(s"spark.hadoop.fs.file.impl must be ${classOf[MillstreamLocalFileSystem].getName}: $AddLines"))
+  }
+
+  private def ofExtension(spark: classic.SparkSession): Diagnosis = {
+    val isThere = spark.sessionState.analyzer.postHocResolutionRules.exists(_.isInstanceOf[ReplaceInserts])
+    Diagnosis("session extension", if (isThere) "installed" else "not installed", Option.unless(isThere)(
+      s"Spark finds it in the jar if that is on the class path, or by spark.sql.extensions=${classOf[MillstreamExtensions].getName}: $AddLines"))
+  }
+
+  private def ofExecutors(spark: classic.SparkSession): Diagnosis = {
+    val context = spark.sparkContext
+    if (context.isLocal) return Diagnosis("executors", "in the driver", None)
+    try {
+      val tasks = 2 * context.defaultParallelism
+      val found = context.parallelize(1 to tasks, tasks).map(_ => Diagnosis.onExecutor).distinct().collect().toSeq
+      val failed = found.collect { case (host, Some(cause)) => s"$host: $cause" }
+      if (failed.isEmpty) Diagnosis("executors", s"the native library loads on ${found.map(_._1).distinct.length} hosts", None)
+      else Diagnosis("executors", s"the native library does not load on ${failed.mkString("; ")}", Some("as for the driver, on those hosts"))
+    } catch {
+      case NonFatal(e) => Diagnosis("executors", s"a job on them fails: ${e.getMessage.linesIterator.next()}", Some(
+        s"spark.jars and spark.executor.extraClassPath must have the jar: $AddLines"))
+    }
+  }
+
+  private def onExecutor: (String, Option[String]) = (java.net.InetAddress.getLocalHost.getHostName, Option(NativeLibrary.whyNot))
+
+  private val Switches: Seq[(ConfigEntry[Boolean], String)] = Seq(
+    IndexLocalFiles.Enabled -> "native listing",
+    ReplaceFileScans.Enabled -> "native and packed reads",
+    PackedTextInputFormat.Enabled -> "packed sc.textFile",
+    ReplaceInserts.Enabled -> "direct writes")
+
+  /** A switch that is off is somebody's choice, but for direct writes, which only the conf block switches on. */
+  private def ofSwitch(spark: classic.SparkSession, entry: ConfigEntry[Boolean], does: String): Diagnosis = {
+    val isOn = spark.sessionState.conf.getConf(entry)
+    Diagnosis(does, s"${entry.key}=$isOn", Option.unless(isOn)(s"set ${entry.key}=true, unless it is off on purpose"))
+  }
+
+  private def ofCommitters(spark: classic.SparkSession): Seq[Diagnosis] = {
+    val conf: Configuration = spark.sessionState.newHadoopConf()
+    val stock = "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol"
+    val protocol = spark.conf.get("spark.sql.sources.commitProtocolClass", stock)
+    val committer = Option(conf.get("spark.sql.sources.outputCommitterClass"))
+    val own = Seq(protocol).filter(_ != stock).map(name => s"spark.sql.sources.commitProtocolClass=$name") ++
+      committer.map(name => s"spark.sql.sources.outputCommitterClass=$name")
+    own.map(setting => Diagnosis("committer", setting, Some("with a committer of your own df.write and tables of data sources are left to Spark: unset it")))
+  }
+}
