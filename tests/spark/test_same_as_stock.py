@@ -22,8 +22,10 @@ def test_same_as_stock(stock, ours, data, name):
         ask(session, name, data)
     expected, actual = stock.answer(), ours.answer()
     assert "crash" not in expected, expected["crash"]
+    is_frame = "index" in actual
     index, native = told_apart(expected, actual)
     assert actual == expected
-    assert index in (None, cases.CASES[name].index)
+    if is_frame:
+        assert index == cases.CASES[name].index
     if cases.CASES[name].native is not None:
         assert native == [cases.CASES[name].native]

@@ -75,8 +75,8 @@ class Context:
 @dataclass(frozen=True)
 class Case:
     run: Callable[[Context], Any]
-    index: str
-    """Which index a resulting DataFrame is expected to have with Millstream: what is not COMPACT goes Spark's own way."""
+    index: str | None
+    """Which index a resulting DataFrame is expected to have with Millstream: what is not COMPACT goes Spark's own way; None if it is of no files."""
     native: bool | None = None
     """Whether all rows are expected to be read natively, or none; None if that is not what the case is about."""
 
@@ -105,12 +105,12 @@ def split_class(partition) -> str:
 CASES: dict[str, Case] = {}
 
 
-def add(name: str, run: Callable[[Context], Any], index: str = COMPACT, native: bool | None = None) -> None:
+def add(name: str, run: Callable[[Context], Any], index: str | None = COMPACT, native: bool | None = None) -> None:
     assert name not in CASES, name
     CASES[name] = Case(run, index, native)
 
 
-def case(name: str, index: str = COMPACT, native: bool | None = None):
+def case(name: str, index: str | None = COMPACT, native: bool | None = None):
     """Makes a function a case."""
 
     def register(run: Callable[[Context], Any]) -> Callable[[Context], Any]:

@@ -147,6 +147,6 @@ def unknown_format(context):
     return context.read("no-such-format", "layouts/text/flat")
 
 
-@case("reader of RDDs of lines")
+@case("reader of RDDs of lines", index=None)
 def csv_of_rdd(context):
     return context.spark.read.csv(context.spark.sparkContext.parallelize(["1,a", "2,b"]))
