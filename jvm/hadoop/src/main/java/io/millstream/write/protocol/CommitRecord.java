@@ -140,7 +140,7 @@ public record CommitRecord(
         out.writeInt(directories.get(file.directory()));
         string(out, file.name());
         out.writeLong(file.bytes());
-        string(out, file.pending());
+        string(out, file.stagedAs());
         out.writeBoolean(file.isUpload());
         if (file.isUpload()) {
           strings(out, file.parts());
@@ -189,7 +189,7 @@ public record CommitRecord(
       checkDirectory(file.directory(), false);
       checkName(file.name());
       if (!file.isUpload()) {
-        checkName(file.pending());
+        checkName(file.stagedAs());
       }
     });
     deleted.forEach(file -> {
@@ -243,10 +243,10 @@ public record CommitRecord(
       String directory = directories.get(in.readInt());
       String name = string(in);
       long bytes = in.readLong();
-      String pending = string(in);
+      String stagedAs = string(in);
       added.add(in.readBoolean()
-          ? StagedFile.upload(directory, name, bytes, pending, strings(in))
-          : StagedFile.hidden(directory, name, bytes, pending));
+          ? StagedFile.upload(directory, name, bytes, stagedAs, strings(in))
+          : StagedFile.hidden(directory, name, bytes, stagedAs));
     }
     List<OldFile> deleted = new ArrayList<>();
     for (int left = in.readInt(); left > 0; left--) {

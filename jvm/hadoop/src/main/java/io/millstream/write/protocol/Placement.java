@@ -2,7 +2,6 @@ package io.millstream.write.protocol;
 
 import io.millstream.write.store.Store;
 import io.millstream.write.store.TaskAttempt;
-import io.millstream.write.store.s3a.S3aUploadFileSystem;
 import java.io.IOException;
 import java.io.Serializable;
 import org.apache.hadoop.conf.Configuration;

@@ -13,7 +13,7 @@ public interface Exchange {
   /**
    * Makes a directory, and sees that files of the job's can get into it.
    *
-   * @param file any one of them, which is pending
+   * @param file any one of them, which is staged
    * @throws IOException if they cannot
    */
   void rehearse(StagedFile file, String place) throws IOException;

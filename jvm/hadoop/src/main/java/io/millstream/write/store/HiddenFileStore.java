@@ -16,7 +16,7 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 
 /**
- * File systems with directories and a rename: a pending file is {@code .direct-JOB-ATTEMPT.NAME} in the directory in which it will be
+ * File systems with directories and a rename: a staged file is {@code .direct-JOB-ATTEMPT.NAME} in the directory in which it will be
  * {@code NAME}. Beside it, and not in a directory of the job, because a rename within one directory locks nothing but that directory:
  * from one directory to another Linux lets through one rename at a time in the whole file system, over NFS as well.
  */
@@ -95,13 +95,13 @@ public abstract class HiddenFileStore implements Store {
   }
 
   private StagedFile ifMissing(StagedFile file) throws IOException {
-    return status(Names.path(directory(file.directory()), file.pending())) == null ? file : null;
+    return status(Names.path(directory(file.directory()), file.stagedAs())) == null ? file : null;
   }
 
   @Override
   public boolean publish(StagedFile file) throws IOException {
     Path directory = directory(file.directory());
-    Path hidden = Names.path(directory, file.pending());
+    Path hidden = Names.path(directory, file.stagedAs());
     Path published = Names.path(directory, file.name());
     if (rename(hidden, published)) {
       return true;

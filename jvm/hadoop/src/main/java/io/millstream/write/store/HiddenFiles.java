@@ -45,7 +45,7 @@ public final class HiddenFiles implements TaskAttempt {
         .filter(Objects::nonNull)
         .toList();
     if (store.options.sync) {
-      store.sync(written.stream().map(f -> Names.path(store.directory(f.directory()), f.pending())).toList());
+      store.sync(written.stream().map(f -> Names.path(store.directory(f.directory()), f.stagedAs())).toList());
     }
     // An aborted job removes its begin, then looks for files: those that come later nobody would find.
     if (store.read(Names.begin(job)) == null) {

@@ -13,14 +13,14 @@ public final class StagedFile implements Serializable {
   private final String directory;
   private final String name;
   private final long bytes;
-  private final String pending;
+  private final String stagedAs;
   private final String[] parts;
 
-  private StagedFile(String directory, String name, long bytes, String pending, String[] parts) {
+  private StagedFile(String directory, String name, long bytes, String stagedAs, String[] parts) {
     this.directory = directory;
     this.name = name;
     this.bytes = bytes;
-    this.pending = pending;
+    this.stagedAs = stagedAs;
     this.parts = parts;
   }
 
@@ -34,7 +34,7 @@ public final class StagedFile implements Serializable {
 
   /** The same file, if it is in another directory by now. */
   public StagedFile in(String another) {
-    return new StagedFile(another, name, bytes, pending, parts);
+    return new StagedFile(another, name, bytes, stagedAs, parts);
   }
 
   /** The directory that it will be in, relative to the table; empty for the table's own. */
@@ -57,8 +57,8 @@ public final class StagedFile implements Serializable {
   }
 
   /** The id of the upload, or the hidden file's name. */
-  public String pending() {
-    return pending;
+  public String stagedAs() {
+    return stagedAs;
   }
 
   /** The upload's parts by their entity tags, in order. */

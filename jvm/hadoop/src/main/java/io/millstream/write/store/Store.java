@@ -94,13 +94,13 @@ public interface Store {
   /** Where a task attempt writes. */
   TaskAttempt attempt(String job, String attempt) throws IOException;
 
-  /** Which of these files, pending as far as anybody knows, are not there. */
+  /** Which of these files, staged as far as anybody knows, are not there. */
   List<StagedFile> missing(List<StagedFile> files) throws IOException;
 
   /**
-   * Gives a pending file its name.
+   * Gives a staged file its name.
    *
-   * @return false if it is neither pending nor there
+   * @return false if it is neither staged nor there
    */
   boolean publish(StagedFile file) throws IOException;
 
@@ -161,9 +161,9 @@ public interface Store {
   default void removeHollow(Set<String> directories, Collection<String> stay) throws IOException { }
 
   /**
-   * What jobs have pending.
+   * What jobs have staged.
    *
-   * @param below the directory that they write below, and nowhere else; "" if that is not known. A store that can list what is pending alone looks everywhere
+   * @param below the directory that they write below, and nowhere else; "" if that is not known. A store that can list what is staged alone looks everywhere
    */
   List<Leftover> leftovers(String below, Predicate<String> ofJob) throws IOException;
 

@@ -37,7 +37,7 @@ class CommitRecordTest {
 
     assertEquals(small().added().toString(), read.added().toString());
     assertEquals(List.of("e1", "e2"), read.added().get(1).parts());
-    assertEquals("upload", read.added().get(1).pending());
+    assertEquals("upload", read.added().get(1).stagedAs());
     assertEquals(1L << 40, read.added().get(0).bytes());
     assertEquals(small().deleted(), read.deleted());
     assertEquals(small().overwritten(), read.overwritten());

@@ -36,7 +36,7 @@ import org.junit.jupiter.api.Timeout;
 import org.mockito.AdditionalAnswers;
 import org.mockito.Mockito;
 
-/** What the protocol promises, over any store. The rows of the failure matrix in docs/direct-writes.md name their tests here. */
+/** What the protocol promises, over any store. The rows of the failure matrix in docs/direct-writes-protocol.md name their tests here. */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
 abstract class DirectJobContract {
   protected TestTable bed;

@@ -280,7 +280,7 @@ class InterleavingTest {
         throw new AssertionError(what, e);
       }
       assertEquals(rowsOf(store.commits()), store.rows(), what);
-      assertEquals(Set.of(), store.pendingRows(), what);
+      assertEquals(Set.of(), store.stagedRows(), what);
       actors.get(0).checkOutcome(store.commits().contains(FIRST), what);
       actors.get(1).checkOutcome(store.commits().contains(SECOND), what);
       return store.rows();

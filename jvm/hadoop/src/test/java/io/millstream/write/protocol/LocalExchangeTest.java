@@ -60,7 +60,7 @@ class LocalExchangeTest {
     return rows.stream().filter(row -> row.startsWith(partition + ":")).collect(Collectors.toCollection(TreeSet::new));
   }
 
-  /** A table with two partitions, in one of which are a mark and what another job has pending. */
+  /** A table with two partitions, in one of which are a mark and what another job has staged. */
   private final class Bed implements Metastore {
     final Statement statement;
     final Path root = directory.resolve("table" + tables++);
@@ -79,7 +79,7 @@ class LocalExchangeTest {
         put("k=" + row + "/older", "p" + row);
       }
       put("k=1/_SUCCESS", "");
-      put("k=1/" + pending(), "more");
+      put("k=1/" + staged(), "more");
     }
 
     /** Not by Hadoop, which starts a process for each file that it creates. */
@@ -89,7 +89,7 @@ class LocalExchangeTest {
       Files.writeString(path, row);
     }
 
-    static String pending() {
+    static String staged() {
       return ".direct-" + OTHER + "-0.part";
     }
 
@@ -304,7 +304,7 @@ class LocalExchangeTest {
       if (isLate[0]) {
         assertEquals(rows("k=1:late", "k=1:n1", "k=1:m1"), ofPartition(bed.bed.rows(), "k=1"), "after step " + step);
       }
-      assertEquals("more", Files.readString(bed.root.resolve("k=1").resolve(Bed.pending())));
+      assertEquals("more", Files.readString(bed.root.resolve("k=1").resolve(Bed.staged())));
     }
   }
 

@@ -29,7 +29,7 @@ final class MemoryStore implements Store {
 
   private final Map<String, byte[]> journal = new TreeMap<>();
   private final Map<String, String> visible = new TreeMap<>();
-  private final Map<String, String> pending = new TreeMap<>();
+  private final Map<String, String> staged = new TreeMap<>();
   private final List<String> commits = new ArrayList<>();
   private final Steps steps;
   private final Map<String, Long> written = new TreeMap<>();
@@ -47,7 +47,7 @@ final class MemoryStore implements Store {
 
   StagedFile putPending(String job, String directory, String row) {
     String hidden = ".direct-" + job + "-0." + row;
-    pending.put(directory + "/" + hidden, row);
+    staged.put(directory + "/" + hidden, row);
     return StagedFile.hidden(directory, row, 1, hidden);
   }
 
@@ -69,8 +69,8 @@ final class MemoryStore implements Store {
     return step("read rows", this::rows);
   }
 
-  Set<String> pendingRows() {
-    return new TreeSet<>(pending.values());
+  Set<String> stagedRows() {
+    return new TreeSet<>(staged.values());
   }
 
   /** The jobs that have committed, in their order. */
@@ -86,7 +86,7 @@ final class MemoryStore implements Store {
   String state() {
     StringBuilder state = new StringBuilder();
     journal.forEach((name, content) -> state.append(name).append('=').append(Arrays.hashCode(content)).append(','));
-    return state.append(visible).append(pending).toString();
+    return state.append(visible).append(staged).toString();
   }
 
   private interface Call<R> {
@@ -160,13 +160,13 @@ final class MemoryStore implements Store {
 
   @Override
   public List<StagedFile> missing(List<StagedFile> files) throws IOException {
-    return step("missing", () -> files.stream().filter(file -> !pending.containsKey(file.directory() + "/" + file.pending())).toList());
+    return step("missing", () -> files.stream().filter(file -> !staged.containsKey(file.directory() + "/" + file.stagedAs())).toList());
   }
 
   @Override
   public boolean publish(StagedFile file) throws IOException {
     return step("publish " + file.name(), () -> {
-      String row = changed(pending.remove(file.directory() + "/" + file.pending()));
+      String row = changed(staged.remove(file.directory() + "/" + file.stagedAs()));
       if (row != null) {
         visible.put(file.toString(), row);
       }
@@ -200,7 +200,7 @@ final class MemoryStore implements Store {
 
   @Override
   public List<Leftover> leftovers(String below, Predicate<String> ofJob) throws IOException {
-    return step("leftovers", () -> pending.keySet().stream()
+    return step("leftovers", () -> staged.keySet().stream()
         .map(path -> new Leftover(path.substring(path.indexOf(".direct-") + ".direct-".length(), path.indexOf("-0.")), path, null))
         .filter(leftover -> leftover.path().startsWith(below) && ofJob.test(leftover.job()))
         .toList());
@@ -214,7 +214,7 @@ final class MemoryStore implements Store {
   @Override
   public void discard(List<Leftover> leftovers) throws IOException {
     for (Leftover leftover : leftovers) {
-      step("discard", () -> changed(pending.remove(leftover.path())));
+      step("discard", () -> changed(staged.remove(leftover.path())));
     }
   }
 }

@@ -62,9 +62,9 @@ public final class LocalExchange implements Exchange {
   @Override
   public void rehearse(StagedFile file, String place) throws IOException {
     store.makeDirectories(Set.of(place));
-    Path pending = Names.path(store.directory(file.directory()), file.pending());
-    Path there = Names.path(store.directory(place), file.pending());
-    if (store.rename(pending, there) && !store.rename(there, pending)) {
+    Path staged = Names.path(store.directory(file.directory()), file.stagedAs());
+    Path there = Names.path(store.directory(place), file.stagedAs());
+    if (store.rename(staged, there) && !store.rename(there, staged)) {
       throw new IOException(there + " was removed by somebody else");
     }
   }

@@ -53,7 +53,7 @@ import software.amazon.awssdk.services.s3.model.PutObjectRequest;
 import software.amazon.awssdk.services.s3.model.S3Exception;
 
 /**
- * {@code s3a:}: a pending file is a multipart upload to its final key, whose completion is the publication. S3A makes it when a file
+ * {@code s3a:}: a staged file is a multipart upload to its final key, whose completion is the publication. S3A makes it when a file
  * is written below a directory of its magic committer, so that any format's writer does ({@link S3aUploadFileSystem}).
  */
 public final class S3aStore implements Store {
@@ -236,7 +236,7 @@ public final class S3aStore implements Store {
   public boolean publish(StagedFile file) throws IOException {
     Path path = path(file.directory(), file.name());
     try {
-      operations.commitUpload(fs.pathToKey(path), file.pending(), completedParts(file), file.bytes());
+      operations.commitUpload(fs.pathToKey(path), file.stagedAs(), completedParts(file), file.bytes());
       return true;
     } catch (FileNotFoundException e) {
       // No such upload: it is completed already, or gone.
@@ -409,7 +409,7 @@ public final class S3aStore implements Store {
     Set<String> there = new HashSet<>();
     try {
       uploads(upload -> there.add(upload.uploadId()));
-      List<StagedFile> unseen = files.stream().filter(file -> !there.contains(file.pending())).toList();
+      List<StagedFile> unseen = files.stream().filter(file -> !there.contains(file.stagedAs())).toList();
       return Parallel.map(options.threads, unseen, file -> isThere(file) ? null : file).stream().filter(Objects::nonNull).toList();
     } catch (AccessDeniedException e) {
       LOG.warn("It is not checked that the uploads to {} are still there, as they may not be listed", table, e);
@@ -421,7 +421,7 @@ public final class S3aStore implements Store {
     String key = fs.pathToKey(path(file.directory(), file.name()));
     try {
       retried("list parts", key,
-          () -> client.listParts(request -> request.bucket(fs.getBucket()).key(key).uploadId(file.pending()).maxParts(1)));
+          () -> client.listParts(request -> request.bucket(fs.getBucket()).key(key).uploadId(file.stagedAs()).maxParts(1)));
       return true;
     } catch (FileNotFoundException e) {
       return false;

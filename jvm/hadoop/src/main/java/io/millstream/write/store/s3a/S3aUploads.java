@@ -20,7 +20,7 @@ import org.apache.hadoop.fs.s3a.commit.magic.InMemoryMagicCommitTracker;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** An attempt's pending uploads, of which S3A keeps the list in the memory of this process. */
+/** An attempt's staged uploads, of which S3A keeps the list in the memory of this process. */
 public final class S3aUploads implements TaskAttempt {
   private static final Logger LOG = LoggerFactory.getLogger(S3aUploads.class);
 
