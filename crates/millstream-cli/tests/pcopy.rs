@@ -624,20 +624,38 @@ fn directories_that_cannot_be_read_are_copied_into() {
             assert!(Command::new("sh").args(["-ec", &script]).status().expect("sh runs").success());
         });
         fs::set_permissions(scratch.path(), Permissions::from_mode(0o755)).expect("chmod");
-        let as_nobody = |program: &str, at: &Path| {
-            let mut arguments =
-                ["--reuid=65534", "--regid=65534", "--clear-groups", program].map(OsStr::new).to_vec();
-            arguments.extend(words(line));
-            run("/usr/bin/setpriv", at, &arguments, &[])
-        };
-        let program = scratch.path().join("cp");
-        copy_program(PCOPY, &program);
-        let (theirs, ours) = (as_nobody("/bin/cp", &one), as_nobody(program.to_str().expect("UTF-8"), &two));
-        let said = String::from_utf8_lossy(&ours.stderr).replace(program.to_str().expect("UTF-8"), "/bin/cp");
-        assert_eq!(ours.status.code(), theirs.status.code(), "{line}: {said}");
-        let theirs_said = String::from_utf8_lossy(&theirs.stderr).replace("/bin/cp", "cp");
-        assert_eq!(said.replace("/bin/cp", "cp"), theirs_said, "{line}");
-        assert_eq!(snapshot(&two), snapshot(&one), "{line}: {said}");
+        compare_as_nobody(scratch.path(), [&one, &two], "022", line);
+    }
+}
+
+/// What the process masks, or a list that the directory inherits, may keep out of a new directory whoever makes it.
+#[test]
+fn closed_directories_are_copied_into() {
+    assert!(rustix::process::geteuid().is_root(), "this test becomes another user");
+    const PREPARE: &str = "
+        mkdir -p d/s d/w d/empty DST G listed; echo a >d/a; echo b >d/s/b; chmod 500 d/s; touch -d 2001-01-01 d d/s
+        chown -R 65534:65534 .; chmod g+s G; setfacl -d -m u::r-x listed";
+    for umask in ["0277", "0777", "0100"] {
+        for line in [
+            "-r d DST",
+            "-r d G",
+            "-a d DST",
+            "-r --preserve=ownership d DST",
+            "-r --no-preserve=mode d DST",
+            "-rl d DST",
+            "-r --parents d/s DST",
+            "-rp --parents d/s DST",
+            "-r d listed",
+            "-rp d listed",
+            "-r --parents d/s listed",
+        ] {
+            let (scratch, one, two) = twins(|root| {
+                let script = format!("cd '{}' || exit; umask 022; {PREPARE}", root.display());
+                assert!(Command::new("sh").args(["-ec", &script]).status().expect("sh runs").success());
+            });
+            fs::set_permissions(scratch.path(), Permissions::from_mode(0o755)).expect("chmod");
+            compare_as_nobody(scratch.path(), [&one, &two], umask, line);
+        }
     }
 }
 
@@ -679,6 +697,22 @@ fn pipes_are_waited_for_where_gnu_waits() {
         "-PT fifo ld",
         "-RT fifo ld",
         "-T a ld",
+/// Runs both tools as another user in equal places and compares everything.
+fn compare_as_nobody(scratch: &Path, [one, two]: [&Path; 2], umask: &str, line: &str) {
+    let program = scratch.join("cp");
+    copy_program(PCOPY, &program);
+    let outcome = |program: &str, at: &Path| {
+        let script = format!("umask {umask}; exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$@\"");
+        let mut arguments = ["-c", &script, "sh", program].map(OsStr::new).to_vec();
+        arguments.extend(words(line));
+        let output = run("/bin/sh", at, &arguments, &[]);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).replace(program, "cp"))
+    };
+    let (theirs, ours) = (outcome("/bin/cp", one), outcome(program.to_str().expect("UTF-8"), two));
+    assert_eq!(ours, theirs, "umask {umask} {line}");
+    assert_eq!(snapshot(two), snapshot(one), "umask {umask} {line}: {ours:?}");
+}
+
         "-fT a ld",
         "-uT a ld",
         "--attributes-only -T a ld",

@@ -144,7 +144,11 @@ impl<V: Volume> Copier<'_, V> {
         let fresh = place.origin == Origin::Made;
         let wanted = match place.origin {
             Origin::Imagined => false,
-            Origin::Made => self.attributes.finishes_directory(source) || self.has_acl_to_drop(place),
+            Origin::Made => {
+                place.made_with().is_some()
+                    || self.attributes.finishes_directory(source)
+                    || self.has_acl_to_drop(place)
+            }
             Origin::Found => self.attributes.preserve.any(),
         };
         if !wanted {
@@ -163,7 +167,7 @@ impl<V: Volume> Copier<'_, V> {
         };
         let xattrs = place.xattrs.get().map_or(&[][..], Vec::as_slice);
         let may_have_acl = !fresh || self.has_acl_to_drop(place);
-        let before = Before { metadata: &metadata, fresh, may_have_acl };
+        let before = Before { metadata: &metadata, made_with: place.made_with(), fresh, may_have_acl };
         let mut report = |trouble, errno| {
             self.directory_trouble(place, trouble, errno);
         };

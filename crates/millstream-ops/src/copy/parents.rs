@@ -78,6 +78,7 @@ impl<D: Dir> Parents<D> {
             let fresh = parent.is_new;
             let wanted = parent.gets_attributes
                 && (copier.attributes.preserve.any()
+                    || parent.place.made_with().is_some()
                     || (fresh && copier.attributes.finishes_directory(&parent.metadata)));
             if !wanted || parent.place.origin == Origin::Imagined {
                 continue;
@@ -99,7 +100,8 @@ impl<D: Dir> Parents<D> {
                 Ok((metadata, file)) => {
                     // As GNU's tool has it, without the mode a list inherited from the directory above stays.
                     let may_have_acl = copier.attributes.preserve.mode;
-                    let before = Before { metadata: &metadata, fresh, may_have_acl };
+                    let made_with = parent.place.made_with();
+                    let before = Before { metadata: &metadata, made_with, fresh, may_have_acl };
                     copier.attributes.set(&file, &parent.metadata, &parent.acls, before, &mut report);
                 }
                 Err(error) => report(Trouble::OpenDestinationDirectory, error.errno),
@@ -175,8 +177,7 @@ impl<V: Volume> Maker<'_, V> {
         );
         let origin = self.make_directory(above, &name, &metadata, &source, &destination)?;
         let is_new = origin == Origin::Made;
-        // Another operand may have put something into it by the time that it is used.
-        let place = Place::below(above, &name, if is_new { Origin::Found } else { origin });
+        let place = Place::leading(above, &name, origin);
         let gets_attributes = false;
         self.made.push(Parent { place, source, destination, metadata, acls, is_new, gets_attributes });
         Ok(self.made.len() - 1)

@@ -284,7 +284,7 @@ impl<V: Volume> Copier<'_, V> {
         };
         let Transfer { job, ends } = transfer;
         let may_have_acl = !ends.fresh || self.may_inherit_acl(item.place);
-        let before = Before { metadata: &ends.before, fresh: ends.fresh, may_have_acl };
+        let before = Before { metadata: &ends.before, made_with: None, fresh: ends.fresh, may_have_acl };
         self.attributes.set(&ends.destination, &job.metadata, &ends.xattrs, before, &mut report);
     }
 
