@@ -522,6 +522,22 @@ fn environment_is_gnus() {
         assert_eq!(ours.status.code(), theirs.status.code(), "{environment:?} {line}");
         assert_eq!(snapshot(&two), snapshot(&one), "{environment:?} {line}");
     }
+/// Names that have no room for the suffix of a backup.
+#[test]
+fn long_names_of_backups_are_gnus() {
+    for length in [246, 249, 250, 251, 253, 254, 255] {
+        let name = "n".repeat(length);
+        for option in ["-b", "--backup=numbered", "--backup=existing", "-bS.older"] {
+            let (_scratch, one, two) = twins(|root| {
+                fs::write(root.join("a"), "A").expect("a file");
+                fs::write(root.join(&name), "old").expect("a file");
+                fs::write(root.join(format!("{}.~9~", &name[..length.min(250)])), "older").expect("a file");
+            });
+            compare(&one, &two, &words(&format!("{option} -v a {name}")), &[], &length.to_string());
+        }
+    }
+}
+
 }
 
 /// Lists of permissions and attributes of what cannot be opened for them, below directories that hand on lists of
