@@ -354,6 +354,11 @@ fn options_and_messages_are_gnus() {
         "-lv la new",
         "-lP la new",
         "-rl d new",
+        "-rl d .",
+        "-rlb d/sub d",
+        "-rlT ld d",
+        "-rlHT ld d",
+        "-rs d .",
         "-s a new",
         "-s a b",
         "-sf a b",
@@ -384,6 +389,11 @@ fn options_and_messages_are_gnus() {
         "--backup -n a b",
         "-S a/b a b",
         "-S '' a b",
+        "-a -b h a a into",
+        "-a -b h a other/../a into",
+        "-a --backup=numbered h a a a h into",
+        "-a --backup=numbered a h a into",
+        "-a h a other/../a into",
         "-f a dang",
         "a dang",
         "-r a dang",
@@ -417,7 +427,19 @@ fn options_and_messages_are_gnus() {
         "a a into",
         "-v a ./a into",
         "-r d d into",
+        "-r --backup=numbered d d into",
+        "-rl -b d ./d into",
         "-r d d/. into",
+        "-rH ld d into",
+        "-rH d ld into",
+        "-rH ld ld d d/. into",
+        "-rH d/sub d ld into",
+        "a d/../a into",
+        "d/f ld/f into",
+        "h ./h d/../h into",
+        "d/f other/f into",
+        "--parents d/f d/../d/f into",
+        "--parents d/f ld/f into",
         "-r d/sub other/sub into",
         "-r d into/d into",
         "-r d/sub d into",
@@ -500,6 +522,22 @@ fn options_and_messages_are_gnus() {
     assert!(different.is_empty(), "{different:?}");
 }
 
+/// Names that have no room for the suffix of a backup.
+#[test]
+fn long_names_of_backups_are_gnus() {
+    for length in [246, 249, 250, 251, 253, 254, 255] {
+        let name = "n".repeat(length);
+        for option in ["-b", "--backup=numbered", "--backup=existing", "-bS.older"] {
+            let (_scratch, one, two) = twins(|root| {
+                fs::write(root.join("a"), "A").expect("a file");
+                fs::write(root.join(&name), "old").expect("a file");
+                fs::write(root.join(format!("{}.~9~", &name[..length.min(250)])), "older").expect("a file");
+            });
+            compare(&one, &two, &words(&format!("{option} -v a {name}")), &[], &length.to_string());
+        }
+    }
+}
+
 #[test]
 fn environment_is_gnus() {
     for (environment, line) in [
@@ -522,22 +560,6 @@ fn environment_is_gnus() {
         assert_eq!(ours.status.code(), theirs.status.code(), "{environment:?} {line}");
         assert_eq!(snapshot(&two), snapshot(&one), "{environment:?} {line}");
     }
-/// Names that have no room for the suffix of a backup.
-#[test]
-fn long_names_of_backups_are_gnus() {
-    for length in [246, 249, 250, 251, 253, 254, 255] {
-        let name = "n".repeat(length);
-        for option in ["-b", "--backup=numbered", "--backup=existing", "-bS.older"] {
-            let (_scratch, one, two) = twins(|root| {
-                fs::write(root.join("a"), "A").expect("a file");
-                fs::write(root.join(&name), "old").expect("a file");
-                fs::write(root.join(format!("{}.~9~", &name[..length.min(250)])), "older").expect("a file");
-            });
-            compare(&one, &two, &words(&format!("{option} -v a {name}")), &[], &length.to_string());
-        }
-    }
-}
-
 }
 
 /// Lists of permissions and attributes of what cannot be opened for them, below directories that hand on lists of
@@ -675,6 +697,22 @@ fn closed_directories_are_copied_into() {
     }
 }
 
+/// Runs both tools as another user in equal places and compares everything.
+fn compare_as_nobody(scratch: &Path, [one, two]: [&Path; 2], umask: &str, line: &str) {
+    let program = scratch.join("cp");
+    copy_program(PCOPY, &program);
+    let outcome = |program: &str, at: &Path| {
+        let script = format!("umask {umask}; exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$@\"");
+        let mut arguments = ["-c", &script, "sh", program].map(OsStr::new).to_vec();
+        arguments.extend(words(line));
+        let output = run("/bin/sh", at, &arguments, &[]);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).replace(program, "cp"))
+    };
+    let (theirs, ours) = (outcome("/bin/cp", one), outcome(program.to_str().expect("UTF-8"), two));
+    assert_eq!(ours, theirs, "umask {umask} {line}");
+    assert_eq!(snapshot(two), snapshot(one), "umask {umask} {line}: {ours:?}");
+}
+
 /// Pipes and links to them, in the place of the source and of the copy: where GNU's tool waits for the other end ours
 /// may as well, and nowhere else.
 #[test]
@@ -713,22 +751,6 @@ fn pipes_are_waited_for_where_gnu_waits() {
         "-PT fifo ld",
         "-RT fifo ld",
         "-T a ld",
-/// Runs both tools as another user in equal places and compares everything.
-fn compare_as_nobody(scratch: &Path, [one, two]: [&Path; 2], umask: &str, line: &str) {
-    let program = scratch.join("cp");
-    copy_program(PCOPY, &program);
-    let outcome = |program: &str, at: &Path| {
-        let script = format!("umask {umask}; exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$@\"");
-        let mut arguments = ["-c", &script, "sh", program].map(OsStr::new).to_vec();
-        arguments.extend(words(line));
-        let output = run("/bin/sh", at, &arguments, &[]);
-        (output.status.code(), String::from_utf8_lossy(&output.stderr).replace(program, "cp"))
-    };
-    let (theirs, ours) = (outcome("/bin/cp", one), outcome(program.to_str().expect("UTF-8"), two));
-    assert_eq!(ours, theirs, "umask {umask} {line}");
-    assert_eq!(snapshot(two), snapshot(one), "umask {umask} {line}: {ours:?}");
-}
-
         "-fT a ld",
         "-uT a ld",
         "--attributes-only -T a ld",

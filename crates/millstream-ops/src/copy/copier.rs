@@ -55,10 +55,10 @@ pub(super) enum Role {
 pub(super) struct Progress {
     /// Directories at the top of the trees.
     pub(super) tops: HashMap<Identity, Top>,
-    /// Paths of the copies of operands, with the inodes of their sources.
-    pub(super) sources: HashSet<(Vec<u8>, Identity)>,
-    /// Files and links made for operands.
-    pub(super) made: HashSet<Identity>,
+    /// Operands, by their inodes and the last components of their paths.
+    pub(super) sources: HashMap<(Identity, Vec<u8>), Vec<usize>>,
+    /// Files and links made for operands, with the paths that they were made under. Further names of a copy are none.
+    pub(super) made: HashSet<(Identity, Vec<u8>)>,
 }
 
 /// A copying that runs.

@@ -7,7 +7,7 @@ use super::attributes::{Before, has_default_acl};
 use super::copier::{Buffers, Copier, Done, Role, Top};
 use super::existing::Present;
 use super::item::{Item, State, joined};
-use super::options::{Directories, Effect, FileSystems, Trace};
+use super::options::{Directories, Effect, FileSystems, Method, Trace};
 use super::place::{Origin, Place};
 use super::report::{Problem, Trouble};
 use super::trace::Action;
@@ -25,7 +25,11 @@ impl<V: Volume> Copier<'_, V> {
         }
         let present = self.present(item)?;
         if present.is_some_and(|present| present.link.identity() == source.identity()) {
-            return Err(self.trouble(item, Trouble::SameFile, None));
+            return match self.options.method {
+                // Links of all that is in it are there.
+                Method::HardLink => Ok(None),
+                _ => Err(self.trouble(item, Trouble::SameFile, None)),
+            };
         }
         self.refuse_cycles(item, source)?;
         let origin = self.make_directory(buffers, item, source, present)?;
@@ -78,13 +82,15 @@ impl<V: Volume> Copier<'_, V> {
         };
         let identity = source.identity();
         let follows = self.options.follow == FollowPolicy::Always;
+        // An operand that is followed may lead to where another one does.
+        let may_recur = follows || (self.options.follow == FollowPolicy::Operands && item.is_operand());
         let is_source = |place: &Place<V::Dir>| place.source.is_some_and(|s| s.identity() == identity);
         let is_in_itself = match follows {
             true => item.place.ancestors().any(is_source),
             false => item.directory.enclosing(identity).is_some(),
         };
         match known {
-            Some((operand, Role::Source)) if !follows => {
+            Some((operand, Role::Source)) if !may_recur => {
                 let destination = item.destination_path(self.targets);
                 let source = &self.targets[operand].path;
                 let trouble = Trouble::DirectoryHardLink;

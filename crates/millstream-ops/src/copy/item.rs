@@ -75,6 +75,13 @@ impl<V: Volume> Item<'_, V> {
     }
 }
 
+/// The directory of a path, with the slash that ends it or empty, and the last component.
+pub(super) fn split(path: &[u8]) -> (CString, &[u8]) {
+    let end = path.iter().rposition(|&b| b != b'/').map_or(0, |at| at + 1);
+    let start = path[..end].iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
+    (CString::new(&path[..start]).unwrap_or_default(), &path[start..end])
+}
+
 fn without_leading_slashes(path: &[u8]) -> &[u8] {
     let start = path.iter().position(|&b| b != b'/').unwrap_or(path.len());
     &path[start..]
