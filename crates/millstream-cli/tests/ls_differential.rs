@@ -208,17 +208,22 @@ impl Rivals {
             symlink(program, folder.join("ls")).expect("link");
             fs::set_permissions(home.path(), PermissionsExt::from_mode(0o755)).expect("mode");
         }
+        let mut rivals = Rivals { home, locales: vec!["C", "C.UTF-8"] };
+        rivals.add_locale("en_US.UTF-8");
+        rivals
+    }
+
+    fn add_locale(&mut self, locale: &'static str) {
+        let source = locale.trim_end_matches(".UTF-8");
         let made = Command::new("localedef")
-            .args(["-i", "en_US", "-f", "UTF-8"])
-            .arg(home.path().join("en_US.UTF-8"))
+            .args(["-i", source, "-f", "UTF-8"])
+            .arg(self.home.path().join(locale))
             .stderr(Stdio::null())
             .status();
-        let mut locales = vec!["C", "C.UTF-8"];
         match made {
-            Ok(status) if status.success() => locales.push("en_US.UTF-8"),
-            _ => println!("no localedef, or not its sources: en_US.UTF-8 is not compared"),
+            Ok(status) if status.success() => self.locales.push(locale),
+            _ => println!("no localedef, or not its sources: {locale} is not compared"),
         }
-        Rivals { home, locales }
     }
 
     /// `wrapper`, if any, is a command that runs the one after it.
@@ -229,7 +234,7 @@ impl Rivals {
         let mut command = Command::new(program);
         command.args(rest).args((!wrapper.is_empty()).then_some("ls")).args(&case.arguments);
         command.env_clear().env("PATH", path).env("TERM", "xterm").env("LC_ALL", case.locale);
-        if case.locale.starts_with("en_") {
+        if case.locale.contains('_') {
             command.env("LOCPATH", self.home.path());
         }
         command.envs(case.environment.iter().copied()).current_dir(directory).stdin(Stdio::null());
@@ -411,6 +416,33 @@ fn wrong_options_and_variables() {
         {
             let arguments = vec!["--color=always".into()];
             rivals.compare(&[], scratch.path(), &Case { locale, environment: vec![variable], arguments });
+        }
+    }
+}
+
+/// Languages that order dates in another way have their formats in coreutils' catalogues, where those are installed.
+#[test]
+fn dates_are_in_the_language_of_the_locale() {
+    let mut rivals = Rivals::new();
+    for locale in ["de_DE.UTF-8", "fr_FR.UTF-8", "ja_JP.UTF-8", "sv_SE.UTF-8", "pl_PL.UTF-8"] {
+        rivals.add_locale(locale);
+    }
+    let scratch = tempfile::tempdir().expect("scratch directory");
+    for month in 0..12 {
+        let file = File::create(scratch.path().join(format!("f{month:02}"))).expect("a file");
+        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(951_800_000 + month * 30 * 86_400);
+        let recent = SystemTime::now() - Duration::from_secs(month * 15 * 86_400 + 60);
+        file.set_modified(if month % 2 == 0 { old } else { recent }).expect("a time");
+    }
+    let names = (0..12).map(|month| format!("f{month:02}")).collect::<Vec<_>>();
+    for &locale in &rivals.locales {
+        for (variable, value) in
+            [("TIME_STYLE", "locale"), ("TIME_STYLE", "posix-iso"), ("LANGUAGE", "fr"), ("LC_TIME", "C")]
+        {
+            // The word `total` is always English.
+            let arguments = ["-ld"].into_iter().map(str::to_owned).chain(names.clone()).map(OsString::from);
+            let case = Case { locale, environment: vec![(variable, value)], arguments: arguments.collect() };
+            rivals.compare(&[], scratch.path(), &case);
         }
     }
 }
