@@ -339,7 +339,7 @@ impl<'a> Collector<'a> {
             Some(_) => SizeFormat::HALF_KIBIBYTES,
             None => SizeFormat::KIBIBYTES,
         };
-        let parsed = given.and_then(|text| SizeFormat::parse(&text.to_string_lossy()).ok());
+        let parsed = given.and_then(|text| SizeFormat::from_variable(&text.to_string_lossy()));
         self.list.block_size = parsed.unwrap_or(default);
         if for_files.is_some() {
             self.list.file_size = self.list.block_size.clone();
