@@ -501,6 +501,32 @@ fn loops_through_links() {
     }
 }
 
+/// Below an operand that ends with slashes one of them is shown.
+#[test]
+fn slashes_after_operands() {
+    let rivals = Rivals::new();
+    let scratch = tempfile::tempdir().expect("scratch directory");
+    fs::create_dir_all(scratch.path().join("a/b/c")).expect("directories");
+    for arguments in ["-R a//", "-R a/b// a///", "-d a//", "-R .//", "a// a/b//", "-lR nope// a/"] {
+        rivals.compare_simply(scratch.path(), arguments);
+    }
+}
+
+/// Beside a file with an access control list it is unknown whether a link that leads nowhere has one.
+#[test]
+fn unknown_access_control_lists() {
+    let rivals = Rivals::new();
+    let scratch = tempfile::tempdir().expect("scratch directory");
+    symlink("nowhere", scratch.path().join("dang")).expect("link");
+    make_file(&scratch.path().join("f"), &mut Random::from_environment());
+    rivals.compare_simply(scratch.path(), "-lL");
+    let set = Command::new("setfacl").args(["-m", "u:1:r"]).arg(scratch.path().join("f")).status();
+    assert!(set.expect("setfacl runs").success());
+    for arguments in ["-lL", "-l", "-lLd dang", "-lL dang f", "-nL"] {
+        rivals.compare_simply(scratch.path(), arguments);
+    }
+}
+
 #[test]
 fn a_full_device_and_a_closed_pipe() {
     let rivals = Rivals::new();
