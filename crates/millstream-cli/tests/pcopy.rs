@@ -319,6 +319,16 @@ fn options_and_messages_are_gnus() {
         "-r d/. into",
         "-r d/ new",
         "-r d// new",
+        "-rv d// into//",
+        "-rv d//sub// new//",
+        "-v a// into",
+        "-v a new//",
+        "missing// into",
+        "a b missing//",
+        "-rv --parents d//sub// into//",
+        "--parents d//f .//d//f into",
+        "d// a",
+        "-r d// ./d/// into",
         "-r d new/",
         "a new/",
         "a b new/",
@@ -667,6 +677,9 @@ fn directories_that_cannot_be_read_are_copied_into() {
         "-p --parents source/sub/b listed",
         "--parents closed/c ok/d dst",
         "--parents ok/d closed/c dst",
+        "-rv ok .",
+        "-v --parents ok/d .",
+        "-rv source/sub ok closed/c ok",
     ] {
         let (scratch, one, two) = twins(|root| {
             let script = format!("cd '{}' || exit; umask 022; {PREPARE}", root.display());
@@ -717,7 +730,8 @@ fn compare_as_nobody(scratch: &Path, [one, two]: [&Path; 2], umask: &str, line: 
         let mut arguments = ["-c", &script, "sh", program].map(OsStr::new).to_vec();
         arguments.extend(words(line));
         let output = run("/bin/sh", at, &arguments, &[]);
-        (output.status.code(), String::from_utf8_lossy(&output.stderr).replace(program, "cp"))
+        let errors = String::from_utf8_lossy(&output.stderr).replace(program, "cp");
+        (output.status.code(), errors, sorted(&output.stdout))
     };
     let (theirs, ours) = (outcome("/bin/cp", one), outcome(program.to_str().expect("UTF-8"), two));
     assert_eq!(ours, theirs, "umask {umask} {line}");

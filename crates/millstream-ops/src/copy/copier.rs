@@ -160,7 +160,7 @@ impl<'a, V: Volume> Copier<'a, V> {
 
     /// Reports what went wrong with an entry.
     pub(super) fn trouble(&self, item: &Item<'_, V>, trouble: Trouble, errno: Option<Errno>) -> Reported {
-        let (source, destination) = (item.source_path(), item.destination_path(self.targets));
+        let (source, destination) = (item.source_path(self.targets), item.destination_path(self.targets));
         self.problem(&Problem { trouble, source: &source, destination: &destination, errno })
     }
 
@@ -182,7 +182,7 @@ impl<'a, V: Volume> Copier<'a, V> {
         if self.options.trace == Trace::Nothing {
             return;
         }
-        let (source, destination) = (item.source_path(), item.destination_path(self.targets));
+        let (source, destination) = (item.source_path(self.targets), item.destination_path(self.targets));
         let effect = self.options.effect;
         let step = Step { action, effect, source: &source, destination: &destination, backup, bytes };
         self.options.trace.step(&step, lines);

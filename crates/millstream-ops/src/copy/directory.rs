@@ -60,18 +60,16 @@ impl<V: Volume> Copier<'_, V> {
                 _ => Err(self.trouble(item, Trouble::FileInTheWay, None)),
             };
         }
+        let mut origin = Origin::Imagined;
+        if self.options.effect == Effect::Real {
+            item.place
+                .handle(&self.budget)
+                .and_then(|place| place.create_dir(item.name, self.attributes.creation_mode(source)))
+                .map_err(self.failed(item, Trouble::CreateDirectory))?;
+            origin = Origin::Made;
+        }
         self.tell(&mut buffers.lines, item, Action::Directory, None, None);
-        if self.options.effect == Effect::Told {
-            return Ok(Origin::Imagined);
-        }
-        let made = item
-            .place
-            .handle(&self.budget)
-            .and_then(|place| place.create_dir(item.name, self.attributes.creation_mode(source)));
-        match made {
-            Ok(()) => Ok(Origin::Made),
-            Err(error) => Err(self.trouble(item, Trouble::CreateDirectory, Some(error.errno))),
-        }
+        Ok(origin)
     }
 
     /// Refuses directories that would be copied for ever, or twice.

@@ -94,7 +94,7 @@ impl<V: Volume> Copier<'_, V> {
         known.push(item.operand);
         drop(progress);
         if is_known {
-            self.sink().given_twice(&item.source_path(), is_directory);
+            self.sink().given_twice(&item.source_path(self.targets), is_directory);
         }
         is_known
     }
@@ -230,7 +230,7 @@ impl<V: Volume> Copier<'_, V> {
 
     pub(super) fn tell_skipped(&self, buffers: &mut Buffers, item: &Item<'_, V>) {
         if self.tells_records() {
-            let (source, destination) = (item.source_path(), item.destination_path(self.targets));
+            let (source, destination) = (item.source_path(self.targets), item.destination_path(self.targets));
             self.options.trace.skipped(&source, &destination, &mut buffers.lines);
         }
     }
@@ -267,7 +267,7 @@ impl<V: Volume> Copier<'_, V> {
     }
 
     fn symbolic_link(&self, item: &Item<'_, V>, reused: Option<Present>) -> Done<()> {
-        let source = item.source_path();
+        let source = item.source_path(self.targets);
         let destination = item.destination_path(self.targets);
         if !source.starts_with(b"/") && !self.is_in_current_directory(&destination) {
             return Err(self.trouble(item, Trouble::RelativeSymlink, None));

@@ -305,7 +305,7 @@ impl<V: Volume> Copier<'_, V> {
 
     /// Whether source and destination are one name in one directory.
     fn is_same_name(&self, item: &Item<'_, V>) -> bool {
-        let (source, destination) = (item.source_path(), item.destination_path(self.targets));
+        let (source, destination) = (item.source_path(self.targets), item.destination_path(self.targets));
         let ((source_in, source), (destination_in, destination)) = (split(&source), split(&destination));
         if source != destination {
             return false;
@@ -377,7 +377,7 @@ impl<V: Volume> Copier<'_, V> {
     fn back_up(&self, item: &Item<'_, V>, source: &Metadata) -> Done<Option<CString>> {
         let Some(backup) = &self.options.backup else { return Ok(None) };
         let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::Backup))?;
-        let source_path = item.source_path();
+        let source_path = item.source_path(self.targets);
         let source_name = source_path.rsplit(|&b| b == b'/').next().unwrap_or_default();
         if destroys_source(backup, &*place, item.name, source_name, source.identity()) {
             return Err(self.trouble(item, Trouble::BackupIsSource, None));

@@ -192,7 +192,7 @@ impl<V: Volume> Maker<'_, V> {
         destination: &[u8],
     ) -> Done<Origin> {
         let failed =
-            |error: Error| self.problem(Trouble::CreateDirectory, source, destination, Some(error.errno));
+            |error: Error| self.problem(Trouble::CreateParent, source, destination, Some(error.errno));
         let found = above
             .handle(self.budget)
             .and_then(|above| above.metadata(name, SymlinkBehavior::Follow, Fields::KIND));
@@ -202,19 +202,20 @@ impl<V: Volume> Maker<'_, V> {
             Err(error) if error.errno == Errno::NOENT => {}
             Err(error) => return Err(failed(error)),
         }
+        let mut origin = Origin::Imagined;
+        if self.options.effect == Effect::Real {
+            above
+                .handle(self.budget)
+                .and_then(|above| above.create_dir(name, self.attributes.creation_mode(metadata)))
+                .map_err(failed)?;
+            origin = Origin::Made;
+        }
         let mut line = Vec::new();
         self.options.trace.parent(source, destination, self.options.effect, &mut line);
         if !line.is_empty() {
             self.sink.lines(&line);
         }
-        if self.options.effect == Effect::Told {
-            return Ok(Origin::Imagined);
-        }
-        above
-            .handle(self.budget)
-            .and_then(|above| above.create_dir(name, self.attributes.creation_mode(metadata)))
-            .map_err(failed)?;
-        Ok(Origin::Made)
+        Ok(origin)
     }
 
     fn problem(&self, trouble: Trouble, source: &[u8], destination: &[u8], errno: Option<Errno>) -> Reported {
