@@ -176,7 +176,7 @@ impl Message<'_> {
 
     /// Adds a file name in quotes a shell understands, if it needs any.
     pub fn shell_word(self, name: &[u8]) -> Self {
-        self.bytes(&quoted(QuotingStyle::Shell, Colon::Plain, name))
+        self.bytes(&quoted(QuotingStyle::ShellEscape, Colon::Plain, name))
     }
 
     /// Adds an argument in the locale's quotes.

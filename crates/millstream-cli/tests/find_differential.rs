@@ -70,6 +70,17 @@ fn messages_follow_the_locale() {
 }
 
 #[test]
+fn listings_count_the_blocks_of_posix_where_that_is_asked_for() {
+    let bed = Bed::fixed().with_variable("POSIXLY_CORRECT", "");
+    check(
+        &bed,
+        "t -ls
+         t -type f -fls /dev/stdout
+         t -type f -printf '%p %b %k\\n'",
+    );
+}
+
+#[test]
 fn random_expressions_on_random_trees() {
     let rounds = std::env::var("FIND_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(6);
     let mut random = Random::from_environment();

@@ -208,17 +208,22 @@ impl Rivals {
             symlink(program, folder.join("ls")).expect("link");
             fs::set_permissions(home.path(), PermissionsExt::from_mode(0o755)).expect("mode");
         }
+        let mut rivals = Rivals { home, locales: vec!["C", "C.UTF-8"] };
+        rivals.add_locale("en_US.UTF-8");
+        rivals
+    }
+
+    fn add_locale(&mut self, locale: &'static str) {
+        let source = locale.trim_end_matches(".UTF-8");
         let made = Command::new("localedef")
-            .args(["-i", "en_US", "-f", "UTF-8"])
-            .arg(home.path().join("en_US.UTF-8"))
+            .args(["-i", source, "-f", "UTF-8"])
+            .arg(self.home.path().join(locale))
             .stderr(Stdio::null())
             .status();
-        let mut locales = vec!["C", "C.UTF-8"];
         match made {
-            Ok(status) if status.success() => locales.push("en_US.UTF-8"),
-            _ => println!("no localedef, or not its sources: en_US.UTF-8 is not compared"),
+            Ok(status) if status.success() => self.locales.push(locale),
+            _ => println!("no localedef, or not its sources: {locale} is not compared"),
         }
-        Rivals { home, locales }
     }
 
     /// `wrapper`, if any, is a command that runs the one after it.
@@ -229,7 +234,7 @@ impl Rivals {
         let mut command = Command::new(program);
         command.args(rest).args((!wrapper.is_empty()).then_some("ls")).args(&case.arguments);
         command.env_clear().env("PATH", path).env("TERM", "xterm").env("LC_ALL", case.locale);
-        if case.locale.starts_with("en_") {
+        if case.locale.contains('_') {
             command.env("LOCPATH", self.home.path());
         }
         command.envs(case.environment.iter().copied()).current_dir(directory).stdin(Stdio::null());
@@ -415,6 +420,33 @@ fn wrong_options_and_variables() {
     }
 }
 
+/// Languages that order dates in another way have their formats in coreutils' catalogues, where those are installed.
+#[test]
+fn dates_are_in_the_language_of_the_locale() {
+    let mut rivals = Rivals::new();
+    for locale in ["de_DE.UTF-8", "fr_FR.UTF-8", "ja_JP.UTF-8", "sv_SE.UTF-8", "pl_PL.UTF-8"] {
+        rivals.add_locale(locale);
+    }
+    let scratch = tempfile::tempdir().expect("scratch directory");
+    for month in 0..12 {
+        let file = File::create(scratch.path().join(format!("f{month:02}"))).expect("a file");
+        let old = SystemTime::UNIX_EPOCH + Duration::from_secs(951_800_000 + month * 30 * 86_400);
+        let recent = SystemTime::now() - Duration::from_secs(month * 15 * 86_400 + 60);
+        file.set_modified(if month % 2 == 0 { old } else { recent }).expect("a time");
+    }
+    let names = (0..12).map(|month| format!("f{month:02}")).collect::<Vec<_>>();
+    for &locale in &rivals.locales {
+        for (variable, value) in
+            [("TIME_STYLE", "locale"), ("TIME_STYLE", "posix-iso"), ("LANGUAGE", "fr"), ("LC_TIME", "C")]
+        {
+            // The word `total` is always English.
+            let arguments = ["-ld"].into_iter().map(str::to_owned).chain(names.clone()).map(OsString::from);
+            let case = Case { locale, environment: vec![(variable, value)], arguments: arguments.collect() };
+            rivals.compare(&[], scratch.path(), &case);
+        }
+    }
+}
+
 #[test]
 fn unreadable_directories() {
     let rivals = Rivals::new();
@@ -465,6 +497,32 @@ fn loops_through_links() {
     symlink("self", scratch.path().join("self")).expect("link");
     for arguments in ["-RL", "-RL a", "-lRL", "-R", "self", "-L self", "-H self", "-l self", "-F self", "-LC"]
     {
+        rivals.compare_simply(scratch.path(), arguments);
+    }
+}
+
+/// Below an operand that ends with slashes one of them is shown.
+#[test]
+fn slashes_after_operands() {
+    let rivals = Rivals::new();
+    let scratch = tempfile::tempdir().expect("scratch directory");
+    fs::create_dir_all(scratch.path().join("a/b/c")).expect("directories");
+    for arguments in ["-R a//", "-R a/b// a///", "-d a//", "-R .//", "a// a/b//", "-lR nope// a/"] {
+        rivals.compare_simply(scratch.path(), arguments);
+    }
+}
+
+/// Beside a file with an access control list it is unknown whether a link that leads nowhere has one.
+#[test]
+fn unknown_access_control_lists() {
+    let rivals = Rivals::new();
+    let scratch = tempfile::tempdir().expect("scratch directory");
+    symlink("nowhere", scratch.path().join("dang")).expect("link");
+    make_file(&scratch.path().join("f"), &mut Random::from_environment());
+    rivals.compare_simply(scratch.path(), "-lL");
+    let set = Command::new("setfacl").args(["-m", "u:1:r"]).arg(scratch.path().join("f")).status();
+    assert!(set.expect("setfacl runs").success());
+    for arguments in ["-lL", "-l", "-lLd dang", "-lL dang f", "-nL"] {
         rivals.compare_simply(scratch.path(), arguments);
     }
 }

@@ -319,6 +319,16 @@ fn options_and_messages_are_gnus() {
         "-r d/. into",
         "-r d/ new",
         "-r d// new",
+        "-rv d// into//",
+        "-rv d//sub// new//",
+        "-v a// into",
+        "-v a new//",
+        "missing// into",
+        "a b missing//",
+        "-rv --parents d//sub// into//",
+        "--parents d//f .//d//f into",
+        "d// a",
+        "-r d// ./d/// into",
         "-r d new/",
         "a new/",
         "a b new/",
@@ -354,6 +364,11 @@ fn options_and_messages_are_gnus() {
         "-lv la new",
         "-lP la new",
         "-rl d new",
+        "-rl d .",
+        "-rlb d/sub d",
+        "-rlT ld d",
+        "-rlHT ld d",
+        "-rs d .",
         "-s a new",
         "-s a b",
         "-sf a b",
@@ -384,6 +399,11 @@ fn options_and_messages_are_gnus() {
         "--backup -n a b",
         "-S a/b a b",
         "-S '' a b",
+        "-a -b h a a into",
+        "-a -b h a other/../a into",
+        "-a --backup=numbered h a a a h into",
+        "-a --backup=numbered a h a into",
+        "-a h a other/../a into",
         "-f a dang",
         "a dang",
         "-r a dang",
@@ -417,7 +437,19 @@ fn options_and_messages_are_gnus() {
         "a a into",
         "-v a ./a into",
         "-r d d into",
+        "-r --backup=numbered d d into",
+        "-rl -b d ./d into",
         "-r d d/. into",
+        "-rH ld d into",
+        "-rH d ld into",
+        "-rH ld ld d d/. into",
+        "-rH d/sub d ld into",
+        "a d/../a into",
+        "d/f ld/f into",
+        "h ./h d/../h into",
+        "d/f other/f into",
+        "--parents d/f d/../d/f into",
+        "--parents d/f ld/f into",
         "-r d/sub other/sub into",
         "-r d into/d into",
         "-r d/sub d into",
@@ -450,10 +482,8 @@ fn options_and_messages_are_gnus() {
         "-Z a new",
         "--context a new",
         "--context=x a new",
-        "--reflink=always a new",
         "--reflink=never a new",
         "--reflink=bogus a new",
-        "--reflink a new",
         "--reflink=auto a b",
         "--reflink=always --sparse=always a new",
         "--sparse=always a new",
@@ -498,6 +528,35 @@ fn options_and_messages_are_gnus() {
     };
     let different: Vec<_> = lines.iter().filter(differs).collect();
     assert!(different.is_empty(), "{different:?}");
+}
+
+/// Names that have no room for the suffix of a backup.
+#[test]
+fn long_names_of_backups_are_gnus() {
+    for length in [246, 249, 250, 251, 253, 254, 255] {
+        let name = "n".repeat(length);
+        for option in ["-b", "--backup=numbered", "--backup=existing", "-bS.older"] {
+            let (_scratch, one, two) = twins(|root| {
+                fs::write(root.join("a"), "A").expect("a file");
+                fs::write(root.join(&name), "old").expect("a file");
+                fs::write(root.join(format!("{}.~9~", &name[..length.min(250)])), "older").expect("a file");
+            });
+            compare(&one, &two, &words(&format!("{option} -v a {name}")), &[], &length.to_string());
+        }
+    }
+}
+
+/// Unlike GNU's tool, which leaves an empty file where a file system cannot clone.
+#[test]
+fn clones_that_fail_leave_nothing() {
+    for line in ["--reflink=always a new", "--reflink a new", "--reflink=always a b"] {
+        let (_scratch, one, two) = twins(known);
+        let (theirs, ours) = (run("/bin/cp", &one, &words(line), &[]), run(PCOPY, &two, &words(line), &[]));
+        assert_eq!(sorted(&ours.stderr), sorted(&theirs.stderr), "{line}");
+        assert_eq!(ours.status.code(), theirs.status.code(), "{line}");
+        assert_eq!(two.join("new").exists(), ours.status.success() && line.ends_with("new"), "{line}");
+        assert!(two.join("b").exists(), "{line}");
+    }
 }
 
 #[test]
@@ -618,27 +677,65 @@ fn directories_that_cannot_be_read_are_copied_into() {
         "-p --parents source/sub/b listed",
         "--parents closed/c ok/d dst",
         "--parents ok/d closed/c dst",
+        "-rv ok .",
+        "-v --parents ok/d .",
+        "-rv source/sub ok closed/c ok",
     ] {
         let (scratch, one, two) = twins(|root| {
             let script = format!("cd '{}' || exit; umask 022; {PREPARE}", root.display());
             assert!(Command::new("sh").args(["-ec", &script]).status().expect("sh runs").success());
         });
         fs::set_permissions(scratch.path(), Permissions::from_mode(0o755)).expect("chmod");
-        let as_nobody = |program: &str, at: &Path| {
-            let mut arguments =
-                ["--reuid=65534", "--regid=65534", "--clear-groups", program].map(OsStr::new).to_vec();
-            arguments.extend(words(line));
-            run("/usr/bin/setpriv", at, &arguments, &[])
-        };
-        let program = scratch.path().join("cp");
-        copy_program(PCOPY, &program);
-        let (theirs, ours) = (as_nobody("/bin/cp", &one), as_nobody(program.to_str().expect("UTF-8"), &two));
-        let said = String::from_utf8_lossy(&ours.stderr).replace(program.to_str().expect("UTF-8"), "/bin/cp");
-        assert_eq!(ours.status.code(), theirs.status.code(), "{line}: {said}");
-        let theirs_said = String::from_utf8_lossy(&theirs.stderr).replace("/bin/cp", "cp");
-        assert_eq!(said.replace("/bin/cp", "cp"), theirs_said, "{line}");
-        assert_eq!(snapshot(&two), snapshot(&one), "{line}: {said}");
+        compare_as_nobody(scratch.path(), [&one, &two], "022", line);
     }
+}
+
+/// What the process masks, or a list that the directory inherits, may keep out of a new directory whoever makes it.
+#[test]
+fn closed_directories_are_copied_into() {
+    assert!(rustix::process::geteuid().is_root(), "this test becomes another user");
+    const PREPARE: &str = "
+        mkdir -p d/s d/w d/empty DST G listed; echo a >d/a; echo b >d/s/b; chmod 500 d/s; touch -d 2001-01-01 d d/s
+        chown -R 65534:65534 .; chmod g+s G; setfacl -d -m u::r-x listed";
+    for umask in ["0277", "0777", "0100"] {
+        for line in [
+            "-r d DST",
+            "-r d G",
+            "-a d DST",
+            "-r --preserve=ownership d DST",
+            "-r --no-preserve=mode d DST",
+            "-rl d DST",
+            "-r --parents d/s DST",
+            "-rp --parents d/s DST",
+            "-r d listed",
+            "-rp d listed",
+            "-r --parents d/s listed",
+        ] {
+            let (scratch, one, two) = twins(|root| {
+                let script = format!("cd '{}' || exit; umask 022; {PREPARE}", root.display());
+                assert!(Command::new("sh").args(["-ec", &script]).status().expect("sh runs").success());
+            });
+            fs::set_permissions(scratch.path(), Permissions::from_mode(0o755)).expect("chmod");
+            compare_as_nobody(scratch.path(), [&one, &two], umask, line);
+        }
+    }
+}
+
+/// Runs both tools as another user in equal places and compares everything.
+fn compare_as_nobody(scratch: &Path, [one, two]: [&Path; 2], umask: &str, line: &str) {
+    let program = scratch.join("cp");
+    copy_program(PCOPY, &program);
+    let outcome = |program: &str, at: &Path| {
+        let script = format!("umask {umask}; exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$@\"");
+        let mut arguments = ["-c", &script, "sh", program].map(OsStr::new).to_vec();
+        arguments.extend(words(line));
+        let output = run("/bin/sh", at, &arguments, &[]);
+        let errors = String::from_utf8_lossy(&output.stderr).replace(program, "cp");
+        (output.status.code(), errors, sorted(&output.stdout))
+    };
+    let (theirs, ours) = (outcome("/bin/cp", one), outcome(program.to_str().expect("UTF-8"), two));
+    assert_eq!(ours, theirs, "umask {umask} {line}");
+    assert_eq!(snapshot(two), snapshot(one), "umask {umask} {line}: {ours:?}");
 }
 
 /// Pipes and links to them, in the place of the source and of the copy: where GNU's tool waits for the other end ours

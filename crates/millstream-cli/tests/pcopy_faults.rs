@@ -82,32 +82,50 @@ impl Drop for Running {
     }
 }
 
-#[test]
-fn a_full_file_system_leaves_no_torn_file_with_atomic() {
+/// What is in `small/copy`, on a file system of 3 MB, after a run that finds it full.
+fn copied_until_full(scratch: &Path, options: &[&str]) -> BTreeMap<PathBuf, Vec<u8>> {
     assert!(rustix::process::geteuid().is_root(), "this test mounts a small file system");
+    let small = scratch.join("small");
+    fs::create_dir_all(&small).expect("a directory");
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=3m", "tmpfs"]).arg(&small).status();
+    assert!(mounted.expect("mount runs").success());
+    let output = pcopy(&[options, &["source", "small/copy"]].concat(), scratch);
+    let copied = contents(&small.join("copy"));
+    // Processes that other tests are about to start may still share this one's descriptors.
+    let unmounted = Command::new("umount").arg("--lazy").arg(&small).status();
+    assert!(unmounted.expect("umount runs").success());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("No space left on device"), "{}", text(&output.stderr));
+    copied
+}
+
+#[test]
+fn a_full_file_system_leaves_no_torn_file() {
     let scratch = tempfile::tempdir().expect("scratch");
-    let (source, small) = (scratch.path().join("source"), scratch.path().join("small"));
-    fs::create_dir(&small).expect("a directory");
+    let source = scratch.path().join("source");
     grow(&source, 3, 20, 100_000);
     // The large file is written by the carriers; it may take all of the space first.
     for (large, at_least) in [(0, 6), (20 << 20, 0)] {
         fs::write(source.join("large"), vec![7; large]).expect("a file");
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", "size=3m", "tmpfs"]).arg(&small).status();
-        assert!(mounted.expect("mount runs").success());
-        let output = pcopy(&["-a", "--atomic", "source", "small/copy"], scratch.path());
-        let copied = contents(&small.join("copy"));
-        // Processes that other tests are about to start may still share this one's descriptors.
-        let unmounted = Command::new("umount").arg("--lazy").arg(&small).status();
-        assert!(unmounted.expect("umount runs").success());
-        assert_eq!(output.status.code(), Some(1));
-        assert!(text(&output.stderr).contains("No space left on device"), "{}", text(&output.stderr));
         let all = contents(&source);
-        assert!((at_least..all.len()).contains(&copied.len()), "{}", copied.len());
-        for (path, data) in copied {
-            assert!(all.get(&path) == Some(&data), "{path:?} is torn, or a temporary file");
+        for options in [&["-a", "--atomic"][..], &["-a"], &["-r", "--verify"]] {
+            let copied = copied_until_full(scratch.path(), options);
+            assert!((at_least..all.len()).contains(&copied.len()), "{options:?}: {}", copied.len());
+            for (path, data) in copied {
+                assert!(all.get(&path) == Some(&data), "{options:?}: {path:?} is torn, or a temporary file");
+            }
         }
     }
+}
+
+/// With `--resume` the next run goes on with what there is; it never takes it for complete.
+#[test]
+fn a_full_file_system_leaves_everything_for_a_run_that_resumes() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    grow(&scratch.path().join("source"), 3, 20, 100_000);
+    let all = contents(&scratch.path().join("source"));
+    let copied = copied_until_full(scratch.path(), &["-a", "--resume"]);
+    assert!(copied.iter().any(|(path, data)| all.get(path) != Some(data)), "nothing is torn");
 }
 
 /// Kills copies at many moments; no final name ever holds half a file, and a last run completes the copy.

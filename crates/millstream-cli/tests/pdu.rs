@@ -6,13 +6,14 @@ mod trees;
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, SystemTime};
 
 use millstream_ops::json::read_string;
 use programs::copy_program;
@@ -80,6 +81,12 @@ fn known_tree() -> TempDir {
     fs::write(at("patterns"), "sub\nf \n#x\n\n").expect("a file");
     fs::write(at("names"), "a\0a\0b").expect("a file");
     fs::write(at("bad-names"), "a\nb\0\0-\0").expect("a file");
+    fs::create_dir_all(at("old/1960")).expect("directories");
+    fs::write(at("old/file"), "").expect("a file");
+    for (name, days) in [("old/1960", 3650), ("old/file", 7300)] {
+        let time = SystemTime::UNIX_EPOCH - Duration::from_secs(days * 86_400);
+        File::open(at(name)).and_then(|file| file.set_modified(time)).expect("a time");
+    }
     settle(root.path());
     root
 }
@@ -95,6 +102,19 @@ fn options_and_messages_are_gnus() {
         "-l a a",
         "-c a b",
         "-c b a",
+        "-B Ki a",
+        "-B Kx a",
+        "-B x a",
+        "-B B a",
+        "-B 1B a",
+        "-B +1 a",
+        "--inodes -B KB a",
+        "--inodes -B KiB a",
+        "--inodes -B M a",
+        "--time old",
+        "--time -a old/1960",
+        "--time old/file",
+        "--time -c missing",
         "-lc a b",
         "-L e b",
         "-L a/sub/deep",
@@ -231,6 +251,14 @@ fn environment_is_gnus() {
     let (tree, bin) = (known_tree(), as_du());
     for (environment, line) in [
         (("DU_BLOCK_SIZE", "x"), "e"),
+        (("DU_BLOCK_SIZE", "1Q"), "a"),
+        (("BLOCK_SIZE", "2Kx"), "a"),
+        (("BLOCK_SIZE", "KBx"), "a"),
+        (("BLOCK_SIZE", " +1"), "a"),
+        (("BLOCK_SIZE", "16E"), "a"),
+        (("BLOCK_SIZE", "99999999999999999999"), "a"),
+        (("BLOCK_SIZE", "0x"), "a"),
+        (("BLOCK_SIZE", "KB"), "--inodes a"),
         (("BLOCKSIZE", "1"), "e"),
         (("BLOCK_SIZE", "human"), "e"),
         (("BLOCK_SIZE", "2"), "-k e"),
@@ -416,6 +444,29 @@ fn vanishing_entries_are_reported_at_most() {
         }
         over.store(true, Ordering::Relaxed);
     });
+}
+
+/// Standard input is read through its descriptor: who opened it may be another user.
+#[test]
+fn patterns_come_from_a_pipe_that_another_user_opened() {
+    assert!(rustix::process::geteuid().is_root(), "this test becomes another user");
+    let (tree, bin) = (known_tree(), as_du());
+    for directory in [&tree, &bin] {
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("a mode");
+    }
+    fs::remove_file(bin.path().join("du")).expect("removed");
+    copy_program(env!("CARGO_BIN_EXE_pdu"), &bin.path().join("du"));
+    let script = "printf 'sub\n' | setpriv --reuid 65534 --clear-groups \"$0\" -a -X - a";
+    let outcome = |du: &Path| {
+        let output = run(
+            Path::new("sh"),
+            tree.path(),
+            &["-c", script].map(OsStr::new).into_iter().chain([du.as_os_str()]).collect::<Vec<_>>(),
+            &[],
+        );
+        (sorted(&output.stdout, b'\n'), sorted(&output.stderr, b'\n'), output.status.code())
+    };
+    assert_eq!(outcome(&bin.path().join("du")), outcome(Path::new("du")));
 }
 
 #[test]

@@ -140,7 +140,9 @@ fn compare(root: &Path, ours: &Path, arguments: &[OsString], input: &str, messag
 
 fn words(line: &str) -> Vec<OsString> {
     line.split_whitespace()
-        .map(|word| if word == "''" { "".into() } else { word.replace('~', " ").into() })
+        .map(
+            |word| if word == "''" { "".into() } else { word.replace('~', " ").replace('^', "\u{7}").into() },
+        )
         .collect()
 }
 
@@ -158,7 +160,7 @@ fn known_tree() -> TempDir {
     {
         fs::write(at(name), "").expect("a file");
     }
-    for name in ["f", "d/sub/b", "-f oo", "-f'oo", "a b", "new\nline"] {
+    for name in ["f", "d/sub/b", "-f oo", "-f'oo", "-f\u{7}oo", "a b", "new\nline"] {
         fs::write(at(name), "text").expect("a file");
     }
     for (target, name) in [("nowhere", "dang"), ("d", "ld"), ("loop", "loop")] {

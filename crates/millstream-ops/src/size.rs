@@ -93,15 +93,14 @@ impl SizeFormat {
         if text.len() >= 5 && "human-readable".starts_with(text) || text == "human-readable" {
             return Ok(SizeFormat::Human(Base::Binary));
         }
-        let number_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        let (number, unit) = text.split_at(number_end);
+        let (number, unit) = split_number(text);
         let count: u64 = match number {
             "" if unit.is_empty() => return Err(BlockSizeError::Invalid),
             "" => 1,
             _ => number.parse().map_err(|_| BlockSizeError::TooLarge)?,
         };
         let (factor, suffix) = parse_unit(unit).ok_or(match number {
-            "" => BlockSizeError::Invalid,
+            "" if power_of(unit).is_none() => BlockSizeError::Invalid,
             _ => BlockSizeError::InvalidSuffix,
         })?;
         let bytes =
@@ -109,6 +108,28 @@ impl SizeFormat {
         let bytes = NonZeroU64::new(bytes).ok_or(BlockSizeError::Invalid)?;
         let suffix = if number.is_empty() { suffix } else { String::new() };
         Ok(SizeFormat::Blocks { bytes, suffix, digits })
+    }
+
+    /// From an environment variable, of which as much counts as can be understood: `1Q` is 1, `2Kx` is 2K, and what is
+    /// too large is the largest size.
+    pub fn from_variable(text: &str) -> Option<Self> {
+        if let Ok(format) = SizeFormat::parse(text) {
+            return Some(format);
+        }
+        let (text, digits) = match text.strip_prefix('\'') {
+            Some(rest) => (rest, Digits::Grouped),
+            None => (text, Digits::Plain),
+        };
+        let (number, unit) = split_number(text);
+        let known = (1..=unit.len().min(3)).rev().find_map(|end| parse_unit(unit.get(..end)?));
+        let count = match (number, &known) {
+            ("", None) => return None,
+            ("", Some(_)) => 1,
+            _ => number.parse().unwrap_or(u64::MAX),
+        };
+        let factor = known.map_or(1, |(factor, _)| u64::try_from(factor).unwrap_or(u64::MAX));
+        let bytes = NonZeroU64::new(count.saturating_mul(factor))?;
+        Some(SizeFormat::Blocks { bytes, suffix: String::new(), digits })
     }
 
     /// Appends `bytes`.
@@ -132,16 +153,27 @@ impl SizeFormat {
     }
 }
 
+/// The digits that a size begins with, which may follow white space and a plus sign, and the rest.
+fn split_number(text: &str) -> (&str, &str) {
+    let number = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
+    let number = number.strip_prefix('+').unwrap_or(number);
+    if !number.starts_with(|c: char| c.is_ascii_digit()) {
+        return ("", text);
+    }
+    number.split_at(number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len()))
+}
+
+/// The power that the letter of a unit stands for.
+fn power_of(unit: &str) -> Option<u32> {
+    let &letter = unit.as_bytes().first()?;
+    let upper = if b"gkmt".contains(&letter) { letter.to_ascii_uppercase() } else { letter };
+    LETTERS.iter().position(|&l| l == upper).map(|at| at as u32 + 1)
+}
+
 /// What a unit multiplies by, and how it is written as a suffix: `K`, `KiB`, `KB` (written `kB`).
 fn parse_unit(unit: &str) -> Option<(u128, String)> {
     let Some(&letter) = unit.as_bytes().first() else { return Some((1, String::new())) };
-    if unit == "B" {
-        return Some((1, "B".to_owned()));
-    }
-    let power = 1 + LETTERS
-        .iter()
-        .position(|&l| l == letter || (b"gkmt".contains(&letter) && l == letter.to_ascii_uppercase()))?
-        as u32;
+    let power = power_of(unit)?;
     let letter = letter.to_ascii_uppercase() as char;
     match &unit[1..] {
         "" => Some((Base::Binary.value().pow(power), letter.to_string())),
@@ -276,10 +308,33 @@ mod tests {
             ("z", BlockSizeError::Invalid),
             ("0", BlockSizeError::Invalid),
             ("1x", BlockSizeError::InvalidSuffix),
+            ("B", BlockSizeError::Invalid),
+            ("1B", BlockSizeError::InvalidSuffix),
+            ("Ki", BlockSizeError::InvalidSuffix),
             ("Y", BlockSizeError::TooLarge),
             ("99999999999999999999", BlockSizeError::TooLarge),
         ] {
             assert_eq!(SizeFormat::parse(text), Err(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn variables_count_as_far_as_they_are_understood() {
+        let blocks = |bytes| NonZeroU64::new(bytes).map(SizeFormat::blocks);
+        for (text, bytes) in [
+            ("1Q", 1),
+            ("5x", 5),
+            ("2Kx", 2048),
+            ("3KBx", 3000),
+            ("KBx", 1000),
+            (" +1", 1),
+            ("9999999999999999999999", u64::MAX),
+            ("16E", u64::MAX),
+            ("Q", 0),
+            ("-1", 0),
+            ("0x", 0),
+        ] {
+            assert_eq!(SizeFormat::from_variable(text), blocks(bytes), "{text}");
         }
     }
 

@@ -84,6 +84,7 @@ fn describe<'m>(message: Message<'m>, problem: &Problem<'_>) -> Message<'m> {
         Trouble::Write => message.text("error writing ").name(destination),
         Trouble::Clone => message.text("failed to clone ").name(destination).text(" from ").name(source),
         Trouble::CreateFile => message.text("cannot create regular file ").name(destination),
+        Trouble::CreateParent => message.text("cannot make directory ").name(destination),
         Trouble::CreateDirectory => message.text("cannot create directory ").name(destination),
         Trouble::CreateSymlink => {
             message.text("cannot create symbolic link ").name(destination).text(" to ").name(source)

@@ -16,11 +16,9 @@ pub(super) fn operands(
     diagnostics: &Diagnostics,
 ) -> Result<(Vec<CString>, Destination), Refused> {
     // Arguments hold no NUL.
-    let mut paths: Vec<CString> = given
-        .into_iter()
-        .filter_map(|path| CString::new(without_extra_slashes(path.into_vec())).ok())
-        .collect();
-    let target = settings.target_directory.as_ref().map(|path| without_extra_slashes(path.clone()));
+    let mut paths: Vec<CString> =
+        given.into_iter().filter_map(|path| CString::new(path.into_vec()).ok()).collect();
+    let target = settings.target_directory.clone();
     if paths.is_empty() || (paths.len() == 1 && target.is_none()) {
         let message = match paths.first() {
             None => diagnostics.error(1).text("missing file operand"),
@@ -97,14 +95,6 @@ fn directory(path: &CStr) -> Result<(), Errno> {
         Ok(_) => Err(Errno::NOTDIR),
         Err(error) => Err(error.errno),
     }
-}
-
-/// Of slashes at the end of a path one is kept, as GNU's tools show it.
-fn without_extra_slashes(mut path: Vec<u8>) -> Vec<u8> {
-    while path.ends_with(b"//") && path.len() > 2 {
-        path.pop();
-    }
-    path
 }
 
 fn strip(path: &mut CString) {

@@ -1,9 +1,10 @@
 //! From options to what is to be done.
 
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
 use std::num::NonZeroU64;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
 
 use millstream_ops::du::{
     Exclude, FileSystems, GrandTotal, HardLinks, LineFormat, Lines, Measure, Options, Sizes, Subdirectories,
@@ -170,12 +171,14 @@ impl<'a> Settings<'a> {
     }
 
     fn exclude_from(&mut self, name: &[u8]) {
-        let path = match name {
-            b"-" => PathBuf::from("/dev/stdin"),
-            name => PathBuf::from(std::ffi::OsString::from_vec(name.to_vec())),
+        let mut text = Vec::new();
+        let read = match name {
+            // Its name in /dev could be another user's, who opened it.
+            b"-" => io::stdin().read_to_end(&mut text),
+            name => File::open(OsStr::from_bytes(name)).and_then(|mut file| file.read_to_end(&mut text)),
         };
-        match fs::read(path) {
-            Ok(text) => self.exclude.add_lines(&text),
+        match read {
+            Ok(_) => self.exclude.add_lines(&text),
             Err(error) => {
                 self.diagnostics.error(FAILURE).name_before_colon(name).cause(&error).send();
                 self.wrong = true;
@@ -285,7 +288,7 @@ fn style_from_environment() -> Option<Vec<u8>> {
 fn size_from_environment() -> Option<SizeFormat> {
     let variables = ["DU_BLOCK_SIZE", "BLOCK_SIZE", "BLOCKSIZE"];
     let set = variables.iter().find_map(std::env::var_os)?;
-    block_size(set.as_bytes()).ok()
+    SizeFormat::from_variable(&set.to_string_lossy())
 }
 
 fn default_size() -> SizeFormat {

@@ -1,6 +1,6 @@
 //! Occurrences of options, and the environment, to the options of a listing.
 
-use std::ffi::{CString, OsString};
+use std::ffi::{CStr, CString, OsString};
 use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 
@@ -339,7 +339,7 @@ impl<'a> Collector<'a> {
             Some(_) => SizeFormat::HALF_KIBIBYTES,
             None => SizeFormat::KIBIBYTES,
         };
-        let parsed = given.and_then(|text| SizeFormat::parse(&text.to_string_lossy()).ok());
+        let parsed = given.and_then(|text| SizeFormat::from_variable(&text.to_string_lossy()));
         self.list.block_size = parsed.unwrap_or(default);
         if for_files.is_some() {
             self.list.file_size = self.list.block_size.clone();
@@ -430,11 +430,20 @@ impl<'a> Collector<'a> {
             }
             word = rest;
         }
-        let (old, recent): (&[u8], &[u8]) = match word {
-            [b'+', format @ ..] => self.split_time_format(format)?,
-            _ => self.choose_time_style(word)?,
+        let locale = self.list.locale;
+        let (old, recent) = match word {
+            [b'+', format @ ..] => {
+                let (old, recent) = self.split_time_format(format)?;
+                (old.to_vec(), recent.to_vec())
+            }
+            _ => match self.choose_time_style(word)? {
+                ChosenTimeStyle::Fixed(old, recent) => (old.to_vec(), recent.to_vec()),
+                ChosenTimeStyle::OfLocale(old, recent) => {
+                    (locale.coreutils_date_format(old), locale.coreutils_date_format(recent))
+                }
+            },
         };
-        self.list.time_style = TimeStyle::new(old, recent, self.list.locale);
+        self.list.time_style = TimeStyle::new(&old, &recent, locale);
         Ok(())
     }
 
@@ -448,17 +457,18 @@ impl<'a> Collector<'a> {
         Ok((old, recent.unwrap_or(old)))
     }
 
-    fn choose_time_style(&self, word: &[u8]) -> Result<(&'static [u8], &'static [u8]), Refusal> {
-        const STYLES: &[(&str, &[u8], &[u8])] = &[
-            ("full-iso", b"%Y-%m-%d %H:%M:%S.%N %z", b"%Y-%m-%d %H:%M:%S.%N %z"),
-            ("long-iso", b"%Y-%m-%d %H:%M", b"%Y-%m-%d %H:%M"),
-            ("iso", b"%Y-%m-%d ", b"%m-%d %H:%M"),
-            ("locale", b"%b %e  %Y", b"%b %e %H:%M"),
+    fn choose_time_style(&self, word: &[u8]) -> Result<ChosenTimeStyle, Refusal> {
+        use ChosenTimeStyle::{Fixed, OfLocale};
+        const STYLES: &[(&str, ChosenTimeStyle)] = &[
+            ("full-iso", Fixed(b"%Y-%m-%d %H:%M:%S.%N %z", b"%Y-%m-%d %H:%M:%S.%N %z")),
+            ("long-iso", Fixed(b"%Y-%m-%d %H:%M", b"%Y-%m-%d %H:%M")),
+            ("iso", Fixed(b"%Y-%m-%d ", b"%m-%d %H:%M")),
+            ("locale", OfLocale(c"%b %e  %Y", c"%b %e %H:%M")),
         ];
         let exact = STYLES.iter().find(|(name, ..)| name.as_bytes() == word);
         let mut possible = STYLES.iter().filter(|(name, ..)| name.as_bytes().starts_with(word));
         let found = exact.or_else(|| possible.next().filter(|_| possible.next().is_none()));
-        found.map(|&(_, old, recent)| (old, recent)).ok_or_else(|| {
+        found.map(|&(_, style)| style).ok_or_else(|| {
             let ambiguous = STYLES.iter().any(|(name, ..)| name.as_bytes().starts_with(word));
             let mut message = if ambiguous { b"ambiguous".to_vec() } else { b"invalid".to_vec() };
             message.extend_from_slice(b" argument ");
@@ -473,6 +483,15 @@ impl<'a> Collector<'a> {
             Refusal::WithHint(UsageError::option(message))
         })
     }
+}
+
+/// Formats of dates, for old files and for recent ones.
+#[derive(Clone, Copy)]
+enum ChosenTimeStyle {
+    /// These, in every language.
+    Fixed(&'static [u8], &'static [u8]),
+    /// What the language of dates has in place of these.
+    OfLocale(&'static CStr, &'static CStr),
 }
 
 fn pattern(option: &Occurrence<Id>) -> NamePattern {

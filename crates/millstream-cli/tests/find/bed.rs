@@ -32,6 +32,7 @@ pub struct Bed {
     /// Holds our binary under the name `find`.
     names: TempDir,
     locale: &'static str,
+    variables: Vec<(&'static str, &'static str)>,
     privileges: Privileges,
 }
 
@@ -56,7 +57,7 @@ impl Bed {
         fs::set_permissions(names.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
         let root = TempDir::new().expect("temporary directory");
         fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).expect("chmod");
-        Bed { root, names, locale: "C.UTF-8", privileges: Privileges::Kept }
+        Bed { root, names, locale: "C.UTF-8", variables: Vec::new(), privileges: Privileges::Kept }
     }
 
     /// A small tree with one of everything.
@@ -76,6 +77,7 @@ impl Bed {
             b"t/q'uote",
             b"t/dq\"uote",
             b"t/back\\slash",
+            b"t/bell\x07\x08\x0b\x0c\r\x1b",
             b"t/-dash",
             b"t/.hidden",
             b"u/*",
@@ -92,6 +94,7 @@ impl Bed {
         bed.fifo("t/p");
         drop(std::os::unix::net::UnixListener::bind(bed.path().join("t/s")).expect("socket"));
         bed.file(b"list0", b"t\0u\0\0nosuch\0", 0o644);
+        bed.file(b"empty-name", b"\0", 0o644);
         bed.settle();
         bed
     }
@@ -191,6 +194,11 @@ impl Bed {
         self
     }
 
+    pub fn with_variable(mut self, name: &'static str, value: &'static str) -> Self {
+        self.variables.push((name, value));
+        self
+    }
+
     pub fn path(&self) -> &Path {
         self.root.path()
     }
@@ -248,6 +256,7 @@ impl Bed {
             .env("LC_ALL", self.locale)
             .env("TZ", "Europe/Stockholm")
             .env("PATH", search_path)
+            .envs(self.variables.iter().copied())
             .stdin(Stdio::null());
         command
     }

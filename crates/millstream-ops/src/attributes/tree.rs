@@ -124,6 +124,12 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
             found: Found { status, examined: symlinks, changed: symlinks },
             is_traversed: false,
         };
+        let is_followed =
+            self.options.recursion == Recursion::Trees && entry.symlinks() == SymlinkBehavior::Follow;
+        if is_followed && entry.target_metadata(FIELDS).is_err_and(|error| error.errno == Errno::LOOP) {
+            // A loop of links cannot be followed, so the traversal meets no file.
+            return Examined::Failed(None, Problem::Access(Errno::LOOP));
+        }
         match self.options.links {
             Links::Change => file(status, SymlinkBehavior::NoFollow),
             Links::PassOver if entry.depth() > 0 => Examined::Link,

@@ -39,6 +39,8 @@ pub(super) struct Attributes {
 pub(super) struct Before<'a> {
     /// Its metadata.
     pub(super) metadata: &'a Metadata,
+    /// The permission bits that it was made with, if its owner has got more since.
+    pub(super) made_with: Option<u32>,
     /// Whether it was made by this run.
     pub(super) fresh: bool,
     /// Whether it may have an access control list of its own.
@@ -83,8 +85,8 @@ impl Attributes {
         if is_owner && is_kept { source.mode & 0o777 } else { self.creation_mode(source) }
     }
 
-    /// The permission bits that something new must end up with.
-    fn final_mode(&self, source: &Metadata, before: &Metadata) -> u32 {
+    /// The permission bits that something new must end up with that was made with the mode `made`.
+    fn final_mode(&self, source: &Metadata, made: u32) -> u32 {
         if self.preserve.mode {
             return source.mode & 0o7777;
         }
@@ -95,9 +97,10 @@ impl Attributes {
         };
         match source.kind() {
             // It was made with it, less what the process or a list of the directory it is in takes away.
-            kind if kind != FileKind::Directory && self.is_made_as_wanted() => before.mode & 0o7777,
+            kind if kind != FileKind::Directory && self.is_made_as_wanted() => made & 0o7777,
             // What the directory itself adds stays: set-group-ID of the parent.
-            FileKind::Directory => given & !self.umask | before.mode & SPECIAL_BITS,
+            FileKind::Directory if self.is_made_as_wanted() => made & (given | SPECIAL_BITS),
+            FileKind::Directory => given & !self.umask | made & SPECIAL_BITS,
             _ => given & !self.umask,
         }
     }
@@ -119,9 +122,8 @@ impl Attributes {
 
     /// Whether a new directory must be looked at again when everything in it is done.
     pub(super) fn finishes_directory(&self, source: &Metadata) -> bool {
-        let created = self.creation_mode(source);
-        let wanted = self.final_mode(source, source);
-        self.preserve.any() || created & 0o777 & !self.umask != wanted & 0o777
+        let made = self.creation_mode(source) & 0o777 & !self.umask;
+        self.preserve.any() || made != self.final_mode(source, made)
     }
 
     /// The attributes of `source` that a copy gets.
@@ -235,7 +237,7 @@ impl Attributes {
             is_complete.set(false);
             report(trouble, errno);
         };
-        let mut mode = self.final_mode(source, before.metadata);
+        let mut mode = self.final_mode(source, before.made_with.unwrap_or(before.metadata.mode));
         let mut changed = false;
         if self.preserve.ownership && (source.uid, source.gid) != (before.metadata.uid, before.metadata.gid) {
             changed = true;
@@ -351,7 +353,7 @@ impl Attributes {
                 // Where it cannot be removed the mode tells.
                 let _ = dir.remove_xattr(name, ACCESS_ACL);
             }
-            let wanted = if self.preserve.mode { mode } else { self.final_mode(source, source) };
+            let wanted = if self.preserve.mode { mode } else { self.final_mode(source, source.mode) };
             let is_set = self.is_made_as_wanted()
                 || (!may_have_acl && !has_acl && self.creation_mode(source) & !self.umask == wanted);
             if !is_set && let Err(error) = dir.set_mode(name, wanted, LINK) {

@@ -49,12 +49,22 @@ impl Backup {
     }
 }
 
+/// Names of backups are no longer than this: one byte less than file systems allow, as for GNU's tool.
+const LONGEST: usize = 254;
+
+/// The path `name` with a suffix after its last component, or `~` in place of the end of one that is too long for it.
 fn appended(name: &CStr, suffix: &[u8]) -> CString {
     let mut bytes = name.to_bytes().to_vec();
     while bytes.len() > 1 && bytes.ends_with(b"/") {
         bytes.pop();
     }
-    bytes.extend_from_slice(suffix);
+    let start = bytes.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
+    if bytes.len() - start + suffix.len() <= LONGEST {
+        bytes.extend_from_slice(suffix);
+    } else {
+        bytes.truncate(start + LONGEST - 1);
+        bytes.push(b'~');
+    }
     // Neither part holds a NUL: the one is a name, the other an argument.
     CString::new(bytes).unwrap_or_else(|_| name.to_owned())
 }

@@ -55,10 +55,10 @@ pub(super) enum Role {
 pub(super) struct Progress {
     /// Directories at the top of the trees.
     pub(super) tops: HashMap<Identity, Top>,
-    /// Paths of the copies of operands, with the inodes of their sources.
-    pub(super) sources: HashSet<(Vec<u8>, Identity)>,
-    /// Files and links made for operands.
-    pub(super) made: HashSet<Identity>,
+    /// Operands, by their inodes and the last components of their paths.
+    pub(super) sources: HashMap<(Identity, Vec<u8>), Vec<usize>>,
+    /// Files and links made for operands, with the paths that they were made under. Further names of a copy are none.
+    pub(super) made: HashSet<(Identity, Vec<u8>)>,
 }
 
 /// A copying that runs.
@@ -160,7 +160,7 @@ impl<'a, V: Volume> Copier<'a, V> {
 
     /// Reports what went wrong with an entry.
     pub(super) fn trouble(&self, item: &Item<'_, V>, trouble: Trouble, errno: Option<Errno>) -> Reported {
-        let (source, destination) = (item.source_path(), item.destination_path(self.targets));
+        let (source, destination) = (item.source_path(self.targets), item.destination_path(self.targets));
         self.problem(&Problem { trouble, source: &source, destination: &destination, errno })
     }
 
@@ -182,7 +182,7 @@ impl<'a, V: Volume> Copier<'a, V> {
         if self.options.trace == Trace::Nothing {
             return;
         }
-        let (source, destination) = (item.source_path(), item.destination_path(self.targets));
+        let (source, destination) = (item.source_path(self.targets), item.destination_path(self.targets));
         let effect = self.options.effect;
         let step = Step { action, effect, source: &source, destination: &destination, backup, bytes };
         self.options.trace.step(&step, lines);

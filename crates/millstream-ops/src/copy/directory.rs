@@ -7,7 +7,7 @@ use super::attributes::{Before, has_default_acl};
 use super::copier::{Buffers, Copier, Done, Role, Top};
 use super::existing::Present;
 use super::item::{Item, State, joined};
-use super::options::{Directories, Effect, FileSystems, Trace};
+use super::options::{Directories, Effect, FileSystems, Method, Trace};
 use super::place::{Origin, Place};
 use super::report::{Problem, Trouble};
 use super::trace::Action;
@@ -25,7 +25,11 @@ impl<V: Volume> Copier<'_, V> {
         }
         let present = self.present(item)?;
         if present.is_some_and(|present| present.link.identity() == source.identity()) {
-            return Err(self.trouble(item, Trouble::SameFile, None));
+            return match self.options.method {
+                // Links of all that is in it are there.
+                Method::HardLink => Ok(None),
+                _ => Err(self.trouble(item, Trouble::SameFile, None)),
+            };
         }
         self.refuse_cycles(item, source)?;
         let origin = self.make_directory(buffers, item, source, present)?;
@@ -56,18 +60,16 @@ impl<V: Volume> Copier<'_, V> {
                 _ => Err(self.trouble(item, Trouble::FileInTheWay, None)),
             };
         }
+        let mut origin = Origin::Imagined;
+        if self.options.effect == Effect::Real {
+            item.place
+                .handle(&self.budget)
+                .and_then(|place| place.create_dir(item.name, self.attributes.creation_mode(source)))
+                .map_err(self.failed(item, Trouble::CreateDirectory))?;
+            origin = Origin::Made;
+        }
         self.tell(&mut buffers.lines, item, Action::Directory, None, None);
-        if self.options.effect == Effect::Told {
-            return Ok(Origin::Imagined);
-        }
-        let made = item
-            .place
-            .handle(&self.budget)
-            .and_then(|place| place.create_dir(item.name, self.attributes.creation_mode(source)));
-        match made {
-            Ok(()) => Ok(Origin::Made),
-            Err(error) => Err(self.trouble(item, Trouble::CreateDirectory, Some(error.errno))),
-        }
+        Ok(origin)
     }
 
     /// Refuses directories that would be copied for ever, or twice.
@@ -78,13 +80,15 @@ impl<V: Volume> Copier<'_, V> {
         };
         let identity = source.identity();
         let follows = self.options.follow == FollowPolicy::Always;
+        // An operand that is followed may lead to where another one does.
+        let may_recur = follows || (self.options.follow == FollowPolicy::Operands && item.is_operand());
         let is_source = |place: &Place<V::Dir>| place.source.is_some_and(|s| s.identity() == identity);
         let is_in_itself = match follows {
             true => item.place.ancestors().any(is_source),
             false => item.directory.enclosing(identity).is_some(),
         };
         match known {
-            Some((operand, Role::Source)) if !follows => {
+            Some((operand, Role::Source)) if !may_recur => {
                 let destination = item.destination_path(self.targets);
                 let source = &self.targets[operand].path;
                 let trouble = Trouble::DirectoryHardLink;
@@ -144,7 +148,11 @@ impl<V: Volume> Copier<'_, V> {
         let fresh = place.origin == Origin::Made;
         let wanted = match place.origin {
             Origin::Imagined => false,
-            Origin::Made => self.attributes.finishes_directory(source) || self.has_acl_to_drop(place),
+            Origin::Made => {
+                place.made_with().is_some()
+                    || self.attributes.finishes_directory(source)
+                    || self.has_acl_to_drop(place)
+            }
             Origin::Found => self.attributes.preserve.any(),
         };
         if !wanted {
@@ -163,7 +171,7 @@ impl<V: Volume> Copier<'_, V> {
         };
         let xattrs = place.xattrs.get().map_or(&[][..], Vec::as_slice);
         let may_have_acl = !fresh || self.has_acl_to_drop(place);
-        let before = Before { metadata: &metadata, fresh, may_have_acl };
+        let before = Before { metadata: &metadata, made_with: place.made_with(), fresh, may_have_acl };
         let mut report = |trouble, errno| {
             self.directory_trouble(place, trouble, errno);
         };

@@ -1,6 +1,6 @@
 //! One entry: what it is, what is in its place, and what is made of it.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 use millstream_vfs::{
     Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, NodeKind, SymlinkBehavior, Volume,
@@ -10,11 +10,11 @@ use millstream_walk::{Descend, Entry};
 use super::carriers::Crew;
 use super::copier::{Buffers, Copier, Done};
 use super::existing::{Decision, Present, Skipped};
-use super::item::{Item, State};
+use super::item::{Item, State, split};
 use super::job::Job;
 use super::links::Claim;
 use super::names::Linked;
-use super::options::{Contents, Effect, Existing, Method, Specials, Trace, Update};
+use super::options::{Contents, Directories, Effect, Existing, Method, Specials, Trace, Update};
 use super::place::Origin;
 use super::report::Trouble;
 use super::trace::Action;
@@ -79,19 +79,40 @@ impl<V: Volume> Copier<'_, V> {
     }
 
     fn is_given_twice(&self, item: &Item<'_, V>, source: &Metadata) -> bool {
-        if self.targets.len() == 1 || self.options.backup.is_some() {
-            return false;
-        }
         let is_directory = source.kind() == FileKind::Directory;
-        if is_directory && self.options.directories == super::Directories::Omit {
+        let is_refused = is_directory && self.options.directories == Directories::Omit;
+        let is_kept = !is_directory && self.options.backup.is_some();
+        if self.targets.len() == 1 || is_refused || is_kept {
             return false;
         }
-        let path = item.source_path();
-        let is_new = self.progress().sources.insert((item.destination_path(self.targets), source.identity()));
-        if !is_new {
-            self.sink().given_twice(&path, is_directory);
+        let path = &self.targets[item.operand].source;
+        let key = (source.identity(), split(path.to_bytes()).1.to_vec());
+        let mut progress = self.progress();
+        let known = progress.sources.entry(key).or_default();
+        let is_known =
+            known.iter().any(|&other| self.are_in_one_directory(&self.targets[other].source, path));
+        known.push(item.operand);
+        drop(progress);
+        if is_known {
+            self.sink().given_twice(&item.source_path(self.targets), is_directory);
         }
-        !is_new
+        is_known
+    }
+
+    /// Whether the names that two paths end with are in the same directory. As for GNU's tool, a path through a link is
+    /// not one through what the link leads to.
+    fn are_in_one_directory(&self, one: &CStr, other: &CStr) -> bool {
+        let identity = |path: &CStr| {
+            let (parent, _) = split(path.to_bytes());
+            let end = parent.to_bytes().iter().rposition(|&b| b != b'/').map_or(1, |at| at + 1);
+            let parent = match parent.to_bytes() {
+                b"" => c".".to_owned(),
+                parent => CString::new(&parent[..end]).unwrap_or_default(),
+            };
+            let found = self.base().metadata(&parent, SymlinkBehavior::NoFollow, Fields::INO);
+            found.map(|found| found.identity()).ok()
+        };
+        identity(one) == identity(other)
     }
 
     fn place_entry(
@@ -209,7 +230,7 @@ impl<V: Volume> Copier<'_, V> {
 
     pub(super) fn tell_skipped(&self, buffers: &mut Buffers, item: &Item<'_, V>) {
         if self.tells_records() {
-            let (source, destination) = (item.source_path(), item.destination_path(self.targets));
+            let (source, destination) = (item.source_path(self.targets), item.destination_path(self.targets));
             self.options.trace.skipped(&source, &destination, &mut buffers.lines);
         }
     }
@@ -240,12 +261,13 @@ impl<V: Volume> Copier<'_, V> {
                 .place
                 .handle(&self.budget)
                 .and_then(|place| place.metadata(item.name, SymlinkBehavior::NoFollow, Fields::INO));
-            self.progress().made.extend(found.map(|found| found.identity()));
+            let path = item.destination_path(self.targets);
+            self.progress().made.extend(found.map(|found| (found.identity(), path)));
         }
     }
 
     fn symbolic_link(&self, item: &Item<'_, V>, reused: Option<Present>) -> Done<()> {
-        let source = item.source_path();
+        let source = item.source_path(self.targets);
         let destination = item.destination_path(self.targets);
         if !source.starts_with(b"/") && !self.is_in_current_directory(&destination) {
             return Err(self.trouble(item, Trouble::RelativeSymlink, None));

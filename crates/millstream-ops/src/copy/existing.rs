@@ -7,7 +7,7 @@ use millstream_walk::{Entry, FollowPolicy};
 
 use super::backup::destroys_source;
 use super::copier::{Buffers, Copier, Done, Identity};
-use super::item::{Item, State};
+use super::item::{Item, State, split};
 use super::options::{
     Contents, Dangling, Effect, Existing, Method, Placement, Removal, Trace, Update, Verification,
 };
@@ -169,7 +169,11 @@ impl<V: Volume> Copier<'_, V> {
 
     /// Whether this command made what is there for another operand.
     fn is_just_created(&self, item: &Item<'_, V>, present: &Present) -> bool {
-        item.is_operand() && self.targets.len() > 1 && self.progress().made.contains(&present.link.identity())
+        if !item.is_operand() || self.targets.len() == 1 {
+            return false;
+        }
+        let key = (present.link.identity(), item.destination_path(self.targets));
+        self.progress().made.contains(&key)
     }
 
     fn is_up_to_date(
@@ -301,12 +305,7 @@ impl<V: Volume> Copier<'_, V> {
 
     /// Whether source and destination are one name in one directory.
     fn is_same_name(&self, item: &Item<'_, V>) -> bool {
-        let (source, destination) = (item.source_path(), item.destination_path(self.targets));
-        let split = |path: &[u8]| {
-            let end = path.iter().rposition(|&b| b != b'/').map_or(0, |at| at + 1);
-            let start = path[..end].iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
-            (CString::new(&path[..start]).unwrap_or_default(), path[start..end].to_vec())
-        };
+        let (source, destination) = (item.source_path(self.targets), item.destination_path(self.targets));
         let ((source_in, source), (destination_in, destination)) = (split(&source), split(&destination));
         if source != destination {
             return false;
@@ -378,7 +377,7 @@ impl<V: Volume> Copier<'_, V> {
     fn back_up(&self, item: &Item<'_, V>, source: &Metadata) -> Done<Option<CString>> {
         let Some(backup) = &self.options.backup else { return Ok(None) };
         let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::Backup))?;
-        let source_path = item.source_path();
+        let source_path = item.source_path(self.targets);
         let source_name = source_path.rsplit(|&b| b == b'/').next().unwrap_or_default();
         if destroys_source(backup, &*place, item.name, source_name, source.identity()) {
             return Err(self.trouble(item, Trouble::BackupIsSource, None));

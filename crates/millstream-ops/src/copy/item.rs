@@ -26,6 +26,18 @@ pub(super) struct Target<D> {
     pub(super) name: CString,
 }
 
+impl<D> Target<D> {
+    /// The path of a source as messages show it, from that of the traversal.
+    pub(super) fn source_path(&self, path: &[u8]) -> Vec<u8> {
+        joined(self.source.to_bytes(), self.below(path))
+    }
+
+    /// The part of a path of the traversal that is below the operand, which is empty for that itself.
+    fn below<'p>(&self, path: &'p [u8]) -> &'p [u8] {
+        without_leading_slashes(path.strip_prefix(self.source.to_bytes()).unwrap_or_default())
+    }
+}
+
 /// One entry that is copied.
 #[derive(Debug)]
 pub(super) struct Item<'a, V: Volume> {
@@ -50,18 +62,20 @@ impl<V: Volume> Item<'_, V> {
         self.directory.parent().is_none()
     }
 
-    pub(super) fn source_path(&self) -> Vec<u8> {
-        let mut path = Vec::new();
-        self.directory.write_prefix(&mut path);
-        path.extend_from_slice(self.source_name.to_bytes());
-        path
+    pub(super) fn source_path(&self, targets: &[Target<V::Dir>]) -> Vec<u8> {
+        targets[self.operand].source_path(&self.traversed_path())
     }
 
     pub(super) fn destination_path(&self, targets: &[Target<V::Dir>]) -> Vec<u8> {
         let target = &targets[self.operand];
-        let source = self.source_path();
-        let below = source.strip_prefix(target.source.to_bytes()).unwrap_or_default();
-        joined(&target.path, without_leading_slashes(below))
+        joined(&target.path, target.below(&self.traversed_path()))
+    }
+
+    fn traversed_path(&self) -> Vec<u8> {
+        let mut path = Vec::new();
+        self.directory.write_prefix(&mut path);
+        path.extend_from_slice(self.source_name.to_bytes());
+        path
     }
 
     pub(super) fn keep(self) -> OwnedItem<V> {
@@ -75,15 +89,25 @@ impl<V: Volume> Item<'_, V> {
     }
 }
 
+/// The directory of a path, with the slash that ends it or empty, and the last component.
+pub(super) fn split(path: &[u8]) -> (CString, &[u8]) {
+    let end = path.iter().rposition(|&b| b != b'/').map_or(0, |at| at + 1);
+    let start = path[..end].iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
+    (CString::new(&path[..start]).unwrap_or_default(), &path[start..end])
+}
+
 fn without_leading_slashes(path: &[u8]) -> &[u8] {
     let start = path.iter().position(|&b| b != b'/').unwrap_or(path.len());
     &path[start..]
 }
 
-/// A path and a name below it.
+/// A path and a name below it, with one slash between them.
 pub(super) fn joined(directory: &[u8], name: &[u8]) -> Vec<u8> {
     let mut path = directory.to_vec();
     if !name.is_empty() {
+        while path.ends_with(b"//") {
+            path.pop();
+        }
         if !path.ends_with(b"/") && !path.is_empty() {
             path.push(b'/');
         }

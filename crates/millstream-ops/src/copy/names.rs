@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use millstream_vfs::{Dir, Errno, Error, Fields, RemoveKind, SymlinkBehavior, Volume};
+use millstream_vfs::{Dir, Errno, Error, Fields, Operation, RemoveKind, SymlinkBehavior, Volume};
 
 use super::copier::{Buffers, Copier, Done};
 use super::existing::{Decision, Present};
@@ -63,7 +63,8 @@ impl<V: Volume> Copier<'_, V> {
         decision: &Decision,
         present: Option<&Present>,
     ) -> Done<Linked> {
-        let is_linked = present.is_some_and(|present| present.link.identity() == copied.inode);
+        let was_linked = present.is_some_and(|present| present.link.identity() == copied.inode);
+        let is_linked = was_linked && !matches!(decision, Decision::Make { .. });
         let backup = match decision {
             Decision::Make { backup } => backup.as_ref().map(|name| self.backup_path(item, name)),
             Decision::Skip(_) | Decision::Reuse(_) if is_linked => {
@@ -80,6 +81,11 @@ impl<V: Volume> Copier<'_, V> {
         }
         let is_free = matches!(decision, Decision::Make { .. });
         let linked = if is_linked { Ok(Linked::Yes) } else { self.link(item, copied, is_free) };
+        let linked = match linked {
+            // The name of the copy has just become its backup's.
+            Ok(Linked::CopyIsGone) if was_linked => Err(Error::new(Operation::HardLink, Errno::NOENT)),
+            linked => linked,
+        };
         let linked = linked.map_err(|error| {
             let (source, destination) = (self.copied_path(copied), item.destination_path(self.targets));
             let trouble = Trouble::CreateHardLink;
@@ -97,7 +103,6 @@ impl<V: Volume> Copier<'_, V> {
             if self.tells_records() {
                 tell(buffers);
             }
-            self.note_made(item);
         }
         Ok(linked)
     }

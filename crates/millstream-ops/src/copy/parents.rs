@@ -78,6 +78,7 @@ impl<D: Dir> Parents<D> {
             let fresh = parent.is_new;
             let wanted = parent.gets_attributes
                 && (copier.attributes.preserve.any()
+                    || parent.place.made_with().is_some()
                     || (fresh && copier.attributes.finishes_directory(&parent.metadata)));
             if !wanted || parent.place.origin == Origin::Imagined {
                 continue;
@@ -99,7 +100,8 @@ impl<D: Dir> Parents<D> {
                 Ok((metadata, file)) => {
                     // As GNU's tool has it, without the mode a list inherited from the directory above stays.
                     let may_have_acl = copier.attributes.preserve.mode;
-                    let before = Before { metadata: &metadata, fresh, may_have_acl };
+                    let made_with = parent.place.made_with();
+                    let before = Before { metadata: &metadata, made_with, fresh, may_have_acl };
                     copier.attributes.set(&file, &parent.metadata, &parent.acls, before, &mut report);
                 }
                 Err(error) => report(Trouble::OpenDestinationDirectory, error.errno),
@@ -175,8 +177,7 @@ impl<V: Volume> Maker<'_, V> {
         );
         let origin = self.make_directory(above, &name, &metadata, &source, &destination)?;
         let is_new = origin == Origin::Made;
-        // Another operand may have put something into it by the time that it is used.
-        let place = Place::below(above, &name, if is_new { Origin::Found } else { origin });
+        let place = Place::leading(above, &name, origin);
         let gets_attributes = false;
         self.made.push(Parent { place, source, destination, metadata, acls, is_new, gets_attributes });
         Ok(self.made.len() - 1)
@@ -191,7 +192,7 @@ impl<V: Volume> Maker<'_, V> {
         destination: &[u8],
     ) -> Done<Origin> {
         let failed =
-            |error: Error| self.problem(Trouble::CreateDirectory, source, destination, Some(error.errno));
+            |error: Error| self.problem(Trouble::CreateParent, source, destination, Some(error.errno));
         let found = above
             .handle(self.budget)
             .and_then(|above| above.metadata(name, SymlinkBehavior::Follow, Fields::KIND));
@@ -201,19 +202,20 @@ impl<V: Volume> Maker<'_, V> {
             Err(error) if error.errno == Errno::NOENT => {}
             Err(error) => return Err(failed(error)),
         }
+        let mut origin = Origin::Imagined;
+        if self.options.effect == Effect::Real {
+            above
+                .handle(self.budget)
+                .and_then(|above| above.create_dir(name, self.attributes.creation_mode(metadata)))
+                .map_err(failed)?;
+            origin = Origin::Made;
+        }
         let mut line = Vec::new();
         self.options.trace.parent(source, destination, self.options.effect, &mut line);
         if !line.is_empty() {
             self.sink.lines(&line);
         }
-        if self.options.effect == Effect::Told {
-            return Ok(Origin::Imagined);
-        }
-        above
-            .handle(self.budget)
-            .and_then(|above| above.create_dir(name, self.attributes.creation_mode(metadata)))
-            .map_err(failed)?;
-        Ok(Origin::Made)
+        Ok(origin)
     }
 
     fn problem(&self, trouble: Trouble, source: &[u8], destination: &[u8], errno: Option<Errno>) -> Reported {

@@ -9,7 +9,7 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use millstream_vfs::{Dir, Errno, Error, Metadata, Operation, Result, SymlinkBehavior};
+use millstream_vfs::{Dir, Errno, Error, Fields, Metadata, Operation, Result, SymlinkBehavior};
 
 /// Where a directory of the destination comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,10 @@ pub(super) struct Place<D> {
     name: CString,
     symlinks: SymlinkBehavior,
     pub(super) origin: Origin,
+    /// Whether this run made it, whoever may put something into it meanwhile.
+    is_new: bool,
+    /// The permission bits that it was made with, if they kept its owner out.
+    made_with: OnceLock<u32>,
     slot: Mutex<Option<Arc<D>>>,
     identity: OnceLock<(u64, u64)>,
     /// Metadata of the source directory; none for directories that only hold operands.
@@ -78,6 +82,8 @@ impl<D: Dir> Place<D> {
             name,
             symlinks,
             origin,
+            is_new: origin == Origin::Made,
+            made_with: OnceLock::new(),
             slot: Mutex::default(),
             identity: OnceLock::new(),
             source: None,
@@ -113,6 +119,16 @@ impl<D: Dir> Place<D> {
         Arc::new(Self::unopened(Some(Arc::clone(parent)), name.to_owned(), symlinks, origin))
     }
 
+    /// The directory `name` in `parent`, which leads to operands. Another operand may have put something into it by the
+    /// time that it is used.
+    pub(super) fn leading(parent: &Arc<Self>, name: &CStr, origin: Origin) -> Arc<Self> {
+        let found = if origin == Origin::Made { Origin::Found } else { origin };
+        let mut place =
+            Self::unopened(Some(Arc::clone(parent)), name.to_owned(), SymlinkBehavior::Follow, found);
+        place.is_new = origin == Origin::Made;
+        Arc::new(place)
+    }
+
     /// The directory's handle.
     ///
     /// # Errors
@@ -138,7 +154,11 @@ impl<D: Dir> Place<D> {
     }
 
     fn open_in(&self, parent: &D, budget: &Budget) -> Result<Arc<D>> {
-        let opened = Arc::new(parent.open_dir_for_names(&self.name, self.symlinks)?);
+        let mut opened = parent.open_dir_for_names(&self.name, self.symlinks)?;
+        if self.is_new && self.identity.get().is_none() && self.admit_owner(parent, &opened)? {
+            opened = parent.open_dir_for_names(&self.name, self.symlinks)?;
+        }
+        let opened = Arc::new(opened);
         let identity = opened.identity()?;
         if *self.identity.get_or_init(|| identity) != identity {
             return Err(Error::new(Operation::OpenDir, Errno::STALE));
@@ -151,6 +171,23 @@ impl<D: Dir> Place<D> {
             budget.kept.fetch_sub(1, Ordering::AcqRel);
         }
         Ok(opened)
+    }
+
+    /// Lets the owner into a new directory that what the process masks, or a list of permissions, keeps out of it; whether
+    /// that was so. The directory gets its own mode when all in it is done.
+    fn admit_owner(&self, parent: &D, opened: &D) -> Result<bool> {
+        let mode = opened.own_metadata(Fields::MODE)?.mode & 0o7777;
+        if mode & 0o700 == 0o700 {
+            return Ok(false);
+        }
+        self.made_with.get_or_init(|| mode);
+        // Where that fails, what is to be made in the directory tells.
+        Ok(parent.set_mode(&self.name, mode | 0o700, SymlinkBehavior::NoFollow).is_ok())
+    }
+
+    /// The permission bits that it was made with, if its owner got more until all in it is done.
+    pub(super) fn made_with(&self) -> Option<u32> {
+        self.made_with.get().copied()
     }
 
     /// The directory that holds it.

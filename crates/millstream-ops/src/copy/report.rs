@@ -29,6 +29,8 @@ pub enum Trouble {
     CreateFile,
     /// A directory could not be created.
     CreateDirectory,
+    /// A directory of `--parents` could not be created.
+    CreateParent,
     /// A symbolic link to `source` could not be created.
     CreateSymlink,
     /// A symbolic link that copies one could not be created.
@@ -139,7 +141,7 @@ impl Trouble {
             Trouble::Write => "write",
             Trouble::Clone => "clone",
             Trouble::CreateFile => "create file",
-            Trouble::CreateDirectory => "create directory",
+            Trouble::CreateDirectory | Trouble::CreateParent => "create directory",
             Trouble::CreateSymlink | Trouble::CopySymlink => "create symbolic link",
             Trouble::CreateFifo | Trouble::CreateSpecial => "create special file",
             Trouble::CreateHardLink | Trouble::DirectoryHardLink => "create hard link",

@@ -16,7 +16,7 @@ use super::data::Pair;
 use super::existing::Present;
 use super::item::{Item, State};
 use super::job::Job;
-use super::options::{Contents, Placement, Reflink, Removal, Sparse, Verification};
+use super::options::{Contents, Placement, Reflink, Removal, Sparse, Update, Verification};
 use super::place::Origin;
 use super::report::Trouble;
 use super::temporaries::Temporary;
@@ -233,6 +233,7 @@ impl<V: Volume> Copier<'_, V> {
         let done = self.complete(buffers, item, transfer, moved);
         if done.is_err() {
             self.discard(item, transfer.ends.temporary.as_ref());
+            self.discard_incomplete(item, transfer);
         }
         self.settle(buffers, item, &transfer.job, transfer.inode(), done)
     }
@@ -243,6 +244,22 @@ impl<V: Volume> Copier<'_, V> {
             // If it cannot be removed the first error told why.
             let _ = item.place.handle(&self.budget).and_then(|p| p.remove(&temporary.name, RemoveKind::File));
         }
+    }
+
+    /// Removes a new file that has not got all of its data. A run that resumes leaves it, without the time of its source,
+    /// to the next one.
+    fn discard_incomplete(&self, item: &Item<'_, V>, transfer: &Transfer<V>) {
+        let ends = &transfer.ends;
+        let is_kept = self.options.update == Update::Incomplete || self.options.contents == Contents::Omit;
+        if !ends.fresh || ends.temporary.is_some() || is_kept {
+            return;
+        }
+        // If it cannot be removed, or something else has its name, the first error told why there is no copy.
+        let _ = item.place.handle(&self.budget).and_then(|place| {
+            let made = ends.destination.metadata(Fields::INO)?.identity();
+            let found = place.metadata(item.name, SymlinkBehavior::NoFollow, Fields::INO)?.identity();
+            if found == made { place.remove(item.name, RemoveKind::File) } else { Ok(()) }
+        });
     }
 
     fn complete(
@@ -284,7 +301,7 @@ impl<V: Volume> Copier<'_, V> {
         };
         let Transfer { job, ends } = transfer;
         let may_have_acl = !ends.fresh || self.may_inherit_acl(item.place);
-        let before = Before { metadata: &ends.before, fresh: ends.fresh, may_have_acl };
+        let before = Before { metadata: &ends.before, made_with: None, fresh: ends.fresh, may_have_acl };
         self.attributes.set(&ends.destination, &job.metadata, &ends.xattrs, before, &mut report);
     }
 

@@ -105,8 +105,14 @@ impl<'s, 'c, V: Volume> Visitor for Pass<'s, '_, 'c, V> {
     }
 
     fn fault(&self, _hands: &mut Self::Worker, spot: &Spot<'_, V, State<V>>, fault: &Fault) {
-        let mut source = Vec::new();
-        spot.write_path(&mut source);
+        let operand = match spot {
+            Spot::Directory(directory) => directory.operand(),
+            Spot::Entry(entry) => Some(entry.operand()),
+        };
+        let target = operand.and_then(|at| self.copier.targets.get(self.first + at as usize));
+        let mut path = Vec::new();
+        spot.write_path(&mut path);
+        let source = target.map_or(path.clone(), |target| target.source_path(&path));
         let (trouble, errno) = match fault {
             Fault::Volume(error) if error.operation == Operation::Stat => {
                 (Trouble::StatSource, Some(error.errno))

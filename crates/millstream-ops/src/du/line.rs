@@ -79,12 +79,16 @@ impl<'a> LineWriter<'a> {
         let LineFormat::Text { sizes, terminator } = &self.options.format else { return };
         let value = self.value(totals);
         match (self.options.measure, &sizes.format) {
-            (Measure::Inodes, SizeFormat::Blocks { .. }) => write_integer(value, out),
+            (Measure::Inodes, SizeFormat::Blocks { suffix, .. }) => {
+                write_integer(value, out);
+                // Of the suffix of a unit that does not apply GNU's tool leaves the last letter.
+                out.extend(suffix.bytes().last().filter(|&letter| letter == b'B'));
+            }
             _ => sizes.format.write(value.into(), sizes.locale, out),
         }
         if let Some((_, style)) = &self.options.time {
             out.push(b'\t');
-            self.clock.write(style, totals.latest, out);
+            self.clock.write(style, totals.shown_time(), out);
         }
         out.push(b'\t');
         out.extend_from_slice(path);
@@ -96,11 +100,12 @@ impl<'a> LineWriter<'a> {
             .number("bytes", totals.bytes.into())
             .number("blocks", totals.blocks.into())
             .number("inodes", totals.inodes.into());
+        let seconds = totals.shown_time().sec.into();
         match &self.options.time {
             None => object,
-            Some((TimeField::Modified, _)) => object.number("mtime", totals.latest.sec.into()),
-            Some((TimeField::Accessed, _)) => object.number("atime", totals.latest.sec.into()),
-            Some((TimeField::Changed, _)) => object.number("ctime", totals.latest.sec.into()),
+            Some((TimeField::Modified, _)) => object.number("mtime", seconds),
+            Some((TimeField::Accessed, _)) => object.number("atime", seconds),
+            Some((TimeField::Changed, _)) => object.number("ctime", seconds),
         }
     }
 }

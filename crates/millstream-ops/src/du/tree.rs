@@ -17,9 +17,9 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Of nothing; the original's begin in 1970, whatever is added to them.
+    /// Of nothing, which is older than everything.
     pub(super) const ZERO: Totals =
-        Totals { bytes: 0, blocks: 0, inodes: 0, latest: Timestamp { sec: 0, nsec: 0 } };
+        Totals { bytes: 0, blocks: 0, inodes: 0, latest: Timestamp { sec: i64::MIN, nsec: 0 } };
 
     /// Those of one file.
     pub(super) fn of(metadata: &Metadata, time: Option<TimeField>) -> Self {
@@ -30,6 +30,11 @@ impl Totals {
             Some(TimeField::Changed) => metadata.ctime,
         };
         Totals { bytes: metadata.size, blocks: metadata.blocks, inodes: 1, latest }
+    }
+
+    /// The latest time; that of nothing is shown as 1970.
+    pub(super) fn shown_time(&self) -> Timestamp {
+        if self.latest == Totals::ZERO.latest { Timestamp { sec: 0, nsec: 0 } } else { self.latest }
     }
 
     pub(super) fn add(&mut self, other: &Totals) {

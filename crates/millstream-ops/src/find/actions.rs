@@ -21,8 +21,8 @@ pub(super) fn print0(_: &mut Parser<'_>, _: &CStr) -> Parsed {
     action(Action::Print { stream: StreamId::STDOUT, terminator: 0 })
 }
 
-pub(super) fn ls(_: &mut Parser<'_>, _: &CStr) -> Parsed {
-    action(Action::List { stream: StreamId::STDOUT })
+pub(super) fn ls(p: &mut Parser<'_>, _: &CStr) -> Parsed {
+    list(p, StreamId::STDOUT)
 }
 
 pub(super) fn prune(_: &mut Parser<'_>, _: &CStr) -> Parsed {
@@ -50,7 +50,11 @@ pub(super) fn fprint0(p: &mut Parser<'_>, name: &CStr) -> Parsed {
 
 pub(super) fn fls(p: &mut Parser<'_>, name: &CStr) -> Parsed {
     let stream = open(p, name)?;
-    action(Action::List { stream })
+    list(p, stream)
+}
+
+fn list(p: &Parser<'_>, stream: StreamId) -> Parsed {
+    action(Action::List { stream, unit_blocks: if p.env.is_posixly_correct() { 1 } else { 2 } })
 }
 
 pub(super) fn printf(p: &mut Parser<'_>, name: &CStr) -> Parsed {

@@ -100,7 +100,9 @@ impl Plan {
                     self.actions = ActionOrder::OneAtATime;
                     self.commands = Commands::Run;
                 }
-                Action::Print { stream, .. } | Action::Printf { stream, .. } | Action::List { stream }
+                Action::Print { stream, .. }
+                | Action::Printf { stream, .. }
+                | Action::List { stream, .. }
                     if *stream != StreamId::STDOUT =>
                 {
                     self.actions = ActionOrder::OneAtATime;

@@ -13,28 +13,64 @@ pub(super) fn comparison(text: &[u8]) -> (Comparison, &[u8]) {
     }
 }
 
+/// What the C library's functions read before a number: white space, then at most one sign.
+fn without_white_space(text: &[u8]) -> &[u8] {
+    let start = text.iter().position(|b| !matches!(b, b' ' | b'\t'..=b'\r')).unwrap_or(text.len());
+    &text[start..]
+}
+
 /// Digits only.
 pub(super) fn decimal(text: &[u8]) -> Option<u64> {
     if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    Some(
-        text.iter()
-            .fold(0_u64, |value, digit| value.saturating_mul(10).saturating_add(u64::from(digit - b'0'))),
-    )
+    text.iter().try_fold(0_u64, |value, digit| value.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
 }
 
-/// `N`, `+N` or `-N`.
+/// `N`, `+N` or `-N`; `N` may have white space and a plus sign before it.
 pub(super) fn number(text: &[u8]) -> Option<Number> {
-    let (comparison, digits) = comparison(text);
+    let (comparison, rest) = comparison(text);
+    let digits = without_white_space(rest);
+    let digits = digits.strip_prefix(b"+").unwrap_or(digits);
     Some(Number { comparison, value: decimal(digits)? })
 }
 
-/// A number that may have a fraction.
+/// A number as `strtod(3)` reads it: white space, a sign, a fraction, an exponent, hexadecimal digits, `inf`.
 fn real(text: &[u8]) -> Option<f64> {
-    let starts_well = text.first().is_some_and(|&b| b.is_ascii_digit() || b == b'.');
-    let text = std::str::from_utf8(text).ok().filter(|_| starts_well)?;
-    text.parse().ok().filter(|value: &f64| value.is_finite())
+    let text = without_white_space(text);
+    let (sign, text) = match text {
+        [b'-', rest @ ..] => (-1.0, rest),
+        [b'+', rest @ ..] => (1.0, rest),
+        rest => (1.0, rest),
+    };
+    let text = std::str::from_utf8(text).ok()?.to_ascii_lowercase();
+    let value = match text.strip_prefix("0x") {
+        Some(digits) => hexadecimal(digits)?,
+        None if text == "inf" || text == "infinity" => f64::INFINITY,
+        None if text.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
+            text.parse().ok().filter(|value: &f64| value.is_finite())?
+        }
+        None => return None,
+    };
+    Some(sign * value)
+}
+
+/// Hexadecimal digits that may have a fraction and a power of two.
+fn hexadecimal(text: &str) -> Option<f64> {
+    let (digits, power) = match text.split_once('p') {
+        Some((digits, power)) => (digits, power.parse().ok()?),
+        None => (text, 0),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut value = 0.0;
+    for digit in whole.chars().chain(fraction.chars()) {
+        value = value * 16.0 + f64::from(digit.to_digit(16)?);
+    }
+    let value = value * f64::powi(2.0, power) * f64::powi(16.0, -i32::try_from(fraction.len()).ok()?);
+    Some(value).filter(|value| value.is_finite())
 }
 
 /// Why a size is refused.
@@ -86,7 +122,7 @@ impl AgeUnit {
 pub(super) fn age(text: &[u8], unit: AgeUnit, now: i128) -> Option<Window> {
     let (comparison, digits) = comparison(text);
     let count = real(digits)?;
-    let before = |count: f64| now - (count * unit.nanoseconds()) as i128;
+    let before = |count: f64| now.saturating_sub((count * unit.nanoseconds()) as i128);
     Some(match (comparison, unit) {
         (Comparison::Less, _) => Window::later_than(before(count)),
         (Comparison::Greater, AgeUnit::Days) => Window::earlier_than(before(count + 1.0)),
@@ -102,8 +138,10 @@ pub(super) fn span_of_days(text: &[u8]) -> Option<Window> {
     let days = |count: f64| (count * AgeUnit::Days.nanoseconds()) as i128;
     let count = real(digits)?;
     Some(match comparison {
-        Comparison::Less => Window { after: -1, until: days(count) - 1 },
-        Comparison::Equal => Window { after: days(count - 1.0) - 1, until: days(count) - 1 },
+        Comparison::Less => Window { after: -1, until: days(count).saturating_sub(1) },
+        Comparison::Equal => {
+            Window { after: days(count - 1.0).saturating_sub(1), until: days(count).saturating_sub(1) }
+        }
         Comparison::Greater => Window::later_than(days(count)),
     })
 }
@@ -172,7 +210,12 @@ mod tests {
             (b"+", None),
             (b"5x", None),
             (b"--5", None),
-            (b"99999999999999999999", Some(Number { comparison: Equal, value: u64::MAX })),
+            (b"+ +5", Some(Number { comparison: Greater, value: 5 })),
+            (b" 5", Some(Number { comparison: Equal, value: 5 })),
+            (b"-+5", Some(Number { comparison: Less, value: 5 })),
+            (b"+-5", None),
+            (b"18446744073709551615", Some(Number { comparison: Equal, value: u64::MAX })),
+            (b"18446744073709551616", None),
         ] {
             assert_eq!(number(text), expected);
         }
@@ -218,8 +261,22 @@ mod tests {
             let window = age(text, unit, 0).expect("valid");
             assert_eq!(window.contains(-age_of_file), expected, "{} {age_of_file}", text.escape_ascii());
         }
-        for bad in [&b""[..], b"x", b"+", b"1.5x", b"nan", b"inf", b"-+1"] {
+        for bad in [&b""[..], b"x", b"+", b"1.5x", b"nan", b"+++1", b"0x", b"1e", b"1 ", b"1e400"] {
             assert_eq!(age(bad, AgeUnit::Days, 0), None);
+        }
+    }
+
+    #[test]
+    fn reals_are_those_of_the_c_library() {
+        for (text, expected) in [
+            (&b"1.5"[..], 1.5),
+            (b" +1e1", 10.0),
+            (b"\t-.5", -0.5),
+            (b"0x1F", 31.0),
+            (b"0x1.8p3", 12.0),
+            (b"Infinity", f64::INFINITY),
+        ] {
+            assert_eq!(real(text), Some(expected), "{}", text.escape_ascii());
         }
     }
 

@@ -41,6 +41,8 @@ pub(super) trait Environment {
     fn parse_date(&self, text: &CStr) -> Option<Timestamp>;
     /// The search path for commands.
     fn search_path(&self) -> Option<Vec<u8>>;
+    /// Whether `POSIXLY_CORRECT` is set.
+    fn is_posixly_correct(&self) -> bool;
     /// Prints a warning or an error that does not end the parsing.
     fn complain(&mut self, severity: Severity, message: &[u8]);
     /// Text in the locale's quotation marks.
@@ -148,6 +150,10 @@ impl<V: Volume> Environment for Process<'_, V> {
         std::env::var_os("PATH").map(OsStringExt::into_vec)
     }
 
+    fn is_posixly_correct(&self) -> bool {
+        std::env::var_os("POSIXLY_CORRECT").is_some()
+    }
+
     fn complain(&mut self, severity: Severity, message: &[u8]) {
         match severity {
             Severity::Warning => self.reporter.report(&[b"warning: ", message].concat()),
@@ -240,6 +246,10 @@ impl Environment for Nothing {
 
     fn search_path(&self) -> Option<Vec<u8>> {
         None
+    }
+
+    fn is_posixly_correct(&self) -> bool {
+        false
     }
 
     fn complain(&mut self, _severity: Severity, message: &[u8]) {

@@ -308,10 +308,10 @@ impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
                 }
                 self.write_to(*stream, |evaluation, out| evaluation.render(format, *stream, out))
             }
-            Action::List { stream } => match self.metadata() {
-                Some(metadata) => {
-                    self.write_to(*stream, |evaluation, out| evaluation.render_listing(metadata, out))
-                }
+            Action::List { stream, unit_blocks } => match self.metadata() {
+                Some(metadata) => self.write_to(*stream, |evaluation, out| {
+                    evaluation.render_listing(metadata, *unit_blocks, out)
+                }),
                 None => false,
             },
             Action::Record => match self.metadata() {

@@ -144,6 +144,8 @@ pub(super) enum Action {
     },
     /// `-ls`, `-fls`
     List {
+        /// How many blocks of 512 bytes are counted as one.
+        unit_blocks: u64,
         /// Where to.
         stream: StreamId,
     },

@@ -2,7 +2,7 @@
 //!
 //! From loosest to tightest: `,`, `-o`, `-a` (also between two terms without an operator), `!`, parentheses.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 use super::expression::{Expr, Test};
 use super::parser::Refusal;
@@ -53,13 +53,13 @@ impl TokenKind {
     }
 }
 
-/// Makes the tree of an expression, which is true if it is empty.
-pub(super) fn build_tree(tokens: Vec<Token>) -> Result<Expr, Refusal> {
+/// Makes the tree of an expression, which is true if it is empty. `last` is the last word, which may be no token.
+pub(super) fn build_tree(tokens: Vec<Token>, last: Option<&CStr>) -> Result<Expr, Refusal> {
     let acts = tokens.iter().any(|token| match &token.kind {
         TokenKind::Primary(expr) => expr.acts(),
         _ => false,
     });
-    let mut builder = Builder { tokens: tokens.into_iter().peekable(), nesting: 0, acts };
+    let mut builder = Builder { tokens: tokens.into_iter().peekable(), last, nesting: 0, acts };
     if builder.tokens.peek().is_none() {
         return Ok(Expr::Test(Test::True));
     }
@@ -70,14 +70,15 @@ pub(super) fn build_tree(tokens: Vec<Token>) -> Result<Expr, Refusal> {
     }
 }
 
-struct Builder {
+struct Builder<'a> {
     tokens: std::iter::Peekable<std::vec::IntoIter<Token>>,
+    last: Option<&'a CStr>,
     nesting: usize,
     /// Whether there is an action, so that nothing is printed by default.
     acts: bool,
 }
 
-impl Builder {
+impl Builder<'_> {
     /// Takes the next token if it is one of these.
     fn take_if(&mut self, wanted: fn(&TokenKind) -> bool) -> Option<CString> {
         self.tokens.next_if(|token| wanted(&token.kind)).map(|token| token.name)
@@ -116,12 +117,7 @@ impl Builder {
     /// A term after `before`, the operator or parenthesis that makes one necessary.
     fn term(&mut self, before: Option<&Token>) -> Result<Expr, Refusal> {
         let Some(token) = self.tokens.next() else {
-            return Err(match before.map(|before| &before.kind) {
-                Some(TokenKind::Open) | None => missing_term(before, b""),
-                // GNU find knows more here if it adds a -print of its own.
-                Some(_) if self.acts => missing_term(None, b""),
-                Some(_) => missing_term(before, b""),
-            });
+            return Err(self.missing_at_end(before));
         };
         match token.kind {
             TokenKind::Primary(expr) => Ok(expr),
@@ -142,13 +138,25 @@ impl Builder {
                 Some(TokenKind::Open) => {
                     Err(Refusal::mistake(&[b"invalid expression; empty parentheses are not allowed."]))
                 }
-                Some(_) => Err(missing_term(before, b")")),
+                Some(kind) => Err(missing_term(before.map(|before| (kind, &*before.name)), b")")),
             },
             TokenKind::And | TokenKind::Or | TokenKind::Comma => Err(Refusal::mistake(&[
                 b"invalid expression; you have used a binary operator '",
                 token.name.to_bytes(),
                 b"' with nothing before it.",
             ])),
+        }
+    }
+
+    /// The expression ends where there must be a term.
+    fn missing_at_end(&self, before: Option<&Token>) -> Refusal {
+        match before {
+            // GNU find knows more here if it adds a -print of its own.
+            Some(Token { kind, .. }) if self.acts && !matches!(kind, TokenKind::Open) => {
+                missing_term(None, b"")
+            }
+            None => missing_term(None, b""),
+            Some(before) => missing_term(Some((&before.kind, self.last.unwrap_or(&before.name))), b""),
         }
     }
 
@@ -184,10 +192,10 @@ fn single_or(mut all: Vec<Expr>, many: fn(Vec<Expr>) -> Expr) -> Expr {
     }
 }
 
-fn missing_term(before: Option<&Token>, end: &[u8]) -> Refusal {
-    let Some(before) = before else { return Refusal::mistake(&[b"invalid expression"]) };
-    let name = before.name.to_bytes();
-    match (&before.kind, end) {
+fn missing_term(before: Option<(&TokenKind, &CStr)>, end: &[u8]) -> Refusal {
+    let Some((kind, name)) = before else { return Refusal::mistake(&[b"invalid expression"]) };
+    let name = name.to_bytes();
+    match (kind, end) {
         (TokenKind::Open, _) => Refusal::mistake(&[
             b"invalid expression; expected to find a ')' but didn't see one. Perhaps you need an extra predicate after '",
             name,
@@ -209,7 +217,7 @@ mod tests {
                 .unwrap_or_else(|| TokenKind::Primary(Expr::Test(Test::FsType(word.as_bytes().to_vec())))),
             name: CString::new(word).expect("no NUL"),
         });
-        build_tree(tokens.collect()).map(|expr| show(&expr)).map_err(|refusal| refusal.to_string())
+        build_tree(tokens.collect(), None).map(|expr| show(&expr)).map_err(|refusal| refusal.to_string())
     }
 
     fn show(expr: &Expr) -> String {

@@ -182,7 +182,7 @@ impl<'a> Parser<'a> {
             FollowPolicy::Never => self.env.metadata(path, SymlinkBehavior::NoFollow),
             FollowPolicy::Operands | FollowPolicy::Always => {
                 match self.env.metadata(path, SymlinkBehavior::Follow) {
-                    Err(Errno::NOENT) => self.env.metadata(path, SymlinkBehavior::NoFollow),
+                    Err(Errno::NOENT | Errno::NOTDIR) => self.env.metadata(path, SymlinkBehavior::NoFollow),
                     found => found,
                 }
             }
@@ -270,8 +270,8 @@ impl<'a> Parser<'a> {
         self.note_position(primary, word);
         let expr = (primary.parse)(self, word)?;
         self.last_predicate = Some(word);
-        if word == c"-files0-from" {
-            // It takes the place of operands, and no place in the expression.
+        // The one takes the place of operands, the other has done its work; neither has a place in the expression.
+        if word == c"-files0-from" || word == c"-daystart" {
             return Ok(());
         }
         self.tokens.push(Token { kind: TokenKind::Primary(expr), name: word.to_owned() });
@@ -312,7 +312,7 @@ impl<'a> Parser<'a> {
     }
 
     fn finish(mut self) -> Result<Parsed, Refusal> {
-        let expression = build_tree(std::mem::take(&mut self.tokens))?;
+        let expression = build_tree(std::mem::take(&mut self.tokens), self.last_predicate)?;
         let facts = Facts::of(&expression);
         if facts.deletes && facts.prunes && !self.depth_asked {
             return Err(Refusal::mistake(&[
@@ -390,10 +390,10 @@ impl<'a> Parser<'a> {
     }
 
     fn take_operands(&mut self, shown: &[u8], text: &[u8]) {
-        let text = text.strip_suffix(b"\0").unwrap_or(text);
         if text.is_empty() {
             return;
         }
+        let text = text.strip_suffix(b"\0").unwrap_or(text);
         for (index, name) in text.split(|&b| b == 0).enumerate() {
             match CString::new(name) {
                 Ok(name) if !name.is_empty() => self.options.operands.push(name),

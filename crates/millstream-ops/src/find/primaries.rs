@@ -491,7 +491,7 @@ fn link_target(p: &mut Parser<'_>, name: &CStr, case: CaseSensitivity) -> Parsed
 
 /// The dialects of `-regextype`.
 const DIALECTS: [(&str, RegexSyntax); 13] = [
-    ("findutils-default", RegexSyntax::EMACS),
+    ("findutils-default", RegexSyntax::FINDUTILS_DEFAULT),
     ("ed", RegexSyntax::POSIX_BASIC),
     ("emacs", RegexSyntax::EMACS),
     ("gnu-awk", RegexSyntax::GNU_AWK),

@@ -35,11 +35,9 @@ pub(super) fn push_listed(out: &mut Vec<u8>, name: &[u8]) {
 
 fn push_escaped(out: &mut Vec<u8>, byte: u8) {
     let letter = match byte {
-        0x07 => b'a',
         0x08 => b'b',
         b'\t' => b't',
         b'\n' => b'n',
-        0x0b => b'v',
         0x0c => b'f',
         b'\r' => b'r',
         _ => {
@@ -61,6 +59,7 @@ mod tests {
             (b"a b", b"a\\ b"),
             (b"q\"u'o", b"q\\\"u'o"),
             (b"new\nline\x01", b"new\\nline\\001"),
+            (b"\x07\x08\t\x0b\x0c\r\x1b", b"\\007\\b\\t\\013\\f\\r\\033"),
             ("\u{e9}".as_bytes(), b"\\303\\251"),
             (b"back\\", b"back\\\\"),
         ] {

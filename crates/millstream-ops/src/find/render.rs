@@ -191,9 +191,9 @@ impl<D: Dir + AsFd> Evaluation<'_, '_, D> {
     }
 
     /// Appends the line of `-ls`.
-    pub(super) fn render_listing(&mut self, metadata: &Metadata, out: &mut Vec<u8>) {
+    pub(super) fn render_listing(&mut self, metadata: &Metadata, unit_blocks: u64, out: &mut Vec<u8>) {
         let (now, locale) = (self.shared.now, self.shared.locale);
-        push_to(out, format_args!("{:>9} {:>6} ", metadata.ino, metadata.blocks.div_ceil(2)));
+        push_to(out, format_args!("{:>9} {:>6} ", metadata.ino, metadata.blocks.div_ceil(unit_blocks)));
         out.extend_from_slice(&symbolic_mode(metadata.mode));
         push_to(out, format_args!(" {:>3} ", metadata.nlink));
         push_owner(out, self.worker.accounts.user(metadata.uid), metadata.uid);

@@ -383,10 +383,11 @@ fn write_mode(entry: &EntryView<'_>, marks_access: bool, out: &mut Vec<u8>) {
         None => out.extend_from_slice(b"?????????"),
     }
     if marks_access {
-        out.push(match entry.facts().map_or(AccessMarker::None, |f| f.access) {
-            AccessMarker::None => b' ',
-            AccessMarker::Context => b'.',
-            AccessMarker::List => b'+',
+        out.push(match entry.facts().map(|facts| facts.access) {
+            None => b'?',
+            Some(AccessMarker::None) => b' ',
+            Some(AccessMarker::Context) => b'.',
+            Some(AccessMarker::List) => b'+',
         });
     }
     out.push(b' ');

@@ -158,8 +158,7 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
         if directory.state().heading == Heading::None {
             return;
         }
-        let mut path = Vec::new();
-        directory.write_path(&mut path);
+        let path = shown_path(directory);
         block.headed = true;
         if self.options.dired {
             block.text.extend_from_slice(b"  ");
@@ -475,7 +474,10 @@ impl<V: Volume> Visitor for Lister<'_, '_, V> {
     fn fault(&self, _worker: &mut Worker, place: &WalkPlace<'_, V, Listed>, fault: &Fault) {
         self.shared.activity.add_error();
         let mut path = Vec::new();
-        place.write_path(&mut path);
+        match place {
+            WalkPlace::Directory(directory) => path = shown_path(directory),
+            WalkPlace::Entry(entry) => entry.write_path(&mut path),
+        }
         let depth = match place {
             WalkPlace::Directory(directory) => {
                 // What was read before the failure is still listed; nothing is of what was not opened.
@@ -498,4 +500,20 @@ impl<V: Volume> Visitor for Lister<'_, '_, V> {
             }
         }
     }
+}
+
+/// Path of a directory as headings and messages show it: below an operand that ends with slashes one of them is left.
+fn shown_path<V: Volume>(directory: &Node<V>) -> Vec<u8> {
+    let mut path = Vec::new();
+    directory.write_path(&mut path);
+    if directory.depth().is_some_and(|depth| depth > 0)
+        && let Some(operand) = directory.ancestors().last()
+    {
+        let name = operand.name().to_bytes();
+        let slashes = name.iter().rev().take_while(|&&b| b == b'/').count();
+        if slashes > 1 {
+            path.drain(name.len() - slashes + 1..name.len());
+        }
+    }
+    path
 }

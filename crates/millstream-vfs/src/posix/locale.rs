@@ -21,6 +21,7 @@ unsafe extern "C" {
     fn __ctype_get_mb_cur_max() -> size_t;
     fn iswcntrl(c: libc::c_uint) -> c_int;
     fn tzset();
+    fn dcgettext(domain: *const c_char, message: *const c_char, category: c_int) -> *const c_char;
 }
 
 /// The locale of the process.
@@ -213,6 +214,16 @@ impl Locale {
                 libc::regfree(expression.as_mut_ptr());
                 result == 0
             }
+    }
+
+    /// The format of dates that coreutils uses here in place of `format`, one of its English ones: languages that order a
+    /// date in another way have theirs in its catalogue of messages. `format` itself where there is no such catalogue.
+    pub fn coreutils_date_format(&self, format: &CStr) -> Vec<u8> {
+        // SAFETY: both strings are NUL-terminated. The answer is `format`, or a string of the catalogue, which stays in
+        // memory as long as the process.
+        let found =
+            unsafe { CStr::from_ptr(dcgettext(c"coreutils".as_ptr(), format.as_ptr(), libc::LC_TIME)) };
+        found.to_bytes().to_vec()
     }
 
     /// Local time of a moment in seconds since 1970, `None` if the year cannot be expressed.

@@ -35,6 +35,8 @@ const ICASE: c_ulong = 0x40_0000;
 impl RegexSyntax {
     /// Emacs' dialect, where `.` does not match a newline.
     pub const EMACS: Self = RegexSyntax(0);
+    /// The one that `find` names its default: Emacs' dialect, but for `.`, which matches a newline.
+    pub const FINDUTILS_DEFAULT: Self = RegexSyntax(0x40);
     /// That of `awk`.
     pub const AWK: Self = RegexSyntax(0xb_e0cd);
     /// That of GNU `awk`.
@@ -188,7 +190,11 @@ mod tests {
 
     #[test]
     fn dot_matches_a_newline_only_where_the_dialect_says_so() {
-        for (syntax, expected) in [(RegexSyntax::EMACS, false), (RegexSyntax::POSIX_EXTENDED, true)] {
+        for (syntax, expected) in [
+            (RegexSyntax::EMACS, false),
+            (RegexSyntax::FINDUTILS_DEFAULT, true),
+            (RegexSyntax::POSIX_EXTENDED, true),
+        ] {
             assert_eq!(Regex::new(b"a.b", syntax, Sensitive).expect("valid").matches(b"a\nb"), expected);
         }
     }
