@@ -95,7 +95,7 @@ final class Commit {
     deleted.addAll(forgotten);
     List<String> emptied = plan.overwrite.isOfTouched() || plan.overwrite.isNothing() ? List.of() : List.copyOf(targets);
     boolean replaces = !plan.overwrite.isNothing() || !deleted.isEmpty();
-    return new CommitRecord(lock.number(), table.root().toString(), DirectJob.owner(), below, replaces ? Journal.Kind.OVER : Journal.Kind.INTO,
+    return new CommitRecord(lock.number(), lock.journal().job(job).begunMillis(), table.root().toString(), DirectJob.owner(), below, replaces ? Journal.Kind.OVER : Journal.Kind.INTO,
         List.copyOf(targets), plan.files, deleted, emptied, held.hollow(), change, exchanges);
   }
 

@@ -28,6 +28,7 @@ import java.util.zip.CheckedOutputStream;
  * length-prefixed strings, directories once; a sum at the end tells a file that was damaged.
  *
  * @param number of the commit lock that the job holds
+ * @param begunMillis when the job's begin was made, by the clock of the store: where a rename copies, the copy has another time
  * @param root of the table when the job was committed; it may have been renamed since
  * @param owner who runs the job
  * @param below the directory that all its files are below, as far as that is known
@@ -38,6 +39,7 @@ import java.util.zip.CheckedOutputStream;
  */
 public record CommitRecord(
     long number,
+    long begunMillis,
     String root,
     String owner,
     String below,
@@ -91,7 +93,7 @@ public record CommitRecord(
       OldFile there = now.get(file.toString());
       return there != null && there.bytes() == file.bytes() ? there : file;
     }).toList();
-    return new CommitRecord(number, root, owner, below, kind, targets, added, present, overwritten, hollow, change, exchanges);
+    return new CommitRecord(number, begunMillis, root, owner, below, kind, targets, added, present, overwritten, hollow, change, exchanges);
   }
 
   /** What is left to do if nothing is to happen in some directories. */
@@ -103,7 +105,7 @@ public record CommitRecord(
     Set<String> partitions = directories.stream().map(SwapDirectories::partition).collect(Collectors.toSet());
     Map<String, String> kept = new HashMap<>(exchanges);
     kept.values().removeIf(directory -> partitions.contains(SwapDirectories.partition(directory)));
-    return new CommitRecord(number, root, owner, below, kind, targets,
+    return new CommitRecord(number, begunMillis, root, owner, below, kind, targets,
         added.stream().filter(file -> !partitions.contains(SwapDirectories.partition(destination(file)))).toList(),
         deleted.stream().filter(file -> !partitions.contains(SwapDirectories.partition(file.directory()))).toList(),
         overwritten,
@@ -126,6 +128,7 @@ public record CommitRecord(
       added.forEach(f -> directories.putIfAbsent(f.directory(), directories.size()));
       deleted.forEach(f -> directories.putIfAbsent(f.directory(), directories.size()));
       out.writeLong(number);
+      out.writeLong(begunMillis);
       string(out, root);
       string(out, owner);
       string(out, below);
@@ -229,6 +232,7 @@ public record CommitRecord(
     }
     DataInputStream in = new DataInputStream(new ByteArrayInputStream(content, MAGIC.length, content.length - MAGIC.length));
     long number = in.readLong();
+    long begunMillis = in.readLong();
     String root = string(in);
     String owner = string(in);
     String below = string(in);
@@ -252,7 +256,7 @@ public record CommitRecord(
     for (int left = in.readInt(); left > 0; left--) {
       deleted.add(new OldFile(directories.get(in.readInt()), string(in), in.readLong(), in.readLong()));
     }
-    return new CommitRecord(number, root, owner, below, kind, targets, added, deleted, overwritten, hollow, in.readBoolean() ? change(in) : null, exchanges);
+    return new CommitRecord(number, begunMillis, root, owner, below, kind, targets, added, deleted, overwritten, hollow, in.readBoolean() ? change(in) : null, exchanges);
   }
 
   private static long sum(byte[] bytes, int length) {

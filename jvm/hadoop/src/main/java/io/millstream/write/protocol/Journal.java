@@ -107,6 +107,11 @@ public final class Journal {
       return decidedMillis != 0;
     }
 
+    /** When its begin was made; 0 if it is not there. */
+    long begunMillis() {
+      return begunMillis;
+    }
+
     public long decidedMillis() {
       return decidedMillis;
     }

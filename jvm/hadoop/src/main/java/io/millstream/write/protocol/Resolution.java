@@ -218,11 +218,22 @@ public final class Resolution {
     }
     try {
       CommitRecord record = CommitRecord.of(commit);
-      boolean isMoved = !record.root().equals(table.root().toString()) && !record.deleted().isEmpty();
-      return isMoved ? record.moved(table.store().list(record.deleted().stream().map(OldFile::directory).collect(Collectors.toSet()), false)) : record;
+      return isMoved(job, record) ? record.moved(table.store().list(record.deleted().stream().map(OldFile::directory).collect(Collectors.toSet()), false)) : record;
     } catch (IOException e) {
       throw stuck(table, job, "unknown", e);
     }
+  }
+
+  /** Whether the old files have other names, or other times, than the record says: the table was renamed, and perhaps back again. */
+  private boolean isMoved(String job, CommitRecord record) throws IOException {
+    if (record.deleted().isEmpty()) {
+      return false;
+    }
+    if (!record.root().equals(table.root().toString())) {
+      return true;
+    }
+    long begunMillis = table.store().copiesInRenames() ? Journal.of(table.store()).job(job).begunMillis() : 0;
+    return begunMillis != 0 && begunMillis != record.begunMillis();
   }
 
   /** Resolves a job. */

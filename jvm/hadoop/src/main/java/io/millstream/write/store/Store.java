@@ -104,6 +104,11 @@ public interface Store {
    */
   boolean publish(StagedFile file) throws IOException;
 
+  /** Whether files of a directory that is renamed are copied, so that they have another time then. */
+  default boolean copiesInRenames() {
+    return false;
+  }
+
   /** Which of these files a reader would not find, as they are not where they were to be published. */
   List<StagedFile> unpublished(List<StagedFile> files) throws IOException;
 

@@ -19,14 +19,14 @@ class CommitRecordTest {
   private static final long MOST_BYTES_A_FILE = 500;
 
   private static CommitRecord record(List<StagedFile> added, List<OldFile> deleted, MetastoreChange change, Map<String, String> exchanges) {
-    return new CommitRecord(7, "s3a://b/t", "owner", "", Journal.Kind.OVER, List.of(), added, deleted, List.of(), List.of(), change, exchanges);
+    return new CommitRecord(7, 8, "s3a://b/t", "owner", "", Journal.Kind.OVER, List.of(), added, deleted, List.of(), List.of(), change, exchanges);
   }
 
   private static CommitRecord small() {
     MetastoreChange change = new MetastoreChange("db", "tß", List.of(
         new MetastoreChange.Partition("k=1", null, Map.of("numFiles", "1")),
         new MetastoreChange.Partition("k=日本", "s3a://b/elsewhere", Map.of())), List.of("k=9"), Map.of("a", "b"), Set.of("numRows")).of("hive 7");
-    return new CommitRecord(7, "s3a://b/t", "owner", "k=1", Journal.Kind.OVER, List.of("k=2"),
+    return new CommitRecord(7, 8, "s3a://b/t", "owner", "k=1", Journal.Kind.OVER, List.of("k=2"),
         List.of(StagedFile.hidden("k=1", "a", 1L << 40, ".a"), StagedFile.upload("", "b", 2, "upload", List.of("e1", "e2"))),
         List.of(new OldFile("k=2", "old", 3, 4)), List.of("k=2", ""), List.of("k=2/hollow"), change, Map.of());
   }
@@ -39,6 +39,7 @@ class CommitRecordTest {
     assertEquals(List.of("e1", "e2"), read.added().get(1).parts());
     assertEquals("upload", read.added().get(1).stagedAs());
     assertEquals(1L << 40, read.added().get(0).bytes());
+    assertEquals(8, read.begunMillis());
     assertEquals(small().deleted(), read.deleted());
     assertEquals(small().overwritten(), read.overwritten());
     assertEquals(small().hollow(), read.hollow());

@@ -280,6 +280,11 @@ final class FaultyStore implements Store {
   }
 
   @Override
+  public boolean copiesInRenames() {
+    return store.copiesInRenames();
+  }
+
+  @Override
   public boolean isMissing() throws IOException {
     return step("is missing", store::isMissing);
   }

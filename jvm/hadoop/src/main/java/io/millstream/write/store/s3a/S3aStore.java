@@ -373,6 +373,11 @@ public final class S3aStore implements Store {
     fs.delete(Names.path(table, directory), true);
   }
 
+  @Override
+  public boolean copiesInRenames() {
+    return true;
+  }
+
   /** There are no directories. */
   @Override
   public void prune(Set<String> directories, Collection<String> stay) { }
