@@ -108,7 +108,7 @@ final class Apply {
         } else {
           changeInPlace(rest);
         }
-        table.store().removeHollow(emptied(rest), record.overwritten());
+        table.store().removeHollow(emptied(rest), record.overwritten(), Journal::isDone);
       }
       makeEmptyDirectories(rest);
       persistAndInvalidate(rest);

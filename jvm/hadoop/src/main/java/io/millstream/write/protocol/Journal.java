@@ -295,6 +295,11 @@ public final class Journal {
     return job + REPLACED;
   }
 
+  /** Whether an entry says that a job is over. */
+  static boolean isDone(String entry) {
+    return DONE.matcher(entry).matches();
+  }
+
   public static String done(long number, Kind kind, String job) {
     return "done-" + number + "-" + kind.word() + "-" + job;
   }

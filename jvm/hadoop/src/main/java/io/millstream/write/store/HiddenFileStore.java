@@ -23,8 +23,6 @@ import org.apache.hadoop.fs.Path;
 public abstract class HiddenFileStore implements Store {
   protected static final String PREFIX = ".direct-";
   private static final String SUCCESS = "_SUCCESS";
-  /** How entries of a journal begin that say that a job is over. */
-  private static final String DONE = "done-";
 
   public final Path table;
   public final WriteOptions options;
@@ -200,14 +198,14 @@ public abstract class HiddenFileStore implements Store {
   }
 
   @Override
-  public void removeHollow(Set<String> directories, Collection<String> stay) throws IOException {
+  public void removeHollow(Set<String> directories, Collection<String> stay, Predicate<String> isOver) throws IOException {
     for (String directory : deepestFirst(directories, stay)) {
       Path path = directory(directory);
       List<FileStatus> found = entries(path);
       Set<String> names = found.stream().map(status -> status.getPath().getName()).collect(Collectors.toSet());
       boolean isHollow = true;
       for (FileStatus status : found) {
-        isHollow &= status.isDirectory() ? isIdleJournal(status.getPath()) : isMark(status.getPath().getName(), names);
+        isHollow &= status.isDirectory() ? isIdleJournal(status.getPath(), isOver) : isMark(status.getPath().getName(), names);
       }
       if (isHollow) {
         removeAll(found);
@@ -223,12 +221,12 @@ public abstract class HiddenFileStore implements Store {
   }
 
   /** Whether a directory is a journal of jobs that are all over: of a table that was here, inside of another one. */
-  private boolean isIdleJournal(Path directory) throws IOException {
+  private boolean isIdleJournal(Path directory, Predicate<String> isOver) throws IOException {
     if (!directory.getName().equals(JOURNAL)) {
       return false;
     }
     for (FileStatus entry : entries(directory)) {
-      if (entry.isDirectory() || !entry.getPath().getName().startsWith(DONE)) {
+      if (entry.isDirectory() || !isOver.test(entry.getPath().getName())) {
         return false;
       }
     }

@@ -162,8 +162,12 @@ public interface Store {
   /** Removes those of the directories that are empty, and those above them that become so, up to a directory that is to stay. */
   void prune(Set<String> directories, Collection<String> stay) throws IOException;
 
-  /** As {@link #prune}; also directories in which nothing is but what has no use without files: success marks, checksums, journals of no running job. */
-  default void removeHollow(Set<String> directories, Collection<String> stay) throws IOException { }
+  /**
+   * As {@link #prune}; also directories in which nothing is but what has no use without files: success marks, checksums, journals of no running job.
+   *
+   * @param isOver whether an entry of a journal says that a job is over
+   */
+  default void removeHollow(Set<String> directories, Collection<String> stay, Predicate<String> isOver) throws IOException { }
 
   /**
    * What jobs have staged.

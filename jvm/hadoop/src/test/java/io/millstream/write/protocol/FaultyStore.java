@@ -257,9 +257,9 @@ final class FaultyStore implements Store {
   }
 
   @Override
-  public void removeHollow(Set<String> directories, Collection<String> stay) throws IOException {
+  public void removeHollow(Set<String> directories, Collection<String> stay, Predicate<String> isOver) throws IOException {
     step("remove hollow", () -> {
-      store.removeHollow(directories, stay);
+      store.removeHollow(directories, stay, isOver);
       return null;
     });
   }
