@@ -18,15 +18,15 @@ import time
 import urllib.request
 from pathlib import Path
 
+import pyspark
 from harness import tree_cpu_s
 from pyspark.sql import DataFrame, SparkSession
 from spark_probe import live_heap_mb, session
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "testbed"))
-from bed_jars import hadoop_cloud_jar, s3a_jars  # noqa: E402
+from bed_jars import hadoop_cloud_jar, hadoop_native_directory, s3a_jars  # noqa: E402
 from metastore_bed import DerbyMetastore  # noqa: E402
 
-SPARK_VERSION = "4.3.0"
 WARM_FILES, WARM_RUNS = 30, 10
 FILES_PER_TASK = 5  # when each is in a partition of its own
 OLD, NEW = 0, 1 << 40  # the first numbers of old and of new rows
@@ -50,6 +50,7 @@ WAYS = {
         **NO_PERMISSIONS, "spark.hadoop.fs.s3a.performance.flags": "*", "spark.hadoop.hive.load.dynamic.partitions.thread": "64",
     },
     "no-permissions": NO_PERMISSIONS,
+    "libhadoop": {},
     # The factory of S3A's committers without Spark's binding of them: tasks write to final paths, and nothing is ever undone.
     "plain-put": {
         "spark.hadoop.mapreduce.outputcommitter.factory.scheme.s3a": "org.apache.hadoop.fs.s3a.commit.S3ACommitterFactory",
@@ -108,10 +109,14 @@ def start(way: str, bed: Path, facts: dict) -> SparkSession:
     with DerbyMetastore(bed) as metastore:
         conf |= metastore.spark_conf()
     if facts["endpoint"]:
-        jars = s3a_jars(SPARK_VERSION) + ([hadoop_cloud_jar(SPARK_VERSION)] if way in WAYS_WITH_HADOOP_CLOUD else [])
+        jars = s3a_jars(pyspark.__version__) + ([hadoop_cloud_jar(pyspark.__version__)] if way in WAYS_WITH_HADOOP_CLOUD else [])
         conf["spark.driver.extraClassPath"] = ":".join(map(str, jars))
+    if way == "libhadoop":
+        conf["spark.driver.extraLibraryPath"] = str(hadoop_native_directory())
     spark = session("millstream" if way == "millstream" else "stock", facts["memory"], conf)
     spark.sparkContext.setLogLevel("ERROR")
+    if spark._jvm.org.apache.hadoop.io.nativeio.NativeIO.isAvailable() != (way == "libhadoop"):
+        sys.exit(f"{way}: whether Hadoop uses libhadoop is not as it should be")
     return spark
 
 

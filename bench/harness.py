@@ -2,8 +2,9 @@
 
 A bench is a list of `Contest`s. In a contest several commands do the same work on the same bed, in turn,
 for some rounds; of each command's runs the one with the median wall time is shown, with the fastest and
-slowest beside it. `Check`s turn those into ratios with a target; higher is better in every one. A command
-that fails, or prints another number of lines than its rival, scores 0, and the bench ends with an error.
+slowest beside it. A command that takes over a minute runs once, and one that takes over five is stopped.
+`Check`s turn the runs into ratios with a target; higher is better in every one. A command that fails, or
+prints another number of lines than its rival, scores 0, and the bench ends with an error.
 """
 
 import argparse
@@ -12,9 +13,11 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -25,6 +28,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 TESTBED = REPOSITORY / "testbed"
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 LOCALE = "C.UTF-8"  # for every command, so that sorting costs the same everywhere
+LONG_RUN_S = 60  # what takes longer is not repeated
+LIMIT_S = 300  # what takes longer is stopped
 
 
 # ---- trees ----
@@ -112,7 +117,7 @@ class Run:
     lines: int | None = None  # of output; None when it went to /dev/null
     requests: int | None = None
     max_in_flight: int | None = None
-    stopped: bool = False  # a probe's job that was not done when its time was over: it takes more than all this
+    stopped: bool = False  # was not done when its time was over: it takes more than all this
 
 
 def count_lines(path: Path) -> int:
@@ -120,21 +125,32 @@ def count_lines(path: Path) -> int:
         return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
 
 
-def run_command(command: list[str], output: Path | None = None) -> Run:
+def run_command(command: list[str], output: Path | None = None, limit_s: float = LIMIT_S) -> Run:
     """Runs `command`, its output going to a file or to /dev/null; CPU and memory include its children's.
 
     The kernel counts what a process held before it became the command, which is all of this interpreter: so the peak is
-    taken by time(1), a small process that starts another.
+    taken by time(1), a small process that starts another. After `limit_s` seconds all of them are killed.
     """
     environment = {**os.environ, "LC_ALL": LOCALE}
     with open(output or os.devnull, "wb") as sink, tempfile.NamedTemporaryFile("r") as peak_kb:
         command = ["time", "--quiet", f"--output={peak_kb.name}", "--format=%M", *command]
         start = time.perf_counter()
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, env=environment)
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, env=environment, start_new_session=True)
+        at_limit = []
+
+        def stop() -> None:
+            at_limit.append(tree_cpu_s(child.pid))
+            os.killpg(child.pid, signal.SIGKILL)
+
+        timer = threading.Timer(limit_s, stop)
+        timer.start()
         _, status, usage = os.wait4(child.pid, 0)
         wall_s = time.perf_counter() - start
+        timer.cancel()
+        child.returncode = os.waitstatus_to_exitcode(status)
+        if at_limit:
+            return Run(wall_s, at_limit[0], rss_mb=0, status=0, stopped=True)
         rss_mb = int(peak_kb.read()) / 1024
-    child.returncode = os.waitstatus_to_exitcode(status)
     return Run(
         wall_s=wall_s,
         cpu_s=usage.ru_utime + usage.ru_stime,
@@ -183,10 +199,8 @@ class Contender:
 
     label: str
     command: list[str]
-    rounds_max: int | None = None  # for one that takes minutes
-
-    def takes_part_in(self, round_number: int) -> bool:
-        return self.rounds_max is None or round_number < self.rounds_max
+    # Does only a part of the work, as no tool could do less: it has no answer that would be compared.
+    is_floor: bool = False
 
     def on(self, path: Path) -> list[str]:
         return [word.replace("{}", str(path)) for word in self.command]
@@ -199,6 +213,12 @@ class Result:
     label: str
     runs: list[Run] = field(default_factory=list)
     lines: int | None = None
+    is_floor: bool = False
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it is not to run again."""
+        return any(run.wall_s > LONG_RUN_S for run in self.runs)
 
     @property
     def median(self) -> Run:
@@ -211,6 +231,10 @@ class Result:
     @property
     def stopped(self) -> bool:
         return any(run.stopped for run in self.runs)
+
+    @property
+    def has_answer(self) -> bool:
+        return not (self.stopped or self.is_floor)
 
 
 @dataclass(frozen=True)
@@ -260,18 +284,23 @@ class Contest:
         return measure_warm(self) if self.warm else measure_cold(self)
 
 
+def results_of(contest: Contest) -> list[Result]:
+    """Without runs yet."""
+    return [Result(contender.label, is_floor=contender.is_floor) for contender in contest.contenders]
+
+
 def progress(contest: Contest, label: str, run: Run) -> None:
     print(f"  {contest.name}: {label}: {run.wall_s:.3f} s", file=sys.stderr, flush=True)
 
 
 def measure_cold(contest: Contest) -> list[Result]:
     """A fresh bed for every run; the output is kept in memory, and its lines counted afterwards."""
-    results = [Result(contender.label) for contender in contest.contenders]
+    results = results_of(contest)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         output = Path(memory, "output")
-        for round_number in range(contest.rounds):
+        for _ in range(contest.rounds):
             for contender, result in zip(contest.contenders, results, strict=True):
-                if not contender.takes_part_in(round_number):
+                if result.is_long:
                     continue
                 with contest.bed() as bed:
                     run = run_command(contender.on(bed.path), output)
@@ -286,13 +315,15 @@ def measure_cold(contest: Contest) -> list[Result]:
 
 def measure_warm(contest: Contest) -> list[Result]:
     """One bed for all; an untimed first run of each command warms the caches and has its lines counted."""
-    results = [Result(contender.label) for contender in contest.contenders]
+    results = results_of(contest)
     with contest.bed() as bed, tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         for contender, result in zip(contest.contenders, results, strict=True):
             result.lines = run_command(contender.on(bed.path), Path(memory, "output")).lines
         Path(memory, "output").unlink()
         for _ in range(contest.rounds):
             for contender, result in zip(contest.contenders, results, strict=True):
+                if result.is_long:
+                    continue
                 result.runs.append(run_command(contender.on(bed.path)))
                 progress(contest, result.label, result.runs[-1])
     return results
@@ -317,22 +348,23 @@ def run_probe(command: list[str]) -> tuple[Run, int | None]:
 def measure_probes(contest: Contest) -> list[Result]:
     """The contenders, which are probes, in turn; the bed is opened anew for each run.
 
-    A run whose answer is not that of the first one has failed.
+    A run whose answer is not that of the first one has failed; a floor has none.
     """
-    results = [Result(contender.label) for contender in contest.contenders]
+    results = results_of(contest)
     expected = None
-    for round_number in range(contest.rounds):
+    for _ in range(contest.rounds):
         for contender, result in zip(contest.contenders, results, strict=True):
-            if not contender.takes_part_in(round_number):
+            if result.is_long:
                 continue
             with contest.bed() as bed:
                 run, run_sum = run_probe(contender.on(bed.path))
             if bed.statistics:
                 run = replace(run, requests=bed.statistics.total, max_in_flight=bed.statistics.max_in_flight)
             answer = (run.lines, run_sum)
-            if not run.status and not run.stopped:
+            has_answer = not (run.status or run.stopped or contender.is_floor)
+            if has_answer:
                 expected = expected or answer
-            if not run.status and not run.stopped and answer != expected:
+            if has_answer and answer != expected:
                 print(f"{contest.name}: {contender.label}: rows and sum are {answer}, not {expected}", file=sys.stderr)
                 run = replace(run, status=1)
             result.runs.append(run)
@@ -389,7 +421,7 @@ def faults(contest: Contest, results: list[Result]) -> list[str]:
     found = [f"{contest.name}: {result.label} failed" for result in results if result.failed]
     by_label = {result.label: result for result in results}
     for check in contest.checks:
-        answers = {label: by_label[label].lines for label in check.labels if not by_label[label].stopped}
+        answers = {label: by_label[label].lines for label in check.labels if by_label[label].has_answer}
         if len(set(answers.values())) > 1:
             found.append(f"{contest.name}/{check.name}: the answers differ: {', '.join(f'{label}: {lines}' for label, lines in answers.items())}")
     return found
@@ -398,8 +430,8 @@ def faults(contest: Contest, results: list[Result]) -> list[str]:
 def ratio_of(contest: Contest, check: Check, results: list[Result]) -> dict:
     by_label = {result.label: result for result in results}
     used = [by_label[label] for label in check.labels]
-    answers = {result.lines for result in used if not result.stopped}
-    sound = not any(result.failed for result in used) and not used[-1].stopped and len(answers) == 1
+    answers = {result.lines for result in used if result.has_answer}
+    sound = not any(result.failed for result in used) and used[-1].has_answer and len(answers) == 1
     value = check.value(by_label) if sound else 0.0
     ratio = {"name": f"{contest.name}/{check.name}", "value": round(value, 3), "target": check.target}
     return {**ratio, "at_least": True} if any(result.stopped for result in used) else ratio
@@ -418,21 +450,31 @@ def parse_arguments(description: str, argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="small data, few rounds: for a look, not for a claim")
     parser.add_argument("--rounds", type=int, metavar="N", help="runs of each command (default 3, quick 1)")
     parser.add_argument("--case", metavar="TEXT", default="", help="only cases whose name contains TEXT")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="also write the results there")
+    parser.add_argument("--results", metavar="DIR", type=Path, help="also write a file of JSON for each case there")
     parser.add_argument("--bin-dir", metavar="DIR", type=Path, default=target / "release", help="where our tools are")
     options = parser.parse_args(argv)
     options.rounds = options.rounds or (1 if options.quick else 3)
     return options
 
 
-def command_line(name: str, options: argparse.Namespace) -> str:
+def command_line(name: str, contest: Contest, options: argparse.Namespace) -> str:
     """What makes these results again."""
-    words = [f"bench/{name}"]
-    if options.quick:
-        words.append("--quick")
-    if options.case:
-        words.append(f"--case {options.case}")
-    return " ".join([*words, f"--rounds {options.rounds}"])
+    return " ".join([f"bench/{name}", *(["--quick"] if options.quick else []), f"--case {contest.name}", f"--rounds {options.rounds}"])
+
+
+def report_of(name: str, contest: Contest, results: list[Result], options: argparse.Namespace, machine: dict[str, str]) -> dict:
+    """What docs/benchmarks.md shows of a contest."""
+    return {
+        "bench": name,
+        "name": contest.name,
+        "title": contest.title,
+        "command": command_line(name, contest, options),
+        "date": datetime.date.today().isoformat(),
+        "machine": machine,
+        "header": table_header(contest),
+        "rows": [table_row(result) for result in results],
+        "ratios": [ratio_of(contest, check, results) for check in contest.checks],
+    }
 
 
 def run_bench(name: str, contests: list[Contest], options: argparse.Namespace) -> int:
@@ -441,35 +483,24 @@ def run_bench(name: str, contests: list[Contest], options: argparse.Namespace) -
     if not chosen:
         print(f"{name}: no case contains '{options.case}'", file=sys.stderr)
         return 2
-    report = {
-        "bench": name,
-        "command": command_line(name, options),
-        "date": datetime.date.today().isoformat(),
-        "quick": options.quick,
-        "rounds": options.rounds,
-        "machine": machine_facts(),
-        "contests": [],
-        "ratios": [],
-    }
-    print(f"{name}{' (QUICK: small data, no claim)' if options.quick else ''}, {report['date']}, {options.rounds} rounds")
-    for fact, value in report["machine"].items():
+    print(f"{name}{' (QUICK: small data, no claim)' if options.quick else ''}, {datetime.date.today()}, {options.rounds} rounds")
+    for fact, value in machine_facts().items():
         print(f"  {fact}: {value}")
-    complaints = []
+    complaints, ratios = [], []
     for contest in chosen:
+        machine = machine_facts()
         results = contest.run()
         complaints += faults(contest, results)
-        rows = [table_row(result) for result in results]
+        report = report_of(name, contest, results, options, machine)
         print(f"\n{contest.name}: {contest.title}")
-        header = table_header(contest)
-        print_table(header, rows)
-        report["contests"].append({"name": contest.name, "title": contest.title, "header": header, "rows": rows})
-        report["ratios"] += [ratio_of(contest, check, results) for check in contest.checks]
+        print_table(report["header"], report["rows"])
+        ratios += report["ratios"]
+        if options.results:
+            options.results.mkdir(parents=True, exist_ok=True)
+            (options.results / f"{name}.{contest.name}.json").write_text(json.dumps(report, indent=1) + "\n")
     print()
-    for ratio in report["ratios"]:
+    for ratio in ratios:
         print(f"ratio {ratio['name']} {ratio['value']:g} target {ratio['target']:g}")
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
     for complaint in complaints:
         print(f"{name}: {complaint}", file=sys.stderr)
     return 1 if complaints else 0

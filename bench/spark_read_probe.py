@@ -1,8 +1,8 @@
 """Does one job in a fresh JVM, after warming it, and prints what the job cost, as JSON. Run by bench/spark-read with a Spark's Python.
 
-    spark_read_probe.py JOB stock|millstream MEMORY WARM_UP TIMES DIRECTORY [LIMIT_S]
+    spark_read_probe.py JOB stock|tuned|millstream MEMORY WARM_UP TIMES DIRECTORY [LIMIT_S]
 
-JOB is a function of `JOBS`, or `pattern-PARTITIONS`; MEMORY is the driver's. WARM_UP is the directory over which the job is
+JOB is a function of `JOBS`, or `pattern-PARTITIONS`; `tuned` is stock with the settings of `TUNED`; MEMORY is the driver's. WARM_UP is the directory over which the job is
 done before, TIMES times. A job that is not done after LIMIT_S seconds is stopped. Counted is what this process, the JVM, its Python workers and the commands that they start use.
 """
 
@@ -23,6 +23,8 @@ from pyspark.sql import DataFrame, SparkSession, functions
 from spark_probe import live_heap_mb, session
 
 RECORD = "id INT, date TIMESTAMP, address STRING, city STRING, state STRING, zip STRING, service STRING, amount INT"
+TUNED = {"spark.sql.files.openCostInBytes": "4096", "spark.sql.files.maxPartitionNum": "4"}
+"""What is advised for small files: many in a partition, and no more than two partitions a core."""
 Answer = tuple[int, int | None]  # rows, and a sum over them
 
 
@@ -32,6 +34,11 @@ def count(spark: SparkSession, directory: str) -> Answer:
 
 def count_below(spark: SparkSession, directory: str) -> Answer:
     return spark.read.option("recursiveFileLookup", "true").text(directory).count(), None
+
+
+def rdd_count(spark: SparkSession, directory: str) -> Answer:
+    """sc.textFile in the JVM, so that no line goes through Python."""
+    return spark.sparkContext._jsc.textFile(directory).count(), None
 
 
 def matching(spark: SparkSession, directory: str) -> Answer:
@@ -88,7 +95,11 @@ def compacted(spark: SparkSession, directory: str) -> Answer:
         return lines_in(f"{scratch}/out"), None
 
 
-JOBS = {job.__name__: job for job in (count, count_below, matching, json_total, csv_total, parquet_total, pure, merged_by_rdd, compacted)}
+JOBS = {
+    job.__name__: job for job in (
+        count, count_below, rdd_count, matching, json_total, csv_total, parquet_total, pure, merged_by_rdd, compacted,
+    )
+}
 
 
 def job_named(name: str) -> Callable[[SparkSession, str], Answer]:
@@ -98,7 +109,7 @@ def job_named(name: str) -> Callable[[SparkSession, str], Answer]:
 
 def main(name: str, way: str, memory: str, warm_up: str, times: str, directory: str, limit_s: str = "inf") -> None:
     job = job_named(name)
-    spark = session(way, memory)
+    spark = session("stock", memory, TUNED) if way == "tuned" else session(way, memory)
     for _ in range(int(times)):
         job(spark, warm_up)
     heap_before, cpu_before = live_heap_mb(spark), tree_cpu_s(os.getpid())

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import zipfile
 from pathlib import Path
 
 from service import ServiceError, built_by_one, checked
@@ -12,6 +13,8 @@ SPARK_HAS = "io.netty,org.slf4j,commons-codec,commons-logging,org.apache.httpcom
 HADOOP_OF_SPARK = {"4.0.1": "3.4.1", "4.3.0": "3.5.0"}
 # The magic committer's door into Spark; it is not released for every version.
 HADOOP_CLOUD_OF_SPARK = {"4.0.1": "4.0.1", "4.3.0": "4.1.1"}
+
+LIBHADOOP = "nativelib/Linux-amd64/libhadoop.so"
 
 
 def maven(directory: Path, goal: str, *options: str) -> None:
@@ -46,6 +49,14 @@ def jar_of(artifact: str) -> Path:
             directory.parent.mkdir(exist_ok=True)
             maven(directory, "dependency:copy", f"-Dartifact={artifact}")
     return next(directory.glob("*.jar"))
+
+
+def hadoop_native_directory() -> Path:
+    """Where a libhadoop.so is that Hadoop 3.4 loads; Hadoop 3.5 does not take it, and publishes none."""
+    jar = jar_of("io.trino.hadoop:hadoop-apache:3.3.5-3")
+    with zipfile.ZipFile(jar) as archive:
+        archive.extract(LIBHADOOP, jar.parent)
+    return (jar.parent / LIBHADOOP).parent
 
 
 def s3a_jars(spark_version: str) -> list[Path]:

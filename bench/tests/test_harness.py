@@ -10,10 +10,15 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
+from unittest import mock
+from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import harness  # noqa: E402
+from chart import FASTER, SLOWER, chart  # noqa: E402
 from harness import (  # noqa: E402
     Contender, Contest, LocalDirectory, Result, Run, cpu_check, measure_probes, memory_check, parse_arguments,
     ratio_of, run_bench, run_command, tree_cpu_s, wall_check,
@@ -41,22 +46,50 @@ def program(name):
     return module
 
 
-class Page(unittest.TestCase):
-    def test_a_contest_of_several_reports_is_shown_once(self):
-        def report(rounds, names, quick=False):
-            return {
-                "bench": "walk", "rounds": rounds, "quick": quick,
-                "contests": [{"name": name} for name in names],
-                "ratios": [{"name": f"{name}/wall"} for name in names],
-            }
+def report_with(*ratios, **machine):
+    return {
+        "bench": "walk", "name": "case", "title": "A case", "command": "bench/walk --case case", "date": "2026-01-02",
+        "machine": machine, "header": ["command", "wall s"], "rows": [["find", "2.0"], ["pfind", "1.0"]],
+        "ratios": [{"name": f"case/{name}", "value": value, "target": 1.5, **more} for name, value, more in ratios],
+    }
 
-        shown = program("report").once_each([
-            report(1, ["far-pls", "near-pls"]), report(3, ["near-pls", "near-pdu"]), report(9, ["near-pls"], quick=True),
-        ])
-        self.assertEqual([[c["name"] for c in r["contests"]] for r in shown], [["far-pls"], ["near-pls", "near-pdu"]])
-        self.assertEqual(
-            [[c["name"] for c in r["ratios"]] for r in shown], [["far-pls/wall"], ["near-pls/wall", "near-pdu/wall"]]
-        )
+
+class Page(unittest.TestCase):
+    def setUp(self):
+        self.report = program("report")
+
+    def test_a_miss_needs_its_reason(self):
+        reports = [report_with(("wall", 2, {}), ("cpu", 1.4, {}))]
+        self.assertEqual(self.report.unexplained(reports, {}), ["walk case/cpu"])
+        self.assertEqual(self.report.unexplained(reports, {"walk case/cpu": "it is read twice"}), [])
+        self.assertIn("| walk case/cpu | 1.4 | 1.5 | it is read twice |", self.report.page_of(reports, {"walk case/cpu": "it is read twice"}))
+
+    def test_a_rival_that_was_stopped_gives_a_bound(self):
+        self.assertIn("wall more than 9 (target 1.5)", self.report.page_of([report_with(("wall", 9, {"at_least": True}))], {}))
+
+    def test_what_holds_for_all_runs_is_said_once(self):
+        page = self.report.page_of([report_with(load="1.00", CPU="fast"), report_with(load="2.00", CPU="fast")], {})
+        self.assertEqual((page.count("CPU fast"), page.count("load 1.00"), page.count("load 2.00")), (1, 1, 1))
+
+    def test_the_page_shows_the_committed_results(self):
+        reports, reasons = self.report.committed_results()
+        self.assertEqual(self.report.PAGE.read_text(), self.report.page_of(reports, reasons), "run bench/report --render")
+        self.assertEqual(self.report.unexplained(reports, reasons), [])
+
+
+class Charts(unittest.TestCase):
+    def test_each_ratio_has_a_bar_and_its_name(self):
+        ratios = [
+            {"name": "near/wall-a<b", "value": 0.5, "target": 1}, {"name": "far/wall", "value": 50, "target": 20, "at_least": True},
+            {"name": "failed/wall", "value": 0.0, "target": 20},
+        ]
+        drawing = ElementTree.fromstring(chart("Listing & more", ratios))
+        svg = "{http://www.w3.org/2000/svg}"
+        texts = [text.text for text in drawing.iter(f"{svg}text")]
+        for expected in ("Listing & more", "near, against a<b", "0.5x", "far", "over 50x"):
+            self.assertIn(expected, texts)
+        bars = [bar.get("fill") for bar in drawing.iter(f"{svg}rect")][1:]
+        self.assertEqual(bars, [SLOWER, FASTER])
 
 
 class Probes(unittest.TestCase):
@@ -170,11 +203,28 @@ class Running(unittest.TestCase):
             child.kill()
         self.assertGreater(tree_cpu_s(os.getpid()) - before, 0.02)
 
-    def test_contenders_take_turns_and_a_slow_one_runs_less(self):
+    def test_a_command_that_takes_too_long_is_stopped_with_all_that_it_started(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            alive = Path(scratch, "alive")
+            run = run_command(["sh", "-c", f"(while :; do :; done; touch {alive}) & sleep 0.8; touch {alive}; wait"], limit_s=0.3)
+            self.assertEqual((run.stopped, run.status), (True, 0))
+            self.assertGreater(run.cpu_s, 0.02)
+            time.sleep(0.8)
+            self.assertFalse(alive.exists())
+
+    def test_a_floor_has_no_answer_to_compare(self):
+        contest = Contest("c", "", [Contender("floor", ["true"], is_floor=True)], [], 1)
+        floor, = harness.results_of(contest)
+        floor.runs = [run_of(1)]
+        ours = Result("ours", [run_of(2)], lines=7)
+        self.assertEqual(ratio(wall_check("wall", "floor", "ours", 1), floor, ours)["value"], 0.5)
+
+    @mock.patch.object(harness, "LONG_RUN_S", 0.2)
+    def test_contenders_take_turns_and_a_slow_one_runs_once(self):
         with tempfile.TemporaryDirectory() as scratch:
             log = Path(scratch, "log")
             contenders = [
-                Contender("slow", ["sh", "-c", f"echo slow {{}}/in >> {log}"], rounds_max=1),
+                Contender("slow", ["sh", "-c", f"echo slow {{}}/in >> {log}; sleep 0.3"]),
                 Contender("quick", ["sh", "-c", f"echo quick >> {log}"]),
             ]
             contest = Contest("c", "", contenders, [], 2, bed=lambda: LocalDirectory(Path(scratch)))
