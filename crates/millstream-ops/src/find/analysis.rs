@@ -3,8 +3,9 @@
 use millstream_vfs::Fields;
 use millstream_walk::{FanOut, FollowPolicy};
 
-use super::expression::{Action, Devices, Expr, GlobalOptions, Leaf, StreamId, Test, TimeField, VisitOrder};
+use super::expression::{Action, Devices, Expr, GlobalOptions, Leaf, StreamId, Test, VisitOrder};
 use super::format::{Attribute, Field};
+use super::moment::TimeField;
 
 /// An expression, and what a traversal must know of it.
 #[derive(Debug)]
@@ -301,7 +302,8 @@ fn cost(expr: &Expr) -> Option<Cost> {
 #[cfg(test)]
 mod tests {
     use super::super::environment::Nothing;
-    use super::super::parser::{Warnings, parse};
+    use super::super::parser::parse;
+    use super::super::words::Warnings;
     use super::*;
 
     fn plan(words: &str) -> Plan {

@@ -20,7 +20,8 @@ use super::analysis::{ActionOrder, Plan};
 use super::exec::{
     ChildInput, Ending, Exec, ExecMode, ExecPlace, FullBatch, StartDirectory, run, split_operand, substitute,
 };
-use super::expression::{Action, Expr, StreamId, Test, TimeField, VanishedFiles, nanoseconds};
+use super::expression::{Action, Expr, StreamId, Test, VanishedFiles};
+use super::moment::{TimeField, nanoseconds};
 use super::run::{Shared, Turn};
 use super::subject::{Fetched, Subject};
 use crate::accounts::AccountNames;

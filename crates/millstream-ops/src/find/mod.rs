@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! words ── parser ──► tokens ── grammar ──► tree ── analysis ──► plan ──► visitor ── evaluate ──► streams
-//!          primaries, actions    precedence        order, fields  │       what to descend into
+//!          primaries             precedence        order, fields  │       what to descend into
 //!          (one table)                             fan-out        └─ one value, read by all workers
 //! ```
 //!
@@ -16,7 +16,6 @@
 //!
 //! The volume is any whose directories have a file descriptor: commands run in them, and access is checked there.
 
-mod actions;
 mod analysis;
 mod arguments;
 mod environment;
@@ -27,15 +26,18 @@ mod format;
 mod glob;
 mod grammar;
 mod mode;
+mod moment;
 mod mounts;
 mod output;
 mod parser;
 mod primaries;
 mod quote;
+mod refusal;
 mod render;
 mod run;
 mod subject;
 mod visit;
+mod words;
 
 use std::ffi::{CStr, CString, OsString};
 use std::os::fd::AsFd;
@@ -46,16 +48,17 @@ use millstream_vfs::Volume;
 use millstream_vfs::posix::locale::Locale;
 use millstream_walk::{Cancellation, HandleRetention, WalkOptions, walk};
 
-pub use parser::{Refusal, Verbosity};
 pub use primaries::{Class, PRIMARIES, Primary};
+pub use refusal::Refusal;
+pub use words::Verbosity;
 
 use analysis::{Commands, OperandOrder, Plan};
 use environment::{Environment, Nothing, Process};
 use expression::VisitOrder;
 use output::Streams;
-use parser::Warnings;
 use run::Shared;
 use visit::FindVisitor;
+use words::Warnings;
 
 use crate::activity::Activity;
 

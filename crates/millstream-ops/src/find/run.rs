@@ -15,8 +15,8 @@ use super::exec::{Batches, ChildInput, Ending, Exec, ExecPlace, FullBatch, Start
 use super::expression::{Action, Leaf, StreamId};
 use super::mounts::Mounts;
 use super::output::{StreamDevice, Streams};
-use super::parser::DefaultOutput;
 use super::quote::{push_for_terminal, push_quoted};
+use super::words::DefaultOutput;
 use crate::activity::Activity;
 use crate::json::ErrorRecord;
 
