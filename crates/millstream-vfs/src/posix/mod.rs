@@ -9,6 +9,7 @@ mod file;
 pub mod locale;
 pub mod pattern;
 pub mod process;
+mod stat;
 mod syscalls;
 mod usage;
 mod volume;
