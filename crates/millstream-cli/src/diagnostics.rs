@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use millstream_ops::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
-use millstream_vfs::posix::locale::Locale;
+use millstream_system::locale::Locale;
 use millstream_vfs::{Errno, errno_text};
 
 use crate::progress::Screen;

@@ -1,3 +1,4 @@
+#![forbid(unsafe_code)]
 //! Rows of many files: reading ahead, splitting into lines, filtering, packed batches.
 //!
 //! ```text

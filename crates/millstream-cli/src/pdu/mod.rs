@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use millstream_ops::activity::Activity;
 use millstream_ops::du::{Problem, Sink, measure};
-use millstream_vfs::posix::locale::Locale;
+use millstream_system::locale::Locale;
 use millstream_vfs::{Errno, Operation, PosixVolume};
 use millstream_walk::Cancellation;
 

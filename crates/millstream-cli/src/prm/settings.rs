@@ -4,7 +4,7 @@ use millstream_ops::quote::{ControlCharacters, Quoter, QuotingStyle};
 use millstream_ops::remove::{
     Directories, Effect, FileSystems, Missing, Options, PreserveRoot, Prompts, ReportFormat,
 };
-use millstream_vfs::posix::locale::Locale;
+use millstream_system::locale::Locale;
 use millstream_walk::Threads;
 
 use super::table::Id;

@@ -2,8 +2,8 @@
 
 use std::ffi::CString;
 
+use millstream_system::pattern::Regex;
 use millstream_vfs::FileKind;
-use millstream_vfs::posix::pattern::Regex;
 
 use super::exec::Exec;
 use super::format::Format;

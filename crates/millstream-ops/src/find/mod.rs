@@ -44,8 +44,8 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
+use millstream_system::locale::Locale;
 use millstream_vfs::Volume;
-use millstream_vfs::posix::locale::Locale;
 use millstream_walk::{Cancellation, HandleRetention, WalkOptions, walk};
 
 pub use primaries::{Class, PRIMARIES, Primary};

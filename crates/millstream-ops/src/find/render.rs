@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::os::fd::AsFd;
 
-use millstream_vfs::posix::locale::Locale;
+use millstream_system::locale::Locale;
 use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, SymlinkBehavior, Timestamp};
 use rustix::fs::{major, minor};
 

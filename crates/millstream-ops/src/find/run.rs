@@ -5,7 +5,7 @@ use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use millstream_vfs::posix::locale::Locale;
+use millstream_system::locale::Locale;
 use millstream_vfs::{Errno, Timestamp, errno_text};
 use millstream_walk::Cancellation;
 

@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, CString};
 
-use millstream_vfs::posix::pattern::RegexSyntax;
+use millstream_system::pattern::RegexSyntax;
 use millstream_vfs::{Errno, Metadata, SymlinkBehavior, errno_text};
 use millstream_walk::{FollowPolicy, Threads};
 

@@ -11,7 +11,7 @@ mod times;
 
 use std::ffi::CStr;
 
-use millstream_vfs::posix::pattern::CaseSensitivity;
+use millstream_system::pattern::CaseSensitivity;
 use millstream_walk::FollowPolicy;
 use rustix::fs::Access;
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString};
 
-use millstream_vfs::posix::pattern::CaseSensitivity;
+use millstream_system::pattern::CaseSensitivity;
 
 use super::super::environment::Severity;
 use super::super::expression::Test;

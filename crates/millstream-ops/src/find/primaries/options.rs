@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use millstream_vfs::posix::pattern::RegexSyntax;
+use millstream_system::pattern::RegexSyntax;
 use millstream_walk::Threads;
 
 use super::super::arguments;
