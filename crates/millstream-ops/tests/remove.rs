@@ -12,8 +12,8 @@ use millstream_ops::remove::{
 };
 use millstream_vfs::posix::{PosixDir, PosixFile};
 use millstream_vfs::{
-    Access, Dir, DirentBatch, Fields, Metadata, NodeKind, Ownership, PosixVolume, ReadState, RemoveKind,
-    Result, SymlinkBehavior, Timestamp, Volume,
+    Access, Dir, DirentBatch, Fields, Metadata, NodeKind, Ownership, Permission, PosixVolume, ReadState,
+    RemoveKind, Result, SymlinkBehavior, Timestamp, User, Volume,
 };
 use millstream_walk::Threads;
 
@@ -112,8 +112,12 @@ impl Dir for ShiftingDir {
         self.0.remove(name, kind)
     }
 
-    fn is_writable(&self, name: &CStr) -> Result<bool> {
-        self.0.is_writable(name)
+    fn permits(&self, name: &CStr, permission: Permission, user: User) -> Result<bool> {
+        self.0.permits(name, permission, user)
+    }
+
+    fn path_for_children(&self) -> Result<CString> {
+        self.0.path_for_children()
     }
 
     fn set_mode(&self, name: &CStr, mode: u32, symlinks: SymlinkBehavior) -> Result<()> {

@@ -136,7 +136,7 @@ fn needs_of_test(test: &Test) -> (Fields, Calls) {
         Test::True | Test::False | Test::Name(_) | Test::Path(_) | Test::Regex(_) | Test::Kind(_) => {
             Fields::empty()
         }
-        Test::LinkTarget(_) | Test::OtherKind(_) | Test::Access(_) => {
+        Test::LinkTarget(_) | Test::OtherKind(_) | Test::Permission(_) => {
             return (Fields::empty(), Calls::Volume);
         }
         Test::Empty => Fields::SIZE,
@@ -293,7 +293,7 @@ fn cost(expr: &Expr) -> Option<Cost> {
             | Test::Gid(_) => Cost(10),
             Test::NoUser | Test::NoGroup => Cost(11),
             Test::FsType(_) => Cost(12),
-            Test::Access(_) => Cost(20),
+            Test::Permission(_) => Cost(20),
             Test::LinkTarget(_) | Test::OtherKind(_) | Test::Empty => Cost::NOISY,
         }),
     }

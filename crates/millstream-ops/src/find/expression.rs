@@ -3,7 +3,7 @@
 use std::ffi::CString;
 
 use millstream_system::pattern::Regex;
-use millstream_vfs::FileKind;
+use millstream_vfs::{FileKind, Permission};
 
 use super::exec::Exec;
 use super::format::Format;
@@ -84,7 +84,7 @@ pub(super) enum Test {
     /// `-empty`
     Empty,
     /// `-readable`, `-writable`, `-executable`
-    Access(rustix::fs::Access),
+    Permission(Permission),
     /// `-fstype`
     FsType(Vec<u8>),
     /// `-uid`, `-user`

@@ -14,7 +14,7 @@
 //! * Output of siblings comes in no particular order, but a directory always before its contents (after them with
 //!   `-depth`): a worker hands over what it printed before anything that it descended into can be seen by others.
 //!
-//! The volume is any whose directories have a file descriptor: commands run in them, and access is checked there.
+//! The volume is any. Where a child process cannot enter its directories, `-execdir` is an error.
 
 mod analysis;
 mod arguments;
@@ -40,7 +40,6 @@ mod visit;
 mod words;
 
 use std::ffi::{CStr, CString, OsString};
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
@@ -145,10 +144,7 @@ impl Find {
     }
 
     /// Traverses and evaluates.
-    pub fn run<V: Volume>(&self, volume: &V) -> Findings
-    where
-        V::Dir: AsFd,
-    {
+    pub fn run<V: Volume>(&self, volume: &V) -> Findings {
         let operands = &self.shared.plan.options.operands;
         let groups = match self.shared.plan.operands {
             OperandOrder::Together => operands.chunks(operands.len().max(1)),

@@ -1,7 +1,6 @@
 //! What `-printf` and `-ls` print about a file.
 
 use std::io::Write;
-use std::os::fd::AsFd;
 
 use millstream_system::locale::Locale;
 use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, SymlinkBehavior, Timestamp};
@@ -16,7 +15,7 @@ use super::quote::push_listed;
 use crate::json::{Account, EntryRecord};
 use crate::mode::permission_text;
 
-impl<D: Dir + AsFd> Evaluation<'_, '_, D> {
+impl<D: Dir> Evaluation<'_, '_, D> {
     /// Appends what a format says about the file.
     pub(super) fn render(&mut self, format: &Format, stream: StreamId, out: &mut Vec<u8>) {
         for piece in &format.pieces {

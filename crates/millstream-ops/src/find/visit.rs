@@ -1,6 +1,5 @@
 //! The traversal's visitor: decides what is descended into, and evaluates the expression before or after.
 
-use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use millstream_vfs::{Errno, Fields, FileKind, Metadata, Volume};
@@ -26,7 +25,7 @@ pub(super) struct Frame {
     metadata: Option<Box<Metadata>>,
 }
 
-/// Evaluates an expression on every entry of a volume whose directories the kernel knows too: commands run in them.
+/// Evaluates an expression on every entry.
 pub(super) struct FindVisitor<'s, V> {
     shared: &'s Shared,
     /// Index of the first operand of this traversal among all.
@@ -57,10 +56,7 @@ enum Plan {
     Skip,
 }
 
-impl<V: Volume> FindVisitor<'_, V>
-where
-    V::Dir: AsFd,
-{
+impl<V: Volume> FindVisitor<'_, V> {
     fn visit_entry(
         &self,
         worker: &mut Worker,
@@ -211,10 +207,7 @@ where
     }
 }
 
-impl<V: Volume> Visitor for FindVisitor<'_, V>
-where
-    V::Dir: AsFd,
-{
+impl<V: Volume> Visitor for FindVisitor<'_, V> {
     type Volume = V;
     type State = Frame;
     type Worker = Worker;
@@ -270,8 +263,7 @@ where
         if self.shared.plan.actions == ActionOrder::OneAtATime {
             let mut kept = None;
             let done = self.shared.run_batches_of(key_of(directory), || {
-                let handle = kept.insert(directory.handle()?);
-                Ok(StartDirectory::of_handle(handle.as_fd()))
+                StartDirectory::of_handle(&**kept.insert(directory.handle()?))
             });
             if let Err(error) = done {
                 // Also where files may vanish: the names were found, and nothing was done with them.

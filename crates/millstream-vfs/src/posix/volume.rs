@@ -1,7 +1,7 @@
 //! Handles of the POSIX volume.
 
-use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, XattrFlags};
 use rustix::io::{Errno, retry_on_intr};
@@ -11,8 +11,8 @@ use super::file::PosixFile;
 use super::stat::{statx, times};
 use super::syscalls;
 use crate::{
-    Access, Dir, DirentBatch, Error, Fields, Metadata, NodeKind, Operation, Ownership, ReadState, RemoveKind,
-    Result, SymlinkBehavior, Timestamp, Volume,
+    Access, Dir, DirentBatch, Error, Fields, Metadata, NodeKind, Operation, Ownership, Permission, ReadState,
+    RemoveKind, Result, SymlinkBehavior, Timestamp, User, Volume,
 };
 
 /// The file systems that the kernel has mounted.
@@ -248,12 +248,30 @@ impl Dir for PosixDir {
             .map_err(|errno| Error::new(Operation::SetTimes, errno))
     }
 
-    fn is_writable(&self, name: &CStr) -> Result<bool> {
-        match retry_on_intr(|| fs::accessat(self, name, fs::Access::WRITE_OK, AtFlags::EACCESS)) {
+    fn permits(&self, name: &CStr, permission: Permission, user: User) -> Result<bool> {
+        let access = match permission {
+            Permission::Read => fs::Access::READ_OK,
+            Permission::Write => fs::Access::WRITE_OK,
+            Permission::Execute => fs::Access::EXEC_OK,
+        };
+        let flags = match user {
+            User::Effective => AtFlags::EACCESS,
+            User::Real => AtFlags::empty(),
+        };
+        match retry_on_intr(|| fs::accessat(self, name, access, flags)) {
             Ok(()) => Ok(true),
             Err(Errno::ACCESS) => Ok(false),
             Err(errno) => Err(Error::new(Operation::CheckAccess, errno)),
         }
+    }
+
+    /// The child's descriptors are ours until it becomes the command.
+    fn path_for_children(&self) -> Result<CString> {
+        let path = match &self.fd {
+            Some(fd) => format!("/proc/self/fd/{}", fd.as_raw_fd()),
+            None => ".".to_owned(),
+        };
+        CString::new(path).map_err(|_| Error::new(Operation::OpenDir, Errno::INVAL))
     }
 
     fn set_mode(&self, name: &CStr, mode: u32, symlinks: SymlinkBehavior) -> Result<()> {

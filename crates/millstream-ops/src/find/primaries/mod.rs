@@ -12,8 +12,8 @@ mod times;
 use std::ffi::CStr;
 
 use millstream_system::pattern::CaseSensitivity;
+use millstream_vfs::Permission;
 use millstream_walk::FollowPolicy;
-use rustix::fs::Access;
 
 use super::arguments::AgeUnit;
 use super::expression::{Devices, Expr, Test, VanishedFiles};
@@ -201,7 +201,7 @@ pub static PRIMARIES: &[Primary] = &[
         "",
         Tests,
         "a file that may be executed, or a directory that may be searched",
-        |_, _| test(Test::Access(Access::EXEC_OK)),
+        |_, _| test(Test::Permission(Permission::Execute)),
     ),
     primary(&["-false"], "", Tests, "always false", |_, _| test(Test::False)),
     primary(&["-fstype"], "TYPE", Tests, "on a file system of type TYPE", |p, name| {
@@ -268,7 +268,7 @@ pub static PRIMARIES: &[Primary] = &[
         "permission bits are MODE, include all (-) or one (/) of MODE",
         attributes::permissions,
     ),
-    primary(&["-readable"], "", Tests, "may be read", |_, _| test(Test::Access(Access::READ_OK))),
+    primary(&["-readable"], "", Tests, "may be read", |_, _| test(Test::Permission(Permission::Read))),
     primary(&["-regex"], "PATTERN", Tests, "whole path matches the regular expression", |p, n| {
         names::regex(p, n, CaseSensitivity::Sensitive)
     }),
@@ -289,7 +289,7 @@ pub static PRIMARIES: &[Primary] = &[
     }),
     primary(&["-used"], "N", Tests, "last accessed N days after its attributes changed", times::used),
     primary(&["-user"], "NAME", Tests, "belongs to the user NAME", attributes::user),
-    primary(&["-writable"], "", Tests, "may be written", |_, _| test(Test::Access(Access::WRITE_OK))),
+    primary(&["-writable"], "", Tests, "may be written", |_, _| test(Test::Permission(Permission::Write))),
     primary(
         &["-xtype"],
         "[bcdpfls],...",
