@@ -172,6 +172,7 @@ fn record_len(bytes: &[u8]) -> usize {
 }
 
 /// Takes any bytes for the records of a directory, for the fuzzer.
+#[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_records(bytes: &[u8]) {
     let batch = DirentBatch { bytes: bytes.to_vec(), len: bytes.len(), dots: Dots::Keep };
     let parts = batch.split(3);

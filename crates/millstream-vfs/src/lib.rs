@@ -26,7 +26,9 @@ pub mod posix;
 use std::ffi::{CStr, CString};
 use std::fmt::Debug;
 
-pub use dirent::{Dirent, DirentBatch, Iter as DirentIter, fuzz_records};
+#[cfg(feature = "fuzzing")]
+pub use dirent::fuzz_records;
+pub use dirent::{Dirent, DirentBatch, Iter as DirentIter};
 pub use error::{Error, Operation, Result, errno_text};
 pub use file::{Access, At, File};
 pub use metadata::{Fields, FileKind, Metadata, Timestamp};

@@ -129,6 +129,7 @@ impl Sink for Output<'_> {
 }
 
 /// Reads any text as the arguments of `--block-size`, `--threshold` and `--max-depth`, for the fuzzer.
+#[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_numbers(text: &[u8]) {
     let is_block_size = number::block_size(text).is_ok();
     // A threshold is a size with a sign, or 0.

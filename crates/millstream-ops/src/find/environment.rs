@@ -192,12 +192,14 @@ pub(super) fn parse_date(text: &CStr) -> Option<Timestamp> {
 }
 
 /// An environment without anything: no file exists, nobody is known, nothing is written.
+#[cfg(any(test, feature = "fuzzing"))]
 #[derive(Debug, Default)]
 pub(super) struct Nothing {
     /// What was complained about.
     pub complaints: Vec<Vec<u8>>,
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
 impl Environment for Nothing {
     fn metadata(&self, _path: &CStr, _symlinks: SymlinkBehavior) -> Result<Metadata, Errno> {
         Err(Errno::NOENT)
