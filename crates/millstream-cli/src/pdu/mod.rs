@@ -19,7 +19,8 @@ use millstream_walk::Cancellation;
 
 use crate::diagnostics::{Diagnostics, FAILURE, Refused};
 use crate::options::{Reference, take_options};
-use crate::progress::{Progress, Screen, StdoutUse, report};
+use crate::progress::{Progress, StdoutUse, report};
+use crate::screen::Screen;
 use crate::standard_output::StandardOutput;
 use crate::startup::{Startup, startup};
 use settings::Settings;
