@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use millstream_ops::activity::Activity;
 use millstream_ops::remove::{
-    Directories, Effect, FileSystems, Missing, Options, PreserveRoot, Problem, Prompts, Question, Sink,
+    Directories, Execution, FileSystems, Missing, Options, PreserveRoot, Problem, Prompts, Question, Sink,
     remove,
 };
 use millstream_vfs::posix::{PosixDir, PosixFile};
@@ -198,7 +198,7 @@ fn options(prompts: Prompts, threads: usize) -> Options {
         prompts,
         file_systems: FileSystems::All,
         preserve_root: PreserveRoot::Root,
-        effect: Effect::Remove,
+        execution: Execution::Real,
         report: None,
         threads: Threads::Fixed(threads),
     }

@@ -3,9 +3,10 @@
 use millstream_vfs::Fields;
 use millstream_walk::{FanOut, FollowPolicy};
 
-use super::expression::{Action, Devices, Expr, GlobalOptions, Leaf, StreamId, Test, VisitOrder};
+use super::expression::{Action, Expr, GlobalOptions, Leaf, StreamId, Test, VisitOrder};
 use super::format::{Attribute, Field};
 use super::moment::TimeField;
+use crate::terms::FileSystems;
 
 /// An expression, and what a traversal must know of it.
 #[derive(Debug)]
@@ -116,7 +117,7 @@ impl Plan {
 
 fn directory_fields(options: &GlobalOptions) -> Option<Fields> {
     let loops = options.follow == FollowPolicy::Always;
-    let devices = options.devices == Devices::One;
+    let devices = options.file_systems == FileSystems::One;
     match (loops, devices) {
         (true, _) => Some(Fields::KIND | Fields::INO),
         (false, true) => Some(Fields::KIND),

@@ -10,6 +10,7 @@ use super::format::Format;
 use super::glob::Glob;
 use super::mode::ModeTest;
 use super::moment::{TimeField, Window};
+use crate::terms::FileSystems;
 
 /// A node of the tree.
 #[derive(Debug)]
@@ -235,7 +236,7 @@ pub(super) struct GlobalOptions {
     /// `-maxdepth`
     pub max_depth: u32,
     /// `-xdev`
-    pub devices: Devices,
+    pub file_systems: FileSystems,
     /// `-ignore_readdir_race`
     pub vanished: VanishedFiles,
 }
@@ -247,15 +248,6 @@ pub(super) enum VisitOrder {
     PreOrder,
     /// After them.
     PostOrder,
-}
-
-/// Whether a traversal crosses into other file systems.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Devices {
-    /// It does.
-    All,
-    /// It stays on that of the operand.
-    One,
 }
 
 /// What to say about files that disappear between being listed and being looked at.

@@ -8,9 +8,10 @@ use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, FollowPol
 use super::analysis::ActionOrder;
 use super::evaluate::{Evaluation, Verdict, Worker};
 use super::exec::StartDirectory;
-use super::expression::{Devices, StreamId, VanishedFiles, VisitOrder};
+use super::expression::{StreamId, VanishedFiles, VisitOrder};
 use super::run::Shared;
 use super::subject::{Fetched, Subject};
+use crate::terms::FileSystems;
 
 /// Output that a worker gathers before it hands it over.
 const WORKER_BUFFER: usize = 32 << 10;
@@ -139,7 +140,7 @@ impl<V: Volume> FindVisitor<'_, V> {
             if self.is_in_loop(worker, entry, metadata) {
                 return Plan::Skip;
             }
-            if plan.options.devices == Devices::One && self.is_elsewhere(entry, metadata) {
+            if plan.options.file_systems == FileSystems::One && self.is_elsewhere(entry, metadata) {
                 return Plan::Stay;
             }
         }

@@ -10,9 +10,10 @@ use millstream_vfs::{Errno, Metadata, SymlinkBehavior, errno_text};
 use millstream_walk::{FollowPolicy, Threads};
 
 use super::environment::{Environment, Severity};
-use super::expression::{Devices, Expr, GlobalOptions, Test, VanishedFiles, VisitOrder};
+use super::expression::{Expr, GlobalOptions, Test, VanishedFiles, VisitOrder};
 use super::moment::nanoseconds;
 use super::refusal::Refusal;
+use crate::terms::FileSystems;
 
 /// What is printed for an entry where the expression does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +76,7 @@ impl<'a> Words<'a> {
                 visits: VisitOrder::PreOrder,
                 min_depth: 0,
                 max_depth: u32::MAX,
-                devices: Devices::All,
+                file_systems: FileSystems::All,
                 vanished: VanishedFiles::Report,
             },
             depth_asked: false,

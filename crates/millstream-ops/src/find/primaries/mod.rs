@@ -16,10 +16,11 @@ use millstream_vfs::Permission;
 use millstream_walk::FollowPolicy;
 
 use super::arguments::AgeUnit;
-use super::expression::{Devices, Expr, Test, VanishedFiles};
+use super::expression::{Expr, Test, VanishedFiles};
 use super::moment::TimeField;
 use super::refusal::Refusal;
 use super::words::{DefaultOutput, Parsed, Verbosity, Warnings, Words, test, truth};
+use crate::terms::FileSystems;
 
 /// What a word of the expression is good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,7 +126,7 @@ pub static PRIMARIES: &[Primary] = &[
         },
     ),
     primary(&["-xdev", "-mount"], "", GlobalOption, "do not descend into other file systems", |p, _| {
-        p.options.devices = Devices::One;
+        p.options.file_systems = FileSystems::One;
         truth()
     }),
     primary(
