@@ -4,10 +4,10 @@
 use std::ffi::CString;
 
 use libfuzzer_sys::fuzz_target;
-use millstream_ops::find::fuzz_date;
+use millstream_ops::find::fuzz::parse_date;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(text) = CString::new(bytes) {
-        fuzz_date(&text);
+        parse_date(&text);
     }
 });

@@ -2,6 +2,6 @@
 //! Any words make an expression or a message, never a panic. The words are separated by NUL bytes.
 
 use libfuzzer_sys::fuzz_target;
-use millstream_ops::find::fuzz_parse;
+use millstream_ops::find::fuzz::parse_words;
 
-fuzz_target!(|bytes: &[u8]| fuzz_parse(bytes));
+fuzz_target!(|bytes: &[u8]| parse_words(bytes));

@@ -2,6 +2,6 @@
 //! Any bytes are a table of mounts, never a panic.
 
 use libfuzzer_sys::fuzz_target;
-use millstream_ops::find::fuzz_mounts;
+use millstream_ops::find::fuzz::parse_mounts;
 
-fuzz_target!(|bytes: &[u8]| fuzz_mounts(bytes));
+fuzz_target!(|bytes: &[u8]| parse_mounts(bytes));

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use millstream_ops::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
-use millstream_vfs::posix::locale::Locale;
+use millstream_system::locale::Locale;
 
 const STYLES: [QuotingStyle; 10] = [
     QuotingStyle::Literal,

@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use millstream_cli::pdu::fuzz_numbers;
 use millstream_ops::size::SizeFormat;
-use millstream_vfs::posix::locale::Locale;
+use millstream_system::locale::Locale;
 
 fuzz_target!(|bytes: &[u8]| {
     fuzz_numbers(bytes);

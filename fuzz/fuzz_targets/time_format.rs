@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use millstream_ops::time::{Clock, TimeStyle};
 use millstream_vfs::Timestamp;
-use millstream_vfs::posix::locale::Locale;
+use millstream_system::locale::Locale;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((sec, rest)) = bytes.split_first_chunk::<8>() else { return };

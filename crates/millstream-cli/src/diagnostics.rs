@@ -12,10 +12,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use millstream_ops::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
-use millstream_vfs::posix::locale::Locale;
+use millstream_system::locale::Locale;
 use millstream_vfs::{Errno, errno_text};
 
-use crate::progress::Screen;
+use crate::screen::Screen;
 
 /// The exit code of all failures, of tools that do not tell them apart.
 pub const FAILURE: u8 = 1;

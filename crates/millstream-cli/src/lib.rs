@@ -16,6 +16,7 @@ pub mod pls;
 pub mod prm;
 pub mod progress;
 mod recover;
+pub mod screen;
 pub mod standard_output;
 pub mod startup;
 mod submit;

@@ -5,16 +5,16 @@
 //! ([`Screen::without_progress`]), for one that streams them no line is drawn, as the output itself shows progress.
 
 use std::io::{self, IsTerminal};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use millstream_ops::activity::Activity;
 
 use crate::diagnostics::Diagnostics;
+use crate::screen::Screen;
 
 /// Work that takes less shows no line.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -27,43 +27,6 @@ pub enum StdoutUse {
     Streams,
     /// Now and then, within [`Screen::without_progress`].
     WithoutProgress,
-}
-
-/// The terminal that the progress line shares with messages and output.
-#[derive(Clone, Debug, Default)]
-pub struct Screen {
-    bar: Arc<Mutex<Option<ProgressBar>>>,
-}
-
-impl Screen {
-    /// Calls `write` while the progress line is away.
-    pub fn without_progress<T>(&self, write: impl FnOnce() -> T) -> T {
-        // The lock keeps the line from appearing meanwhile.
-        let bar = self.bar.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*bar {
-            Some(bar) => bar.suspend(write),
-            None => write(),
-        }
-    }
-
-    fn draw(&self, text: String) {
-        let mut bar = self.bar.lock().unwrap_or_else(PoisonError::into_inner);
-        bar.get_or_insert_with(new_bar).set_message(text);
-    }
-
-    fn clear(&self) {
-        if let Some(bar) = self.bar.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            bar.finish_and_clear();
-        }
-    }
-}
-
-fn new_bar() -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    match ProgressStyle::with_template("{wide_msg}") {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
 }
 
 /// The progress line of a piece of work; dropping it takes the line away.

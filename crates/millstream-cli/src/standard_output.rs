@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
 use crate::diagnostics::Diagnostics;
-use crate::progress::Screen;
+use crate::screen::Screen;
 
 /// Standard output without a buffer; a write to a closed one fails.
 #[derive(Clone, Copy, Debug)]

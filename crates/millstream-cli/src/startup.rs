@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use millstream_vfs::posix::locale::Locale;
-use millstream_vfs::posix::process;
+use millstream_system::locale::Locale;
+use millstream_system::process;
 use millstream_walk::Threads;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

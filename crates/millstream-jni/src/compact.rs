@@ -5,9 +5,8 @@ use std::ffi::CString;
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JObject};
 use jni::sys::{jboolean, jbyteArray, jint, jlong};
-use millstream_ops::compact::{CompactError, Journal, Manifest, ManifestEntry, Staging, apply};
-use millstream_scan::{Header, Input, Joiner, Place, Stamp, concatenate};
-use millstream_vfs::{Dir, SymlinkBehavior, Volume};
+use millstream_ops::compact::{CompactError, Journal, ListedFile, Manifest, Staging, apply};
+use millstream_scan::{Header, Input, Joiner, Place, concatenate};
 
 use crate::cancellation::Cancellation;
 use crate::ranges::{Packed, unpack};
@@ -33,14 +32,7 @@ fn inputs(packed: &[u8]) -> Option<(Vec<Input>, Vec<CString>)> {
     unpack(packed)?.into_iter().map(input).collect()
 }
 
-fn write_manifest(names: Vec<CString>, stamps: &[Stamp], output: &CString) -> Result<(), Failure> {
-    let entry = |(name, stamp): (CString, &Stamp)| ManifestEntry {
-        name,
-        ino: stamp.ino,
-        size: stamp.size,
-        mtime: stamp.mtime,
-    };
-    let manifest = Manifest { entries: names.into_iter().zip(stamps).map(entry).collect() };
+fn write_manifest(manifest: &Manifest, output: &CString) -> Result<(), Failure> {
     manifest.write_beside(&SharedProcessVolume::default(), output).map_err(|error| unreadable(output, &error))
 }
 
@@ -77,7 +69,8 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_concatenate<'l
         let done = done.map_err(|error| {
             unreadable(error.input().and_then(|i| inputs.get(i)).map_or(&output, |input| &input.path), &error)
         })?;
-        write_manifest(names, &done.stamps, &output)?;
+        let stamps = done.stamps.iter().map(|stamp| (stamp.ino, stamp.size, stamp.mtime));
+        write_manifest(&Manifest::of_read(names, stamps), &output)?;
         Ok(jlong::try_from(done.length).unwrap_or(jlong::MAX))
     })
 }
@@ -94,18 +87,12 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_stamp<'local>(
         let (inputs, names) =
             inputs(&bytes(env, &packed)?).ok_or(Failure::Argument("malformed list of inputs"))?;
         let output = c_string(bytes(env, &output)?)?;
-        let base = SharedProcessVolume::default().base();
-        let stamps = inputs.iter().map(|input| {
-            let metadata = base
-                .metadata(&input.path, SymlinkBehavior::Follow, Stamp::FIELDS)
-                .map_err(|error| unreadable(&input.path, &error))?;
-            let stamp = Stamp::of(&metadata);
-            if !input.is(&stamp) {
-                return Err(unreadable(&input.path, &"has changed since it was listed"));
-            }
-            Ok(stamp)
+        let listed = inputs.into_iter().zip(names).map(|(input, name)| {
+            let Input { path, size, mtime_ms } = input;
+            ListedFile { path, name, size, mtime_ms }
         });
-        write_manifest(names, &stamps.collect::<Result<Vec<_>, _>>()?, &output)
+        let manifest = Manifest::of_listed(&SharedProcessVolume::default(), listed.collect());
+        write_manifest(&manifest.map_err(|e| failure(&e))?, &output)
     });
 }
 

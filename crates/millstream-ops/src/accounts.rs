@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use millstream_vfs::posix::accounts;
+use millstream_system::accounts;
 
 /// What has been looked up.
 #[derive(Debug, Default)]

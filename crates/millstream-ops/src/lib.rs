@@ -1,6 +1,6 @@
 #![forbid(unsafe_code)]
-//! What the tools and Spark do with a tree, as a library over [`millstream_walk`]: one room an operation, each knowing the
-//! traversal and no volume.
+//! What the tools and Spark do with a tree, as a library over [`millstream_walk`]: one module an operation, each knowing
+//! the traversal and no volume.
 
 pub mod accounts;
 pub mod activity;
@@ -18,4 +18,5 @@ mod operands;
 pub mod quote;
 pub mod remove;
 pub mod size;
+pub mod terms;
 pub mod time;

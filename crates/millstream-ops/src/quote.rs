@@ -2,7 +2,7 @@
 //!
 //! Names of plain ASCII letters, the usual case, are recognised by one pass over a table and copied.
 
-use millstream_vfs::posix::locale::{CharacterClass, Decoded, Encoding, Locale};
+use millstream_system::locale::{CharacterClass, Decoded, Encoding, Locale};
 
 /// A quoting style, as `--quoting-style` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

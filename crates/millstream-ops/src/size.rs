@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 
-use millstream_vfs::posix::locale::{Grouping, Locale};
+use millstream_system::locale::{Grouping, Locale};
 
 /// What the letters of a unit multiply by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@
 
 use std::ffi::CString;
 
+use millstream_system::locale::{LocalTime, Locale};
 use millstream_vfs::Timestamp;
-use millstream_vfs::posix::locale::{LocalTime, Locale};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::size::write_integer;

@@ -7,13 +7,13 @@ use std::sync::Mutex;
 
 use millstream_ops::activity::Activity;
 use millstream_ops::remove::{
-    Directories, Effect, FileSystems, Missing, Options, PreserveRoot, Problem, Prompts, Question, Sink,
+    Directories, Execution, FileSystems, Missing, Options, PreserveRoot, Problem, Prompts, Question, Sink,
     remove,
 };
 use millstream_vfs::posix::{PosixDir, PosixFile};
 use millstream_vfs::{
-    Access, Dir, DirentBatch, Fields, Metadata, NodeKind, Ownership, PosixVolume, ReadState, RemoveKind,
-    Result, SymlinkBehavior, Timestamp, Volume,
+    Access, Dir, DirentBatch, Fields, Metadata, NodeKind, Ownership, Permission, PosixVolume, ReadState,
+    RemoveKind, Result, SymlinkBehavior, Timestamp, User, Volume,
 };
 use millstream_walk::Threads;
 
@@ -112,8 +112,12 @@ impl Dir for ShiftingDir {
         self.0.remove(name, kind)
     }
 
-    fn is_writable(&self, name: &CStr) -> Result<bool> {
-        self.0.is_writable(name)
+    fn permits(&self, name: &CStr, permission: Permission, user: User) -> Result<bool> {
+        self.0.permits(name, permission, user)
+    }
+
+    fn path_for_children(&self) -> Result<CString> {
+        self.0.path_for_children()
     }
 
     fn set_mode(&self, name: &CStr, mode: u32, symlinks: SymlinkBehavior) -> Result<()> {
@@ -194,7 +198,7 @@ fn options(prompts: Prompts, threads: usize) -> Options {
         prompts,
         file_systems: FileSystems::All,
         preserve_root: PreserveRoot::Root,
-        effect: Effect::Remove,
+        execution: Execution::Real,
         report: None,
         threads: Threads::Fixed(threads),
     }

@@ -151,6 +151,7 @@ fn is_text(piece: &[u8]) -> bool {
 }
 
 /// Joins files made of arbitrary bytes: their lines must be those of the result. The first byte separates files.
+#[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_join(bytes: &[u8]) {
     let [separator, rest @ ..] = bytes else { return };
     let files: Vec<_> = rest.split(|b| b == separator).collect();
@@ -166,6 +167,7 @@ pub fn fuzz_join(bytes: &[u8]) {
 }
 
 /// The lines of a file, as Spark sees them.
+#[cfg(any(test, feature = "fuzzing"))]
 fn lines(file: &[u8]) -> Vec<&[u8]> {
     let data = file.strip_prefix(BYTE_ORDER_MARK).unwrap_or(file);
     let mut lines = Vec::new();

@@ -116,6 +116,7 @@ impl Predicate {
 
 /// Decodes arbitrary bytes; a predicate that they are must not hold for a row without its literal. The first byte is the length of
 /// the row, itself included, that comes before the encoded predicate.
+#[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_predicate(bytes: &[u8]) {
     let (row, encoded) =
         bytes.split_at(bytes.first().map_or(0, |&length| (length as usize).min(bytes.len())));

@@ -6,7 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use millstream_vfs::{Errno, Error, Operation, ThreadUsage, Volume, thread_usage};
+use millstream_system::usage::{ThreadUsage, thread_usage};
+use millstream_vfs::{Errno, Error, Operation, Volume};
 
 use crate::batch::{Batch, Buffer};
 use crate::error::ScanError;

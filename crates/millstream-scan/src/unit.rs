@@ -338,6 +338,7 @@ impl<'a> UnitReader<'a> {
 
 /// Splits and filters arbitrary bytes in both ways that there are, which must find the same rows. The first byte says what
 /// separates lines, the second how many of the following ones are the literal that rows must contain.
+#[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_lines(bytes: &[u8]) {
     let [kind, length, rest @ ..] = bytes else { return };
     let (literal, data) = rest.split_at((*length as usize).min(rest.len()));

@@ -1,31 +1,168 @@
 //! What every volume must do, as a suite that each volume's own tests run.
 //!
-//! The suite prepares a directory through the operating system and looks at it through the volume, so a new volume needs
-//! nothing but a name for that directory. Every function is one clause; [`all`] runs them in turn.
+//! The suite prepares a directory from [`Outside`] and looks at it through the volume, and the other way round. For what
+//! the kernel mounts, outside is the operating system ([`System`]); a volume of another kind brings its own. Every function
+//! is one clause; [`all`] runs them in turn.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
+use std::fmt::Debug;
 use std::fs::Permissions;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use rustix::io::Errno;
 
 use crate::{
-    Access, At, Dir, DirentBatch, Fields, File, FileKind, NodeKind, Operation, Ownership, ReadState,
-    RemoveKind, SymlinkBehavior, Timestamp, Volume,
+    Access, At, Dir, DirentBatch, Fields, File, FileKind, Metadata, NodeKind, Operation, Ownership,
+    Permission, ReadState, RemoveKind, SymlinkBehavior, Timestamp, User, Volume,
 };
+
+/// A way to the suite's directory that does not lead through the volume's handles. Paths are relative to the directory.
+pub trait Outside: Debug {
+    /// Makes a directory.
+    fn create_dir(&self, path: &Path) -> io::Result<()>;
+    /// Makes a file of these contents, or gives them to one that there is.
+    fn write(&self, path: &Path, contents: &[u8]) -> io::Result<()>;
+    /// Makes a symbolic link.
+    fn symlink(&self, target: &Path, path: &Path) -> io::Result<()>;
+    /// Makes another link of a file.
+    fn hard_link(&self, path: &Path, new: &Path) -> io::Result<()>;
+    /// Renames.
+    fn rename(&self, path: &Path, new: &Path) -> io::Result<()>;
+    /// Sets permission bits.
+    fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()>;
+    /// All that `stat(2)` tells.
+    fn metadata(&self, path: &Path, symlinks: SymlinkBehavior) -> io::Result<Metadata>;
+    /// The contents of a file.
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// The target of a link.
+    fn read_link(&self, path: &Path) -> io::Result<PathBuf>;
+    /// How many entries a directory has.
+    fn count(&self, path: &Path) -> io::Result<usize>;
+    /// Whether the volume lets the suite do everything, whatever the permissions.
+    fn is_privileged(&self) -> bool;
+}
+
+/// The operating system's way to a directory.
+#[derive(Debug)]
+pub struct System(pub PathBuf);
+
+impl Outside for System {
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        std::fs::create_dir(self.0.join(path))
+    }
+
+    fn write(&self, path: &Path, contents: &[u8]) -> io::Result<()> {
+        std::fs::write(self.0.join(path), contents)
+    }
+
+    fn symlink(&self, target: &Path, path: &Path) -> io::Result<()> {
+        symlink(target, self.0.join(path))
+    }
+
+    fn hard_link(&self, path: &Path, new: &Path) -> io::Result<()> {
+        std::fs::hard_link(self.0.join(path), self.0.join(new))
+    }
+
+    fn rename(&self, path: &Path, new: &Path) -> io::Result<()> {
+        std::fs::rename(self.0.join(path), self.0.join(new))
+    }
+
+    fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()> {
+        std::fs::set_permissions(self.0.join(path), Permissions::from_mode(mode))
+    }
+
+    fn metadata(&self, path: &Path, symlinks: SymlinkBehavior) -> io::Result<Metadata> {
+        let path = self.0.join(path);
+        let told = match symlinks {
+            SymlinkBehavior::Follow => std::fs::metadata(path),
+            SymlinkBehavior::NoFollow => std::fs::symlink_metadata(path),
+        }?;
+        let time = |sec, nsec: i64| Timestamp { sec, nsec: u32::try_from(nsec).unwrap_or(u32::MAX) };
+        Ok(Metadata {
+            fields: Fields::STAT,
+            mode: told.mode(),
+            nlink: told.nlink(),
+            uid: told.uid(),
+            gid: told.gid(),
+            dev: told.dev(),
+            rdev: told.rdev(),
+            ino: told.ino(),
+            size: told.size(),
+            blocks: told.blocks(),
+            atime: time(told.atime(), told.atime_nsec()),
+            mtime: time(told.mtime(), told.mtime_nsec()),
+            ctime: time(told.ctime(), told.ctime_nsec()),
+            ..Metadata::default()
+        })
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        std::fs::read(self.0.join(path))
+    }
+
+    fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
+        std::fs::read_link(self.0.join(path))
+    }
+
+    fn count(&self, path: &Path) -> io::Result<usize> {
+        Ok(std::fs::read_dir(self.0.join(path))?.count())
+    }
+
+    fn is_privileged(&self) -> bool {
+        rustix::process::geteuid().is_root()
+    }
+}
 
 /// A volume and a directory on it that the suite may fill.
 #[derive(Debug)]
 pub struct Subject<V: Volume> {
     /// The volume.
     pub volume: V,
-    /// The directory as the operating system names it; empty.
-    pub local: PathBuf,
+    /// The directory from outside; empty.
+    pub outside: Box<dyn Outside>,
     /// The same directory as an operand of the volume.
     pub root: CString,
+}
+
+/// A fresh directory for one clause, from outside.
+struct Ground<'a> {
+    outside: &'a dyn Outside,
+    at: &'a Path,
+}
+
+impl Ground<'_> {
+    fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.at.join(path)
+    }
+
+    fn create_dir(&self, path: &str) {
+        self.outside.create_dir(&self.path(path)).expect("mkdir");
+    }
+
+    fn write(&self, path: impl AsRef<Path>, contents: &[u8]) {
+        self.outside.write(&self.path(path), contents).expect("write");
+    }
+
+    fn symlink(&self, target: &str, path: &str) {
+        self.outside.symlink(target.as_ref(), &self.path(path)).expect("symlink");
+    }
+
+    fn stat(&self, path: &str) -> Metadata {
+        self.outside.metadata(&self.path(path), SymlinkBehavior::Follow).expect("stat")
+    }
+
+    fn lstat(&self, path: &str) -> Metadata {
+        self.outside.metadata(&self.path(path), SymlinkBehavior::NoFollow).expect("stat")
+    }
+
+    fn read(&self, path: &str) -> Vec<u8> {
+        self.outside.read(&self.path(path)).expect("readable")
+    }
 }
 
 impl<V: Volume> Subject<V> {
@@ -34,12 +171,14 @@ impl<V: Volume> Subject<V> {
     }
 
     /// Makes a fresh directory for one clause and opens it.
-    fn room(&self, name: &str) -> (PathBuf, V::Dir) {
-        let local = self.local.join(name);
-        std::fs::create_dir(&local).expect("mkdir");
-        let dir =
-            self.open().open_dir(&c_name(name.as_ref()), SymlinkBehavior::NoFollow).expect("the room opens");
-        (local, dir)
+    fn ground<'a>(&'a self, name: &'a str) -> (Ground<'a>, V::Dir) {
+        let ground = Ground { outside: &*self.outside, at: Path::new(name) };
+        ground.outside.create_dir(ground.at).expect("mkdir");
+        let dir = self
+            .open()
+            .open_dir(&c_name(name.as_ref()), SymlinkBehavior::NoFollow)
+            .expect("the ground opens");
+        (ground, dir)
     }
 }
 
@@ -70,7 +209,8 @@ pub fn all<V: Volume>(subject: &Subject<V>) {
     identity_is_stable_and_distinct(subject);
     parent_is_reached(subject);
     removal_takes_one_name(subject);
-    write_permission_is_that_of_the_effective_user(subject);
+    permissions_are_told(subject);
+    children_start_in_directories(subject);
     modes_are_set_by_name(subject);
     owners_are_set_by_name(subject);
     attributes_are_set_by_name(subject);
@@ -82,11 +222,11 @@ pub fn all<V: Volume>(subject: &Subject<V>) {
 
 /// Any byte but NUL and `/` may occur in a name; `.` and `..` are not entries.
 pub fn names_are_bytes<V: Volume>(subject: &Subject<V>) {
-    let (local, dir) = subject.room("names");
+    let (ground, dir) = subject.ground("names");
     let names: [&[u8]; 6] =
         [b"plain", b"new\nline", b"\xff\xfe invalid", "\u{e9}\u{65e5}".as_bytes(), b"-dash", b"..."];
     for name in names {
-        std::fs::write(local.join(std::ffi::OsString::from_vec(name.to_vec())), b"").expect("write");
+        ground.write(OsStr::from_bytes(name), b"");
     }
     let listed: Vec<_> = entries(&dir, 4096).into_keys().map(CString::into_bytes).collect();
     let mut expected: Vec<_> = names.iter().map(|n| n.to_vec()).collect();
@@ -96,9 +236,9 @@ pub fn names_are_bytes<V: Volume>(subject: &Subject<V>) {
 
 /// Reading in many small batches gives every entry once.
 pub fn large_directories_are_complete<V: Volume>(subject: &Subject<V>) {
-    let (local, dir) = subject.room("large");
+    let (ground, dir) = subject.ground("large");
     for i in 0..3_000 {
-        std::fs::write(local.join(format!("entry-number-{i:05}")), b"").expect("write");
+        ground.write(format!("entry-number-{i:05}"), b"");
     }
     assert_eq!(entries(&dir, 2_048).len(), 3_000);
     let again = subject.open().open_dir(c"large", SymlinkBehavior::NoFollow).expect("opens");
@@ -107,10 +247,10 @@ pub fn large_directories_are_complete<V: Volume>(subject: &Subject<V>) {
 
 /// A directory entry states its true type or none.
 pub fn kinds_are_right_or_unknown<V: Volume>(subject: &Subject<V>) {
-    let (local, dir) = subject.room("kinds");
-    std::fs::create_dir(local.join("dir")).expect("mkdir");
-    std::fs::write(local.join("file"), b"").expect("write");
-    symlink("file", local.join("link")).expect("symlink");
+    let (ground, dir) = subject.ground("kinds");
+    ground.create_dir("dir");
+    ground.write("file", b"");
+    ground.symlink("file", "link");
     let wanted = [(c"dir", FileKind::Directory), (c"file", FileKind::File), (c"link", FileKind::Symlink)];
     let listed = entries(&dir, 4096);
     for (name, kind) in wanted {
@@ -126,24 +266,22 @@ pub fn kinds_are_right_or_unknown<V: Volume>(subject: &Subject<V>) {
 
 /// All that `stat(2)` tells is told, and the fields asked for are marked as filled.
 pub fn metadata_is_that_of_the_system<V: Volume>(subject: &Subject<V>) {
-    let (local, dir) = subject.room("metadata");
-    std::fs::write(local.join("file"), vec![7; 12_345]).expect("write");
-    std::fs::hard_link(local.join("file"), local.join("second")).expect("link");
+    let (ground, dir) = subject.ground("metadata");
+    ground.write("file", &[7; 12_345]);
+    ground.outside.hard_link(&ground.path("file"), &ground.path("second")).expect("link");
     let ours = dir.metadata(c"file", SymlinkBehavior::NoFollow, Fields::STAT).expect("stat");
-    let theirs = std::fs::symlink_metadata(local.join("file")).expect("stat");
+    let theirs = ground.lstat("file");
     assert!(ours.fields.contains(Fields::STAT));
-    assert_eq!((ours.size, ours.nlink, ours.mode), (12_345, 2, theirs.mode()));
-    assert_eq!((ours.uid, ours.gid, ours.ino), (theirs.uid(), theirs.gid(), theirs.ino()));
-    assert_eq!((ours.mtime.sec, i64::from(ours.mtime.nsec)), (theirs.mtime(), theirs.mtime_nsec()));
-    assert_eq!((ours.ctime.sec, i64::from(ours.ctime.nsec)), (theirs.ctime(), theirs.ctime_nsec()));
-    assert_eq!(ours.blocks, theirs.blocks());
+    assert_eq!((ours.size, ours.nlink, ours.mode), (12_345, 2, theirs.mode));
+    assert_eq!((ours.uid, ours.gid, ours.ino), (theirs.uid, theirs.gid, theirs.ino));
+    assert_eq!((ours.mtime, ours.ctime, ours.blocks), (theirs.mtime, theirs.ctime, theirs.blocks));
 }
 
 /// Opening and examining a link acts on it or on its target as asked.
 pub fn links_are_followed_only_when_asked<V: Volume>(subject: &Subject<V>) {
-    let (local, dir) = subject.room("links");
-    std::fs::create_dir(local.join("target")).expect("mkdir");
-    symlink("target", local.join("link")).expect("symlink");
+    let (ground, dir) = subject.ground("links");
+    ground.create_dir("target");
+    ground.symlink("target", "link");
     let kind = |symlinks| dir.metadata(c"link", symlinks, Fields::KIND).expect("stat").kind();
     assert_eq!(kind(SymlinkBehavior::NoFollow), FileKind::Symlink);
     assert_eq!(kind(SymlinkBehavior::Follow), FileKind::Directory);
@@ -157,11 +295,11 @@ pub fn links_are_followed_only_when_asked<V: Volume>(subject: &Subject<V>) {
 
 /// Identity tells directories apart, survives renaming, and is what `stat` tells.
 pub fn identity_is_stable_and_distinct<V: Volume>(subject: &Subject<V>) {
-    let (local, dir) = subject.room("identity");
+    let (ground, dir) = subject.ground("identity");
     let one = dir.identity().expect("identity");
     let other = subject.open().identity().expect("identity");
     assert_ne!(one, other);
-    std::fs::rename(&local, subject.local.join("renamed")).expect("rename");
+    ground.outside.rename(ground.at, "renamed".as_ref()).expect("rename");
     assert_eq!(dir.identity().expect("identity"), one);
     let told = subject.open().metadata(c"renamed", SymlinkBehavior::NoFollow, Fields::INO).expect("stat");
     assert_eq!(told.identity(), one);
@@ -170,19 +308,19 @@ pub fn identity_is_stable_and_distinct<V: Volume>(subject: &Subject<V>) {
 
 /// The parent is the directory that holds this one now.
 pub fn parent_is_reached<V: Volume>(subject: &Subject<V>) {
-    let (_, dir) = subject.room("child");
+    let (_, dir) = subject.ground("child");
     let parent = dir.open_parent().expect("opens");
     assert_eq!(parent.identity().expect("identity"), subject.open().identity().expect("identity"));
 }
 
 /// Removal takes the name itself, never the target of a link, and refuses what is not as announced.
 pub fn removal_takes_one_name<V: Volume>(subject: &Subject<V>) {
-    let (local, dir) = subject.room("removal");
-    std::fs::create_dir(local.join("full")).expect("mkdir");
-    std::fs::write(local.join("full/file"), b"").expect("write");
-    symlink("full", local.join("link")).expect("symlink");
+    let (ground, dir) = subject.ground("removal");
+    ground.create_dir("full");
+    ground.write("full/file", b"");
+    ground.symlink("full", "link");
     dir.remove(c"link", RemoveKind::File).expect("a link is removed as a file");
-    assert!(local.join("full/file").exists());
+    assert!(ground.stat("full/file").kind() == FileKind::File);
     let refused = dir.remove(c"full", RemoveKind::Directory).expect_err("not empty");
     assert!(matches!(refused.errno, Errno::NOTEMPTY | Errno::EXIST), "{refused}");
     let refused = dir.remove(c"full", RemoveKind::File).expect_err("a directory");
@@ -190,29 +328,53 @@ pub fn removal_takes_one_name<V: Volume>(subject: &Subject<V>) {
     let full = dir.open_dir(c"full", SymlinkBehavior::NoFollow).expect("opens");
     full.remove(c"file", RemoveKind::File).expect("unlink");
     dir.remove(c"full", RemoveKind::Directory).expect("rmdir");
-    assert_eq!(std::fs::read_dir(local).expect("readable").count(), 0);
+    assert_eq!(ground.outside.count(ground.at).expect("readable"), 0);
 }
 
-/// What may be written is told; nobody needs permission who is above it.
-pub fn write_permission_is_that_of_the_effective_user<V: Volume>(subject: &Subject<V>) {
-    let (local, dir) = subject.room("writable");
-    for (name, mode) in [("open", 0o600), ("protected", 0o400)] {
-        std::fs::write(local.join(name), b"").expect("write");
-        std::fs::set_permissions(local.join(name), Permissions::from_mode(mode)).expect("chmod");
+/// What permissions allow is told; nobody needs them who is above them, but nobody executes what has no such bit.
+pub fn permissions_are_told<V: Volume>(subject: &Subject<V>) {
+    let (ground, dir) = subject.ground("permissions");
+    let privileged = ground.outside.is_privileged();
+    for (name, mode) in [(c"open", 0o600), (c"protected", 0o400), (c"secret", 0o300), (c"command", 0o100)] {
+        ground.write(OsStr::from_bytes(name.to_bytes()), b"");
+        let path = ground.path(OsStr::from_bytes(name.to_bytes()));
+        ground.outside.set_mode(&path, mode).expect("chmod");
+        for user in [User::Effective, User::Real] {
+            let may = |permission| dir.permits(name, permission, user).expect("told");
+            assert_eq!(may(Permission::Read), privileged || mode & 0o400 != 0, "{name:?}");
+            assert_eq!(may(Permission::Write), privileged || mode & 0o200 != 0, "{name:?}");
+            assert_eq!(may(Permission::Execute), mode & 0o100 != 0, "{name:?}");
+        }
     }
-    assert_eq!(dir.is_writable(c"open"), Ok(true));
-    assert_eq!(dir.is_writable(c"protected"), Ok(rustix::process::geteuid().is_root()));
+    assert_eq!((dir.is_writable(c"open"), dir.is_writable(c"protected")), (Ok(true), Ok(privileged)));
+    ground.symlink("open", "link");
+    assert_eq!(dir.permits(c"link", Permission::Execute, User::Real), Ok(false));
     let missing = dir.is_writable(c"missing").expect_err("nothing there");
     assert_eq!((missing.operation, missing.errno), (Operation::CheckAccess, Errno::NOENT));
 }
 
+/// A child process starts in a directory that is open, if processes can reach the volume.
+pub fn children_start_in_directories<V: Volume>(subject: &Subject<V>) {
+    let (ground, dir) = subject.ground("children");
+    ground.write("file", b"");
+    ground.outside.rename(ground.at, "elsewhere".as_ref()).expect("rename");
+    match dir.path_for_children() {
+        Err(error) => assert_eq!(error.errno, Errno::OPNOTSUPP),
+        Ok(path) => {
+            let start = OsStr::from_bytes(path.to_bytes());
+            let listed = Command::new("ls").current_dir(start).output().expect("started");
+            assert_eq!(listed.stdout, b"file\n");
+        }
+    }
+}
+
 /// Modes are set on the name itself, special bits included; a link is followed only when asked, and has no mode.
 pub fn modes_are_set_by_name<V: Volume>(subject: &Subject<V>) {
-    let (local, dir) = subject.room("modes");
-    std::fs::write(local.join("file"), b"").expect("write");
-    std::fs::create_dir(local.join("dir")).expect("mkdir");
-    symlink("file", local.join("link")).expect("symlink");
-    let mode = |name: &str| std::fs::metadata(local.join(name)).expect("stat").mode() & 0o7777;
+    let (ground, dir) = subject.ground("modes");
+    ground.write("file", b"");
+    ground.create_dir("dir");
+    ground.symlink("file", "link");
+    let mode = |name: &str| ground.stat(name).mode & 0o7777;
     dir.set_mode(c"file", 0o5751, SymlinkBehavior::NoFollow).expect("chmod");
     dir.set_mode(c"dir", 0o1700, SymlinkBehavior::NoFollow).expect("chmod");
     assert_eq!((mode("file"), mode("dir")), (0o5751, 0o1700));
@@ -227,15 +389,15 @@ pub fn modes_are_set_by_name<V: Volume>(subject: &Subject<V>) {
 
 /// Owners are set on the name itself, or on a link's target when asked. Only root may, others give what they have.
 pub fn owners_are_set_by_name<V: Volume>(subject: &Subject<V>) {
-    let (local, dir) = subject.room("owners");
-    std::fs::write(local.join("file"), b"").expect("write");
-    symlink("file", local.join("link")).expect("symlink");
+    let (ground, dir) = subject.ground("owners");
+    ground.write("file", b"");
+    ground.symlink("file", "link");
     let owner = |name: &str| {
-        let metadata = std::fs::symlink_metadata(local.join(name)).expect("stat");
-        (metadata.uid(), metadata.gid())
+        let metadata = ground.lstat(name);
+        (metadata.uid, metadata.gid)
     };
     let had = owner("file");
-    let given = if rustix::process::geteuid().is_root() { (1234, 1235) } else { had };
+    let given = if ground.outside.is_privileged() { (1234, 1235) } else { had };
     let all = Ownership { uid: Some(given.0), gid: Some(given.1) };
     dir.set_owner(c"link", all, SymlinkBehavior::NoFollow).expect("lchown");
     assert_eq!((owner("link"), owner("file")), (given, had));
@@ -249,9 +411,9 @@ pub fn owners_are_set_by_name<V: Volume>(subject: &Subject<V>) {
 /// Extended attributes of a name are its own, never those of what it leads to. Volumes need not have any.
 pub fn attributes_are_set_by_name<V: Volume>(subject: &Subject<V>) {
     const NAME: &CStr = c"user.clause";
-    let (local, dir) = subject.room("attributes");
-    std::fs::write(local.join("file"), b"").expect("write");
-    symlink("file", local.join("link")).expect("symlink");
+    let (ground, dir) = subject.ground("attributes");
+    ground.write("file", b"");
+    ground.symlink("file", "link");
     match dir.set_xattr(c"file", NAME, b"value") {
         Err(error) if error.errno == Errno::OPNOTSUPP => return,
         set => set.expect("set"),
@@ -269,11 +431,11 @@ pub fn attributes_are_set_by_name<V: Volume>(subject: &Subject<V>) {
 
 /// Data goes where it is said to go; holes are found where the volume knows them; attributes are set on open files.
 pub fn files_are_written_at_any_place<V: Volume>(subject: &Subject<V>) {
-    let (local, dir) = subject.room("files");
+    let (ground, dir) = subject.ground("files");
     let file = dir.create_file(c"file", 0o600).expect("created");
     file.write_all(b"tail", At::Offset(1 << 20)).expect("written");
     file.write_all(b"head", At::Offset(0)).expect("written");
-    let data = std::fs::read(local.join("file")).expect("readable");
+    let data = ground.read("file");
     assert_eq!((&data[..5], &data[1 << 20..], data.len()), (&b"head\0"[..], &b"tail"[..], (1 << 20) + 4));
     assert_eq!(file.next_data(0).expect("found"), Some(0));
     assert_eq!(file.next_data(1 << 30).expect("found"), None);
@@ -287,7 +449,7 @@ pub fn files_are_written_at_any_place<V: Volume>(subject: &Subject<V>) {
     assert_eq!((told.size, told.mode & 0o7777, told.atime, told.mtime), (2, 0o640, atime, mtime));
     let refused = dir.create_file(c"file", 0o600).expect_err("it exists");
     assert_eq!((refused.operation, refused.errno), (Operation::CreateFile, Errno::EXIST));
-    symlink("file", local.join("link")).expect("symlink");
+    ground.symlink("file", "link");
     let refused = dir.open_file(c"link", Access::Read, SymlinkBehavior::NoFollow).expect_err("a link");
     assert_eq!(refused.errno, Errno::LOOP);
     let followed = dir.open_file(c"link", Access::Truncate, SymlinkBehavior::Follow).expect("followed");
@@ -298,7 +460,7 @@ pub fn files_are_written_at_any_place<V: Volume>(subject: &Subject<V>) {
 
 /// Directories, links and nodes are made under new names only; renaming replaces.
 pub fn names_are_made_once_and_linked<V: Volume>(subject: &Subject<V>) {
-    let (local, dir) = subject.room("made");
+    let (ground, dir) = subject.ground("made");
     dir.create_dir(c"dir", 0o700).expect("mkdir");
     let below = dir.open_dir(c"dir", SymlinkBehavior::NoFollow).expect("opens");
     drop(below.create_file(c"one", 0o600).expect("created"));
@@ -312,25 +474,25 @@ pub fn names_are_made_once_and_linked<V: Volume>(subject: &Subject<V>) {
     let kind = |name| dir.metadata(name, SymlinkBehavior::NoFollow, Fields::STAT).expect("stat");
     assert_eq!((kind(c"link").mtime, kind(c"two").nlink, kind(c"pipe").kind()), (time, 2, FileKind::Fifo));
     dir.rename(c"link", &below, c"one").expect("renamed over");
-    assert_eq!(std::fs::read_link(local.join("dir/one")).expect("a link"), Path::new("two"));
+    assert_eq!(ground.outside.read_link(&ground.path("dir/one")).expect("a link"), Path::new("two"));
     assert_eq!(kind(c"two").nlink, 1);
 }
 
 /// Two names change places at once, or the volume says that it cannot. A locked file cannot be locked again.
 pub fn names_are_exchanged_and_files_locked<V: Volume>(subject: &Subject<V>) {
-    let (local, dir) = subject.room("exchange");
+    let (ground, dir) = subject.ground("exchange");
     for name in ["one", "two"] {
-        std::fs::create_dir(local.join(name)).expect("mkdir");
-        std::fs::write(local.join(name).join("of"), name).expect("write");
+        ground.create_dir(name);
+        ground.write(format!("{name}/of"), name.as_bytes());
     }
     let below = dir.open_dir(c"two", SymlinkBehavior::NoFollow).expect("opens");
     assert_eq!(dir.exchange(c"two", &below, c"of").expect_err("into itself").operation, Operation::Rename);
     match dir.exchange(c"one", &dir, c"two") {
-        Ok(()) => assert_eq!(std::fs::read(local.join("one/of")).expect("read"), b"two"),
+        Ok(()) => assert_eq!(ground.read("one/of"), b"two"),
         Err(error) => assert!(matches!(error.errno, Errno::INVAL | Errno::NOSYS), "{error}"),
     }
     let file = |name| dir.open_file(name, Access::Read, SymlinkBehavior::NoFollow).expect("opens");
-    std::fs::write(local.join("lock"), b"").expect("write");
+    ground.write("lock", b"");
     let first = file(c"lock");
     first.try_lock().expect("nobody has it");
     let refused = file(c"lock").try_lock().expect_err("somebody has it");
@@ -343,8 +505,8 @@ pub fn names_are_exchanged_and_files_locked<V: Volume>(subject: &Subject<V>) {
 
 /// Errors name the operation and carry the system's cause.
 pub fn errors_tell_operation_and_cause<V: Volume>(subject: &Subject<V>) {
-    let (local, dir) = subject.room("errors");
-    std::fs::write(local.join("file"), b"").expect("write");
+    let (ground, dir) = subject.ground("errors");
+    ground.write("file", b"");
     let missing: &CStr = c"missing";
     let open = |name: &CStr| dir.open_dir(name, SymlinkBehavior::NoFollow).expect_err("cannot be opened");
     assert_eq!((open(missing).operation, open(missing).errno), (Operation::OpenDir, Errno::NOENT));

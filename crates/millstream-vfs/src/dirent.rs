@@ -83,7 +83,27 @@ impl DirentBatch {
         self.len == 0
     }
 
-    /// Lets `read` fill the buffer; it returns how many bytes hold records.
+    /// Empties the batch, whose capacity stays: a volume begins so that adds its entries one by one.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Adds an entry if there is room for it; whether there was. The name is at most 65,000 bytes long.
+    pub fn add(&mut self, entry: Dirent<'_>) -> bool {
+        let name = entry.name.to_bytes_with_nul();
+        let record = (NAME_AT + name.len()).next_multiple_of(8);
+        let Some(room) = self.bytes.get_mut(self.len..self.len + record) else { return false };
+        let Ok(length) = u16::try_from(record) else { return false };
+        room[..8].copy_from_slice(&entry.ino.to_ne_bytes());
+        room[8..16].fill(0);
+        room[16..18].copy_from_slice(&length.to_ne_bytes());
+        room[18] = entry.kind.dirent_type();
+        room[NAME_AT..NAME_AT + name.len()].copy_from_slice(name);
+        self.len += record;
+        true
+    }
+
+    /// Lets `read` fill the buffer with records as the kernel packs them; it returns how many bytes hold records.
     pub(crate) fn fill<E>(&mut self, read: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> Result<usize, E> {
         self.len = 0;
         self.len = read(&mut self.bytes)?.min(self.bytes.len());
@@ -152,6 +172,7 @@ fn record_len(bytes: &[u8]) -> usize {
 }
 
 /// Takes any bytes for the records of a directory, for the fuzzer.
+#[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_records(bytes: &[u8]) {
     let batch = DirentBatch { bytes: bytes.to_vec(), len: bytes.len(), dots: Dots::Keep };
     let parts = batch.split(3);
@@ -212,6 +233,20 @@ mod tests {
         let names = [c"a", c"with\nnewline", c"\xff\xfe", c"/an/absolute/operand", c""];
         let read: Vec<_> = batch(&names).iter().map(|e| e.name.to_owned()).collect();
         assert_eq!(read, names.map(|n| n.to_owned()));
+    }
+
+    #[test]
+    fn entries_are_added_while_there_is_room() {
+        let entry = |name, ino| Dirent { name, ino, kind: FileKind::Directory };
+        let mut batch = DirentBatch::with_capacity(64);
+        for round in 0..2 {
+            assert!(batch.add(entry(c"a-name", round)) && batch.add(entry(c"b", 7)));
+            assert!(!batch.add(entry(c"one-too-many", 8)));
+            assert_eq!(batch.iter().collect::<Vec<_>>(), [entry(c"a-name", round), entry(c"b", 7)]);
+            assert_eq!((batch.count(), batch.capacity()), (2, 64));
+            batch.clear();
+            assert!(batch.is_empty());
+        }
     }
 
     #[test]

@@ -23,14 +23,16 @@ mod file;
 mod metadata;
 pub mod posix;
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::fmt::Debug;
 
-pub use dirent::{Dirent, DirentBatch, Iter as DirentIter, fuzz_records};
+#[cfg(feature = "fuzzing")]
+pub use dirent::fuzz_records;
+pub use dirent::{Dirent, DirentBatch, Iter as DirentIter};
 pub use error::{Error, Operation, Result, errno_text};
 pub use file::{Access, At, File};
 pub use metadata::{Fields, FileKind, Metadata, Timestamp};
-pub use posix::{PosixVolume, RunQueueDelay, ThreadUsage, process_cpu_time, thread_usage};
+pub use posix::PosixVolume;
 pub use rustix::io::Errno;
 
 /// Whether an operation acts on a symbolic link or on what it points to.
@@ -74,6 +76,26 @@ pub struct Ownership {
     pub uid: Option<u32>,
     /// The group.
     pub gid: Option<u32>,
+}
+
+/// Something that a file's permissions let a user do, or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Permission {
+    /// Read the file, or list the directory.
+    Read,
+    /// Write the file, or change what is in the directory.
+    Write,
+    /// Execute the file, or search the directory.
+    Execute,
+}
+
+/// Which of the process's users is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum User {
+    /// The one with whose rights it acts.
+    Effective,
+    /// The one who started it.
+    Real,
 }
 
 /// Whether a directory has more entries after a call of [`Dir::read_entries`].
@@ -196,11 +218,26 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// Sets the times of `name`, never following it.
     fn set_times(&self, name: &CStr, atime: Timestamp, mtime: Timestamp) -> Result<()>;
 
-    /// Whether the effective user may write `name`, as its permissions say.
+    /// Whether `user` may do this with `name`, or with its target if it is a symbolic link, as the permissions say.
     ///
     /// # Errors
     /// If they do not tell; `EROFS` on a volume that nobody can write.
-    fn is_writable(&self, name: &CStr) -> Result<bool>;
+    fn permits(&self, name: &CStr, permission: Permission, user: User) -> Result<bool>;
+
+    /// Whether the effective user may write `name`: see [`Dir::permits`].
+    ///
+    /// # Errors
+    /// Those of [`Dir::permits`].
+    fn is_writable(&self, name: &CStr) -> Result<bool> {
+        self.permits(name, Permission::Write, User::Effective)
+    }
+
+    /// A path that leads a child process to this directory, while it is open, wherever that is by now: commands can be
+    /// started in it.
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP` if other processes cannot reach the volume.
+    fn path_for_children(&self) -> Result<CString>;
 
     /// Sets the permission bits of `name`, those of `0o7777`.
     ///

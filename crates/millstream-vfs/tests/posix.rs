@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 
-use millstream_vfs::contract::{Subject, all};
+use millstream_vfs::contract::{Subject, System, all};
 use millstream_vfs::{Dir, PosixVolume, SymlinkBehavior, Volume};
 
 #[test]
@@ -14,7 +14,8 @@ fn posix_volume_keeps_the_contract() {
     }
     .expect("scratch directory");
     let root = CString::new(scratch.path().as_os_str().as_bytes()).expect("no NUL");
-    all(&Subject { volume: PosixVolume, local: scratch.path().to_path_buf(), root });
+    let outside = Box::new(System(scratch.path().to_path_buf()));
+    all(&Subject { volume: PosixVolume, outside, root });
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use millstream_vfs::{SymlinkBehavior, Volume};
 
 use crate::FollowPolicy;
-use crate::handles::HandleSlot;
+use crate::slot::HandleSlot;
 
 /// A directory of the traversal, or the virtual one that holds the operands.
 #[derive(Debug)]

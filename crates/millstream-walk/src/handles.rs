@@ -18,8 +18,8 @@
 //! that goes depth first climbs what it has descended, so reopening costs at most about one call a directory, not one a
 //! level above it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use millstream_vfs::{Dir, Errno, Error, Operation, Result, Volume};
 
@@ -27,63 +27,6 @@ use crate::Directory;
 
 /// Handles that a worker holds to go on from, at most.
 pub(crate) const RECENT: usize = 2;
-
-/// Where a directory's handle is found.
-#[derive(Debug)]
-pub(crate) struct HandleSlot<V: Volume> {
-    handle: Mutex<SlotState<V>>,
-}
-
-#[derive(Debug)]
-struct SlotState<V: Volume> {
-    kept: Option<Arc<V::Dir>>,
-    lent: Weak<V::Dir>,
-}
-
-impl<V: Volume> Default for HandleSlot<V> {
-    fn default() -> Self {
-        HandleSlot { handle: Mutex::new(SlotState { kept: None, lent: Weak::new() }) }
-    }
-}
-
-impl<V: Volume> HandleSlot<V> {
-    pub(crate) fn holding(handle: V::Dir) -> Self {
-        let slot = HandleSlot::default();
-        slot.state().kept = Some(Arc::new(handle));
-        slot
-    }
-
-    fn state(&self) -> MutexGuard<'_, SlotState<V>> {
-        self.handle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The handle, if anybody has it open.
-    pub(crate) fn get(&self) -> Option<Arc<V::Dir>> {
-        let state = self.state();
-        state.kept.clone().or_else(|| state.lent.upgrade())
-    }
-
-    fn kept(&self) -> Option<Arc<V::Dir>> {
-        self.state().kept.clone()
-    }
-
-    /// Lets others share the handle while somebody has it.
-    fn lend(&self, handle: &Arc<V::Dir>) {
-        self.state().lent = Arc::downgrade(handle);
-    }
-
-    /// Puts a handle in to stay; whether there was none.
-    fn keep(&self, handle: &Arc<V::Dir>) -> bool {
-        let mut state = self.state();
-        let empty = state.kept.is_none();
-        state.kept.get_or_insert_with(|| Arc::clone(handle));
-        empty
-    }
-
-    fn take(&self) -> Option<Arc<V::Dir>> {
-        self.state().kept.take()
-    }
-}
 
 /// How many handles directories may keep.
 #[derive(Debug)]

@@ -31,6 +31,7 @@ mod options;
 mod pace;
 mod pool;
 mod sequence;
+mod slot;
 mod visitor;
 
 pub use cancel::Cancellation;

@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use millstream_vfs::{RunQueueDelay, ThreadUsage, process_cpu_time, thread_usage};
+use millstream_system::usage::{RunQueueDelay, ThreadUsage, process_cpu_time, thread_usage};
 use rustix::process::{Resource, getrlimit};
 
 use crate::Threads;

@@ -4,15 +4,18 @@ use std::collections::BTreeSet;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use millstream_vfs::posix::PosixDir;
-use millstream_vfs::{Dir, Fields, FileKind, PosixVolume, RemoveKind, Volume};
+use millstream_vfs::{Dir, FileKind, PosixVolume, RemoveKind, Volume};
 use millstream_walk::{
     Chunk, Descend, Directory, FanOut, Fault, FollowPolicy, HandleRetention, Order, Place, Threads, Visitor,
     WalkOptions, walk,
 };
+use recorder::{DescendAt, Event, Names, Recorder, check_order};
+
+mod recorder;
 
 /// The POSIX volume with a limit of its own on open directories.
 #[derive(Debug)]
@@ -29,132 +32,6 @@ impl Volume for Narrow {
 
     fn max_open_dirs(&self) -> usize {
         self.max_open_dirs
-    }
-}
-
-/// What happened, in the order in which it did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Event {
-    Visited(Vec<u8>),
-    Ended(Vec<u8>),
-    Left(Vec<u8>),
-    Fault(Vec<u8>, Fault),
-}
-
-/// Records every event. `Stat` makes it call the volume for each entry, so that chunks are handed out.
-struct Recorder {
-    fan_out: FanOut,
-    descend_at: DescendAt,
-    events: Mutex<Vec<Event>>,
-    emitted: Mutex<Vec<Vec<u8>>>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum DescendAt {
-    Visit,
-    SortedEnd,
-}
-
-type Names = Mutex<Vec<(CString, u64)>>;
-
-fn path_of<V: Volume>(directory: &Directory<V, Names>) -> Vec<u8> {
-    let mut path = Vec::new();
-    directory.write_path(&mut path);
-    path
-}
-
-impl Recorder {
-    fn new(fan_out: FanOut, descend_at: DescendAt) -> Self {
-        Recorder { fan_out, descend_at, events: Mutex::default(), emitted: Mutex::default() }
-    }
-
-    fn record(&self, event: Event) {
-        self.events.lock().expect("events").push(event);
-    }
-
-    fn events(&self) -> Vec<Event> {
-        self.events.lock().expect("events").clone()
-    }
-
-    fn visited(&self) -> BTreeSet<Vec<u8>> {
-        let visited: Vec<_> = self
-            .events()
-            .into_iter()
-            .filter_map(|e| if let Event::Visited(p) = e { Some(p) } else { None })
-            .collect();
-        let set: BTreeSet<_> = visited.iter().cloned().collect();
-        assert_eq!(set.len(), visited.len(), "an entry was visited twice");
-        set
-    }
-}
-
-impl Visitor for Recorder {
-    type Volume = Narrow;
-    type State = Names;
-    type Worker = ();
-
-    fn root_state(&self) -> Names {
-        Names::default()
-    }
-
-    fn worker(&self) {}
-
-    fn fan_out(&self) -> FanOut {
-        self.fan_out
-    }
-
-    fn visit(&self, (): &mut (), chunk: &Chunk<'_, Narrow, Names>, descend: &mut Descend<'_, Narrow, Names>) {
-        for entry in chunk.entries() {
-            let mut path = Vec::new();
-            entry.write_path(&mut path);
-            self.record(Event::Visited(path));
-            if self.fan_out == FanOut::Parallel
-                && let Err(error) = entry.metadata(Fields::SIZE | Fields::KIND)
-            {
-                self.fault(&mut (), &Place::Entry(&entry), &Fault::Volume(error));
-            }
-            if entry.kind() != Ok(FileKind::Directory) {
-                continue;
-            }
-            match self.descend_at {
-                DescendAt::Visit => descend.into_entry(&entry, Names::default()),
-                DescendAt::SortedEnd => {
-                    let mut names = chunk.directory().state().lock().expect("names");
-                    names.push((entry.name().to_owned(), entry.operand()));
-                }
-            }
-        }
-    }
-
-    fn end_of_directory(
-        &self,
-        (): &mut (),
-        directory: &Arc<Directory<Narrow, Names>>,
-        descend: &mut Descend<'_, Narrow, Names>,
-        block: &mut Vec<u8>,
-    ) {
-        self.record(Event::Ended(path_of(directory)));
-        let mut names = directory.state().lock().expect("names");
-        names.sort();
-        for (name, operand) in names.drain(..) {
-            descend.into_name(&name, operand, Names::default());
-        }
-        directory.write_path(block);
-        block.push(0);
-    }
-
-    fn emit(&self, block: &[u8]) {
-        self.emitted.lock().expect("emitted").push(block[..block.len() - 1].to_vec());
-    }
-
-    fn leave(&self, (): &mut (), directory: &Arc<Directory<Narrow, Names>>) {
-        self.record(Event::Left(path_of(directory)));
-    }
-
-    fn fault(&self, (): &mut (), place: &Place<'_, Narrow, Names>, fault: &Fault) {
-        let mut path = Vec::new();
-        place.write_path(&mut path);
-        self.record(Event::Fault(path, fault.clone()));
     }
 }
 
@@ -218,24 +95,6 @@ fn seed() -> u64 {
 
 fn operand(path: &Path) -> CString {
     CString::new(path.as_os_str().as_bytes()).expect("no NUL")
-}
-
-fn check_order(events: &[Event]) {
-    let position = |wanted: &Event| events.iter().position(|e| e == wanted);
-    for (at, event) in events.iter().enumerate() {
-        let Event::Visited(path) = event else { continue };
-        let Some(parent) = Path::new(OsStr::from_bytes(path)).parent() else { continue };
-        let parent = parent.as_os_str().as_bytes().to_vec();
-        if let Some(visited) = position(&Event::Visited(parent.clone())) {
-            assert!(visited < at, "{parent:?} after its child");
-            let ended = position(&Event::Ended(parent.clone())).expect("every directory ends");
-            let left = position(&Event::Left(parent)).expect("every directory is left");
-            assert!(at < ended && ended < left);
-            if let Some(own) = position(&Event::Left(path.clone())) {
-                assert!(own < left, "a parent was left before {path:?}");
-            }
-        }
-    }
 }
 
 #[test]
@@ -366,7 +225,7 @@ impl<F: Fn(&Directory<Narrow, ()>) + Sync> Visitor for AtLeave<F> {
 }
 
 /// Records in the order of entries, and has each directory opened twice.
-struct Twice(Recorder);
+struct Twice(Recorder<Narrow>);
 
 impl Visitor for Twice {
     type Volume = Narrow;
@@ -518,7 +377,7 @@ fn directory_that_cannot_be_opened_is_reported_and_passed_over() {
 
 /// Descends into whatever it sees.
 struct SwappedVisitor {
-    inner: Recorder,
+    inner: Recorder<Narrow>,
 }
 
 impl Visitor for SwappedVisitor {

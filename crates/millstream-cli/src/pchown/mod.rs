@@ -147,6 +147,7 @@ impl Settings {
 }
 
 /// Reads any text as `OWNER:GROUP`, for the fuzzer: what is understood has numbers that mean the same.
+#[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_spec(text: &[u8]) {
     if let Ok(Parsed { spec, .. }) = spec::parse(text) {
         let Ownership { uid, gid } = spec.owner;

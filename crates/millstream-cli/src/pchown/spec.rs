@@ -3,7 +3,7 @@
 use std::ffi::CString;
 
 use millstream_ops::accounts::AccountNames;
-use millstream_vfs::posix::accounts;
+use millstream_system::accounts;
 use millstream_vfs::{Metadata, Ownership};
 
 /// An owner and a group, with the words for them.

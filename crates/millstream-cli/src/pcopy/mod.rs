@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use millstream_ops::activity::Activity;
 use millstream_ops::copy::{Backup, Destination, Options, Removal, copy};
-use millstream_vfs::posix::process;
+use millstream_system::process;
 use millstream_vfs::{PosixVolume, Volume};
 
 use crate::diagnostics::{Diagnostics, Refused};

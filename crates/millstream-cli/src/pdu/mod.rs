@@ -13,13 +13,14 @@ use std::time::Instant;
 
 use millstream_ops::activity::Activity;
 use millstream_ops::du::{Problem, Sink, measure};
-use millstream_vfs::posix::locale::Locale;
+use millstream_system::locale::Locale;
 use millstream_vfs::{Errno, Operation, PosixVolume};
 use millstream_walk::Cancellation;
 
 use crate::diagnostics::{Diagnostics, FAILURE, Refused};
 use crate::options::{Reference, take_options};
-use crate::progress::{Progress, Screen, StdoutUse, report};
+use crate::progress::{Progress, StdoutUse, report};
+use crate::screen::Screen;
 use crate::standard_output::StandardOutput;
 use crate::startup::{Startup, startup};
 use settings::Settings;
@@ -129,6 +130,7 @@ impl Sink for Output<'_> {
 }
 
 /// Reads any text as the arguments of `--block-size`, `--threshold` and `--max-depth`, for the fuzzer.
+#[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_numbers(text: &[u8]) {
     let is_block_size = number::block_size(text).is_ok();
     // A threshold is a size with a sign, or 0.

@@ -12,7 +12,7 @@ use millstream_ops::du::{
 };
 use millstream_ops::size::{Base, SizeFormat};
 use millstream_ops::time::TimeStyle;
-use millstream_vfs::posix::locale::Locale;
+use millstream_system::locale::Locale;
 use millstream_walk::{Cancellation, FollowPolicy, Threads};
 
 use super::number::{block_size, report_bad_size, threshold, unsigned};

@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use millstream_ops::list::options::{Indicator, Layout, SortKey, TimeField};
 use millstream_ops::quote::QuotingStyle;
 use millstream_ops::size::BlockSizeError;
-use millstream_vfs::posix::pattern::{CaseSensitivity, matches_glob};
+use millstream_system::pattern::{CaseSensitivity, matches_glob};
 
 use super::table::Id;
 use crate::options::{Choice, Occurrence};

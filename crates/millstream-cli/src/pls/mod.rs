@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use millstream_ops::activity::Activity;
 use millstream_ops::list::{Flush, Outcome, Sinks, TreeForm, list, print_trees};
+use millstream_system::locale::Locale;
 use millstream_vfs::PosixVolume;
-use millstream_vfs::posix::locale::Locale;
 use rustix::fs::{FileType, fstat};
 
 use crate::diagnostics::{Diagnostics, Refused, UsageErrorKind};

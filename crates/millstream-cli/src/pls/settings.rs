@@ -12,7 +12,7 @@ use millstream_ops::list::{ListOptions, TreeForm};
 use millstream_ops::quote::{ControlCharacters, QuotingStyle};
 use millstream_ops::size::{Base, SizeFormat};
 use millstream_ops::time::TimeStyle;
-use millstream_vfs::posix::locale::{Locale, LocaleKind};
+use millstream_system::locale::{Locale, LocaleKind};
 
 use super::arguments::{
     FORMATS, INDICATORS, QUOTING_STYLES, SORTS, TIMES, WHENS, When, block_size_message, integer,

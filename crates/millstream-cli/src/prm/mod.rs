@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use millstream_ops::activity::Activity;
 use millstream_ops::remove::{Cause, Options, Problem, Question, Sink, Step, remove};
-use millstream_vfs::posix::locale::Locale;
+use millstream_system::locale::Locale;
 use millstream_vfs::{FileKind, Operation, PosixVolume};
 
 use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};

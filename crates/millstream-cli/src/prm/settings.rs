@@ -2,9 +2,9 @@
 
 use millstream_ops::quote::{ControlCharacters, Quoter, QuotingStyle};
 use millstream_ops::remove::{
-    Directories, Effect, FileSystems, Missing, Options, PreserveRoot, Prompts, ReportFormat,
+    Directories, Execution, FileSystems, Missing, Options, PreserveRoot, Prompts, ReportFormat,
 };
-use millstream_vfs::posix::locale::Locale;
+use millstream_system::locale::Locale;
 use millstream_walk::Threads;
 
 use super::table::Id;
@@ -47,7 +47,7 @@ pub(super) struct Settings<'a> {
     file_systems: FileSystems,
     preserve_root: PreserveRoot,
     verbose: bool,
-    effect: Effect,
+    execution: Execution,
     json: bool,
     threads: Threads,
 }
@@ -65,7 +65,7 @@ impl<'a> Settings<'a> {
             file_systems: FileSystems::All,
             preserve_root: PreserveRoot::Root,
             verbose: false,
-            effect: Effect::Remove,
+            execution: Execution::Real,
             json: false,
             threads: Threads::default(),
         }
@@ -111,7 +111,7 @@ impl<'a> Settings<'a> {
             Id::Recursive => self.recursive = true,
             Id::Dir => self.empty_directories = true,
             Id::Verbose => self.verbose = true,
-            Id::DryRun => self.effect = Effect::Pretend,
+            Id::DryRun => self.execution = Execution::DryRun,
             Id::Json => self.json = true,
             Id::Threads => {
                 self.threads = parse_threads(option.bytes(), self.diagnostics).map_err(refuse)?;
@@ -142,7 +142,7 @@ impl<'a> Settings<'a> {
     /// The question about all operands that has to be answered with yes first.
     pub(super) fn overview(&self, operands: usize) -> Option<String> {
         let wanted = self.overview == Overview::Ask
-            && self.effect == Effect::Remove
+            && self.execution == Execution::Real
             && (self.recursive || operands > 3);
         let noun = if operands == 1 { "argument" } else { "arguments" };
         let how = if self.recursive { " recursively" } else { "" };
@@ -168,8 +168,8 @@ impl<'a> Settings<'a> {
             },
             file_systems: self.file_systems,
             preserve_root: self.preserve_root,
-            effect: self.effect,
-            report: match (self.json, self.verbose || self.effect == Effect::Pretend) {
+            execution: self.execution,
+            report: match (self.json, self.verbose || self.execution == Execution::DryRun) {
                 (true, _) => Some(ReportFormat::Json),
                 (false, true) => Some(ReportFormat::Text(text)),
                 (false, false) => None,

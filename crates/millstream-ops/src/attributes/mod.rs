@@ -30,6 +30,8 @@ use millstream_walk::{Cancellation, FollowPolicy, HandleRetention, Threads, Walk
 pub use mode::{ModeChange, Surprise};
 pub use owner::OwnerChange;
 
+pub use crate::terms::Execution;
+
 use crate::activity::Activity;
 use tree::Tree;
 
@@ -199,15 +201,6 @@ pub enum Detail {
     Changes,
     /// Every file (`-v`).
     Everything,
-}
-
-/// Whether anything is changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Execution {
-    /// It is.
-    Real,
-    /// It is only told what would be.
-    DryRun,
 }
 
 /// What happened to a file.

@@ -6,9 +6,9 @@ use std::ffi::{CStr, CString};
 use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, SymlinkBehavior};
 
 use super::journal::ManifestEntry;
-use super::settle::Reason;
+use super::outcome::Reason;
 
-const STAMP: Fields = Fields::KIND.union(Fields::INO).union(Fields::SIZE).union(Fields::MTIME);
+pub(super) const STAMP: Fields = Fields::KIND.union(Fields::INO).union(Fields::SIZE).union(Fields::MTIME);
 
 /// Files that stay what they are, by their names, as they were when links of them were made.
 pub(super) struct Kept(pub(super) HashMap<CString, ManifestEntry>);

@@ -14,10 +14,18 @@
 //! goes back. Each step can be done again, so whoever finds a journal finishes what it tells, and whoever finds a staging
 //! directory without one removes it: nothing has happened yet.
 
+mod apply;
+mod in_place;
 mod journal;
 mod kept;
-mod settle;
+mod manifest;
+mod new_tree;
+mod outcome;
+mod parallel;
+mod paths;
 mod staging;
+mod swap;
+mod work;
 
 #[cfg(test)]
 mod tests;
@@ -26,12 +34,15 @@ use std::ffi::CString;
 
 use millstream_vfs::Error;
 
+pub use apply::apply;
 pub use journal::{Journal, Kind, Malformed, Manifest, ManifestEntry, Planned};
-pub use settle::{Applied, Left, Reason, apply};
+pub use manifest::ListedFile;
+pub use outcome::{Applied, Left, Reason};
 pub use staging::Staging;
 
-pub(crate) use settle::{like_the_old, parent_below};
+pub(crate) use paths::parent_below;
 pub(crate) use staging::entries;
+pub(crate) use swap::like_the_old;
 
 /// Why a compaction cannot go on. What has begun is finished by the next one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,6 +60,12 @@ pub enum CompactError {
         path: CString,
         /// Why.
         error: Error,
+    },
+    /// An input is not what it was when it was listed.
+    #[error("{}: has changed since it was listed", path.to_string_lossy())]
+    Changed {
+        /// The input.
+        path: CString,
     },
     /// The journal is none.
     #[error("{}: {malformed}", path.to_string_lossy())]

@@ -12,7 +12,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use millstream_vfs::{Error, File, RunQueueDelay, Volume, thread_usage};
+use millstream_system::usage::{RunQueueDelay, thread_usage};
+use millstream_vfs::{Error, File, Volume};
 use millstream_walk::Threads;
 
 use super::copier::{AbandonOnPanic, Buffers, Copier, Done};

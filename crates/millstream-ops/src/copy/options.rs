@@ -5,6 +5,7 @@ use millstream_walk::{Cancellation, FollowPolicy, Threads};
 
 use super::backup::Backup;
 use super::temporaries::Temporaries;
+pub use crate::terms::FileSystems;
 
 /// What is to be copied, and how.
 #[derive(Clone, Debug)]
@@ -199,15 +200,6 @@ choice!(
         Always,
         /// Nowhere.
         Never,
-    }
-);
-choice!(
-    /// Which file systems are entered.
-    FileSystems {
-        /// All.
-        All,
-        /// That of the operand (`-x`).
-        One,
     }
 );
 choice!(

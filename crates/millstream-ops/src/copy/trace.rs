@@ -1,6 +1,6 @@
 //! Lines and records of what has been done.
 
-use millstream_vfs::posix::locale::Locale;
+use millstream_system::locale::Locale;
 
 use super::options::{Effect, Trace};
 use super::report::Problem;

@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 
-use millstream_vfs::posix::pattern::{CaseSensitivity, matches_glob};
+use millstream_system::pattern::{CaseSensitivity, matches_glob};
 
 /// What is left out.
 #[derive(Clone, Debug, Default)]

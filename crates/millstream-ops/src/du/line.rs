@@ -1,6 +1,6 @@
 //! Lines of the output.
 
-use millstream_vfs::posix::locale::Locale;
+use millstream_system::locale::Locale;
 
 use super::tree::Totals;
 use super::{GrandTotal, Measure, Options, TimeField};

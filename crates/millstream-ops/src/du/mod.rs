@@ -33,6 +33,8 @@ use millstream_walk::{Cancellation, FollowPolicy, Threads, WalkOptions, WalkStat
 pub use exclude::Exclude;
 pub use line::{LineFormat, Sizes};
 
+pub use crate::terms::FileSystems;
+
 use crate::activity::Activity;
 use crate::time::TimeStyle;
 use inodes::Inodes;
@@ -107,15 +109,6 @@ pub enum Subdirectories {
     Included,
     /// It does not (`-S`).
     Separate,
-}
-
-/// Which file systems are entered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileSystems {
-    /// All.
-    All,
-    /// That of the operand (`-x`).
-    One,
 }
 
 /// Lines that are wanted, by their number.

@@ -3,9 +3,13 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::time::Instant;
 
-use millstream_vfs::PosixVolume;
+use millstream_vfs::{Errno, Metadata, PosixVolume};
+use millstream_walk::Threads;
 
+use super::block::{Columns, FLAG_MORE, FLAG_NOT_DIRECTORY, Header};
+use super::packer::MAX_BLOCK_ENTRIES;
 use super::*;
 
 const TREE: EnumerateOptions = EnumerateOptions {

@@ -3,8 +3,10 @@
 use millstream_vfs::Fields;
 use millstream_walk::{FanOut, FollowPolicy};
 
-use super::expression::{Action, Devices, Expr, GlobalOptions, Leaf, StreamId, Test, TimeField, VisitOrder};
+use super::expression::{Action, Expr, GlobalOptions, Leaf, StreamId, Test, VisitOrder};
 use super::format::{Attribute, Field};
+use super::moment::TimeField;
+use crate::terms::FileSystems;
 
 /// An expression, and what a traversal must know of it.
 #[derive(Debug)]
@@ -115,7 +117,7 @@ impl Plan {
 
 fn directory_fields(options: &GlobalOptions) -> Option<Fields> {
     let loops = options.follow == FollowPolicy::Always;
-    let devices = options.devices == Devices::One;
+    let devices = options.file_systems == FileSystems::One;
     match (loops, devices) {
         (true, _) => Some(Fields::KIND | Fields::INO),
         (false, true) => Some(Fields::KIND),
@@ -135,7 +137,7 @@ fn needs_of_test(test: &Test) -> (Fields, Calls) {
         Test::True | Test::False | Test::Name(_) | Test::Path(_) | Test::Regex(_) | Test::Kind(_) => {
             Fields::empty()
         }
-        Test::LinkTarget(_) | Test::OtherKind(_) | Test::Access(_) => {
+        Test::LinkTarget(_) | Test::OtherKind(_) | Test::Permission(_) => {
             return (Fields::empty(), Calls::Volume);
         }
         Test::Empty => Fields::SIZE,
@@ -292,7 +294,7 @@ fn cost(expr: &Expr) -> Option<Cost> {
             | Test::Gid(_) => Cost(10),
             Test::NoUser | Test::NoGroup => Cost(11),
             Test::FsType(_) => Cost(12),
-            Test::Access(_) => Cost(20),
+            Test::Permission(_) => Cost(20),
             Test::LinkTarget(_) | Test::OtherKind(_) | Test::Empty => Cost::NOISY,
         }),
     }
@@ -301,7 +303,8 @@ fn cost(expr: &Expr) -> Option<Cost> {
 #[cfg(test)]
 mod tests {
     use super::super::environment::Nothing;
-    use super::super::parser::{Warnings, parse};
+    use super::super::parser::parse;
+    use super::super::words::Warnings;
     use super::*;
 
     fn plan(words: &str) -> Plan {

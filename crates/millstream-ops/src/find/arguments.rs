@@ -2,7 +2,8 @@
 
 use millstream_vfs::FileKind;
 
-use super::expression::{Comparison, KindSet, Number, Window};
+use super::expression::{Comparison, KindSet, Number};
+use super::moment::Window;
 
 /// Splits the sign that says how a number is compared from the rest.
 pub(super) fn comparison(text: &[u8]) -> (Comparison, &[u8]) {

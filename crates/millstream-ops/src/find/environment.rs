@@ -4,8 +4,8 @@
 
 use std::ffi::CStr;
 
-use millstream_vfs::posix::accounts;
-use millstream_vfs::posix::pattern::{CaseSensitivity, Regex, RegexSyntax};
+use millstream_system::accounts;
+use millstream_system::pattern::{CaseSensitivity, Regex, RegexSyntax};
 use millstream_vfs::{Dir, Errno, Fields, Metadata, SymlinkBehavior, Timestamp, Volume};
 use parse_datetime::ParsedDateTime;
 
@@ -78,7 +78,7 @@ pub(super) struct Process<'a, V> {
     /// Prints a message.
     pub reporter: &'a dyn super::Reporter,
     /// The locale.
-    pub locale: &'static millstream_vfs::posix::locale::Locale,
+    pub locale: &'static millstream_system::locale::Locale,
     /// Whether a complaint was an error.
     pub failed: bool,
 }
@@ -192,12 +192,14 @@ pub(super) fn parse_date(text: &CStr) -> Option<Timestamp> {
 }
 
 /// An environment without anything: no file exists, nobody is known, nothing is written.
+#[cfg(any(test, feature = "fuzzing"))]
 #[derive(Debug, Default)]
 pub(super) struct Nothing {
     /// What was complained about.
     pub complaints: Vec<Vec<u8>>,
 }
 
+#[cfg(any(test, feature = "fuzzing"))]
 impl Environment for Nothing {
     fn metadata(&self, _path: &CStr, _symlinks: SymlinkBehavior) -> Result<Metadata, Errno> {
         Err(Errno::NOENT)

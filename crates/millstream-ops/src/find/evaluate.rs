@@ -7,20 +7,20 @@
 //! keeps it to its end. Whoever gets it after `-quit` abandons the entry.
 
 use std::ops::ControlFlow;
-use std::os::fd::AsFd;
 use std::sync::{MutexGuard, PoisonError};
 
 use millstream_vfs::{
-    Dir, DirentBatch, Errno, Fields, FileKind, Metadata, ReadState, RemoveKind, SymlinkBehavior, Volume,
+    Dir, DirentBatch, Errno, Fields, FileKind, Metadata, Permission, ReadState, RemoveKind, SymlinkBehavior,
+    User, Volume,
 };
 use millstream_walk::Directory;
-use rustix::fs::{Access, AtFlags};
 
 use super::analysis::{ActionOrder, Plan};
 use super::exec::{
     ChildInput, Ending, Exec, ExecMode, ExecPlace, FullBatch, StartDirectory, run, split_operand, substitute,
 };
-use super::expression::{Action, Expr, StreamId, Test, TimeField, VanishedFiles, nanoseconds};
+use super::expression::{Action, Expr, StreamId, Test, VanishedFiles};
+use super::moment::{TimeField, nanoseconds};
 use super::run::{Shared, Turn};
 use super::subject::{Fetched, Subject};
 use crate::accounts::AccountNames;
@@ -73,7 +73,7 @@ impl Worker {
     }
 }
 
-impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
+impl<'a, 'w, D: Dir> Evaluation<'a, 'w, D> {
     /// Evaluates the plan's expression on `subject`.
     pub fn run(shared: &'a Shared, subject: &'a Subject<'a, D>, worker: &'w mut Worker) -> Verdict {
         let plan = &shared.plan;
@@ -186,7 +186,7 @@ impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
             Test::Kind(kinds) => self.kind().is_some_and(|kind| kinds.contains(kind)),
             Test::OtherKind(kinds) => self.other_kind().is_some_and(|kind| kinds.contains(kind)),
             Test::Empty => self.is_empty(),
-            Test::Access(access) => self.may(*access),
+            Test::Permission(permission) => self.may(*permission),
             Test::FsType(kind) => {
                 let mounts = self.shared.mounts();
                 self.of_metadata(|m| mounts.type_of(m.dev) == kind)
@@ -286,8 +286,8 @@ impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
         Ok(true)
     }
 
-    fn may(&self, access: Access) -> bool {
-        rustix::fs::accessat(self.subject.handle, self.subject.name, access, AtFlags::empty()).is_ok()
+    fn may(&self, permission: Permission) -> bool {
+        self.subject.handle.permits(self.subject.name, permission, User::Real) == Ok(true)
     }
 
     fn act(&mut self, action: &'a Action) -> Outcome {
@@ -432,13 +432,21 @@ impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
         if last.starts_with(b"/") { last.to_vec() } else { [b"./", last].concat() }
     }
 
-    fn start_directory(&self, exec: &Exec) -> StartDirectory {
+    /// Where a command starts, or a message.
+    fn start_directory(&mut self, exec: &Exec) -> Option<StartDirectory> {
+        let subject = self.subject;
         match exec.place {
-            ExecPlace::Start => StartDirectory::Inherited,
-            ExecPlace::DirectoryOfFile if self.subject.depth == 0 => {
-                StartDirectory::of_operand(self.subject.name.to_bytes())
+            ExecPlace::Start => Some(StartDirectory::Inherited),
+            ExecPlace::DirectoryOfFile if subject.depth == 0 => {
+                Some(StartDirectory::of_operand(subject.name.to_bytes()))
             }
-            ExecPlace::DirectoryOfFile => StartDirectory::of_handle(self.subject.handle.as_fd()),
+            ExecPlace::DirectoryOfFile => match StartDirectory::of_handle(subject.handle) {
+                Ok(start) => Some(start),
+                Err(error) => {
+                    self.complain(error.errno, "open directory");
+                    None
+                }
+            },
         }
     }
 
@@ -447,7 +455,8 @@ impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
         let program = words.first().cloned().unwrap_or_default();
         self.commit();
         self.shared.flush();
-        let ending = run(words, &self.start_directory(exec), input);
+        let Some(start) = self.start_directory(exec) else { return false };
+        let ending = run(words, &start, input);
         self.shared.report_ending(&program, ending);
         ending == Ending::Success
     }
@@ -479,6 +488,8 @@ impl<'a, 'w, D: Dir + AsFd> Evaluation<'a, 'w, D> {
     fn run_batch(&mut self, exec: &Exec, batch: Option<FullBatch>) {
         let Some(batch) = batch else { return };
         self.commit();
-        self.shared.run_batch(exec, batch, &self.start_directory(exec));
+        if let Some(start) = self.start_directory(exec) {
+            self.shared.run_batch(exec, batch, &start);
+        }
     }
 }

@@ -1,17 +1,16 @@
 //! Running commands: `-exec`, `-execdir`, `-ok`, `-okdir`.
 //!
 //! Commands run one at a time, under the lock that keeps actions in order. Those of `-execdir` run in the directory that
-//! holds the file: the child changes to it through its descriptor, so a directory that is renamed meanwhile is still the
+//! holds the file: the child changes to it through the handle, so a directory that is renamed meanwhile is still the
 //! right one. `{} +` gathers names until a command line is full; for `-execdir` one for every directory.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
-use rustix::io::Errno;
+use millstream_vfs::{Dir, Errno, Result};
 use rustix::process::{Resource, getrlimit};
 
 /// A command to run.
@@ -57,10 +56,12 @@ pub(super) enum StartDirectory {
 }
 
 impl StartDirectory {
-    /// A directory that is open. The path is resolved by the child, whose descriptors are ours until it becomes the
-    /// command.
-    pub fn of_handle(handle: BorrowedFd<'_>) -> Self {
-        StartDirectory::Path(format!("/proc/self/fd/{}", handle.as_raw_fd()).into())
+    /// A directory that is open.
+    ///
+    /// # Errors
+    /// `EOPNOTSUPP` if no command can be started there.
+    pub fn of_handle(handle: &impl Dir) -> Result<Self> {
+        Ok(StartDirectory::Path(OsString::from_vec(handle.path_for_children()?.into_bytes())))
     }
 
     /// The directory that holds an operand.

@@ -2,13 +2,15 @@
 
 use std::ffi::CString;
 
-use millstream_vfs::posix::pattern::Regex;
-use millstream_vfs::{FileKind, Metadata, Timestamp};
+use millstream_system::pattern::Regex;
+use millstream_vfs::{FileKind, Permission};
 
 use super::exec::Exec;
 use super::format::Format;
 use super::glob::Glob;
 use super::mode::ModeTest;
+use super::moment::{TimeField, Window};
+use crate::terms::FileSystems;
 
 /// A node of the tree.
 #[derive(Debug)]
@@ -83,7 +85,7 @@ pub(super) enum Test {
     /// `-empty`
     Empty,
     /// `-readable`, `-writable`, `-executable`
-    Access(rustix::fs::Access),
+    Permission(Permission),
     /// `-fstype`
     FsType(Vec<u8>),
     /// `-uid`, `-user`
@@ -220,62 +222,6 @@ impl KindSet {
     }
 }
 
-/// One of a file's times.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TimeField {
-    /// Last access.
-    Access,
-    /// Creation.
-    Birth,
-    /// Last change of the attributes.
-    Change,
-    /// Last change of the contents.
-    Modification,
-}
-
-impl TimeField {
-    /// The time, in nanoseconds since 1970.
-    pub fn of(self, metadata: &Metadata) -> Timestamp {
-        match self {
-            TimeField::Access => metadata.atime,
-            TimeField::Birth => metadata.btime,
-            TimeField::Change => metadata.ctime,
-            TimeField::Modification => metadata.mtime,
-        }
-    }
-}
-
-/// A stretch of time, in nanoseconds: `after < t <= until`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Window {
-    /// Exclusive lower end.
-    pub after: i128,
-    /// Inclusive upper end.
-    pub until: i128,
-}
-
-impl Window {
-    /// Everything later than `moment`.
-    pub fn later_than(moment: i128) -> Self {
-        Window { after: moment, until: i128::MAX }
-    }
-
-    /// Everything earlier than `moment`.
-    pub fn earlier_than(moment: i128) -> Self {
-        Window { after: i128::MIN, until: moment - 1 }
-    }
-
-    /// Whether the moment or span lies within.
-    pub fn contains(self, nanoseconds: i128) -> bool {
-        self.after < nanoseconds && nanoseconds <= self.until
-    }
-}
-
-/// Nanoseconds since 1970.
-pub(super) fn nanoseconds(time: Timestamp) -> i128 {
-    i128::from(time.sec) * 1_000_000_000 + i128::from(time.nsec)
-}
-
 /// The operands and options that apply to the whole traversal.
 #[derive(Debug)]
 pub(super) struct GlobalOptions {
@@ -290,7 +236,7 @@ pub(super) struct GlobalOptions {
     /// `-maxdepth`
     pub max_depth: u32,
     /// `-xdev`
-    pub devices: Devices,
+    pub file_systems: FileSystems,
     /// `-ignore_readdir_race`
     pub vanished: VanishedFiles,
 }
@@ -302,15 +248,6 @@ pub(super) enum VisitOrder {
     PreOrder,
     /// After them.
     PostOrder,
-}
-
-/// Whether a traversal crosses into other file systems.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Devices {
-    /// It does.
-    All,
-    /// It stays on that of the operand.
-    One,
 }
 
 /// What to say about files that disappear between being listed and being looked at.

@@ -1,6 +1,6 @@
 //! The format of `-printf`, compiled once.
 
-use super::expression::TimeField;
+use super::moment::TimeField;
 
 /// A compiled format.
 #[derive(Debug, Default, PartialEq, Eq)]

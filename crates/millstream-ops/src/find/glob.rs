@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, CString};
 
-use millstream_vfs::posix::pattern::{CaseSensitivity, matches_glob};
+use millstream_system::pattern::{CaseSensitivity, matches_glob};
 
 /// A shell pattern.
 #[derive(Debug)]

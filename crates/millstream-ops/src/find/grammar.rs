@@ -5,7 +5,7 @@
 use std::ffi::{CStr, CString};
 
 use super::expression::{Expr, Test};
-use super::parser::Refusal;
+use super::refusal::Refusal;
 
 /// How deep parentheses and negations may be nested; the tree is walked by recursion on small stacks.
 const MAX_NESTING: usize = 128;

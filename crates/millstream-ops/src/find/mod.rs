@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! words ── parser ──► tokens ── grammar ──► tree ── analysis ──► plan ──► visitor ── evaluate ──► streams
-//!          primaries, actions    precedence        order, fields  │       what to descend into
+//!          primaries             precedence        order, fields  │       what to descend into
 //!          (one table)                             fan-out        └─ one value, read by all workers
 //! ```
 //!
@@ -14,9 +14,8 @@
 //! * Output of siblings comes in no particular order, but a directory always before its contents (after them with
 //!   `-depth`): a worker hands over what it printed before anything that it descended into can be seen by others.
 //!
-//! The volume is any whose directories have a file descriptor: commands run in them, and access is checked there.
+//! The volume is any. Where a child process cannot enter its directories, `-execdir` is an error.
 
-mod actions;
 mod analysis;
 mod arguments;
 mod environment;
@@ -24,38 +23,43 @@ mod evaluate;
 mod exec;
 mod expression;
 mod format;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 mod glob;
 mod grammar;
 mod mode;
+mod moment;
 mod mounts;
 mod output;
 mod parser;
 mod primaries;
 mod quote;
+mod refusal;
 mod render;
 mod run;
 mod subject;
 mod visit;
+mod words;
 
-use std::ffi::{CStr, CString, OsString};
-use std::os::fd::AsFd;
+use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 
+use millstream_system::locale::Locale;
 use millstream_vfs::Volume;
-use millstream_vfs::posix::locale::Locale;
 use millstream_walk::{Cancellation, HandleRetention, WalkOptions, walk};
 
-pub use parser::{Refusal, Verbosity};
 pub use primaries::{Class, PRIMARIES, Primary};
+pub use refusal::Refusal;
+pub use words::Verbosity;
 
 use analysis::{Commands, OperandOrder, Plan};
-use environment::{Environment, Nothing, Process};
+use environment::{Environment, Process};
 use expression::VisitOrder;
 use output::Streams;
-use parser::Warnings;
 use run::Shared;
 use visit::FindVisitor;
+use words::Warnings;
 
 use crate::activity::Activity;
 
@@ -142,10 +146,7 @@ impl Find {
     }
 
     /// Traverses and evaluates.
-    pub fn run<V: Volume>(&self, volume: &V) -> Findings
-    where
-        V::Dir: AsFd,
-    {
+    pub fn run<V: Volume>(&self, volume: &V) -> Findings {
         let operands = &self.shared.plan.options.operands;
         let groups = match self.shared.plan.operands {
             OperandOrder::Together => operands.chunks(operands.len().max(1)),
@@ -163,82 +164,5 @@ impl Find {
         self.shared.run_last_batches();
         self.shared.close();
         Findings { success: !self.shared.has_failed(), threads_peak }
-    }
-}
-
-/// Parses any bytes as a command line of words that are each ended by a NUL, for the fuzzer: nothing outside is touched.
-pub fn fuzz_parse(bytes: &[u8]) {
-    let words: Vec<CString> =
-        bytes.split(|&b| b == 0).map(|word| CString::new(word).expect("split at every NUL")).collect();
-    if let Ok(parsed) = parser::parse(&words, Warnings::On, &mut Nothing::default()) {
-        drop(Plan::new(parsed.options, parsed.expression));
-    }
-}
-
-/// Reads any text as the date of `-newermt`, for the fuzzer.
-pub fn fuzz_date(text: &CStr) {
-    if let Some(date) = environment::parse_date(text) {
-        assert!(date.nsec < 1_000_000_000);
-    }
-}
-
-/// Reads any bytes as a table of mounts, for the fuzzer.
-pub fn fuzz_mounts(table: &[u8]) {
-    mounts::Mounts::parse(table).type_of(0);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Words of expressions in any order, with bytes that are none, never make the parser panic.
-    #[test]
-    fn any_bytes_are_parsed_or_refused() {
-        let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
-        let mut random = move |bound: usize| {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            usize::try_from(seed >> 33).unwrap_or(0) % bound
-        };
-        let names: Vec<&str> = PRIMARIES.iter().flat_map(|primary| primary.names).copied().collect();
-        let others: [&[u8]; 24] = [
-            b"(",
-            b")",
-            b"!",
-            b",",
-            b"-o",
-            b"-a",
-            b"-not",
-            b";",
-            b"+",
-            b"{}",
-            b"",
-            b"-",
-            b"\xff",
-            b"-newermt",
-            b"-newerBa",
-            b"%",
-            b"%-5.3p\\n",
-            b"%T",
-            b"+5k",
-            b"-1.5",
-            b"u+x,g=",
-            b"f,d,",
-            b"99999999999999999999999",
-            b"-O",
-        ];
-        for _ in 0..50_000 {
-            let mut bytes = Vec::new();
-            for _ in 0..random(12) {
-                match random(3) {
-                    0 => bytes.extend_from_slice(names[random(names.len())].as_bytes()),
-                    1 => bytes.extend_from_slice(others[random(others.len())]),
-                    _ => (0..random(4)).for_each(|_| bytes.push(random(256) as u8)),
-                }
-                bytes.push(0);
-            }
-            fuzz_parse(&bytes);
-        }
     }
 }

@@ -5,65 +5,19 @@
 
 use std::ffi::{CStr, CString};
 
-use millstream_vfs::posix::pattern::RegexSyntax;
-use millstream_vfs::{Errno, Metadata, SymlinkBehavior, errno_text};
+use millstream_vfs::{SymlinkBehavior, errno_text};
 use millstream_walk::{FollowPolicy, Threads};
 
 use super::environment::{Environment, Severity, UnreadableList};
-use super::expression::{
-    Action, Devices, Expr, GlobalOptions, Leaf, StreamId, VanishedFiles, VisitOrder, nanoseconds,
-};
+use super::expression::{Action, Expr, GlobalOptions, Leaf, StreamId};
 use super::grammar::{Token, TokenKind, build_tree};
 use super::primaries::{self, Class, Primary};
-
-/// Why a command line is not carried out.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// It asks for help.
-    #[error("help was asked for")]
-    Help,
-    /// It asks for the version.
-    #[error("the version was asked for")]
-    Version,
-    /// It asks which arguments `-D` takes.
-    #[error("help on debugging was asked for")]
-    DebugHelp,
-    /// It is wrong, and help may help.
-    #[error("{}", String::from_utf8_lossy(.0))]
-    Usage(Vec<u8>),
-    /// It is wrong: the lines that say why.
-    #[error("{}", .0.iter().map(|line| String::from_utf8_lossy(line)).collect::<Vec<_>>().join("\n"))]
-    Mistake(Vec<Vec<u8>>),
-}
-
-impl Refusal {
-    /// A mistake that takes one line.
-    pub(super) fn mistake(parts: &[&[u8]]) -> Self {
-        Refusal::Mistake(vec![parts.concat()])
-    }
-}
-
-/// What is printed for an entry where the expression does not say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DefaultOutput {
-    /// The path.
-    Path,
-    /// A record of JSON.
-    Record,
-}
-
-/// Whether something is said at the end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verbosity {
-    /// Nothing.
-    Quiet,
-    /// What was done, with how many threads, in which time.
-    Statistics,
-}
+use super::refusal::Refusal;
+use super::words::{DefaultOutput, Verbosity, Warnings, Words};
 
 /// A parsed command line.
 #[derive(Debug)]
-pub(super) struct Parsed {
+pub(super) struct CommandLine {
     pub options: GlobalOptions,
     pub expression: Expr,
     pub output: DefaultOutput,
@@ -71,36 +25,14 @@ pub(super) struct Parsed {
     pub verbosity: Verbosity,
 }
 
-/// Whether oddities are warned about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Warnings {
-    /// They are.
-    On,
-    /// They are not.
-    Off,
-}
-
 /// Reads a command line from left to right.
-pub(super) struct Parser<'a> {
-    pub env: &'a mut dyn Environment,
-    args: &'a [CString],
-    at: usize,
+struct Parser<'a> {
+    words: Words<'a>,
     tokens: Vec<Token>,
     /// The last word that was a predicate, for messages.
     last_predicate: Option<&'a CStr>,
     /// The first word after which global options surprise.
     first_positional: Option<&'a CStr>,
-    pub options: GlobalOptions,
-    pub depth_asked: bool,
-    pub files_from: Option<CString>,
-    pub regex_syntax: RegexSyntax,
-    pub warnings: Warnings,
-    pub output: DefaultOutput,
-    pub threads: Threads,
-    pub verbosity: Verbosity,
-    /// From when ages count.
-    pub age_origin: i128,
-    pub commands: usize,
 }
 
 /// Parses a command line without the program's name.
@@ -108,34 +40,9 @@ pub(super) fn parse(
     args: &[CString],
     warnings: Warnings,
     env: &mut dyn Environment,
-) -> Result<Parsed, Refusal> {
-    let now = nanoseconds(env.now());
-    let mut parser = Parser {
-        env,
-        args,
-        at: 0,
-        tokens: Vec::new(),
-        last_predicate: None,
-        first_positional: None,
-        options: GlobalOptions {
-            operands: Vec::new(),
-            follow: FollowPolicy::Never,
-            visits: VisitOrder::PreOrder,
-            min_depth: 0,
-            max_depth: u32::MAX,
-            devices: Devices::All,
-            vanished: VanishedFiles::Report,
-        },
-        depth_asked: false,
-        files_from: None,
-        regex_syntax: RegexSyntax::EMACS,
-        warnings,
-        output: DefaultOutput::Path,
-        threads: Threads::default(),
-        verbosity: Verbosity::Quiet,
-        age_origin: now,
-        commands: 0,
-    };
+) -> Result<CommandLine, Refusal> {
+    let words = Words::new(args, warnings, env);
+    let mut parser = Parser { words, tokens: Vec::new(), last_predicate: None, first_positional: None };
     parser.leading_options()?;
     parser.operands();
     parser.expression()?;
@@ -143,86 +50,39 @@ pub(super) fn parse(
 }
 
 impl<'a> Parser<'a> {
-    fn peek(&self) -> Option<&'a CStr> {
-        self.args.get(self.at).map(CString::as_c_str)
-    }
-
-    /// The next word.
-    pub fn next(&mut self) -> Option<&'a CStr> {
-        let word = self.peek()?;
-        self.at += 1;
-        Some(word)
-    }
-
-    /// The argument of the predicate `name`.
-    pub fn argument(&mut self, name: &CStr) -> Result<&'a CStr, Refusal> {
-        self.next().ok_or_else(|| Refusal::mistake(&[b"missing argument to `", name.to_bytes(), b"'"]))
-    }
-
-    /// Prints a warning if they are wanted.
-    pub fn warn(&mut self, parts: &[&[u8]]) {
-        if self.warnings == Warnings::On {
-            self.env.complain(Severity::Warning, &parts.concat());
-        }
-    }
-
-    /// Text in the locale's quotation marks.
-    pub fn quote(&self, text: &CStr) -> Vec<u8> {
-        self.env.quote(text.to_bytes())
-    }
-
-    /// A file that cannot be used.
-    pub fn file_error(&self, path: &CStr, errno: Errno) -> Refusal {
-        Refusal::mistake(&[&self.quote(path), b": ", errno_text(errno).as_bytes()])
-    }
-
-    /// Metadata of a file that an argument names; of the link itself, if it is one that leads nowhere.
-    pub fn argument_metadata(&self, path: &CStr) -> Result<Metadata, Refusal> {
-        let found = match self.options.follow {
-            FollowPolicy::Never => self.env.metadata(path, SymlinkBehavior::NoFollow),
-            FollowPolicy::Operands | FollowPolicy::Always => {
-                match self.env.metadata(path, SymlinkBehavior::Follow) {
-                    Err(Errno::NOENT | Errno::NOTDIR) => self.env.metadata(path, SymlinkBehavior::NoFollow),
-                    found => found,
-                }
-            }
-        };
-        found.map_err(|errno| self.file_error(path, errno))
-    }
-
     fn leading_options(&mut self) -> Result<(), Refusal> {
-        while let Some(word) = self.peek() {
+        while let Some(word) = self.words.peek() {
             match word.to_bytes() {
-                b"-H" => self.options.follow = FollowPolicy::Operands,
-                b"-L" => self.options.follow = FollowPolicy::Always,
-                b"-P" => self.options.follow = FollowPolicy::Never,
+                b"-H" => self.words.options.follow = FollowPolicy::Operands,
+                b"-L" => self.words.options.follow = FollowPolicy::Always,
+                b"-P" => self.words.options.follow = FollowPolicy::Never,
                 b"--" => {
-                    self.at += 1;
+                    self.words.skip();
                     break;
                 }
                 b"-D" => {
-                    self.at += 1;
-                    let Some(flags) = self.peek() else {
+                    self.words.skip();
+                    let Some(flags) = self.words.peek() else {
                         return Err(Refusal::Usage(b"Missing argument after the -D option.".to_vec()));
                     };
                     self.debug_flags(flags)?;
                 }
                 [b'-', b'O', level @ ..] => check_optimisation(level)?,
                 bytes if primaries::is_leading(bytes) => {
-                    self.at += 1;
+                    self.words.skip();
                     self.leading_long_option(word)?;
                     continue;
                 }
                 _ => break,
             }
-            self.at += 1;
+            self.words.skip();
         }
         Ok(())
     }
 
     fn leading_long_option(&mut self, word: &'a CStr) -> Result<(), Refusal> {
         match primaries::find(word.to_bytes()) {
-            Some(primary) => (primary.parse)(self, word).map(drop),
+            Some(primary) => (primary.parse)(&mut self.words, word).map(drop),
             None => Ok(()),
         }
     }
@@ -235,8 +95,8 @@ impl<'a> Parser<'a> {
                 return Err(Refusal::DebugHelp);
             }
             if !KNOWN.contains(&flag) {
-                let quoted = self.env.quote(flag);
-                self.env.complain(
+                let quoted = self.words.env.quote(flag);
+                self.words.env.complain(
                     Severity::Remark,
                     &[b"Ignoring unrecognised debug flag ", &quoted[..]].concat(),
                 );
@@ -246,14 +106,14 @@ impl<'a> Parser<'a> {
     }
 
     fn operands(&mut self) {
-        while let Some(word) = self.peek().filter(|word| !starts_expression(word.to_bytes())) {
-            self.options.operands.push(word.to_owned());
-            self.at += 1;
+        while let Some(word) = self.words.peek().filter(|word| !starts_expression(word.to_bytes())) {
+            self.words.options.operands.push(word.to_owned());
+            self.words.skip();
         }
     }
 
     fn expression(&mut self) -> Result<(), Refusal> {
-        while let Some(word) = self.next() {
+        while let Some(word) = self.words.next() {
             self.word(word)?;
         }
         Ok(())
@@ -268,7 +128,7 @@ impl<'a> Parser<'a> {
         }
         let Some(primary) = primaries::find(word.to_bytes()) else { return Err(self.unknown(word)) };
         self.note_position(primary, word);
-        let expr = (primary.parse)(self, word)?;
+        let expr = (primary.parse)(&mut self.words, word)?;
         self.last_predicate = Some(word);
         // The one takes the place of operands, the other has done its work; neither has a place in the expression.
         if word == c"-files0-from" || word == c"-daystart" {
@@ -283,7 +143,7 @@ impl<'a> Parser<'a> {
         match (primary.class, self.first_positional) {
             (Class::GlobalOption, Some(first)) => {
                 let (option, first) = (word.to_bytes(), first.to_bytes());
-                self.warn(&[
+                self.words.warn(&[
                     b"you have specified the global option ",
                     option,
                     b" after the argument ",
@@ -303,7 +163,7 @@ impl<'a> Parser<'a> {
             return Refusal::mistake(&[b"unknown predicate `", word.to_bytes(), b"'"]);
         }
         let mut lines = vec![[b"paths must precede expression: `", word.to_bytes(), b"'"].concat()];
-        let exists = || self.env.metadata(word, SymlinkBehavior::Follow).is_ok();
+        let exists = || self.words.env.metadata(word, SymlinkBehavior::Follow).is_ok();
         if let Some(last) = self.last_predicate.filter(|_| exists()) {
             let last = last.to_bytes();
             lines.push([b"possible unquoted pattern after predicate `", last, b"'?"].concat());
@@ -311,27 +171,27 @@ impl<'a> Parser<'a> {
         Refusal::Mistake(lines)
     }
 
-    fn finish(mut self) -> Result<Parsed, Refusal> {
+    fn finish(mut self) -> Result<CommandLine, Refusal> {
         let expression = build_tree(std::mem::take(&mut self.tokens), self.last_predicate)?;
         let facts = Facts::of(&expression);
-        if facts.deletes && facts.prunes && !self.depth_asked {
+        if facts.deletes && facts.prunes && !self.words.depth_asked {
             return Err(Refusal::mistake(&[
                 b"The -delete action automatically turns on -depth, but -prune does nothing when -depth is in effect.  If you want to carry on anyway, just explicitly use the -depth option.",
             ]));
         }
         self.read_operands(&facts)?;
         let expression = if expression.acts() { expression } else { self.with_default_action(expression) };
-        Ok(Parsed {
-            options: self.options,
+        Ok(CommandLine {
+            options: self.words.options,
             expression,
-            output: self.output,
-            threads: self.threads,
-            verbosity: self.verbosity,
+            output: self.words.output,
+            threads: self.words.threads,
+            verbosity: self.words.verbosity,
         })
     }
 
     fn with_default_action(&self, expression: Expr) -> Expr {
-        let action = match self.output {
+        let action = match self.words.output {
             DefaultOutput::Path => Action::Print { stream: StreamId::STDOUT, terminator: b'\n' },
             DefaultOutput::Record => Action::Record,
         };
@@ -339,15 +199,15 @@ impl<'a> Parser<'a> {
     }
 
     fn read_operands(&mut self, facts: &Facts) -> Result<(), Refusal> {
-        let Some(file) = self.files_from.take() else {
-            if self.options.operands.is_empty() {
-                self.options.operands.push(c".".to_owned());
+        let Some(file) = self.words.files_from.take() else {
+            if self.words.options.operands.is_empty() {
+                self.words.options.operands.push(c".".to_owned());
             }
             return Ok(());
         };
-        if let Some(operand) = self.options.operands.first() {
+        if let Some(operand) = self.words.options.operands.first() {
             return Err(Refusal::Mistake(vec![
-                [b"extra operand ", &self.quote(operand)[..]].concat(),
+                [b"extra operand ", &self.words.quote(operand)[..]].concat(),
                 b"file operands cannot be combined with -files0-from".to_vec(),
             ]));
         }
@@ -359,12 +219,16 @@ impl<'a> Parser<'a> {
         if facts.asks && self.is_standard_input(&file) {
             return Err(Refusal::mistake(&[
                 b"option -files0-from: standard input must not refer to the same file when combined with -ok, -okdir: ",
-                &self.quote(&file),
+                &self.words.quote(&file),
                 b"\n",
             ]));
         }
-        let shown = if file.as_bytes() == b"-" { self.quote(c"(standard input)") } else { self.quote(&file) };
-        match self.env.read_operands(&file) {
+        let shown = if file.as_bytes() == b"-" {
+            self.words.quote(c"(standard input)")
+        } else {
+            self.words.quote(&file)
+        };
+        match self.words.env.read_operands(&file) {
             Ok(text) => self.take_operands(&shown, &text),
             Err(UnreadableList::Open(errno)) => {
                 let reason = errno_text(errno);
@@ -377,7 +241,8 @@ impl<'a> Parser<'a> {
             }
             Err(UnreadableList::Read(errno)) => {
                 let reason = errno_text(errno);
-                self.env
+                self.words
+                    .env
                     .complain(Severity::Error, &[&shown[..], b": read error: ", reason.as_bytes()].concat());
             }
         }
@@ -385,8 +250,8 @@ impl<'a> Parser<'a> {
     }
 
     fn is_standard_input(&self, file: &CStr) -> bool {
-        let file = self.env.metadata(file, SymlinkBehavior::Follow);
-        file.is_ok_and(|file| self.env.standard_input() == Some(file.identity()))
+        let file = self.words.env.metadata(file, SymlinkBehavior::Follow);
+        file.is_ok_and(|file| self.words.env.standard_input() == Some(file.identity()))
     }
 
     fn take_operands(&mut self, shown: &[u8], text: &[u8]) {
@@ -396,11 +261,11 @@ impl<'a> Parser<'a> {
         let text = text.strip_suffix(b"\0").unwrap_or(text);
         for (index, name) in text.split(|&b| b == 0).enumerate() {
             match CString::new(name) {
-                Ok(name) if !name.is_empty() => self.options.operands.push(name),
+                Ok(name) if !name.is_empty() => self.words.options.operands.push(name),
                 _ => {
                     let line = (index + 1).to_string();
                     let message = [shown, b":", line.as_bytes(), b": invalid zero-length file name"];
-                    self.env.complain(Severity::Error, &message.concat());
+                    self.words.env.complain(Severity::Error, &message.concat());
                 }
             }
         }
@@ -455,7 +320,7 @@ mod tests {
     use super::super::environment::Nothing;
     use super::*;
 
-    fn parsed(words: &[&str]) -> Parsed {
+    fn parsed(words: &[&str]) -> CommandLine {
         let args: Vec<_> = words.iter().map(|word| CString::new(*word).expect("no NUL")).collect();
         parse(&args, Warnings::Off, &mut Nothing::default()).expect("valid")
     }

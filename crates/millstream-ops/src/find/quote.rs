@@ -1,6 +1,6 @@
 //! Names in messages and on terminals, in the locale's characters.
 
-use millstream_vfs::posix::locale::Locale;
+use millstream_system::locale::Locale;
 
 use crate::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
 

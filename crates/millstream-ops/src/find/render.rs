@@ -1,22 +1,21 @@
 //! What `-printf` and `-ls` print about a file.
 
 use std::io::Write;
-use std::os::fd::AsFd;
 
-use millstream_vfs::posix::locale::Locale;
+use millstream_system::locale::Locale;
 use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, SymlinkBehavior, Timestamp};
 use rustix::fs::{major, minor};
 
 use super::evaluate::{Evaluation, Worker};
 use super::exec::split_operand;
-use super::expression::{StreamId, TimeField};
+use super::expression::StreamId;
 use super::format::{Align, Attribute, Field, Format, Layout, Piece};
-use super::primaries::kind_letter;
+use super::moment::TimeField;
 use super::quote::push_listed;
 use crate::json::{Account, EntryRecord};
 use crate::mode::permission_text;
 
-impl<D: Dir + AsFd> Evaluation<'_, '_, D> {
+impl<D: Dir> Evaluation<'_, '_, D> {
     /// Appends what a format says about the file.
     pub(super) fn render(&mut self, format: &Format, stream: StreamId, out: &mut Vec<u8>) {
         for piece in &format.pieces {
@@ -395,6 +394,20 @@ fn push_listing_date(out: &mut Vec<u8>, time: Timestamp, now: Timestamp, locale:
     };
     let recent = now.sec - HALF_A_YEAR <= time.sec && time.sec <= now.sec + CLOCK_SKEW;
     locale.format_time(if recent { c"%b %e %H:%M" } else { c"%b %e  %Y" }, &local, out);
+}
+
+/// The letter of a type, as `%y` prints it.
+fn kind_letter(kind: FileKind) -> u8 {
+    match kind {
+        FileKind::Unknown => b'U',
+        FileKind::Fifo => b'p',
+        FileKind::CharDevice => b'c',
+        FileKind::Directory => b'd',
+        FileKind::BlockDevice => b'b',
+        FileKind::File => b'f',
+        FileKind::Symlink => b'l',
+        FileKind::Socket => b's',
+    }
 }
 
 #[cfg(test)]

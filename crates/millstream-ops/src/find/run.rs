@@ -5,7 +5,7 @@ use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use millstream_vfs::posix::locale::Locale;
+use millstream_system::locale::Locale;
 use millstream_vfs::{Errno, Timestamp, errno_text};
 use millstream_walk::Cancellation;
 
@@ -15,8 +15,8 @@ use super::exec::{Batches, ChildInput, Ending, Exec, ExecPlace, FullBatch, Start
 use super::expression::{Action, Leaf, StreamId};
 use super::mounts::Mounts;
 use super::output::{StreamDevice, Streams};
-use super::parser::DefaultOutput;
 use super::quote::{push_for_terminal, push_quoted};
+use super::words::DefaultOutput;
 use crate::activity::Activity;
 use crate::json::ErrorRecord;
 

@@ -1,6 +1,5 @@
 //! The traversal's visitor: decides what is descended into, and evaluates the expression before or after.
 
-use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use millstream_vfs::{Errno, Fields, FileKind, Metadata, Volume};
@@ -9,9 +8,10 @@ use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, FollowPol
 use super::analysis::ActionOrder;
 use super::evaluate::{Evaluation, Verdict, Worker};
 use super::exec::StartDirectory;
-use super::expression::{Devices, StreamId, VanishedFiles, VisitOrder};
+use super::expression::{StreamId, VanishedFiles, VisitOrder};
 use super::run::Shared;
 use super::subject::{Fetched, Subject};
+use crate::terms::FileSystems;
 
 /// Output that a worker gathers before it hands it over.
 const WORKER_BUFFER: usize = 32 << 10;
@@ -26,7 +26,7 @@ pub(super) struct Frame {
     metadata: Option<Box<Metadata>>,
 }
 
-/// Evaluates an expression on every entry of a volume whose directories the kernel knows too: commands run in them.
+/// Evaluates an expression on every entry.
 pub(super) struct FindVisitor<'s, V> {
     shared: &'s Shared,
     /// Index of the first operand of this traversal among all.
@@ -57,10 +57,7 @@ enum Plan {
     Skip,
 }
 
-impl<V: Volume> FindVisitor<'_, V>
-where
-    V::Dir: AsFd,
-{
+impl<V: Volume> FindVisitor<'_, V> {
     fn visit_entry(
         &self,
         worker: &mut Worker,
@@ -143,7 +140,7 @@ where
             if self.is_in_loop(worker, entry, metadata) {
                 return Plan::Skip;
             }
-            if plan.options.devices == Devices::One && self.is_elsewhere(entry, metadata) {
+            if plan.options.file_systems == FileSystems::One && self.is_elsewhere(entry, metadata) {
                 return Plan::Stay;
             }
         }
@@ -211,10 +208,7 @@ where
     }
 }
 
-impl<V: Volume> Visitor for FindVisitor<'_, V>
-where
-    V::Dir: AsFd,
-{
+impl<V: Volume> Visitor for FindVisitor<'_, V> {
     type Volume = V;
     type State = Frame;
     type Worker = Worker;
@@ -270,8 +264,7 @@ where
         if self.shared.plan.actions == ActionOrder::OneAtATime {
             let mut kept = None;
             let done = self.shared.run_batches_of(key_of(directory), || {
-                let handle = kept.insert(directory.handle()?);
-                Ok(StartDirectory::of_handle(handle.as_fd()))
+                StartDirectory::of_handle(&**kept.insert(directory.handle()?))
             });
             if let Err(error) = done {
                 // Also where files may vanish: the names were found, and nothing was done with them.

@@ -2,8 +2,8 @@
 
 use std::ffi::{CStr, CString};
 
-use millstream_vfs::posix::locale::Locale;
-use millstream_vfs::posix::pattern::{CaseSensitivity, matches_glob};
+use millstream_system::locale::Locale;
+use millstream_system::pattern::{CaseSensitivity, matches_glob};
 use millstream_vfs::{Fields, Metadata, Timestamp};
 use millstream_walk::Threads;
 

@@ -5,8 +5,8 @@
 
 use std::cmp::Ordering;
 
+use millstream_system::locale::Collation;
 use millstream_vfs::FileKind;
-use millstream_vfs::posix::locale::Collation;
 
 use super::options::{ListOptions, SortKey};
 use super::rows::{EntryView, Part};
@@ -172,7 +172,7 @@ mod tests {
 
     use super::super::rows::Facts;
     use super::*;
-    use millstream_vfs::posix::locale::Locale;
+    use millstream_system::locale::Locale;
     use millstream_vfs::{Metadata, Timestamp};
 
     /// Names with a size, and the seconds and nanoseconds of a time, in two parts.

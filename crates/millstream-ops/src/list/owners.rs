@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use millstream_vfs::posix::accounts;
+use millstream_system::accounts;
 
 use crate::quote::Quoter;
 use crate::size::write_integer;
@@ -107,7 +107,7 @@ impl Owners {
 
 #[cfg(test)]
 mod tests {
-    use millstream_vfs::posix::locale::Locale;
+    use millstream_system::locale::Locale;
 
     use super::*;
     use crate::quote::{ControlCharacters, QuotingStyle};

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use millstream_vfs::posix::locale::Locale;
+use millstream_system::locale::Locale;
 use millstream_vfs::{Errno, errno_text};
 
 use crate::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};

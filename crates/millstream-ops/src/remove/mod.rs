@@ -30,6 +30,8 @@ use millstream_walk::{Cancellation, HandleRetention, Threads, WalkOptions, WalkS
 
 pub use report::ReportFormat;
 
+pub use crate::terms::{Execution, FileSystems};
+
 use crate::activity::Activity;
 use crate::operands::may_overlap;
 use visitor::Remover;
@@ -48,7 +50,7 @@ pub struct Options {
     /// Operands that are never removed recursively.
     pub preserve_root: PreserveRoot,
     /// Whether anything is removed at all.
-    pub effect: Effect,
+    pub execution: Execution,
     /// How removals are reported, if they are.
     pub report: Option<ReportFormat>,
     /// Workers.
@@ -86,15 +88,6 @@ pub enum Prompts {
     Always,
 }
 
-/// Which file systems are entered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileSystems {
-    /// All.
-    All,
-    /// That of the operand (`--one-file-system`).
-    One,
-}
-
 /// Operands that are never removed recursively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PreserveRoot {
@@ -104,15 +97,6 @@ pub enum PreserveRoot {
     Root,
     /// `/`, and what is on another device than its parent (`--preserve-root=all`).
     MountPoints,
-}
-
-/// Whether anything is removed at all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// It is.
-    Remove,
-    /// What would be removed is reported (`--dry-run`). Nothing is asked.
-    Pretend,
 }
 
 /// Something that stays, and why.
@@ -219,8 +203,8 @@ struct Run<'a, V> {
 
 impl<V: Volume> Run<'_, V> {
     fn remove(&self, operands: &[CString]) -> WalkStats {
-        match (self.options.effect, self.options.prompts) {
-            (Effect::Pretend, _) | (_, Prompts::Never) => self.pass(operands, Pass::Unasked).0,
+        match (self.options.execution, self.options.prompts) {
+            (Execution::DryRun, _) | (_, Prompts::Never) => self.pass(operands, Pass::Unasked).0,
             (_, Prompts::Always) => self.pass(operands, Pass::Ordered).0,
             (_, Prompts::WriteProtected) => {
                 let (swept, left) = self.pass(operands, Pass::Sweep);

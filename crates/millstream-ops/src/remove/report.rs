@@ -2,7 +2,7 @@
 
 use millstream_vfs::{Errno, Error, Operation, RemoveKind};
 
-use super::{Cause, Effect, Problem};
+use super::{Cause, Execution, Problem};
 use crate::json::{ErrorRecord, Object};
 use crate::quote::{Colon, Quoter};
 
@@ -17,12 +17,12 @@ pub enum ReportFormat {
 
 impl ReportFormat {
     /// Appends the line of a removal.
-    pub(super) fn removal(&self, effect: Effect, kind: RemoveKind, path: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn removal(&self, execution: Execution, kind: RemoveKind, path: &[u8], out: &mut Vec<u8>) {
         match self {
             ReportFormat::Text(quoter) => {
-                out.extend_from_slice(match effect {
-                    Effect::Remove => b"removed ",
-                    Effect::Pretend => b"would remove ",
+                out.extend_from_slice(match execution {
+                    Execution::Real => b"removed ",
+                    Execution::DryRun => b"would remove ",
                 });
                 if kind == RemoveKind::Directory {
                     out.extend_from_slice(b"directory ");
@@ -31,9 +31,9 @@ impl ReportFormat {
                 out.push(b'\n');
             }
             ReportFormat::Json => {
-                let action = match effect {
-                    Effect::Remove => &b"remove"[..],
-                    Effect::Pretend => b"would remove",
+                let action = match execution {
+                    Execution::Real => &b"remove"[..],
+                    Execution::DryRun => b"would remove",
                 };
                 let kind = match kind {
                     RemoveKind::File => &b"file"[..],

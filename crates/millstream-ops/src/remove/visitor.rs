@@ -12,7 +12,7 @@ use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place, Vi
 
 use super::turn::Turns;
 use super::{
-    Cause, Directories, Effect, FileSystems, Missing, Options, Pass, PreserveRoot, Problem, Prompts,
+    Cause, Directories, Execution, FileSystems, Missing, Options, Pass, PreserveRoot, Problem, Prompts,
     Question, Sink, Step,
 };
 use crate::activity::Activity;
@@ -106,7 +106,7 @@ impl<'a, V: Volume> Remover<'a, V> {
 
     /// Whether an entry may be unlinked before its type is known.
     fn may_try(&self) -> bool {
-        self.prompts == Prompts::Never && self.options.effect == Effect::Remove
+        self.prompts == Prompts::Never && self.options.execution == Execution::Real
     }
 
     fn operand(
@@ -254,7 +254,7 @@ impl<'a, V: Volume> Remover<'a, V> {
     }
 
     fn unlink(&self, entry: &Entry<'_, V, Node>, kind: RemoveKind) -> Done {
-        if self.options.effect == Effect::Remove {
+        if self.options.execution == Execution::Real {
             entry.handle().remove(entry.name(), kind)?;
         }
         Ok(Outcome::Removed(kind))
@@ -302,7 +302,7 @@ impl<'a, V: Volume> Remover<'a, V> {
                 Answer::Later => return Ok(Outcome::Stays),
             }
         }
-        if self.options.effect == Effect::Pretend {
+        if self.options.execution == Execution::DryRun {
             return match node.unreadable.get() {
                 Some(&errno) => Err(Error::new(Operation::OpenDir, errno).into()),
                 None => Ok(Outcome::Removed(RemoveKind::Directory)),
@@ -339,7 +339,7 @@ impl<'a, V: Volume> Remover<'a, V> {
                 if let Some(format) = &self.options.report {
                     own.path.clear();
                     place.write_path(&mut own.path);
-                    format.removal(self.options.effect, kind, &own.path, &mut own.lines);
+                    format.removal(self.options.execution, kind, &own.path, &mut own.lines);
                 }
             }
             Ok(Outcome::Descended) => {}
@@ -399,7 +399,7 @@ impl<'a, V: Volume> Remover<'a, V> {
         let operand = directory.operand().unwrap_or_default();
         self.report(own, &Place::Directory(directory), operand, Cause::Cycle);
         self.flush(own, operand);
-        if self.options.effect == Effect::Pretend {
+        if self.options.execution == Execution::DryRun {
             return self.keep(directory, operand);
         }
         directory.state().stays.store(true, Ordering::Relaxed);

@@ -3,13 +3,11 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{
-    self, AtFlags, FallocateFlags, FlockOperation, Gid, Mode, SeekFrom, Timespec, Timestamps, Uid, XattrFlags,
-};
+use rustix::fs::{self, AtFlags, FallocateFlags, FlockOperation, Gid, Mode, SeekFrom, Uid, XattrFlags};
 use rustix::io::{Errno, retry_on_intr};
 
+use super::stat::{statx, times};
 use super::syscalls::append_list;
-use super::volume::statx;
 use crate::{At, Error, Fields, File, Metadata, Operation, Result, Timestamp};
 
 /// A file descriptor.
@@ -26,11 +24,6 @@ impl AsFd for PosixFile {
 
 fn failed<T>(operation: Operation, result: rustix::io::Result<T>) -> Result<T> {
     result.map_err(|errno| Error::new(operation, errno))
-}
-
-pub(super) fn times(atime: Timestamp, mtime: Timestamp) -> Timestamps {
-    let spec = |time: Timestamp| Timespec { tv_sec: time.sec, tv_nsec: time.nsec.into() };
-    Timestamps { last_access: spec(atime), last_modification: spec(mtime) }
 }
 
 impl File for PosixFile {

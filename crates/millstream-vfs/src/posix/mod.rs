@@ -4,15 +4,10 @@
 //! and `getdents64` straight into the caller's batch, whose capacity decides the size of the request (on FUSE and NFS
 //! also the size of the request on the wire). The only path-based calls are those on operands, through [`crate::Volume::base`].
 
-pub mod accounts;
 mod file;
-pub mod locale;
-pub mod pattern;
-pub mod process;
+mod stat;
 mod syscalls;
-mod usage;
 mod volume;
 
 pub use file::PosixFile;
-pub use usage::{RunQueueDelay, ThreadUsage, process_cpu_time, thread_usage};
 pub use volume::{PosixDir, PosixVolume};

@@ -1,19 +1,18 @@
 //! Handles of the POSIX volume.
 
-use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{
-    self, AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Statx, StatxFlags, StatxTimestamp, XattrFlags,
-};
+use rustix::fs::{self, AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, XattrFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Gid, Resource, Uid, getrlimit};
 
-use super::file::{PosixFile, times};
+use super::file::PosixFile;
+use super::stat::{statx, times};
 use super::syscalls;
 use crate::{
-    Access, Dir, DirentBatch, Error, Fields, Metadata, NodeKind, Operation, Ownership, ReadState, RemoveKind,
-    Result, SymlinkBehavior, Timestamp, Volume,
+    Access, Dir, DirentBatch, Error, Fields, Metadata, NodeKind, Operation, Ownership, Permission, ReadState,
+    RemoveKind, Result, SymlinkBehavior, Timestamp, User, Volume,
 };
 
 /// The file systems that the kernel has mounted.
@@ -68,37 +67,6 @@ impl PosixDir {
 
     fn statx(&self, name: &CStr, flags: AtFlags, fields: Fields) -> Result<Metadata> {
         statx(self.as_fd(), name, flags, fields)
-    }
-}
-
-pub(super) fn statx(fd: BorrowedFd<'_>, name: &CStr, flags: AtFlags, fields: Fields) -> Result<Metadata> {
-    let mask = StatxFlags::from_bits_retain(fields.bits());
-    retry_on_intr(|| fs::statx(fd, name, flags | AtFlags::NO_AUTOMOUNT, mask))
-        .map(|raw| convert(&raw))
-        .map_err(|errno| Error::new(Operation::Stat, errno))
-}
-
-fn timestamp(raw: &StatxTimestamp) -> Timestamp {
-    Timestamp { sec: raw.tv_sec, nsec: raw.tv_nsec }
-}
-
-fn convert(raw: &Statx) -> Metadata {
-    Metadata {
-        fields: Fields::from_bits_truncate(raw.stx_mask),
-        mode: u32::from(raw.stx_mode),
-        nlink: u64::from(raw.stx_nlink),
-        uid: raw.stx_uid,
-        gid: raw.stx_gid,
-        dev: fs::makedev(raw.stx_dev_major, raw.stx_dev_minor),
-        rdev: fs::makedev(raw.stx_rdev_major, raw.stx_rdev_minor),
-        ino: raw.stx_ino,
-        size: raw.stx_size,
-        blocks: raw.stx_blocks,
-        block_size: raw.stx_blksize,
-        atime: timestamp(&raw.stx_atime),
-        mtime: timestamp(&raw.stx_mtime),
-        ctime: timestamp(&raw.stx_ctime),
-        btime: timestamp(&raw.stx_btime),
     }
 }
 
@@ -280,12 +248,30 @@ impl Dir for PosixDir {
             .map_err(|errno| Error::new(Operation::SetTimes, errno))
     }
 
-    fn is_writable(&self, name: &CStr) -> Result<bool> {
-        match retry_on_intr(|| fs::accessat(self, name, fs::Access::WRITE_OK, AtFlags::EACCESS)) {
+    fn permits(&self, name: &CStr, permission: Permission, user: User) -> Result<bool> {
+        let access = match permission {
+            Permission::Read => fs::Access::READ_OK,
+            Permission::Write => fs::Access::WRITE_OK,
+            Permission::Execute => fs::Access::EXEC_OK,
+        };
+        let flags = match user {
+            User::Effective => AtFlags::EACCESS,
+            User::Real => AtFlags::empty(),
+        };
+        match retry_on_intr(|| fs::accessat(self, name, access, flags)) {
             Ok(()) => Ok(true),
             Err(Errno::ACCESS) => Ok(false),
             Err(errno) => Err(Error::new(Operation::CheckAccess, errno)),
         }
+    }
+
+    /// The child's descriptors are ours until it becomes the command.
+    fn path_for_children(&self) -> Result<CString> {
+        let path = match &self.fd {
+            Some(fd) => format!("/proc/self/fd/{}", fd.as_raw_fd()),
+            None => ".".to_owned(),
+        };
+        CString::new(path).map_err(|_| Error::new(Operation::OpenDir, Errno::INVAL))
     }
 
     fn set_mode(&self, name: &CStr, mode: u32, symlinks: SymlinkBehavior) -> Result<()> {
@@ -311,27 +297,6 @@ impl Dir for PosixDir {
 mod tests {
     use super::*;
     use crate::FileKind;
-
-    #[test]
-    fn field_bits_are_those_of_statx() {
-        for (ours, theirs) in [
-            (Fields::KIND, StatxFlags::TYPE),
-            (Fields::MODE, StatxFlags::MODE),
-            (Fields::NLINK, StatxFlags::NLINK),
-            (Fields::UID, StatxFlags::UID),
-            (Fields::GID, StatxFlags::GID),
-            (Fields::ATIME, StatxFlags::ATIME),
-            (Fields::MTIME, StatxFlags::MTIME),
-            (Fields::CTIME, StatxFlags::CTIME),
-            (Fields::INO, StatxFlags::INO),
-            (Fields::SIZE, StatxFlags::SIZE),
-            (Fields::BLOCKS, StatxFlags::BLOCKS),
-            (Fields::STAT, StatxFlags::BASIC_STATS),
-            (Fields::BTIME, StatxFlags::BTIME),
-        ] {
-            assert_eq!(ours.bits(), theirs.bits());
-        }
-    }
 
     #[test]
     fn metadata_of_a_device_has_its_number() {

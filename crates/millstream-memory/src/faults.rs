@@ -1,0 +1,72 @@
+//! Errors on demand.
+
+use millstream_vfs::{Errno, Error, Operation, Result};
+
+/// Rules that say where an operation fails.
+#[derive(Debug, Default)]
+pub(crate) struct Faults {
+    rules: Vec<Rule>,
+}
+
+#[derive(Debug)]
+struct Rule {
+    path: Vec<u8>,
+    /// [`None`] is every operation.
+    operation: Option<Operation>,
+    /// Calls that succeed before.
+    spared: usize,
+    errno: Errno,
+}
+
+impl Faults {
+    pub fn add(&mut self, path: &[u8], operation: Option<Operation>, spared: usize, errno: Errno) {
+        self.rules.push(Rule { path: normal(path), operation, spared, errno });
+    }
+
+    /// Whether there is nothing to ask.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Fails if a rule says so.
+    pub fn check(&mut self, operation: Operation, path: &[u8]) -> Result<()> {
+        let path = normal(path);
+        let applies =
+            |rule: &&mut Rule| rule.path == path && rule.operation.is_none_or(|wanted| wanted == operation);
+        for rule in self.rules.iter_mut().filter(applies) {
+            match rule.spared.checked_sub(1) {
+                None => return Err(Error::new(operation, rule.errno)),
+                Some(left) => rule.spared = left,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A path with one slash before each component and none at its end.
+fn normal(path: &[u8]) -> Vec<u8> {
+    path.split(|&b| b == b'/')
+        .filter(|part| !part.is_empty())
+        .flat_map(|part| [b"/", part].concat())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_apply_to_their_path_operation_and_call() {
+        let mut faults = Faults::default();
+        faults.add(b"a/b", Some(Operation::Stat), 1, Errno::IO);
+        faults.add(b"gone", None, 0, Errno::NOENT);
+        assert_eq!(faults.check(Operation::Stat, b"/a/b"), Ok(()));
+        assert_eq!(faults.check(Operation::OpenDir, b"/a/b"), Ok(()));
+        assert_eq!(faults.check(Operation::Stat, b"//a/b/"), Err(Error::new(Operation::Stat, Errno::IO)));
+        assert_eq!(faults.check(Operation::Stat, b"/a"), Ok(()));
+        assert_eq!(
+            faults.check(Operation::Remove, b"gone"),
+            Err(Error::new(Operation::Remove, Errno::NOENT))
+        );
+    }
+}

@@ -1,0 +1,246 @@
+//! A new directory changes places with that of the inputs, and what is done if that ended half way.
+
+use std::ffi::{CStr, CString};
+
+use millstream_vfs::{
+    Dir, Errno, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume,
+};
+
+use super::CompactError;
+use super::journal::{Manifest, Planned};
+use super::kept::{Kept, is_gone, is_link, is_same, stamped};
+use super::outcome::Applied;
+use super::staging::{c_string, entries, make_dir};
+use super::work::{Done, Due, Place, Work, replaced_names};
+
+/// Whether a directory could change places with a new one.
+pub(super) enum Exchange {
+    Done,
+    /// This is as it was before.
+    NotPossible,
+}
+
+/// Why a preparation ended.
+enum Stop {
+    Interrupted,
+    Failed,
+}
+
+impl From<Error> for Stop {
+    fn from(_: Error) -> Self {
+        Stop::Failed
+    }
+}
+
+impl From<CompactError> for Stop {
+    fn from(_: CompactError) -> Self {
+        Stop::Interrupted
+    }
+}
+
+impl<V: Volume> Work<'_, V> {
+    /// Prepares a directory and lets it change places with that of the inputs.
+    pub(super) fn exchange(
+        &self,
+        index: usize,
+        place: &Place<'_, V::Dir>,
+        due: &[Due<'_>],
+        applied: &mut Applied,
+    ) -> Done<Exchange> {
+        if !place.parent.is_writable(place.name).unwrap_or(false) {
+            return Ok(Exchange::NotPossible);
+        }
+        let Ok(listed) = entries(&place.dir) else { return Ok(Exchange::NotPossible) };
+        if listed.iter().any(|(_, kind)| *kind == FileKind::Directory) {
+            return Ok(Exchange::NotPossible);
+        }
+        let Ok(metadata) = place.dir.own_metadata(Fields::STAT) else { return Ok(Exchange::NotPossible) };
+        let name = c_string(format!("{index}.{}", metadata.ino).into_bytes());
+        self.step()?;
+        let Ok(new) = make_dir(&self.staging.swap, &name) else { return Ok(Exchange::NotPossible) };
+        let all: Vec<_> = due.iter().map(|due| due.planned.clone()).collect();
+        let prepared = self.prepare(place, &new, &name, &metadata, &listed, due);
+        let exchanged = match prepared {
+            Err(Stop::Interrupted) => return Err(CompactError::Interrupted),
+            Err(Stop::Failed) => false,
+            Ok(()) => {
+                self.step()?;
+                place.parent.exchange(place.name, &self.staging.swap, &name).is_ok()
+            }
+        };
+        if !exchanged {
+            self.undo_preparation(place, &new, &name, &all)?;
+            return Ok(Exchange::NotPossible);
+        }
+        let swapped = self.staging.swap.metadata(&name, SymlinkBehavior::NoFollow, Fields::INO);
+        if swapped.map_err(self.failed(&name))?.ino != metadata.ino {
+            // Somebody had given the directory's name to another.
+            place.parent.exchange(place.name, &self.staging.swap, &name).map_err(self.failed(&place.path))?;
+            self.undo_preparation(place, &new, &name, &all)?;
+            return Ok(Exchange::NotPossible);
+        }
+        self.resolve_exchanged(place, &place.dir, &new, &name, due, applied)?;
+        Ok(Exchange::Done)
+    }
+
+    /// Makes `new` what the directory is to be.
+    fn prepare(
+        &self,
+        place: &Place<'_, V::Dir>,
+        new: &V::Dir,
+        swapped: &CStr,
+        metadata: &Metadata,
+        listed: &[(CString, FileKind)],
+        due: &[Due<'_>],
+    ) -> Result<(), Stop> {
+        for due in due {
+            self.step()?;
+            self.take_over_mode(&place.dir, due);
+            self.staging.out.rename(&due.planned.staged, new, &due.planned.name)?;
+        }
+        let replaced = replaced_names(due);
+        let kept = listed.iter().map(|(name, _)| name).filter(|name| !replaced.contains(*name));
+        let kept =
+            Manifest { entries: kept.map(|name| stamped(&place.dir, name)).collect::<Result<_, _>>()? };
+        self.staging.note_kept(swapped, &kept)?;
+        for entry in &kept.entries {
+            self.step()?;
+            place.dir.hard_link(&entry.name, SymlinkBehavior::NoFollow, new, &entry.name)?;
+            if !is_same(new, entry)? {
+                // Somebody has replaced it since.
+                return Err(Stop::Failed);
+            }
+        }
+        self.step()?;
+        like_the_old(&place.dir, new, metadata)?;
+        new.as_file()?.sync()?;
+        Ok(())
+    }
+
+    /// Brings back what was prepared in a directory that has not changed places, or has done so twice.
+    pub(super) fn undo_preparation(
+        &self,
+        place: &Place<'_, V::Dir>,
+        new: &V::Dir,
+        name: &CStr,
+        outputs: &[Planned],
+    ) -> Done<()> {
+        let failed = self.failed(&place.path);
+        let kept = self.kept(name)?;
+        // It may have got the mode of one that may not be written.
+        new.as_file().and_then(|dir| dir.set_mode(0o700)).map_err(&failed)?;
+        for (entry, kind) in entries(new).map_err(&failed)? {
+            self.step()?;
+            if let Some(output) = outputs.iter().find(|output| output.name == entry) {
+                new.rename(&entry, &self.staging.out, &output.staged).map_err(&failed)?;
+            } else if kept.has_unchanged(new, &entry) || is_link(&place.dir, new, &entry).map_err(&failed)? {
+                new.remove(&entry, RemoveKind::File).map_err(&failed)?;
+            } else {
+                self.put_back(new, &entry, kind, &place.dir).map_err(&failed)?;
+            }
+        }
+        self.step()?;
+        self.staging.swap.remove(name, RemoveKind::Directory).map_err(self.failed(name))
+    }
+
+    /// The files of which the directory `swapped` has got links.
+    fn kept(&self, swapped: &CStr) -> Done<Kept> {
+        let entries = self.staging.kept(swapped)?.entries;
+        Ok(Kept(entries.into_iter().map(|entry| (entry.name.clone(), entry)).collect()))
+    }
+
+    /// Removes from `other` the links of kept files that are no longer in `tree`, where people could reach them by name.
+    fn forget_removed(&self, kept: &Kept, tree: &V::Dir, other: &V::Dir) -> Done<Result<(), Error>> {
+        for name in kept.0.keys() {
+            match is_gone(tree, name) {
+                Ok(true) if kept.has_unchanged(other, name) => {
+                    self.step()?;
+                    if let Err(error) = other.remove(name, RemoveKind::File) {
+                        return Ok(Err(error));
+                    }
+                }
+                Ok(_) => {}
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// `old` and `new` have changed places: keeps that if the inputs are what they were.
+    pub(super) fn resolve_exchanged(
+        &self,
+        place: &Place<'_, V::Dir>,
+        old: &V::Dir,
+        new: &V::Dir,
+        name: &CStr,
+        due: &[Due<'_>],
+        applied: &mut Applied,
+    ) -> Done<()> {
+        let failed = self.failed(&place.path);
+        let kept = self.kept(name)?;
+        for changed in due {
+            let Some(reason) = self.first_changed(old, &changed.manifest.entries) else { continue };
+            self.step()?;
+            // Before, since whoever finishes this after an interruption cannot tell any more; after, since then nobody
+            // reaches the new one.
+            self.forget_removed(&kept, new, old)?.map_err(&failed)?;
+            place.parent.exchange(place.name, &self.staging.swap, name).map_err(&failed)?;
+            self.forget_removed(&kept, new, old)?.map_err(&failed)?;
+            let back = Place {
+                dir: old.open_dir(c".", SymlinkBehavior::NoFollow).map_err(&failed)?,
+                path: place.path.clone(),
+                ..*place
+            };
+            let all: Vec<_> = due.iter().map(|due| due.planned.clone()).collect();
+            self.undo_preparation(&back, new, name, &all)?;
+            for due in due {
+                self.leave_one(due, &place.path, reason.clone(), applied)?;
+            }
+            return Ok(());
+        }
+        let replaced = replaced_names(due);
+        for (entry, kind) in entries(old).map_err(&failed)? {
+            let is_known = replaced.contains(&entry) || kept.has(old, &entry).map_err(&failed)?;
+            if !is_known && !is_link(old, new, &entry).map_err(&failed)? {
+                // It came after the directory had been listed, maybe in the place of a file that was there.
+                self.step()?;
+                if kept.has_unchanged(new, &entry) {
+                    new.remove(&entry, RemoveKind::File).map_err(&failed)?;
+                }
+                self.put_back(old, &entry, kind, new).map_err(&failed)?;
+            }
+        }
+        self.forget_removed(&kept, old, new)?.map_err(&failed)?;
+        self.step()?;
+        self.staging.swap.rename(name, &self.staging.old, name).map_err(&failed)?;
+        for due in due {
+            self.count(due, applied)?;
+        }
+        Ok(())
+    }
+}
+
+/// Gives a directory the attributes of the one that it is to replace.
+pub(crate) fn like_the_old<D: Dir>(old: &D, new: &D, metadata: &Metadata) -> Result<(), Error> {
+    let (source, target) = (old.as_file()?, new.as_file()?);
+    let own = target.metadata(Fields::STAT)?;
+    if (own.uid, own.gid) != (metadata.uid, metadata.gid) {
+        target.set_owner(Some(metadata.uid), Some(metadata.gid))?;
+    }
+    target.set_mode(metadata.mode & 0o7777)?;
+    let mut names = Vec::new();
+    match source.list_xattr(&mut names) {
+        Err(error) if error.errno == Errno::OPNOTSUPP => return Ok(()),
+        listed => listed?,
+    }
+    for name in names.split_inclusive(|&b| b == 0) {
+        if let Ok(name) = CStr::from_bytes_with_nul(name) {
+            let value = source.xattr(name)?;
+            // What the system has set already need not be permitted.
+            if target.xattr(name).ok().as_ref() != Some(&value) {
+                target.set_xattr(name, &value)?;
+            }
+        }
+    }
+    Ok(())
+}

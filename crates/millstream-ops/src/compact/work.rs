@@ -1,0 +1,166 @@
+//! What each way of giving outputs their places needs: steps that can be interrupted, outputs that are due, and moving
+//! files without losing any.
+
+use std::collections::HashSet;
+use std::ffi::{CStr, CString};
+
+use millstream_vfs::{Dir, Error, Fields, FileKind, Ownership, SymlinkBehavior, Volume};
+
+use super::CompactError;
+use super::journal::{Manifest, ManifestEntry, Planned};
+use super::kept::change;
+use super::outcome::{Applied, Left, Reason};
+use super::parallel::in_parallel;
+use super::staging::{Staging, c_string, path_below};
+
+/// Manifests of fewer entries are looked through by one thread.
+pub(super) const MANY: usize = 512;
+
+pub(super) struct Work<'a, V: Volume> {
+    pub(super) staging: &'a Staging<V>,
+    pub(super) root: V::Dir,
+    pub(super) root_path: &'a CStr,
+    pub(super) going_on: &'a (dyn Fn() -> bool + Sync),
+    /// Threads for the files of one directory.
+    pub(super) inner_threads: usize,
+}
+
+/// An output whose inputs are still to be replaced.
+pub(super) struct Due<'a> {
+    pub(super) planned: &'a Planned,
+    pub(super) manifest: Manifest,
+}
+
+/// A directory, and where it is.
+pub(super) struct Place<'a, D> {
+    pub(super) dir: D,
+    pub(super) parent: &'a D,
+    pub(super) name: &'a CStr,
+    /// Its path, for messages.
+    pub(super) path: CString,
+}
+
+pub(super) type Done<T> = Result<T, CompactError>;
+
+impl<V: Volume> Work<'_, V> {
+    /// To be asked before something is changed.
+    pub(super) fn step(&self) -> Done<()> {
+        if (self.going_on)() { Ok(()) } else { Err(CompactError::Interrupted) }
+    }
+
+    pub(super) fn path_of(&self, directory: &CStr) -> CString {
+        path_below(self.root_path, directory)
+    }
+
+    pub(super) fn failed(&self, path: &CStr) -> impl Fn(Error) -> CompactError {
+        let path = path.to_owned();
+        move |error| CompactError::Volume { path: path.clone(), error }
+    }
+
+    pub(super) fn exists(&self, dir: &V::Dir, name: &CStr) -> Result<bool, Error> {
+        match dir.metadata(name, SymlinkBehavior::NoFollow, Fields::INO) {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_vanished() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn drop_output(&self, output: &Planned) -> Done<()> {
+        self.staging.drop_output(&output.staged).map_err(|error| self.staging.failed(&output.staged, error))
+    }
+
+    /// The outputs that are still to be resolved.
+    pub(super) fn due<'p>(&self, outputs: &'p [Planned]) -> Done<Vec<Due<'p>>> {
+        let mut due = Vec::new();
+        for planned in outputs {
+            if let Some(manifest) = self.staging.manifest(&planned.staged)? {
+                due.push(Due { planned, manifest });
+            }
+        }
+        Ok(due)
+    }
+
+    pub(super) fn leave_one(
+        &self,
+        due: &Due<'_>,
+        path: &CStr,
+        reason: Reason,
+        applied: &mut Applied,
+    ) -> Done<()> {
+        self.step()?;
+        let inputs = due.manifest.entries.len() as u64;
+        applied.left.push(Left { directory: path.to_owned(), inputs, reason });
+        self.drop_output(due.planned)
+    }
+
+    /// Why one of the files is not what it was.
+    pub(super) fn first_changed(&self, dir: &V::Dir, files: &[ManifestEntry]) -> Option<Reason> {
+        let chunks: Vec<_> = files.chunks(MANY).collect();
+        let found = in_parallel(&chunks, self.inner_threads, |_, chunk| {
+            chunk.iter().find_map(|entry| change(dir, entry).err())
+        });
+        found.into_iter().flatten().next()
+    }
+
+    /// The output gets the mode and, where permitted, the owner of its first input.
+    pub(super) fn take_over_mode(&self, dir: &V::Dir, due: &Due<'_>) {
+        let Some(first) = due.manifest.entries.first() else { return };
+        let fields = Fields::MODE | Fields::UID | Fields::GID;
+        let (out, staged) = (&self.staging.out, &due.planned.staged);
+        // An output that belongs to whoever compacts is no loss.
+        let _ = dir.metadata(&first.name, SymlinkBehavior::NoFollow, fields).and_then(|of| {
+            let own = out.metadata(staged, SymlinkBehavior::NoFollow, fields)?;
+            if (own.uid, own.gid) != (of.uid, of.gid) {
+                let owner = Ownership { uid: Some(of.uid), gid: Some(of.gid) };
+                out.set_owner(staged, owner, SymlinkBehavior::NoFollow)?;
+            }
+            out.set_mode(staged, of.mode & 0o7777, SymlinkBehavior::NoFollow)
+        });
+    }
+
+    /// Moves an entry to `to`, by another name if its own is taken there by something younger.
+    pub(super) fn put_back(
+        &self,
+        from: &V::Dir,
+        name: &CStr,
+        kind: FileKind,
+        to: &V::Dir,
+    ) -> Result<(), Error> {
+        let changed = |dir: &V::Dir| match dir.metadata(name, SymlinkBehavior::NoFollow, Fields::MTIME) {
+            Ok(metadata) => Ok(Some(metadata.mtime)),
+            Err(error) if error.is_vanished() => Ok(None),
+            Err(error) => Err(error),
+        };
+        let mut target = name.to_owned();
+        if changed(to)?.is_some() {
+            if kind != FileKind::Directory && changed(from)? >= changed(to)? {
+                return from.rename(name, to, name);
+            }
+            let mut number = 0;
+            while self.exists(to, &target)? {
+                number += 1;
+                target = c_string([name.to_bytes(), b".restored-", number.to_string().as_bytes()].concat());
+            }
+        }
+        from.rename(name, to, &target)
+    }
+
+    pub(super) fn count(&self, due: &Due<'_>, applied: &mut Applied) -> Done<()> {
+        applied.outputs += 1;
+        applied.replaced += due.manifest.entries.len() as u64;
+        // Without a manifest it is resolved.
+        self.step()?;
+        self.drop_output(due.planned)
+    }
+}
+
+/// The file in which Hadoop keeps checksums of another.
+pub(super) fn checksum_name(name: &CStr) -> CString {
+    c_string([b".", name.to_bytes(), b".crc"].concat())
+}
+
+/// The inputs, and the files with their checksums.
+pub(super) fn replaced_names(due: &[Due<'_>]) -> HashSet<CString> {
+    let inputs = due.iter().flat_map(|due| &due.manifest.entries).map(|entry| &entry.name);
+    inputs.flat_map(|name| [name.clone(), checksum_name(name)]).collect()
+}
