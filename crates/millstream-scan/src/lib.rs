@@ -25,7 +25,7 @@ mod scan;
 mod unit;
 
 pub use batch::{Batch, Line, Stamp};
-pub use concatenate::{ConcatenateError, Concatenated, Input, concatenate};
+pub use concatenate::{ConcatenateError, Concatenated, Input, check, concatenate};
 pub use error::{Cause, ScanError};
 pub use join::{Header, JoinError, Joiner, Place, fuzz_join};
 pub use lines::Separator;
