@@ -206,7 +206,8 @@ def test_killed_on_the_way_to_a_new_tree(stock, top, seed, make, content):
             assert "not empty" in compact(*arguments, expected=1)
         else:
             done = compact(*arguments)
-            assert done["left"] == [] and (done["recovered"] > 0) == committed, done
+            # A run that finishes another one lists nothing, and there may be nothing left to reveal.
+            assert done["left"] == [] and (done["files"] == 0) == committed, done
         assert content(stock, target) == expected and not place.exists()
         assert {path: path.stat().st_mtime_ns for path in source.rglob("*")} == sources
     print(dict(found))
