@@ -61,6 +61,11 @@ def parquet_total(spark: SparkSession, directory: str) -> Answer:
     return total(spark.read.schema(RECORD).parquet(directory))
 
 
+def binary_files(spark: SparkSession, directory: str) -> Answer:
+    lengths = spark.sparkContext.binaryFiles(directory).map(lambda file: len(file[1]))
+    return lengths.map(lambda length: (1, length)).reduce(lambda a, b: (a[0] + b[0], a[1] + b[1]))
+
+
 def pure(spark: SparkSession, directory: str) -> Answer:
     return millstream.pure_read_text(spark.sparkContext, directory).count(), None
 
@@ -97,7 +102,7 @@ def compacted(spark: SparkSession, directory: str) -> Answer:
 
 JOBS = {
     job.__name__: job for job in (
-        count, count_below, rdd_count, matching, json_total, csv_total, parquet_total, pure, merged_by_rdd, compacted,
+        count, count_below, rdd_count, matching, json_total, csv_total, parquet_total, binary_files, pure, merged_by_rdd, compacted,
     )
 }
 

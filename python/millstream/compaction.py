@@ -17,7 +17,7 @@ class CompactError(RuntimeError):
 
 @dataclass(frozen=True)
 class Left:
-    """Files that were left as they were.
+    """Files that were not merged.
 
     Attributes:
         directory: their directory.
@@ -44,10 +44,12 @@ class CompactSummary:
         output_bytes: their size.
         merged: files that the outputs were made of.
         kept: files that were as they should be; to a new destination they are copied, so they count in `outputs` and `merged`, too.
+        copied: files that could not be merged, with the reason, and were copied to the destination as they are (`copy_left`); they count in
+            `outputs` and `merged`, too.
         recovered: outputs of an earlier compaction, interrupted, that were put in their places.
         dry_run: whether all this is only what would be done.
         milliseconds: how long it took.
-        left: files that were left as they were, and why.
+        left: files that could not be merged, and why: in place they are as they were, and a new destination does not have them.
     """
 
     source: str
@@ -62,6 +64,7 @@ class CompactSummary:
     recovered: int
     dry_run: bool
     milliseconds: int
+    copied: tuple[Left, ...]
     left: tuple[Left, ...]
 
 
@@ -75,6 +78,7 @@ def compact(
     codec: str | None = None,
     header: bool = False,
     in_place: bool = False,
+    copy_left: bool = False,
     dry_run: bool = False,
 ) -> CompactSummary:
     """Merges the small files of each directory below a local or mounted one into few.
@@ -90,10 +94,11 @@ def compact(
         codec: `"none"`, `"gzip"`, `"bzip2"`, `"zstd"`, `"lz4"` or `"snappy"`; by default as the files were.
         header: whether the first line of each file is a header, of which one is kept.
         in_place: whether the outputs replace the files of `src`, once all of them have been written and verified.
-        dry_run: whether only to tell what would be done.
+        copy_left: whether files that cannot be merged are copied to `dst` as they are; without it they are missing there.
+        dry_run: whether only to tell what would be done, as far as the beginnings of the files and the schemas of Parquet files say.
 
     Returns:
-        What has been done. Files that could not be merged are as they were, and in `left`.
+        What has been done. Files that could not be merged are in `left`, or in `copied`.
 
     Raises:
         CompactError: nothing was done, or what has begun is finished by the next compaction.
@@ -115,6 +120,7 @@ def compact(
         "codec": codec,
         "header": header or None,
         "in-place": in_place or None,
+        "copy-left": copy_left or None,
         "dry-run": dry_run or None,
     }
     given = jvm.java.util.HashMap()
@@ -128,4 +134,5 @@ def compact(
         if cause.getClass().getName() != "io.millstream.spark.CompactFailure":
             raise
         raise CompactError(cause.getMessage()) from None
-    return CompactSummary(**{**answer, "left": tuple(Left(**group) for group in answer["left"])})
+    groups = {field: tuple(Left(**group) for group in answer[field]) for field in ("copied", "left")}
+    return CompactSummary(**{**answer, **groups})

@@ -7,11 +7,16 @@ import os
 import warnings
 from typing import TYPE_CHECKING
 
+from millstream.session import FILE_SYSTEM_CLASS
+
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
 
+# What a server's plan names if it lists or reads with Millstream.
+OURS_IN_PLANS = ("NativeTextScan", "CompactFileIndex")
+FILE_SYSTEM_KEY = "fs.file.impl"
 # The reader option that says how many tasks a native scan has.
 PARTITIONS = "millstream.read.partitions"
 
@@ -23,7 +28,7 @@ def read_text(
 
     What Millstream does not read natively (other file systems than local and mounted ones, trees with compressed files in
     them) is read as `spark.read.text` reads it. Hidden files (names that begin with `.` or `_`) are left out, as in Spark. Where the
-    session's JVM does not have Millstream's jar, or is out of reach (Spark Connect), all of it is Spark's, with a warning.
+    session's JVM, or the server of Spark Connect, does not have Millstream's jar, all of it is Spark's, with a warning.
 
     Args:
         spark: a session made by `millstream.enable`, or its SparkContext.
@@ -40,8 +45,12 @@ def read_text(
         pyspark.errors.AnalysisException: the path does not exist.
     """
     spark = session_of(spark)
-    warn_without_jar(spark)
-    return lines(spark, path, partitions)
+    if not is_connected(spark):
+        warn_without_jar(spark)
+        return lines(spark, path, partitions)
+    frame = lines(spark, path, partitions)
+    warn_without_millstream_on_server(spark, frame)
+    return frame
 
 
 def pure_read_text(
@@ -93,6 +102,23 @@ def lines(spark: SparkSession, path: str | os.PathLike[str], partitions: int | N
     if partitions < 1:
         raise ValueError(f"partitions must be positive: {partitions}")
     return reader.option(PARTITIONS, partitions).text(os.fspath(path)).coalesce(partitions)
+
+
+def is_connected(spark: SparkSession) -> bool:
+    """Whether the session is one of Spark Connect, which has no JVM of its own."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
+def warn_without_millstream_on_server(spark: SparkSession, frame: DataFrame) -> None:
+    """Warns if neither the server's settings nor its plan of the lines know Millstream."""
+    has_settings = spark.conf.get(f"spark.hadoop.{FILE_SYSTEM_KEY}", "") == FILE_SYSTEM_CLASS
+    if not has_settings and not any(node in frame._explain_string() for node in OURS_IN_PLANS):
+        warnings.warn(
+            "Spark reads these files itself, more slowly: the Spark Connect server does not have Millstream. Start it with what "
+            "`millstream spark-conf` prints",
+            RuntimeWarning,
+            stacklevel=3,
+        )
 
 
 def warn_without_jar(spark: SparkSession) -> bool:

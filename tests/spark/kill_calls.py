@@ -26,19 +26,8 @@ def killed(spark, how, paths, by):
     sc = spark.sparkContext
     jvm = sc._jvm
     pid, group = jvm.java.lang.ProcessHandle.current().pid(), f"killed {next(GROUPS)}"
-    ends = []
-
-    def run():
-        sc.setJobGroup(group, group, interruptOnCancel=True)
-        try:
-            ends.append(scan(spark, how, paths))
-        except Exception as error:
-            ends.append("cancelled" if "cancelled" in str(error) else repr(error))
-
     before = private_kb(jvm, pid)
-    job = threading.Thread(target=run, daemon=True)
-    job.start()
-    wait_until(lambda: in_native_code(jvm) and running_tasks(sc, group))
+    job, ends = started(spark, how, paths, group)
     readers = 0
     if by == "group":
         readers = most_readers(pid, within_s=2)
@@ -55,6 +44,42 @@ def killed(spark, how, paths, by):
         "end": ends, "seconds": seconds, "kills": kills, "readers": readers, "readers left": len(scan_threads(pid)),
         "open files left": open_below(pid, os.path.commonpath(paths)), "grown kb": private_kb(jvm, pid) - before,
     }
+
+
+def started(spark, how, paths, group):
+    """A scan whose tasks are in native code, and the list that gets its end."""
+    sc = spark.sparkContext
+    ends = []
+
+    def run():
+        sc.setJobGroup(group, group, interruptOnCancel=True)
+        try:
+            ends.append(scan(spark, how, paths))
+        except Exception as error:
+            ends.append("cancelled" if "cancelled" in str(error) else repr(error))
+
+    job = threading.Thread(target=run, daemon=True)
+    job.start()
+    wait_until(lambda: in_native_code(sc._jvm) and running_tasks(sc, group))
+    return job, ends
+
+
+def memory_of_cancelled(spark, how, paths, rounds, times):
+    """How the jobs of each round ended, and the memory outside the heap after it."""
+    sc = spark.sparkContext
+    pid = sc._jvm.java.lang.ProcessHandle.current().pid()
+    found = []
+    for _ in range(rounds):
+        ends = []
+        for _ in range(times):
+            group = f"cancelled {next(GROUPS)}"
+            job, end = started(spark, how, paths, group)
+            sc.cancelJobGroup(group)
+            job.join(PATIENCE_S)
+            ends += end
+        wait_until(lambda: not scan_threads(pid))
+        found.append({"ends": sorted(set(ends)), "jobs": len(ends), "kb": private_kb(sc._jvm, pid)})
+    return found
 
 
 def wait_until(holds):

@@ -1,4 +1,4 @@
-"""`millstream compact --in-place`, killed at any moment: the same command finishes it, and no line is lost or doubled.
+"""`millstream compact`, killed at any moment: the same command finishes it, and no line is lost or doubled.
 
 Run with `make test-group GROUP=reads`: every kill starts two JVMs.
 """
@@ -13,6 +13,8 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+
+import pytest
 
 KILLS = int(os.environ.get("MILLSTREAM_KILLS", "30"))
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,7 +39,11 @@ def compact(*arguments, expected=0):
     return json.loads(run.stdout) if run.stdout else run.stderr
 
 
-def make_tree(top: Path, files: int) -> None:
+def run(*arguments):
+    return subprocess.run(command(*arguments), env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def make_tree(top: Path, files: int, ending: str = "") -> None:
     """Leaf directories, directories with others in them, and files at the top; every line is there once."""
     directories = ["", "k=1", "k=1/j=1", "k=2/j=1", "k=2/j=2", "plain"]
     for directory in directories:
@@ -45,7 +51,8 @@ def make_tree(top: Path, files: int) -> None:
         (top / directory / "_SUCCESS").touch()
     for n in range(files):
         directory = directories[n % len(directories)]
-        (top / directory / f"f{n}").write_text(f"{n}.1\n{n}.2" + "\n" * (n % 2))
+        first, second = (f'{{"id": {n}, "line": {line}}}' if ending == ".json" else f"{n}.{line}" for line in (1, 2))
+        (top / directory / f"f{n}{ending}").write_text(f"{first}\n{second}" + "\n" * (n % 2))
 
 
 def lines(top: Path) -> Counter:
@@ -63,6 +70,10 @@ def staging(source: Path) -> Path:
     return source.with_name(f".{source.name}.millstream-compact")
 
 
+def staging_of_new(target: Path) -> Path:
+    return target / ".millstream-compact"
+
+
 # What to wait for before the wait that ends in a kill.
 STATES = {
     "anything": lambda place: True,
@@ -71,6 +82,10 @@ STATES = {
     "journal": lambda place: (place / "journal").exists(),
     "swapped": lambda place: any_in(place / "swap"),
     "replaced": lambda place: any_in(place / "old"),
+}
+STATES_OF_NEW = {
+    **{state: STATES[state] for state in ("anything", "staging", "outputs", "journal")},
+    "revealed": lambda place: place.exists() and len(os.listdir(place.parent)) > 1,
 }
 
 
@@ -81,10 +96,10 @@ def any_in(directory: Path) -> bool:
         return False
 
 
-def killed_after(source: Path, state: str, delay_s: float) -> bool:
-    """Starts a compaction and kills it; whether it had not ended by itself."""
-    process = subprocess.Popen(command("--in-place", source, "--target-size=8K"), env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    while process.poll() is None and not STATES[state](staging(source)):
+def killed_after(arguments, reached, delay_s: float) -> bool:
+    """Starts a compaction and kills it some time after it has reached a state; whether it had not ended by itself."""
+    process = subprocess.Popen(command(*arguments), env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    while process.poll() is None and not reached():
         time.sleep(0.0005)
     time.sleep(delay_s)
     if process.poll() is None:
@@ -92,40 +107,111 @@ def killed_after(source: Path, state: str, delay_s: float) -> bool:
     return process.wait() == -signal.SIGKILL
 
 
-def test_killed_at_any_moment(tmp_path, seed):
+def delay_s(chance: random.Random, state: str) -> float:
+    return chance.uniform(0, 8) if state == "anything" else chance.choice([0, chance.uniform(0, 0.02), chance.uniform(0, 0.3)])
+
+
+@pytest.mark.parametrize("ending, kills_wanted", [("", KILLS), (".json", KILLS // 3)])
+def test_killed_at_any_moment(tmp_path, seed, ending, kills_wanted):
     print("MILLSTREAM_SEED", seed)
     chance = random.Random(seed)
     found = Counter()
     kills = 0
     source = tmp_path / "source"
-    make_tree(source, 6000)
+    make_tree(source, 6000, ending)
     expected = lines(source)
-    while kills < KILLS:
+    while kills < kills_wanted:
+        arguments, place = ("--in-place", source, "--target-size=8K"), staging(source)
         state = list(STATES)[kills % len(STATES)]
-        delay_s = chance.uniform(0, 8) if state == "anything" else chance.choice([0, chance.uniform(0, 0.02), chance.uniform(0, 0.3)])
-        if not killed_after(source, state, delay_s):
+        delay = delay_s(chance, state)
+        if not killed_after(arguments, lambda: STATES[state](place), delay):
             # It was too fast: there is work again in a new tree.
             assert lines(source) == expected
             source = tmp_path / f"source-{len(os.listdir(tmp_path))}"
-            make_tree(source, 6000)
+            make_tree(source, 6000, ending)
             found["ended"] += 1
             continue
         kills += 1
-        committed = (staging(source) / "journal").exists()
+        committed = (place / "journal").exists()
         found[state, "committed" if committed else "not committed"] += 1
-        print(kills, state, f"{delay_s:.3f}", "committed" if committed else "not committed", flush=True)
+        print(kills, state, f"{delay:.3f}", "committed" if committed else "not committed", flush=True)
         if not committed:
-            assert lines(source) == expected, (state, delay_s)
+            assert lines(source) == expected, (state, delay)
             continue
-        if chance.random() < 0.3 and killed_after(source, "journal", chance.uniform(3, 6)):
+        if chance.random() < 0.3 and killed_after(arguments, lambda: STATES["journal"](place), chance.uniform(3, 6)):
             found["killed while it recovered"] += 1
-        done = compact("--in-place", source, "--target-size=8K")
-        assert done["left"] == [] and lines(source) == expected, (state, delay_s, done)
-        assert not staging(source).exists()
+        done = compact(*arguments)
+        assert done["left"] == [] and lines(source) == expected, (state, delay, done)
+        assert not place.exists()
         source = tmp_path / f"source-{len(os.listdir(tmp_path))}"
-        make_tree(source, 6000)
+        make_tree(source, 6000, ending)
     print(dict(found))
-    assert sum(count for kind, count in found.items() if kind[-1] == "committed") >= KILLS // 5
+    assert sum(count for kind, count in found.items() if kind[-1] == "committed") >= kills_wanted // 5
+
+
+def text_tree(stock, top: Path) -> None:
+    """Lines, and files that are copied because they cannot be merged."""
+    make_tree(top, 6000)
+    (top / "k=1" / "left").mkdir()
+    for n in range(50):
+        (top / "k=1" / "left" / f"{n}.orc").write_text(f"ORC {n}\n")
+
+
+def text_content(stock, top: Path):
+    return lines(top)
+
+
+def parquet_tree(stock, top: Path) -> None:
+    for k in range(6):
+        stock.call("compact_calls:write", path=f"{top}/k={k}", format="parquet", expressions=["id", f"cast(id * {k} as string) s"], files=12)
+    for kind in ("int", "string"):
+        stock.call("compact_calls:write", path=f"{top}/k=7", format="parquet", expressions=["id", f"cast(id as {kind}) other"], files=1)
+
+
+def parquet_content(stock, top: Path):
+    """That two schemas do not agree is no matter to files that are copied: they are read one by one."""
+    merged = [stock.call("compact_calls:rows", path=f"{top}/k={k}", format="parquet") for k in range(6)]
+    return merged, sorted(file.read_bytes() for file in (top / "k=7").glob("*.parquet"))
+
+
+@pytest.mark.parametrize("make, content", [(text_tree, text_content), (parquet_tree, parquet_content)], ids=["text", "parquet"])
+def test_killed_on_the_way_to_a_new_tree(stock, top, seed, make, content):
+    """The source stays as it is. The destination is empty until the commit, and the same command completes it then."""
+    print("MILLSTREAM_SEED", seed)
+    chance = random.Random(seed)
+    found = Counter()
+    folder = top / f"new-{make.__name__}"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    source = folder / "source"
+    make(stock, source)
+    sources = {path: path.stat().st_mtime_ns for path in source.rglob("*")}
+    expected = content(stock, source)
+    kills = 0
+    while kills < KILLS // 3:
+        target = folder / f"target-{sum(found.values())}"
+        arguments, place = (source, target, "--copy-left", "--target-size=8K"), staging_of_new(target)
+        state = list(STATES_OF_NEW)[kills % len(STATES_OF_NEW)]
+        if not killed_after(arguments, lambda: STATES_OF_NEW[state](place), delay_s(chance, state)):
+            assert content(stock, target) == expected
+            found["ended"] += 1
+            continue
+        kills += 1
+        committed = (place / "journal").exists()
+        visible = target.exists() and any(name != place.name for name in os.listdir(target))
+        found[state, "committed" if committed else "not committed"] += 1
+        print(kills, state, "committed" if committed else "not committed", "visible" if visible else "", flush=True)
+        if visible and not committed:
+            # It had ended but for its staging directory.
+            assert "not empty" in compact(*arguments, expected=1)
+        else:
+            done = compact(*arguments)
+            # A run that finishes another one lists nothing, and there may be nothing left to reveal.
+            assert done["left"] == [] and (done["files"] == 0) == committed, done
+        assert content(stock, target) == expected and not place.exists()
+        assert {path: path.stat().st_mtime_ns for path in source.rglob("*")} == sources
+    print(dict(found))
+    assert any(kind[-1] == "committed" for kind in found)
 
 
 def test_input_that_changes_meanwhile_is_left(tmp_path):
@@ -182,3 +268,38 @@ def test_command_line(tmp_path):
     nowhere = {**environment(), "PATH": "/nowhere"}
     refused = subprocess.run(command(source, tmp_path / "other"), env=nowhere, stderr=subprocess.PIPE, text=True)
     assert refused.returncode == 1 and "SPARK_HOME" in refused.stderr
+
+
+def test_destination_without_what_was_left_is_told_before_and_after(tmp_path):
+    source, target = tmp_path / "source", tmp_path / "target"
+    make_tree(source, 60)
+    for directory, text in (("orc", "ORC"), ("nul", "\0")):
+        (source / directory).mkdir()
+        for n in range(5):
+            (source / directory / f"{n}{'.orc' if directory == 'orc' else ''}").write_text(text)
+    dry = run(source, target, "--dry-run")
+    assert dry.returncode == 1 and "60 of 70 files" in dry.stdout and "10 left" in dry.stdout and "not looked at: " in dry.stdout
+    assert dry.stderr.count(f"to be missing from {target}: 5 files") == 2 and not target.exists()
+    done = run(source, target)
+    before, *_ = [line for line in done.stderr.splitlines() if line.startswith("millstream: ")]
+    assert before.startswith(f"millstream: will be missing from {target}, unless") and "ORC" in before
+    assert done.returncode == 1 and done.stderr.count(f"missing from {target}: 5 files") == 2
+    assert f"remove {target} and run the command again with --copy-left" in done.stderr.splitlines()[-1]
+    copied = run(source, tmp_path / "copy", "--copy-left")
+    assert copied.returncode == 0 and "10 copied as they are, 0 left" in copied.stdout
+    assert lines(tmp_path / "copy") == lines(source)
+
+
+def test_an_error_is_one_line_without_a_stack_trace(tmp_path, stock, top):
+    folder = top / "conflict"
+    for kind in ("int", "string"):
+        stock.call("compact_calls:write", path=str(folder), format="parquet", expressions=[f"cast(id as {kind}) x"], files=2)
+    for arguments in ((folder, tmp_path / "a"), (folder, tmp_path / "b", "--dry-run"), ("--in-place", folder)):
+        done = run(*arguments)
+        told = [line for line in done.stderr.splitlines() if "CANNOT_MERGE_SCHEMAS" in line]
+        assert done.returncode == 1 and len(told) == 1 and told[0].startswith("millstream: "), done.stderr
+        assert not re.search(r"^\s+at |Exception in task|Lost task", done.stderr, re.MULTILINE), done.stderr
+    assert re.search(r"^\s+at ", run(folder, tmp_path / "c", "-v").stderr, re.MULTILINE)
+    no_master = run(folder, tmp_path / "d", "--master=spark://")
+    assert no_master.returncode == 1 and no_master.stderr.splitlines()[-1].startswith("millstream: ")
+    assert not re.search(r"^\s+at ", no_master.stderr, re.MULTILINE), no_master.stderr

@@ -29,6 +29,19 @@ def slow_files(top, count):
 
 
 @pytest.mark.parametrize("how", ["DataFrame", "RDD"])
+def test_memory_does_not_grow_with_every_cancelled_job(ours, tmp_path, how):
+    """A scan holds at least a megabyte for each of two tasks, and many more that are read ahead. After some, the allocator has all it needs."""
+    (tmp_path / "source").mkdir()
+    (tmp_path / "megabyte").write_bytes((b"x" * 99 + b"\n") * 10_000)
+    for i in range(400):
+        (tmp_path / "source" / f"f{i}").hardlink_to(tmp_path / "megabyte")
+    with LatencyMount(tmp_path / "source", delay_us=20_000, ttl_s=60, prepared=True) as mount:
+        found = ours.call("kill_calls:memory_of_cancelled", how=how, paths=[str(mount.path)], rounds=4, times=15)
+    assert all((one["ends"], one["jobs"]) == (["cancelled"], 15) for one in found), found
+    assert found[-1]["kb"] - found[1]["kb"] < 40_000, found
+
+
+@pytest.mark.parametrize("how", ["DataFrame", "RDD"])
 def test_a_cancelled_job_leaves_no_readers(ours, tmp_path, how):
     slow_files(tmp_path, 20_000)  # a minute, if nothing ended them
     with LatencyMount(tmp_path, delay_us=50_000, ttl_s=60, prepared=True) as mount:

@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import json
 import os
 import random
 from pathlib import Path
@@ -170,13 +171,85 @@ def test_what_holds_no_lines_is_left(ours, tmp_path):
     assert entries(f"{source}/a") == ["1", "2"] and entries(f"{source}/b") == ["x.orc"] and len(entries(f"{source}/c")) == 1
 
 
+def groups(summary, field="left"):
+    return sorted((group["directory"], group["files"], group["reason"]) for group in summary[field])
+
+
+def unmergeable_tree(stock, top: Path) -> str:
+    """Directories that can be merged, and directories that cannot, each for another reason that is seen before all is read."""
+    files = {f"good/{n}.csv": b"id\n%d\n" % n for n in range(9)} | {f"good/{n}.gz": gzip.compress(b"id\n%d\n" % n) for n in range(3)}
+    files |= {"header/a.csv": b"id\n1\n", "header/b.csv": b"name\nb\n", "nul/1": b"id\n1\n", "nul/2": b"id\n\0\n", "x/1.orc": b"ORC\0", "x/2.orc": b"ORC\0"}
+    files |= {f"zipped/{n}.gz": gzip.compress(b"PAR1\x15\0") for n in range(2)} | {"torn/a.parquet": b"torn", "torn/b.parquet": b"torn"}
+    for kind in ("cast(id as int) x", "cast(id as string) x"):
+        stock.call("compact_calls:write", path=f"{top}/schemas", format="parquet", expressions=[kind], files=1)
+    stock.call("compact_calls:write", path=f"{top}/rows", format="parquet", expressions=["id"], files=3)
+    return tree(top, files)
+
+
+@pytest.mark.parametrize("mode", ["copy", "copy left", "in place", "links"])
+def test_a_dry_run_says_what_the_run_does(stock, ours, tmp_path, mode):
+    source = unmergeable_tree(stock, tmp_path / "source")
+    arguments = {"src": source, "header": True}
+    if mode in ("in place", "links"):
+        arguments["in_place"] = True
+    else:
+        arguments |= {"dst": str(tmp_path / "target"), "copy_left": mode == "copy left"}
+    if mode == "links":
+        tree(tmp_path / "source", {f"linked/{n}.txt": b"id\n1\n" for n in range(3)})
+        os.symlink("0.txt", f"{source}/linked/9.txt")
+    before = data_files(source)
+    dry = ours.call("compact_calls:compact", dry_run=True, **arguments)
+    assert data_files(source) == before and not (tmp_path / "target").exists()
+    done = ours.call("compact_calls:compact", **arguments)
+    for field in ("files", "directories", "outputs", "merged", "kept"):
+        assert dry[field] == done[field], field
+    assert (groups(dry), groups(dry, "copied")) == (groups(done), groups(done, "copied"))
+    unmerged = {os.path.basename(directory) for directory, _, _ in groups(done) + groups(done, "copied")}
+    assert unmerged == {"header", "nul", "x", "zipped", "torn", "schemas"} | ({"linked"} if mode == "links" else set())
+
+
+def test_what_cannot_be_merged_is_copied_if_asked_for(stock, ours, tmp_path):
+    source, target = Path(unmergeable_tree(stock, tmp_path / "source")), tmp_path / "target"
+    done = ours.call("compact_calls:compact", src=str(source), dst=str(target), header=True, copy_left=True)
+    assert done["left"] == [] and sum(group["files"] for group in done["copied"]) == 12
+    there = data_files(target)
+    assert done["outputs"] == len(there) == 12 + 3
+    for directory in ("header", "nul", "x", "zipped", "torn", "schemas"):
+        for name in data_files(source / directory):
+            assert (target / directory / name).read_bytes() == (source / directory / name).read_bytes()
+    assert [len(data_files(target / directory)) for directory in ("good", "rows")] == [2, 1]
+    assert [name for name in entries(target) if name[0] == "."] == []
+
+
+def test_without_being_asked_for_it_is_missing_and_told(stock, ours, tmp_path):
+    source, target = unmergeable_tree(stock, tmp_path / "source"), tmp_path / "target"
+    done = ours.call("compact_calls:compact", src=source, dst=str(target), header=True)
+    assert done["copied"] == [] and sum(group["files"] for group in done["left"]) == 12
+    assert sorted({os.path.dirname(name) for name in data_files(target)}) == ["good", "rows"]
+    assert "nothing to copy" in ours.call("compact_calls:compact", src=source, in_place=True, copy_left=True)["error"]
+
+
+def test_a_file_that_cannot_be_read_is_not_copied(ours, tmp_path):
+    source = Path(tree(tmp_path / "source", {f"{directory}/{n}.txt": b"PAR1\0" for directory in "ab" for n in range(3)}))
+    (source / "a" / "1.txt").chmod(0)
+    for dry_run in (True, False):
+        done = ours.call("compact_calls:compact", src=str(source), dst=str(tmp_path / "target"), copy_left=True, dry_run=dry_run)
+        assert sorted((os.path.basename(group["directory"]), group["files"]) for group in done["copied"]) == [("a", 2), ("b", 3)]
+        [left] = done["left"]
+        assert left["files"] == 1 and "a/1.txt" in left["reason"] and "Permission denied" in left["reason"]
+    assert len(data_files(tmp_path / "target")) == 5
+
+
 def test_links_and_forbidden_directories_are_left_and_the_rest_goes_on(ours, tmp_path):
     names = [f"{directory}/{n}" for directory in ("linked", "locked", "good") for n in range(3)]
     source = tree(tmp_path / "source", {name: b"1\n" for name in names})
     os.symlink("0", f"{source}/linked/9")
     os.chmod(f"{source}/locked", 0o555)
     os.chmod(source, 0o777)
+    dry = ours.call("compact_calls:compact", src=source, in_place=True, dry_run=True)
     done = ours.call("compact_calls:compact", src=source, in_place=True)
+    assert {(directory, files) for directory, files, _ in groups(dry)} == {(directory, files) for directory, files, _ in groups(done)}
+    assert "Permission denied" in " ".join(group["reason"] for group in dry["left"])
     told = {os.path.basename(group["directory"]): group["reason"] for group in done["left"]}
     os.chmod(f"{source}/locked", 0o755)
     assert "symbolic link" in told["linked"] and entries(f"{source}/linked") == ["0", "1", "2", "9"]
@@ -201,6 +274,7 @@ def test_mistakes_are_told_and_change_nothing(ours, tmp_path):
         ({"src": source, "in_place": True, "target_size": 0}, "positive"),
         ({"src": source, "in_place": True, "codec": "rar"}, "not a codec"),
         ({"src": source, "in_place": True, "format": "orc"}, "not a format"),
+        ({"src": source, "dst": "/proc/x/y", "dry_run": True}, "cannot be made"),
     ]:
         assert message in ours.call("compact_calls:compact", **arguments).get("error", "no error"), arguments
     assert entries(source) == ["a", "b"] and entries(full) == ["x"] and entries(tmp_path) == ["full", "source"]
@@ -227,7 +301,8 @@ def test_what_was_committed_is_finished_by_the_same_command(ours, tmp_path):
     fields = [b"millstream compact 1", b"new", os.fsencode(target), b"0.0", b"k=1", b"part-0", b"1.0", b"k=1", b"part-1", b"end", b""]
     staged = {f"out/{n}.0": b"%d\n" % n for n in range(2)} | {f"out/{n}.0.inputs": b"a\0" + b"1 2 3 4\0\0" for n in range(2)}
     tree(target, {"k=1/part-1": b"of somebody\n"} | {f".millstream-compact/{name}": text for name, text in staged.items()})
-    tree(target / ".millstream-compact", {"journal": b"\0".join(fields)})
+    left = {"directory": f"{source}/k=2", "files": 3, "reason": "ORC files are not merged"}
+    tree(target / ".millstream-compact", {"journal": b"\0".join(fields), "out/left.json": json.dumps([left]).encode()})
     done = ours.call("compact_calls:compact", src=source, dst=str(target))
-    assert (done["recovered"], [group["reason"] for group in done["left"]]) == (1, ["there is a part-1 already"])
+    assert (done["recovered"], [group["reason"] for group in done["left"]]) == (1, ["ORC files are not merged", "there is a part-1 already"])
     assert data_files(target) == ["k=1/part-0", "k=1/part-1"] and entries(target) == ["k=1"]

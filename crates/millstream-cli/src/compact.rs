@@ -40,6 +40,7 @@ pub(crate) fn word(
 pub(crate) struct Compact {
     pub(crate) in_place: bool,
     pub(crate) header: bool,
+    pub(crate) copy_left: bool,
     target_bytes: Option<u64>,
     format: Option<&'static str>,
     codec: Option<&'static str>,
@@ -75,6 +76,9 @@ impl Compact {
         let wrong = |message: &str| Err(UsageError::argument(message.into()));
         let mut settings = match (operands, self.in_place) {
             ([], _) => return wrong("missing source"),
+            (_, true) if self.copy_left => {
+                return wrong("--copy-left is for a destination: in place, nothing has to be copied");
+            }
             ([_], false) => return wrong("missing destination; --in-place replaces the files of the source"),
             ([source], true) => vec![setting("source", source), setting("in-place", "true".as_ref())],
             ([source, destination], false) => {
@@ -86,7 +90,9 @@ impl Compact {
         let target = self.target_bytes.map(|bytes| format!("{bytes}b"));
         let texts = [("target-size", target.as_deref()), ("format", self.format), ("codec", self.codec)];
         settings.extend(texts.into_iter().filter_map(|(key, value)| Some(setting(key, value?.as_ref()))));
-        settings.extend(self.header.then(|| setting("header", "true".as_ref())));
+        let flags = [("header", self.header), ("copy-left", self.copy_left)];
+        settings
+            .extend(flags.into_iter().filter(|flag| flag.1).map(|(key, _)| setting(key, "true".as_ref())));
         Ok(settings)
     }
 }
@@ -102,7 +108,7 @@ mod tests {
     #[test]
     fn settings_of_the_job() {
         let diagnostics = Diagnostics::new("millstream");
-        let mut compact = Compact { header: true, ..Compact::default() };
+        let mut compact = Compact { header: true, copy_left: true, ..Compact::default() };
         compact.set_target_size(b"64M", &diagnostics).expect("a size");
         compact.set_format(b"text", &diagnostics).expect("a format");
         compact.set_codec(b"gz", &diagnostics).expect("a codec");
@@ -114,6 +120,7 @@ mod tests {
             "format=text",
             "codec=gzip",
             "header=true",
+            "copy-left=true",
         ];
         assert_eq!(made, expected.map(OsString::from));
     }
@@ -132,6 +139,11 @@ mod tests {
             let error = compact.settings(&operands(words)).expect_err(message);
             assert_eq!(error.message(), message.as_bytes());
         }
+        compact.copy_left = true;
+        assert!(compact.settings(&operands(&["a", "b"])).is_ok());
+        compact.in_place = true;
+        let error = compact.settings(&operands(&["a"])).expect_err("nothing to copy");
+        assert_eq!(error.message(), b"--copy-left is for a destination: in place, nothing has to be copied");
         for size in [&b""[..], b"0", b"x", b"-1", b"si"] {
             assert!(compact.set_target_size(size, &diagnostics).is_err(), "{size:?}");
         }

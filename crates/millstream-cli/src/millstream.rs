@@ -33,6 +33,7 @@ enum Id {
     Codec,
     Header,
     InPlace,
+    CopyLeft,
     AcceptLoss,
     Superseded,
     DryRun,
@@ -119,6 +120,13 @@ const MILLSTREAM: Command<Id> = Command {
             "replace the files of SOURCE once all that takes their place has been written and verified; the same command finishes it after an interruption",
         ),
         flag(
+            Id::CopyLeft,
+            None,
+            &["copy-left"],
+            COMPACT,
+            "copy files that cannot be merged to DESTINATION as they are; without it they are missing there",
+        ),
+        flag(
             Id::AcceptLoss,
             None,
             &["accept-loss"],
@@ -134,9 +142,15 @@ const MILLSTREAM: Command<Id> = Command {
             "what becomes of files of overwrites for directories that another program has overwritten meanwhile: 'apply' puts them in the place of what is there, 'drop' removes them; by default they are kept, unseen",
         )
         .words(SUPERSEDED),
-        flag(Id::DryRun, None, &["dry-run"], CHANGES, "tell what would be done"),
+        flag(
+            Id::DryRun,
+            None,
+            &["dry-run"],
+            CHANGES,
+            "tell what would be done; compact looks at the beginnings of the files and at schemas for it",
+        ),
         flag(Id::Json, None, &["json"], JOBS, "write the outcome as JSON"),
-        flag(Id::Verbose, Some(b'v'), &["verbose"], JOBS, "show Spark's log"),
+        flag(Id::Verbose, Some(b'v'), &["verbose"], JOBS, "show Spark's log, with its stack traces"),
         value(Id::Master, None, &["master"], "URL", JOBS, "Spark's master, as of spark-submit"),
         value(
             Id::Conf,
@@ -176,7 +190,7 @@ const MILLSTREAM: Command<Id> = Command {
         Section {
             title: "Exit status",
             body: &[Paragraph::Text(
-                "0 if all went well, 1 if not; files that could not be merged are left as they are, and told about.",
+                "0 if all went well, 1 if not; files that could not be merged are left as they are, and told about. Files that --copy-left has copied are told about, and no error.",
             )],
         },
     ],
@@ -227,6 +241,7 @@ fn set(
         Id::Codec => compact.set_codec(option.bytes(), diagnostics)?,
         Id::Header => compact.header = true,
         Id::InPlace => compact.in_place = true,
+        Id::CopyLeft => compact.copy_left = true,
         Id::AcceptLoss => recover.accept_loss = true,
         Id::Superseded => recover.set_superseded(option.bytes(), diagnostics)?,
         Id::DryRun => submission.dry_run = true,

@@ -5,8 +5,8 @@ use std::ffi::CString;
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JObject};
 use jni::sys::{jboolean, jbyteArray, jint, jlong};
-use millstream_ops::compact::{CompactError, Journal, ListedFile, Manifest, Staging, apply};
-use millstream_scan::{Header, Input, Joiner, Place, concatenate};
+use millstream_ops::compact::{CompactError, Journal, ListedFile, Manifest, Staging, apply, links};
+use millstream_scan::{Header, Input, Joiner, Place, check, concatenate};
 
 use crate::cancellation::Cancellation;
 use crate::ranges::{Packed, unpack};
@@ -72,6 +72,46 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_concatenate<'l
         let stamps = done.stamps.iter().map(|stamp| (stamp.ino, stamp.size, stamp.mtime));
         write_manifest(&Manifest::of_read(names, stamps), &output)?;
         Ok(jlong::try_from(done.length).unwrap_or(jlong::MAX))
+    })
+}
+
+/// `static native void check(byte[] inputs, boolean header, int maxReaders, BooleanSupplier isCancelled)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_check<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    packed: JByteArray<'local>,
+    header: jboolean,
+    max_readers: jint,
+    is_cancelled: JObject<'local>,
+) {
+    guard(&mut env, (), |env| {
+        let (inputs, _) =
+            inputs(&bytes(env, &packed)?).ok_or(Failure::Argument("malformed list of inputs"))?;
+        let header = if header == 0 { Header::None } else { Header::Same };
+        let max_readers = usize::try_from(max_readers).unwrap_or(0);
+        let mut cancellation = Cancellation::new(env, &is_cancelled);
+        let mut goes_on = || cancellation.goes_on();
+        let checked = check(&SharedProcessVolume::default(), &inputs, header, max_readers, &mut goes_on);
+        checked.map_err(|error| match error.input().and_then(|i| inputs.get(i)) {
+            Some(input) => unreadable(&input.path, &error),
+            None => Failure::Unreadable(error.to_string()),
+        })
+    })
+}
+
+/// `static native byte[] links(byte[] directory)`: names of the symbolic links in it, each ended by NUL.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_links<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    directory: JByteArray<'local>,
+) -> jbyteArray {
+    guard(&mut env, std::ptr::null_mut(), |env| {
+        let directory = c_string(bytes(env, &directory)?)?;
+        let found = links(&SharedProcessVolume::default(), &directory).map_err(|e| failure(&e))?;
+        let names: Vec<u8> = found.iter().flat_map(|name| name.to_bytes_with_nul()).copied().collect();
+        Ok(env.byte_array_from_slice(&names)?.into_raw())
     })
 }
 

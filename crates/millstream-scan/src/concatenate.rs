@@ -1,7 +1,7 @@
 //! Writing many files of lines to one.
 //!
 //! Inputs are read ahead as in any [`Scan`]; a single one is cloned where the volume can. What has been written is read again and
-//! compared by its checksum before the output counts as made.
+//! compared by its checksum before the output counts as made. [`check`] only looks at the beginnings of the inputs, and writes nothing.
 
 use std::ffi::{CStr, CString};
 
@@ -9,9 +9,10 @@ use crc32fast::Hasher;
 use millstream_vfs::{Access, At, Dir, Error, Fields, File, RemoveKind, SymlinkBehavior, Volume};
 
 use crate::batch::Stamp;
-use crate::error::Cause;
-use crate::join::{Header, JoinError, Joiner, Place};
+use crate::error::{Cause, ScanError};
+use crate::join::{BEGINNING, Header, JoinError, Joiner, Place};
 use crate::range::FileRange;
+use crate::unit::first_piece;
 use crate::{Grouping, Missing, Output, Predicate, Rows, Scan, ScanOptions, Verification};
 
 /// Bytes written at once, if there are as many.
@@ -117,6 +118,46 @@ pub fn concatenate<V: Volume>(
     done
 }
 
+/// Whether `inputs` can be concatenated, as far as their beginnings say. Checksums are not verified.
+///
+/// # Errors
+/// The first one of those with which [`concatenate`] would fail at the beginning of an input.
+pub fn check<V: Volume>(
+    volume: &V,
+    inputs: &[Input],
+    header: Header,
+    max_readers: usize,
+    goes_on: &mut dyn FnMut() -> bool,
+) -> Result<(), ConcatenateError> {
+    let decisive = |input: &Input| match header {
+        Header::None => input.size.min(BEGINNING as u64),
+        Header::Same => first_piece(input.size),
+    };
+    let ranges = inputs.iter().map(|input| FileRange {
+        path: input.path.clone(),
+        start: 0,
+        length: decisive(input),
+        may_have_checksums: false,
+    });
+    let mut scan = Scan::new(volume, ranges.collect(), scan_options(max_readers));
+    let (mut joiner, mut seen) = (Joiner::new(header), 0);
+    while let Some(batch) = scan.next_batch_while(goes_on).map_err(unreadable)? {
+        for (piece, stamp) in batch.iter().zip(batch.stamps()) {
+            let input = seen;
+            let is_listed = |listed: &&Input| listed.is(stamp) && decisive(listed) == piece.len() as u64;
+            let listed = inputs.get(input).filter(is_listed).ok_or(ConcatenateError::Changed { input })?;
+            let place = Place { first: true, last: listed.size == piece.len() as u64 };
+            joiner.add(piece, place).map_err(|cause| ConcatenateError::Join { input, cause })?;
+            seen += 1;
+        }
+    }
+    if seen == inputs.len() { Ok(()) } else { Err(ConcatenateError::Changed { input: seen }) }
+}
+
+fn unreadable(error: ScanError) -> ConcatenateError {
+    ConcatenateError::Read { input: error.range, cause: error.cause }
+}
+
 /// What there is to tell if the only input could be cloned, and was what it should be.
 fn cloned<D: Dir>(base: &D, inputs: &[Input], output: &D::File) -> Option<Concatenated> {
     let [input] = inputs else { return None };
@@ -154,10 +195,7 @@ fn joined<V: Volume>(
     let mut reading = Reading { inputs, at: 0, left: None, stamps: Vec::with_capacity(inputs.len()) };
     let mut joiner = Joiner::new(header);
     let whole = inputs.len() == 1 && header == Header::None;
-    while let Some(batch) = scan
-        .next_batch_while(goes_on)
-        .map_err(|error| ConcatenateError::Read { input: error.range, cause: error.cause })?
-    {
+    while let Some(batch) = scan.next_batch_while(goes_on).map_err(unreadable)? {
         let mut stamps = batch.stamps().iter();
         for piece in batch.iter() {
             let (input, place) = reading.place(piece, &mut stamps)?;
@@ -384,5 +422,50 @@ mod tests {
         let output = scratch.path().join("out");
         let error = run(&files(scratch.path(), &[b"one\n", b"PAR1\0"]), &output).expect_err("not lines");
         assert_eq!((error.input(), output.exists()), (Some(1), false));
+    }
+
+    #[test]
+    fn a_check_finds_what_the_beginnings_say_and_writes_nothing() {
+        let scratch = tempfile::tempdir().expect("scratch");
+        let large = [&b"head\n"[..], &vec![b'x'; (3 << 20) + 17]].concat();
+        let endless = vec![b'y'; (2 << 20) + 5];
+        let cases: [(&[&[u8]], Header); 8] = [
+            (&[b"one\n", b"", &large, b"two"], Header::None),
+            (&[b"one\n", b"PAR1\0"], Header::None),
+            (&[&large, b"", b"\0"], Header::None),
+            (&[b"head\n1", &large, b"", b"head"], Header::Same),
+            (&[b"head\n1", b"other\n2"], Header::Same),
+            (&[b"head\n1", b"head\n2", &endless], Header::Same),
+            (&[b""], Header::None),
+            (&[], Header::None),
+        ];
+        for (contents, header) in cases {
+            let inputs = files(scratch.path(), contents);
+            let checked = check(&PosixVolume, &inputs, header, 8, &mut || true);
+            assert_eq!(fs::read_dir(scratch.path()).expect("scratch").count(), contents.len());
+            let output = scratch.path().join("out");
+            let done = concatenate(&PosixVolume, &inputs, header, &c_path(&output), 8, &mut || true);
+            if contents.len() != 1 {
+                assert_eq!(checked, done.map(|_| ()), "{contents:?}");
+            }
+            for entry in fs::read_dir(scratch.path()).expect("scratch") {
+                fs::remove_file(entry.expect("an entry").path()).expect("removed");
+            }
+        }
+    }
+
+    #[test]
+    fn a_check_finds_missing_and_changed_files() {
+        let scratch = tempfile::tempdir().expect("scratch");
+        let checked = |inputs: &[Input]| check(&PosixVolume, inputs, Header::None, 8, &mut || true);
+        let inputs = files(scratch.path(), &[b"one\n", b"two\n", b"three\n"]);
+        assert_eq!(checked(&inputs), Ok(()));
+        fs::write(scratch.path().join("0001"), b"two and more\n").expect("written");
+        assert_eq!(checked(&inputs), Err(ConcatenateError::Changed { input: 1 }));
+        fs::remove_file(scratch.path().join("0001")).expect("removed");
+        assert_eq!(checked(&inputs).expect_err("missing").input(), Some(1));
+        let inputs = files(scratch.path(), &[b"one\n", b"two\n"]);
+        let stopped = check(&PosixVolume, &inputs, Header::None, 8, &mut || false).expect_err("stopped");
+        assert!(matches!(stopped, ConcatenateError::Read { cause: Cause::Interrupted, .. }));
     }
 }

@@ -44,7 +44,7 @@ pub enum JoinError {
 }
 
 /// How far from its beginning a file is looked at.
-const BEGINNING: usize = 512;
+pub(crate) const BEGINNING: usize = 512;
 
 /// What files begin with that are not made of lines that begin and end with bytes of their own, unless a NUL tells.
 const FORMATS: [(&[u8], &str); 14] = [

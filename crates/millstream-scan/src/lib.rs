@@ -26,7 +26,7 @@ mod scan;
 mod unit;
 
 pub use batch::{Batch, Line, Stamp};
-pub use concatenate::{ConcatenateError, Concatenated, Input, concatenate};
+pub use concatenate::{ConcatenateError, Concatenated, Input, check, concatenate};
 pub use error::{Cause, ScanError};
 pub use join::{Header, JoinError, Joiner, Place};
 pub use lines::Separator;

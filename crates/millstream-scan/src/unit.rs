@@ -143,6 +143,11 @@ impl Unit {
     }
 }
 
+/// Bytes of the first piece of a range of `length` bytes.
+pub(crate) fn first_piece(length: u64) -> u64 {
+    if length > LARGE { PART } else { length }
+}
+
 fn parts(range: usize, whole: &FileRange) -> impl Iterator<Item = Unit> {
     let end = whole.end();
     let mut next = whole.start;

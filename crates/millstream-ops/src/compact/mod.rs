@@ -30,9 +30,9 @@ mod work;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
-use millstream_vfs::Error;
+use millstream_vfs::{Dir, Error, FileKind, SymlinkBehavior, Volume};
 
 pub use apply::apply;
 pub use journal::{Journal, Kind, Malformed, Manifest, ManifestEntry, Planned};
@@ -84,4 +84,14 @@ pub enum CompactError {
     /// It was asked to end.
     #[error("interrupted")]
     Interrupted,
+}
+
+/// Names of the symbolic links in the directory `path` on `volume`: files that would not be replaced.
+///
+/// # Errors
+/// If the directory cannot be read.
+pub fn links<V: Volume>(volume: &V, path: &CStr) -> Result<Vec<CString>, CompactError> {
+    let listed = volume.base().open_dir(path, SymlinkBehavior::Follow).and_then(|dir| entries(&dir));
+    let listed = listed.map_err(|error| CompactError::Volume { path: path.to_owned(), error })?;
+    Ok(listed.into_iter().filter(|(_, kind)| *kind == FileKind::Symlink).map(|(name, _)| name).collect())
 }

@@ -371,3 +371,18 @@ fn journals_and_manifests_are_read_as_written() {
     outside.outputs[0].directory = c_path("../up");
     assert_eq!(Journal::decode(&outside.encode()), Err(Malformed));
 }
+
+#[test]
+fn links_of_a_directory() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    fs::write(scratch.path().join("file"), "1\n").expect("write");
+    fs::create_dir(scratch.path().join("directory")).expect("mkdir");
+    for (name, target) in [("to a file", "file"), ("to a directory", "directory"), ("to nothing", "nowhere")]
+    {
+        std::os::unix::fs::symlink(target, scratch.path().join(name)).expect("symlink");
+    }
+    let mut found = links(&PosixVolume, &c_path(scratch.path())).expect("a directory");
+    found.sort();
+    assert_eq!(found, [c"to a directory", c"to a file", c"to nothing"].map(CString::from));
+    assert!(links(&PosixVolume, &c_path(scratch.path().join("nowhere"))).is_err());
+}

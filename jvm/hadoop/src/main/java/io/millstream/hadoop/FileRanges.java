@@ -10,7 +10,9 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.function.Predicate;
 
 /**
@@ -93,6 +95,17 @@ public final class FileRanges implements Serializable {
     return some.build();
   }
 
+  /** Each range by itself. */
+  public List<FileRanges> each() {
+    List<FileRanges> all = new ArrayList<>();
+    for (Cursor cursor = cursor(); cursor.next(); ) {
+      Builder one = new Builder(encoding);
+      one.add(cursor);
+      all.add(one.build());
+    }
+    return all;
+  }
+
   /** Those of the ranges that a condition holds for. */
   FileRanges filter(Predicate<Cursor> isWanted) {
     Builder some = new Builder(encoding);
@@ -148,6 +161,11 @@ public final class FileRanges implements Serializable {
     /** The absolute path of the file. */
     public String file() {
       return directory + "/" + text(name);
+    }
+
+    /** The file's name. */
+    public String name() {
+      return text(name);
     }
 
     /** Its URI, as Hadoop's local file system writes it. */

@@ -4,7 +4,9 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -94,6 +96,36 @@ public final class NativeCompaction implements AutoCloseable {
       throws IOException {
     requireLibrary();
     return concatenate(inputs.packed(), header, LocalPaths.require(output), maxReaders, isCancelled);
+  }
+
+  /**
+   * Looks whether files of lines could be concatenated, as far as their beginnings say.
+   *
+   * @throws IOException if they could not; the message names the file that it is about
+   */
+  public static void check(FileRanges inputs, boolean header, int maxReaders, BooleanSupplier isCancelled) throws IOException {
+    requireLibrary();
+    check(inputs.packed(), header, maxReaders, isCancelled);
+  }
+
+  /**
+   * Names of the symbolic links in a directory that this JVM can express.
+   *
+   * @param directory absolute path
+   */
+  public static Set<String> links(String directory) throws IOException {
+    requireLibrary();
+    byte[] names = links(LocalPaths.require(directory));
+    Set<String> found = new HashSet<>();
+    int start = 0;
+    for (int i = 0; i < names.length; i++) {
+      if (names[i] == 0) {
+        found.add(LocalPaths.decode(names, start, i));
+        start = i + 1;
+      }
+    }
+    found.remove(null);
+    return found;
   }
 
   /**
@@ -190,6 +222,10 @@ public final class NativeCompaction implements AutoCloseable {
 
   private static native long concatenate(byte[] inputs, boolean header, byte[] output, int maxReaders, BooleanSupplier isCancelled)
       throws IOException;
+
+  private static native void check(byte[] inputs, boolean header, int maxReaders, BooleanSupplier isCancelled) throws IOException;
+
+  private static native byte[] links(byte[] directory) throws IOException;
 
   private static native void stamp(byte[] inputs, byte[] output) throws IOException;
 

@@ -10,6 +10,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.util.List;
 import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -40,6 +41,15 @@ class FileRangesTest {
       }
     }
     assertFalse(cursor.next());
+    List<FileRanges> each = ranges.each();
+    assertEquals(paths.length, each.size());
+    for (int i = 0; i < paths.length; i++) {
+      FileRanges.Cursor one = each.get(i).cursor();
+      assertTrue(one.next());
+      assertArrayEquals(at(ranges.at(i)), at(one));
+      assertEquals(paths[i].substring(paths[i].lastIndexOf('/') + 1), one.name());
+      assertFalse(one.next());
+    }
     FileRanges.Cursor some = ranges.slice(2, 4).cursor();
     assertTrue(some.next());
     assertEquals("/e/f/ü%", some.file());

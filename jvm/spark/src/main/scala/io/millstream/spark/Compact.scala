@@ -6,8 +6,8 @@ import java.nio.file.{Files, Path, Paths}
 import java.util.UUID
 
 import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
 
-import com.fasterxml.jackson.databind.ObjectMapper
 import io.millstream.hadoop.{MillstreamLocalFileSystem, NativeCompaction}
 import org.apache.hadoop.fs.FileSystem
 import org.slf4j.LoggerFactory
@@ -26,6 +26,7 @@ class CompactFailure(message: String) extends RuntimeException(message)
  * @param format `same`, `text` or `parquet`
  * @param codec of the outputs; that of the inputs if it is not given
  * @param header whether the first line of a file is a header
+ * @param copyLeft whether files that cannot be merged go to the destination as they are
  */
 final case class CompactOptions(
     source: String,
@@ -34,6 +35,7 @@ final case class CompactOptions(
     format: String,
     codec: Option[Codec],
     header: Boolean,
+    copyLeft: Boolean,
     dryRun: Boolean) {
 
   def inPlace: Boolean = destination.isEmpty
@@ -46,13 +48,16 @@ object CompactOptions {
 
   /** From names and values as the command line and Python give them. */
   def of(settings: Map[String, String]): CompactOptions = {
-    val known = Set("source", "destination", "in-place", "target-size", "format", "codec", "header", "dry-run")
+    val known = Set("source", "destination", "in-place", "target-size", "format", "codec", "header", "copy-left", "dry-run")
     settings.keys.find(!known(_)).foreach(key => throw new CompactFailure(s"unknown option $key"))
     def isTrue(key: String) = settings.get(key).contains("true")
     val source = settings.getOrElse("source", throw new CompactFailure("no directory was given"))
     val destination = settings.get("destination")
     if (destination.isEmpty != isTrue("in-place")) {
       throw new CompactFailure("give either a destination or ask for the files to be replaced in place")
+    }
+    if (destination.isEmpty && isTrue("copy-left")) {
+      throw new CompactFailure("in place, what cannot be merged stays where it is: there is nothing to copy")
     }
     val size = settings.getOrElse("target-size", "128m")
     val bytes = try JavaUtils.byteStringAsBytes(size) catch {
@@ -65,47 +70,7 @@ object CompactOptions {
     val codec = settings.get("codec").map(name => Codec.named(name, codecs).getOrElse(
       throw new CompactFailure(s"$name: not a codec$of; there are ${codecs.mkString(", ")}")))
     if (format == Parquet && isTrue("header")) throw new CompactFailure("a header is for files of lines, not for Parquet")
-    CompactOptions(source, destination, bytes, format, codec, isTrue("header"), isTrue("dry-run"))
-  }
-}
-
-/** What a compaction has done. */
-final case class CompactSummary(
-    source: String,
-    destination: String,
-    directories: Long,
-    files: Long,
-    bytes: Long,
-    outputs: Long,
-    outputBytes: Long,
-    merged: Long,
-    kept: Long,
-    recovered: Long,
-    dryRun: Boolean,
-    milliseconds: Long,
-    left: Seq[NativeCompaction.Left]) {
-
-  def isComplete: Boolean = left.isEmpty
-
-  def json: String = {
-    val fields = new java.util.LinkedHashMap[String, Any]
-    fields.put("source", source)
-    fields.put("destination", destination)
-    Seq("directories" -> directories, "files" -> files, "bytes" -> bytes, "outputs" -> outputs, "output_bytes" -> outputBytes,
-      "merged" -> merged, "kept" -> kept, "recovered" -> recovered).foreach { case (name, value) => fields.put(name, value) }
-    fields.put("dry_run", dryRun)
-    fields.put("milliseconds", milliseconds)
-    fields.put("left", left.map { group =>
-      java.util.Map.of("directory", group.directory, "files", group.files, "reason", group.reason)
-    }.asJava)
-    new ObjectMapper().writeValueAsString(fields)
-  }
-
-  def text: String = {
-    val would = if (dryRun) "would become" else "became"
-    val again = if (recovered > 0) s"; $recovered outputs of an interrupted compaction were put in their places" else ""
-    s"$merged of $files files ($bytes bytes) in $directories directories $would $outputs files ($outputBytes bytes); " +
-      f"$kept kept, ${left.map(_.files).sum} left; ${milliseconds / 1000.0}%.1f s$again"
+    CompactOptions(source, destination, bytes, format, codec, isTrue("header"), isTrue("copy-left"), isTrue("dry-run"))
   }
 }
 
@@ -128,24 +93,18 @@ object Compact {
   def runJson(spark: SparkSession, settings: java.util.Map[String, String]): String =
     run(spark, CompactOptions.of(settings.asScala.toMap)).json
 
-  def run(spark: SparkSession, options: CompactOptions): CompactSummary = {
+  /** @param tell is told beforehand what a new destination will not have, or will have as it is */
+  def run(spark: SparkSession, options: CompactOptions, tell: String => Unit = Log.warn): CompactSummary = {
     val start = System.nanoTime()
     val source = realDirectory(options.source)
     val target = options.destination.fold(source)(destination(_, source, options.dryRun))
-    val summary = if (options.dryRun) {
-      val plan = planner(spark, options, source).plan()
-      result(options, source, target, plan, Nil, None, 0)
-    } else {
-      try {
-        compact(spark, options, source, target)
-      } catch {
-        case e: IOException => throw new CompactFailure(s"${e.getMessage}; run the same command again when the cause is gone")
-        case e: SparkException =>
-          val cause = Option(e.getMessage).flatMap(_.linesIterator.nextOption()).getOrElse(e)
-          throw new CompactFailure(s"Spark could not run the job, and $target is as it was: $cause")
-      } finally {
-        forgetListings(spark, target)
-      }
+    val summary = try {
+      if (options.dryRun) look(spark, options, source, target)
+      else try compact(spark, options, source, target, tell) finally forgetListings(spark, target)
+    } catch {
+      case e: IOException => throw new CompactFailure(s"${e.getMessage}; run the same command again when the cause is gone")
+      case e: SparkException =>
+        throw new CompactFailure(s"Spark could not run the job, and $target is as it was: ${CompactTasks.oneLine(e)}")
     }
     val timed = summary.copy(milliseconds = (System.nanoTime() - start) / 1000000)
     Log.info(s"Millstream compacted $source: ${timed.text}")
@@ -164,10 +123,19 @@ object Compact {
   private def planner(spark: SparkSession, options: CompactOptions, source: Path): CompactPlanner =
     new CompactPlanner(options, source, spark.sparkContext.hadoopConfiguration, UUID.randomUUID().toString.take(8))
 
-  private def compact(spark: SparkSession, options: CompactOptions, source: Path, target: Path): CompactSummary = {
-    val recovered = recover(stagingPlaces(options, target), target, options)
+  /** What would be done, as far as names, sizes, beginnings and schemas say. */
+  private def look(spark: SparkSession, options: CompactOptions, source: Path, target: Path): CompactSummary = {
+    val tasks = new CompactTasks(spark, Site(source.toString, "", options.header, options.codec), s"Millstream compact --dry-run $source")
+    val (plan, made) = withCopies(options, planner(spark, options, source).plan(), tasks.check)
+    val obstacles = if (options.inPlace) CompactInPlace.obstacles(source, plan.outputs) else Map.empty[Int, String]
+    val wouldBeMade = made.map(one => obstacles.get(one.output).fold(one)(reason => Made(one.output, Left(reason), 0)))
+    result(options, source, target, plan, wouldBeMade, None, 0)
+  }
+
+  private def compact(spark: SparkSession, options: CompactOptions, source: Path, target: Path, tell: String => Unit): CompactSummary = {
+    val recovered = recover(stagingPlaces(options, target), target)
     if (recovered.nonEmpty && !options.inPlace) {
-      val plan = CompactPlan(0, 0, 0, Vector.empty, 0, recovered.flatMap(_.left.asScala))
+      val plan = CompactPlan(0, 0, 0, Vector.empty, 0, recovered.flatMap(_.left))
       return result(options, source, target, plan, Nil, None, recovered.map(_.outputs).sum)
     }
     val place = usablePlace(stagingPlaces(options, target))
@@ -176,9 +144,13 @@ object Compact {
     try {
       if (!options.inPlace && holdsOthers(target)) throw notEmpty(target)
       staging.clear()
-      val plan = planner(spark, options, source).plan()
-      val site = Site(source.toString, place.resolve(NativeCompaction.OUT).toString, options.header, options.codec)
-      val made = new CompactTasks(spark, site, s"Millstream compact $source").make(plan.outputs)
+      val planned = planner(spark, options, source).plan()
+      if (!options.inPlace) foretell(planned, source, target).foreach(tell)
+      val out = place.resolve(NativeCompaction.OUT)
+      val site = Site(source.toString, out.toString, options.header, options.codec)
+      val tasks = new CompactTasks(spark, site, s"Millstream compact $source")
+      val (plan, made) = withCopies(options, planned, tasks.make)
+      if (!options.inPlace) CompactLeft.write(out, plan.left ++ failures(source, plan, made))
       val applied = put(staging, options, target, plan, made)
       staging.remove()
       finished = true
@@ -186,6 +158,24 @@ object Compact {
     } finally {
       if (!finished) abandon(staging)
     }
+  }
+
+  /** What is known of a new destination before anything is read. */
+  private def foretell(plan: CompactPlan, source: Path, target: Path): Seq[String] =
+    CompactSummary.byReason(s"will be missing from $target, unless it is made with --copy-left (copy_left=True)", plan.left) ++
+      CompactSummary.byReason("will be copied as they are", copied(source, plan.outputs))
+
+  /**
+   * What became of a plan's outputs. Where copies are wanted, the inputs of those that could not be made become outputs of the plan, each
+   * by itself and as it is.
+   */
+  private def withCopies(options: CompactOptions, plan: CompactPlan, make: IndexedSeq[Output] => Seq[Made]): (CompactPlan, Seq[Made]) = {
+    val made = make(plan.outputs)
+    val (failed, others) = made.partition(one => options.copyLeft && one.staged.isLeft && !plan.outputs(one.output).isCopy)
+    val copies = failed.flatMap(one => one.staged.left.toSeq.flatMap(plan.outputs(one.output).copies(_)))
+    val numbered = copies.zipWithIndex.map { case (copy, i) => copy.copy(id = plan.outputs.length + i) }
+    val all = plan.copy(outputs = plan.outputs ++ numbered)
+    (all, others ++ (if (numbered.isEmpty) Nil else make(numbered.toIndexedSeq)))
   }
 
   /** What has not been committed is removed; the rest is for the next one. */
@@ -226,27 +216,37 @@ object Compact {
       made: Seq[Made],
       applied: Option[NativeCompaction.Applied],
       recovered: Long): CompactSummary = {
-    val failures = made.collect { case Made(output, Left(message), _) =>
-      val of = plan.outputs(output)
-      val directory = if (of.directory.isEmpty) source.toString else s"$source/${of.directory}"
-      new NativeCompaction.Left(directory, of.files, message)
-    }
-    val left = plan.left ++ failures ++ applied.map(_.left.asScala).getOrElse(Nil)
+    val ready = made.filter(_.staged.isRight).map(one => plan.outputs(one.output))
+    val notApplied = applied.map(_.left.asScala.toSeq).getOrElse(Nil)
     CompactSummary(
       source = source.toString,
       destination = target.toString,
       directories = plan.directories,
       files = plan.files,
       bytes = plan.bytes,
-      outputs = applied.fold(plan.outputs.length.toLong)(_.outputs),
-      outputBytes = if (options.dryRun) plan.outputs.iterator.map(_.bytes).sum else made.iterator.map(_.bytes).sum,
-      merged = plan.outputs.iterator.map(_.files.toLong).sum - left.diff(plan.left).iterator.map(_.files).sum,
+      outputs = applied.fold(ready.length.toLong)(_.outputs),
+      outputBytes = made.iterator.map(_.bytes).sum,
+      merged = ready.iterator.map(_.files.toLong).sum - CompactSummary.filesOf(notApplied),
       kept = plan.keptFiles,
       recovered = recovered,
       dryRun = options.dryRun,
       milliseconds = 0,
-      left = left)
+      copied = copied(source, ready),
+      left = plan.left ++ failures(source, plan, made) ++ notApplied)
   }
+
+  /** Inputs of which nothing became, and why. */
+  private def failures(source: Path, plan: CompactPlan, made: Seq[Made]): Seq[NativeCompaction.Left] =
+    made.collect { case Made(output, Left(message), _) =>
+      val of = plan.outputs(output)
+      new NativeCompaction.Left(of.path(source), of.files, message)
+    }
+
+  /** Files that are copied because they could not be merged, and why they could not. */
+  private def copied(source: Path, outputs: Seq[Output]): Seq[NativeCompaction.Left] =
+    outputs.filter(_.isUnmerged).groupBy(output => (output.path(source), output.unmerged.get)).toSeq.sortBy(_._1).map {
+      case ((directory, reason), files) => new NativeCompaction.Left(directory, files.length, reason)
+    }
 
   private def local(path: String): Path =
     if (path.startsWith("file:")) {
@@ -276,7 +276,9 @@ object Compact {
       val listed = Files.newDirectoryStream(real)
       val isEmpty = try !listed.iterator.hasNext finally listed.close()
       if (!isEmpty && !Files.exists(real.resolve(StagingName))) throw notEmpty(real)
-    } else if (!dryRun) {
+    } else if (dryRun) {
+      if (!Files.isWritable(existing)) throw new CompactFailure(s"$given: cannot be made: $existing may not be written to")
+    } else {
       try Files.createDirectories(real) catch {
         case e: IOException => throw new CompactFailure(s"$given: cannot be made: ${reason(e)}")
       }
@@ -313,19 +315,21 @@ object Compact {
       case e: IOException => throw new CompactFailure(s"$target: cannot be worked in: ${e.getMessage}")
     }
 
+  /** What was finished of an earlier compaction, and what it had left. */
+  private final case class Recovered(outputs: Long, left: Seq[NativeCompaction.Left])
+
   /** Finishes what an earlier compaction committed. */
-  private def recover(places: Seq[Path], target: Path, options: CompactOptions): Seq[NativeCompaction.Applied] =
+  private def recover(places: Seq[Path], target: Path): Seq[Recovered] =
     places.filter(Files.isDirectory(_)).flatMap { place =>
       val staging = opening(place, target)
       try {
-        if (staging.isCommitted) {
+        val done = Option.when(staging.isCommitted) {
+          val left = CompactLeft.read(place.resolve(NativeCompaction.OUT))
           val applied = finishing(staging, target)
-          staging.remove()
-          Some(applied)
-        } else {
-          staging.remove()
-          None
+          Recovered(applied.outputs, left ++ applied.left.asScala)
         }
+        staging.remove()
+        done
       } finally {
         staging.close()
       }
@@ -340,28 +344,36 @@ object Compact {
     val (flags, settings) = arguments.partition(_ == "--json")
     val pairs = settings.map(_.split("=", 2)).collect { case Array(key, value) => key -> value }.toMap
     if (pairs.size != settings.length) throw new IllegalArgumentException(Usage)
+    ConsoleLog.withoutTraces()
     val code = try {
       val options = CompactOptions.of(pairs)
       val spark = SparkSession.builder().appName(s"millstream compact ${options.source}").getOrCreate()
-      try report(run(spark, options), flags.nonEmpty) finally spark.stop()
+      try {
+        val tell = if (flags.nonEmpty) (_: String) => () else say _
+        report(run(spark, options, tell), flags.nonEmpty)
+      } finally spark.stop()
     } catch {
       case e: CompactFailure =>
-        System.err.println(s"millstream: ${e.getMessage}")
+        say(e.getMessage)
+        1
+      case NonFatal(e) =>
+        Log.info("The compaction failed", e)
+        say(s"${CompactTasks.oneLine(e)}; -v shows Spark's log")
         1
     }
     System.out.flush()
     if (code != 0) System.exit(code)
   }
 
+  private def say(message: String): Unit = System.err.println(s"millstream: $message")
+
   private def report(summary: CompactSummary, json: Boolean): Int = {
-    println(if (json) summary.json else summary.text)
-    val told = summary.left.groupBy(_.reason).toSeq.sortBy(_._1)
-    if (!json) {
-      told.foreach { case (reason, groups) =>
-        val more = if (groups.length > 1) s" and in ${groups.length - 1} more directories" else ""
-        System.err.println(s"millstream: left as they were: ${groups.map(_.files).sum} files in ${groups.head.directory}$more: $reason")
-      }
-      if (told.nonEmpty) System.err.println("millstream: run the same command again when the cause is gone")
+    if (json) {
+      println(summary.json)
+    } else {
+      println(summary.text)
+      if (summary.dryRun) println(CompactSummary.NotLookedAt)
+      summary.remarks.foreach(say)
     }
     if (summary.isComplete) 0 else 1
   }

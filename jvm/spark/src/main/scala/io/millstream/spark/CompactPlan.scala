@@ -29,6 +29,7 @@ private[spark] final case class Rewrite(fromParquet: Boolean, toParquet: Boolean
  * @param directory path of its directory below the root, "" for the root
  * @param inputs what it is made of
  * @param names the same files' names, if the JVM reads them
+ * @param unmerged why the one input is copied as it is, if it should have been merged
  */
 private[spark] final case class Output(
     id: Int,
@@ -38,7 +39,31 @@ private[spark] final case class Output(
     inputs: FileRanges,
     names: Array[String],
     files: Int,
-    bytes: Long)
+    bytes: Long,
+    unmerged: Option[String] = None) {
+
+  def isUnmerged: Boolean = unmerged.nonEmpty
+
+  /** Whether it is its input, byte for byte. */
+  def isCopy: Boolean = making == Concatenate && files == 1
+
+  def path(root: Path): String = if (directory.isEmpty) root.toString else s"$root/$directory"
+
+  /** The inputs, and of each its name and size. */
+  def members: Iterator[Member] = inputs.each.asScala.iterator.map { one =>
+    val file = one.cursor()
+    file.next()
+    Member(one, file.name, file.size)
+  }
+
+  /** Copies of the inputs as they are, which are still to be numbered. */
+  def copies(reason: String): Iterator[Output] = members.map { member =>
+    Output(0, directory, member.name, Concatenate, member.file, Array.empty, 1, member.size, Some(reason))
+  }
+}
+
+/** An input. */
+private[spark] final case class Member(file: FileRanges, name: String, size: Long)
 
 /**
  * What there is to do.
@@ -106,8 +131,12 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
     val relative = directory.drop(root.toString.length).dropWhile(_ == '/')
     val names = new Names(relative)
     entries.groupBy(entry => Family.of(entry.name, options, codecs)).toSeq.sortBy(_._1.toString).foreach {
+      case (Unknown(format), of) if options.copyLeft =>
+        of.sortBy(_.name).foreach { entry =>
+          outputs += output(relative, entry.name, Concatenate, Seq(entry)).copy(unmerged = Some(notMerged(format)))
+        }
       case (Unknown(format), of) =>
-        left += new NativeCompaction.Left(directory, of.length, s"$format files are not merged")
+        left += new NativeCompaction.Left(directory, of.length, notMerged(format))
       case (family: Known, of) => planFamily(relative, directory, family, of.sortBy(_.name), names)
     }
   }
@@ -195,6 +224,8 @@ private[spark] object CompactPlanner {
 
   private def endingOf(codec: Option[String], codecs: CompressionCodecFactory): String =
     codec.fold("")(Codec.ofHadoop(_, codecs).getDefaultExtension)
+
+  private def notMerged(format: String): String = s"$format files are not merged"
 
   /** Files that can be merged with each other. */
   private sealed trait Family

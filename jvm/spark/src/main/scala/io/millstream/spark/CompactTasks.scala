@@ -2,7 +2,7 @@ package io.millstream.spark
 
 import java.io.{BufferedOutputStream, ByteArrayInputStream, FileOutputStream, InputStream, InterruptedIOException, IOException, OutputStream}
 import java.nio.channels.FileChannel
-import java.nio.file.{Files, Path, Paths, StandardOpenOption}
+import java.nio.file.{AccessDeniedException, Files, Path, Paths, StandardOpenOption}
 import java.util.concurrent.{Callable, Executors}
 import java.util.zip.{CheckedInputStream, CheckedOutputStream, CRC32}
 
@@ -32,7 +32,7 @@ private[spark] final case class Site(root: String, out: String, header: Boolean,
   def inputs(output: Output): Seq[String] = output.names.toSeq.map(name => s"${directory(output)}/$name")
 }
 
-/** Makes outputs in the staging directory. */
+/** Makes outputs in the staging directory, or looks whether they could be made. */
 private[spark] final class CompactTasks(spark: SparkSession, site: Site, description: String) {
   import CompactTasks._
 
@@ -42,12 +42,17 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
   private val written = context.longAccumulator("bytes written")
   private val codecs = new CompressionCodecFactory(context.hadoopConfiguration)
 
-  def make(outputs: IndexedSeq[Output]): Seq[Made] = {
+  def make(outputs: IndexedSeq[Output]): Seq[Made] = inJobs(outputs, makeOne, rewriteOne)
+
+  /** Looks at the beginnings of inputs and at schemas, and writes nothing. */
+  def check(outputs: IndexedSeq[Output]): Seq[Made] = inJobs(outputs, checkOne, checkRewriting)
+
+  private def inJobs(outputs: IndexedSeq[Output], inTask: InTask, asJob: Output => Made): Seq[Made] = {
     val (rewritten, joined) = outputs.partition(_.making.isInstanceOf[Rewrite])
-    join(joined) ++ rewrite(rewritten)
+    join(joined, inTask) ++ rewrite(rewritten, asJob)
   }
 
-  private def join(outputs: IndexedSeq[Output]): Seq[Made] =
+  private def join(outputs: IndexedSeq[Output], inTask: InTask): Seq[Made] =
     if (outputs.isEmpty) {
       Nil
     } else {
@@ -60,7 +65,7 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
       val counters = Counters(files, bytes, written)
       describing(what) {
         context.parallelize(tasks, tasks.length)
-          .flatMap(task => task.map(makeOne(_, site, settings.maxReaders, conf.value, counters)))
+          .flatMap(task => task.map(inTask(_, site, settings.maxReaders, conf.value, counters)))
           .collect().toSeq
       }
     }
@@ -71,11 +76,11 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
   }
 
   /** One job an output, as many at once as there are cores. */
-  private def rewrite(outputs: Seq[Output]): Seq[Made] = {
+  private def rewrite(outputs: Seq[Output], asJob: Output => Made): Seq[Made] = {
     val threads = Executors.newFixedThreadPool(context.defaultParallelism.max(1).min(outputs.length.max(1)))
     try {
       val jobs = outputs.map(output => new Callable[Made] {
-        override def call(): Made = describing(s"$description: ${output.files} files become ${output.name}")(rewriteOne(output))
+        override def call(): Made = describing(s"$description: ${output.files} files become ${output.name}")(asJob(output))
       })
       threads.invokeAll(jobs.asJava).asScala.map(_.get).toSeq
     } finally {
@@ -89,16 +94,10 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
     val folder = s"${site.out}/${output.id}.d"
     try {
       NativeCompaction.stamp(output.inputs, target)
-      val Rewrite(fromParquet, toParquet) = output.making: @unchecked
-      site.codec.filter(codec => toParquet && codec.parquet.isEmpty).foreach { codec =>
-        throw new IOException(s"Parquet cannot be compressed by $codec")
-      }
-      val inputs = site.inputs(output)
-      val (rows, writer) = if (fromParquet) parquet(inputs, toParquet) else text(inputs)
-      val codec =
-        if (toParquet) site.codec.orElse(if (fromParquet) parquetCodec(inputs.head) else None).flatMap(_.parquet)
-        else site.codec.map(_.hadoop.fold("none")(Codec.ofHadoop(_, codecs).getClass.getName))
-      val frameWriter = codec.foldLeft(writer.coalesce(1).write.option("maxRecordsPerFile", 0))((to, codec) => to.option("compression", codec))
+      val rewriting = rewritingOf(output)
+      import rewriting.{codec, toParquet}
+      val rows = rewriting.rows
+      val frameWriter = codec.foldLeft(rewriting.frame.coalesce(1).write.option("maxRecordsPerFile", 0))((to, codec) => to.option("compression", codec))
       frameWriter.format(if (toParquet) "parquet" else "text").save(uri(folder))
       val part = single(folder)
       val found = if (toParquet) rowsOf(part.toString) else linesOf(part)
@@ -111,34 +110,46 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
       written.add(size)
       Made(output.id, Right(staged), size)
     } catch {
-      case NonFatal(e) => failed(output, site, e)
+      case NonFatal(e) => failed(output, e)
     }
   }
 
-  /** Rows and their number. `value` is the only column if they are to be lines. */
-  private def parquet(inputs: Seq[String], toParquet: Boolean): (Long, DataFrame) = {
+  private def checkRewriting(output: Output): Made =
+    try {
+      rewritingOf(output)
+      Made(output.id, Right(output.name), output.bytes)
+    } catch {
+      case NonFatal(e) => failed(output, e)
+    }
+
+  /** What is to be written. Spark has looked at the schemas then. */
+  private def rewritingOf(output: Output): Rewriting = {
+    val Rewrite(fromParquet, toParquet) = output.making: @unchecked
+    site.codec.filter(codec => toParquet && codec.parquet.isEmpty).foreach { codec =>
+      throw new IOException(s"Parquet cannot be compressed by $codec")
+    }
+    val inputs = site.inputs(output)
+    val codec =
+      if (toParquet) site.codec.orElse(if (fromParquet) parquetCodec(inputs.head) else None).flatMap(_.parquet)
+      else site.codec.map(_.hadoop.fold("none")(Codec.ofHadoop(_, codecs).getClass.getName))
+    if (fromParquet) {
+      new Rewriting(parquet(inputs, toParquet), inputs.iterator.map(rowsOf).sum, toParquet, codec)
+    } else {
+      // A file may have lost the ending of its name.
+      inputs.foreach(input => lookAt(Seq(input), header = false, context.hadoopConfiguration))
+      val frame = reader(spark).text(inputs.map(uri): _*)
+      new Rewriting(frame, frame.count(), toParquet, codec)
+    }
+  }
+
+  /** Rows, of which `value` is the only column if they are to be lines. */
+  private def parquet(inputs: Seq[String], toParquet: Boolean): DataFrame = {
     val frame = reader(spark).option("mergeSchema", true).parquet(inputs.map(uri): _*)
     val columns = frame.schema.fields
     if (!toParquet && !(columns.length == 1 && columns.head.dataType == StringType)) {
       throw new IOException(s"${inputs.head}: has the columns ${columns.map(_.name).mkString(", ")}; only one of strings can become lines")
     }
-    (inputs.iterator.map(rowsOf).sum, frame)
-  }
-
-  private def text(inputs: Seq[String]): (Long, DataFrame) = {
-    inputs.foreach(refuseOthersThanLines)
-    val frame = reader(spark).text(inputs.map(uri): _*)
-    (frame.count(), frame)
-  }
-
-  /** As when lines are joined: a file may have lost the ending of its name. */
-  private def refuseOthersThanLines(input: String): Unit = {
-    val in = decompressed(input, codecOf(input, codecs), context.hadoopConfiguration)
-    val beginning = try in.readNBytes(BeginningBytes) finally in.close()
-    val joiner = new NativeJoiner(false)
-    try joiner.append(new ByteArrayInputStream(beginning), OutputStream.nullOutputStream()) catch {
-      case e: IOException => throw new IOException(s"$input: ${e.getMessage}", e)
-    } finally joiner.close()
+    frame
   }
 
   private def linesOf(part: Path): Long = reader(spark).text(uri(part.toString)).count()
@@ -157,8 +168,23 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
 
 private object CompactTasks {
   private val TasksPerCore = 4
+  private val MaxMessageLength = 400
   private val BufferBytes = 1 << 16
   private val BeginningBytes = 4096
+  /** As many as [[NativeJoiner]] looks for a header in. */
+  private val HeaderBytes = 1 << 20
+
+  type InTask = (Output, Site, Int, Configuration, Counters) => Made
+
+  /**
+   * Rows that Spark reads and writes.
+   *
+   * @param count their number, for which inputs may have to be read
+   * @param codec as Spark's writer calls it
+   */
+  final class Rewriting(val frame: DataFrame, count: => Long, val toParquet: Boolean, val codec: Option[String]) {
+    def rows: Long = count
+  }
 
   final case class Counters(files: LongAccumulator, bytes: LongAccumulator, written: LongAccumulator)
 
@@ -178,14 +204,55 @@ private object CompactTasks {
       counters.written.add(length)
       Made(output.id, Right(staged), length)
     } catch {
-      case e @ (_: IOException | _: RuntimeException | _: LinkageError) => failed(output, site, e)
+      case e @ (_: IOException | _: RuntimeException | _: LinkageError) => failed(output, e)
     }
   }
 
-  def failed(output: Output, site: Site, cause: Throwable): Made = {
-    val message = Option(cause.getMessage).getOrElse(cause.toString)
-    Made(output.id, Left(message.linesIterator.nextOption().getOrElse(cause.toString)), 0)
+  def checkOne(output: Output, site: Site, maxReaders: Int, conf: Configuration, counters: Counters): Made = {
+    val context = TaskContext.get()
+    if (context.isInterrupted()) throw new TaskKilledException("the dry run is not wanted any more")
+    try {
+      output.making match {
+        case Recode(_) => lookAt(site.inputs(output), site.header, conf)
+        case _ if output.isCopy => output.members.foreach(member => Files.newInputStream(Paths.get(site.directory(output), member.name)).close())
+        case _ => NativeCompaction.check(output.inputs, site.header, maxReaders, () => context.isInterrupted())
+      }
+      counters.files.add(output.files)
+      Made(output.id, Right(output.name), output.bytes)
+    } catch {
+      case e: AccessDeniedException => failed(output, new IOException(s"${e.getFile}: Permission denied", e))
+      case e @ (_: IOException | _: RuntimeException | _: LinkageError) => failed(output, e)
+    }
   }
+
+  /** Fails if files that the JVM reads do not begin like files of lines that can be joined. */
+  private def lookAt(inputs: Seq[String], header: Boolean, conf: Configuration): Unit = {
+    val codecs = new CompressionCodecFactory(conf)
+    val joiner = new NativeJoiner(header)
+    try {
+      inputs.foreach(input => appending(input) {
+        val in = decompressed(input, codecOf(input, codecs), conf)
+        val beginning = try in.readNBytes(if (header) HeaderBytes else BeginningBytes) finally in.close()
+        joiner.append(new ByteArrayInputStream(beginning), OutputStream.nullOutputStream())
+      })
+    } finally {
+      joiner.close()
+    }
+  }
+
+  private def appending(input: String)(append: => Unit): Unit =
+    try append catch {
+      case e: IOException => throw new IOException(s"$input: ${Option(e.getMessage).getOrElse(e.toString)}", e)
+    }
+
+  /** What an error says, without where: for a person who asked for one line. */
+  def oneLine(error: Throwable): String = {
+    val lines = Option(error.getMessage).getOrElse(error.toString).linesIterator.map(_.trim)
+    val words = lines.takeWhile(line => !line.startsWith("at ") && line != "Driver stacktrace:").filter(_.nonEmpty).mkString(" ")
+    if (words.length > MaxMessageLength) s"${words.take(MaxMessageLength)} ..." else words
+  }
+
+  def failed(output: Output, cause: Throwable): Made = Made(output.id, Left(oneLine(cause)), 0)
 
   private def recode(output: Output, site: Site, codec: Option[String], conf: Configuration, target: String): Long = {
     NativeCompaction.stamp(output.inputs, target)
@@ -197,11 +264,9 @@ private object CompactTasks {
     try {
       site.inputs(output).foreach { input =>
         if (TaskContext.get().isInterrupted()) throw new InterruptedIOException("interrupted")
-        try {
+        appending(input) {
           val in = decompressed(input, codecOf(input, codecs), conf)
           try joiner.append(in, out) finally in.close()
-        } catch {
-          case e: IOException => throw new IOException(s"$input: ${Option(e.getMessage).getOrElse(e.toString)}", e)
         }
       }
     } finally {

@@ -1,0 +1,53 @@
+package io.millstream.spark
+
+import java.io.IOException
+import java.nio.file.{Files, Path}
+import java.util.concurrent.{Callable, Executors}
+
+import scala.jdk.CollectionConverters._
+
+import io.millstream.hadoop.NativeCompaction
+
+/** What keeps outputs from taking the place of their inputs, as far as it can be seen before. */
+private[spark] object CompactInPlace {
+  /** Directories that are looked at at once. */
+  private val Threads = 16
+
+  /** Outputs, by their numbers, that could not take the place of their inputs below `root`, and why. */
+  def obstacles(root: Path, outputs: Seq[Output]): Map[Int, String] = {
+    val threads = Executors.newFixedThreadPool(Threads)
+    try {
+      val looks = outputs.groupBy(_.directory).toSeq.map { case (directory, here) =>
+        new Callable[Seq[(Int, String)]] {
+          override def call(): Seq[(Int, String)] = in(root, root.resolve(directory), here)
+        }
+      }
+      threads.invokeAll(looks.asJava).asScala.flatMap(_.get).toMap
+    } finally {
+      threads.shutdownNow()
+    }
+  }
+
+  private def in(root: Path, directory: Path, outputs: Seq[Output]): Seq[(Int, String)] =
+    try {
+      ofDirectory(root, directory).fold(links(directory, outputs))(reason => outputs.map(_.id -> reason))
+    } catch {
+      case e: IOException => outputs.map(_.id -> Compact.reason(e))
+    }
+
+  private def ofDirectory(root: Path, directory: Path): Option[String] =
+    if (directory.toRealPath() != directory) Some(s"$directory is reached through a symbolic link")
+    else if (!Files.isWritable(directory)) Some("Permission denied")
+    else if (device(directory) != device(root)) Some(s"on another file system than $root")
+    else None
+
+  private def device(directory: Path): Any = Files.getAttribute(directory, "unix:dev")
+
+  private def links(directory: Path, outputs: Seq[Output]): Seq[(Int, String)] = {
+    val links = NativeCompaction.links(directory.toString)
+    for {
+      output <- outputs
+      link <- if (links.isEmpty) None else output.members.map(_.name).find(links.contains(_))
+    } yield output.id -> s"$link is a symbolic link"
+  }
+}

@@ -1,0 +1,110 @@
+package io.millstream.spark
+
+import java.nio.file.{Files, Path}
+
+import scala.jdk.CollectionConverters._
+
+import com.fasterxml.jackson.databind.ObjectMapper
+import io.millstream.hadoop.NativeCompaction
+
+/**
+ * What a compaction has done, or would do.
+ *
+ * @param copied files that could not be merged, and are in the destination as they were
+ * @param left files that could not be merged: in place they are as they were, a new destination does not have them
+ */
+final case class CompactSummary(
+    source: String,
+    destination: String,
+    directories: Long,
+    files: Long,
+    bytes: Long,
+    outputs: Long,
+    outputBytes: Long,
+    merged: Long,
+    kept: Long,
+    recovered: Long,
+    dryRun: Boolean,
+    milliseconds: Long,
+    copied: Seq[NativeCompaction.Left],
+    left: Seq[NativeCompaction.Left]) {
+  import CompactSummary._
+
+  def isComplete: Boolean = left.isEmpty
+
+  private def inPlace: Boolean = source == destination
+
+  def json: String = {
+    val fields = new java.util.LinkedHashMap[String, Any]
+    fields.put("source", source)
+    fields.put("destination", destination)
+    Seq("directories" -> directories, "files" -> files, "bytes" -> bytes, "outputs" -> outputs, "output_bytes" -> outputBytes,
+      "merged" -> merged, "kept" -> kept, "recovered" -> recovered).foreach { case (name, value) => fields.put(name, value) }
+    fields.put("dry_run", dryRun)
+    fields.put("milliseconds", milliseconds)
+    Seq("copied" -> copied, "left" -> left).foreach { case (name, groups) => fields.put(name, groupsAsJava(groups)) }
+    new ObjectMapper().writeValueAsString(fields)
+  }
+
+  def text: String = {
+    val would = if (dryRun) "would become" else "became"
+    val again = if (recovered > 0) s"; $recovered outputs of an interrupted compaction were put in their places" else ""
+    val copies = if (copied.nonEmpty) s" ${filesOf(copied)} copied as they are," else ""
+    s"$merged of $files files ($bytes bytes) in $directories directories $would $outputs files ($outputBytes bytes); " +
+      f"$kept kept,$copies ${filesOf(left)} left; ${milliseconds / 1000.0}%.1f s$again"
+  }
+
+  /** A line for each reason for which files were not merged, and what to do about it. */
+  def remarks: Seq[String] = {
+    val (copying, leaving) = (if (dryRun) "to be copied as they are" else "copied as they are", (inPlace, dryRun) match {
+      case (true, true) => "to be left as they are"
+      case (true, false) => "left as they were"
+      case (false, true) => s"to be missing from $destination"
+      case (false, false) => s"missing from $destination"
+    })
+    byReason(copying, copied) ++ byReason(leaving, left) ++ advice
+  }
+
+  private def advice: Option[String] = Option.when(left.nonEmpty) {
+    if (dryRun && inPlace) "the rest would be compacted"
+    else if (dryRun) s"--copy-left copies what can be copied"
+    else if (inPlace) "run the same command again when the cause is gone"
+    else s"to have them there, remove $destination and run the command again with --copy-left, or when the cause is gone"
+  }
+}
+
+private[spark] object CompactSummary {
+  val NotLookedAt: String = "not looked at: what follows the beginnings of the files (damaged data, checksums), free space, and what changes until the run"
+
+  def filesOf(groups: Seq[NativeCompaction.Left]): Long = groups.iterator.map(_.files).sum
+
+  def byReason(what: String, groups: Seq[NativeCompaction.Left]): Seq[String] =
+    groups.groupBy(_.reason).toSeq.sortBy(_._1).map { case (reason, same) =>
+      val more = if (same.length > 1) s" and in ${same.length - 1} more directories" else ""
+      s"$what: ${filesOf(same)} files in ${same.head.directory}$more: $reason"
+    }
+
+  def groupsAsJava(groups: Seq[NativeCompaction.Left]): java.util.List[java.util.Map[String, Any]] = groups.map { group =>
+    java.util.Map.of[String, Any]("directory", group.directory, "files", group.files, "reason", group.reason)
+  }.asJava
+}
+
+/** What a compaction leaves, noted beside its outputs for a recovery to tell. */
+private[spark] object CompactLeft {
+  private val Name = "left.json"
+
+  /** On disk when this returns. */
+  def write(out: Path, left: Seq[NativeCompaction.Left]): Unit = if (left.nonEmpty) {
+    val file = out.resolve(Name)
+    Files.write(file, new ObjectMapper().writeValueAsBytes(CompactSummary.groupsAsJava(left)))
+    CompactTasks.sync(file)
+  }
+
+  def read(out: Path): Seq[NativeCompaction.Left] = {
+    val file = out.resolve(Name)
+    if (!Files.exists(file)) Nil
+    else new ObjectMapper().readTree(file.toFile).elements.asScala.map { group =>
+      new NativeCompaction.Left(group.get("directory").asText, group.get("files").asLong, group.get("reason").asText)
+    }.toSeq
+  }
+}

@@ -1,0 +1,43 @@
+package io.millstream.spark
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.logging.log4j.LogManager
+import org.apache.logging.log4j.core.{Filter, LogEvent, LoggerContext}
+import org.apache.logging.log4j.core.appender.ConsoleAppender
+import org.apache.logging.log4j.core.filter.AbstractFilter
+
+import org.apache.spark.SparkConf
+import org.apache.spark.internal.Logging
+
+/** The log of a command whose user wants to know what it did, and not where in Spark a task failed. */
+private[spark] object ConsoleLog extends Logging {
+  private val Detailed = Set("ALL", "TRACE", "DEBUG", "INFO")
+  /** Also of Hadoop and Parquet. */
+  private val OfSpark = "org.apache."
+  /** It says in other words what the summary says of an output. */
+  private val OfFailedTasks = "org.apache.spark.scheduler.TaskSetManager"
+
+  /** Keeps stack traces off the console, unless the user asks for Spark's log. Other appenders get them. */
+  def withoutTraces(): Unit =
+    if (!Detailed(new SparkConf().get("spark.log.level", "WARN").toUpperCase(java.util.Locale.ROOT))) {
+      // spark-submit leaves it to the program to configure the log; what is done here would be lost then.
+      initializeLogIfNecessary(isInterpreter = false)
+      LogManager.getContext(false) match {
+        case context: LoggerContext =>
+          context.getConfiguration.getAppenders.values.asScala.foreach {
+            case console: ConsoleAppender => console.addFilter(WithoutTraces)
+            case _ =>
+          }
+        case _ =>
+      }
+    }
+
+  private object WithoutTraces extends AbstractFilter {
+    override def filter(event: LogEvent): Filter.Result = {
+      val name = event.getLoggerName
+      def hasTrace = event.getThrown != null || event.getMessage.getFormattedMessage.contains("\n\tat ")
+      if (name == OfFailedTasks || (name.startsWith(OfSpark) && hasTrace)) Filter.Result.DENY else Filter.Result.NEUTRAL
+    }
+  }
+}
