@@ -18,6 +18,7 @@
 //! all before it are done (`turn`). Otherwise each is done before the next: questions come in their order too, and what
 //! has gone with the first is missing for the second, as for the original.
 
+mod outcome;
 mod report;
 mod turn;
 mod visitor;

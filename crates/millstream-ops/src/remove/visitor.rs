@@ -12,8 +12,7 @@ use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place, Vi
 
 use super::turn::Turns;
 use super::{
-    Cause, Directories, Execution, FileSystems, Missing, Options, Pass, PreserveRoot, Problem, Prompts,
-    Question, Sink, Step,
+    Cause, Directories, Execution, FileSystems, Options, Pass, PreserveRoot, Prompts, Question, Sink, Step,
 };
 use crate::activity::Activity;
 use crate::operands::ends_in_dots;
@@ -25,45 +24,45 @@ const MAX_PASSES: u32 = 64;
 const PEEK: usize = 1024;
 
 pub(super) struct Remover<'a, V: Volume> {
-    options: &'a Options,
-    sink: &'a dyn Sink,
-    turns: Turns<'a>,
-    activity: &'a Activity,
-    pass: Pass,
-    prompts: Prompts,
+    pub(super) options: &'a Options,
+    pub(super) sink: &'a dyn Sink,
+    pub(super) turns: Turns<'a>,
+    pub(super) activity: &'a Activity,
+    pub(super) pass: Pass,
+    pub(super) prompts: Prompts,
     /// By operand: whether anything is left of it.
-    left: &'a [AtomicBool],
-    base: V::Dir,
-    root_identity: OnceLock<Result<(u64, u64)>>,
+    pub(super) left: &'a [AtomicBool],
+    pub(super) base: V::Dir,
+    pub(super) root_identity: OnceLock<Result<(u64, u64)>>,
 }
 
 /// A directory that is being emptied.
 #[derive(Debug, Default)]
 pub(super) struct Node {
     /// Something below stays for good: the directory is not removed, and nothing is said about it.
-    stays: AtomicBool,
+    pub(super) stays: AtomicBool,
     /// The user wanted to keep something in it.
-    spared: AtomicBool,
+    pub(super) spared: AtomicBool,
     /// Why it could not be opened.
-    unreadable: OnceLock<Errno>,
+    pub(super) unreadable: OnceLock<Errno>,
     /// Device of the operand.
-    device: u64,
-    write_protected: bool,
+    pub(super) device: u64,
+    pub(super) write_protected: bool,
     /// Something in it has been removed since it was opened.
-    progressed: AtomicBool,
-    passes: AtomicU32,
-    again: AtomicBool,
+    pub(super) progressed: AtomicBool,
+    pub(super) passes: AtomicU32,
+    pub(super) again: AtomicBool,
 }
 
 /// A worker's buffers.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
-    lines: Vec<u8>,
-    path: Vec<u8>,
+    pub(super) lines: Vec<u8>,
+    pub(super) path: Vec<u8>,
 }
 
 /// What became of an entry.
-enum Outcome {
+pub(super) enum Outcome {
     Removed(RemoveKind),
     Descended,
     /// The user wants to keep it.
@@ -81,7 +80,7 @@ enum Answer {
     Later,
 }
 
-type Done = std::result::Result<Outcome, Cause>;
+pub(super) type Done = std::result::Result<Outcome, Cause>;
 
 impl From<Error> for Cause {
     fn from(error: Error) -> Self {
@@ -323,103 +322,6 @@ impl<'a, V: Volume> Remover<'a, V> {
             Err(error) => Err(error.into()),
         }
     }
-
-    /// Draws the consequences of what became of an entry of `above`.
-    fn settle(
-        &self,
-        own: &mut Buffers,
-        place: &Place<'_, V, Node>,
-        above: &Directory<V, Node>,
-        operand: u64,
-        done: Done,
-    ) {
-        match done {
-            Ok(Outcome::Removed(kind)) => {
-                above.state().progressed.store(true, Ordering::Relaxed);
-                if let Some(format) = &self.options.report {
-                    own.path.clear();
-                    place.write_path(&mut own.path);
-                    format.removal(self.options.execution, kind, &own.path, &mut own.lines);
-                }
-            }
-            Ok(Outcome::Descended) => {}
-            Ok(Outcome::Spared) => above.state().spared.store(true, Ordering::Relaxed),
-            Ok(Outcome::Stays) => self.keep(above, operand),
-            Err(cause) if self.is_ignored(cause) => {}
-            Err(cause) => {
-                self.report(own, place, operand, cause);
-                let is_unexamined =
-                    matches!(cause, Cause::Failed(error) if error.operation == Operation::Stat);
-                if self.pass == Pass::Ordered && is_unexamined {
-                    // As the original, which asks about the directory nevertheless.
-                    above.state().spared.store(true, Ordering::Relaxed);
-                } else {
-                    self.keep(above, operand);
-                }
-            }
-        }
-    }
-
-    fn is_ignored(&self, cause: Cause) -> bool {
-        let Cause::Failed(error) = cause else { return false };
-        self.options.missing == Missing::Ignore
-            && matches!(error.errno, Errno::NOENT | Errno::NOTDIR | Errno::INVAL | Errno::ILSEQ)
-    }
-
-    fn report(&self, own: &mut Buffers, place: &Place<'_, V, Node>, operand: u64, cause: Cause) {
-        if self.pass == Pass::Sweep {
-            return;
-        }
-        self.activity.add_error();
-        self.flush(own, operand);
-        own.path.clear();
-        place.write_path(&mut own.path);
-        let problem = Problem { cause, path: &own.path };
-        if let Some(format) = &self.options.report {
-            format.problem(&problem, &mut own.lines);
-        }
-        self.turns.problem(operand, &problem);
-    }
-
-    /// `directory` and all above it stay.
-    fn keep(&self, directory: &Directory<V, Node>, operand: u64) {
-        for above in directory.ancestors() {
-            if above.state().stays.swap(true, Ordering::Relaxed) {
-                return;
-            }
-        }
-        if let Some(left) = usize::try_from(operand).ok().and_then(|operand| self.left.get(operand)) {
-            left.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// `directory` is one that it is in. As the original, which says nothing more about the directory that holds it, but
-    /// then tries the one above, or the operand, and says that it is not empty.
-    fn cycle(&self, own: &mut Buffers, directory: &Arc<Directory<V, Node>>) {
-        let operand = directory.operand().unwrap_or_default();
-        self.report(own, &Place::Directory(directory), operand, Cause::Cycle);
-        self.flush(own, operand);
-        if self.options.execution == Execution::DryRun {
-            return self.keep(directory, operand);
-        }
-        directory.state().stays.store(true, Ordering::Relaxed);
-        let Some(parent) = directory.parent() else { return };
-        let tried = match parent.depth() {
-            Some(0) | None => parent,
-            Some(_) => {
-                parent.state().stays.store(true, Ordering::Relaxed);
-                parent.parent().unwrap_or(parent)
-            }
-        };
-        tried.state().spared.store(true, Ordering::Relaxed);
-    }
-
-    fn flush(&self, own: &mut Buffers, operand: u64) {
-        if !own.lines.is_empty() {
-            self.turns.lines(operand, &own.lines);
-            own.lines.clear();
-        }
-    }
 }
 
 impl Node {
@@ -460,7 +362,7 @@ impl<V: Volume> Visitor for Remover<'_, V> {
                 false => self.entry(own, &entry, descend),
             };
             let is_done = are_operands && !matches!(done, Ok(Outcome::Descended));
-            self.settle(own, &Place::Entry(&entry), directory, operand, done);
+            self.conclude(own, &Place::Entry(&entry), directory, operand, done);
             if is_done {
                 self.flush(own, operand);
                 self.turns.done(operand);
@@ -477,7 +379,7 @@ impl<V: Volume> Visitor for Remover<'_, V> {
         node.again.store(false, Ordering::Relaxed);
         if !node.stays.load(Ordering::Relaxed) {
             let done = self.remove_left(own, directory, parent);
-            self.settle(own, &Place::Directory(directory), parent, operand, done);
+            self.conclude(own, &Place::Directory(directory), parent, operand, done);
             self.flush(own, operand);
         }
         if directory.depth() == Some(0) && !node.again.load(Ordering::Relaxed) {
