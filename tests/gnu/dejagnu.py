@@ -12,6 +12,7 @@ from pathlib import Path
 
 import accounts
 import packages
+from releases import Release
 from score import Outcome
 
 SUITE = "find/testsuite"
@@ -26,10 +27,10 @@ OUTCOMES = {
 class Suite:
     """The cases with one find."""
 
-    def __init__(self, directory: Path, find: Path):
+    def __init__(self, directory: Path, find: Path, release: Release):
         self.directory, self.find = directory, find
         directory.mkdir(parents=True)
-        packages.unpack_tests("findutils", (SUITE,), directory)
+        packages.unpack(release.archive("findutils"), (SUITE,), directory)
         (directory / "logs").mkdir()
         directory.chmod(0o777)
 

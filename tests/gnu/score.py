@@ -4,9 +4,8 @@ import enum
 import fnmatch
 from pathlib import Path
 
-# Some fewer than apply on the machine that the floors were taken from, which may do more than another.
-FLOORS = {"coreutils": 180, "findutils": 600}
-EXPECTED_FAILURES = Path(__file__).with_name("expected-failures.txt")
+# How the reason of a test begins that the newest release contradicts: ours follows that, and the test does not count.
+SUPERSEDED = "superseded"
 
 
 class Outcome(enum.Enum):
@@ -15,9 +14,9 @@ class Outcome(enum.Enum):
     SKIP = "skip"
 
 
-def read_expected_failures() -> dict[str, str]:
+def read_expected_failures(path: Path) -> dict[str, str]:
     """Test names, or patterns of them, to the reason why they fail."""
-    lines = [line for line in EXPECTED_FAILURES.read_text().splitlines() if line and not line.startswith("#")]
+    lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
     return {name.strip(): reason.strip() for name, _, reason in (line.partition("|") for line in lines)}
 
 
@@ -51,30 +50,33 @@ class Score:
     def failures(self, package: str) -> list[str]:
         return [name for name in self.applicable(package) if not self.passes((package, name))]
 
-    def line(self, package: str) -> str:
+    def line(self, package: str, expected: dict[str, str]) -> str:
         applicable, failures = self.applicable(package), self.failures(package)
-        return f"{package} {len(applicable) - len(failures)} of {len(applicable)}"
+        superseded = [name for name in failures if (reason(name, expected) or "").startswith(SUPERSEDED)]
+        counted = len(applicable) - len(superseded)
+        more = f"; {len(superseded)} more that the newest release contradicts" if superseded else ""
+        return f"{package} {len(applicable) - len(failures)} of {counted}{more}"
 
-    def complaints(self, packages: list[str], expected: dict[str, str]) -> list[str]:
-        """Where the failures are not those that are expected."""
+    def complaints(self, packages: list[str], expected: dict[str, str], source: str) -> list[str]:
+        """Where the failures are not those that are expected; `source` says where these are written."""
         found = []
         for package in packages:
             applicable, failures = self.applicable(package), self.failures(package)
-            found += [f"{name} fails and is not in {EXPECTED_FAILURES.name}" for name in failures if not reason(name, expected)]
+            found += [f"{name} fails and is not in {source}" for name in failures if not reason(name, expected)]
             for pattern, why in expected.items():
                 if why.startswith("sometimes"):
                     continue
                 if (matching := fnmatch.filter(applicable, pattern)) and not fnmatch.filter(failures, pattern):
-                    found.append(f"{pattern} passes now ({len(matching)} cases): remove it from {EXPECTED_FAILURES.name}")
+                    found.append(f"{pattern} passes now ({len(matching)} cases): remove it from {source}")
         return found
 
-    def shortfalls(self, tests: dict[str, list[tuple[str, str]]], is_whole: bool) -> list[str]:
-        """Where too few cases apply for the score to say anything, by the files of each tool; `is_whole`: of all packages' tests."""
+    def shortfalls(self, tests: dict[str, list[tuple[str, str]]], floors: dict[str, int]) -> list[str]:
+        """Where too few cases apply for the score to say anything, by the files of each tool and in each package."""
         found = []
         for tool, files in tests.items():
             if not any((package, file_of(name)) in files for package, name in self.cases()):
                 found.append(f"none of the {len(files)} files of tests about {tool} applies")
-        for package, floor in FLOORS.items() if is_whole else ():
+        for package, floor in floors.items():
             if (count := len(self.applicable(package))) < floor:
                 found.append(f"only {count} cases of {package} apply, and {floor} did before")
         return found

@@ -15,21 +15,11 @@ from pathlib import Path
 
 import accounts
 import packages
+from releases import Release
 from score import Outcome
 
 TIMEOUT_S = 300
 STATUSES = {0: Outcome.PASS, 77: Outcome.SKIP, 99: Outcome.SKIP}
-
-# What GNU's configure finds out about this system, as far as the scripts ask for it.
-CONFIG_HEADER = """\
-#define HAVE_LINKAT 1
-#define HAVE_LUTIMES 1
-#define HAVE_OPENAT 1
-#define HAVE_UTIMENSAT 1
-#define LINK_FOLLOWS_SYMLINKS 0
-#define USE_ACL 1
-#define USE_XATTR 1
-"""
 
 C_TYPES = {
     "INT": ctypes.c_int, "UINT": ctypes.c_uint, "LONG": ctypes.c_long, "ULONG": ctypes.c_ulong,
@@ -57,18 +47,18 @@ PACKAGES = {
 class Place:
     """The scripts of a package with one directory of tools; `switches` are variables that they read."""
 
-    def __init__(self, package: Package, directory: Path, tools: Path, switches: dict[str, str]):
+    def __init__(self, package: Package, directory: Path, tools: Path, release: Release, switches: dict[str, str]):
         self.directory, self.switches = directory, switches
         self.path = f"{tools}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
         directory.mkdir(parents=True)
-        packages.unpack_tests(package.name, ("tests", "init.cfg"), directory)
+        packages.unpack(release.archive(package.name), ("tests", "init.cfg"), directory)
         for name in package.tool_directories:
             (directory / name).symlink_to(tools)
-        (directory / "config.h").write_text(CONFIG_HEADER)
+        (directory / "config.h").write_text(release.config_header(package.name))
         (directory / "logs").mkdir()
         (tools / "getlimits").write_text(f"#!/bin/sh\ncat <<'END'\n{limits()}END\n")
         (tools / "getlimits").chmod(0o755)
-        self.programs = packages.programs(package.name)
+        self.programs = sorted(release.programs(package.name))
         self.version = version(shutil.which(package.versioned, path=self.path))
         # Every account that runs tests here makes directories in it.
         directory.chmod(0o777)

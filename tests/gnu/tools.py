@@ -5,6 +5,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from releases import Newest, Release
+
 
 @dataclass(frozen=True)
 class Tool:
@@ -34,20 +36,33 @@ def make_directory(directory: Path) -> None:
     (directory / "python").symlink_to("/usr/bin/python3")
 
 
-def link_gnu(tools: list[Tool], directory: Path) -> None:
-    """Fills a directory with the installed GNU tools."""
+def link_gnu(tools: list[Tool], release: Release, directory: Path) -> None:
+    """Fills a directory with the GNU tools of a release."""
     make_directory(directory)
+    copy_newest(tools, release, directory)
     for tool in tools:
-        (directory / tool.name).symlink_to(shutil.which(tool.name, path="/usr/bin:/bin"))
+        if not (directory / tool.name).exists():
+            (directory / tool.name).symlink_to(release.programs(tool.package)[tool.name])
 
 
-def link_ours(tools: list[Tool], binaries: Path, directory: Path) -> None:
+def copy_newest(tools: list[Tool], release: Release, directory: Path) -> None:
+    """Copies all programs of the newest packages, which the tests use beside the tools that they are about."""
+    if not isinstance(release, Newest):
+        return
+    for package in {tool.package for tool in tools}:
+        for name, path in release.programs(package).items():
+            shutil.copy2(path, directory / name)
+
+
+def link_ours(tools: list[Tool], release: Release, binaries: Path, directory: Path) -> None:
     """Fills a directory with our tools under GNU's names.
 
     They are copied, because other users must be able to run them wherever the repository is.
     """
     make_directory(directory)
+    copy_newest(tools, release, directory)
     for tool in tools:
+        (directory / tool.name).unlink(missing_ok=True)
         copy = directory / tool.binary
         if not copy.exists():
             shutil.copy2(binaries / tool.binary, copy)

@@ -240,7 +240,7 @@ fn compare_file(tool: &'static str, text: &'static str) {
 #[test]
 fn chmods_options_and_messages_are_gnus() {
     let mut lines: Vec<_> = include_str!("attributes/chmod.txt").lines().collect();
-    for option in "rwxXstugoa,+=0123456789bdehlmnpqyz".chars() {
+    for option in "rwxXstugoa,+=0123456789bdelmnpqyz".chars() {
         let line = format!("-v -{option} f");
         lines.push(Box::leak(line.into_boxed_str()));
     }

@@ -157,8 +157,8 @@ fn options_and_messages_are_gnus() {
         "--inodes -b a",
         "--inodes -t 5 a",
         "--inodes --apparent-size -a a",
-        "-b e",
-        "--apparent-size e",
+        "-b a/sub/g",
+        "--apparent-size a/sub/g",
         "-a a/lb",
         "a/lb",
         "a/lb/",
@@ -204,9 +204,9 @@ fn options_and_messages_are_gnus() {
         "--block-size=1x",
         "-k -h e",
         "-h -k e",
-        "-b -h e",
-        "-h -b e",
-        "--apparent-size -m e",
+        "-b -h a/sub/g",
+        "-h -b a/sub/g",
+        "--apparent-size -m a/sub/g",
         "-B K e",
         "-BKB e",
         "-B 1KiB e",
@@ -286,7 +286,7 @@ fn random_trees_measure_as_gnus() {
         let links = if linked { Links::Anywhere } else { Links::None };
         let directories = grow(tree.path(), &mut random, links);
         let mut arguments: Vec<OsString> = vec!["-0".into()];
-        for option in ["-c", "-b", "-h", "--inodes", "--time", "--exclude=*e*", "-D", "-x", "-k"] {
+        for option in ["-c", "-B1", "-h", "--inodes", "--time", "--exclude=*e*", "-D", "-x", "-k"] {
             if random.below(4) == 0 {
                 arguments.push(option.into());
             }
@@ -369,8 +369,8 @@ fn rapidfile_calls_work() {
     let tree = known_tree();
     let pdu = Path::new(env!("CARGO_BIN_EXE_pdu"));
     let gnu = |arguments| run(Path::new("du"), tree.path(), &words(arguments), &[]).stdout;
-    let ours = run(pdu, tree.path(), &words("-0 -b -a -s a"), &[]);
-    assert_eq!((ours.stdout, ours.status.code()), (gnu("-0 -b -s a"), Some(0)));
+    let ours = run(pdu, tree.path(), &words("-0 -a -s a"), &[]);
+    assert_eq!((ours.stdout, ours.status.code()), (gnu("-0 -s a"), Some(0)));
     let ours = run(pdu, tree.path(), &words("-hs a"), &[]);
     assert_eq!(ours.stdout, gnu("-hs a"));
 }

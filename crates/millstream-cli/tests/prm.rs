@@ -210,7 +210,9 @@ fn random_trees_and_options() {
             let path = root.path().join(path);
             let is_link = fs::symlink_metadata(&path).expect("stat").is_symlink();
             if path != root.path().join(".") && !is_link && random.below(6) == 0 {
-                let mode = [0, 0o555, 0o444, 0o600, 0o333][random.below(5)];
+                // What cannot be read newer releases treat in another way (newest/cases.txt).
+                let modes = if path.is_dir() { [0o555, 0o444, 0o600] } else { [0, 0o444, 0o333] };
+                let mode = modes[random.below(3)];
                 fs::set_permissions(&path, Permissions::from_mode(mode)).expect("chmod");
             }
         }
@@ -242,7 +244,7 @@ fn arguments(directories: &[PathBuf], random: &mut Random) -> (Vec<OsString>, bo
         "-rv",
         "-rf",
     ];
-    let mut arguments: Vec<OsString> = vec![["-r", "-r", "-r", "-d"][random.below(4)].into()];
+    let mut arguments: Vec<OsString> = vec!["-r".into()];
     for _ in 0..random.below(4) {
         arguments.push(OPTIONS[random.below(OPTIONS.len())].into());
     }

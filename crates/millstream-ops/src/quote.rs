@@ -198,8 +198,7 @@ impl Quoter {
     /// In single quotes; unprintable characters, if `escapes`, in `$'…'` between them.
     fn write_single_quoted(&self, name: &[u8], escapes: bool, out: &mut Vec<u8>) {
         out.push(b'\'');
-        // GNU's looks at a name with single quotes twice, and the second time begins as it ended the first time.
-        let mut escaping = escapes && name.contains(&b'\'') && self.ends_unprintable(name);
+        let mut escaping = false;
         let mut rest = name;
         while !rest.is_empty() {
             let piece = self.next_piece(&mut rest);
@@ -244,15 +243,6 @@ impl Quoter {
             }
         }
         false
-    }
-
-    fn ends_unprintable(&self, name: &[u8]) -> bool {
-        let mut rest = name;
-        let mut last = CharacterClass::Printable;
-        while !rest.is_empty() {
-            last = self.next_piece(&mut rest).class;
-        }
-        last != CharacterClass::Printable
     }
 
     fn hide_control_characters(&self, start: usize, out: &mut Vec<u8>) {
@@ -385,7 +375,7 @@ mod tests {
             (ShellEscape, "new\nline", "'new'$'\\n''line'"),
             (ShellEscape, "\x01\x012", "''$'\\001\\001''2'"),
             (ShellEscape, "ab\x01'c", "'ab'$'\\001'\\''c'"),
-            (ShellEscape, "it's\x01", "'''it'\\''s'$'\\001'"),
+            (ShellEscape, "it's\x01", "'it'\\''s'$'\\001'"),
             (ShellEscape, "'\x01", "''\\'''$'\\001'"),
             (ShellEscape, "tab\t", "'tab'$'\\t'"),
             (ShellEscape, "it's", "\"it's\""),

@@ -195,6 +195,10 @@ impl Sink for Usage {
         let what = (problem.path.to_vec(), problem.operation.to_string());
         assert!(self.problems.lock().expect("no panic").insert(what), "a problem was reported twice");
     }
+
+    fn odd_time(&self, seconds: i64) {
+        panic!("no times were asked for, but {seconds}");
+    }
 }
 
 fn usage_options(threads: Threads) -> Options {

@@ -56,6 +56,9 @@ pub enum RemoveKind {
 /// The extended attribute that holds the security context.
 pub const SECURITY_CONTEXT: &CStr = c"security.selinux";
 
+/// The extended attribute that holds what a program may do that only root may do otherwise.
+pub const CAPABILITIES: &CStr = c"security.capability";
+
 /// A file that holds no data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {

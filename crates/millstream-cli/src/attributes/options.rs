@@ -28,6 +28,12 @@ pub(crate) enum Shared {
     Reference(&'static str),
     PreserveRoot,
     NoPreserveRoot,
+    /// With its help, as the defaults of the tools differ; likewise the others.
+    Dereference(&'static str),
+    NoDereference(&'static str),
+    FollowOperands(&'static str),
+    FollowAll,
+    FollowNone(&'static str),
     Changes,
     Silent,
     Verbose,
@@ -37,6 +43,7 @@ pub(crate) enum Shared {
 }
 
 pub(crate) const WHAT: &str = "What is changed";
+const LINKS: &str = "Symbolic links";
 const TOLD: &str = "What is told";
 
 /// How a shared option is written.
@@ -54,6 +61,13 @@ pub(crate) const fn shared<O: Copy>(option: Shared) -> OptionSpec<Id<O>> {
             const HELP: &str = "treat '/' like any other directory (the default)";
             flag(id, None, &["no-preserve-root"], WHAT, HELP)
         }
+        Shared::Dereference(help) => flag(id, None, &["dereference"], LINKS, help),
+        Shared::NoDereference(help) => flag(id, Some(b'h'), &["no-dereference"], LINKS, help),
+        Shared::FollowOperands(help) => flag(id, Some(b'H'), &[], LINKS, help),
+        Shared::FollowAll => {
+            flag(id, Some(b'L'), &[], LINKS, "with -R, traverse all links that lead to directories")
+        }
+        Shared::FollowNone(help) => flag(id, Some(b'P'), &[], LINKS, help),
         Shared::Changes => flag(id, Some(b'c'), &["changes"], TOLD, "a line for each file that is changed"),
         Shared::Silent => {
             flag(id, Some(b'f'), &["silent", "quiet"], TOLD, "no messages about files that fail")
@@ -70,6 +84,10 @@ pub(crate) const fn shared<O: Copy>(option: Shared) -> OptionSpec<Id<O>> {
 pub(crate) struct Settings {
     pub(crate) recursion: Recursion,
     pub(crate) reference: Option<Vec<u8>>,
+    /// Whether links stand for what they lead to, if an option told.
+    pub(crate) dereference: Option<bool>,
+    /// Links that are traversed, if an option told.
+    pub(crate) follow: Option<FollowPolicy>,
     root: Root,
     pub(super) detail: Detail,
     pub(super) messages: Messages,
@@ -92,6 +110,8 @@ impl Default for Settings {
         Settings {
             recursion: Recursion::Operands,
             reference: None,
+            dereference: None,
+            follow: None,
             root: Root::Ordinary,
             detail: Detail::Failures,
             messages: Messages::All,
@@ -116,6 +136,11 @@ impl Settings {
             Shared::Reference(_) => self.reference = argument,
             Shared::PreserveRoot => self.root = Root::Preserved,
             Shared::NoPreserveRoot => self.root = Root::Ordinary,
+            Shared::Dereference(_) => self.dereference = Some(true),
+            Shared::NoDereference(_) => self.dereference = Some(false),
+            Shared::FollowOperands(_) => self.follow = Some(FollowPolicy::Operands),
+            Shared::FollowAll => self.follow = Some(FollowPolicy::Always),
+            Shared::FollowNone(_) => self.follow = Some(FollowPolicy::Never),
             Shared::Changes => self.detail = Detail::Changes,
             Shared::Silent => self.messages = Messages::Few,
             Shared::Verbose => self.detail = Detail::Everything,
@@ -135,6 +160,12 @@ impl Settings {
             (Execution::Real, Format::Text) => self.detail,
             _ => self.detail.max(Detail::Changes),
         }
+    }
+
+    /// Complains that links are to be dereferenced in a traversal that follows none.
+    pub(crate) fn refuse_dereference(diagnostics: &Diagnostics) -> Refused {
+        diagnostics.error(FAILURE).text("-R --dereference requires either -H or -L").send();
+        Refused
     }
 
     /// All that the change needs to know.

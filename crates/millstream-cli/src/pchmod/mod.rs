@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::process::ExitCode;
 
-use millstream_ops::attributes::{Links, ModeChange, Surprise};
+use millstream_ops::attributes::{Links, ModeChange, Recursion, Surprise};
 use millstream_ops::mode::Mode;
 use millstream_walk::FollowPolicy;
 use rustix::process::umask;
@@ -55,9 +55,28 @@ fn prepare(arguments: Vec<OsString>, diagnostics: &Diagnostics) -> Result<(), Re
 impl Settings {
     fn work(self, operands: Vec<OsString>, diagnostics: &Diagnostics) -> Result<(), Refused> {
         let (change, operands) = self.change(operands, diagnostics)?;
-        let options = self.shared.options(FollowPolicy::Operands, Links::PassOver, diagnostics)?;
+        let (follow, links) = self.links(diagnostics)?;
+        let options = self.shared.options(follow, links, diagnostics)?;
         attributes::run(operands, &change, &options, &self.shared, ModeWording, diagnostics);
         Ok(())
+    }
+
+    /// Links that are traversed, and what becomes of the others.
+    fn links(&self, diagnostics: &Diagnostics) -> Result<(FollowPolicy, Links), Refused> {
+        let given = self.shared.follow.unwrap_or(FollowPolicy::Operands);
+        let (follow, below) = match self.shared.recursion {
+            Recursion::Operands => (FollowPolicy::Operands, Links::PassOver),
+            Recursion::Trees => (given, Links::Dereference),
+        };
+        match self.shared.dereference {
+            // A link's own mode cannot be changed.
+            Some(false) => Ok((given, Links::Leave)),
+            Some(true) if follow == FollowPolicy::Never => {
+                Err(attributes::Settings::refuse_dereference(diagnostics))
+            }
+            Some(true) => Ok((follow, below)),
+            None => Ok((follow, Links::PassOver)),
+        }
     }
 
     /// The mode, which is the first operand unless an option told it, and the files.

@@ -35,6 +35,13 @@ pub(super) static PCHMOD: Command<Id<ModeLetter>> = Command {
         shared(Shared::Reference("use the mode of RFILE instead of a MODE")),
         shared(Shared::PreserveRoot),
         shared(Shared::NoPreserveRoot),
+        shared(Shared::Dereference(
+            "change what a link leads to (the default for operands; below them links are left alone)",
+        )),
+        shared(Shared::NoDereference("leave links alone, and what they lead to")),
+        shared(Shared::FollowOperands("with -R, traverse operands that lead to directories (the default)")),
+        shared(Shared::FollowAll),
+        shared(Shared::FollowNone("with -R, traverse no links")),
         shared(Shared::Changes),
         shared(Shared::Silent),
         shared(Shared::Verbose),
@@ -67,7 +74,9 @@ pub(super) static PCHMOD: Command<Id<ModeLetter>> = Command {
     ],
     long_order: &[
         "changes",
+        "dereference",
         "recursive",
+        "no-dereference",
         "no-preserve-root",
         "preserve-root",
         "quiet",

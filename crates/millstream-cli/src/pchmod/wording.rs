@@ -1,6 +1,6 @@
 //! The words of GNU `chmod`.
 
-use millstream_ops::attributes::{Event, Outcome};
+use millstream_ops::attributes::{Event, Outcome, Problem};
 use millstream_ops::json::{Object, octal_as_decimal};
 use millstream_ops::mode::permission_text;
 use millstream_vfs::Operation;
@@ -35,6 +35,7 @@ impl Wording for ModeWording {
             (Outcome::PassedOver, _) => {
                 ("neither symbolic link ", " nor referent has been changed".to_owned())
             }
+            (Outcome::Failed(Problem::Dereference(_)), _) => ("", " could not be accessed".to_owned()),
             (Outcome::Failed(_), Some((old, new))) => {
                 ("failed to change mode of ", format!(" from {} to {}", both(old), both(new)))
             }
@@ -76,7 +77,6 @@ impl Wording for ModeWording {
 
 #[cfg(test)]
 mod tests {
-    use millstream_ops::attributes::Problem;
     use millstream_vfs::Errno;
 
     use super::*;

@@ -17,7 +17,7 @@ use crate::diagnostics::{Diagnostics, FAILURE, Refused};
 use crate::options::{Command, Reference, take_options};
 use crate::startup::{Startup, startup};
 use spec::{Mistake, Parsed, Separator, Spec};
-use table::{CHGRP, Own, PCHOWN};
+use table::{CHGRP, From, PCHOWN};
 use wording::OwnerWording;
 
 /// What texts about `pchown` are made from.
@@ -42,7 +42,7 @@ enum Tool {
 }
 
 impl Tool {
-    fn command(self) -> &'static Command<Id<Own>> {
+    fn command(self) -> &'static Command<Id<From>> {
         match self {
             Tool::Chown => &PCHOWN,
             Tool::Chgrp => &CHGRP,
@@ -83,30 +83,16 @@ fn refuse(mistake: Mistake, text: &[u8], diagnostics: &Diagnostics) -> Refused {
 struct Settings {
     tool: Tool,
     shared: attributes::Settings,
-    /// What becomes of links, if an option told.
-    links: Option<Links>,
-    follow: FollowPolicy,
     from: Ownership,
 }
 
 fn prepare(tool: Tool, arguments: Vec<OsString>, diagnostics: &Diagnostics) -> Result<(), Refused> {
-    let mut settings = Settings {
-        tool,
-        shared: attributes::Settings::default(),
-        links: None,
-        follow: FollowPolicy::Never,
-        from: Ownership::default(),
-    };
+    let mut settings = Settings { tool, shared: attributes::Settings::default(), from: Ownership::default() };
     let operands = take_options(tool.command(), arguments, diagnostics, FAILURE, |option| {
         let option = option.map_err(|error| diagnostics.usage_error(&error, FAILURE))?;
         match option.id {
             Id::Shared(shared) => settings.shared.take(shared, option.value, diagnostics)?,
-            Id::Own(Own::From) => settings.from = parse_spec(option.bytes(), diagnostics)?.owner,
-            Id::Own(Own::Dereference) => settings.links = Some(Links::Dereference),
-            Id::Own(Own::NoDereference) => settings.links = Some(Links::Change),
-            Id::Own(Own::FollowOperands) => settings.follow = FollowPolicy::Operands,
-            Id::Own(Own::FollowAll) => settings.follow = FollowPolicy::Always,
-            Id::Own(Own::FollowNone) => settings.follow = FollowPolicy::Never,
+            Id::Own(From) => settings.from = parse_spec(option.bytes(), diagnostics)?.owner,
         }
         Ok(())
     })?;
@@ -132,16 +118,16 @@ impl Settings {
 
     /// Links that are traversed, and what becomes of the others.
     fn links(&self, diagnostics: &Diagnostics) -> Result<(FollowPolicy, Links), Refused> {
-        match (self.shared.recursion, self.follow, self.links) {
-            (Recursion::Operands, _, Some(Links::Change)) => Ok((FollowPolicy::Never, Links::Change)),
+        let follow = self.shared.follow.unwrap_or(FollowPolicy::Never);
+        match (self.shared.recursion, follow, self.shared.dereference) {
+            (Recursion::Operands, _, Some(false)) => Ok((FollowPolicy::Never, Links::Change)),
             (Recursion::Operands, _, _) => Ok((FollowPolicy::Operands, Links::Dereference)),
-            (Recursion::Trees, FollowPolicy::Never, Some(Links::Dereference)) => {
-                let message = "-R --dereference requires either -H or -L";
-                diagnostics.error(FAILURE).text(message).send();
-                Err(Refused)
+            (Recursion::Trees, FollowPolicy::Never, Some(true)) => {
+                Err(attributes::Settings::refuse_dereference(diagnostics))
             }
             (Recursion::Trees, FollowPolicy::Never, _) => Ok((FollowPolicy::Never, Links::Change)),
-            (Recursion::Trees, follow, links) => Ok((follow, links.unwrap_or(Links::Dereference))),
+            (Recursion::Trees, follow, Some(false)) => Ok((follow, Links::Change)),
+            (Recursion::Trees, follow, _) => Ok((follow, Links::Dereference)),
         }
     }
 }

@@ -1,47 +1,30 @@
-//! The options of `pchown`, and of `chgrp`, which has one less and takes a group where that takes an owner.
+//! The options of `pchown`, and of `chgrp`, which takes a group where that takes an owner.
 
 use crate::attributes::{Id, Shared, WHAT, shared};
-use crate::options::{
-    Command, OptionSpec, Paragraph, Section, Syntax, flag, help_option, value, version_option,
-};
+use crate::options::{Command, OptionSpec, Paragraph, Section, Syntax, help_option, value, version_option};
 
 /// An option that `pchmod` does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Own {
-    From,
-    Dereference,
-    NoDereference,
-    FollowOperands,
-    FollowAll,
-    FollowNone,
-}
+pub(super) struct From;
 
-const LINKS: &str = "Symbolic links";
 const OTHER: &str = "Other";
 
-const fn own(option: Own) -> OptionSpec<Id<Own>> {
-    let id = Id::Own(option);
-    match option {
-        Own::From => {
-            const HELP: &str =
-                "change only files that have this owner and group; one of them may be left out";
-            value(id, None, &["from"], "CURRENT_OWNER:CURRENT_GROUP", WHAT, HELP)
-        }
-        Own::Dereference => {
-            const HELP: &str =
-                "change what a link leads to (the default, except with -R and neither -H nor -L)";
-            flag(id, None, &["dereference"], LINKS, HELP)
-        }
-        Own::NoDereference => flag(id, Some(b'h'), &["no-dereference"], LINKS, "change links themselves"),
-        Own::FollowOperands => {
-            flag(id, Some(b'H'), &[], LINKS, "with -R, traverse operands that lead to directories")
-        }
-        Own::FollowAll => {
-            flag(id, Some(b'L'), &[], LINKS, "with -R, traverse all links that lead to directories")
-        }
-        Own::FollowNone => flag(id, Some(b'P'), &[], LINKS, "with -R, traverse no links (the default)"),
-    }
-}
+const FROM: OptionSpec<Id<From>> = value(
+    Id::Own(From),
+    None,
+    &["from"],
+    "CURRENT_OWNER:CURRENT_GROUP",
+    WHAT,
+    "change only files that have this owner and group; one of them may be left out",
+);
+const DEREFERENCE: OptionSpec<Id<From>> = shared(Shared::Dereference(
+    "change what a link leads to (the default, except with -R and neither -H nor -L)",
+));
+const NO_DEREFERENCE: OptionSpec<Id<From>> = shared(Shared::NoDereference("change links themselves"));
+const FOLLOW_OPERANDS: OptionSpec<Id<From>> =
+    shared(Shared::FollowOperands("with -R, traverse operands that lead to directories"));
+const FOLLOW_NONE: OptionSpec<Id<From>> =
+    shared(Shared::FollowNone("with -R, traverse no links (the default)"));
 
 const LONG_ORDER: &[&str] = &[
     "recursive",
@@ -70,7 +53,7 @@ const LEFT_ALONE: &str = "With -R a file that has the owner already is left alon
      bits or capabilities away, and directories are changed after what is in them.";
 
 /// `pchown`.
-pub(super) static PCHOWN: Command<Id<Own>> = Command {
+pub(super) static PCHOWN: Command<Id<From>> = Command {
     name: "pchown",
     summary: "change file owner and group, in parallel",
     usage: &["[OPTION]... [OWNER][:[GROUP]] FILE...", "[OPTION]... --reference=RFILE FILE..."],
@@ -83,14 +66,14 @@ pub(super) static PCHOWN: Command<Id<Own>> = Command {
     options: &[
         shared(Shared::Recursive),
         shared(Shared::Reference("use owner and group of RFILE instead of OWNER:GROUP")),
-        own(Own::From),
+        FROM,
         shared(Shared::PreserveRoot),
         shared(Shared::NoPreserveRoot),
-        own(Own::Dereference),
-        own(Own::NoDereference),
-        own(Own::FollowOperands),
-        own(Own::FollowAll),
-        own(Own::FollowNone),
+        DEREFERENCE,
+        NO_DEREFERENCE,
+        FOLLOW_OPERANDS,
+        shared(Shared::FollowAll),
+        FOLLOW_NONE,
         shared(Shared::Changes),
         shared(Shared::Silent),
         shared(Shared::Verbose),
@@ -119,7 +102,7 @@ pub(super) static PCHOWN: Command<Id<Own>> = Command {
 };
 
 /// `pchown` called as `chgrp`.
-pub(super) static CHGRP: Command<Id<Own>> = Command {
+pub(super) static CHGRP: Command<Id<From>> = Command {
     name: "pchown",
     summary: "change group ownership, in parallel",
     usage: &["[OPTION]... GROUP FILE...", "[OPTION]... --reference=RFILE FILE..."],
@@ -128,13 +111,14 @@ pub(super) static CHGRP: Command<Id<Own>> = Command {
     options: &[
         shared(Shared::Recursive),
         shared(Shared::Reference("use the group of RFILE instead of a GROUP")),
+        FROM,
         shared(Shared::PreserveRoot),
         shared(Shared::NoPreserveRoot),
-        own(Own::Dereference),
-        own(Own::NoDereference),
-        own(Own::FollowOperands),
-        own(Own::FollowAll),
-        own(Own::FollowNone),
+        DEREFERENCE,
+        NO_DEREFERENCE,
+        FOLLOW_OPERANDS,
+        shared(Shared::FollowAll),
+        FOLLOW_NONE,
         shared(Shared::Changes),
         shared(Shared::Silent),
         shared(Shared::Verbose),

@@ -51,7 +51,11 @@ impl Sink for Output<'_> {
                 }
             }
         };
-        message.ask()
+        let agrees = message.ask();
+        if !agrees {
+            self.diagnostics.fail(1);
+        }
+        agrees
     }
 }
 
@@ -109,6 +113,7 @@ fn describe<'m>(message: Message<'m>, problem: &Problem<'_>) -> Message<'m> {
         Trouble::IntoItself => {
             message.text("cannot copy a directory, ").name(source).text(", into itself, ").name(destination)
         }
+        Trouble::NotReplaced => message.text("not replacing ").name(destination),
         Trouble::JustCreated => {
             message.text("will not overwrite just-created ").name(destination).text(" with ").name(source)
         }

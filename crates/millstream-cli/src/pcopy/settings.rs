@@ -3,9 +3,9 @@
 use std::os::unix::ffi::OsStrExt;
 
 use millstream_ops::copy::{
-    Backup, BackupStyle, Contents, Dangling, Directories, Effect, Existing, FileSystems, Method, ModeSource,
-    Options, OwnershipErrors, Placement, Reflink, Removal, Sparse, Specials, Trace, Update, Verification,
-    Xattrs,
+    Backup, BackupStyle, Contents, Dangling, Directories, DirectoryLinks, Effect, Existing, Explanation,
+    FileSystems, Method, ModeSource, Options, OwnershipErrors, Placement, Reflink, Removal, Sparse, Specials,
+    Trace, Update, Verification, Xattrs,
 };
 use millstream_ops::size::SizeFormat;
 use millstream_walk::FollowPolicy;
@@ -46,6 +46,13 @@ const SPARSE: &[Choice<Sparse>] = &[
     Choice { words: &["never"], meaning: Sparse::Never },
     Choice { words: &["auto"], meaning: Sparse::Auto },
     Choice { words: &["always"], meaning: Sparse::Always },
+];
+
+const UPDATES: &[Choice<Update>] = &[
+    Choice { words: &["all"], meaning: Update::All },
+    Choice { words: &["none"], meaning: Update::None },
+    Choice { words: &["none-fail"], meaning: Update::NoneOrFail },
+    Choice { words: &["older"], meaning: Update::Older },
 ];
 
 const BACKUPS: &[Choice<Option<BackupStyle>>] = &[
@@ -143,6 +150,10 @@ impl<'a> Settings<'a> {
             Id::NoTargetDirectory => self.no_target_directory = true,
             Id::StripTrailingSlashes => self.strip_trailing_slashes = true,
             Id::Verbose => self.verbose = true,
+            Id::Debug => {
+                self.verbose = true;
+                self.options.explanation = Explanation::Methods;
+            }
             Id::Json => self.json = true,
             Id::BackupByDefault => self.makes_backups = true,
             Id::Suffix => {
@@ -179,6 +190,7 @@ impl<'a> Settings<'a> {
             Id::Interactive => options.existing = Existing::Ask,
             Id::NoClobber => options.existing = Existing::Keep,
             Id::Update => options.update = Update::Older,
+            Id::KeepDirectorySymlink => options.directory_links = DirectoryLinks::Followed,
             Id::OneFileSystem => options.file_systems = FileSystems::One,
             Id::Resume => {
                 options.update = Update::Incomplete;
@@ -213,6 +225,8 @@ impl<'a> Settings<'a> {
             Id::Reflink if option.value.is_none() => self.options.reflink = Reflink::Always,
             Id::Reflink => self.options.reflink = choose(text, "--reflink", REFLINKS, self.diagnostics)?,
             Id::Sparse => self.options.sparse = choose(text, "--sparse", SPARSE, self.diagnostics)?,
+            Id::UpdateWhich if option.value.is_none() => self.options.update = Update::Older,
+            Id::UpdateWhich => self.options.update = choose(text, "--update", UPDATES, self.diagnostics)?,
             Id::Threads => self.options.threads = parse_threads(text, self.diagnostics)?,
             _ => self.options.bytes_per_second = Some(self.rate(text)?),
         }
@@ -283,8 +297,10 @@ impl<'a> Settings<'a> {
         if self.hard_link && self.symbolic_link {
             return Err(wrong("cannot make both hard and symbolic links"));
         }
-        if self.makes_backups && options.existing == Existing::Keep {
-            return Err(wrong("options --backup and --no-clobber are mutually exclusive"));
+        let keeps =
+            options.existing == Existing::Keep || matches!(options.update, Update::None | Update::NoneOrFail);
+        if self.makes_backups && keeps {
+            return Err(wrong("--backup is mutually exclusive with -n or --update=none-fail"));
         }
         if options.reflink == Reflink::Always && options.sparse != Sparse::Auto {
             return Err(wrong("--reflink can be used only with --sparse=auto"));

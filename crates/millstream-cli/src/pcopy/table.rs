@@ -16,12 +16,14 @@ pub(super) enum Id {
     BandwidthLimit,
     Context,
     CopyContents,
+    Debug,
     Dereference,
     DereferenceArgs,
     DryRun,
     Force,
     Interactive,
     Json,
+    KeepDirectorySymlink,
     Link,
     NoClobber,
     NoDereference,
@@ -44,6 +46,7 @@ pub(super) enum Id {
     TargetDirectory,
     Threads,
     Update,
+    UpdateWhich,
     Verbose,
     Verify,
 }
@@ -57,6 +60,7 @@ const OTHER: &str = "Other";
 
 const WHEN: &[&str] = &["auto", "always", "never"];
 const BACKUPS: &[&str] = &["none", "off", "simple", "never", "existing", "nil", "numbered", "t"];
+const UPDATES: &[&str] = &["all", "none", "none-fail", "older"];
 const ATTRIBUTE_WORDS: &[&str] = &["mode", "timestamps", "ownership", "links", "context", "xattr", "all"];
 
 /// `pcopy`.
@@ -136,12 +140,22 @@ pub(super) static PCOPY: Command<Id> = Command {
         ),
         flag(Id::Interactive, Some(b'i'), &["interactive"], EXISTING, "ask before a file is written over"),
         flag(Id::NoClobber, Some(b'n'), &["no-clobber"], EXISTING, "leave files as they are"),
-        flag(
-            Id::Update,
-            Some(b'u'),
+        flag(Id::Update, Some(b'u'), &[], EXISTING, "leave files that are not older than their source"),
+        optional(
+            Id::UpdateWhich,
+            None,
             &["update"],
+            "WHICH",
             EXISTING,
-            "leave files that are not older than their source",
+            "replace older files, the default; all; none; or none-fail: none, and fail where there are some",
+        )
+        .words(UPDATES),
+        flag(
+            Id::KeepDirectorySymlink,
+            None,
+            &["keep-directory-symlink"],
+            EXISTING,
+            "copy directories into those that symbolic links in their place lead to",
         ),
         flag(
             Id::RemoveDestination,
@@ -208,6 +222,13 @@ pub(super) static PCOPY: Command<Id> = Command {
         )
         .words(WHEN),
         flag(Id::Verbose, Some(b'v'), &["verbose"], OTHER, "tell what is copied"),
+        flag(
+            Id::Debug,
+            None,
+            &["debug"],
+            OTHER,
+            "like -v, and tell what is skipped, and how the data of files was copied, after it was",
+        ),
         help_option(OTHER),
         version_option(OTHER),
         extension(
@@ -243,9 +264,11 @@ pub(super) static PCOPY: Command<Id> = Command {
         "attributes-only",
         "backup",
         "copy-contents",
+        "debug",
         "dereference",
         "force",
         "interactive",
+        "keep-directory-symlink",
         "link",
         "no-clobber",
         "no-dereference",

@@ -127,6 +127,10 @@ impl Sink for Output<'_> {
             None => message.send(),
         }
     }
+
+    fn odd_time(&self, seconds: i64) {
+        self.diagnostics.warning().text(&format!("time '{seconds}' is out of range")).send();
+    }
 }
 
 /// Reads any text as the arguments of `--block-size`, `--threshold` and `--max-depth`, for the fuzzer.

@@ -75,8 +75,8 @@ fn read_names(file: &[u8], diagnostics: &Diagnostics) -> Result<Vec<Vec<u8>>, Re
 
 fn is_usable(file: &[u8], index: usize, name: &[u8], diagnostics: &Diagnostics) -> bool {
     if file == b"-" && name == b"-" {
-        let message = diagnostics.error(FAILURE).text("when reading file names from stdin, no file name of ");
-        message.name(name).text(" allowed").send();
+        let text = "when reading file names from standard input, no file name of ";
+        diagnostics.error(FAILURE).text(text).name(name).text(" allowed").send();
         return false;
     }
     if name.is_empty() {

@@ -61,10 +61,10 @@ pub(super) static PDU: Command<Id> = Command {
     options: &[
         flag(
             Id::ApparentSize,
-            None,
+            Some(b'A'),
             &["apparent-size"],
             WHAT,
-            "sizes of files instead of the space they take",
+            "sizes of regular files and symbolic links instead of the space that files take",
         ),
         flag(Id::Inodes, None, &["inodes"], WHAT, "numbers of inodes instead of space"),
         flag(Id::CountLinks, Some(b'l'), &["count-links"], WHAT, "count a file as often as it is met"),

@@ -23,10 +23,11 @@ pub const FORMATS: &[Choice<Layout>] = &[
 /// `--sort`.
 pub const SORTS: &[Choice<SortKey>] = &[
     Choice { words: &["none"], meaning: SortKey::None },
-    Choice { words: &["time"], meaning: SortKey::Time },
     Choice { words: &["size"], meaning: SortKey::Size },
-    Choice { words: &["extension"], meaning: SortKey::Extension },
+    Choice { words: &["time"], meaning: SortKey::Time },
     Choice { words: &["version"], meaning: SortKey::Version },
+    Choice { words: &["extension"], meaning: SortKey::Extension },
+    Choice { words: &["name"], meaning: SortKey::Name },
     Choice { words: &["width"], meaning: SortKey::Width },
 ];
 
@@ -34,6 +35,7 @@ pub const SORTS: &[Choice<SortKey>] = &[
 pub const TIMES: &[Choice<TimeField>] = &[
     Choice { words: &["atime", "access", "use"], meaning: TimeField::Access },
     Choice { words: &["ctime", "status"], meaning: TimeField::Change },
+    Choice { words: &["mtime", "modification"], meaning: TimeField::Modification },
     Choice { words: &["birth", "creation"], meaning: TimeField::Birth },
 ];
 

@@ -116,7 +116,11 @@ impl<'a> Collector<'a> {
             Id::Dereference => self.dereference = Some(Dereference::Always),
             Id::DereferenceOperands => self.dereference = Some(Dereference::Operands),
             Id::DereferenceOperandDirectories => self.dereference = Some(Dereference::OperandDirectories),
-            Id::Dired => self.list.dired = true,
+            Id::Dired => {
+                self.list.dired = true;
+                self.layout = Some(Layout::Long);
+                self.hyperlinks = false;
+            }
             Id::Json => self.tree = Some(TreeForm::Records),
             Id::Paths => self.tree = Some(TreeForm::Paths),
             Id::Threads => self.list.threads = parse_threads(option.bytes(), self.diagnostics)?,
@@ -213,10 +217,6 @@ impl<'a> Collector<'a> {
             Id::UnsortedAll => {
                 self.list.hidden = Hidden::ShowWithDots;
                 self.sort = Some(SortKey::None);
-                self.layout = self.layout.filter(|&layout| layout != Layout::Long);
-                self.list.columns.blocks = false;
-                self.colored = false;
-                self.hyperlinks = false;
             }
             Id::Sort => self.sort = Some(self.choose(option, SORTS)?),
             Id::Reverse => self.list.reverse = true,

@@ -182,9 +182,10 @@ pub const PLS: Command<Id> = Command {
             ORDER,
             "in the order of the directory; names are printed as they are read",
         ),
-        flag(Id::UnsortedAll, Some(b'f'), &[], ORDER, "like -aU, without -l, -s and colors given before"),
+        flag(Id::UnsortedAll, Some(b'f'), &[], ORDER, "the same as -aU"),
         value(Id::Sort, None, &["sort"], "WORD", ORDER, "choose the order by its name").words(&[
             "none",
+            "name",
             "size",
             "time",
             "version",
@@ -195,8 +196,17 @@ pub const PLS: Command<Id> = Command {
         flag(Id::DirectoriesFirst, None, &["group-directories-first"], ORDER, "directories before files"),
         flag(Id::Change, Some(b'c'), &[], ORDER, "use the time of the last change of attributes"),
         flag(Id::Access, Some(b'u'), &[], ORDER, "use the time of the last access"),
-        value(Id::Time, None, &["time"], "WORD", ORDER, "choose the time by its name")
-            .words(&["atime", "access", "use", "ctime", "status", "birth", "creation"]),
+        value(Id::Time, None, &["time"], "WORD", ORDER, "choose the time by its name").words(&[
+            "atime",
+            "access",
+            "use",
+            "ctime",
+            "status",
+            "mtime",
+            "modification",
+            "birth",
+            "creation",
+        ]),
         value(
             Id::TimeStyle,
             None,
@@ -249,7 +259,7 @@ pub const PLS: Command<Id> = Command {
             "link names to files: always, auto or never",
         )
         .words(WHEN),
-        flag(Id::Dired, Some(b'D'), &["dired"], OTHER, "tell Emacs where the names are"),
+        flag(Id::Dired, Some(b'D'), &["dired"], OTHER, "like -l, and tell Emacs where the names are"),
         json(Id::Json),
         extension(
             Id::Paths,

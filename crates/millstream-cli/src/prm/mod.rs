@@ -164,8 +164,12 @@ impl Sink for Output<'_> {
 
     fn approve(&self, question: &Question<'_>) -> bool {
         let (what, protected) = (wording(question.step), question.write_protected);
-        let step = if question.step == Step::Descend { "descend into " } else { "remove " };
-        let protected = if protected { "write-protected " } else { "" };
+        let step = match question.step {
+            Step::Descend => "descend into ",
+            Step::Attempt => "attempt removal of inaccessible ",
+            Step::Remove { .. } => "remove ",
+        };
+        let protected = if protected && question.step != Step::Attempt { "write-protected " } else { "" };
         let message = self.diagnostics.warning().text(step).text(protected).text(what).text(" ");
         message.name(question.path).text("? ").ask()
     }
@@ -173,7 +177,7 @@ impl Sink for Output<'_> {
 
 fn wording(step: Step) -> &'static str {
     match step {
-        Step::Descend => "directory",
+        Step::Descend | Step::Attempt => "directory",
         Step::Remove { kind, size } => match kind {
             FileKind::Directory => "directory",
             FileKind::File if size == 0 => "regular empty file",

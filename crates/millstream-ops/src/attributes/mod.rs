@@ -184,8 +184,10 @@ pub enum Recursion {
 /// What becomes of links that the traversal does not follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// Nothing; an operand must lead somewhere.
+    /// Nothing; one that the traversal would follow must lead somewhere.
     PassOver,
+    /// Nothing, nor of what a link leads to that the traversal follows, but of what is below that.
+    Leave,
     /// They are changed themselves.
     Change,
     /// What they lead to is changed.

@@ -59,6 +59,8 @@ enum Examined<A: Attribute> {
         is_traversed: bool,
     },
     Link,
+    /// A link that is left alone and leads to a directory that is traversed.
+    LinkToTree(Status),
     /// It cannot be examined; setting this will tell why, or do.
     Unknown(A::Value),
     Failed(Option<Status>, Problem),
@@ -112,9 +114,18 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
         let examined = if is_certain { SymlinkBehavior::NoFollow } else { entry.symlinks() };
         let changed = match self.options.links {
             Links::Change => SymlinkBehavior::NoFollow,
-            Links::PassOver | Links::Dereference => examined,
+            Links::PassOver | Links::Leave | Links::Dereference => examined,
         };
         let is_traversed = self.options.recursion == Recursion::Trees && status.kind() == FileKind::Directory;
+        if self.options.links == Links::Leave && examined == SymlinkBehavior::Follow {
+            match entry.link_metadata(Fields::KIND) {
+                Ok(link) if link.kind() == FileKind::Symlink && is_traversed => {
+                    return Examined::LinkToTree(status);
+                }
+                Ok(link) if link.kind() == FileKind::Symlink => return Examined::Link,
+                _ => {}
+            }
+        }
         Examined::File { found: Found { status, examined, changed }, is_traversed }
     }
 
@@ -124,15 +135,19 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
             found: Found { status, examined: symlinks, changed: symlinks },
             is_traversed: false,
         };
-        let is_followed =
-            self.options.recursion == Recursion::Trees && entry.symlinks() == SymlinkBehavior::Follow;
-        if is_followed && entry.target_metadata(FIELDS).is_err_and(|error| error.errno == Errno::LOOP) {
+        let is_followed = entry.symlinks() == SymlinkBehavior::Follow;
+        let must_lead = self.options.recursion == Recursion::Trees || self.options.links == Links::Leave;
+        if is_followed
+            && must_lead
+            && entry.target_metadata(FIELDS).is_err_and(|error| error.errno == Errno::LOOP)
+        {
             // A loop of links cannot be followed, so the traversal meets no file.
             return Examined::Failed(None, Problem::Access(Errno::LOOP));
         }
         match self.options.links {
             Links::Change => file(status, SymlinkBehavior::NoFollow),
-            Links::PassOver if entry.depth() > 0 => Examined::Link,
+            Links::Leave => Examined::Link,
+            Links::PassOver if !is_followed => Examined::Link,
             Links::PassOver => match entry.target_metadata(FIELDS).map_err(|error| error.errno) {
                 Ok(target) => file(target.into(), SymlinkBehavior::Follow),
                 Err(Errno::NOENT) => Examined::Failed(None, Problem::Dangling),
@@ -172,6 +187,13 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
         };
         match self.examine(entry) {
             Examined::Link => self.tell(buffers, &target, None, None, Outcome::PassedOver),
+            Examined::LinkToTree(status) => {
+                self.tell(buffers, &target, None, None, Outcome::PassedOver);
+                match self.refused(entry, &status) {
+                    Some(problem) => self.fail(buffers, &target, Some(status), problem),
+                    None => descend.into_entry(entry, Waiting::default()),
+                }
+            }
             Examined::Failed(status, problem) => self.fail(buffers, &target, status, problem),
             Examined::Unknown(value) => {
                 if let Err(problem) = self.set(&target, value, SymlinkBehavior::NoFollow) {
@@ -179,18 +201,10 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
                 }
             }
             Examined::File { found, is_traversed: false } => self.settle(buffers, &target, found),
-            Examined::File { found, is_traversed: true }
-                if self.options.preserved_root == Some(found.status.identity) =>
-            {
-                self.fail(buffers, &target, Some(found.status), Problem::PreservedRoot);
-            }
-            Examined::File { found, is_traversed: true }
-                if self.options.follow != FollowPolicy::Always
-                    && entry.directory().enclosing(found.status.identity).is_some() =>
-            {
-                self.fail(buffers, &target, Some(found.status), Problem::Cycle);
-            }
             Examined::File { found, is_traversed: true } => {
+                if let Some(problem) = self.refused(entry, &found.status) {
+                    return self.fail(buffers, &target, Some(found.status), problem);
+                }
                 let waits = self.attribute.turn(&found.status) == Turn::AfterSubtree;
                 if !waits {
                     self.settle(buffers, &target, found);
@@ -198,6 +212,16 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
                 let file = waits.then_some(found);
                 descend.into_entry(entry, Waiting { file, unreadable: AtomicBool::new(false) });
             }
+        }
+    }
+
+    /// Why a directory is not traversed.
+    fn refused(&self, entry: &Entry<'_, V, Waiting>, directory: &Status) -> Option<Problem> {
+        let is_enclosed = || entry.directory().enclosing(directory.identity).is_some();
+        match self.options.preserved_root {
+            Some(root) if root == directory.identity => Some(Problem::PreservedRoot),
+            _ if self.options.follow != FollowPolicy::Always && is_enclosed() => Some(Problem::Cycle),
+            _ => None,
         }
     }
 

@@ -15,6 +15,7 @@ use std::sync::{PoisonError, RwLock};
 
 use millstream_vfs::{At, Errno, Error, Fields, File, Metadata, Operation, Result};
 
+use super::methods::{Means, Methods};
 use super::options::{Options, Reflink, Sparse};
 use super::throttle::Throttle;
 use crate::activity::Activity;
@@ -79,6 +80,8 @@ pub(super) struct Pair<'a, F> {
     pub(super) destination: &'a F,
     /// Device of the copy.
     pub(super) device: u64,
+    /// Where it is noted how the data was moved.
+    pub(super) methods: &'a Methods,
 }
 
 impl<F> Pair<'_, F> {
@@ -123,16 +126,21 @@ impl<'a> Mover<'a> {
                 || self.options.sparse != Sparse::Auto
                 || self.abilities.missing(pair.devices()).clone)
         {
+            if self.abilities.missing(pair.devices()).clone {
+                pair.methods.note(Means::CloneRefused);
+            }
             return Ok(false);
         }
         match pair.destination.clone_from(pair.source) {
             Ok(()) => {
                 // No data moves that a bound could be on.
                 self.count(pair.metadata.size);
+                pair.methods.note(Means::Clone);
                 Ok(true)
             }
             Err(error) if must => Err(error),
             Err(error) => {
+                pair.methods.note(Means::CloneRefused);
                 if is_inability(error.errno) {
                     self.abilities.note(pair.devices(), |missing| missing.clone = true);
                 }
@@ -148,6 +156,7 @@ impl<'a> Mover<'a> {
         }
         let n = pair.source.read(buffer, At::Offset(0))?;
         pair.destination.write_all(&buffer[..n], At::Offset(0))?;
+        pair.methods.note(Means::ReadAndWrite);
         self.moved(n as u64);
         // As long as it was said to be, and no more: that is all of it. Files of /proc are said to be empty.
         if n as u64 == pair.metadata.size && n > 0 { Ok(n as u64) } else { self.rest(pair, n as u64, buffer) }
@@ -169,6 +178,7 @@ impl<'a> Mover<'a> {
                 return Ok(offset);
             }
             pair.destination.write_all(&buffer[..n], At::Offset(offset))?;
+            pair.methods.note(Means::ReadAndWrite);
             self.moved(n as u64);
             offset += n as u64;
         }
@@ -204,10 +214,14 @@ impl<'a> Mover<'a> {
         while at < end {
             let data = match pair.source.next_data(at) {
                 Ok(Some(data)) if data < end => data,
-                Ok(_) => break,
+                Ok(_) => {
+                    pair.methods.note(Means::SkipHoles);
+                    break;
+                }
                 // The volume does not know about holes.
                 Err(_) => return self.dense(pair, at, end, buffer),
             };
+            pair.methods.note(Means::SkipHoles);
             let hole = match pair.source.next_hole(data) {
                 Ok(hole) => hole.min(end),
                 // It has become shorter meanwhile.
@@ -222,8 +236,12 @@ impl<'a> Mover<'a> {
 
     fn dense<F: File>(&self, pair: &Pair<'_, F>, start: u64, end: u64, buffer: &mut Vec<u8>) -> Result<()> {
         let mut at = start;
-        if self.options.sparse != Sparse::Always && !self.abilities.missing(pair.devices()).copy_range {
-            at = self.by_volume(pair, start, end)?;
+        if self.options.may_offload() {
+            if self.abilities.missing(pair.devices()).copy_range {
+                pair.methods.note(Means::OffloadRefused);
+            } else {
+                at = self.by_volume(pair, start, end)?;
+            }
         }
         self.grow(buffer);
         while at < end {
@@ -237,6 +255,7 @@ impl<'a> Mover<'a> {
                 return Ok(());
             }
             self.write(pair.destination, &buffer[..n], at)?;
+            pair.methods.note(Means::ReadAndWrite);
             self.moved(n as u64);
             at += n as u64;
         }
@@ -251,10 +270,12 @@ impl<'a> Mover<'a> {
                 // The end, or a file that has no data to be copied that way.
                 Ok(0) => break,
                 Ok(n) => {
+                    pair.methods.note(Means::Offload);
                     self.moved(n);
                     at += n;
                 }
                 Err(error) if is_unsuitable(error.errno) => {
+                    pair.methods.note(Means::OffloadRefused);
                     if is_inability(error.errno) {
                         self.abilities.note(pair.devices(), |missing| missing.copy_range = true);
                     }
@@ -441,7 +462,13 @@ mod tests {
             let source = Odd::holding(&bytes);
             let destination = Odd { clone: Some(errno), copy_range: Some(errno), ..Odd::default() };
             let metadata = metadata(300_000, 600);
-            let pair = Pair { source: &source, metadata: &metadata, destination: &destination, device: 1 };
+            let pair = Pair {
+                source: &source,
+                metadata: &metadata,
+                destination: &destination,
+                device: 1,
+                methods: &Methods::default(),
+            };
             assert_eq!(mover.whole(&pair, &mut Vec::new()), Ok(300_000), "{errno}");
             assert_eq!(*destination.data(), bytes, "{errno}");
             let missing = mover.abilities.missing(pair.devices());
@@ -456,7 +483,13 @@ mod tests {
         let mover = Mover::new(&options, &activity);
         let (source, destination) = (Odd::holding(&[7; 100_000]), Odd::default());
         let metadata = metadata(100_000, 200);
-        let pair = Pair { source: &source, metadata: &metadata, destination: &destination, device: 1 };
+        let pair = Pair {
+            source: &source,
+            metadata: &metadata,
+            destination: &destination,
+            device: 1,
+            methods: &Methods::default(),
+        };
         let started = Instant::now();
         assert_eq!(mover.whole(&pair, &mut Vec::new()), Ok(100_000));
         assert!(started.elapsed() < Duration::from_secs(20));
@@ -470,7 +503,13 @@ mod tests {
         let mover = Mover::new(&options, &activity);
         let source = Odd { hole: Some(Errno::NXIO), ..Odd::holding(b"") };
         let (destination, metadata) = (Odd::default(), metadata(300_000, 8));
-        let pair = Pair { source: &source, metadata: &metadata, destination: &destination, device: 1 };
+        let pair = Pair {
+            source: &source,
+            metadata: &metadata,
+            destination: &destination,
+            device: 1,
+            methods: &Methods::default(),
+        };
         assert_eq!(mover.whole(&pair, &mut Vec::new()), Ok(0));
     }
 
@@ -481,7 +520,13 @@ mod tests {
         let mover = Mover::new(&options, &activity);
         let source = Odd { stat: Some(Errno::STALE), ..Odd::holding(b"x") };
         let (destination, metadata) = (Odd::default(), metadata(300_000, 600));
-        let pair = Pair { source: &source, metadata: &metadata, destination: &destination, device: 1 };
+        let pair = Pair {
+            source: &source,
+            metadata: &metadata,
+            destination: &destination,
+            device: 1,
+            methods: &Methods::default(),
+        };
         let error = mover.whole(&pair, &mut Vec::new()).expect_err("fstat fails");
         assert_eq!((trouble_of(error), error.errno), (Trouble::Read, Errno::STALE));
     }

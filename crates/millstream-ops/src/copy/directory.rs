@@ -1,13 +1,13 @@
 //! Directories: made before anything in them, given their attributes after everything.
 
-use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, Volume};
+use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, SymlinkBehavior, Volume};
 use millstream_walk::FollowPolicy;
 
 use super::attributes::{Before, has_default_acl};
 use super::copier::{Buffers, Copier, Done, Role, Top};
 use super::existing::Present;
 use super::item::{Item, State, joined};
-use super::options::{Directories, Effect, FileSystems, Method, Trace};
+use super::options::{Directories, DirectoryLinks, Effect, FileSystems, Method, Trace};
 use super::place::{Origin, Place};
 use super::report::{Problem, Trouble};
 use super::trace::Action;
@@ -23,8 +23,8 @@ impl<V: Volume> Copier<'_, V> {
         if self.options.directories == Directories::Omit {
             return Err(self.trouble(item, Trouble::OmittedDirectory, None));
         }
-        let present = self.present(item)?;
-        if present.is_some_and(|present| present.link.identity() == source.identity()) {
+        let present = self.present(item)?.map(|present| self.at_directory(present));
+        if present.is_some_and(|(found, _)| found.identity() == source.identity()) {
             return match self.options.method {
                 // Links of all that is in it are there.
                 Method::HardLink => Ok(None),
@@ -32,9 +32,10 @@ impl<V: Volume> Copier<'_, V> {
             };
         }
         self.refuse_cycles(item, source)?;
-        let origin = self.make_directory(buffers, item, source, present)?;
+        let origin = self.make_directory(buffers, item, source, present.map(|(found, _)| found))?;
+        let symlinks = present.map_or(SymlinkBehavior::NoFollow, |(_, symlinks)| symlinks);
         let device = if item.is_operand() { source.dev } else { item.place.device };
-        let place = Place::copy_of(source, device, item.operand, item.place, item.name, origin);
+        let place = Place::copy_of(source, device, item.operand, item.place, (item.name, symlinks), origin);
         if item.is_operand() {
             self.remember_top(item, source, &place)?;
         }
@@ -47,15 +48,29 @@ impl<V: Volume> Copier<'_, V> {
         Ok(Some(place))
     }
 
+    /// What a directory finds where it is to be copied to, and whether it is found through a link.
+    fn at_directory(&self, present: Present) -> (Metadata, SymlinkBehavior) {
+        match present.target {
+            Some(target)
+                if self.options.directory_links == DirectoryLinks::Followed
+                    && present.is_link()
+                    && target.kind() == FileKind::Directory =>
+            {
+                (target, SymlinkBehavior::Follow)
+            }
+            _ => (present.link, SymlinkBehavior::NoFollow),
+        }
+    }
+
     fn make_directory(
         &self,
         buffers: &mut Buffers,
         item: &Item<'_, V>,
         source: &Metadata,
-        present: Option<Present>,
+        present: Option<Metadata>,
     ) -> Done<Origin> {
         if let Some(present) = present {
-            return match present.link.kind() {
+            return match present.kind() {
                 FileKind::Directory => Ok(Origin::Found),
                 _ => Err(self.trouble(item, Trouble::FileInTheWay, None)),
             };

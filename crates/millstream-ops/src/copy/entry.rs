@@ -13,8 +13,9 @@ use super::existing::{Decision, Present, Skipped};
 use super::item::{Item, State, split};
 use super::job::Job;
 use super::links::Claim;
+use super::methods::Methods;
 use super::names::Linked;
-use super::options::{Contents, Directories, Effect, Existing, Method, Specials, Trace, Update};
+use super::options::{Contents, Directories, Effect, Existing, Explanation, Method, Specials, Trace, Update};
 use super::place::Origin;
 use super::report::Trouble;
 use super::trace::Action;
@@ -189,7 +190,8 @@ impl<V: Volume> Copier<'_, V> {
     ) -> Done<()> {
         let action = self.action(&job.metadata);
         let is_data = action == Action::File;
-        if self.options.trace == Trace::Text || !is_data || self.options.effect == Effect::Told {
+        let is_told_later = is_data && (self.options.explains() || self.options.trace != Trace::Text);
+        if !is_told_later || self.options.effect == Effect::Told {
             let bytes = (is_data && self.options.effect == Effect::Told).then_some(job.metadata.size);
             let backup = job.backup.as_ref().map(|name| self.backup_path(item, name));
             self.tell(&mut buffers.lines, item, action, backup.as_deref(), bytes);
@@ -199,8 +201,16 @@ impl<V: Volume> Copier<'_, V> {
         }
         if is_data {
             return match self.open_ends(buffers, item, entry, &mut job) {
-                Ok(ends) => self.transfer(buffers, item, Transfer { job, ends }, crew),
-                Err(reported) => self.settle(buffers, item, &job, None, Err(reported)),
+                Ok(ends) => {
+                    let transfer = Transfer { job, ends, methods: Methods::default() };
+                    self.transfer(buffers, item, transfer, crew)
+                }
+                Err(reported) => {
+                    if self.options.explains() {
+                        self.tell_copy(buffers, item, &job);
+                    }
+                    self.settle(buffers, item, &job, None, Err(reported))
+                }
             };
         }
         let made = match action {
@@ -217,6 +227,12 @@ impl<V: Volume> Copier<'_, V> {
         self.settle(buffers, item, &job, None, made)
     }
 
+    /// Tells in text that data is copied.
+    pub(super) fn tell_copy(&self, buffers: &mut Buffers, item: &Item<'_, V>, job: &Job<V>) {
+        let backup = job.backup.as_ref().map(|name| self.backup_path(item, name));
+        self.tell(&mut buffers.lines, item, Action::File, backup.as_deref(), None);
+    }
+
     fn action(&self, source: &Metadata) -> Action {
         let recreates = self.options.specials == Specials::Recreate;
         match (self.options.method, source.kind()) {
@@ -229,7 +245,7 @@ impl<V: Volume> Copier<'_, V> {
     }
 
     pub(super) fn tell_skipped(&self, buffers: &mut Buffers, item: &Item<'_, V>) {
-        if self.tells_records() {
+        if self.tells_records() || self.options.explanation == Explanation::Methods {
             let (source, destination) = (item.source_path(self.targets), item.destination_path(self.targets));
             self.options.trace.skipped(&source, &destination, &mut buffers.lines);
         }

@@ -138,8 +138,10 @@ impl<V: Volume> Copier<'_, V> {
             }
             return Err(self.trouble(item, Trouble::ThroughDanglingLink, None));
         }
-        if self.options.existing == Existing::Keep {
-            return Ok(Decision::Skip(Skipped::Kept));
+        match (self.options.existing, self.options.update) {
+            (Existing::Keep, _) | (_, Update::None) => return Ok(Decision::Skip(Skipped::Kept)),
+            (_, Update::NoneOrFail) => return Err(self.trouble(item, Trouble::NotReplaced, None)),
+            _ => {}
         }
         match self.sameness(item, entry, source, present)? {
             Sameness::Settled => return Ok(Decision::Skip(Skipped::UpToDate(present.link.identity()))),

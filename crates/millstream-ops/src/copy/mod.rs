@@ -29,6 +29,7 @@ mod existing;
 mod item;
 mod job;
 mod links;
+mod methods;
 mod names;
 mod options;
 mod parents;

@@ -24,6 +24,8 @@ pub struct Options {
     pub existing: Existing,
     /// Which existing files are out of date.
     pub update: Update,
+    /// What becomes of symbolic links to directories where a directory is to be copied to.
+    pub directory_links: DirectoryLinks,
     /// How an existing file makes room.
     pub removal: Removal,
     /// How existing files are kept under another name.
@@ -50,6 +52,8 @@ pub struct Options {
     pub bytes_per_second: Option<u64>,
     /// What is told of each action.
     pub trace: Trace,
+    /// Whether the text about an action tells how it was done.
+    pub explanation: Explanation,
     /// Whether a refusal to set the owner is an error: for a process that may set any.
     pub ownership_errors: OwnershipErrors,
     /// Workers.
@@ -71,6 +75,7 @@ impl Default for Options {
             contents: Contents::Copy,
             existing: Existing::Overwrite,
             update: Update::All,
+            directory_links: DirectoryLinks::InTheWay,
             removal: Removal::Never,
             backup: None,
             preserve: Preserve::NONE,
@@ -84,6 +89,7 @@ impl Default for Options {
             verification: Verification::None,
             bytes_per_second: None,
             trace: Trace::Nothing,
+            explanation: Explanation::None,
             ownership_errors: OwnershipErrors::Reported,
             threads: Threads::default(),
             cancellation: Cancellation::default(),
@@ -158,6 +164,19 @@ choice!(
         Older,
         /// Those that differ from their source in kind, size or time (`--resume`).
         Incomplete,
+        /// None (`--update=none`).
+        None,
+        /// None, and that there is one is an error (`--update=none-fail`).
+        NoneOrFail,
+    }
+);
+choice!(
+    /// What becomes of symbolic links to directories where a directory is to be copied to.
+    DirectoryLinks {
+        /// They are in its way.
+        InTheWay,
+        /// They are followed (`--keep-directory-symlink`).
+        Followed,
     }
 );
 choice!(
@@ -250,6 +269,15 @@ choice!(
     }
 );
 choice!(
+    /// Whether the text about an action tells how it was done.
+    Explanation {
+        /// It does not.
+        None,
+        /// It does (`--debug`).
+        Methods,
+    }
+);
+choice!(
     /// Whether a refusal to set the owner is an error.
     OwnershipErrors {
         /// It is.
@@ -306,10 +334,20 @@ impl Options {
                 || self.existing == Existing::Ask)
     }
 
+    /// Whether the text about a file waits for its end, to tell how its data was moved.
+    pub(super) fn explains(&self) -> bool {
+        self.explanation == Explanation::Methods && self.trace == Trace::Text && self.effect == Effect::Real
+    }
+
+    /// Whether the volume may be asked to copy data, which may make files share it, and need not keep what is no hole.
+    pub(super) fn may_offload(&self) -> bool {
+        self.sparse == Sparse::Auto && self.reflink != Reflink::Never
+    }
+
     /// Whether an existing file is up to date and stays as it is.
     pub(super) fn is_up_to_date(&self, source: &Metadata, existing: &Metadata) -> bool {
         match self.update {
-            Update::All => false,
+            Update::All | Update::None | Update::NoneOrFail => false,
             Update::Older => source.mtime <= existing.mtime,
             Update::Incomplete => {
                 let mode = !self.preserve.mode || source.mode & 0o7777 == existing.mode & 0o7777;

@@ -102,11 +102,10 @@ impl<D: Dir> Place<D> {
         device: u64,
         operand: usize,
         parent: &Arc<Self>,
-        name: &CStr,
+        (name, symlinks): (&CStr, SymlinkBehavior),
         origin: Origin,
     ) -> Arc<Self> {
-        let mut place =
-            Self::unopened(Some(Arc::clone(parent)), name.to_owned(), SymlinkBehavior::NoFollow, origin);
+        let mut place = Self::unopened(Some(Arc::clone(parent)), name.to_owned(), symlinks, origin);
         place.source = Some(*source);
         place.device = device;
         place.operand = operand;
@@ -261,9 +260,9 @@ mod tests {
         let path = CString::new(scratch.path().as_os_str().as_bytes()).expect("no NUL");
         let into = Place::below(&Place::holding(PosixVolume.base()), &path, Origin::Found);
         into.begin();
-        let a = Place::copy_of(&source, 0, 0, &into, c"a", Origin::Made);
+        let a = Place::copy_of(&source, 0, 0, &into, (c"a", SymlinkBehavior::NoFollow), Origin::Made);
         a.begin();
-        let b = Place::copy_of(&source, 0, 0, &a, c"b", Origin::Made);
+        let b = Place::copy_of(&source, 0, 0, &a, (c"b", SymlinkBehavior::NoFollow), Origin::Made);
         b.begin();
         let kept = || budget.kept.load(Ordering::Relaxed);
         b.handle(&budget).expect("opens");

@@ -65,6 +65,8 @@ pub enum Trouble {
     SameFile,
     /// A directory would be copied into itself; `destination` is in it.
     IntoItself,
+    /// There is something, and it is not to be replaced.
+    NotReplaced,
     /// The destination was made by this very command from another source.
     JustCreated,
     /// The destination is a link made by this very command.
@@ -156,6 +158,7 @@ impl Trouble {
             | Trouble::OmittedDirectory
             | Trouble::SameFile
             | Trouble::IntoItself
+            | Trouble::NotReplaced
             | Trouble::JustCreated
             | Trouble::ThroughJustCreatedLink
             | Trouble::DirectoryInTheWay
@@ -173,7 +176,9 @@ impl Trouble {
         match self {
             Trouble::OmittedDirectory | Trouble::DirectoryInTheWay => Errno::ISDIR,
             Trouble::FileInTheWay | Trouble::ParentNotDirectory => Errno::NOTDIR,
-            Trouble::SameFile | Trouble::JustCreated | Trouble::BackupIsSource => Errno::EXIST,
+            Trouble::SameFile | Trouble::NotReplaced | Trouble::JustCreated | Trouble::BackupIsSource => {
+                Errno::EXIST
+            }
             Trouble::Cycle | Trouble::ThroughJustCreatedLink => Errno::LOOP,
             Trouble::ThroughDanglingLink => Errno::NOENT,
             Trouble::DirectoryHardLink => Errno::PERM,

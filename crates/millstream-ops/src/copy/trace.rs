@@ -137,12 +137,20 @@ impl Trace {
 
     /// Appends that nothing was to be done.
     pub(super) fn skipped(self, source: &[u8], destination: &[u8], out: &mut Vec<u8>) {
-        if self == Trace::Json {
-            Object::begin(out)
-                .string("action", b"skip")
-                .string("source", source)
-                .string("path", destination)
-                .end();
+        match self {
+            Trace::Nothing => {}
+            Trace::Text => {
+                out.extend_from_slice(b"skipped ");
+                quoted(destination, out);
+                out.push(b'\n');
+            }
+            Trace::Json => {
+                Object::begin(out)
+                    .string("action", b"skip")
+                    .string("source", source)
+                    .string("path", destination)
+                    .end();
+            }
         }
     }
 

@@ -16,6 +16,7 @@ use super::data::Pair;
 use super::existing::Present;
 use super::item::{Item, State};
 use super::job::Job;
+use super::methods::{Means, Methods};
 use super::options::{Contents, Placement, Reflink, Removal, Sparse, Update, Verification};
 use super::place::Origin;
 use super::report::Trouble;
@@ -47,6 +48,8 @@ pub(super) struct Ends<V: Volume> {
 pub(super) struct Transfer<V: Volume> {
     pub(super) job: Job<V>,
     pub(super) ends: Ends<V>,
+    /// How the data was moved, so far.
+    pub(super) methods: Methods,
 }
 
 impl<V: Volume> Transfer<V> {
@@ -56,6 +59,7 @@ impl<V: Volume> Transfer<V> {
             metadata: &self.job.metadata,
             destination: &self.ends.destination,
             device: self.ends.before.dev,
+            methods: &self.methods,
         }
     }
 
@@ -202,7 +206,7 @@ impl<V: Volume> Copier<'_, V> {
         transfer: Transfer<V>,
         crew: &dyn Crew<V>,
     ) -> Done<()> {
-        let Transfer { job, ends } = &transfer;
+        let Transfer { job, ends, .. } = &transfer;
         let are_files = job.metadata.kind() == FileKind::File && ends.before.kind() == FileKind::File;
         if self.options.contents == Contents::Copy && are_files && job.metadata.size >= LARGE {
             let load = Load::new(transfer, item.keep());
@@ -217,7 +221,10 @@ impl<V: Volume> Copier<'_, V> {
             (Contents::Copy, false) if self.options.reflink == Reflink::Always => {
                 self.mover.clone(&transfer.pair()).map(|_| 0)
             }
-            (Contents::Copy, false) => self.mover.stream(&ends.source, &ends.destination, &mut buffers.data),
+            (Contents::Copy, false) => {
+                transfer.methods.note(Means::ReadAndWrite);
+                self.mover.stream(&ends.source, &ends.destination, &mut buffers.data)
+            }
         };
         self.finish_transfer(buffers, item, &transfer, moved)
     }
@@ -230,12 +237,29 @@ impl<V: Volume> Copier<'_, V> {
         transfer: &Transfer<V>,
         moved: Result<u64, Error>,
     ) -> Done<()> {
+        if self.options.explains() {
+            self.tell_explained(buffers, item, transfer, moved.is_ok());
+        }
         let done = self.complete(buffers, item, transfer, moved);
         if done.is_err() {
             self.discard(item, transfer.ends.temporary.as_ref());
             self.discard_incomplete(item, transfer);
         }
         self.settle(buffers, item, &transfer.job, transfer.inode(), done)
+    }
+
+    /// Tells of a copy, and if there are data how they were moved.
+    fn tell_explained(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, V>,
+        transfer: &Transfer<V>,
+        is_moved: bool,
+    ) {
+        self.tell_copy(buffers, item, &transfer.job);
+        if is_moved && self.options.contents == Contents::Copy {
+            transfer.methods.explain(self.options, &mut buffers.lines);
+        }
     }
 
     /// Removes what has been made under a temporary name and will not get its own.
@@ -299,7 +323,7 @@ impl<V: Volume> Copier<'_, V> {
         let mut report = |trouble, errno| {
             self.trouble(item, trouble, Some(errno));
         };
-        let Transfer { job, ends } = transfer;
+        let Transfer { job, ends, .. } = transfer;
         let may_have_acl = !ends.fresh || self.may_inherit_acl(item.place);
         let before = Before { metadata: &ends.before, made_with: None, fresh: ends.fresh, may_have_acl };
         self.attributes.set(&ends.destination, &job.metadata, &ends.xattrs, before, &mut report);

@@ -36,11 +36,18 @@ pub struct Sizes {
 pub(super) struct LineWriter<'a> {
     options: &'a Options,
     clock: Clock,
+    /// A time in the last line that no calendar has.
+    odd_time: Option<i64>,
 }
 
 impl<'a> LineWriter<'a> {
     pub(super) fn new(options: &'a Options) -> Self {
-        LineWriter { options, clock: Clock::new(Locale::from_environment()) }
+        LineWriter { options, clock: Clock::new(Locale::from_environment()), odd_time: None }
+    }
+
+    /// The time of the line written last, if it stands there as a number of seconds.
+    pub(super) fn take_odd_time(&mut self) -> Option<i64> {
+        self.odd_time.take()
     }
 
     /// The number that stands for `totals`.
@@ -88,7 +95,10 @@ impl<'a> LineWriter<'a> {
         }
         if let Some((_, style)) = &self.options.time {
             out.push(b'\t');
-            self.clock.write(style, totals.shown_time(), out);
+            let time = totals.shown_time();
+            if !self.clock.write(style, time, out) {
+                self.odd_time = Some(time.sec);
+            }
         }
         out.push(b'\t');
         out.extend_from_slice(path);

@@ -167,6 +167,9 @@ pub trait Sink: Sync {
 
     /// Something failed. Calls may come from several threads at once.
     fn problem(&self, problem: &Problem<'_>);
+
+    /// A line has these seconds since 1970 as a number, because no calendar has them.
+    fn odd_time(&self, seconds: i64);
 }
 
 /// Measures `operands`, prints to `sink`, and counts on `activity`.

@@ -143,9 +143,16 @@ impl<'a> Report<'a> {
     fn line(&mut self, path: &[u8], depth: usize, totals: &Totals) {
         if self.has_lines(depth) {
             self.writer.write(path, totals, &mut self.lines);
+            self.tell_odd_time();
             if self.lines.len() >= FLUSH_BYTES {
                 self.flush();
             }
+        }
+    }
+
+    fn tell_odd_time(&mut self) {
+        if let Some(seconds) = self.writer.take_odd_time() {
+            self.sink.odd_time(seconds);
         }
     }
 
@@ -166,6 +173,7 @@ impl<'a> Report<'a> {
     /// Ends the report.
     pub(super) fn end(&mut self) {
         self.writer.write_grand_total(&self.grand_total, &mut self.lines);
+        self.tell_odd_time();
         self.flush();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use millstream_vfs::{Metadata, Timestamp};
+use millstream_vfs::{FileKind, Metadata, Timestamp};
 
 use super::TimeField;
 
@@ -29,7 +29,10 @@ impl Totals {
             Some(TimeField::Accessed) => metadata.atime,
             Some(TimeField::Changed) => metadata.ctime,
         };
-        Totals { bytes: metadata.size, blocks: metadata.blocks, inodes: 1, latest }
+        // Of other files POSIX does not say what a size means.
+        let has_size = matches!(metadata.kind(), FileKind::File | FileKind::Symlink);
+        let bytes = if has_size { metadata.size } else { 0 };
+        Totals { bytes, blocks: metadata.blocks, inodes: 1, latest }
     }
 
     /// The latest time; that of nothing is shown as 1970.

@@ -1,8 +1,12 @@
 //! Colors of names: the `LS_COLORS` language.
 //!
 //! `LS_COLORS` is a list of `xx=SEQUENCE` and `*ENDING=SEQUENCE`, separated by colons. A sequence is written between
-//! those of `lc` and `rc`; after a name comes `ec`, or `rs` between `lc` and `rc`.
+//! those of `lc` and `rc`; after a name comes `ec`, or `rs` between `lc` and `rc`. The case of an ending matters if it is
+//! given with another sequence in another case; of several sequences for the same ending the last one counts.
 
+use std::collections::{HashMap, HashSet};
+
+use millstream_system::pattern::CaseSensitivity;
 use millstream_vfs::FileKind;
 
 /// What can have a color.
@@ -50,7 +54,7 @@ pub enum Role {
     OtherWritable,
     /// `tw`
     StickyOtherWritable,
-    /// `ca`: files with capabilities, which are not looked for (Debian's `ls` does not either).
+    /// `ca`: files with capabilities, which are looked for only if these have a color.
     Capability,
     /// `mh`
     MultipleHardLinks,
@@ -81,7 +85,7 @@ const ROLES: [(&[u8; 2], Option<&[u8]>); 24] = [
     (b"st", Some(b"37;44")),
     (b"ow", Some(b"34;42")),
     (b"tw", Some(b"30;42")),
-    (b"ca", Some(b"30;41")),
+    (b"ca", None),
     (b"mh", None),
     (b"cl", Some(b"\x1b[K")),
 ];
@@ -90,9 +94,17 @@ const ROLES: [(&[u8; 2], Option<&[u8]>); 24] = [
 #[derive(Clone, Debug)]
 pub struct Colors {
     roles: [Option<Vec<u8>>; 24],
-    /// Endings in lower case, the last one given first.
-    endings: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Endings, the last one given first.
+    endings: Vec<Ending>,
     links_as_targets: bool,
+}
+
+/// An ending of names, with its sequence.
+#[derive(Clone, Debug)]
+struct Ending {
+    text: Vec<u8>,
+    sequence: Vec<u8>,
+    case: CaseSensitivity,
 }
 
 /// What is wrong with `LS_COLORS`.
@@ -115,6 +127,8 @@ pub struct Subject<'a> {
     pub kind: FileKind,
     /// Mode and number of links, if they are known.
     pub attributes: Option<(u32, u32)>,
+    /// Whether it is known to have capabilities.
+    pub is_capable: bool,
     /// If it is a link, what is known of its target.
     pub target: Target,
 }
@@ -154,7 +168,8 @@ impl Colors {
                     let (ending, after) = unescape(&rest[1..], Terminator::Equals)?;
                     let after = after.strip_prefix(b"=").ok_or(ColorError::Unparsable)?;
                     let (sequence, after) = unescape(after, Terminator::Colon)?;
-                    colors.endings.insert(0, (ending.to_ascii_lowercase(), sequence));
+                    let case = CaseSensitivity::Insensitive;
+                    colors.endings.push(Ending { text: ending, sequence, case });
                     rest = after;
                 }
                 _ => {
@@ -170,6 +185,8 @@ impl Colors {
         if colors.sequence(Role::Link) == Some(b"target") {
             colors.links_as_targets = true;
         }
+        colors.endings.reverse();
+        tell_cases_apart(&mut colors.endings);
         Ok(colors)
     }
 
@@ -191,12 +208,10 @@ impl Colors {
     /// The sequence for an entry, if it has one.
     pub fn of(&self, subject: &Subject<'_>) -> Option<&[u8]> {
         let role = self.role_of(subject);
-        if role == Role::File {
-            let ending =
-                self.endings.iter().find(|(ending, _)| ends_with_ignoring_case(subject.name, ending));
-            if let Some((_, sequence)) = ending {
-                return Some(sequence);
-            }
+        if role == Role::File
+            && let Some(ending) = self.endings.iter().find(|ending| ending.matches(subject.name))
+        {
+            return Some(&ending.sequence);
         }
         let orphan = role == Role::Link
             && matches!(subject.target, Target::Unknown | Target::MissingFromLink)
@@ -209,7 +224,7 @@ impl Colors {
             return Role::Missing;
         }
         match (subject.kind, subject.attributes) {
-            (FileKind::File, Some((mode, nlink))) => self.role_of_file(mode, nlink),
+            (FileKind::File, Some((mode, nlink))) => self.role_of_file(mode, nlink, subject.is_capable),
             (FileKind::Directory, Some((mode, _))) => self.role_of_directory(mode),
             (FileKind::File, None) => Role::File,
             (FileKind::Directory, None) => Role::Directory,
@@ -222,10 +237,11 @@ impl Colors {
         }
     }
 
-    fn role_of_file(&self, mode: u32, nlink: u32) -> Role {
+    fn role_of_file(&self, mode: u32, nlink: u32, is_capable: bool) -> Role {
         let candidates = [
             (mode & 0o4000 != 0, Role::SetUid),
             (mode & 0o2000 != 0, Role::SetGid),
+            (is_capable, Role::Capability),
             (mode & 0o111 != 0, Role::Executable),
             (nlink > 1, Role::MultipleHardLinks),
         ];
@@ -276,9 +292,31 @@ impl Colors {
     }
 }
 
-fn ends_with_ignoring_case(name: &[u8], lowercase_ending: &[u8]) -> bool {
-    name.len() >= lowercase_ending.len()
-        && name[name.len() - lowercase_ending.len()..].eq_ignore_ascii_case(lowercase_ending)
+impl Ending {
+    fn matches(&self, name: &[u8]) -> bool {
+        let Some(start) = name.len().checked_sub(self.text.len()) else { return false };
+        match self.case {
+            CaseSensitivity::Sensitive => name[start..] == self.text[..],
+            CaseSensitivity::Insensitive => name[start..].eq_ignore_ascii_case(&self.text),
+        }
+    }
+}
+
+/// Makes the case of endings matter that differ in it and in their sequences; the later of equal endings do not count.
+fn tell_cases_apart(endings: &mut Vec<Ending>) {
+    let mut seen = HashSet::new();
+    endings.retain(|ending| seen.insert(ending.text.clone()));
+    let mut sequences: HashMap<Vec<u8>, (Vec<u8>, bool)> = HashMap::new();
+    for Ending { text, sequence, .. } in endings.iter() {
+        let (first, differ) =
+            sequences.entry(text.to_ascii_lowercase()).or_insert_with(|| (sequence.clone(), false));
+        *differ |= first != sequence;
+    }
+    for ending in endings {
+        if sequences[&ending.text.to_ascii_lowercase()].1 {
+            ending.case = CaseSensitivity::Sensitive;
+        }
+    }
 }
 
 /// What ends a part of `LS_COLORS` besides its own end.
@@ -358,7 +396,8 @@ mod tests {
 
     fn subject(name: &[u8], mode: u32, nlink: u32) -> Subject<'_> {
         let kind = FileKind::from_mode(mode);
-        Subject { name, kind, attributes: Some((mode, nlink)), target: Target::Unknown }
+        let attributes = Some((mode, nlink));
+        Subject { name, kind, attributes, is_capable: false, target: Target::Unknown }
     }
 
     #[test]
@@ -381,11 +420,35 @@ mod tests {
     }
 
     #[test]
-    fn endings_ignore_case_and_the_last_wins() {
-        let colors = Colors::parse(b"*.txt=31:*.TXT=32:*~=33").expect("valid");
-        assert_eq!(colors.of(&subject(b"a.Txt", 0o100_644, 1)), Some(&b"32"[..]));
-        assert_eq!(colors.of(&subject(b"a~", 0o100_644, 1)), Some(&b"33"[..]));
+    fn endings_ignore_case_unless_their_sequences_differ_and_the_last_wins() {
+        for (value, name, expected) in [
+            ("*.txt=31:*~=33", "a.Txt", Some("31")),
+            ("*.txt=31:*~=33", "a~", Some("33")),
+            ("*.txt=31:*.TXT=32", "a.txt", Some("31")),
+            ("*.txt=31:*.TXT=32", "a.TXT", Some("32")),
+            ("*.txt=31:*.TXT=32", "a.Txt", None),
+            ("*.txt=31:*.txt=32:*.TXT=32", "a.Txt", Some("32")),
+            ("*.txt=32:*.txt=31:*.TXT=32", "a.Txt", None),
+            ("*.txt=32:*.txt=31:*.TXT=32", "a.txt", Some("31")),
+            ("*.gz=1:*.tar.gz=2", "a.tar.GZ", Some("2")),
+            ("*.tar.gz=2:*.gz=1", "a.tar.gz", Some("1")),
+        ] {
+            let colors = Colors::parse(value.as_bytes()).expect("valid");
+            let found = colors.of(&subject(name.as_bytes(), 0o100_644, 1));
+            assert_eq!(found, expected.map(str::as_bytes), "{value} {name}");
+        }
+        let colors = Colors::parse(b"*.txt=31").expect("valid");
         assert_eq!(colors.of(&subject(b"a.txt", 0o100_755, 1)), Some(&b"01;32"[..]));
+    }
+
+    #[test]
+    fn capabilities_come_after_set_id_bits_and_before_execution() {
+        let colors = Colors::parse(b"ca=1").expect("valid");
+        for (mode, expected) in [(0o104_755, "37;41"), (0o100_755, "1"), (0o100_644, "1")] {
+            let capable = Subject { is_capable: true, ..subject(b"x", mode, 1) };
+            assert_eq!(colors.of(&capable), Some(expected.as_bytes()), "{mode:o}");
+            assert_eq!(Colors::default().of(&capable), Colors::default().of(&subject(b"x", mode, 1)));
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use millstream_vfs::{
-    Dir, Errno, Error, Fields, FileKind, Metadata, SECURITY_CONTEXT, SymlinkBehavior, Volume,
+    CAPABILITIES, Dir, Errno, Error, Fields, FileKind, Metadata, SECURITY_CONTEXT, SymlinkBehavior, Volume,
 };
 use millstream_walk::Entry;
 
@@ -56,7 +56,12 @@ impl<'a> Gatherer<'a> {
                 FileKind::Symlink => options.dereference == Dereference::Always || options.checks_targets(),
                 FileKind::File => {
                     options.indicator == Indicator::Classify
-                        || options.colors_any_of(&[Role::Executable, Role::SetUid, Role::SetGid])
+                        || options.colors_any_of(&[
+                            Role::Executable,
+                            Role::SetUid,
+                            Role::SetGid,
+                            Role::Capability,
+                        ])
                 }
                 _ => false,
             }
@@ -105,7 +110,7 @@ impl<'a> Gatherer<'a> {
             Dereference::Always | Dereference::Operands => examine(SymlinkBehavior::Follow),
             Dereference::OperandDirectories => match examine(SymlinkBehavior::Follow) {
                 Ok(target) if target.kind() == FileKind::Directory => Ok(target),
-                Err(error) if error.errno != Errno::NOENT => Err(error),
+                Err(error) if !matches!(error.errno, Errno::NOENT | Errno::LOOP) => Err(error),
                 _ => examine(SymlinkBehavior::NoFollow),
             },
         }
@@ -127,6 +132,10 @@ impl<'a> Gatherer<'a> {
         // Attributes of a link that was followed would be those of the link.
         if is_long && (kind == FileKind::Symlink || entry.listed_kind() != FileKind::Symlink) {
             facts.access = self.access(entry.handle(), entry.name(), metadata, names);
+        }
+        if kind == FileKind::File && self.options.colors_any_of(&[Role::Capability]) {
+            let value = entry.handle().get_xattr(entry.name(), CAPABILITIES, SymlinkBehavior::Follow);
+            facts.is_capable = value.is_ok_and(|value| !value.is_empty());
         }
         part.set_facts(facts);
         if self.options.columns.context {

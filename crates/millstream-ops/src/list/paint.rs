@@ -227,7 +227,7 @@ impl<'a> Painter<'a> {
         out.extend_from_slice(b"\x1b]8;;file://");
         write_uri(self.options.hyperlink_host.as_deref().unwrap_or_default(), out);
         write_uri(link.as_os_str().as_bytes(), out);
-        out.push(b'\x07');
+        out.extend_from_slice(STRING_TERMINATOR);
     }
 
     fn subject<'e>(&self, entry: &EntryView<'e>, colors: &Colors) -> Subject<'e> {
@@ -239,6 +239,7 @@ impl<'a> Painter<'a> {
             name: entry.name(),
             kind: mode.map_or(entry.kind(), FileKind::from_mode),
             attributes: facts.zip(mode).map(|(f, mode)| (mode, f.nlink)),
+            is_capable: facts.is_some_and(|f| f.is_capable),
             target: match state {
                 LinkState::NotRead | LinkState::Read => Target::Unknown,
                 LinkState::Exists => Target::Exists,
@@ -271,7 +272,8 @@ impl<'a> Painter<'a> {
     }
 }
 
-const LINK_END: &[u8] = b"\x1b]8;;\x07";
+const STRING_TERMINATOR: &[u8] = b"\x1b\\";
+const LINK_END: &[u8] = b"\x1b]8;;\x1b\\";
 
 fn target_subject<'e>(entry: &EntryView<'_>, target: &'e [u8]) -> Subject<'e> {
     let facts = entry.facts();
@@ -281,6 +283,7 @@ fn target_subject<'e>(entry: &EntryView<'_>, target: &'e [u8]) -> Subject<'e> {
         name: target,
         kind: FileKind::from_mode(mode),
         attributes: Some((mode, 0)),
+        is_capable: false,
         target: if state == LinkState::Exists { Target::Exists } else { Target::Missing },
     }
 }

@@ -65,6 +65,8 @@ pub struct Facts {
     time_known: bool,
     /// Access control list or security context.
     pub access: AccessMarker,
+    /// Whether it has capabilities, if these have a color.
+    pub is_capable: bool,
     /// What is known of a link's target.
     pub link: LinkState,
     target_at: u32,
@@ -110,6 +112,7 @@ impl Facts {
             time: time.unwrap_or(UNKNOWN_TIME),
             time_known: time.is_some(),
             access: AccessMarker::None,
+            is_capable: false,
             link: LinkState::NotRead,
             target_at: 0,
             target_len: 0,

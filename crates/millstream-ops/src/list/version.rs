@@ -27,7 +27,8 @@ fn rank(name: &[u8]) -> u8 {
     }
 }
 
-/// `name` without an ending like `.tar.gz`: as many as there are of a dot, a letter or `~`, and letters, digits or `~`.
+/// `name` without an ending like `.tar.gz`: as many as there are of a dot, a letter or `~`, and letters, digits or `~`,
+/// as long as something is left.
 fn without_suffix(name: &[u8]) -> &[u8] {
     let is_head = |b: u8| b.is_ascii_alphabetic() || b == b'~';
     let mut end = name.len();
@@ -35,7 +36,7 @@ fn without_suffix(name: &[u8]) -> &[u8] {
     while at > 0 {
         at -= 1;
         match name[at] {
-            b'.' if name.get(at + 1).copied().is_some_and(is_head) => end = at,
+            b'.' if at > 0 && name.get(at + 1).copied().is_some_and(is_head) => end = at,
             b if b.is_ascii_alphanumeric() || b == b'~' => {}
             _ => break,
         }
@@ -96,13 +97,13 @@ mod tests {
             b"",
             b".",
             b"..",
-            // An ending may be the whole of a hidden name, as GNU's has it: nothing is left, and comes first.
-            b".A",
-            b".a",
-            b".tar.gz.txt",
+            // An ending is never the whole of a hidden name.
             b".0",
             b".9",
+            b".A",
+            b".a",
             b".bar|",
+            b".tar.gz.txt",
             b"0",
             b"9",
             b"A",

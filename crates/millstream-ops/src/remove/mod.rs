@@ -144,6 +144,8 @@ pub struct Question<'a> {
 pub enum Step {
     /// Removing what is in a directory.
     Descend,
+    /// Removing a directory that cannot be read, so that it is not known whether it is empty.
+    Attempt,
     /// Removing a file or an empty directory.
     Remove {
         /// Its type.

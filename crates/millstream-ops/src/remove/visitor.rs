@@ -134,10 +134,15 @@ impl<'a, V: Volume> Remover<'a, V> {
         let refused = |errno| Cause::Failed(Error::new(Operation::Remove, errno));
         match self.options.directories {
             Directories::Refuse => return Err(refused(Errno::ISDIR)),
-            Directories::Empty if !is_empty(entry) => return Err(refused(Errno::NOTEMPTY)),
-            Directories::Empty | Directories::Recursive => {}
+            // Whether it is empty the removal tells best, but of a directory that may not be read.
+            Directories::Empty if self.options.execution == Execution::DryRun => {
+                if let Contents::Some = contents(entry) {
+                    return Err(refused(Errno::NOTEMPTY));
+                }
+            }
+            Directories::Empty => {}
+            Directories::Recursive => self.check_operand(entry, metadata.identity())?,
         }
-        self.check_operand(entry, metadata.identity())?;
         self.directory(own, entry, metadata.dev, descend)
     }
 
@@ -228,13 +233,21 @@ impl<'a, V: Volume> Remover<'a, V> {
             self.prompts != Prompts::Never && is_write_protected(entry.handle(), entry.name());
         if self.asks(write_protected) {
             entry.metadata(Fields::KIND | Fields::INO)?;
-            let empty = is_empty(entry);
-            let step =
-                if empty { Step::Remove { kind: FileKind::Directory, size: 0 } } else { Step::Descend };
+            let contents = contents(entry);
+            let only_empty = self.options.directories == Directories::Empty;
+            let step = match contents {
+                Contents::None => Step::Remove { kind: FileKind::Directory, size: 0 },
+                Contents::Unknown(_) if only_empty => Step::Attempt,
+                Contents::Unknown(error) => return Err(error.into()),
+                Contents::Some if only_empty => {
+                    return Err(Error::new(Operation::Remove, Errno::ISDIR).into());
+                }
+                Contents::Some => Step::Descend,
+            };
             if self.ask(own, &Place::Entry(entry), step, write_protected) != Answer::Yes {
                 return Ok(Outcome::Stays);
             }
-            if empty {
+            if contents == Contents::None {
                 return self.unlink(entry, RemoveKind::Directory);
             }
         }
@@ -242,7 +255,7 @@ impl<'a, V: Volume> Remover<'a, V> {
             return self.unlink(entry, RemoveKind::Directory);
         }
         if self.options.file_systems == FileSystems::One && entry.metadata(Fields::INO)?.dev != device {
-            return if is_empty(entry) {
+            return if contents(entry) == Contents::None {
                 self.unlink(entry, RemoveKind::Directory)
             } else {
                 Err(Cause::OtherDevice)
@@ -415,18 +428,28 @@ fn is_write_protected(handle: &impl Dir, name: &CStr) -> bool {
     handle.is_writable(name) == Ok(false)
 }
 
-/// Whether a directory lists no entries; one that cannot be read may have some.
-fn is_empty<V: Volume>(entry: &Entry<'_, V, Node>) -> bool {
-    let Ok(directory) = entry.handle().open_dir(entry.name(), SymlinkBehavior::NoFollow) else {
-        return false;
+/// Whether a directory has entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Contents {
+    None,
+    Some,
+    /// It cannot be opened.
+    Unknown(Error),
+}
+
+/// Whether a directory lists any entries; one whose listing fails may have some.
+fn contents<V: Volume>(entry: &Entry<'_, V, Node>) -> Contents {
+    let directory = match entry.handle().open_dir(entry.name(), SymlinkBehavior::NoFollow) {
+        Ok(directory) => directory,
+        Err(error) => return Contents::Unknown(error),
     };
     let mut cursor = Default::default();
     let mut batch = DirentBatch::with_capacity(PEEK);
     loop {
         match directory.read_entries(&mut cursor, &mut batch) {
             Ok(ReadState::More) if batch.iter().next().is_none() => {}
-            Ok(ReadState::End) => return true,
-            Ok(ReadState::More) | Err(_) => return false,
+            Ok(ReadState::End) => return Contents::None,
+            Ok(ReadState::More) | Err(_) => return Contents::Some,
         }
     }
 }
