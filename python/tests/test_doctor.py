@@ -29,7 +29,7 @@ def test_a_spark_with_the_conf_block_is_well(tmp_path):
 
     done = doctor(tmp_path)
 
-    assert done.returncode == 0 and "MEND" not in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "FIX" not in done.stdout, done.stdout + done.stderr
     assert "native library" in done.stdout and "spark.millstream.write.enabled=true" in done.stdout
 
 

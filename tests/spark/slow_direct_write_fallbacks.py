@@ -48,7 +48,7 @@ def test_a_spark_whose_internals_differ(tmp_path):
             creation("datasource"), "insert into t partition(k) " + ROWS, "insert overwrite t partition(k) " + ROWS])
         assert answer["errors"] == [None] * 3 and len(answer["tables"]["t"]["rows"]) == 10, answer
         assert answer["nodes"] == ["InsertIntoHadoopFsRelationCommand"] * 2
-        assert "Millstream does not fit this Spark" in session.log.read_text()
+        assert "Millstream does not support this Spark" in session.log.read_text()
     finally:
         session.close()
 
@@ -78,7 +78,7 @@ def test_a_metastore_that_cannot_be_told_of_statistics(tmp_path, other_metastore
         assert answer["errors"] == [None] * 4
         assert answer["nodes"] == ["InsertIntoHadoopFsRelationCommand", "InsertIntoHiveTable"]
         assert [len(answer["tables"][name]["rows"]) for name in ("t", "u")] == [10, 10]
-        assert "the metastore's client differs from those that are known: java.lang.NoSuchMethodException" in session.log.read_text()
+        assert "the metastore's client is not supported: java.lang.NoSuchMethodException" in session.log.read_text()
     finally:
         session.close()
 
@@ -112,6 +112,6 @@ def test_a_file_system_without_hard_links(tmp_path, kind):
         assert answer["errors"] == [None] * 3 and len(answer["tables"]["t"]["rows"]) == 10
         assert new["errors"] == [None] * 2 and len(new["tables"]["t"]["rows"]) == 1
         assert left == []
-        assert "no hard link could be made at " in session.log.read_text()
+        assert "no hard link could be created in " in session.log.read_text()
     finally:
         session.close()

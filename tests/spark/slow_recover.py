@@ -46,7 +46,7 @@ def test_of_nothing(tmp_path):
     file = tmp_path / "file"
     file.touch()
     assert f"millstream: {file}: this is a file, " in told(str(file), status=1)
-    assert "millstream: : the name of a table, or a path, is needed\n" in told("", status=1)
+    assert "millstream: : the name of a table or a path is required\n" in told("", status=1)
     with DerbyMetastore(tmp_path) as metastore:
         said = told("default.nowhere", conf={**metastore.spark_conf(), "spark.sql.warehouse.dir": str(tmp_path)}, status=1)
     assert "millstream: default.nowhere: " in said and "cannot be found" in said and "\tat " not in said

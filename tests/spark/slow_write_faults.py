@@ -195,7 +195,7 @@ def test_a_driver_that_sleeps_beyond_its_lease_has_lost(ours, others, trap, tmp_
         os.kill(pid, signal.SIGCONT)
     (error,) = ours.answer()
     ours.call("fault_calls:configure", settings={LEASE: LONG_LEASE[f"spark.hadoop.{LEASE}"]})
-    assert "gave no sign of life" in error, error
+    assert "did not renew its lease" in error, error
     tables.rows(others[0], serial(("overwrite", "b")), kinds=["text"])
     assert leftovers(tables.location) == []
 

@@ -124,7 +124,7 @@ OVERWRITE = "insert overwrite d.t partition(k='1') select 'new'"
 
 def test_an_insert_into_a_partition_that_is_put_elsewhere_meanwhile_is_refused(both, tmp_path):
     answer = both["ours"].call("swap_calls:statement_during_another", home=str(tmp_path / "home"), slow=INTO, fast=OVERWRITE)
-    assert "has been put at" in answer["error"] and "nothing is written" in answer["error"]
+    assert "moved it to" in answer["error"] and "nothing is written" in answer["error"]
     assert answer["rows"] == ["new"]
 
 
@@ -183,7 +183,7 @@ def test_what_cannot_be_exchanged_is_overwritten_in_place_with_a_warning(both):
         "create table t (a int) using parquet", "insert overwrite t select 1", "insert overwrite t select 2", "insert overwrite directory '{home}/d' using csv select 1",
         "insert overwrite directory '{home}/d' using csv select 2"])
     assert answer["tables"]["t"]["rows"] == ["Row(a=2)"]
-    reasons = [line for line in ours.log.read_text().splitlines() if "its own directory, in which the journal is, cannot be exchanged" in line]
+    reasons = [line for line in ours.log.read_text().splitlines() if "its own directory cannot be exchanged, because it contains the journal" in line]
     assert len([line for line in reasons if ".d.t in place" in line]) == 1 and len([line for line in reasons if "/home/d in place" in line]) == 1
 
 

@@ -398,7 +398,7 @@ def test_a_commit_whose_spark_job_fails_says_that_it_is_committed(both, tmp_path
     ours, path = both["ours"], str(tmp_path / "d")
     ours.call("write_calls:fill", path=path, value="old", partitions=2, mode="append")
     error = ours.call("write_calls:fill_with_failing_commit", path=path, value="new", partitions=2)
-    assert "CommittedException" in error and "could not be carried out in parts" in error
+    assert "CommittedException" in error and "the distributed apply of job" in error
     assert [finding["verdict"] for finding in ours.call("write_calls:recover", target=path)] == ["roll-forward"]
     assert ours.call("write_calls:values", path=path) == [["new", 2], ["old", 2]]
 
@@ -445,6 +445,6 @@ def test_spark_without_hive(stock, tmp_path, spark_without_hive):
         session.call("write_calls:fill", path=str(tmp_path / "table"), value="x", partitions=3, mode="append")
         assert session.call("write_calls:values", path=str(tmp_path / "table")) == [["x", 3]]
         assert "CompactFileIndex" in session.call("calls:plan", path=str(tmp_path / "table"))
-        assert "does not fit" not in session.log.read_text()
+        assert "Millstream does not support" not in session.log.read_text()
     finally:
         session.close()

@@ -39,7 +39,7 @@ def test_metrics_are_in_the_sql_tab(ours, data):
     size = sum(file.stat().st_size for file in files)
     assert got["metrics"]["number of files to read"] == got["metrics"]["number of files opened"] == str(len(files))
     assert int(got["metrics"]["number of output rows"].replace(",", "")) == got["rows"] > 0
-    assert got["metrics"]["number of missing files left out"] == "0"
+    assert got["metrics"]["number of missing files skipped"] == "0"
     assert got["bytes"] == size
     assert got["metrics"]["size of files to read"].endswith("MiB")
     assert {"size of data read", "time waiting for readers"} <= got["metrics"].keys()

@@ -95,7 +95,7 @@ def test_negative_settings_are_refused(ours, data, key):
 @pytest.mark.parametrize(("lacks", "natively", "warning"), [
     ("libmillstream_jni.so", False, "native library does not load"),
     # As if a class of Spark's, which that class needs, were not there.
-    ("CompactFileIndex$.class", True, "does not fit this Spark"),
+    ("CompactFileIndex$.class", True, "does not support this Spark"),
 ])
 def test_where_it_does_not_work_spark_is_stock_with_one_warning(top, stock, data, lacks, natively, warning):
     import millstream
