@@ -7,9 +7,12 @@
 //   receiver thread   reads a request, does the work at once, and queues the reply with the time at
 //                     which it is due: arrival + delay
 //   replier thread    sleeps until the head of the queue is due and writes it to the kernel
+//
 // The delay is constant, so the queue is a plain list in order of arrival. No thread sleeps per request, and N requests in flight take one delay, not
 // N. No reply is sent before it is due. Requests that a file server would not see (releasing a directory, the empty answer that ends a listing,
-// extended attributes, which NFSv3 lacks) are answered at once and not counted in the total. ifndef FUSE_SERVER_H define FUSE_SERVER_H
+// extended attributes, which NFSv3 lacks) are answered at once and not counted in the total.
+#ifndef FUSE_SERVER_H
+#define FUSE_SERVER_H
 
 #include <linux/fuse.h>
 #include <stdbool.h>
@@ -52,6 +55,7 @@ struct server_options {
 };
 
 // Mounts, serves until unmounted or told to stop, writes the statistics; returns an exit status.
+//
 // Signals: SIGUSR1 writes the statistics now. SIGUSR2 makes the mount stop answering, or answer again: requests stay unread in the kernel, so callers
 // wait as on a hard NFS mount (only a fatal signal ends them). SIGTERM, SIGINT and SIGHUP unmount. The server also stops when its parent dies.
 int serve_mount(const struct server_options *options, const struct operation *operations);

@@ -1,4 +1,5 @@
-"""An HDFS cluster on this machine, a name node and a data node in one JVM (Hadoop's MiniDFSCluster), as a context manager.
+"""An HDFS cluster on this machine, a name node and a data node in one JVM (Hadoop's MiniDFSCluster), as a context
+manager.
 
 `client_jars()` returns the jars that a client needs; Spark contains them already. A relay between
 clients and the name node allows ending a program at an exact call:
@@ -89,7 +90,9 @@ def pass_all(source: socket.socket, target: socket.socket) -> None:
 
 
 def method_of(frame: bytes) -> str:
-    """The method that a call names, which is the first field of the second message in its frame; "" if it is not a call."""
+    """The method that a call names, which is the first field of the second message in its frame; "" if it is not a
+    call.
+    """
     length, at = varint(frame, 0)
     _, at = varint(frame, at + length)
     if frame[at : at + 1] != b"\x0a":

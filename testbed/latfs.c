@@ -9,13 +9,18 @@
 //   -p  prepare the answers to all listings before mounting
 //   -x  stop answering after that many requests
 //   -s  statistics go there (default: standard error), at unmount and on SIGUSR1
+//
 // Each request that an NFS client would send to its server costs one delay; fuse_server.h explains this and the signals. Objects are addressed by
 // file handle, as in an NFS server, so that no descriptor is kept per inode; this needs root. SOURCE must not contain another mount.
+//
 // On ext4 a handle is the inode number and a generation, and generation 0 means "any": the FUSE node number itself is the handle, so listing a
 // directory costs one fstatat per entry and needs no table. On other file systems each inode's handle is kept in a table.
+//
 // With -p the listings of the whole tree are read before the mount appears and served from memory, as on a file server with a warm cache. Requests
 // and delays stay the same, but this process needs about half the CPU time, which it takes from the tool that is measured on the same cores. The
-// first change made through the mount ends this mode. define _GNU_SOURCE include "fuse_server.h"
+// first change made through the mount ends this mode.
+#define _GNU_SOURCE
+#include "fuse_server.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -62,7 +62,9 @@ def build() -> tuple[Path, Path]:
 
 
 class S3Bed:
-    """`data` is a directory for the objects, which is kept; without it they are deleted at the end. `log` gets a line for each request."""
+    """`data` is a directory for the objects, which is kept; without it they are deleted at the end. `log` gets a line
+    for each request.
+    """
 
     def __init__(self, delay_ms: float = 0, data: Path | None = None, log: Path | None = None):
         self._delay_ms = delay_ms

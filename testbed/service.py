@@ -103,7 +103,9 @@ class Server:
 
 
 def checked(command: list, **details) -> str:
-    """Runs a command that prepares a test environment and returns its output; if it fails, the error contains the output."""
+    """Runs a command that prepares a test environment and returns its output; if it fails, the error contains the
+    output.
+    """
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, **details)
     if done.returncode:
         raise ServiceError(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout}{done.stderr}")
@@ -140,7 +142,9 @@ def run(command: list[str], settings: dict[str, str], program: str) -> int:
 def serve(
     service: AbstractContextManager, command: list[str], program: str, after_command: Callable = lambda bed: None
 ) -> int:
-    """The command line of a test environment: runs `command` in it; without a command, prints the settings and serves until it is ended."""
+    """The command line of a test environment: runs `command` in it; without a command, prints the settings and serves
+    until it is ended.
+    """
     # A signal, including the one for the parent's death, ends us through the clean-up.
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, lambda received, _: sys.exit(128 + received))

@@ -1,8 +1,20 @@
 // steptrap.c - a library for LD_PRELOAD that stops or kills a process at a step: before the Nth call that matches a pattern.
+//
 // STEP_TRAP names the file that is shared with testbed/step_trap.py. A step is a call that changes a directory, written as its name and the path that
-// is created, renamed to or removed, such as "link /table/.direct-writes/J.commit". The pattern is one of fnmatch(3). include <dlfcn.h> include
-// <errno.h> include <fcntl.h> include <fnmatch.h> include <signal.h> include <stdarg.h> include <stdatomic.h> include <stdio.h> include <stdlib.h>
-// include <string.h> include <sys/mman.h> include <sys/stat.h> include <unistd.h>
+// is created, renamed to or removed, such as "link /table/.direct-writes/J.commit". The pattern is one of fnmatch(3).
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct trap {
     _Atomic int32_t at;    // number of the step; 0 only counts
@@ -68,7 +80,8 @@ int mkdir(const char *path, mode_t mode) {
     return NEXT(mkdir)(path, mode);
 }
 
-// All variants of open(2); each takes a mode if it creates a file. define OPENS(name) \
+// All variants of open(2); each takes a mode if it creates a file.
+#define OPENS(name)                                        \
     int name(const char *path, int flags, ...) {           \
         mode_t mode = 0;                                   \
         if (flags & O_CREAT) {                             \

@@ -44,7 +44,8 @@ def recover(
     accept_loss: bool = False,
     superseded: str = "keep",
 ) -> list[Finding]:
-    """Finishes the committed direct writes of a table or directory, and undoes the others if their drivers have died. The next write to it does the same.
+    """Finishes the committed direct writes of a table or directory, and undoes the others if their drivers have died. The next write to it
+    does the same.
 
     Args:
         spark: a session with Millstream's jar, for instance made by `millstream.enable`, and with the table's catalog.

@@ -12,6 +12,7 @@ import (
 //	answer  an S3 error with this status and code, or any status with this body
 //	drop    the connection is closed without a reply
 //	hold    nothing happens until the faults are replaced; then the request continues if its client still waits
+//
 // With `after`, the server does the work first, and its reply is lost: a request held in this way ends like a dropped one.
 type fault struct {
 	Operation string `json:"operation"`

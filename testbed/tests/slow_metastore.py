@@ -1,4 +1,5 @@
-"""The metastore's databases with Spark: tables outlive the driver; PostgreSQL serves two drivers, and can be stopped and started again.
+"""The metastore's databases with Spark: tables outlive the driver; PostgreSQL serves two drivers, and can be stopped
+and started again.
 
 Needs the environment with Spark that `make test-spark` creates.
 """

@@ -1,4 +1,6 @@
-"""Test environments that are servers: their settings, that they end with their parent, and the message of a failed start."""
+"""Test environments that are servers: their settings, that they end with their parent, and the message of a failed
+start.
+"""
 
 import os
 import signal

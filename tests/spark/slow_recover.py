@@ -1,4 +1,4 @@
-"""`millstream recover` in the shell: what it says and does, and how it ends. Run with `make test-group GROUP=faults`."""
+"""`millstream recover` in the shell: its output, effects and exit status. Run with `make test-group GROUP=faults`."""
 
 import json
 import os
@@ -11,7 +11,7 @@ DEAD = "00000000-0000-4000-8000-0000000000de"
 
 
 def told(*arguments, conf=None, status=0):
-    """What it has written on standard output, or as an error."""
+    """Its standard output, or its error output."""
     done = recover_command(*arguments, conf=conf)
     assert done.returncode == status, (done.stdout, done.stderr[-3000:])
     return done.stdout if status == 0 else done.stderr

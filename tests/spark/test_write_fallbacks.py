@@ -1,4 +1,4 @@
-"""What is left to Spark is told once, with the reason."""
+"""When a write is left to Spark, one warning gives the reason."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def session(tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_left_to_spark(session, case):
+def test_reasons_for_leaving_writes_to_spark(session, case):
     create, conf, reason = CASES[case]
     before = len(session.log.read_text())
     explain = ["explain insert into t select 1", "explain insert into t select 2"]

@@ -310,7 +310,7 @@ class InterleavingTest {
     private final class Actor {
       private final String id;
       private final Thread thread;
-      private boolean isRemovable;
+      private boolean mayProceed;
       private boolean stands;
       private boolean isDead;
       private volatile boolean isOver;
@@ -347,10 +347,10 @@ class InterleavingTest {
         if (!isDead) {
           stands = true;
           notifyAll();
-          while (!isRemovable) {
+          while (!mayProceed) {
             await();
           }
-          isRemovable = false;
+          mayProceed = false;
         }
         if (isDead) {
           throw new Died();
@@ -386,7 +386,7 @@ class InterleavingTest {
       synchronized void step() {
         waitsSinceVersion = -1;
         stands = false;
-        isRemovable = true;
+        mayProceed = true;
         notifyAll();
         awaitStanding();
       }
