@@ -270,7 +270,8 @@ int serve_mount(const struct server_options *options, const struct operation *op
     server.queue_tail = &server.queue_head;
     server.main_thread = pthread_self();
     server.wake_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    // Large replies are allocated and freed often: keep them on the heap, since mapping costs more than copying.
+    // Large replies are allocated and freed often: keep them on the heap, since mapping costs more
+    // than copying.
     mallopt(M_MMAP_THRESHOLD, 64 << 20);
     mallopt(M_TRIM_THRESHOLD, 256 << 20);
 

@@ -10,15 +10,18 @@
 //   -x  stop answering after that many requests
 //   -s  statistics go there (default: standard error), at unmount and on SIGUSR1
 //
-// Each request that an NFS client would send to its server costs one delay; fuse_server.h explains this and the signals. Objects are addressed by
-// file handle, as in an NFS server, so that no descriptor is kept per inode; this needs root. SOURCE must not contain another mount.
+// Each request that an NFS client would send to its server costs one delay; fuse_server.h explains
+// this and the signals. Objects are addressed by file handle, as in an NFS server, so that no
+// descriptor is kept per inode; this needs root. SOURCE must not contain another mount.
 //
-// On ext4 a handle is the inode number and a generation, and generation 0 means "any": the FUSE node number itself is the handle, so listing a
-// directory costs one fstatat per entry and needs no table. On other file systems each inode's handle is kept in a table.
+// On ext4 a handle is the inode number and a generation, and generation 0 means "any": the FUSE node
+// number itself is the handle, so listing a directory costs one fstatat per entry and needs no table.
+// On other file systems each inode's handle is kept in a table.
 //
-// With -p the listings of the whole tree are read before the mount appears and served from memory, as on a file server with a warm cache. Requests
-// and delays stay the same, but this process needs about half the CPU time, which it takes from the tool that is measured on the same cores. The
-// first change made through the mount ends this mode.
+// With -p the listings of the whole tree are read before the mount appears and served from memory, as
+// on a file server with a warm cache. Requests and delays stay the same, but this process needs about
+// half the CPU time, which it takes from the tool that is measured on the same cores. The first change
+// made through the mount ends this mode.
 #define _GNU_SOURCE
 #include "fuse_server.h"
 
@@ -669,8 +672,8 @@ static int serve_readdirplus(const struct fuse_in_header *header, const void *bo
     return list(body, reply, NAMES_AND_ATTRIBUTES);
 }
 
-// Not supported, and therefore answered with ENOSYS, after which the kernel does not ask again: extended attributes (not in NFSv3), flush, ioctl,
-// locks, seeking for holes.
+// Not supported, and therefore answered with ENOSYS, after which the kernel does not ask again:
+// extended attributes (not in NFSv3), flush, ioctl, locks, seeking for holes.
 static const struct operation operations[OPERATION_COUNT] = {
     [FUSE_LOOKUP] = {"LOOKUP", ONE_RPC, serve_lookup},
     [FUSE_GETATTR] = {"GETATTR", ONE_RPC, serve_getattr},

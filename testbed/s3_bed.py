@@ -22,7 +22,8 @@ from service import Server, ServiceError, accepts, built_by_one, checked, free_p
 PROXY_SOURCES = Path(__file__).resolve().parent / "s3proxy"
 VERSITYGW_VERSION = "1.8.0"
 VERSITYGW_NEEDS_GO = (1, 25)
-# For machines with an older Go: a release that the module proxy offers as a module, which any Go can download.
+# For machines with an older Go: a release that the module proxy offers as a module, which any Go can
+# download.
 TOOLCHAIN = "golang.org/toolchain@v0.0.1-go1.25.4.linux-" + {"aarch64": "arm64"}.get(os.uname().machine, "amd64")
 ACCESS_KEY, SECRET_KEY, BUCKET, REGION = "millstream", "millstream-secret", "bed", "us-east-1"
 READY_WITHIN_S = 60

@@ -57,11 +57,13 @@ class Server:
         self.name = Path(command[0]).name
         self.log = log
         self._is_stopped = False
-        # Comparing the parent's PID detects a parent that ended before setpriv set the death signal.
+        # Comparing the parent's PID detects a parent that ended before setpriv set the death
+        # signal.
         tied = ["setpriv", "--pdeathsig", "KILL", *as_user(user), "sh", "-c", f'[ $PPID = {os.getpid()} ] && exec "$@"', "sh"]
         with log.open("wb") as output:
             details = {"stdout": output, "stderr": output, **details}
-            # Its own session, so that Ctrl-C ends only the command, and we end the server afterwards.
+            # Its own session, so that Ctrl-C ends only the command, and we end the server
+            # afterwards.
             details |= {"stdin": subprocess.DEVNULL, "start_new_session": True}
             self.process = subprocess.Popen([*tied, *map(str, command)], **details)
 

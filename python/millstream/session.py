@@ -40,7 +40,7 @@ def spark_conf(jar: str | os.PathLike[str] | None = None) -> dict[str, str]:
 
     Raises:
         FileNotFoundError: no `jar` was given, and this installation contains none (an editable
-        install).
+            install).
     """
     package = files("millstream")
     if jar is None:

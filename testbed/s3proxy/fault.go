@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// A fault hits requests of one operation, or of all, whose path contains a text: it lets `skip` of them pass and then hits `count` of them, or all,
-// or every `every`th. What it does to them:
+// A fault hits requests of one operation, or of all, whose path contains a text: it lets `skip` of them pass and then hits
+// `count` of them, or all, or every `every`th. What it does to them:
 //
 //	answer  an S3 error with this status and code, or any status with this body
 //	drop    the connection is closed without a reply

@@ -1,5 +1,6 @@
-// s3proxy is a proxy in front of an S3 server on the same machine: it delays every request, counts requests by operation, and makes chosen ones fail.
-// It examines only methods, paths and queries, so requests and signatures pass unchanged.
+// s3proxy is a proxy in front of an S3 server on the same machine: it delays every request, counts requests by
+// operation, and makes chosen ones fail. It examines only methods, paths and queries, so requests and signatures pass
+// unchanged.
 //
 //	s3proxy -server http://127.0.0.1:7070 [-listen 127.0.0.1:0] [-log FILE]
 //

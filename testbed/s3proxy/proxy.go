@@ -115,7 +115,8 @@ type s3Error struct {
 	Message string
 }
 
-// hold keeps a request until the faults are replaced. False: its client is gone, which the server notices once the body is read.
+// hold keeps a request until the faults are replaced. False: its client is gone, which the server notices once the body
+// is read.
 func (p *proxy) hold(r *http.Request, replaced <-chan struct{}) bool {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

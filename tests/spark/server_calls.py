@@ -20,7 +20,8 @@ def left_over(spark, path):
     files = file_system.listFiles(root, True)
     while files.hasNext():
         name = files.next().getPath().getName()
-        # The journal keeps entries of aborted jobs for a day, and the lock of a dead job until the next commit.
+        # The journal keeps entries of aborted jobs for a day, and the lock of a dead job until the next
+        # commit.
         if name.endswith(".begin") or name.startswith((".direct-", "__magic")):
             found.append(name)
     return found + uploads(spark, root, file_system)

@@ -18,7 +18,8 @@ from sessions import Session
 
 PARTITIONS = 6
 KINDS = ["using parquet", "stored as textfile"]
-# The job's begin entry, its lock and its commit record are hard links; files and their checksums are renamed, then journal entries.
+# The job's begin entry, its lock and its commit record are hard links; files and their checksums are renamed, then journal
+# entries.
 STEPS = [("link", 1), ("link", 2), ("link", 3), ("rename", 1), ("rename", 2 * PARTITIONS), ("rename", 2 * PARTITIONS + 1), ("unlink", 4)]
 
 

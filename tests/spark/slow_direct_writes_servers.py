@@ -157,8 +157,8 @@ spark.sql("insert into t partition(y=3, k='9') select 1")
     ours, stock = (both[name].call("server_calls:permissions", path=f"{places['hdfs'].root}/{name}/home") for name in ("ours", "stock"))
     assert {name: mode for name, mode in ours.items() if mode != "rwxrwx---"} == {"t/y=1": "rwxr-x---", "t/y=1/k=7": "rwxr-x---"}
     assert len(ours) == 14
-    # Stock creates directories of one statement with a new parent concurrently: one may inherit the parent's permissions before the parent has
-    # inherited its own.
+    # Stock creates directories of one statement with a new parent concurrently: one may inherit the parent's permissions before the parent
+    # has inherited its own.
     racing = {f"t/y={id % 2}/k={id % 3}" for id in range(9)}
     assert {name: ours[name] for name in ours.keys() - racing} == {name: stock[name] for name in stock.keys() - racing} and ours.keys() == stock.keys()
 
@@ -182,8 +182,8 @@ def test_a_long_commit_logs_its_progress(ours, places):
     assert f"CommitLog: Direct write of {path}: publish, " in log and f"DirectWrite: Direct write of {path}: {PARTITIONS} files" in log
 
 
-# Requests of an overwriting job at which its driver dies: operation, part of the path, number of requests before, whether it is carried out; and the
-# resulting table.
+# Requests of an overwriting job at which its driver dies: operation, part of the path, number of requests before, whether it is carried out;
+# and the resulting table.
 S3_STEPS = [
     (("PutObject", ".begin", 0, True), OLD), (("CreateMultipartUpload", "", 2, True), OLD), (("UploadPart", "", 3, False), OLD),
     (("PutObject", "lock-", 0, True), OLD), (("PutObject", ".commit", 0, False), OLD), (("PutObject", ".commit", 0, True), NEW),

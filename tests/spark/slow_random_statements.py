@@ -24,7 +24,8 @@ S3A = {
     # Retries after faults are quick.
     "spark.hadoop.fs.s3a.retry.interval": "50ms",
     "spark.hadoop.fs.s3a.retry.throttle.interval": "50ms",
-    # LOAD DATA LOCAL through another S3A client occasionally fails at this server, also in stock Spark, and is retried for minutes.
+    # LOAD DATA LOCAL through another S3A client occasionally fails at this server, also in stock Spark, and is retried for
+    # minutes.
     "spark.hadoop.fs.s3a.optimized.copy.from.local.enabled": "false",
 }
 

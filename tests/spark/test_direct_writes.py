@@ -353,7 +353,8 @@ finally:
 @pytest.mark.parametrize("case", SURVIVED)
 def test_damage_that_stock_survives(both, case, kind):
     damage, statement = SURVIVED[case]
-    # The catalog's information about the other partitions is older than the removal of their directories.
+    # The catalog's information about the other partitions is older than the removal of their
+    # directories.
     same(both, is_direct="location gone" not in case, statements=[creation(kind), "insert into t partition(k) " + ROWS], code=BEFALLEN.format(damage=damage, statement=statement))
 
 

@@ -32,7 +32,8 @@ class Pace(unittest.TestCase):
     def test_warm_disk_gets_a_worker_a_cpu(self):
         for tool in tools.TOOLS:
             tools.run(tool, *arguments(tool, self.tree))
-            # On a busy machine, runs may look as if they waited for storage; undisturbed runs must not.
+            # On a busy machine, runs may look as if they waited for storage; undisturbed runs must
+            # not.
             threads = sorted(tools.threads_used(tool, *arguments(tool, self.tree)) for _ in range(9))
             self.assertLessEqual(threads[2], 2 * CPUS, f"{tool}: {threads}")
 

@@ -10,11 +10,11 @@ import java.util.List;
 import org.apache.hadoop.fs.Path;
 
 /**
- * The entries of one directory (or of a part of a huge one) in columns: about 20 bytes plus the name for each entry. Paths and statuses are created
- * on request.
+ * The entries of one directory (or of a part of a huge one) in columns: about 20 bytes plus the name for each entry.
+ * Paths and statuses are created on request.
  *
- * <p>Entries whose names Java cannot express ({@link LocalPaths}) are left out: Java could not open them, and Hadoop's local file system leaves them
- * out, too.
+ * <p>Entries whose names Java cannot express ({@link LocalPaths}) are left out: Java could not open them, and Hadoop's
+ * local file system leaves them out, too.
  */
 public final class DirectoryListing {
   /** A directory precedes its descendants; siblings are in the order in which their parent lists them. */
@@ -134,7 +134,9 @@ public final class DirectoryListing {
     return root;
   }
 
-  /** Whether this stands for a root that is a file: its only entry is that file, and {@link #directory} is the parent. */
+  /**
+   * Whether this stands for a root that is a file: its only entry is that file, and {@link #directory} is the parent.
+   */
   public boolean isFile() {
     return (flags & NativeListing.FLAG_NOT_DIRECTORY) != 0;
   }
@@ -159,7 +161,9 @@ public final class DirectoryListing {
     return unexamined;
   }
 
-  /** Number of entries (at least 1 for a whole directory) that are missing here because Java cannot express their names. */
+  /**
+   * Number of entries (at least 1 for a whole directory) that are missing here because Java cannot express their names.
+   */
   public int inexpressible() {
     return directory == null ? Math.max(1, inexpressible) : inexpressible;
   }

@@ -4,7 +4,9 @@ import java.io.InterruptedIOException;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** An enumeration of directories that runs while its caller consumes the results. One thread at a time may use it. */
+/**
+ * An enumeration of directories that runs while its caller consumes the results. One thread at a time may use it.
+ */
 interface DirectoryWalk extends AutoCloseable {
   /** Starts walks; the arguments are those of {@link NativeListing}. */
   @FunctionalInterface

@@ -14,11 +14,11 @@ import java.util.Arrays;
 import java.util.function.Predicate;
 
 /**
- * Ranges of local files in one array of bytes. A task is given thousands of ranges, and one object for each would inflate both the task's message and
- * the driver's memory.
+ * Ranges of local files in one array of bytes. A task is given thousands of ranges, and one object for each would inflate both the
+ * task's message and the driver's memory.
  *
- * <p>Names are kept as the file system's bytes, so they stay correct in a JVM with another locale; decoded, they are the strings of the JVM that
- * packed them.
+ * <p>Names are kept as the file system's bytes, so they stay correct in a JVM with another locale; decoded, they are the strings of
+ * the JVM that packed them.
  *
  * <p>Numbers are big-endian. A directory precedes its files:
  *
@@ -93,7 +93,7 @@ public final class FileRanges implements Serializable {
     return some.build();
   }
 
-  /** The ranges that fulfil a condition. */
+  /** Those of the ranges that a condition holds for. */
   FileRanges filter(Predicate<Cursor> isWanted) {
     Builder some = new Builder(encoding);
     for (Cursor cursor = cursor(); cursor.next(); ) {

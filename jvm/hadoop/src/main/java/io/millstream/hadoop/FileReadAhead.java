@@ -15,9 +15,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Reads the small files of a task natively before the task opens them, many at once where the storage is slow.
  *
- * <p>When code inside {@link #serve} opens such a file, {@link MillstreamLocalFileSystem} hands out the bytes already in memory. A file that is
- * opened again later, that could not be read, or whose checksums differ is opened as usual, so every error is the usual one. One thread at a time may
- * use this class.
+ * <p>When code inside {@link #serve} opens such a file, {@link MillstreamLocalFileSystem} hands out the bytes already in memory. A
+ * file that is opened again later, that could not be read, or whose checksums differ is opened as usual, so every error is the
+ * usual one. One thread at a time may use this class.
  */
 public final class FileReadAhead implements AutoCloseable {
   /** Larger files are opened as usual. */

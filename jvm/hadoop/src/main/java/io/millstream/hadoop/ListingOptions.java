@@ -8,8 +8,9 @@ public final class ListingOptions {
   /** Whether directories are listed natively. Default true. */
   public static final String ENABLED = "fs.millstream.list.enabled";
   /**
-   * False also disables native listing. A Spark driver's settings are system properties, but they are not set yet when the driver creates its cached
-   * file system, so this key is read for each call; the Hadoop configuration contains only settings that begin with {@code spark.hadoop}.
+   * False also disables native listing. A Spark driver's settings are system properties, but they are not set yet when
+   * the driver creates its cached file system, so this key is read for each call; the Hadoop configuration contains only
+   * settings that begin with {@code spark.hadoop}.
    */
   public static final String ENABLED_IN_DRIVER = "spark.millstream.list.enabled";
   /** Number of native threads; 0, the default, adapts the number to the storage. */

@@ -14,8 +14,9 @@ import org.apache.hadoop.fs.Path;
  * <p>A {@link Path} made here has the very URI that {@code RawLocalFileSystem} gives the same file, at a tenth of its cost:
  * the directory's part is quoted once, most names need no quoting, and the URI is parsed once instead of four times.
  *
- * <p>Java converts the bytes of a name to a string and back in the locale's encoding ({@code sun.jnu.encoding}). If a name does not survive this,
- * Java cannot open the file or, worse, opens another one; for such names {@link #decode} returns null.
+ * <p>Java converts the bytes of a name to a string and back in the locale's encoding ({@code sun.jnu.encoding}). If a name
+ * does not survive this, Java cannot open the file or, worse, opens another one; for such names {@link #decode} returns
+ * null.
  */
 final class LocalPaths {
   private static final Charset NAMES = Charset.forName(

@@ -28,8 +28,8 @@ import org.slf4j.LoggerFactory;
  * Hadoop's local file system with native, parallel listing.
  *
  * <p>Set {@code fs.file.impl} to this class. {@code listStatus} lists one directory natively, and so do the methods built on it: {@code
- * listLocatedStatus}, {@code listStatusIterator}, {@code globStatus}. {@code listFiles} recurses natively. A directory that cannot be listed, a root
- * that is a file and a loop of links are left to the superclass, whose answers and exceptions are the contract.
+ * listLocatedStatus}, {@code listStatusIterator}, {@code globStatus}. {@code listFiles} recurses natively. A directory that cannot be
+ * listed, a root that is a file and a loop of links are left to the superclass, whose answers and exceptions are the contract.
  */
 public class MillstreamLocalFileSystem extends LocalFileSystem {
   private static final Logger LOG = LoggerFactory.getLogger(MillstreamLocalFileSystem.class);
@@ -39,8 +39,8 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   @SuppressWarnings("deprecation")
   private static final Statistics STATISTICS = getStatistics("file", MillstreamLocalFileSystem.class);
   /**
-   * Paths with at least this many names are left to the superclass. They may lead through more links than the kernel follows in one path (40): native
-   * code, which opens one handle from the other, would then list entries that Java cannot open.
+   * Paths with at least this many names are left to the superclass. They may lead through more links than the kernel follows in one
+   * path (40): native code, which opens one handle from the other, would then list entries that Java cannot open.
    */
   private static final int DEEP_NAMES = 24;
 
@@ -124,8 +124,8 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   }
 
   /**
-   * Opens a file. If its bytes are in memory already ({@link FileReadAhead}), no system call is made. If it has no checksum file, which is the normal
-   * case, the verifying reader is bypassed: that reader requests the file's status twice, with five system calls each.
+   * Opens a file. If its bytes are in memory already ({@link FileReadAhead}), no system call is made. If it has no checksum file, which
+   * is the normal case, the verifying reader is bypassed: that reader requests the file's status twice, with five system calls each.
    */
   @Override
   public FSDataInputStream open(Path f, int bufferSize) throws IOException {
@@ -192,11 +192,11 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   }
 
   /**
-   * Lists data sets: all files below the roots except names that Spark ignores, as Spark's own index would find them. A directory that could not be
-   * listed is in the result with its error.
+   * Lists data sets: all files below the roots except names that Spark ignores, as Spark's own index would find them. A directory that
+   * could not be listed is in the result with its error.
    *
-   * @return listings in the order of a serial traversal, since some of Spark's decisions depend on the first file; several for a huge directory or
-   * overlapping roots; null if a root's name cannot be expressed or native listing fails
+   * @return listings in the order of a serial traversal, since some of Spark's decisions depend on the first file; several for a huge
+   * directory or overlapping roots; null if a root's name cannot be expressed or native listing fails
    */
   public List<DirectoryListing> listDataset(List<Path> roots) throws IOException {
     List<DirectoryListing> listings = listDatasetAndInexpressible(roots);

@@ -4,7 +4,10 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 
-/** Joins files of lines that the JVM reads and writes, following the rules of {@code millstream_scan::Joiner}. */
+/**
+ * Joins files of lines that the JVM reads and writes, following the rules of {@code
+ * millstream_scan::Joiner}.
+ */
 public final class NativeJoiner implements AutoCloseable {
   private static final int PIECE_BYTES = 1 << 20;
 

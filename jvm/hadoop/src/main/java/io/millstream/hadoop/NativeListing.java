@@ -4,8 +4,8 @@ import java.io.InterruptedIOException;
 import java.util.List;
 
 /**
- * A native enumeration of directories, running on native threads. Symbolic links are followed; Hadoop's checksum files ({@code .*.crc}) never appear,
- * and directories with such names are not descended into.
+ * A native enumeration of directories, running on native threads. Symbolic links are followed; Hadoop's checksum files ({@code
+ * .*.crc}) never appear, and directories with such names are not descended into.
  *
  * <p>{@link #next} delivers buffers of whole blocks. A block holds the entries of one directory, in the order in which
  * the file system lists them; a huge directory comes as several blocks, in order, all but the last marked {@link
@@ -26,10 +26,11 @@ import java.util.List;
  *  i64 size[n], i64 mtimeMillis[n], u32 nameEnd[n], u8 isDirectory[n], u8 names[namesLen], padded to a multiple of 8
  * </pre>
  *
- * The position of a directory is a sequence of big-endian u32: the root's index among the roots, then, for each directory on the path, its index
- * among its parent's entries. Sorted by position, a directory is followed by its subtrees in the order in which it lists them. A root that is not a
- * directory comes as a block with {@link #FLAG_NOT_DIRECTORY}: the path is that of the parent, and the only entry is the file. Dangling links and
- * entries that vanish during the listing are left out, as in Hadoop's local file system.
+ * The position of a directory is a sequence of big-endian u32: the root's index among the roots, then, for each directory on the
+ * path, its index among its parent's entries. Sorted by position, a directory is followed by its subtrees in the order in which it
+ * lists them. A root that is not a directory comes as a block with {@link #FLAG_NOT_DIRECTORY}: the path is that of the parent, and
+ * the only entry is the file. Dangling links and entries that vanish during the listing are left out, as in Hadoop's local file
+ * system.
  */
 final class NativeListing implements DirectoryWalk {
   /** Descend into subdirectories. */

@@ -7,11 +7,12 @@ import java.util.function.BooleanSupplier;
 /**
  * Rows of local files, read and filtered natively, in packed batches outside the heap.
  *
- * <p>{@link #next} fetches a batch, whose memory stays unchanged until the next call. A row is {@code length} bytes at offset {@code start} of the
- * batch; {@link #lines} is the address of the pairs {@code (u32 start, u32 length)}, in the machine's byte order.
+ * <p>{@link #next} fetches a batch, whose memory stays unchanged until the next call. A row is {@code length} bytes at offset
+ * {@code start} of the batch; {@link #lines} is the address of the pairs {@code (u32 start, u32 length)}, in the machine's byte
+ * order.
  *
- * <p>Memory is freed by {@link #close}, or when a scan is no longer reachable. {@link #abandon} ends a scan without freeing it, because a thread that
- * outlives its task may still read rows.
+ * <p>Memory is freed by {@link #close}, or when a scan is no longer reachable. {@link #abandon} ends a scan without freeing it,
+ * because a thread that outlives its task may still read rows.
  */
 public final class NativeScan implements AutoCloseable {
   /** A row is a whole file. */

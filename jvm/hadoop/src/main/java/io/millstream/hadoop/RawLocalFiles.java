@@ -8,8 +8,8 @@ import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
 
 /**
- * Hadoop's raw local file system, except that it sets a file's mode with a system call: without its native library, Hadoop starts a {@code chmod}
- * process for each file it creates.
+ * Hadoop's raw local file system, except that it sets a file's mode with a system call: without its native library, Hadoop starts a
+ * {@code chmod} process for each file it creates.
  */
 final class RawLocalFiles extends RawLocalFileSystem {
   @Override

@@ -19,16 +19,18 @@ import org.slf4j.LoggerFactory;
  * Lists the siblings of a directory before the caller asks for them.
  *
  * <p>Callers that recurse through the FileSystem API ({@code sc.textFile} over a glob, Spark's index over several roots,
- * Hadoop's Globber) list a directory and then its children one by one, and each call waits for the storage. Once a caller asks for a second child,
- * one native walk lists the following children in parallel, and they are handed out as the caller arrives at them. If the caller had descended below
- * the first child, the walk descends below the others, too. For a caller that lists a single directory, nothing is listed ahead.
+ * Hadoop's Globber) list a directory and then its children one by one, and each call waits for the storage. Once a caller
+ * asks for a second child, one native walk lists the following children in parallel, and they are handed out as the caller
+ * arrives at them. If the caller had descended below the first child, the walk descends below the others, too. For a caller
+ * that lists a single directory, nothing is listed ahead.
  *
- * <p>A listing made ahead is handed out once, while it is at most a few seconds old, and is dropped at any change made through the same file system.
- * Native threads stop when their queue is full, so a caller that does not return leaves little behind.
+ * <p>A listing made ahead is handed out once, while it is at most a few seconds old, and is dropped at any change made
+ * through the same file system. Native threads stop when their queue is full, so a caller that does not return leaves little
+ * behind.
  *
- * <p>The callers themselves drain the walk; this class has no thread of its own. One caller at a time drains it, and a caller that finds another one
- * draining lists its directory itself. No caller waits for storage while others wait for it: a change only marks the listings as outdated, and the
- * next or the draining caller drops them.
+ * <p>The callers themselves drain the walk; this class has no thread of its own. One caller at a time drains it, and a
+ * caller that finds another one draining lists its directory itself. No caller waits for storage while others wait for it: a
+ * change only marks the listings as outdated, and the next or the draining caller drops them.
  */
 final class SiblingReadAhead {
   private static final Logger LOG = LoggerFactory.getLogger(SiblingReadAhead.class);
@@ -44,7 +46,8 @@ final class SiblingReadAhead {
   private final int childrenRemembered;
 
   /**
-   * Children of the directories that callers have listed, least recently used first; guarded by its own monitor, which is never held while waiting.
+   * Children of the directories that callers have listed, least recently used first; guarded by its own monitor, which is
+   * never held while waiting.
    */
   private final Map<String, Siblings> parents = new LinkedHashMap<>(16, 0.75f, true);
   private int children;
@@ -277,8 +280,8 @@ final class SiblingReadAhead {
   }
 
   /**
-   * Drains the walk until it has listed the directory. Null if the walk ends, is outdated, has delivered too many other entries first, or has
-   * delivered nothing for long: the storage that it waits for may not be that of this directory.
+   * Drains the walk until it has listed the directory. Null if the walk ends, is outdated, has delivered too many other
+   * entries first, or has delivered nothing for long: the storage that it waits for may not be that of this directory.
    */
   private List<DirectoryListing> drainUntil(String directory) throws InterruptedIOException {
     long lastBatchMillis = nowMillis();

@@ -7,6 +7,7 @@
  *      └── DirectoryListing (columns) ──► LocalPaths (names to Paths) ──► ListedFileStatus
  * </pre>
  *
- * If native code cannot answer exactly as Hadoop's own file system would, the superclass answers: the result is never different, only slower.
+ * If native code cannot answer exactly as Hadoop's own file system would, the superclass answers: the result is
+ * never different, only slower.
  */
 package io.millstream.hadoop;

@@ -42,7 +42,9 @@ object Codec {
   def ofHadoop(name: String, codecs: CompressionCodecFactory): CompressionCodec =
     Option(codecs.getCodecByName(name)).getOrElse(throw new IOException(s"Hadoop has no codec $name here: see io.compression.codecs"))
 
-  /** The codec that Hadoop uses to read a file of this name. A Hadoop path would take a colon as the end of a scheme. */
+  /**
+   * The codec that Hadoop uses to read a file of this name. A Hadoop path would take a colon as the end of a scheme.
+   */
   def ofFile(name: String, codecs: CompressionCodecFactory): Option[CompressionCodec] =
     Option(codecs.getCodec(new Path("/", name.replace(':', '_'))))
 }

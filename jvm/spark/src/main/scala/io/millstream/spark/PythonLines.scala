@@ -11,7 +11,8 @@ import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Passes lines to Python in large pieces: passing one string at a time costs Python and the JVM more than reading a line of a small file.
+ * Passes lines to Python in large pieces: passing one string at a time costs Python and the JVM more than reading a line of a small
+ * file.
  */
 object PythonLines {
   private val TasksPerCore = 4

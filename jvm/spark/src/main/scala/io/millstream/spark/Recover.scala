@@ -24,7 +24,8 @@ object Recover {
    *
    * @param target a table's name, or a path if it contains a slash
    * @param acceptsLoss whether to end committed writes that cannot be finished
-   * @param superseded what to do with files for directories that another program overwrote first: `keep`, `apply` or `drop`
+   * @param superseded what to do with files for directories that another program overwrote first: `keep`, `apply` or
+   * `drop`
    */
   def run(spark: SparkSession, target: String, dryRun: Boolean, acceptsLoss: Boolean = false, superseded: String = "keep"): Seq[Finding] =
     try {

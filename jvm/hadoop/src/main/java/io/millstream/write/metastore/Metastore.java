@@ -20,8 +20,8 @@ public interface Metastore {
   }
 
   /**
-   * Carries out the change of a commit record. It may be called again with the same change, also by a job other than the one that committed; the
-   * result must be the same.
+   * Carries out the change of a commit record. It may be called again with the same change, also by a job other than the one that
+   * committed; the result must be the same.
    *
    * @param change the desired state
    * @param standing to be checked before each of several requests that change where readers find rows

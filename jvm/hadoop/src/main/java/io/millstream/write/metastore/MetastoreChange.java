@@ -7,8 +7,8 @@ import java.util.Set;
 import java.util.function.UnaryOperator;
 
 /**
- * A commit's change of the metastore, as data. It is part of the commit record and is applied again when a commit is rolled forward, so every value
- * is absolute ("totalSize is 10"), never relative ("10 more").
+ * A commit's change of the metastore, as data. It is part of the commit record and is applied again when a commit is rolled forward,
+ * so every value is absolute ("totalSize is 10"), never relative ("10 more").
  */
 public final class MetastoreChange implements Serializable {
   private static final long serialVersionUID = 1;
@@ -69,8 +69,8 @@ public final class MetastoreChange implements Serializable {
    * @param partitions to be added or changed
    * @param droppedPartitions names of partitions to drop: their rows are overwritten, and they get no new ones
    * @param tableParameters parameters of the table itself to set
-   * @param removedParameters parameters to remove from the table and these partitions, because they are no longer true; a name that ends with a dot
-   * is a prefix
+   * @param removedParameters parameters to remove from the table and these partitions, because they are no longer true; a name that
+   * ends with a dot is a prefix
    */
   public MetastoreChange(
       String database,
@@ -106,9 +106,9 @@ public final class MetastoreChange implements Serializable {
   }
 
   /**
-   * The same change for partitions whose rows must change all at once: one request to the metastore sets the locations of all of them, including
-   * those to be dropped. Partitions to be added are at an empty directory before the request, and partitions to be dropped are there after it, so
-   * that neither have rows at that time.
+   * The same change for partitions whose rows must change all at once: one request to the metastore sets the locations of all of
+   * them, including those to be dropped. Partitions to be added are at an empty directory before the request, and partitions to be
+   * dropped are there after it, so that neither have rows at that time.
    *
    * @param emptyDirectory the empty directory; null if no partition is added or dropped
    * @param locationOfTable the new location of the table itself; null keeps its location

@@ -19,8 +19,8 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * The steps of a job up to its commit point, steps 4 to 7 of the protocol: the commit lock, the table's version, the list of replaced files, and the
- * commit record. Until then, readers see no change.
+ * The steps of a job up to its commit point, steps 4 to 7 of the protocol: the commit lock, the table's version, the list of replaced files,
+ * and the commit record. Until then, readers see no change.
  */
 final class Commit {
   private final TableAccess table;

@@ -6,10 +6,10 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The table's commit lock. A job holds it once it has created {@code lock-N} and then has seen that the jobs of all other locks are over. If two jobs
- * create theirs at the same time, the one that lists later sees the other's; if each sees the other's, both back off. Creation is atomic in the
- * store, so an outdated listing costs time, not safety. N is at least the time by the store's clock and is never reused, because a late job removes
- * its own lock by name.
+ * The table's commit lock. A job holds it once it has created {@code lock-N} and then has seen that the jobs of all other locks are over. If two
+ * jobs create theirs at the same time, the one that lists later sees the other's; if each sees the other's, both back off. Creation is atomic in
+ * the store, so an outdated listing costs time, not safety. N is at least the time by the store's clock and is never reused, because a late job
+ * removes its own lock by name.
  *
  * <p>If the holder is committed, a waiting job finishes it.
  */
@@ -119,8 +119,8 @@ final class CommitLock {
 
   /**
    * Whether a job is over. The begin entry is read and not looked up in the listing, which may have passed its position before the job created it,
-   * and then its lock. A job that another process has finished may still be running; it checks for its begin entry before each step, so that entry is
-   * removed first.
+   * and then its lock. A job that another process has finished may still be running; it checks for its begin entry before each step, so that entry
+   * is removed first.
    */
   private boolean isOver(Journal.Job other) throws IOException {
     boolean hasBegun = table.store().read(Journal.begin(other.id)) != null;

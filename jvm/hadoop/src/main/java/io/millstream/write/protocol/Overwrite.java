@@ -28,7 +28,8 @@ public final class Overwrite implements Serializable {
   }
 
   /**
-   * For static partitions, unpartitioned tables and directories: replaces everything in and below the given directories.
+   * For static partitions, unpartitioned tables and directories: replaces everything in and below the given
+   * directories.
    *
    * @param directories relative to the table; {@code ""} is the table itself
    */

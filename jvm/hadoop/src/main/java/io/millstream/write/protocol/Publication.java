@@ -11,12 +11,13 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * The content of {@code JOB.published}. A process that carries out a commit writes it before it deletes any old file; if two processes try, the first
- * one decides.
+ * The content of {@code JOB.published}. A process that carries out a commit writes it before it deletes any old file; if two processes
+ * try, the first one decides.
  *
  * @param isRevoked whether the commit is revoked: a file could not be published, and no old file has been touched
  * @param superseded directories that another program overwrote first, so that the job published nothing there
- * @param withdrawn directories that another program has overwritten while the job published there, so that the job's files are removed again
+ * @param withdrawn directories that another program has overwritten while the job published there, so that the job's files are removed
+ * again
  * @param mixed directories without old files to which another program has written at the same time
  */
 record Publication(boolean isRevoked, List<String> superseded, List<String> withdrawn, List<String> mixed) {

@@ -19,8 +19,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Files that swaps have replaced. A query planned before a swap still lists and reads the old directories; Spark treats a missing directory as empty
- * and silently loses rows. So the replaced files are kept for some time, listed in the commit record of the job that replaced them.
+ * Files that swaps have replaced. A query planned before a swap still lists and reads the old directories; Spark treats a missing
+ * directory as empty and silently loses rows. So the replaced files are kept for some time, listed in the commit record of the job that
+ * replaced them.
  */
 public final class ReplacedFiles {
   private static final Logger LOG = LoggerFactory.getLogger(ReplacedFiles.class);

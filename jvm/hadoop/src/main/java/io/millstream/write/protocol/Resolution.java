@@ -18,9 +18,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Resolves the jobs of other drivers. A job without a commit record is aborted once its driver is dead; the first {@code commit} entry, written by
- * the job or by recovery, decides whether it has one. A job with a commit record is finished by any process, whether its driver is alive or not,
- * because every step may be repeated.
+ * Resolves the jobs of other drivers. A job without a commit record is aborted once its driver is dead; the first {@code commit} entry, written
+ * by the job or by recovery, decides whether it has one. A job with a commit record is finished by any process, whether its driver is alive or
+ * not, because every step may be repeated.
  */
 public final class Resolution {
   private static final Logger LOG = LoggerFactory.getLogger(Resolution.class);
@@ -132,7 +132,8 @@ public final class Resolution {
   }
 
   /**
-   * Finishes every committed job, whether its lease has expired or not, so that a later listing of the table shows all files of each job or none.
+   * Finishes every committed job, whether its lease has expired or not, so that a later listing of the table shows all files of each job or
+   * none.
    *
    * @return whether there was a committed job
    * @throws IOException if a job cannot be finished

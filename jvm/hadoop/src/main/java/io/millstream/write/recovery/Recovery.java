@@ -25,8 +25,8 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Implements {@code millstream recover}: resolves the jobs that drivers have left on a table. Committed jobs are finished; the files of other dead
- * jobs are removed.
+ * Implements {@code millstream recover}: resolves the jobs that drivers have left on a table. Committed jobs are finished; the files of other
+ * dead jobs are removed.
  */
 public final class Recovery {
   /** What to do with kept files for directories that another program overwrote first. */

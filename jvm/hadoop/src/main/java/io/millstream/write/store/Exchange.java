@@ -34,8 +34,8 @@ public interface Exchange {
   boolean move(StagedFile file, String destination) throws IOException;
 
   /**
-   * Moves files that other programs have added to the old directory since it was listed back to the destination directory. Leftovers of the job's own
-   * failed attempts are removed.
+   * Moves files that other programs have added to the old directory since it was listed back to the destination directory. Leftovers
+   * of the job's own failed attempts are removed.
    *
    * @param but files that stay, unless they were rewritten
    * @return number of files found

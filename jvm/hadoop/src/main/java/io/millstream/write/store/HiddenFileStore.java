@@ -16,9 +16,9 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 
 /**
- * File systems with directories and a rename: a staged file is {@code .direct-JOB-ATTEMPT.NAME} in the destination directory of {@code NAME}. It is
- * not in a directory of the job, because a rename within one directory locks only that directory, whereas Linux runs renames between directories one
- * at a time in the whole file system, over NFS as well.
+ * File systems with directories and a rename: a staged file is {@code .direct-JOB-ATTEMPT.NAME} in the destination directory of
+ * {@code NAME}. It is not in a directory of the job, because a rename within one directory locks only that directory, whereas Linux
+ * runs renames between directories one at a time in the whole file system, over NFS as well.
  */
 public abstract class HiddenFileStore implements Store {
   protected static final String PREFIX = ".direct-";
@@ -214,7 +214,9 @@ public abstract class HiddenFileStore implements Store {
     }
   }
 
-  /** Whether a file is meaningless without data files: a success mark, or the checksums of a success mark or of a file that is gone. */
+  /**
+   * Whether a file is meaningless without data files: a success mark, or the checksums of a success mark or of a file that is gone.
+   */
   private static boolean isMark(String name, Set<String> beside) {
     String of = name.startsWith(".") && name.endsWith(".crc") ? name.substring(1, name.length() - ".crc".length()) : null;
     return name.equals(SUCCESS) || of != null && (of.equals(SUCCESS) || !beside.contains(of));

@@ -47,7 +47,8 @@ public final class HiddenFiles implements TaskAttempt {
     if (store.options.sync) {
       store.sync(written.stream().map(f -> Names.path(store.directory(f.directory()), f.stagedAs())).toList());
     }
-    // An aborted job removes its begin entry, then looks for files: it would not find those that come later.
+    // An aborted job removes its begin entry, then looks for files: it would not find those that come
+    // later.
     if (store.read(Names.begin(job)) == null) {
       abort();
       throw new IOException("the journal entry of job " + job + " is gone from " + store.table + ": the job ended before its task attempt " + prefix

@@ -16,7 +16,8 @@ public final class Names {
 
 
   /**
-   * The path of a name relative to a directory; an absolute name is on the same file system. Hadoop's constructor would take {@code a:b} for a URI.
+   * The path of a name relative to a directory; an absolute name is on the same file system. Hadoop's constructor would take {@code a:b}
+   * for a URI.
    */
   public static Path path(Path directory, String relative) {
     return relative.isEmpty() ? directory : new Path(directory, new Path(null, null, relative));
@@ -27,7 +28,10 @@ public final class Names {
     return directory.substring(0, Math.max(0, directory.lastIndexOf('/')));
   }
 
-  /** Whether readers ignore a name, as in Spark and Hive; a partition's directory is read even if its column's name begins with an underscore. */
+  /**
+   * Whether readers ignore a name, as in Spark and Hive; a partition's directory is read even if its column's name begins with an
+   * underscore.
+   */
   public static boolean isHidden(String name) {
     if (name.equals("_metadata") || name.equals("_common_metadata")) {
       return false; // Parquet's summary of files that are being overwritten

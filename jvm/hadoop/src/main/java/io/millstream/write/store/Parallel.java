@@ -25,7 +25,8 @@ public final class Parallel {
   private Parallel() { }
 
   /**
-   * Runs a step for each item. After a failure, no further steps are started, and running ones are awaited.
+   * Runs a step for each item. After a failure, no further steps are started, and running ones are
+   * awaited.
    *
    * @return the results, in the order of the items
    * @throws IOException the first failure, with others as suppressed exceptions
@@ -54,7 +55,10 @@ public final class Parallel {
     }
   }
 
-  /** Waits for running steps, which could otherwise interfere with others after their caller has continued. */
+  /**
+   * Waits for running steps, which could otherwise interfere with others after their caller has
+   * continued.
+   */
   private static void awaitEnd(ExecutorService pool) {
     pool.shutdownNow();
     try {

@@ -9,7 +9,8 @@ public final class Pause {
   private Pause() { }
 
   /**
-   * Sleeps for between half and all of the given time, so that processes that wait for the same event do not poll at the same moment.
+   * Sleeps for between half and all of the given time, so that processes that wait for the same event do not poll at the same
+   * moment.
    *
    * @param millis the longest time
    * @throws InterruptedIOException if the thread is interrupted; its flag stays set

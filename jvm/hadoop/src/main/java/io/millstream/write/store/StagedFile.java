@@ -4,8 +4,8 @@ import java.io.Serializable;
 import java.util.List;
 
 /**
- * A file that a task attempt has written and that no reader sees yet: either a hidden file in its destination directory, or an unfinished multipart
- * upload.
+ * A file that a task attempt has written and that no reader sees yet: either a hidden file in its destination directory, or an
+ * unfinished multipart upload.
  */
 public final class StagedFile implements Serializable {
   private static final long serialVersionUID = 1;

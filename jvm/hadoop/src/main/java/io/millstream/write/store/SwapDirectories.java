@@ -12,7 +12,7 @@ import org.apache.hadoop.fs.Path;
  * <pre>
  * TABLE/.swap-JOB/k=1/part-…    a partition
  * TABLE/.swap-JOB/data/part-…   a table without partitions
- * TABLE/.swap-JOB/none/ temporary location of partitions without rows
+ * TABLE/.swap-JOB/none/         temporary location of partitions without rows
  * </pre>
  */
 public final class SwapDirectories {

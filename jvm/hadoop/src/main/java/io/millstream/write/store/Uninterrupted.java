@@ -1,8 +1,8 @@
 package io.millstream.write.store;
 
 /**
- * Runs work that must complete although its thread was interrupted, as those of cancelled queries and killed tasks are, because others would wait for
- * it.
+ * Runs work that must complete although its thread was interrupted, as those of cancelled queries and killed tasks are, because others
+ * would wait for it.
  */
 public final class Uninterrupted {
   private Uninterrupted() { }

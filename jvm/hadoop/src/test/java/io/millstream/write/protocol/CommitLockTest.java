@@ -25,7 +25,10 @@ class CommitLockTest {
   private MemoryStore store;
   private boolean isHeld;
 
-  /** While a job is about to take the lock after that of a finished job, the journal is emptied, and another job takes a lock with a lower number. */
+  /**
+   * While a job is about to take the lock after that of a finished job, the journal is emptied, and another job takes a lock
+   * with a lower number.
+   */
   private void before(String step) throws IOException {
     if (step.startsWith("create lock-") && !isHeld) {
       isHeld = true;

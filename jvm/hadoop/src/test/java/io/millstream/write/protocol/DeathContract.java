@@ -22,7 +22,8 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
- * The driver dies before and after every step of its commit, and so does the recovery: afterwards there are exactly the old or exactly the new rows.
+ * The driver dies before and after every step of its commit, and so does the recovery: afterwards there are exactly the old or exactly
+ * the new rows.
  */
 abstract class DeathContract {
   /** A unique directory. */

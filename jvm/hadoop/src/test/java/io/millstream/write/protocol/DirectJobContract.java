@@ -36,7 +36,9 @@ import org.junit.jupiter.api.Timeout;
 import org.mockito.AdditionalAnswers;
 import org.mockito.Mockito;
 
-/** The guarantees of the protocol, on any store. The rows of the failure matrix in docs/direct-writes-protocol.md name their tests here. */
+/**
+ * The guarantees of the protocol, on any store. The rows of the failure matrix in docs/direct-writes-protocol.md name their tests here.
+ */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
 abstract class DirectJobContract {
   protected TestTable fixture;

@@ -32,8 +32,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Programs that do not know the journal write between any two steps of a job: either the rows of both are right, or the job ends in an error. Also
- * tests statements that read a table with a committed but unfinished job.
+ * Programs that do not know the journal write between any two steps of a job: either the rows of both are right, or the job ends in an error.
+ * Also tests statements that read a table with a committed but unfinished job.
  */
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 abstract class ForeignWriterContract {

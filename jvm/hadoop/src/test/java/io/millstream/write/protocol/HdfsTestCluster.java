@@ -29,7 +29,8 @@ final class HdfsTestCluster {
 
   static Configuration configuration() {
     Configuration conf = new Configuration();
-    // A client that closes a file sleeps 400 ms if the name node does not know its block yet, which is always the case here.
+    // A client that closes a file sleeps 400 ms if the name node does not know its block yet, which is always the
+    // case here.
     conf.setInt("dfs.client.block.write.locateFollowingBlock.initial.delay.ms", 2);
     return conf;
   }

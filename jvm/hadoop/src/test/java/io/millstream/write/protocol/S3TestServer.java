@@ -33,7 +33,9 @@ final class S3TestServer {
     return conf;
   }
 
-  /** Sends a request for counters or faults to the proxy in front of the server; a body is posted. */
+  /**
+   * Sends a request for counters or faults to the proxy in front of the server; a body is posted.
+   */
   static String ask(String what, String body) throws IOException {
     try {
       HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(System.getenv("S3_ENDPOINT") + "/__bed/" + what));

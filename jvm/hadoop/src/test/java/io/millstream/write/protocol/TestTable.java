@@ -143,7 +143,9 @@ final class TestTable {
     }
   }
 
-  /** Plans a change in which each directory that gets files is a partition with its number of files. */
+  /**
+   * Plans a change in which each directory that gets files is a partition with its number of files.
+   */
   static MetastoreChange count(CommitDraft draft) {
     List<MetastoreChange.Partition> partitions = draft.added().entrySet().stream()
         .map(e -> new MetastoreChange.Partition(e.getKey(), null, Map.of("numFiles", "" + e.getValue().files())))

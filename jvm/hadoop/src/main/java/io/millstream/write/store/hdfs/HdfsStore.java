@@ -27,8 +27,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The store for {@code hdfs:}. A rename is atomic and does not replace. A closed file is in the memory of every data node of its pipeline; whether it
- * is on their disks depends on the cluster ({@code dfs.datanode.synconclose}).
+ * The store for {@code hdfs:}. A rename is atomic and does not replace. A closed file is in the memory of every data node of its
+ * pipeline; whether it is on their disks depends on the cluster ({@code dfs.datanode.synconclose}).
  */
 public final class HdfsStore extends HiddenFileStore {
   private static final Logger LOG = LoggerFactory.getLogger(HdfsStore.class);

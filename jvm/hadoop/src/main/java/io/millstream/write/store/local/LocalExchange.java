@@ -38,7 +38,8 @@ public final class LocalExchange implements Exchange {
   }
 
   /**
-   * Exchanges two directories in the journal as a test. If this process dies meanwhile, they are removed like other temporary files of the journal.
+   * Exchanges two directories in the journal as a test. If this process dies meanwhile, they are removed like other
+   * temporary files of the journal.
    */
   private void probe() throws IOException {
     boolean isFirst = store.isMissing();

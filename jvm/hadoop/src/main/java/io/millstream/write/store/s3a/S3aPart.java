@@ -10,7 +10,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import software.amazon.awssdk.services.s3.model.CompletedPart;
 
-/** A part of an upload, with the data needed to complete the upload: its entity tag, and the checksum if it was uploaded with one. */
+/**
+ * A part of an upload, with the data needed to complete the upload: its entity tag, and the checksum if it was uploaded
+ * with one.
+ */
 public record S3aPart(String etag, String algorithm, String checksum) {
   private static final Logger LOG = LoggerFactory.getLogger(S3aPart.class);
   private static final String SEPARATOR = "\n";
@@ -20,7 +23,10 @@ public record S3aPart(String etag, String algorithm, String checksum) {
     return fields.length == 1 ? new S3aPart(fields[0], null, null) : new S3aPart(fields[0], fields[1], fields[2]);
   }
 
-  /** Getters of the class that describes a part since Hadoop 3.4.2, accessed by reflection because earlier versions lack it. */
+  /**
+   * Getters of the class that describes a part since Hadoop 3.4.2, accessed by reflection because earlier versions lack
+   * it.
+   */
   private record Getters(Method etag, Method algorithm, Method checksum) {
     private static Getters of(Class<?> type) throws ReflectiveOperationException {
       return new Getters(getter(type, "getEtag"), getter(type, "getChecksumAlgorithm"), getter(type, "getChecksum"));
@@ -54,7 +60,8 @@ public record S3aPart(String etag, String algorithm, String checksum) {
   }
 
   /**
-   * The parts as S3A tracks them: by their tags before Hadoop 3.4.2, and since then by objects that also have the checksum.
+   * The parts as S3A tracks them: by their tags before Hadoop 3.4.2, and since then by objects that also have the
+   * checksum.
    *
    * @throws IOException if they have another type
    */

@@ -53,8 +53,9 @@ import software.amazon.awssdk.services.s3.model.PutObjectRequest;
 import software.amazon.awssdk.services.s3.model.S3Exception;
 
 /**
- * The store for {@code s3a:}. A staged file is a multipart upload to its final key; completing the upload publishes the file. S3A makes such uploads
- * for files below a directory of its magic committer, so the writer of any format can be used ({@link S3aUploadFileSystem}).
+ * The store for {@code s3a:}. A staged file is a multipart upload to its final key; completing the upload publishes the file. S3A
+ * makes such uploads for files below a directory of its magic committer, so the writer of any format can be used ({@link
+ * S3aUploadFileSystem}).
  */
 public final class S3aStore implements Store {
   private static final Logger LOG = LoggerFactory.getLogger(S3aStore.class);

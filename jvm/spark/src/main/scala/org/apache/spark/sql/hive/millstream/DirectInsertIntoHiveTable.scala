@@ -22,7 +22,9 @@ import org.apache.spark.sql.execution.datasources.FileFormat
 import org.apache.spark.sql.execution.datasources.millstream.write.{CatalogChange, DirectCommand, DirectWrite, ReadTables, TableLocations}
 import org.apache.spark.sql.hive.execution.{HiveTempPath, InsertIntoHiveTable}
 
-/** Writes files into a table with its serde; Spark's own command writes them elsewhere and lets Hive move them. */
+/**
+ * Writes files into a table with its serde; Spark's own command writes them elsewhere and lets Hive move them.
+ */
 class DirectInsertIntoHiveTable(
     table: CatalogTable,
     partition: Map[String, Option[String]],

@@ -17,8 +17,8 @@ import org.apache.spark.sql.hive.client.HiveClient
 /**
  * Carries out the changes of commits in Hive's metastore: partitions in batches, parameters as given.
  *
- * Spark's own method of changing a partition makes the metastore list the directory, and loses the partition's own columns. So this class calls the
- * metastore's client behind Spark's, by reflection, because a separate class loader has loaded that client.
+ * Spark's own method of changing a partition makes the metastore list the directory, and loses the partition's own columns. So this class
+ * calls the metastore's client behind Spark's, by reflection, because a separate class loader has loaded that client.
  */
 class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)]) extends CatalogMetastore(catalog, addressed) {
   import HiveMetastore._
@@ -64,7 +64,10 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
       missing
     }.toSeq
 
-  /** Moves all partitions in one request, which is one transaction of the metastore, so that no reader sees a mixture of old and new locations. */
+  /**
+   * Moves all partitions in one request, which is one transaction of the metastore, so that no reader sees a mixture of old and new
+   * locations.
+   */
   private def switch(change: MetastoreChange): Unit = {
     val found = fetch(change.database, change.table, change.partitions.asScala.toSeq.map(_.name) ++ change.droppedPartitions.asScala)
     val gone = change.droppedPartitions.asScala.map(new MetastoreChange.Partition(_, change.emptyDirectory, JavaMap.of()))
@@ -129,7 +132,10 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
 }
 
 private object HiveMetastore {
-  /** Methods of classes that cannot be named at compile time. All are looked up at once, so that none turns out to be missing after a commit. */
+  /**
+   * Methods of classes that cannot be named at compile time. All are looked up at once, so that none turns out to be missing after a
+   * commit.
+   */
   final class Methods(client: HiveClient) {
     private val text = classOf[String]
     private val list = classOf[JavaList[_]]

@@ -43,7 +43,10 @@ class ReplaceHiveInserts(session: SparkSession) extends ReplaceCommands(session,
     }
   }
 
-  /** Whether tasks write to the directory; false for one on the driver's disk, to which Spark copies from a file system shared by executors. */
+  /**
+   * Whether tasks write to the directory; false for one on the driver's disk, to which Spark copies
+   * from a file system shared by executors.
+   */
   private def isWrittenByTasks(isLocal: Boolean, root: Path, hadoopConf: Configuration): Boolean = {
     val isOfDriver = isLocal && !session.sparkContext.isLocal && FileSystem.getDefaultUri(hadoopConf).getScheme != "file"
     if (isOfDriver) ReplaceInserts.warn(root.toString, "it is a directory of the driver, but tasks run elsewhere")

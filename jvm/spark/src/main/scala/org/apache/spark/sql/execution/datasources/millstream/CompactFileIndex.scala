@@ -17,9 +17,9 @@ import org.apache.spark.sql.types.StructType
 /**
  * Spark's index of the files below some roots, listed natively and kept in columns.
  *
- * The rules are Spark's own: partition discovery, pruning and filters are inherited from [[PartitioningAwareFileIndex]]. Only the data differ:
- * directory listings of some 40 bytes per file, from which statuses and paths are created on access, instead of a status, a path and two map entries
- * kept for every file.
+ * The rules are Spark's own: partition discovery, pruning and filters are inherited from [[PartitioningAwareFileIndex]].
+ * Only the data differ: directory listings of some 40 bytes per file, from which statuses and paths are created on access,
+ * instead of a status, a path and two map entries kept for every file.
  */
 class CompactFileIndex private (
     spark: SparkSession,
@@ -68,7 +68,10 @@ class CompactFileIndex private (
     case Left(_) => super.allFiles()
   }
 
-  /** Also a view if there are neither partition columns nor conditions on files; Spark's own method would create all statuses at once. */
+  /**
+   * Also a view if there are neither partition columns nor conditions on files; Spark's own method would create all
+   * statuses at once.
+   */
   override def listFiles(partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] = listed match {
     case Right(leaves)
         if !filtersFiles && leaves.fileRoots.isEmpty && partitionSpec().partitionColumns.isEmpty &&

@@ -27,9 +27,10 @@ import org.apache.spark.sql.util.SchemaUtils
 /**
  * Resolves `spark.read…load(path)` on local files to a relation over a [[CompactFileIndex]].
  *
- * Hint rules run before the rule in which Spark lists the files of an unresolved data source, so Spark's own index is never created. The steps are
- * those of Spark's `ResolveDataSource` and `DataSource.resolveRelation`. Unsupported cases (another file system, a missing path, an option that
- * changes which files count, a schema that cannot be inferred) stay unresolved, so that Spark itself handles them and reports its own errors.
+ * Hint rules run before the rule in which Spark lists the files of an unresolved data source, so Spark's own index is never
+ * created. The steps are those of Spark's `ResolveDataSource` and `DataSource.resolveRelation`. Unsupported cases (another
+ * file system, a missing path, an option that changes which files count, a schema that cannot be inferred) stay unresolved,
+ * so that Spark itself handles them and reports its own errors.
  */
 class IndexLocalFiles(spark: SparkSession) extends Rule[LogicalPlan] {
   import IndexLocalFiles._

@@ -61,8 +61,8 @@ private[millstream] final class IndexedFileStatus(
 }
 
 /**
- * The directories that contain files, and the roots that are files, as the map from directories to files that Spark's index uses; its values are
- * created on access.
+ * The directories that contain files, and the roots that are files, as the map from directories to files that Spark's index
+ * uses; its values are created on access.
  */
 private final class LeafDirectories(
     directories: mutable.LinkedHashMap[Path, Leaf],
@@ -74,8 +74,8 @@ private final class LeafDirectories(
   val all: IndexedSeq[Leaf] = directories.values.toIndexedSeq
 
   /**
-   * The order of Spark's own index, after `files.groupBy(parent)`: partition discovery takes the first spelling of a column's name, and reports the
-   * first conflict.
+   * The order of Spark's own index, after `files.groupBy(parent)`: partition discovery takes the first spelling of a
+   * column's name, and reports the first conflict.
    */
   private val inSparksOrder: Map[Path, Leaf] = (mutable.HashMap.empty[Path, Leaf] ++= directories).toMap
 

@@ -12,8 +12,8 @@ import org.apache.spark.sql.execution.datasources.millstream.write.{ReplaceInser
 import org.apache.spark.util.Utils
 
 /**
- * Installs Millstream's rules in every session. Spark finds this class through `META-INF/services`, so a user's own `spark.sql.extensions` needs no
- * change; naming the class there as well does no harm.
+ * Installs Millstream's rules in every session. Spark finds this class through `META-INF/services`, so a user's
+ * own `spark.sql.extensions` needs no change; naming the class there as well does no harm.
  */
 class MillstreamExtensions extends SparkSessionExtensionsProvider {
   override def apply(extensions: SparkSessionExtensions): Unit =
@@ -33,7 +33,10 @@ private object MillstreamExtensions {
     hiveRule.foreach(rule => extensions.injectPostHocResolutionRule(rule))
   }
 
-  /** Executors also create their file system from a Hadoop configuration, which does not contain Spark's own settings. */
+  /**
+   * Executors also create their file system from a Hadoop configuration, which does not contain Spark's own
+   * settings.
+   */
   private def passSwitchToExecutors(context: SparkContext): Unit =
     if (!context.conf.get(IndexLocalFiles.Enabled)) context.hadoopConfiguration.setBoolean(ListingOptions.ENABLED, false)
 

@@ -31,8 +31,8 @@ private[millstream] object PackedFileScan {
 }
 
 /**
- * A scan that uses Spark's reader of the format, but packs the tasks itself, passes a configuration that is cheap to copy (readers copy it for each
- * file), and reads small files ahead before they are opened.
+ * A scan that uses Spark's reader of the format, but packs the tasks itself, passes a configuration that is cheap to copy
+ * (readers copy it for each file), and reads small files ahead before they are opened.
  *
  * @param scan the replaced scan of Spark
  * @param local the files to read; as in Spark's scan, they do not count for equality
@@ -123,8 +123,8 @@ private final class TimedBatches(batches: Iterator[ColumnarBatch], rows: SQLMetr
 }
 
 /**
- * The part of a configuration that readers need, without the more than a thousand defaults, which Hadoop's code contains as well, and without the
- * application's settings. Readers copy it for every file.
+ * The part of a configuration that readers need, without the more than a thousand defaults, which Hadoop's code contains as
+ * well, and without the application's settings. Readers copy it for every file.
  */
 private object SlimConfiguration {
   private val DefaultResource = "-default.xml"

@@ -11,8 +11,8 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.util.Utils
 
 /**
- * A scan whose tasks are packed by the bytes of files and the cost of opening them: about one task for each core, and more if a task would otherwise
- * read more than `spark.sql.files.maxPartitionBytes`.
+ * A scan whose tasks are packed by the bytes of files and the cost of opening them: about one task for each core, and more if
+ * a task would otherwise read more than `spark.sql.files.maxPartitionBytes`.
  */
 private[millstream] trait PackedScan extends LeafExecNode {
   /** The replaced scan of Spark. */
@@ -83,8 +83,8 @@ private[millstream] trait PackedScan extends LeafExecNode {
   }
 
   /**
-   * The file that Spark would read first, which is the one with the longest range, and its index among all. This matters because a CSV schema is
-   * inferred from a scan of text and takes the names of columns from the first row.
+   * The file that Spark would read first, which is the one with the longest range, and its index among all. This matters
+   * because a CSV schema is inferred from a scan of text and takes the names of columns from the first row.
    */
   private def firstInSpark(count: Long, bytes: Long): Option[((PartitionDirectory, FileStatusWithMetadata), Int)] = {
     val longest = FilePartition.maxSplitBytes(scan.relation.sparkSession, bytes + count * conf.filesOpenCostInBytes)

@@ -20,8 +20,8 @@ private[millstream] final case class ScanPartition(index: Int, ranges: FileRange
 /**
  * Decides where tasks end that are filled one after the other and should cost about `target` each.
  *
- * The total cost after each task should be a multiple of the target. So a task that is somewhat too expensive makes the next one cheaper, and the
- * number of tasks is as planned.
+ * The total cost after each task should be a multiple of the target. So a task that is somewhat too expensive makes the
+ * next one cheaper, and the number of tasks is as planned.
  */
 private[millstream] final class TaskQuota(target: Long) {
   private var spent = 0L

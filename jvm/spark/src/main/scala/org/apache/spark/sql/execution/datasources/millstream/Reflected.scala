@@ -2,7 +2,10 @@ package org.apache.spark.sql.execution.datasources.millstream
 
 import java.lang.reflect.{InvocationTargetException, Method}
 
-/** Calls of methods whose signatures differ between Spark's release lines, or whose classes cannot be named at compile time. */
+/**
+ * Calls of methods whose signatures differ between Spark's release lines, or whose classes cannot be named at
+ * compile time.
+ */
 private[sql] object Reflected {
   /**
    * A method with one of the signatures in the supported release lines.

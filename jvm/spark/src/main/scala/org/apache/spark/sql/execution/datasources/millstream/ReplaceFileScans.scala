@@ -16,10 +16,11 @@ import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, Parti
 import org.apache.spark.sql.internal.SQLConf
 
 /**
- * Replaces Spark's scans of local files by ours where these return the same rows: scans of text by [[NativeTextScanExec]] if it supports them, and
- * all others by [[PackedFileScanExec]].
+ * Replaces Spark's scans of local files by ours where these return the same rows: scans of text by [[NativeTextScanExec]] if it
+ * supports them, and all others by [[PackedFileScanExec]].
  *
- * The rule sees the physical plan before Spark inserts transitions between rows and columns, so pruning and the filters above the scan are Spark's.
+ * The rule sees the physical plan before Spark inserts transitions between rows and columns, so pruning and the filters above
+ * the scan are Spark's.
  */
 class ReplaceFileScans extends ColumnarRule {
   override def preColumnarTransitions: Rule[SparkPlan] = plan =>

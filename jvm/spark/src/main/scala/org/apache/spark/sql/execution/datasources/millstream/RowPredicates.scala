@@ -9,10 +9,10 @@ import org.apache.spark.unsafe.types.UTF8String
 /**
  * Translates conditions on the single column of a text file for the native scan.
  *
- * The translation is exact: a translated condition holds for exactly the rows for which Spark's condition holds, so rows need not be checked again
- * (and a count needs no rows). Therefore a condition is only translated as a whole, and only if it can be decided byte for byte: on strings of the
- * default collation, without nulls in lists. All other conditions stay in Spark's filter above the scan. The encoding is documented at
- * `millstream_scan::Predicate::decode`.
+ * The translation is exact: a translated condition holds for exactly the rows for which Spark's condition holds, so rows need not be
+ * checked again (and a count needs no rows). Therefore a condition is only translated as a whole, and only if it can be decided byte
+ * for byte: on strings of the default collation, without nulls in lists. All other conditions stay in Spark's filter above the scan.
+ * The encoding is documented at `millstream_scan::Predicate::decode`.
  */
 private[millstream] object RowPredicates extends PredicateHelper {
   private val Always = Array[Byte]('t')

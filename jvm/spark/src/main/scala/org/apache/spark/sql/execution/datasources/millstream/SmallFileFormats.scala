@@ -20,8 +20,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Spark's CSV format with one parser for all small files of a task: creating a parser, with space for 20,480 columns, takes several times as long as
- * reading such a file. Files that are not read ahead are read by Spark's own reader.
+ * Spark's CSV format with one parser for all small files of a task: creating a parser, with space for 20,480 columns, takes
+ * several times as long as reading such a file. Files that are not read ahead are read by Spark's own reader.
  */
 private final class SmallCsvFormat extends CSVFileFormat {
   override def buildReader(
@@ -71,7 +71,10 @@ private final class SmallCsvReader(
     StructType(schema.filterNot(_.name == options.columnNameOfCorruptRecord))
 }
 
-/** Spark's JSON lines format with one parser for all small files of a task. Files that are not read ahead are read by Spark's own reader. */
+/**
+ * Spark's JSON lines format with one parser for all small files of a task. Files that are not read ahead are read by Spark's
+ * own reader.
+ */
 private final class SmallJsonFormat extends JsonFileFormat {
   override def buildReader(
       sparkSession: SparkSession,
@@ -121,7 +124,10 @@ private final class SmallJsonReader(
 private object SmallFile {
   private val ByteOrderMark = Array(0xEF, 0xBB, 0xBF).map(_.toByte)
 
-  /** Splits like Hadoop's `LineRecordReader`, which skips a UTF-8 byte order mark. The same text object is returned for every line. */
+  /**
+   * Splits like Hadoop's `LineRecordReader`, which skips a UTF-8 byte order mark. The same text object is returned for every
+   * line.
+   */
   def lines(bytes: Array[Byte], separator: Option[Array[Byte]]): Iterator[Text] = {
     val start = if (bytes.startsWith(ByteOrderMark)) ByteOrderMark.length else 0
     val reader = new LineReader(new ByteArrayInputStream(bytes, start, bytes.length - start), bytes.length, separator.orNull)

@@ -11,7 +11,7 @@ package org.apache.spark.sql.execution.datasources
  *                                            └─► PackedFileScanExec ─► PackedFileScanRDD ─► Spark's readers ◄─ FileReadAhead
  * }}}
  *
- * The package is below `org.apache.spark.sql.execution.datasources` because Spark's partition discovery is private to that package; a
- * reimplementation would inevitably differ from it.
+ * The package is below `org.apache.spark.sql.execution.datasources` because Spark's partition discovery is private to that
+ * package; a reimplementation would inevitably differ from it.
  */
 package object millstream

@@ -104,8 +104,8 @@ private[rdd] final class PackedLineReader(
     }
 
   /**
-   * Makes the task fail. If a caller caught the failure of one file and continued, the following files of the split would be lost. In the thread that
-   * writes to Python, Spark itself handles failures and decides whether they matter.
+   * Makes the task fail. If a caller caught the failure of one file and continued, the following files of the split would be
+   * lost. In the thread that writes to Python, Spark itself handles failures and decides whether they matter.
    */
   private def failTask(cause: Throwable): Unit =
     if (ranges.length > 1 && Thread.currentThread() == taskThread) {

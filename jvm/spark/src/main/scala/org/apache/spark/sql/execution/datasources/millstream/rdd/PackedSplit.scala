@@ -15,8 +15,8 @@ private[rdd] final case class FileRange(path: String, start: Long, length: Long)
 /**
  * Consecutive Hadoop splits that one task reads.
  *
- * As a `FileSplit`, it has the path and start of its first range, and the total length. The driver keeps the ranges in the form in which they are
- * sent, with each directory's path stored once: some 30 bytes for each file.
+ * As a `FileSplit`, it has the path and start of its first range, and the total length. The driver keeps the ranges in the form in
+ * which they are sent, with each directory's path stored once: some 30 bytes for each file.
  *
  * @param count number of ranges
  * @param readers maximum number of native threads that read them ahead

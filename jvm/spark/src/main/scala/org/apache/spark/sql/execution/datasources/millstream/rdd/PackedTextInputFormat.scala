@@ -17,8 +17,8 @@ import org.apache.spark.sql.internal.SQLConf
 /**
  * Hadoop's input format for lines, which packs the splits of small files if Spark reads lines of local files.
  *
- * Hadoop lists and splits the files. Only Spark's own RDDs that are made by `sc.textFile` or a similar call, and whose users cannot see the splits,
- * get packed ones; all other callers get Hadoop's splits.
+ * Hadoop lists and splits the files. Only Spark's own RDDs that are made by `sc.textFile` or a similar call, and whose users
+ * cannot see the splits, get packed ones; all other callers get Hadoop's splits.
  */
 class PackedTextInputFormat extends TextInputFormat {
 
@@ -82,8 +82,8 @@ private[millstream] object PackedTextInputFormat {
   private def isEnabled(context: SparkContext): Boolean = ReadSettings.get(context, Enabled)
 
   /**
-   * Whether a `HadoopRDD` requests its splits on behalf of an RDD that maps its rows, as with `sc.textFile`. The call stack is the only source for
-   * this, because the input format is told nothing about its RDD.
+   * Whether a `HadoopRDD` requests its splits on behalf of an RDD that maps its rows, as with `sc.textFile`. The call stack is
+   * the only source for this, because the input format is told nothing about its RDD.
    */
   private def isCalledForLines: Boolean = {
     val rdds = callers("getPartitions")

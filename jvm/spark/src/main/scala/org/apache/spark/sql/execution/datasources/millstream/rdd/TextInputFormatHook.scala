@@ -20,9 +20,9 @@ class TextInputFormatHook extends Companion {
 /**
  * Makes Hadoop create a [[PackedTextInputFormat]] when a `TextInputFormat` is requested.
  *
- * Spark's RDDs and Hive create their input formats with `ReflectionUtils.newInstance`, which caches the constructor of each class. We replace the
- * cached constructor by that of a subclass. Callers that create an input format in another way get Hadoop's own, and so do all callers if Hadoop no
- * longer has this cache.
+ * Spark's RDDs and Hive create their input formats with `ReflectionUtils.newInstance`, which caches the constructor of each
+ * class. We replace the cached constructor by that of a subclass. Callers that create an input format in another way get
+ * Hadoop's own, and so do all callers if Hadoop no longer has this cache.
  */
 private[rdd] object TextInputFormatHook extends Logging {
   def install(): Unit =

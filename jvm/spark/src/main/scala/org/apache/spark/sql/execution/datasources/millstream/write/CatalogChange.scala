@@ -130,7 +130,9 @@ private[sql] object CatalogCommit {
   val Files = "numFiles"
   val Bytes = "totalSize"
 
-  /** Statistics of Hive and Spark on rows and columns, and of Spark on bytes, which this commit does not count. Spark's statistics must be removed
-   * together. */
+  /**
+   * Statistics of Hive and Spark on rows and columns, and of Spark on bytes, which this commit does not count. Spark's statistics must be
+   * removed together.
+   */
   private val Outdated = java.util.Set.of("COLUMN_STATS_ACCURATE", "numRows", "rawDataSize", "spark.sql.statistics.")
 }

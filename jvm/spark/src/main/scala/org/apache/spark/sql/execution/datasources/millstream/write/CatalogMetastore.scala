@@ -107,7 +107,10 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[
     }
   }
 
-  /** Drops partitions whose files are deleted already, unless this process has hung for so long that the next job may have filled them again. */
+  /**
+   * Drops partitions whose files are deleted already, unless this process has hung for so long that the next job may have filled them
+   * again.
+   */
   protected final def drop(change: MetastoreChange, standing: Standing): Unit = if (!change.droppedPartitions.isEmpty) {
     val table = catalog.getTable(change.database, change.table)
     val specs = change.droppedPartitions.asScala.toSeq.map(CatalogMetastore.spec(table, _))
@@ -139,8 +142,10 @@ private[sql] object CatalogMetastore {
     }
   }
 
-  /** A partition's specification, with columns as the table spells them; in the names of directories, Hive's are in lower case. An exact match comes
-   * first, because names of other tables may differ only in case. */
+  /**
+   * A partition's specification, with columns as the table spells them; in the names of directories, Hive's are in lower case. An
+   * exact match comes first, because names of other tables may differ only in case.
+   */
   def spec(table: CatalogTable, name: String): TablePartitionSpec = {
     val columns = table.partitionColumnNames
     PartitioningUtils.parsePathFragment(name).map { case (written, value) =>

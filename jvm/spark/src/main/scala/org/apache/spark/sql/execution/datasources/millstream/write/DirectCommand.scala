@@ -7,6 +7,9 @@ import org.apache.spark.sql.execution.metric.SQLMetric
 private[sql] trait DirectCommand extends DataWritingCommand {
   override lazy val metrics: Map[String, SQLMetric] = DirectWriteMetrics.create()
 
-  /** Not equal to Spark's command: otherwise a rule that replaces the one by the other would seem to have changed nothing. */
+  /**
+   * Not equal to Spark's command: otherwise a rule that replaces the one by the other would seem to
+   * have changed nothing.
+   */
   override def canEqual(other: Any): Boolean = getClass.isInstance(other)
 }

@@ -24,8 +24,8 @@ import org.apache.spark.sql.execution.datasources.millstream.Reflected
 import org.apache.spark.sql.util.SchemaUtils
 
 /**
- * Writes files of a data source to a table or a path. The steps are those of Spark's command, but nothing is deleted before the commit, and the
- * catalog learns of partitions with the commit.
+ * Writes files of a data source to a table or a path. The steps are those of Spark's command, but nothing is deleted
+ * before the commit, and the catalog learns of partitions with the commit.
  */
 class DirectInsertIntoHadoopFsRelation(
     outputPath: Path,
@@ -90,7 +90,9 @@ class DirectInsertIntoHadoopFsRelation(
   /** The table, if the catalog knows all its locations. */
   private def catalogued: Option[CatalogTable] = tracked.orElse(catalogTable.filter(_.partitionColumnNames.isEmpty))
 
-  /** The current location of an unpartitioned table: Spark's information may be older than another statement's overwrite. */
+  /**
+   * The current location of an unpartitioned table: Spark's information may be older than another statement's overwrite.
+   */
   private def currentLocation(session: SparkSession): Path =
     catalogued.filter(_.partitionColumnNames.isEmpty)
       .map(table => new Path(session.sharedState.externalCatalog.getTable(table.database, table.identifier.table).location))

@@ -11,7 +11,9 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.{classic, SparkSession}
 
-/** Resolves direct writes whose drivers have died: committed jobs are finished, the files of others are removed. */
+/**
+ * Resolves direct writes whose drivers have died: committed jobs are finished, the files of others are removed.
+ */
 object DirectRecovery {
   /**
    * Resolves the jobs of a table or a directory.

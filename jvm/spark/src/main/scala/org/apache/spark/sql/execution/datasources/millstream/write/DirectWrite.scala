@@ -65,7 +65,8 @@ private[sql] final case class DirectWrite(
   /**
    * Runs the INSERT.
    *
-   * @param refresh refreshes the session's information about the table after a commit, even if the commit could not be completely carried out
+   * @param refresh refreshes the session's information about the table after a commit, even if the commit could not be completely
+   * carried out
    * @param beforeJob Spark's callback for the time at which only the query can still fail
    * @param stock Spark's own write, for file systems that turn out to lack a required feature
    */

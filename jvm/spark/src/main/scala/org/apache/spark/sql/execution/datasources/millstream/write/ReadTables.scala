@@ -72,7 +72,8 @@ private[sql] object ReadTables {
     }
   }
 
-  /** Directories that may have a journal: a table's; or, for files or partitions read by path, their directory and those above it up to the table's.
+  /**
+   * Directories that may have a journal: a table's; or, for files or partitions read by path, their directory and those above it up to the table's.
    */
   private def directories(read: Read, hadoopConf: Configuration): Seq[Path] =
     try {

@@ -20,7 +20,9 @@ import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationComm
 import org.apache.spark.sql.execution.datasources.millstream.Keys
 import org.apache.spark.sql.internal.SQLConf
 
-/** Replaces the command that writes files of Spark's built-in data sources, and of Hive tables that Spark converts to them. */
+/**
+ * Replaces the command that writes files of Spark's built-in data sources, and of Hive tables that Spark converts to them.
+ */
 class ReplaceInserts(session: SparkSession) extends ReplaceCommands(session, classOf[InsertIntoHadoopFsRelationCommand]) {
   override protected def root(command: DataWritingCommand): Path = command.asInstanceOf[InsertIntoHadoopFsRelationCommand].outputPath
 
@@ -75,7 +77,10 @@ object ReplaceInserts extends Logging {
     reason.isEmpty
   }
 
-  /** Whether a table consists of plain files: not one of a storage handler, and not a transactional one. Logs a warning if not. */
+  /**
+   * Whether a table consists of plain files: not one of a storage handler, and not a transactional one. Logs a warning if
+   * not.
+   */
   def isOfFiles(table: CatalogTable, overwrites: Boolean, hadoopConf: Configuration): Boolean = {
     def has(key: String, value: String => Boolean): Boolean = table.properties.exists { case (name, found) => name.equalsIgnoreCase(key) && value(found) }
     val reason = if (has("transactional", _.equalsIgnoreCase("true"))) Some("the table is transactional")

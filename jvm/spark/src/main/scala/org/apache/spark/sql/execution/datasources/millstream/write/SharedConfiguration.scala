@@ -12,8 +12,8 @@ import org.apache.spark.util.SerializableConfiguration
 /**
  * Spark's node that writes files, with the Hadoop configuration sent once to each executor.
  *
- * Spark sends it in the closure, and every task deserialises it: thousands of settings, each compressed separately, take a third of the CPU time of
- * tasks that write five small files.
+ * Spark sends it in the closure, and every task deserialises it: thousands of settings, each compressed separately, take a third
+ * of the CPU time of tasks that write five small files.
  */
 private[write] class DirectWriteFiles(of: WriteFilesExec)
   extends WriteFilesExec(of.child, of.fileFormat, of.partitionColumns, of.bucketSpec, of.options, of.staticPartitions) {

@@ -13,8 +13,8 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.command.{AlterTableAddPartitionCommand, RepairTableCommand}
 
 /**
- * Warns if a statement adds partitions from the directories of a table whose partitions `metastore-swap` has moved: these directories may contain
- * replaced files.
+ * Warns if a statement adds partitions from the directories of a table whose partitions `metastore-swap` has moved: these directories may
+ * contain replaced files.
  */
 class WarnOfSwapped(session: SparkSession) extends Rule[LogicalPlan] with Logging {
   override def apply(plan: LogicalPlan): LogicalPlan = {
