@@ -71,7 +71,7 @@ final class DirectCommitProbe {
     for (int i = 0; i < files; i++) {
       String partition = "year=2026/month=1/day=" + i / FILES_A_PARTITION;
       store.putVisible(partition, "part-" + i + "-0f9f6d4e-4c5c-4a0f-8f0a-2b8f1f0c1d2e.c000", "old");
-      written.add(store.putPending(id, partition, "part-" + i + "-" + id + ".c000"));
+      written.add(store.putStaged(id, partition, "part-" + i + "-" + id + ".c000"));
     }
     return written;
   }

@@ -201,7 +201,7 @@ static void serve_request(const struct fuse_in_header *header, struct fuse_out_h
 
 enum wait_result { MAY_READ, UNMOUNTED };
 
-// Waits until there is a request to read and the mount is to answer it.
+// Waits until there is a request to read and the mount is not hanging.
 static enum wait_result wait_for_request(void) {
     for (;;) {
         bool hanging = server.hanging;
@@ -236,7 +236,7 @@ static void *run_receiver(void *unused) {
         } else if (errno == EAGAIN) {
             if (wait_for_request() == UNMOUNTED)
                 break;
-        } else if (errno != EINTR && errno != ENOENT) { // ENOENT: given up before it was read
+        } else if (errno != EINTR && errno != ENOENT) { // ENOENT: aborted before it was read
             break;                                      // ENODEV: unmounted
         }
     }
@@ -244,7 +244,7 @@ static void *run_receiver(void *unused) {
     return NULL;
 }
 
-// ---- life ----
+// ---- lifecycle ----
 
 static void mount_device(void) {
     const struct server_options *options = server.options;
@@ -270,7 +270,8 @@ int serve_mount(const struct server_options *options, const struct operation *op
     server.queue_tail = &server.queue_head;
     server.main_thread = pthread_self();
     server.wake_event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    // Large replies come and go: keep them on the heap, mapping anew costs more than copying.
+    // Large replies are allocated and freed often: keep them on the heap, since mapping costs more
+    // than copying.
     mallopt(M_MMAP_THRESHOLD, 64 << 20);
     mallopt(M_TRIM_THRESHOLD, 256 << 20);
 
@@ -294,7 +295,7 @@ int serve_mount(const struct server_options *options, const struct operation *op
         else
             break;
     }
-    umount2(options->mount_point, MNT_DETACH); // fails when it was unmounted from outside: as wanted
+    umount2(options->mount_point, MNT_DETACH); // fails if it was unmounted from outside, which is fine
     write_statistics();
-    return 0; // ends the connection: whoever still waits gets an error
+    return 0; // ends the connection: callers that still wait get an error
 }

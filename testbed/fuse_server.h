@@ -1,5 +1,5 @@
-// fuse_server.h - the machinery below the beds: one FUSE mount, its request loop, a constant delay
-// per request, counters, and a switch that makes the mount stop answering.
+// fuse_server.h - the common part of latfs and manyfs: one FUSE mount, its request loop, a constant
+// delay per request, counters, and a switch that makes the mount stop answering.
 //
 // It speaks the kernel's protocol (linux/fuse.h) directly, without libfuse, because its own CPU is
 // the floor of every parallel figure measured on it:
@@ -8,8 +8,8 @@
 //                     which it is due: arrival + delay
 //   replier thread    sleeps until the head of the queue is due and writes it to the kernel
 //
-// The delay is constant, so the queue is a plain list in order of arrival; no thread sleeps per
-// request and N requests in flight take one delay, not N. A reply never leaves before its time.
+// The delay is constant, so the queue is a plain list in order of arrival. No thread sleeps per
+// request, and N requests in flight take one delay, not N. No reply is sent before it is due.
 // Requests that a file server would not see (releasing a directory, the empty answer that ends a
 // listing, extended attributes, which NFSv3 lacks) are answered at once and not counted in the total.
 #ifndef FUSE_SERVER_H
@@ -30,7 +30,7 @@ enum cost {
     ONE_RPC,       // costs one delay
 };
 
-// What a handler fills in. The payload has room for REPLY_BYTES_MAX bytes.
+// The reply that a handler fills in. The payload has room for REPLY_BYTES_MAX bytes.
 struct reply {
     char *payload;
     size_t bytes;
@@ -58,9 +58,8 @@ struct server_options {
 // Mounts, serves until unmounted or told to stop, writes the statistics; returns an exit status.
 //
 // Signals: SIGUSR1 writes the statistics now. SIGUSR2 makes the mount stop answering, or answer
-// again: requests stay unread in the kernel, so that callers wait as on a hard NFS mount (a fatal
-// signal ends them, another does not). SIGTERM, SIGINT and SIGHUP unmount. The server also stops
-// when its parent dies.
+// again: requests stay unread in the kernel, so callers wait as on a hard NFS mount (only a fatal
+// signal ends them). SIGTERM, SIGINT and SIGHUP unmount. The server also stops when its parent dies.
 int serve_mount(const struct server_options *options, const struct operation *operations);
 
 #endif

@@ -1,9 +1,10 @@
-"""HDFS on this machine, a name node and a data node in one JVM (Hadoop's MiniDFSCluster), as a context manager.
+"""An HDFS cluster on this machine, a name node and a data node in one JVM (Hadoop's MiniDFSCluster), as a context
+manager.
 
-`client_jars()` has all that a program needs to reach it; Spark has that already. Between clients and the name node is a relay, so that
-a program can be ended at an exact call:
+`client_jars()` returns the jars that a client needs; Spark contains them already. A relay between
+clients and the name node allows ending a program at an exact call:
 
-    bed.at_call("rename", 2, kill)     # kill() at the third rename from now on, of which the name node does not hear
+    bed.at_call("rename", 2, kill)     # kill() at the third rename from now on, which the name node does not receive
 """
 
 import json
@@ -27,7 +28,7 @@ def client_jars() -> list[Path]:
 
 
 class Relay:
-    """Passes Hadoop's remote procedure calls on; each is a frame that names its method."""
+    """Forwards Hadoop's remote procedure calls; each is a frame that names its method."""
 
     def __init__(self, port: int):
         self._server = ("127.0.0.1", port)
@@ -60,10 +61,10 @@ class Relay:
                     frame = calls.read(int.from_bytes(head))
                     if action := self._action_at(method_of(frame)):
                         action()
-                        return  # it would be carried out though its sender is dead
+                        return  # not forwarded: it would be carried out although its sender is dead
                     server.sendall(head + frame)
             except OSError:
-                return  # one side has ended, and so does the other
+                return  # one side has closed, so close the other
 
     def _action_at(self, method: str) -> Callable[[], None] | None:
         with self._lock:
@@ -89,7 +90,9 @@ def pass_all(source: socket.socket, target: socket.socket) -> None:
 
 
 def method_of(frame: bytes) -> str:
-    """The method that a call names: the first field of the second message in its frame; "" if it is no call."""
+    """The method that a call names, which is the first field of the second message in its frame; "" if it is not a
+    call.
+    """
     length, at = varint(frame, 0)
     _, at = varint(frame, at + length)
     if frame[at : at + 1] != b"\x0a":
@@ -99,7 +102,7 @@ def method_of(frame: bytes) -> str:
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number of protocol buffers, and where it ends."""
+    """A varint of protocol buffers, and the offset of its end."""
     value, shift = 0, 0
     while True:
         byte = data[at]
@@ -109,7 +112,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 class HdfsBed:
-    """`bed.url` is hdfs://HOST:PORT; the files are gone with the bed. Who starts it is the superuser."""
+    """`bed.url` is hdfs://HOST:PORT; the files are deleted with the cluster. The user who starts it is the superuser."""
 
     def __enter__(self):
         jars = client_jars()

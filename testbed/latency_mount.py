@@ -1,9 +1,9 @@
-"""Mounts of the latency beds, as context managers.
+"""Mounts with latency, as context managers.
 
 `LatencyMount` (latfs: a delay per request over a real directory) and `SyntheticMount` (manyfs: one
 directory of N generated files) build their server if needed, mount it on a fresh temporary directory,
-and unmount when left, however that happens. A fresh mount is a cold one: nothing of it is in the
-kernel's caches. The statistics of the server are there once it is unmounted, and on demand before.
+and unmount it on exit, however that happens. A fresh mount is cold: nothing of it is in the
+kernel's caches. The server's statistics are available after unmounting, and on demand before.
 """
 
 import os
@@ -21,11 +21,11 @@ READY_WITHIN_S = 120  # preparing the listings of a million files takes seconds
 
 
 class MountError(Exception):
-    """The bed could not be built or mounted."""
+    """The server could not be built or mounted."""
 
 
 class Statistics:
-    """Requests that a file server would have seen, by kind, and how many were in flight at most."""
+    """Requests that a file server would have received, by kind, and the maximum number in flight."""
 
     def __init__(self, line: str):
         self.line = line.strip()
@@ -36,10 +36,10 @@ class Statistics:
 
 
 def build() -> None:
-    """Compiles the servers; does nothing when they are up to date."""
+    """Compiles the servers if they are not up to date."""
     result = subprocess.run(["make", "-s", "-C", str(TESTBED)], capture_output=True, text=True)
     if result.returncode:
-        raise MountError(f"cannot build the beds:\n{result.stdout}{result.stderr}")
+        raise MountError(f"cannot build latfs and manyfs:\n{result.stdout}{result.stderr}")
 
 
 class _Mount:
@@ -51,7 +51,7 @@ class _Mount:
 
     def __enter__(self):
         if os.geteuid() != 0:
-            raise MountError("the beds need root: they mount, and open files by handle")
+            raise MountError("latfs and manyfs need root: they mount, and open files by handle")
         build()
         self._scratch = Path(tempfile.mkdtemp(prefix="millstream-bed."))
         self.path = self._scratch / "mnt"
@@ -60,7 +60,7 @@ class _Mount:
         program, *rest = self._arguments
         command = [str(BINARIES / program), "-s", str(self._statistics_file), *rest, str(self.path)]
         try:
-            # Its own session: Ctrl-C ends the command that is run here, then we unmount.
+            # Its own session, so that Ctrl-C ends only the command, and we unmount afterwards.
             self._server = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
             self._wait_until_mounted()
         except BaseException:
@@ -70,7 +70,7 @@ class _Mount:
 
     def _wait_until_mounted(self):
         deadline = time.monotonic() + READY_WITHIN_S
-        # Asked of /proc, since a stat would be a request that the statistics count.
+        # Read from /proc, because the statistics would count a stat.
         while f" {self.path} " not in Path("/proc/self/mounts").read_text():
             if self._server.poll() is not None:
                 raise MountError(f"{self._arguments[0]} ended with status {self._server.returncode}")
@@ -80,7 +80,7 @@ class _Mount:
 
     @property
     def server_pid(self) -> int:
-        """For SIGUSR2, which makes the mount stop answering, or answer again."""
+        """The server's PID, for SIGUSR2, which makes the mount stop answering, or answer again."""
         return self._server.pid
 
     def read_statistics(self) -> Statistics:

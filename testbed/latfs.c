@@ -1,4 +1,4 @@
-// latfs.c - a pass-through file system on which every request takes a filer's time.
+// latfs.c - a pass-through file system on which every request takes as long as on a file server.
 //
 //   latfs [-d DELAY_US] [-T TTL_S] [-n] [-l] [-p] [-x REQUESTS] [-s STATISTICS] SOURCE MOUNT_POINT
 //
@@ -10,18 +10,18 @@
 //   -x  stop answering after that many requests
 //   -s  statistics go there (default: standard error), at unmount and on SIGUSR1
 //
-// Each request that an NFS client would send to its server costs one delay. fuse_server.h tells how,
-// and what the signals do. Objects are addressed by file handle, as an NFS server does it, so that no
-// descriptor is kept per inode; that needs root. SOURCE must not contain another mount.
+// Each request that an NFS client would send to its server costs one delay; fuse_server.h explains
+// this and the signals. Objects are addressed by file handle, as in an NFS server, so that no
+// descriptor is kept per inode; this needs root. SOURCE must not contain another mount.
 //
-// On ext4 a handle is the inode number and a generation, and generation 0 means "whichever": the
-// FUSE node number itself is the handle, and listing a directory costs one fstatat an entry and
-// remembers nothing. On other file systems each inode's handle is kept in a table.
+// On ext4 a handle is the inode number and a generation, and generation 0 means "any": the FUSE node
+// number itself is the handle, so listing a directory costs one fstatat per entry and needs no table.
+// On other file systems each inode's handle is kept in a table.
 //
 // With -p the listings of the whole tree are read before the mount appears and served from memory, as
-// a filer with a warm cache does. The same requests cost the same delays; what goes away is about half
-// of this process' CPU time, which it takes from the tool that is measured on the same cores. The
-// first change made through the mount ends it.
+// on a file server with a warm cache. Requests and delays stay the same, but this process needs about
+// half the CPU time, which it takes from the tool that is measured on the same cores. The first change
+// made through the mount ends this mode.
 #define _GNU_SOURCE
 #include "fuse_server.h"
 
@@ -98,7 +98,7 @@ static int remember(int dir_fd, const char *name, uint64_t node) {
             return -ENOMEM;
         (*slot)->node = node;
     }
-    (*slot)->handle = handle; // anew each time: the inode number may belong to a new file
+    (*slot)->handle = handle; // updated each time: the inode number may belong to a new file
     return 0;
 }
 
@@ -120,7 +120,7 @@ static int open_node(uint64_t node, int flags) {
     return fd < 0 ? -errno : fd;
 }
 
-// Closes FD and returns what a handler returns: 0, or the errno that RESULT < 0 left.
+// Closes FD and returns a handler's result: 0, or the errno if RESULT < 0.
 static int close_after(int fd, int result) {
     int error = result < 0 ? -errno : 0;
     close(fd);
@@ -292,7 +292,7 @@ static int serve_statfs(const struct fuse_in_header *header, const void *body, s
 
 // ---- names ----
 
-// Gives what was made as root to the caller, and replies with its entry.
+// Gives an object that was created as root to the caller, and replies with its entry.
 static int adopt(int dir_fd, const char *name, const struct fuse_in_header *header, struct reply *reply) {
     if (header->uid || header->gid)
         if (fchownat(dir_fd, name, header->uid, header->gid, AT_SYMLINK_NOFOLLOW))
@@ -452,7 +452,7 @@ static int serve_write(const struct fuse_in_header *header, const void *body, st
     return 0;
 }
 
-// Costs its time, as a COMMIT does; what it would make durable is a copy for measuring.
+// Costs one delay, like a COMMIT, but syncs nothing: SOURCE is only a copy for measuring.
 static int serve_fsync(const struct fuse_in_header *header, const void *body, struct reply *reply) {
     (void)header;
     (void)body;
@@ -549,7 +549,7 @@ static struct listing *read_listing(uint64_t node, int fd) {
 static void prepare_tree(uint64_t node) {
     int fd = open_node(node, O_RDONLY | O_DIRECTORY);
     if (fd < 0)
-        return; // whoever opens it will get the error
+        return; // opening it will report the error
     struct listing *listing = read_listing(node, fd);
     close(fd);
     listing->next = prepared[slot_index(node)];
@@ -672,8 +672,8 @@ static int serve_readdirplus(const struct fuse_in_header *header, const void *bo
     return list(body, reply, NAMES_AND_ATTRIBUTES);
 }
 
-// Not here, and so answered with ENOSYS, after which the kernel does not ask again: extended
-// attributes (not in NFSv3), flush, ioctl, locks, seeking for holes.
+// Not supported, and therefore answered with ENOSYS, after which the kernel does not ask again:
+// extended attributes (not in NFSv3), flush, ioctl, locks, seeking for holes.
 static const struct operation operations[OPERATION_COUNT] = {
     [FUSE_LOOKUP] = {"LOOKUP", ONE_RPC, serve_lookup},
     [FUSE_GETATTR] = {"GETATTR", ONE_RPC, serve_getattr},

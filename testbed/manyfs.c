@@ -56,7 +56,7 @@ static int serve_getattr(const struct fuse_in_header *header, const void *body, 
     return 0;
 }
 
-// Offset K stands before the K-th entry; "." and ".." are the first two.
+// Offset K is before the K-th entry; "." and ".." are the first two.
 static size_t format_entry(char *to, uint64_t offset) {
     struct fuse_dirent *entry = (void *)to;
     entry->off = offset + 1;

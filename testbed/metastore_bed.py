@@ -1,7 +1,7 @@
 """A Hive metastore's database for Spark: embedded Derby, or a PostgreSQL server of its own. Context managers with `spark_conf()`.
 
-Spark has the metastore itself in its driver; the bed is what that keeps its tables in. Derby allows one driver at a time,
-PostgreSQL any number, and outlives a driver that is killed. The tables are made by the first driver that connects.
+Spark runs the metastore itself in its driver; this is the metastore's database. Derby allows one driver at a time. PostgreSQL
+allows any number, and survives a killed driver. The first driver that connects creates the tables.
 """
 
 import os
@@ -15,10 +15,10 @@ from bed_jars import jar_of
 from service import Server, ServiceError, checked, free_port
 
 DRIVER = "org.postgresql:postgresql:42.7.7"
-OWNER = "postgres"  # whom Debian makes for the server, which refuses to be root
+OWNER = "postgres"  # Debian's user for the server, which refuses to run as root
 READY_WITHIN_S = 60
-# All that the metastore keeps, made as it starts: made when it is first needed, a table with a foreign key would wait for ever
-# for the transaction that needs it. Derby does not mind.
+# All tables of the metastore are created when it starts: if a table with a foreign key were created on first use, it would
+# wait forever for the transaction that needs it. Derby has no such problem.
 MODEL_PACKAGE = "org.apache.hadoop.hive.metastore.model"
 MODELS = [
     "MDatabase", "MType", "MTable", "MConstraint", "MSerDeInfo", "MColumnDescriptor", "MStringList", "MStorageDescriptor",
@@ -29,7 +29,7 @@ MODELS = [
 
 
 class DerbyMetastore:
-    """A directory; it stays when it is named."""
+    """A directory; it is kept if it is given."""
 
     def __init__(self, directory: Path | None = None):
         self._directory = directory
@@ -83,15 +83,15 @@ class PostgresMetastore:
         return ["-h", "127.0.0.1", "-p", self.port, "-U", OWNER]
 
     def start(self) -> None:
-        """Again, after `stop`: with what it held."""
-        # What a crash of the machine would lose is a bed's, so nothing is synced.
+        """Starts the server again after `stop`, with the same data."""
+        # Nothing is synced, because test data need not survive a crash of the machine.
         options = ["-p", self.port, "-k", "", "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]
         command = [self._programs / "postgres", "-D", self._scratch / "cluster", *options]
         self._server = Server(command, self._scratch / "log", self._user, cwd="/")
         self._server.wait_until(lambda: answers([self._programs / "pg_isready", *self._client_options()]), READY_WITHIN_S)
 
     def stop(self) -> None:
-        """At once: who is connected loses the connection, and who connects is refused."""
+        """Stops the server at once: clients lose their connections, and new ones are refused."""
         self._server.stop(signal.SIGQUIT)
 
     def __exit__(self, *_):
@@ -107,7 +107,7 @@ class PostgresMetastore:
         return {"METASTORE_URL": self.url, "METASTORE_USER": OWNER, "METASTORE_DRIVER_JAR": str(jar_of(DRIVER))}
 
     def spark_conf(self) -> dict[str, str]:
-        """Settings for Spark, but for the driver's jar, which `driver_jar()` has, for spark.driver.extraClassPath."""
+        """Settings for Spark. `driver_jar()` returns the JDBC driver's jar, for spark.driver.extraClassPath."""
         prefix = "spark.hadoop.javax.jdo.option.Connection"
         return {
             "spark.sql.catalogImplementation": "hive",

@@ -22,7 +22,8 @@ from service import Server, ServiceError, accepts, built_by_one, checked, free_p
 PROXY_SOURCES = Path(__file__).resolve().parent / "s3proxy"
 VERSITYGW_VERSION = "1.8.0"
 VERSITYGW_NEEDS_GO = (1, 25)
-# For machines whose Go is older: the release that the module proxy has as a module, which any Go can fetch.
+# For machines with an older Go: a release that the module proxy offers as a module, which any Go can
+# download.
 TOOLCHAIN = "golang.org/toolchain@v0.0.1-go1.25.4.linux-" + {"aarch64": "arm64"}.get(os.uname().machine, "amd64")
 ACCESS_KEY, SECRET_KEY, BUCKET, REGION = "millstream", "millstream-secret", "bed", "us-east-1"
 READY_WITHIN_S = 60
@@ -33,7 +34,7 @@ def go_version(go: str) -> tuple[int, ...]:
 
 
 def go_command() -> str:
-    """A Go that is new enough: the machine's, or one from the module proxy."""
+    """A sufficiently new Go: the machine's, or one from the module proxy."""
     go = shutil.which("go")
     if not go:
         raise ServiceError("Go is missing: run testbed/setup write")
@@ -46,7 +47,7 @@ def go_command() -> str:
 
 
 def build() -> tuple[Path, Path]:
-    """Builds what is not there or out of date; returns versitygw and s3proxy."""
+    """Builds versitygw and s3proxy if they are missing or outdated, and returns their paths."""
     with built_by_one("s3") as directory:
         server, proxy = directory / f"versitygw-{VERSITYGW_VERSION}", directory / "s3proxy"
         if not server.exists():
@@ -62,7 +63,9 @@ def build() -> tuple[Path, Path]:
 
 
 class S3Bed:
-    """`data` keeps the objects, else they are gone with the bed; `log` gets a line for each request."""
+    """`data` is a directory for the objects, which is kept; without it they are deleted at the end. `log` gets a line
+    for each request.
+    """
 
     def __init__(self, delay_ms: float = 0, data: Path | None = None, log: Path | None = None):
         self._delay_ms = delay_ms
@@ -114,27 +117,27 @@ class S3Bed:
             return answer.read().decode()
 
     def set_delay(self, delay_ms: float) -> None:
-        """What every request costs from now on, beside what the server takes."""
+        """Sets the delay of each request from now on, in addition to the server's time."""
         self._ask(f"delay?us={round(delay_ms * 1000)}", b"")
 
     def statistics(self) -> Statistics:
-        """Requests since the start or the last reset; `by_kind` has them by operation of the S3 API."""
+        """Requests since the start or the last reset; `by_kind` counts them by operation of the S3 API."""
         return Statistics(self._ask("statistics"))
 
     def reset_statistics(self) -> None:
         self._ask("reset", b"")
 
     def inject(self, *faults: dict) -> None:
-        """Faults as s3proxy/fault.go describes them, in place of those before: `inject()` ends them all."""
+        """Replaces the current faults by others, as s3proxy/fault.go describes them; `inject()` ends all faults."""
         self._ask("faults", json.dumps(faults).encode())
 
     def held(self) -> int:
-        """How many requests a fault that holds them has stopped at this moment."""
+        """The number of requests that faults are holding now."""
         return int(self._ask("held"))
 
     @property
     def struck(self) -> int:
-        """How many requests the faults have struck since they were injected."""
+        """The number of requests that the faults have hit since they were injected."""
         return int(self._ask("struck"))
 
     def settings(self) -> dict[str, str]:
@@ -144,7 +147,7 @@ class S3Bed:
         }
 
     def spark_conf(self) -> dict[str, str]:
-        """Settings by which Spark finds the bucket as s3a://BUCKET/, given the jars of testbed/s3a-jars."""
+        """Settings with which Spark finds the bucket as s3a://BUCKET/; requires the jars of testbed/s3a-jars."""
         return {f"spark.hadoop.{key}": value for key, value in s3a_conf(self.endpoint).items()}
 
 

@@ -1,8 +1,9 @@
-"""What the beds that are servers share: processes that end with who started them, and the command line of a bed.
+"""Common parts of test environments that are servers: processes that end with their parent, and the command line.
 
-A service is a context manager that has `settings()`, the names and values by which a program reaches it. Its processes
-are killed by the kernel when the thread that started them ends, however that happens, so none is left behind. If one dies
-by itself, the program that started it ends as well, and says why: its clients would try again for minutes, each test anew.
+A service is a context manager with `settings()`, the names and values with which a program connects
+to it. The kernel kills its processes when the thread that started them ends, however that happens,
+so none is left behind. If one dies by itself, the program that started it also ends, with the
+cause: otherwise, clients would retry for minutes, in every test.
 """
 
 import ctypes
@@ -23,7 +24,7 @@ PR_SET_PDEATHSIG = 1
 
 
 class ServiceError(Exception):
-    """The bed could not be built or started."""
+    """The test environment could not be built or started."""
 
 
 def free_port() -> int:
@@ -43,24 +44,26 @@ def as_user(name: str | None) -> list[str]:
 
 
 def end_with(message: str) -> None:
-    """Ends this program from within a signal handler: a run of pytest by its own way out."""
+    """Ends this program from within a signal handler; for pytest, through its own exit."""
     if pytest := sys.modules.get("pytest"):
         pytest.exit(message, returncode=1)
     raise ServiceError(message)
 
 
 class Server:
-    """A process of a bed, run by `user` if one is named; its output goes to `log`, unless `details` (Popen's) say otherwise."""
+    """A server process, run as `user` if given; its output goes to `log`, unless `details` (for Popen) say otherwise."""
 
     def __init__(self, command: list, log: Path, user: str | None = None, **details):
         self.name = Path(command[0]).name
         self.log = log
         self._is_stopped = False
-        # A parent that has ended before the kernel was asked to tell of it is found by its number.
+        # Comparing the parent's PID detects a parent that ended before setpriv set the death
+        # signal.
         tied = ["setpriv", "--pdeathsig", "KILL", *as_user(user), "sh", "-c", f'[ $PPID = {os.getpid()} ] && exec "$@"', "sh"]
         with log.open("wb") as output:
             details = {"stdout": output, "stderr": output, **details}
-            # Its own session: Ctrl-C ends the command that is run here, then we end the server.
+            # Its own session, so that Ctrl-C ends only the command, and we end the server
+            # afterwards.
             details |= {"stdin": subprocess.DEVNULL, "start_new_session": True}
             self.process = subprocess.Popen([*tied, *map(str, command)], **details)
 
@@ -77,7 +80,7 @@ class Server:
             threading.Thread(target=self._watch, daemon=True).start()
 
     deaths: list[str] = []
-    """What is said of servers that have died by themselves."""
+    """Messages about servers that have died by themselves."""
 
     def _watch(self) -> None:
         self.process.wait()
@@ -102,7 +105,9 @@ class Server:
 
 
 def checked(command: list, **details) -> str:
-    """The output of a command that prepares a bed; if it fails, the error is what it has said."""
+    """Runs a command that prepares a test environment and returns its output; if it fails, the error contains the
+    output.
+    """
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, **details)
     if done.returncode:
         raise ServiceError(f"{' '.join(map(str, command))}: status {done.returncode}\n{done.stdout}{done.stderr}")
@@ -111,7 +116,7 @@ def checked(command: list, **details) -> str:
 
 @contextmanager
 def built_by_one(name: str) -> Iterator[Path]:
-    """The directory for built things, while no other process builds `name`."""
+    """The directory for built programs, locked so that no other process builds `name`."""
     BUILD.mkdir(parents=True, exist_ok=True)
     with open(BUILD / f".{name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -127,7 +132,7 @@ def run(command: list[str], settings: dict[str, str], program: str) -> int:
         return 127
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _: child.send_signal(received))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to the command as well
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal also sends it to the command
     try:
         status = child.wait()
     except ServiceError:
@@ -139,8 +144,10 @@ def run(command: list[str], settings: dict[str, str], program: str) -> int:
 def serve(
     service: AbstractContextManager, command: list[str], program: str, after_command: Callable = lambda bed: None
 ) -> int:
-    """The command line of a bed: runs `command` on it; without one, prints the settings and serves until it is ended."""
-    # A signal, also that of a parent's end, ends us by way of the bed's clean-up.
+    """The command line of a test environment: runs `command` in it; without a command, prints the settings and serves
+    until it is ended.
+    """
+    # A signal, including the one for the parent's death, ends us through the clean-up.
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, lambda received, _: sys.exit(128 + received))
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -161,6 +168,6 @@ def serve(
 
 
 def split_command(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """What comes before `--`, and the command behind it."""
+    """The options before `--`, and the command after it."""
     at = arguments.index("--") if "--" in arguments else len(arguments)
     return arguments[:at], arguments[at + 1 :]

@@ -1,4 +1,4 @@
-"""A trap for a process: it is stopped or killed before the Nth of the calls by which it changes directories (steptrap.c).
+"""A trap that stops or kills a process before the Nth of its calls that change directories (steptrap.c).
 
     with StepTrap() as trap:
         driver = subprocess.Popen(..., env={**os.environ, **trap.settings()})
@@ -6,7 +6,7 @@
         trap.wait(60)                      # the driver is stopped, just before it commits
         os.kill(trap.pid, signal.SIGCONT)  # or SIGKILL
 
-What a program does by calls of its own, past the C library, is not seen.
+System calls that bypass the C library are not seen.
 """
 
 import mmap
@@ -20,7 +20,7 @@ from pathlib import Path
 from latency_mount import BINARIES, build
 
 NUMBERS = struct.Struct("=iiii")  # at, seen, pid, signal
-TEXT_BYTES = 1024  # of the pattern, and behind it of the step
+TEXT_BYTES = 1024  # size of the pattern, which is followed by the step
 
 
 class StepTrap:
@@ -41,14 +41,14 @@ class StepTrap:
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def settings(self) -> dict[str, str]:
-        """The environment of the processes that it is for."""
+        """Environment variables for the processes to trap."""
         return {"LD_PRELOAD": str(BINARIES / "steptrap.so"), "STEP_TRAP": str(self._path)}
 
     def set(self, pattern: str, at: int = 0, number: int = signal.SIGSTOP) -> None:
-        """From now on; `at` 0 only counts. Replaces what was set before."""
+        """Sets the trap, which replaces an earlier one; with `at` 0 it only counts."""
         text = pattern.encode()
         assert len(text) < TEXT_BYTES, pattern
-        # A step of the old pattern may come in between.
+        # A step of the old pattern may occur in between.
         self._shared[: NUMBERS.size] = NUMBERS.pack(0, 0, 0, number)
         self._shared[NUMBERS.size :] = text.ljust(2 * TEXT_BYTES, b"\0")
         self._shared[: NUMBERS.size] = NUMBERS.pack(at, 0, 0, number)
@@ -58,21 +58,21 @@ class StepTrap:
 
     @property
     def seen(self) -> int:
-        """Steps since it was set."""
+        """Number of steps since the trap was set."""
         return self._numbers()[1]
 
     @property
     def pid(self) -> int:
-        """Whom it has caught; 0 for nobody yet."""
+        """PID of the process caught; 0 for none yet."""
         return self._numbers()[2]
 
     @property
     def step(self) -> str:
-        """At which."""
+        """The step at which it was caught."""
         return self._shared[NUMBERS.size + TEXT_BYTES :].split(b"\0", 1)[0].decode(errors="replace")
 
     def wait(self, within_s: float) -> bool:
-        """Whether somebody was caught in that time."""
+        """Whether a process was caught within that time."""
         deadline = time.monotonic() + within_s
         while not self.pid and time.monotonic() < deadline:
             time.sleep(0.005)

@@ -1,7 +1,7 @@
-// steptrap.c - a library for LD_PRELOAD that stops or kills a process at a step: before the Nth call of those that a pattern names.
+// steptrap.c - a library for LD_PRELOAD that stops or kills a process at a step: before the Nth call that matches a pattern.
 //
-// STEP_TRAP names the file that it shares with testbed/step_trap.py. A step is a call that changes a directory, written as its name and
-// its path, such as "link /table/.direct-writes/J.commit": what is made, renamed to, or removed. The pattern is fnmatch(3)'s.
+// STEP_TRAP names the file that is shared with testbed/step_trap.py. A step is a call that changes a directory, written as its name and
+// the path that is created, renamed to or removed, such as "link /table/.direct-writes/J.commit". The pattern is one of fnmatch(3).
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,12 +17,12 @@
 #include <unistd.h>
 
 struct trap {
-    _Atomic int32_t at;    // before which step; 0 only counts
+    _Atomic int32_t at;    // number of the step; 0 only counts
     _Atomic int32_t seen;  // steps so far
-    _Atomic int32_t pid;   // whom the trap has caught
+    _Atomic int32_t pid;   // the process caught
     int32_t signal;
     char pattern[1024];
-    char step[1024];  // at which it was caught
+    char step[1024];  // the step at which it was caught
 };
 
 static struct trap *trap;
@@ -44,7 +44,7 @@ static void step(const char *call, const char *path) {
     if (atomic_fetch_add(&trap->seen, 1) + 1 != trap->at) return;
     memcpy(trap->step, text, sizeof text);
     trap->pid = getpid();
-    // To this thread, which then does not come to the call before the process has stopped.
+    // The signal is sent to this thread, so that it does not make the call before the process has stopped.
     raise(trap->signal);
 }
 
@@ -80,7 +80,7 @@ int mkdir(const char *path, mode_t mode) {
     return NEXT(mkdir)(path, mode);
 }
 
-// Every name of open(2), each with its mode where a file is made.
+// All variants of open(2); each takes a mode if it creates a file.
 #define OPENS(name)                                        \
     int name(const char *path, int flags, ...) {           \
         mode_t mode = 0;                                   \

@@ -1,5 +1,5 @@
 #![no_main]
-//! Any text is a date of `-newermt` or none, never a panic.
+//! Any text is either a valid date of `-newermt` or an error, never a panic.
 
 use std::ffi::CString;
 

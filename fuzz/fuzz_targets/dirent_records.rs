@@ -1,5 +1,5 @@
 #![no_main]
-//! Any bytes are taken for the records of a directory without a panic, and never read past.
+//! Parsing any bytes as directory records never panics or reads past the end.
 
 use libfuzzer_sys::fuzz_target;
 use millstream_vfs::fuzz_records;

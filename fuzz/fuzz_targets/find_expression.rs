@@ -1,5 +1,5 @@
 #![no_main]
-//! Any words make an expression or a message, never a panic. The words are separated by NUL bytes.
+//! Any words are either a valid expression or an error, never a panic. The words are separated by NUL bytes.
 
 use libfuzzer_sys::fuzz_target;
 use millstream_ops::find::fuzz::parse_words;

@@ -1,5 +1,5 @@
 #![no_main]
-//! Any value of LS_COLORS is understood or not, never a panic; any name then has a color or none.
+//! Any value of LS_COLORS is either valid or an error, never a panic; any name then has a color or none.
 
 use libfuzzer_sys::fuzz_target;
 use millstream_ops::list::color::{Colors, Subject, Target};

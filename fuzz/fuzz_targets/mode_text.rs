@@ -1,5 +1,5 @@
 #![no_main]
-//! Any bytes are a mode or none, never a panic; applied to any bits it makes permission bits.
+//! Any bytes are either a valid mode or an error, never a panic; applied to any bits, a mode gives permission bits.
 
 use libfuzzer_sys::fuzz_target;
 use millstream_ops::mode::{ALL_BITS, FileClass, Mode};

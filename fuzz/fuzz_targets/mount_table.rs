@@ -1,5 +1,5 @@
 #![no_main]
-//! Any bytes are a table of mounts, never a panic.
+//! Parsing any bytes as a mount table never panics.
 
 use libfuzzer_sys::fuzz_target;
 use millstream_ops::find::fuzz::parse_mounts;

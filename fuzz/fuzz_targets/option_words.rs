@@ -1,5 +1,5 @@
 #![no_main]
-//! Any words are options, operands or mistakes, never a panic. The words are separated by NUL bytes.
+//! Any words are options, operands or errors, never a panic. The words are separated by NUL bytes.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

@@ -1,5 +1,5 @@
 #![no_main]
-//! Any text is an owner and a group or neither, never a panic; what is understood means the same as its numbers.
+//! Any text is either an owner and group or an error, never a panic; names mean the same as their numbers.
 
 use libfuzzer_sys::fuzz_target;
 use millstream_cli::pchown::fuzz_spec;

@@ -1,5 +1,5 @@
 #![no_main]
-//! Files of any bytes, joined to one, have the lines that they have.
+//! Joining files of any bytes keeps their lines.
 
 use libfuzzer_sys::fuzz_target;
 use millstream_scan::fuzz_join;

@@ -1,5 +1,5 @@
 #![no_main]
-//! Any bytes are a predicate or none, never a panic; where it holds, its literal is found.
+//! Any bytes are either a valid predicate or an error, never a panic; where it holds, its literal is found.
 
 use libfuzzer_sys::fuzz_target;
 use millstream_scan::fuzz_predicate;

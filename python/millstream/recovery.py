@@ -1,4 +1,4 @@
-"""Finishing or undoing writes whose drivers have died."""
+"""Finishes or undoes writes whose drivers have died."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 
 
 class RecoverError(RuntimeError):
-    """The table or directory could not be looked at, or a write could not be finished or undone; the message says why."""
+    """The table or directory could not be examined, or a write could not be finished or undone; the message says why."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of a write.
+    """A write that was found, and how it was resolved.
 
     Attributes:
         job: its id, which is in the names of its files.
-        owner: who ran it.
-        verdict: `"alive"` (it gives signs of life, and is left alone), `"roll-forward"` (it was committed, and is finished),
-            `"roll-back"` (it was not, and what it has written is removed), `"superseded"` (it is finished, but for directories that another
-            program has overwritten meanwhile: its files for these are kept), `"lost"` (it was committed, could not be finished, and is ended) or
-            `"remove-replaced"` (it is finished, and the files that it has replaced, which were kept for queries under way, are removed).
-        steps: each file and partition that is touched, or lost; of one that is alive, when it counts as dead.
+        owner: the process that ran it.
+        verdict: `"alive"` (it renews its lease and is left alone), `"roll-forward"` (it was committed, and is finished),
+            `"roll-back"` (it was not committed, and its files are removed), `"superseded"` (it is finished, except for directories that
+            another program has overwritten meanwhile: its files for these are kept), `"lost"` (it was committed, could not be finished, and
+            is ended) or `"remove-replaced"` (it is finished, and its replaced files, which were kept for running queries, are removed).
+        steps: one line for each file and partition that is changed or lost; for a live write, when it counts as dead.
     """
 
     job: str
@@ -43,16 +43,16 @@ def recover(
     accept_loss: bool = False,
     superseded: str = "keep",
 ) -> list[Finding]:
-    """Finishes the direct writes of a table or a directory that are committed, and undoes those of drivers that have died. The next write to it
+    """Finishes the committed direct writes of a table or directory, and undoes the others if their drivers have died. The next write to it
     does the same.
 
     Args:
         spark: a session with Millstream's jar, for instance made by `millstream.enable`, and with the table's catalog.
-        target: the table's name, or the path of the table or directory: what has a slash in it is a path.
-        dry_run: whether only to tell what would be done.
-        accept_loss: whether committed writes that cannot be finished are ended; what they lose is in their steps. Without it they are errors.
-        superseded: what becomes of files of overwrites for directories that another program has overwritten meanwhile: `"apply"` puts them in the
-            place of what is there, `"drop"` removes them, `"keep"` leaves them, unseen.
+        target: the table's name, or the path of the table or directory; an argument with a slash is a path.
+        dry_run: whether to report only what would be done.
+        accept_loss: whether to end committed writes that cannot be finished; their steps list the losses. Otherwise such writes are errors.
+        superseded: what to do with files of overwrites for directories that another program has overwritten meanwhile: `"apply"` replaces the
+            current files with them, `"drop"` removes them, `"keep"` keeps them, unseen by readers.
 
     Returns:
         The writes that were found.

@@ -1,8 +1,9 @@
-"""Switches Millstream on in a Spark session.
+"""Enables Millstream in a Spark session.
 
-All of it is configuration, and most of that has to be there before the driver's JVM starts: the JVM makes its first file
-system, which it then keeps, while it starts. So `enable` adds the conf block to a builder whose JVM does not run yet. If
-one runs, it can only look whether the block was given to it (`spark-submit`, `spark-defaults.conf`), and say so if not.
+Millstream is enabled by configuration, most of which must be set before the driver's JVM starts,
+because the JVM creates and caches its first file system at its start. So `enable` adds the conf
+block to a builder whose JVM is not running yet. If the JVM is running, `enable` can only check
+whether it was started with the block (`spark-submit`, `spark-defaults.conf`), and warn if not.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
 JAR_PLACEHOLDER = "@JAR@"
 FILE_SYSTEM_CLASS = "io.millstream.hadoop.MillstreamLocalFileSystem"
 SETTING = re.compile(r"(?P<key>[^\s=:]+)\s*[=:]?\s*(?P<value>.*)")
-# Settings that hold several values, and what separates them: the user's own are kept, ours is added.
+# Settings that are lists, with their separators: our value is appended to the user's own.
 LISTS = {"spark.driver.extraClassPath": ":", "spark.executor.extraClassPath": ":", "spark.jars": ","}
 
 
 def spark_conf(jar: str | os.PathLike[str] | None = None) -> dict[str, str]:
-    """The settings that turn Millstream on, as they stand in the jar's conf block (`millstream spark-conf` prints it).
+    """The settings that enable Millstream, as in the jar's conf block (`millstream spark-conf` prints it).
 
     They must reach Spark before the driver's JVM starts: `SparkConf().setAll(spark_conf().items())`, or `--conf` for
     each with spark-submit.
@@ -38,7 +39,8 @@ def spark_conf(jar: str | os.PathLike[str] | None = None) -> dict[str, str]:
         Spark's keys and values.
 
     Raises:
-        FileNotFoundError: no `jar` was given and this installation carries none (an editable install).
+        FileNotFoundError: no `jar` was given, and this installation contains none (an editable
+            install).
     """
     package = files("millstream")
     if jar is None:
@@ -50,18 +52,19 @@ def spark_conf(jar: str | os.PathLike[str] | None = None) -> dict[str, str]:
 
 
 def absolute(jar: str) -> str:
-    """A path; URIs, such as those of jars that executors have, are left alone."""
+    """An absolute path; URIs, such as those of jars on executors, are returned unchanged."""
     return jar if ":/" in jar else os.path.abspath(jar)
 
 
 def enable(builder: SparkSession.Builder) -> SparkSession.Builder:
-    """Turns Millstream on for the session that a builder makes.
+    """Enables Millstream for the session that a builder makes.
 
     Settings that the builder or `spark-defaults.conf` already has are kept; class paths and jars are added to them.
 
-    If the driver's JVM runs already (after spark-submit, in the pyspark shell, or because there was a session before) it is
-    too late to change it: if it was not started with `spark_conf()` this warns, and Spark stays stock. The same holds for
-    Spark Connect, where the server has to be configured.
+    If the driver's JVM is already running (after spark-submit, in the pyspark shell, or because of
+    an earlier session), it is too late to change its configuration: if it was not started with
+    `spark_conf()`, this warns, and Spark works without Millstream. The same holds for Spark
+    Connect, where the server must be configured.
 
     Args:
         builder: `SparkSession.builder`, with or without settings.
@@ -70,10 +73,10 @@ def enable(builder: SparkSession.Builder) -> SparkSession.Builder:
         The same builder.
 
     Warns:
-        RuntimeWarning: Millstream cannot be turned on from here any more; the message says what to do.
+        RuntimeWarning: it is too late to enable Millstream here; the message says what to do.
 
     Raises:
-        TypeError: `builder` is none.
+        TypeError: `builder` is not a builder.
     """
     if not hasattr(builder, "_options"):
         raise TypeError(f"enable() takes SparkSession.builder, not {builder!r}")
@@ -114,7 +117,7 @@ def jvm_is_running() -> bool:
 
 
 def jvm_has_millstream() -> bool:
-    """Whether the file system of `file:`, which a JVM makes once and keeps, is ours."""
+    """Whether the JVM's cached file system of `file:` is ours."""
     from pyspark import SparkContext
 
     SparkContext._ensure_initialized()
@@ -124,7 +127,7 @@ def jvm_has_millstream() -> bool:
 
 
 def site_defaults() -> dict[str, str]:
-    """What the installation's spark-defaults.conf says: a builder's setting would replace it, not add to it."""
+    """The settings of the installation's spark-defaults.conf, which a builder's settings would replace."""
     from pyspark.find_spark_home import _find_spark_home
 
     folder = os.environ.get("SPARK_CONF_DIR") or os.path.join(_find_spark_home(), "conf")

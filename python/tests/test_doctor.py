@@ -1,4 +1,4 @@
-"""`millstream doctor` says whether Millstream works in the Spark that it finds, and what to do where it does not."""
+"""`millstream doctor` reports whether Millstream works with the Spark that it finds, and how to fix what does not."""
 
 import json
 import os
@@ -14,7 +14,7 @@ def doctor(conf_directory, *options):
     return subprocess.run([MILLSTREAM, "doctor", "--conf=spark.ui.enabled=false", *options], env=environment, capture_output=True, text=True)
 
 
-def test_a_spark_without_the_conf_block_is_told_what_is_missing(tmp_path):
+def test_missing_settings_are_reported_with_their_fix(tmp_path):
     done = doctor(tmp_path, "--json")
 
     found = {diagnosis["what"]: diagnosis for diagnosis in json.loads(done.stdout)}
@@ -23,17 +23,17 @@ def test_a_spark_without_the_conf_block_is_told_what_is_missing(tmp_path):
     assert "millstream spark-conf" in found["class path"]["cure"] and "spark.millstream.write.enabled=true" in found["direct writes"]["cure"]
 
 
-def test_a_spark_with_the_conf_block_is_well(tmp_path):
+def test_all_checks_succeed_with_the_conf_block(tmp_path):
     block = subprocess.run([MILLSTREAM, "spark-conf"], check=True, capture_output=True).stdout
     (tmp_path / "spark-defaults.conf").write_bytes(block)
 
     done = doctor(tmp_path)
 
-    assert done.returncode == 0 and "MEND" not in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "FIX" not in done.stdout, done.stdout + done.stderr
     assert "native library" in done.stdout and "spark.millstream.write.enabled=true" in done.stdout
 
 
-def test_a_switch_that_is_off_and_a_committer_are_told(tmp_path):
+def test_disabled_switches_and_custom_committers_are_reported(tmp_path):
     block = subprocess.run([MILLSTREAM, "spark-conf"], check=True, capture_output=True).stdout
     (tmp_path / "spark-defaults.conf").write_bytes(block)
 

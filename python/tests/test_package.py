@@ -1,4 +1,4 @@
-"""What the wheel holds, and that what is said in two places is the same."""
+"""The contents of the wheel, and that information in two places agrees."""
 
 import re
 import tomllib
@@ -38,8 +38,8 @@ def test_wheel_and_jar_carry_the_licences(name, text):
     assert name in metadata("millstream").get_all("License-File")
 
 
-def test_the_licences_are_of_the_crates_that_are_locked():
-    """Crates that only build or test are not linked."""
+def test_the_licences_are_those_of_the_locked_crates():
+    """Crates that are only used for building or testing are not linked."""
     (listed,) = (file.read_text() for file in files("millstream") if str(file).endswith("THIRD-PARTY-LICENSES"))
     found = set(re.findall(r"^  (\S+) (\S+): ", listed, re.MULTILINE))
     locked = {(p["name"], p["version"]) for p in tomllib.loads((REPOSITORY / "Cargo.lock").read_text())["package"] if "source" in p}
@@ -51,7 +51,7 @@ def test_the_licences_are_of_the_crates_that_are_locked():
 
 
 def test_the_documentation_has_every_key_and_no_other():
-    """The pages of Spark against the keys that the sources read and the conf block sets."""
+    """Compares the documentation for Spark with the keys that the sources read and the conf block sets."""
     sources = "".join(path.read_text() for path in (REPOSITORY / "jvm").glob("*/src/main/*/**/*.*") if path.suffix in (".java", ".scala"))
     read = set(re.findall(r'"((?:spark|fs)\.millstream\.[a-z][A-Za-z.]+)"', sources))
     pages = "".join((REPOSITORY / "docs" / page).read_text() for page in ("spark.md", "read.md", "direct-writes.md"))
@@ -60,7 +60,7 @@ def test_the_documentation_has_every_key_and_no_other():
 
 
 def spark_keys(keys: set[str]) -> set[str]:
-    """Hadoop's keys as Spark's configuration has them."""
+    """Hadoop's keys with their prefix in Spark's configuration."""
     return {f"spark.hadoop.{key}" if key.startswith("fs.") else key for key in keys}
 
 

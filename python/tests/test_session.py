@@ -1,4 +1,4 @@
-"""The conf block, and how `enable` fits it into what the user has set."""
+"""The conf block, and how `enable` combines it with the user's settings."""
 
 import os
 import subprocess
@@ -57,7 +57,7 @@ def test_enable_sets_the_block_and_returns_the_builder():
     ("spark.executor.extraClassPath", "/a.jar", ":"),
     ("spark.jars", "/a.jar,hdfs:///b.jar", ","),
 ])
-def test_lists_of_the_user_are_added_to(key, theirs, separator):
+def test_our_values_are_appended_to_the_users_lists(key, theirs, separator):
     ours = millstream.spark_conf()[key]
     assert enabled(**{key: theirs})[key] == theirs + separator + ours
     assert enabled(**{key: theirs + separator + ours})[key] == theirs + separator + ours
@@ -99,7 +99,7 @@ def run_python(tmp_path, code, *command):
     return run.stdout, run.stderr
 
 
-# spark-submit would take the python3 of the PATH.
+# spark-submit would use the python3 of the PATH.
 ENVIRONMENT = {**os.environ, "LC_ALL": "C.UTF-8", "PYSPARK_PYTHON": sys.executable}
 ENABLE_AND_COUNT = """
     import warnings, millstream

@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// A fault strikes requests of one operation, or of all, whose path contains a text: it lets `skip` of them pass and then
-// strikes `count`, or all that come, or every `every`th of them. What it does to them:
+// A fault hits requests of one operation, or of all, whose path contains a text: it lets `skip` of them pass and then hits
+// `count` of them, or all, or every `every`th. What it does to them:
 //
-//	answer  an error of S3 with this status and code, or any status with this body
-//	drop    the connection is closed without an answer
-//	hold    nothing happens until the faults are replaced; then the request goes on, if its client still waits
+//	answer  an S3 error with this status and code, or any status with this body
+//	drop    the connection is closed without a reply
+//	hold    nothing happens until the faults are replaced; then the request continues if its client still waits
 //
-// With `after`, the server does the work first, and it is its answer that is lost: held so, a request ends as a dropped one.
+// With `after`, the server does the work first, and its reply is lost: a request held in this way ends like a dropped one.
 type fault struct {
 	Operation string `json:"operation"`
 	Path      string `json:"path"`
@@ -50,7 +50,7 @@ func (f *fault) strikes(operation, path string) bool {
 	return struck > 0 && (f.Count == 0 || struck <= f.Count) && (f.Every == 0 || struck%f.Every == 0)
 }
 
-// faults are what is to happen; `replaced` is closed when others take their place.
+// faults are the current faults; `replaced` is closed when they are replaced.
 type faults struct {
 	mutex    sync.Mutex
 	list     []*fault
@@ -69,14 +69,14 @@ func (f *faults) replace(list []*fault) {
 	f.replaced = make(chan struct{})
 }
 
-// count is how many requests the faults have struck.
+// count is the number of requests that the faults have hit.
 func (f *faults) count() int {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	return f.struck
 }
 
-// next is the first fault that strikes this request, or nil, and what tells a held request to go on.
+// next is the first fault that hits this request, or nil, and the channel that releases a held request.
 func (f *faults) next(operation, path string) (*fault, <-chan struct{}) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

@@ -1,16 +1,17 @@
-// s3proxy stands before an S3 server on the same machine: it delays every request, counts them by operation, and makes
-// chosen ones fail. It looks at nothing but methods, paths and queries, so requests and signatures pass as they are.
+// s3proxy is a proxy in front of an S3 server on the same machine: it delays every request, counts requests by
+// operation, and makes chosen ones fail. It examines only methods, paths and queries, so requests and signatures pass
+// unchanged.
 //
 //	s3proxy -server http://127.0.0.1:7070 [-listen 127.0.0.1:0] [-log FILE]
 //
-// prints the address that it listens on. What is below /__bed/, which cannot be a bucket, is its own:
+// prints the address that it listens on. Paths below /__bed/, which cannot be a bucket, are its own:
 //
 //	GET  /__bed/statistics    counters as latfs prints them
 //	POST /__bed/reset         sets them to zero
-//	POST /__bed/delay?us=N    what a request costs, from now on
-//	POST /__bed/faults        a JSON list of faults (fault.go), in place of those before
-//	GET  /__bed/held          how many requests a fault holds at this moment
-//	GET  /__bed/struck        how many the faults have met since they were set
+//	POST /__bed/delay?us=N    sets the delay of a request
+//	POST /__bed/faults        replaces the faults by a JSON list of others (fault.go)
+//	GET  /__bed/held          the number of requests that faults are holding now
+//	GET  /__bed/struck        the number of requests that the faults have hit
 package main
 
 import (

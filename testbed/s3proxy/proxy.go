@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// More than a client of the beds keeps open: what it opens, the server is asked on at once.
+// More than any client in the tests keeps open, so that each request is forwarded at once.
 const idleConnections = 1024
 
 type proxy struct {
@@ -35,7 +35,7 @@ type proxy struct {
 
 func newProxy(server *url.URL) *proxy {
 	return &proxy{
-		// The host stays that which the client has signed.
+		// Keep the host that the client has signed.
 		upstream: &httputil.ReverseProxy{
 			Director:      func(r *http.Request) { r.URL.Scheme, r.URL.Host = server.Scheme, server.Host },
 			FlushInterval: -1,
@@ -66,7 +66,7 @@ func (p *proxy) handler() http.Handler {
 	})
 }
 
-// pass serves a request of S3. The delay comes first, so that a request takes it and what the server takes.
+// pass serves an S3 request. The delay is added to the server's time.
 func (p *proxy) pass(w http.ResponseWriter, r *http.Request) {
 	operation := operationOf(r)
 	p.arrive(operation, r.URL.Path)
@@ -85,12 +85,12 @@ func (p *proxy) pass(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// strike lets the server do its work when the fault is one of the answer, and gives the fault's answer.
+// strike lets the server do its work if the fault concerns the reply, and sends the fault's reply.
 func (p *proxy) strike(f *fault, replaced <-chan struct{}, w http.ResponseWriter, r *http.Request) {
 	if f.After {
 		p.upstream.ServeHTTP(lost{http.Header{}}, r)
 	} else {
-		// A server that answers before it has read all is another fault than one that answers with an error.
+		// Read the body first: a reply before that would be another kind of fault.
 		_, _ = io.Copy(io.Discard, r.Body)
 	}
 	if f.Do == "hold" {
@@ -115,7 +115,8 @@ type s3Error struct {
 	Message string
 }
 
-// hold keeps a request until the faults are replaced; false: its client has gone, which the server sees once all is read.
+// hold keeps a request until the faults are replaced. False: its client is gone, which the server notices once the body
+// is read.
 func (p *proxy) hold(r *http.Request, replaced <-chan struct{}) bool {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -132,7 +133,7 @@ func (p *proxy) hold(r *http.Request, replaced <-chan struct{}) bool {
 	}
 }
 
-// lost takes an answer that nobody gets.
+// lost discards a reply.
 type lost struct{ header http.Header }
 
 func (l lost) Header() http.Header              { return l.header }

@@ -48,7 +48,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// bed is a proxy before a server that counts what reaches it.
+// bed is a proxy in front of a server that counts the requests that reach it.
 type bed struct {
 	*testing.T
 	url     string

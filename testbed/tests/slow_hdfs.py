@@ -1,4 +1,4 @@
-"""The HDFS bed: a client writes and reads files there. The first run fetches it by Maven."""
+"""HDFS: a client writes and reads files. The first run downloads it with Maven."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ class Hdfs(unittest.TestCase):
         Path(conf, "core-site.xml").write_text("<configuration/>")  # without one the shell does not start
         self.shell = f"java -cp {':'.join(map(str, [conf, *client_jars()]))} org.apache.hadoop.fs.FsShell -fs"
 
-    def test_what_is_written_is_read(self):
+    def test_files_are_read_as_written(self):
         shell = f"{self.shell} $HDFS_URL"
         commands = f"echo contents | {shell} -put - /file && {shell} -cat /file"
         done = subprocess.run([TESTBED / "hdfs", "--", "sh", "-c", commands], capture_output=True, text=True)

@@ -1,6 +1,7 @@
-"""The metastore beds with Spark: tables outlive the driver; PostgreSQL serves two at once, can be stopped and started again.
+"""The metastore's databases with Spark: tables outlive the driver; PostgreSQL serves two drivers, and can be stopped
+and started again.
 
-Needs the environment with Spark that `make test-spark` makes.
+Needs the environment with Spark that `make test-spark` creates.
 """
 
 import json
@@ -15,7 +16,7 @@ sys.path.insert(0, str(TESTBED))
 from metastore_bed import DerbyMetastore, PostgresMetastore  # noqa: E402
 
 PYTHON = TESTBED.parent / "build" / "venv-4.3.0" / "bin" / "python"
-# A driver that runs the statements that come as lines, and answers with their rows.
+# A driver that reads statements as lines, and replies with their rows.
 DRIVER = """
 import json, sys
 from pyspark.sql import SparkSession
@@ -67,7 +68,7 @@ class Metastore(unittest.TestCase):
             self.assertEqual(sql("SELECT * FROM t"), [[7, 1]])
             driver.communicate()
 
-    def test_postgresql_serves_two_drivers_and_comes_back(self):
+    def test_postgresql_serves_two_drivers_and_can_be_restarted(self):
         with PostgresMetastore() as bed:
             jar = {"spark.driver.extraClassPath": str(bed.driver_jar())}
             first, _ = self.driver(bed, **jar)

@@ -1,4 +1,4 @@
-"""The S3 bed with its server: what S3A needs of it works, requests are counted and delayed, objects can be kept.
+"""The S3 server and its proxy: the features that S3A needs work, requests are counted and delayed, objects can be kept.
 
 The first run builds the server, which takes some minutes.
 """
@@ -21,7 +21,7 @@ from s3_bed import ACCESS_KEY, BUCKET, REGION, SECRET_KEY, S3Bed  # noqa: E402
 
 
 class Client:
-    """Sends signed requests by curl."""
+    """Sends signed requests with curl."""
 
     def __init__(self, bed):
         self.bed = bed
@@ -54,14 +54,14 @@ class Bed(unittest.TestCase):
             f"<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{tag}</ETag></Part></CompleteMultipartUpload>".encode()
         )
 
-    def test_an_upload_is_seen_when_it_is_completed_and_not_before(self):
+    def test_an_upload_is_visible_only_after_its_completion(self):
         upload, parts = self.upload("t/k", b"contents")
         self.assertEqual(self.client("GET", "/t/k")[0], 404)
         self.assertIn(f"<UploadId>{upload}</UploadId>", self.client("GET", "?prefix=t%2F&uploads=")[2])
         self.assertEqual(self.client("POST", f"/t/k?uploadId={upload}", parts)[0], 200)
         self.assertEqual(self.client("GET", "/t/k")[2], "contents")
 
-    def test_an_upload_that_was_aborted_cannot_be_completed(self):
+    def test_an_aborted_upload_cannot_be_completed(self):
         upload, parts = self.upload("t/k", b"contents")
         self.assertEqual(self.client("DELETE", f"/t/k?uploadId={upload}")[0], 204)
         status, _, answer = self.client("POST", f"/t/k?uploadId={upload}", parts)
@@ -81,7 +81,7 @@ class Bed(unittest.TestCase):
         self.assertEqual(re.findall("<Key>(.*?)</Key>", self.client("GET", "?list-type=2")[2]), ["d/b"])
         self.assertEqual(self.bed.statistics().by_kind, {"PutObject": 3, "DeleteObjects": 1, "ListObjectsV2": 1})
 
-    def test_a_request_costs_the_delay_from_when_it_is_set(self):
+    def test_a_request_takes_the_delay_once_it_is_set(self):
         self.bed.set_delay(300)
         start = time.monotonic()
         self.assertEqual(self.client("HEAD", "/none")[0], 404)
@@ -96,7 +96,7 @@ class Bed(unittest.TestCase):
 
 
 class Objects(unittest.TestCase):
-    def test_they_are_kept_in_a_directory_that_is_named(self):
+    def test_objects_are_kept_in_a_given_directory(self):
         with tempfile.TemporaryDirectory() as data:
             for expected in (404, 200):
                 with S3Bed(data=Path(data)) as bed:
@@ -112,7 +112,7 @@ class Objects(unittest.TestCase):
 
 
 class Jars(unittest.TestCase):
-    def test_there_are_some_for_every_spark(self):
+    def test_there_are_jars_for_every_spark(self):
         for spark, hadoop in HADOOP_OF_SPARK.items():
             with self.subTest(spark):
                 names = [jar.name for jar in s3a_jars(spark)]

@@ -1,4 +1,4 @@
-"""The proxy of the S3 bed, by its own tests, which need no S3 server."""
+"""Runs the S3 proxy's own tests, which need no S3 server."""
 
 import subprocess
 import sys

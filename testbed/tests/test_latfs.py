@@ -1,6 +1,6 @@
-"""latfs: delays are paid and overlap, counters are right, contents pass through, the mount can hang.
+"""latfs: delays apply and overlap, counters are correct, contents pass through, the mount can hang.
 
-Needs root. Nothing here touches a hanging mount from this process: a child does, and is killed.
+Needs root. This process never accesses a hanging mount itself: a child process does, and is killed.
 """
 
 import os
@@ -22,7 +22,7 @@ LATFS = TESTBED / "latfs"
 
 
 def describe(root):
-    """Every entry below `root` with what `find` can tell of it."""
+    """Every entry below `root`, with everything that `find` can print about it."""
     fields = r"%P\t%i\t%y\t%m\t%U\t%G\t%s\t%b\t%n\t%l\t%T@\t%C@\0"
     listing = subprocess.run(["find", root, "-mindepth", "1", "-printf", fields], capture_output=True, check=True)
     return sorted(listing.stdout.split(b"\0"))
@@ -99,7 +99,7 @@ class Counters(WithSource):
                     self.assertEqual("LOOKUP" in mount.statistics.by_kind, not readdirplus)
                     self.assertEqual(mount.statistics.total, sum(mount.statistics.by_kind.values()))
 
-    def test_attributes_that_came_with_a_listing_are_asked_again_only_without_ttl(self):
+    def test_attributes_from_a_listing_are_requested_again_only_without_ttl(self):
         source = self.make_tree()
         for ttl_s in (0, 60):
             with self.subTest(ttl_s=ttl_s), LatencyMount(source, delay_us=0, ttl_s=ttl_s) as mount:
@@ -189,7 +189,7 @@ class PassThrough(WithSource):
 
 class Hanging(WithSource):
     def stat_in_child(self, path):
-        # Whoever runs the tests in the background of a script has SIGINT ignored.
+        # A script that runs the tests in the background makes them ignore SIGINT.
         child = subprocess.Popen(["env", "--default-signal=INT", "stat", path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
@@ -199,7 +199,7 @@ class Hanging(WithSource):
         with self.assertRaises(subprocess.TimeoutExpired):
             child.wait(timeout=0.3)
 
-    def test_the_switch_blocks_and_frees(self):
+    def test_the_switch_blocks_and_releases_callers(self):
         with LatencyMount(self.make_files(1), delay_us=0) as mount:
             os.kill(mount.server_pid, signal.SIGUSR2)
             time.sleep(0.05)
@@ -218,7 +218,7 @@ class Hanging(WithSource):
                 child.send_signal(number)
                 self.assertEqual(child.wait(timeout=5), -number)
 
-    def test_unmounting_frees_the_caller_with_an_error(self):
+    def test_unmounting_releases_the_caller_with_an_error(self):
         with LatencyMount(self.make_files(1), delay_us=0) as mount:
             os.kill(mount.server_pid, signal.SIGUSR2)
             time.sleep(0.05)
@@ -230,7 +230,7 @@ class Hanging(WithSource):
         with LatencyMount(self.make_files(1), delay_us=0) as mount:
             os.kill(mount.server_pid, signal.SIGUSR2)
             time.sleep(0.05)
-            # Without umount(8), which asks the mount first.
+            # Without umount(8), which accesses the mount first.
             detach = "import ctypes, sys; sys.exit(ctypes.CDLL(None).umount2(sys.argv[1].encode(), 2))"
             subprocess.run([sys.executable, "-c", detach, mount.path], check=True, timeout=5)
             deadline = time.monotonic() + 5
@@ -238,7 +238,7 @@ class Hanging(WithSource):
                 self.assertLess(time.monotonic(), deadline)
                 time.sleep(0.01)
 
-    def test_it_hangs_after_so_many_requests(self):
+    def test_it_hangs_after_the_given_number_of_requests(self):
         with LatencyMount(self.make_files(50), delay_us=0, hang_after=20) as mount:
             child = subprocess.Popen(["find", mount.path, "-size", "+1"], stdout=subprocess.DEVNULL)
             self.assert_blocked(child)

@@ -1,4 +1,4 @@
-"""mktree: the same arguments make the same tree, of the shape that was asked for."""
+"""mktree: the same arguments make the same tree, which has the requested shape."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ class MakeTree(unittest.TestCase):
         self.scratch = Path(scratch.name)
 
     def make(self, name, kind, *arguments):
-        """`arguments` contain DIR where the directory goes."""
+        """`arguments` contain DIR in place of the directory."""
         path = self.scratch / name
         words = [str(path) if word == "DIR" else str(word) for word in arguments]
         subprocess.run([MKTREE, kind, *words], check=True)
@@ -82,7 +82,7 @@ class MakeTree(unittest.TestCase):
                          [[list(map(str, record)) for record in file] for file in from_json])
         self.assertEqual([len(lines) for lines in records["csv"]], [1, 2, 3] * 20)
 
-    def test_bulk_has_the_size_asked_for_and_a_rare_word(self):
+    def test_bulk_has_the_requested_size_and_a_rare_word(self):
         for path in self.make("bulk", "bulk", "DIR", 16, 2).iterdir():
             lines = path.read_bytes().splitlines(keepends=True)
             self.assertTrue(7_990_000 <= sum(map(len, lines)) <= 8_000_000 and lines[-1].endswith(b"\n"))
@@ -92,7 +92,7 @@ class MakeTree(unittest.TestCase):
     def test_random_trees_have_every_kind_of_entry(self):
         kinds, linked, sparse = set(), False, False
         for seed in range(1, 6):
-            # By descriptor: the deepest paths are longer than a system call takes.
+            # By descriptor, because the deepest paths are too long for a system call.
             for _, subfolders, names, fd in os.fwalk(self.make(str(seed), "random", seed, "DIR")):
                 for name in subfolders + names:
                     entry = os.lstat(name, dir_fd=fd)

@@ -1,4 +1,6 @@
-"""Beds that are servers: how they are reached, that they end with their parent, and what a failed start says."""
+"""Test environments that are servers: their settings, that they end with their parent, and the message of a failed
+start.
+"""
 
 import os
 import signal
@@ -13,7 +15,7 @@ TESTBED = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTBED))
 from service import Server, ServiceError  # noqa: E402
 
-# A bed that is a sleeping process and says in $PID which.
+# A service that is a sleeping process, whose PID is in $PID.
 BED = f"""
 import pathlib, sys
 sys.path.insert(0, {str(TESTBED)!r})
@@ -55,7 +57,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(name, "PID")
         return process, int(pid)
 
-    def test_a_command_finds_the_settings_and_gives_the_status(self):
+    def test_a_command_gets_the_settings_and_determines_the_status(self):
         done = subprocess.run(
             [sys.executable, "-c", BED, "--", "sh", "-c", "echo pid $PID; exit 3"], capture_output=True, text=True
         )
@@ -63,26 +65,26 @@ class CommandLine(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (3, f"pid {pid}\nafter {pid}\n"))
         self.assertFalse(runs(int(pid)))
 
-    def test_a_server_that_dies_ends_the_command_and_says_why(self):
+    def test_a_server_that_dies_ends_the_command_with_the_cause(self):
         started = time.monotonic()
         done = subprocess.run([sys.executable, "-c", BED, "--", "sh", "-c", "kill $PID; exec sleep 60"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 125)
         self.assertIn(f"sleep: died with status {-signal.SIGTERM}", done.stderr)
         self.assertLess(time.monotonic() - started, 30)
 
-    def test_without_one_it_serves_until_a_signal(self):
+    def test_without_a_command_it_serves_until_a_signal(self):
         process, pid = self.start()
         self.assertTrue(runs(pid))
         process.terminate()
         self.assertEqual(process.wait(10), 128 + signal.SIGTERM)
         self.assertFalse(runs(pid))
 
-    def test_nothing_is_left_of_a_killed_bed(self):
+    def test_a_killed_service_leaves_no_processes(self):
         process, pid = self.start()
         process.kill()
         self.assertTrue(ends_soon(pid))
 
-    def test_nothing_is_left_when_the_parent_is_killed(self):
+    def test_a_killed_parent_leaves_no_processes(self):
         parent, pid = self.start("sh", "-c", '"$@" & wait', "sh")
         self.assertTrue(runs(pid))
         parent.kill()
@@ -102,7 +104,7 @@ class Starting(unittest.TestCase):
         with self.assertRaisesRegex(ServiceError, "sh: ended with status 7\nno such port"):
             self.wait_for(["sh", "-c", "echo no such port; exit 7"], 60)
 
-    def test_so_is_one_that_takes_too_long(self):
+    def test_a_process_that_takes_too_long_is_an_error(self):
         with self.assertRaisesRegex(ServiceError, "sleep: not ready in 0.1 s"):
             self.wait_for(["sleep", "60"], 0.1)
 

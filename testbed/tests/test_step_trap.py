@@ -1,4 +1,4 @@
-"""The trap: which calls are steps, and that a process is caught before the one that is meant."""
+"""The trap: which calls are steps, and that a process is caught before the intended one."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ TESTBED = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TESTBED))
 from step_trap import StepTrap  # noqa: E402
 
-# One call of each kind, in an order that files allow.
+# One call of each kind, in a possible order.
 STEPS = ["mkdir {}/d", "create {}/d/a", "link {}/d/b", "rename {}/d/c", "unlink {}/d/a", "unlink {}/d/c", "unlink {}/d"]
 PROGRAM = """
 import os, sys
@@ -51,7 +51,7 @@ class Trap(unittest.TestCase):
                 self.assertEqual(os.path.exists(f"{self.top}/d/a"), number in (3, 4, 5))
                 subprocess.run(["rm", "-rf", f"{self.top}/d"], check=True)
 
-    def test_a_stopped_process_goes_on(self):
+    def test_a_stopped_process_continues(self):
         self.trap.set(f"@(link|rename) {self.top}/d/[bc]", at=2)
         process = self.start()
         self.assertTrue(self.trap.wait(30))

@@ -6,8 +6,8 @@ import _root_.io.millstream.hadoop.MillstreamLocalFileSystem
 import org.apache.hadoop.fs.{FSDataInputStream, Path}
 
 /**
- * Takes the place of the class of this name in Spark's tests, which their sessions name as the file system of `file:`. It does
- * the same for the suites, on Millstream's file system: it knows which streams are open, and as on HDFS `rename` makes no directory.
+ * Replaces the class of this name in Spark's tests, which is the file system of `file:` in their sessions. It does the same on
+ * Millstream's file system: it records open streams, and, as on HDFS, `rename` creates no directories.
  */
 class DebugFilesystem extends MillstreamLocalFileSystem {
   override def open(path: Path, bufferSize: Int): FSDataInputStream =

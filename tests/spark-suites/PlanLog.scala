@@ -6,8 +6,8 @@ import org.apache.spark.sql.execution.SparkPlanInfo
 import org.apache.spark.sql.execution.ui.{SparkListenerSQLAdaptiveExecutionUpdate, SparkListenerSQLExecutionStart}
 
 /**
- * Logs every plan with a native scan in it, so that `run` can tell how many there were in a suite. Below `org.apache.spark`,
- * whose log the session with Hive leaves on.
+ * Logs every plan with a native scan, so that `run` can count them for each suite. The class is below `org.apache.spark`,
+ * whose logging the session with Hive does not disable.
  */
 class PlanLog extends SparkListener with Logging {
   override def onOtherEvent(event: SparkListenerEvent): Unit = event match {

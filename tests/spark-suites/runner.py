@@ -1,4 +1,4 @@
-"""Runs suites in a JVM of their own, with or without Millstream, and reads what came out."""
+"""Runs suites in a JVM of their own, with or without Millstream, and reads the results."""
 
 import contextlib
 import dataclasses
@@ -21,14 +21,14 @@ from suites import HIVE_SUITES  # noqa: E402
 BUILD = ROOT / "build" / "spark-suites"
 JAR = ROOT / "jvm/spark/target/millstream-spark.jar"
 CONF_BLOCK = ROOT / "jvm/spark/src/main/resources/millstream/spark-defaults.conf"
-# The tests' sessions do not look for extensions in jars, so ours is named.
+# The tests' sessions do not search jars for extensions, so ours is configured.
 EXTENSION = "org.apache.spark.sql.execution.datasources.millstream.MillstreamExtensions"
 TIMEOUT_S = 2 * 60 * 60
 
 
 @dataclasses.dataclass
 class Result:
-    """What one run gave: the outcome of every test by suite and name, and how often Millstream was at work."""
+    """The results of one run: the outcome of every test by suite and name, and how often Millstream was used."""
 
     passed: dict[tuple[str, str], bool] = dataclasses.field(default_factory=dict)
     failures: dict[tuple[str, str], str] = dataclasses.field(default_factory=dict)
@@ -48,7 +48,9 @@ class Runner:
         self.resources = [str(unpacked(self.jars, module)) for module in ("sql", "hive")]
 
     def run(self, side: str, suites: list[str]) -> Result:
-        """Runs on one side, "stock" or "ours". Those with Hive have a session of their own, which none in the same JVM may follow."""
+        """Runs suites on one side, "stock" or "ours". Suites with Hive have a session of their own, after which no other suite can run in the same
+        JVM.
+        """
         result = Result()
         for name, is_of_hive in (("sql", False), ("hive", True)):
             chosen = [suite for suite in suites if (suite in HIVE_SUITES) == is_of_hive]
@@ -72,12 +74,12 @@ class Runner:
         ]
         environment = {**os.environ, "SPARK_TESTING": "1", "SPARK_LOCAL_IP": "127.0.0.1", "LC_ALL": "C.UTF-8"}
         with (home / "output").open("wb") as output, contextlib.suppress(subprocess.TimeoutExpired):
-            # What has not run when time is up is missing in the reports.
+            # Tests that have not run when the time is up are missing in the reports.
             subprocess.run(command, cwd=home, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, timeout=TIMEOUT_S)
         return read_result(home)
 
     def compiled(self) -> Path:
-        """What our run needs beside the jar."""
+        """The additional files for our run, apart from the jar."""
         classes = BUILD / "classes"
         classes.mkdir(exist_ok=True)
         sources = [str(source) for source in sorted(HERE.glob("*.scala"))]
@@ -87,7 +89,7 @@ class Runner:
 
 
 def class_path() -> str:
-    """The test jars of Spark and all that they need, fetched by Maven."""
+    """Spark's test jars and their dependencies, downloaded with Maven."""
     file = BUILD / "class-path"
     if not file.exists() or file.stat().st_mtime < (HERE / "pom.xml").stat().st_mtime:
         goal = ["dependency:build-classpath", f"-Dmdep.outputFile={file}"]
@@ -118,7 +120,7 @@ def millstream_settings() -> dict[str, str]:
 def read_result(home: Path) -> Result:
     result = Result()
     for report in sorted((home / "reports").glob("TEST-*.xml")):
-        # The reporter writes what XML does not allow as it is.
+        # The reporter does not escape characters that XML does not allow.
         text = re.sub("[\0-\b\v\f\x0e-\x1f]", "?", report.read_text(errors="replace"))
         for case in ElementTree.fromstring(text).iter("testcase"):
             if case.find("skipped") is None:

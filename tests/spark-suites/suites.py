@@ -1,9 +1,9 @@
-"""Which of Spark's suites are run: those about listing files, reading and writing them, by class name."""
+"""The Spark suites to run: those about listing, reading and writing files, by class name."""
 
 SPARK = "org.apache.spark."
 DATASOURCES = SPARK + "sql.execution.datasources."
 
-# Those that touch most of what Millstream replaces, in a few minutes.
+# Suites that cover most of what Millstream replaces in a few minutes.
 QUICK = [
     SPARK + "FileSuite",
     DATASOURCES + "FileIndexSuite",

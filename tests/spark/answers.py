@@ -1,4 +1,4 @@
-"""What a case gave, in a form that can be sent and compared: rows, schema, files, sizes, or the error."""
+"""The result of a case in a form that can be sent and compared: rows, schema, files, sizes, or the error."""
 
 import re
 
@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 import cases
 
-# What differs from run to run, whoever lists the files.
+# Parts that differ from run to run, with and without Millstream.
 VOLATILE = [
     (r"\n\s*at [^\n]*", ""),
     (r"stage \d+\.\d+", "stage N"),
@@ -23,7 +23,7 @@ VOLATILE = [
 
 
 def run_case(spark, name, data, scratch):
-    """Runs a case. The answer's key `index` tells which index a DataFrame's files came from, `native` whether it was read natively."""
+    """Runs a case. The answer's key `index` is the index of a DataFrame's files, `native` whether it was read natively."""
     context = cases.Context(spark, data, scratch)
     answer = replace(answer_of(lambda: cases.CASES[name].run(context)), scratch, "<scratch>")
     answer.setdefault("native", sorted(context.native))
@@ -31,7 +31,7 @@ def run_case(spark, name, data, scratch):
 
 
 def run_query(spark, query, path):
-    """Runs one of a few queries over a tree that may hold anything."""
+    """Runs one of a few queries on a random tree."""
     reader = spark.read
     queries = {
         "plain": lambda: reader.text(path),
@@ -70,12 +70,12 @@ def describe(value):
 
 
 def told_apart(expected, actual):
-    """Takes out of two answers in what stock Spark and Millstream may differ; Millstream's index, and whether it read natively."""
+    """Removes the permitted differences from the answers of stock Spark and Millstream; returns Millstream's index, and whether it read natively."""
     for key in ("index", "native", "packed"):
         expected.pop(key, None)
     index, native = actual.pop("index", None), actual.pop("native", [])
     if actual.pop("packed", False) or True in native:
-        # Native scans have tasks of their own size, and RDDs no more than stock.
+        # Native scans choose their own number of tasks; RDDs have at most as many as stock.
         assert "items" not in actual or actual["partitions"] <= expected["partitions"]
         expected.pop("partitions", None), actual.pop("partitions", None)
     return index, native

@@ -1,4 +1,4 @@
-"""Functions that the tests call in a session's process, besides the cases (answers.py)."""
+"""Functions that the tests call in a session's process, in addition to the cases (answers.py)."""
 
 import threading
 import time
@@ -61,7 +61,7 @@ def plan(spark, path):
 
 
 def indexes_with(spark, key, value, path):
-    """The indexes of a DataFrame and of what `read_text` makes; or the error."""
+    """The indexes of a DataFrame and of `read_text`; or the error."""
     import millstream
 
     before = spark.conf.get(key, None)
@@ -80,7 +80,7 @@ def mapped_libraries(spark):
 
 
 def libraries_of_executors(spark, path):
-    """What the JVM of an executor has mapped after it has listed a directory. A Python worker's ancestor is that JVM."""
+    """The libraries that an executor's JVM has mapped after it has listed a directory. That JVM is an ancestor of the Python worker."""
 
     def mapped(_):
         import os
@@ -97,7 +97,7 @@ def libraries_of_executors(spark, path):
 
 
 def interrupted(spark, path, what):
-    """What a call gives whose thread is interrupted while it waits for a native listing, and how soon."""
+    """The result of a call whose thread is interrupted while it waits for a native listing, and the time until it returns."""
     file_system = spark._jvm.org.apache.hadoop.fs.FileSystem.getLocal(spark._jsc.hadoopConfiguration())
     calls = {
         "DataFrame": lambda: spark.read.option("recursiveFileLookup", True).text(path),
@@ -117,7 +117,7 @@ def interrupted(spark, path, what):
 
 
 def thread_in(spark, class_name):
-    """A thread of the JVM that is in a method of a class, or None."""
+    """A JVM thread that is in a method of a class, or None."""
     stacks = spark._jvm.java.lang.Thread.getAllStackTraces().entrySet().iterator()
     while stacks.hasNext():
         entry = stacks.next()

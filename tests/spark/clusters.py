@@ -1,4 +1,4 @@
-"""A standalone cluster of Spark's on this machine."""
+"""A standalone Spark cluster on this machine."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testbed"))
 from service import Server, accepts, free_port  # noqa: E402
 
 START_S = 120
-# Twins soon, once there are two executors to have them.
+# Starts speculative attempts early, once there are two executors.
 SPECULATION = {
     "spark.speculation": "true", "spark.speculation.interval": "100ms", "spark.speculation.quantile": "0.1", "spark.speculation.multiplier": "1.1",
     "spark.speculation.minTaskRuntime": "1s", "spark.scheduler.minRegisteredResourcesRatio": "1.0", "spark.executor.memory": "700m", "spark.cores.max": "2",
@@ -21,12 +21,13 @@ SPECULATION = {
 @contextlib.contextmanager
 def two_hosts(top: Path):
     """
-    A master and two workers of one core; the value is the master's URL. Workers are on two hosts as far as Spark knows, which
-    starts no twin of a task on the host of the first. `top` gets their logs and what executors write.
+    A master and two workers with one core each; yields the master's URL. The workers have different
+    host names, because Spark does not start a speculative attempt on the host of the first. `top`
+    gets their logs and the executors' files.
     """
     home, port = Path(pyspark.__file__).parent, free_port()
     url = f"spark://127.0.0.1:{port}"
-    # Python's workers load what they run from where the session's process does.
+    # Python workers import modules from the same directories as the session's process.
     modules = {"PYTHONPATH": str(Path(__file__).resolve().parent)}
     small = {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
     with contextlib.ExitStack() as stack:

@@ -1,6 +1,7 @@
-"""One stock session and one with Millstream for all tests, over trees that are made once.
+"""One stock session and one with Millstream for all tests, on trees that are created once.
 
-`--share` runs a part of the tests: `make test` has time for a few of each file. Which ones changes with every commit, so that a few runs see all.
+`--share` runs a part of the tests: `make test` has time for only some of each file. The selection
+changes with every commit, so that a few runs cover all.
 """
 
 import os
@@ -40,7 +41,7 @@ def pytest_report_header(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Deselects what is not in the share. Tests with a random seed are other ones each time, and always run."""
+    """Deselects tests outside the share. Tests with a random seed differ each time, and always run."""
     first, step = share_of(config.getoption("--share"))
     seen, left_out = {}, []
     for item in items:

@@ -1,4 +1,4 @@
-"""The trees that the cases read. They are made once; every file has a content and a time of its own, the same in each run."""
+"""The trees that the cases read. They are created once; every file has its own content and time, which are the same in each run."""
 
 import gzip
 import os
@@ -10,7 +10,7 @@ TEMPLATES = 4
 FIRST_MTIME_S = 1_600_000_000
 MTIME_STEP_S = 3600
 
-# Names that path handling gets wrong somewhere: in URIs, globs, partition directories, encodings or shells.
+# Names that are error-prone in URIs, globs, partition directories, encodings or shells.
 NASTY_NAMES = (
     "two words", " leading", "trailing ", "100%", "%20", "a%2Fb", "%zz", "a#b", "#", "what?", "a:b", ":", "a;b", "a&b", "a+b", "a=b",
     "k=v=w", "back\\slash", "quo'te", 'quo"te', "back`tick", "[x]", "{a,b}", "star*", "a,b", "~", "-dash", "$x", "a@b", "a|b", "<a>", "^",
@@ -18,7 +18,7 @@ NASTY_NAMES = (
     "file:", "http:", "n" * 255, "é" * 127,
 )
 
-# Directories whose files differ in their columns: the first that Spark finds decides.
+# Directories whose files have different columns: the first file that Spark finds determines the schema.
 FIRST_OF_MANY = ("m", "z", "a", "k=1", "b")
 
 
@@ -27,7 +27,7 @@ def lines(n: int) -> list[str]:
 
 
 class Trees:
-    """Writes files below one directory, with content `n` and time `n`, both counted up from file to file."""
+    """Writes files below one directory, with content `n` and time `n`; `n` increases from file to file."""
 
     def __init__(self, root: Path):
         self.root = root
@@ -68,7 +68,7 @@ def set_time(path: Path, n: int) -> None:
 
 
 def write_templates(spark, root: Path) -> None:
-    """One parquet and one ORC file of each content, by stock Spark, and ORC files of other columns."""
+    """One Parquet and one ORC file for each content, written by stock Spark, and ORC files with other columns."""
     for n in range(TEMPLATES):
         rows = spark.range(n * 10, n * 10 + 3).selectExpr("id", "id * 1.5 as price", "cast(id as string) as name")
         for format_name in ("parquet", "orc"):
@@ -111,7 +111,7 @@ def layouts_of(trees: Trees, format_name: str) -> None:
     (trees.root / top / "nothing" / "below" / "here").mkdir(parents=True)
 
 
-# What each partition column holds; every list is a data set of its own.
+# The values of each partition column; every list is a separate data set.
 PARTITION_VALUES = {
     "ints": ["1", "2", "10", "-3"],
     "longs": ["1", "3000000000", "99999999999999999999"],
@@ -216,7 +216,7 @@ def unreadable(trees: Trees) -> None:
 
 
 MARK = b"\xef\xbb\xbf"
-# Files that a reader of lines may get wrong.
+# Files that are difficult for a reader of lines.
 CONTENTS = {
     "lf": b"one\ntwo\n\nfour\n", "cr": b"one\rtwo\r\rfour\r", "crlf": b"one\r\ntwo\r\n\r\nfour\r\n", "mixed": b"a\rb\nc\r\nd\n\re\r\r\nf\n\n\rg",
     "unended": b"one\ntwo", "one-newline": b"\n", "one-cr": b"\r", "newlines": b"\n\n\n", "ends-in-cr": b"one\r", "empty": b"",
@@ -225,7 +225,7 @@ CONTENTS = {
     "bars": b"a|b||c|||d|\n|e", "overlapping": b"xaaay\naaaa\nbaabaaab", "pairs": b"ababab\nxabc\nab", "accents": "é1é2\né".encode(),
     "long": b"y" * 9000 + b"\nshort\r\n" + b"z" * 70_000, "separators": "a\u2028b\u0085c\x0bd\x0ce\n".encode(),
 }
-# Rows for conditions. In some of them, `é` is two characters; some are not UTF-8.
+# Rows for conditions. In some, `é` consists of two characters; some are not UTF-8.
 ROWS = ["", " ", "a", "ab", "abc", "ABC", "aXbXc", "a_b", "a%b", "a\\b", "a\\%b", "aab", "abab", "ba", "BALTIMORE", "in BALTIMORE, MD", "baltimore", "é", "e\u0301",
         "xéy", "漢字", "🙂🙂", "a\tb", "null", "NULL", "[a]", "a.b", "a+b", "\ufffd", "x\ufffdy", "1", "01", "  a", "a  ", "i̇", "İ", "ß", "SS"]
 RAW_ROWS = [b"\xff", b"x\xffy", b"\xc3\xc3\xa9", b"a\xc3", b"\xe2\x82", b"a\0b"]

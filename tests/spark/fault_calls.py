@@ -1,4 +1,4 @@
-"""Functions that run in a session's process: tables that INSERTs fail on, and what they hold afterwards (faults.py)."""
+"""Functions that run in a session's process: tables for failing INSERTs, and their contents afterwards (faults.py)."""
 
 import os
 import threading
@@ -8,7 +8,7 @@ FORMER = "from range(0, 8, 1, 2)"
 
 
 def make(spark, database, location=None):
-    """A table of each kind with partitions 1 to 4, all in one database; answers the driver's process."""
+    """Creates a table of each kind with partitions 1 to 4 in one database; returns the driver's PID."""
     where = f"location '{location}'" if location else ""
     spark.sql(f"create database {database} {where}")
     for kind, creation in CREATIONS.items():
@@ -20,7 +20,7 @@ def make(spark, database, location=None):
 
 
 def insert(spark, statements):
-    """Runs statements at the same time; answers their errors, with all causes."""
+    """Runs statements concurrently; returns their errors, with all causes."""
     errors = [None] * len(statements)
 
     def run(number, statement):
@@ -38,7 +38,7 @@ def insert(spark, statements):
 
 
 def state(spark, table):
-    """Rows by partition, and what the metastore says of the partitions that it has, beside what their directories hold."""
+    """Rows by partition, and for each partition the numbers in the metastore and in its directory."""
     spark.catalog.refreshTable(table)
     rows = {}
     for a, v, k in sorted(map(tuple, spark.sql(f"select a, v, k from {table}").collect())):
@@ -54,7 +54,7 @@ def state(spark, table):
 
 
 def data_files(directory):
-    """Their number and bytes, as a metastore has them."""
+    """Numbers of files and bytes, as in the metastore."""
     names = [name for name in os.listdir(directory) if name[0] not in "._"]
     return [str(len(names)), str(sum(os.path.getsize(os.path.join(directory, name)) for name in names))]
 
@@ -64,9 +64,9 @@ def drop(spark, database):
 
 
 def attempts(spark, table, marks):
-    """Overwrites partitions with a task that fails at first, and one whose first attempt waits for the file `go` among the marks.
+    """Overwrites partitions with one task that fails at first, and one whose first attempt waits for the file `go` among the marks.
 
-    That attempt leaves its executor's process in the file `slow`.
+    That attempt writes its executor's PID to the file `slow`.
     """
     from pyspark import TaskContext
 
@@ -80,7 +80,7 @@ def attempts(spark, table, marks):
         if first and split == 0:
             raise ValueError("this attempt fails")
         if first and split == 1:
-            # This process is forked by one that the executor has started.
+            # This process is forked from one that the executor has started.
             parent = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
             Path(marks, "slow.new").write_text(parent[1])
             Path(marks, "slow.new").rename(Path(marks, "slow"))
@@ -94,7 +94,7 @@ def attempts(spark, table, marks):
 
 
 def running_tasks(spark):
-    """Those that have been given up, too."""
+    """Including failed ones."""
     executors = spark.sparkContext._jsc.sc().statusStore().executorList(True)
     return sum(executors.apply(i).activeTasks() for i in range(executors.size()))
 

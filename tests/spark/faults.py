@@ -1,4 +1,4 @@
-"""What INSERTs may leave when something fails: exactly the old rows or exactly the new ones, and a metastore that says so.
+"""The permitted results of failed INSERTs: exactly the old rows or exactly the new ones, and a metastore that agrees.
 
 The tables are those of fault_calls.make: one of each kind, with partitions 1 to 4 of old rows.
 """
@@ -23,7 +23,7 @@ STATEMENTS = {
     "static": "insert overwrite {table} partition(k='3') select id, 'new' from range(0, 8, 1, 2)",
     "nothing": "insert overwrite {table} partition(k='3') select id, 'new' from range(0, 8, 1, 2) where id < 0",
 }
-# Drivers do little before they die: what makes long work fast costs more than it gains.
+# Drivers do little before they die, so optimisations for long jobs cost more than they save.
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 CONF = {
     "spark.sql.codegen.wholeStage": "false",
@@ -32,14 +32,14 @@ CONF = {
     "spark.sql.catalogImplementation": "hive",
     "spark.hadoop.hive.exec.dynamic.partition.mode": "nonstrict",
     "spark.sql.sources.partitionOverwriteMode": "dynamic",
-    # The metastore fails at once, rather than after 20 s.
+    # The metastore's client fails at once instead of after 20 s.
     "spark.hadoop.hive.hmshandler.retry.attempts": "1",
     "spark.hadoop.fs.millstream.write.lease.ms": "3000",
 }
 
 
 def rows(value, first):
-    """As the statements make them in four partitions from `first` on."""
+    """The rows of the statements in four partitions from `first` on."""
     found = {}
     for a in range(8):
         found.setdefault(str(a % 4 + first), []).append([a, value])
@@ -50,7 +50,7 @@ OLD = rows("old", 1)
 
 
 def after(statement, before=OLD):
-    """The rows that a statement makes of those before it."""
+    """The rows after a statement, given those before it."""
     new = {"3": [[a, "new"] for a in range(8)]} if statement == "static" else {"3": []} if statement == "nothing" else rows("new", 3)
     if statement == "into":
         new = {k: sorted(before.get(k, []) + some) for k, some in new.items()}
@@ -58,7 +58,7 @@ def after(statement, before=OLD):
 
 
 def check(state, *allowed):
-    """That rows are one of those allowed, and that the metastore has just these partitions and knows their sizes. Answers which."""
+    """Checks that the rows are one of the allowed sets, and that the metastore has exactly their partitions with correct sizes. Returns which set."""
     assert "crash" not in state, state
     assert state["rows"] in allowed, (state["rows"], allowed)
     assert set(state["partitions"]) == set(OLD) | set(state["rows"]), state
@@ -68,13 +68,13 @@ def check(state, *allowed):
 
 
 def leftovers(location):
-    """Hidden files of jobs, and jobs that nobody has settled, below a directory."""
+    """Hidden files of jobs, and unresolved jobs, below a directory."""
     names = [name for _, _, names in os.walk(location) for name in names]
     return [name for name in names if ".direct-" in name or name.endswith(".begin")]
 
 
 def recovered(session, target, location, within_s=60):
-    """Recovers until nobody counts as alive; a dry run says the same before and touches nothing."""
+    """Recovers until no job counts as alive; a dry run before reports the same and changes nothing."""
     deadline = time.monotonic() + within_s
     while True:
         before = tree(location)
@@ -113,7 +113,7 @@ def driver(home: Path, metastore, trap=None, within=(), **conf) -> Session:
 
 
 def end(session, within_s=0):
-    """Of a session whose driver is dead, or is to end by itself within that time."""
+    """Cleans up a session whose driver is dead, or must end by itself within that time."""
     try:
         session.answer()
         session.process.stdin.close()
@@ -125,7 +125,7 @@ def end(session, within_s=0):
 
 
 def recover_command(*arguments, conf=None):
-    """Runs `millstream recover` as it is in the environment of these tests."""
+    """Runs `millstream recover` in the environment of these tests."""
     settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", **(conf or {})}
     folder = Path(sys.executable).parent
     command = [folder / "millstream", "recover", "--master=local[2]", *(f"--conf={key}={value}" for key, value in settings.items()), *arguments]

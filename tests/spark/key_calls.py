@@ -4,7 +4,7 @@ from write_calls import error_of
 
 
 def known(spark):
-    """All keys that Millstream has."""
+    """All keys of Millstream."""
     keys = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.Keys.Known().iterator()
     found = []
     while keys.hasNext():
@@ -13,7 +13,7 @@ def known(spark):
 
 
 def with_key(spark, key, value):
-    """The errors of a statement with a key set, by the session and by SET, and of one after it was taken away each time."""
+    """The errors of a statement with a key set, by the session and by SET, and of one after its removal each time."""
     spark.conf.set(key, value)
     errors = [error_of(lambda: spark.sql("select 1").collect())]
     spark.conf.unset(key)
@@ -31,7 +31,7 @@ def written_with(spark, key, path):
 
 
 def plan_after_unset(spark, key):
-    """The command of an INSERT with a switch off, and after it was unset."""
+    """The command of an INSERT with a switch disabled, and after the switch was unset."""
     plans = []
     for change in (lambda: spark.conf.set(key, "false"), lambda: spark.conf.unset(key)):
         change()

@@ -1,4 +1,4 @@
-"""Functions for slow_killed_tasks.py that run in a session's process: tasks killed while they read, and what is left of them."""
+"""Functions for slow_killed_tasks.py that run in a session's process: tasks killed while they read, and their remains."""
 
 import itertools
 import os
@@ -21,7 +21,8 @@ def killed(spark, how, paths, by):
     """Kills tasks while they are in native code.
 
     `by` is `group`: the job's group is cancelled and its threads are interrupted, or `attempt`: each task is killed as Spark kills
-    those whose work another attempt has done. Tells how the job ended, how soon the tasks did, how much of the scan is left.
+    those whose work another attempt has done. Returns how the job ended, how soon the tasks ended,
+    and how much of the scan is left.
     """
     sc = spark.sparkContext
     jvm = sc._jvm
@@ -92,7 +93,7 @@ def wait_until(holds):
 
 
 def in_native_code(jvm):
-    """Whether a task is in a native call of a scan."""
+    """Whether a task is in a scan's native call."""
     stacks = jvm.java.lang.Thread.getAllStackTraces().entrySet().iterator()
     while stacks.hasNext():
         entry = stacks.next()
@@ -153,7 +154,7 @@ def open_below(pid, top):
 
 
 def private_kb(jvm, pid):
-    """Memory outside the heap, after what is not reachable has been freed."""
+    """Memory outside the heap, after unreachable memory has been freed."""
     runtime = jvm.java.lang.Runtime.getRuntime()
     for _ in range(3):
         runtime.gc()

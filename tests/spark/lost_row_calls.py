@@ -11,13 +11,13 @@ STOCK = {"spark.millstream.write.enabled": "false"}
 
 
 def run(spark, statements, conf=None):
-    """Runs statements one after the other; answers their errors, with all causes."""
+    """Runs statements one after the other; returns their errors, with all causes."""
     with settings(spark, conf or {}):
         return [error_of(lambda: spark.sql(statement)) for statement in statements]
 
 
 def run_stock(spark, statements, conf=None):
-    """The same, as a program runs them that knows nothing of direct writes."""
+    """The same, but like a program that does not know direct writes."""
     return run(spark, statements, {**STOCK, **(conf or {})})
 
 
@@ -39,7 +39,7 @@ def location(spark, table):
 
 
 def recover(spark, target, **choices):
-    """The findings, or the error as a text."""
+    """The findings, or the error as text."""
     import millstream
 
     try:
@@ -55,7 +55,7 @@ def journal(spark, root):
 
 
 def write_empty(spark, path, conf=None):
-    """Overwrites partitions of a path with no rows; the number of rows that a reader finds then, or an error."""
+    """Overwrites partitions of a path with no rows; returns the number of rows that a reader finds afterwards, or an error."""
     frame = spark.range(1).selectExpr("id value", "id k").where("value < 0")
     with settings(spark, conf or {}):
         frame.write.mode("overwrite").option("partitionOverwriteMode", "dynamic").partitionBy("k").csv(path)
@@ -63,7 +63,7 @@ def write_empty(spark, path, conf=None):
 
 
 def partitions(spark, table):
-    """Rows by partition, as faults.OLD has them."""
+    """Rows by partition, in the form of faults.OLD."""
     spark.catalog.refreshTable(table)
     found = {}
     for a, v, k in sorted(map(tuple, spark.sql(f"select a, v, k from {table}").collect())):
@@ -72,7 +72,9 @@ def partitions(spark, table):
 
 
 def read_until(spark, table, stop):
-    """What a reader finds that reads again and again until a file appears: each different answer in turn, and errors. The file beside counts."""
+    """The results of a reader that reads repeatedly until a file appears: each different result in turn, and errors. A second file contains the
+    count.
+    """
     states, errors, count = [], [], 0
     while not os.path.exists(stop):
         try:
@@ -98,7 +100,9 @@ def exists(spark, path):
 
 
 def copy_of_a_relation_listed_before(spark, path, copy):
-    """How many rows statements copy from a DataFrame that listed its files before more rows were added to them, and from a union of two of them."""
+    """The numbers of rows that statements copy from a DataFrame that listed its files before more rows were added, and from a union of two such
+    DataFrames.
+    """
     spark.range(10).write.mode("overwrite").parquet(path)
     frame, another = spark.read.parquet(path), spark.read.parquet(path)
     frame.count()

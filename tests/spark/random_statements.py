@@ -1,12 +1,14 @@
 """Random sequences of statements for two sessions to run side by side, and the functions that run one in a session's process.
 
-`sequence(seed)` always gives the same statements for a seed. The generator remembers which tables there are, where they lie and
-which partition values they have had, so that statements meet: an INSERT into a partition that was dropped, a table made again over
-the files of the last one. What it remembers need not be right. A statement that fails is as good as any other, if it fails for both.
+`sequence(seed)` always returns the same statements for a seed. The generator records the existing
+tables, their locations and the partition values they have had, so that statements interact: an
+INSERT into a dropped partition, a table recreated over the files of the last one. These records
+need not be correct. A failing statement is a valid test if it fails in both sessions.
 
-A statement is SQL or Python; `{home}` in it stands for the sequence's directory, `{files}` for a local directory with files to load.
-After each statement `run` answers its error, the rows and partitions of all tables, the rows of all written paths, and the number
-of data files in each directory below `{home}`.
+A statement is SQL or Python; `{home}` in it stands for the sequence's directory, `{files}` for a
+local directory with files to load. After each statement, `run` returns its error, the rows and
+partitions of all tables, the rows of all written paths, and the number of data files in each
+directory below `{home}`.
 """
 
 import os
@@ -37,7 +39,7 @@ LINES = "{0}\x01loaded\n{1}\x01\\N\n"
 class Table:
     name: str
     storage: str  # `stored as textfile`, `using parquet`
-    columns: tuple[str, ...]  # that it is partitioned by
+    columns: tuple[str, ...]  # the partition columns
     location: str | None  # of an external table
     used: list[tuple] = field(default_factory=list)  # partition values
 
@@ -73,7 +75,7 @@ class Path:
     url: str
     format: str
     columns: tuple[str, ...]
-    infers: bool  # whether it is read without being told the schema
+    infers: bool  # whether it is read without a given schema
 
 
 @dataclass
@@ -84,7 +86,7 @@ class Sequence:
     paths: list[dict]
 
     def script(self, statements):
-        """For people: SQL, and Python as comments."""
+        """The sequence for people: SQL, and Python as comments."""
         lines = [f"set {key}={value};" for key, value in self.settings.items()]
         lines += [f"{s['text']};" if s["language"] == "sql" else f"-- in Python: {s['text']}" for s in statements]
         return "\n".join(lines)
@@ -120,7 +122,7 @@ class Generator:
             action()
         return Sequence(self.seed, settings, self.statements[:LONGEST], [asdict(path) for path in self.paths])
 
-    # What statements are made of.
+    # Parts of statements.
 
     def sql(self, text, counted=True):
         self.statements.append({"language": "sql", "text": text, "counted": counted})
@@ -136,14 +138,14 @@ class Generator:
         return self.number
 
     def table(self, wanted=lambda table: True):
-        """A table that is wanted, else any."""
+        """A table that fulfils a condition, or any table."""
         return self.random.choice([table for table in self.tables if wanted(table)] or self.tables)
 
     def value(self, column):
         return self.random.choice((SPECIAL if self.chance(0.08) else PLAIN)[column])
 
     def values(self, table, new=0.25):
-        """Of a partition: mostly of one that the table has had."""
+        """Values of a partition, mostly of one that the table has had."""
         if table.used and not self.chance(new):
             return self.random.choice(table.used)
         return tuple(self.value(column) for column in table.columns)
@@ -183,7 +185,7 @@ class Generator:
         return f"select {', '.join(selected)} from range(0, {self.random.randint(1, 5)}, 1, {self.random.randint(1, 2)})"
 
     def rows_of_a_table(self, columns, source, values):
-        """SELECT from a table; from one task, unless the number of files is not to be compared."""
+        """SELECT from a table, with one task unless the number of files is not compared."""
         hint = self.chance(0.9)
         selected = [column if column in source.columns else f"{literal(self.random.choice(PLAIN[column]))} {column}" for column in columns]
         where = ""
@@ -212,7 +214,7 @@ class Generator:
         self.insert(table, self.values(table))
 
     def insert(self, table, values, into=0.5):
-        """INSERT of which `values` is the static partition, or one of the dynamic ones."""
+        """INSERT with `values` as the static partition, or as one of the dynamic partitions."""
         statics = self.random.randint(0, len(table.columns))
         how = "into" if self.chance(into) else "overwrite"
         clause = ", ".join([f"{column}={literal(value)}" for column, value in zip(table.columns[:statics], values)] + list(table.columns[statics:]))
@@ -272,7 +274,7 @@ class Generator:
         self.sql(f"truncate table {table.name}{' ' + table.partition(values) if values and self.chance(0.6) else ''}")
 
     def load(self):
-        """LOAD DATA, of which stock copies local files and moves others."""
+        """LOAD DATA; stock copies local files and moves others."""
         table = self.table(lambda table: table.is_text)
         if not table.is_text and self.chance(0.9):
             return self.insert_somewhere()
@@ -303,7 +305,7 @@ class Generator:
             self.repair(table)
 
     def copy_by_hand(self, table=None):
-        """Files in a directory of which the catalog may not know."""
+        """Adds files to a directory that the catalog may not know."""
         table = table or self.table()
         plain = [values for values in table.used if all(value in PLAIN[column] for column, value in zip(table.columns, values))]
         source = self.random.choice(plain or [self.plain_values(table)])
@@ -400,7 +402,7 @@ def state(spark, home, database, paths):
 def table(spark, catalog, database, name, home):
     found = {"rows": rows(lambda: spark.table(name), home), "partitions": None}
     if not catalog.getTable(database, name).partitionColumnNames().isEmpty():
-        # As SHOW PARTITIONS asks for them.
+        # As in SHOW PARTITIONS.
         names = catalog.listPartitionNames(database, name, spark._jvm.scala.Option.empty())
         found["partitions"] = sorted(names.apply(i) for i in range(names.size()))
         found["locations"] = locations(catalog.listPartitions(database, name, spark._jvm.scala.Option.empty()), home)
@@ -408,7 +410,7 @@ def table(spark, catalog, database, name, home):
 
 
 def locations(partitions, home):
-    """Where the catalog says that partitions are."""
+    """The catalog's locations of partitions."""
     found = (partitions.apply(i) for i in range(partitions.size()))
     return sorted([partition.spec().mkString(" "), partition.location().toString().partition(path_of(home))[2]] for partition in found)
 
@@ -425,19 +427,19 @@ def read(spark, path, home):
 
 
 def rows(frame, home):
-    """Sorted, or the error of reading them."""
+    """Sorted rows, or the error of reading them."""
     found = []
     error = error_of(lambda: found.extend(map(str, frame().collect())))
     return stable(error, home) or sorted(found)
 
 
 def stable(error, home):
-    """Without what is of one session or one run; S3A names objects without a slash before them."""
+    """An error without parts specific to a session or run; S3A names objects without a leading slash."""
     return error and re.sub(r"\w+PATH", "PATH", CHANGING.sub("", error.replace(path_of(home), "HOME")))
 
 
 def counts(spark, home):
-    """Number of data files by directory; those without any are left out."""
+    """Number of data files by directory, without directories that have none."""
     found = {}
     for directory, name, _ in local_files(home) if is_local(home) else remote_files(spark, home):
         if name[0] not in "._":
@@ -457,9 +459,10 @@ def end(spark, home, database):
 
 
 def copy_data(spark, source, target, prefix):
-    """Copies the data files of a directory, as a program does that knows neither catalog nor journal.
+    """Copies the data files of a directory, like a program that knows neither the catalog nor the journal.
 
-    The session forgets what it has listed: a statement of ours that reads a table that it has written lists the files anew, stock's may not.
+    The session's listings are discarded: a Millstream statement that reads a table that it has
+    written relists the files, a stock one may not.
     """
     source, file_system = hadoop_path(spark, source)
     target, _ = hadoop_path(spark, target)

@@ -20,7 +20,7 @@ def scan_node(graph):
 
 
 def sql_metrics(spark, path, condition):
-    """What the SQL tab and the stages' page show."""
+    """The contents of the SQL tab and the stages' page."""
     sc = spark.sparkContext
     sc.setJobGroup(f"metrics of {path}", "")
     rows = len(spark.read.text(path).filter(condition).collect())
@@ -104,7 +104,7 @@ def binary_file_tasks(spark, path):
 
 
 def read_while_growing(spark, path, how):
-    """Lines of a file to which somebody appends all the time, read several times."""
+    """Lines of a file that grows continuously, read several times."""
     record = b"%031d\n"
     stop = threading.Event()
 
@@ -136,18 +136,18 @@ def read_while_growing(spark, path, how):
 
 
 def names_in_executors(spark, path):
-    """What tasks in executors read, and which files they say it is of."""
+    """The rows that tasks in executors read, with their file names."""
     text = spark.read.option("recursiveFileLookup", True).text(path)
     csv = spark.read.option("recursiveFileLookup", True).schema("value string").csv(path)
     named = [frame.selectExpr("value", "input_file_name()").collect() for frame in (text, csv)]
-    # Java's own, since PySpark's lines come out of another reader.
+    # The JVM's RDD, because PySpark's lines come from another reader.
     lines = list(spark.sparkContext._jsc.textFile(f"{path}/*").collect())
     encoding = spark.range(1).selectExpr("reflect('java.lang.System', 'getProperty', 'sun.jnu.encoding')").first()[0]
     return {"frames": [sorted(map(list, rows)) for rows in named], "lines": sorted(lines), "encoding": encoding}
 
 
 def long_line(spark, path):
-    """What can be asked about a line of a gigabyte without having it in the heap."""
+    """Queries on a line of a gigabyte that do not load it into the heap."""
     frame = spark.read.text(path)
     return {
         "count": frame.count(),
@@ -158,7 +158,7 @@ def long_line(spark, path):
 
 
 def why_not(spark, path):
-    """What the user is told of a file that cannot be read, with the causes."""
+    """The error for a file that cannot be read, with the causes."""
     from py4j.protocol import Py4JJavaError
 
     try:

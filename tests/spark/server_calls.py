@@ -8,26 +8,27 @@ from write_calls import error_of, hadoop_path
 
 
 def log_at_info(spark, logger):
-    """The root's level does not count in Python's sessions if it is INFO already."""
+    """Sets the loggers' level; in Python sessions, the root's level has no effect if it is INFO already."""
     log4j = spark._jvm.org.apache.logging.log4j
     log4j.core.config.Configurator.setLevel(logger, log4j.Level.INFO)
 
 
 def left_over(spark, path):
-    """What unfinished jobs have left of a directory: hidden files, entries of the journal, uploads that nobody has completed."""
+    """Remains of unfinished jobs in a directory: hidden files, journal entries, unfinished uploads."""
     root, file_system = hadoop_path(spark, path)
     found = []
     files = file_system.listFiles(root, True)
     while files.hasNext():
         name = files.next().getPath().getName()
-        # The journal remembers for a day that a job was undone, and the lock of one that died until the next.
+        # The journal keeps entries of aborted jobs for a day, and the lock of a dead job until the next
+        # commit.
         if name.endswith(".begin") or name.startswith((".direct-", "__magic")):
             found.append(name)
     return found + uploads(spark, root, file_system)
 
 
 def permissions(spark, path):
-    """Of the directories that readers see."""
+    """Permissions of the directories that readers see."""
     root, file_system = hadoop_path(spark, path)
     found, open_ends = {}, [root]
     while open_ends:
@@ -49,7 +50,9 @@ def uploads(spark, root, file_system):
 
 
 def overwrite(spark, path, tasks, marks=None, trouble=None):
-    """Overwrites six partitions by `tasks` tasks, of which the first attempts of some have `trouble`; answers the error, and how many twins ran."""
+    """Overwrites six partitions with `tasks` tasks, some of whose first attempts have `trouble`; returns the error and the number of speculative
+    attempts.
+    """
     frame = spark.createDataFrame(
         spark.sparkContext.parallelize(range(tasks), tasks).mapPartitionsWithIndex(lambda task, _: rows(task, marks, trouble)), "value string, k int")
     error = error_of(lambda: frame.write.mode("overwrite").option("partitionOverwriteMode", "dynamic").partitionBy("k").csv(path))
@@ -66,7 +69,7 @@ def rows(task, marks, trouble):
 
 
 def have(trouble, marks):
-    """What comes over an attempt that has files in several partitions already."""
+    """A problem of an attempt that already has files in several partitions."""
     if trouble == "fails":
         raise ValueError("this attempt fails")
     if trouble == "dies":
@@ -77,7 +80,7 @@ def have(trouble, marks):
 
 
 def executor():
-    """The JVM that this Python worker is of."""
+    """The PID of this Python worker's JVM."""
     pid = os.getpid()
     while Path(f"/proc/{pid}/comm").read_text().strip() != "java":
         pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
@@ -85,7 +88,7 @@ def executor():
 
 
 def twins(spark):
-    """How many attempts of the last stage were speculative."""
+    """The number of speculative attempts in the last stage."""
     context = spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
     java = spark._jvm.java

@@ -1,11 +1,12 @@
 """session_worker.py SETTINGS - one Spark session in a process of its own; the tests talk to it through pipes.
 
-SETTINGS is a JSON object: `millstream` (whether to switch it on), `jar` (which, null for the wheel's own), `conf`.
-Reads one request a line from standard input and writes one answer a line to standard output, both JSON:
+SETTINGS is a JSON object: `millstream` (whether to enable it), `jar` (null for the wheel's own),
+`conf`. Reads requests from standard input and writes answers to standard output, one JSON object
+per line:
 
     {"call": "module:function", "arguments": {...}}  ->  {"answer": ...}
 
-The function gets the session and the arguments. An exception that Spark throws is an answer like any other.
+The function gets the session and the arguments. Spark's exceptions are ordinary answers.
 """
 
 import importlib
@@ -37,7 +38,7 @@ def make_session(settings):
 
 def main():
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
-    os.dup2(2, 1)  # what the JVM or a library prints belongs to the log
+    os.dup2(2, 1)  # output of the JVM and libraries goes to the log
     spark = make_session(json.loads(sys.argv[1]))
     for line in sys.stdin:
         request = json.loads(line)

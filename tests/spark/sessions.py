@@ -16,17 +16,17 @@ BASE_CONF = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
-    # As in Millstream's conf block, so that the same number of partitions is expected of both.
+    # As in Millstream's conf block, so that both sessions have the same number of partitions.
     "spark.sql.files.openCostInBytes": "131072",
 }
 
 
 class Session:
-    """A Spark session in another process. `home` gets its log, its warehouse and its temporary files."""
+    """A Spark session in another process. Its log, warehouse and temporary files are in `home`."""
 
     def __init__(self, home: Path, *, millstream: bool, jar: Path | None = None, conf: dict[str, str] | None = None,
                  environment: dict[str, str] | None = None, within: tuple[str, ...] = ()):
-        """`within` is a command that runs the one which follows it."""
+        """`within` is a command prefix under which the worker runs."""
         for name in ("warehouse", "tmp"):
             (home / name).mkdir(parents=True)
         self.home = home
@@ -49,7 +49,7 @@ class Session:
             )
 
     def ask(self, call: str, **arguments) -> None:
-        """Sends a request; `answer` waits for what comes back."""
+        """Sends a request; `answer` waits for the result."""
         self.process.stdin.write(json.dumps({"call": call, "arguments": arguments}) + "\n")
         self.process.stdin.flush()
 
@@ -70,7 +70,7 @@ class Session:
 
 
 def without_root_powers() -> list[str]:
-    """Root may read everything, so that nothing could be forbidden: give those two powers up."""
+    """Drops the two capabilities with which root may read everything, so that files can be made unreadable."""
     if os.geteuid() != 0:
         return []
     return ["setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search"]

@@ -1,5 +1,5 @@
-"""A driver is killed while its overwrite switches locations: readers in another driver, before, meanwhile and until the recovery, see
-exactly the old rows or exactly the new ones. With PostgreSQL behind the metastore, which several drivers share.
+"""A driver is killed while its overwrite switches locations: until the recovery, readers in another driver always see exactly the old rows or exactly
+the new ones. Several drivers share the metastore, which uses PostgreSQL.
 """
 
 import contextlib
@@ -18,7 +18,8 @@ from sessions import Session
 
 PARTITIONS = 6
 KINDS = ["using parquet", "stored as textfile"]
-# The records of the job's beginning, its lock and its commit are links; files and their checksums are renamed, then the journal's.
+# The job's begin entry, its lock and its commit record are hard links; files and their checksums are renamed, then journal
+# entries.
 STEPS = [("link", 1), ("link", 2), ("link", 3), ("rename", 1), ("rename", 2 * PARTITIONS), ("rename", 2 * PARTITIONS + 1), ("unlink", 4)]
 
 
@@ -45,7 +46,7 @@ def reader(tmp_path_factory, conf):
 
 
 def overwrite_and_kill(home, conf, table, killer):
-    """One new row in each partition, in a session that `killer` ends: a context, given the driver's process. Answers whether it did."""
+    """Writes one new row to each partition in a session that `killer`, a context that gets the driver's process, kills. Returns whether it did."""
     session = Session(home, millstream=True, conf=conf)
     try:
         with killer(session.call("write_calls:driver")):
@@ -62,7 +63,7 @@ def overwrite_and_kill(home, conf, table, killer):
 
 @contextlib.contextmanager
 def at_call(pid, name, count):
-    """Kills a process at the count-th call of that name by a thread of it."""
+    """Kills a process at the count-th call of that name by any of its threads."""
     tracer = subprocess.Popen(["strace", "-f", "-qq", "-o", "/dev/null", "-p", str(pid), "-e", f"trace={name}",
                                "-e", f"inject={name}:signal=KILL:when={count}"])
     while tracer.poll() is None and "TracerPid:\t0\n" in Path(f"/proc/{pid}/status").read_text():
@@ -76,7 +77,7 @@ def at_call(pid, name, count):
 
 
 def release(tracer, pid):
-    """A dead process whose tracer waits for another of its threads is not seen to be dead by its parent."""
+    """While the tracer of a dead process waits for another of its threads, the parent does not notice its death."""
     status = Path(f"/proc/{pid}/status")
     with contextlib.suppress(FileNotFoundError):
         while tracer.poll() is None:

@@ -1,4 +1,4 @@
-"""Where Spark runs otherwise than it mostly does, direct writes leave to it what they cannot do. Run with `make test-group GROUP=faults`."""
+"""In unusual environments, direct writes leave unsupported cases to Spark. Run with `make test-group GROUP=faults`."""
 
 import sys
 import zipfile
@@ -20,7 +20,7 @@ JARS = Path(pyspark.__file__).parent / "jars"
 
 
 def without(method, jars, directory):
-    """Copies of jars in which a method has another name: it is not there, and their own classes do not miss it."""
+    """Copies of jars in which a method has another name, so that it is missing, but not for the jars' own classes."""
     directory.mkdir()
     name = method.encode()
     for jar in jars:
@@ -33,7 +33,7 @@ def without(method, jars, directory):
 
 @pytest.fixture
 def other_metastore(tmp_path):
-    """Settings for a metastore's client that cannot be told of statistics."""
+    """Settings for a metastore client that does not accept statistics."""
     patched = without("alter_table_with_environmentContext", [*JARS.glob("hive-exec-*.jar"), *JARS.glob("hive-metastore-*.jar")], tmp_path / "patched")
     others = [jar for jar in JARS.glob("*.jar") if jar.name not in {patch.name for patch in patched}]
     return {"spark.sql.hive.metastore.version": "2.3.10", "spark.sql.hive.metastore.jars": "path",
@@ -48,12 +48,12 @@ def test_a_spark_whose_internals_differ(tmp_path):
             creation("datasource"), "insert into t partition(k) " + ROWS, "insert overwrite t partition(k) " + ROWS])
         assert answer["errors"] == [None] * 3 and len(answer["tables"]["t"]["rows"]) == 10, answer
         assert answer["nodes"] == ["InsertIntoHadoopFsRelationCommand"] * 2
-        assert "Millstream does not fit this Spark" in session.log.read_text()
+        assert "Millstream does not support this Spark" in session.log.read_text()
     finally:
         session.close()
 
 
-def test_an_s3a_that_tracks_the_parts_of_uploads_otherwise(tmp_path):
+def test_an_s3a_that_tracks_the_parts_of_uploads_differently(tmp_path):
     with S3Bed() as bed:
         jars = s3a_jars(pyspark.__version__)
         (own,) = [jar for jar in jars if jar.name.startswith("hadoop-aws-")]
@@ -64,12 +64,12 @@ def test_an_s3a_that_tracks_the_parts_of_uploads_otherwise(tmp_path):
             answer = session.call("write_calls:run", home=str(session.home / "home"), database=f"s3a://{BUCKET}/d", statements=[
                 creation("datasource"), "insert into t partition(k) " + ROWS])
             assert answer["errors"] == [None] * 2 and len(answer["tables"]["t"]["rows"]) == 10, answer
-            assert "tracks the parts of uploads in a way that direct writes do not know" in session.log.read_text()
+            assert "tracks the parts of uploads in a way that direct writes do not support" in session.log.read_text()
         finally:
             session.close()
 
 
-def test_a_metastore_that_cannot_be_told_of_statistics(tmp_path, other_metastore):
+def test_a_metastore_that_does_not_accept_statistics(tmp_path, other_metastore):
     session = Session(tmp_path / "session", millstream=True, conf={**HIVE, **other_metastore})
     try:
         answer = session.call("write_calls:run", home=str(session.home / "home"), tables=("t", "u"), statements=[
@@ -78,13 +78,13 @@ def test_a_metastore_that_cannot_be_told_of_statistics(tmp_path, other_metastore
         assert answer["errors"] == [None] * 4
         assert answer["nodes"] == ["InsertIntoHadoopFsRelationCommand", "InsertIntoHiveTable"]
         assert [len(answer["tables"][name]["rows"]) for name in ("t", "u")] == [10, 10]
-        assert "the metastore's client differs from those that are known: java.lang.NoSuchMethodException" in session.log.read_text()
+        assert "the metastore's client is not supported: java.lang.NoSuchMethodException" in session.log.read_text()
     finally:
         session.close()
 
 
 def test_a_directory_of_the_driver(tmp_path):
-    """On a cluster tasks run elsewhere; Spark takes what they write in the default file system to the driver."""
+    """On a cluster, tasks run elsewhere; they write to the default file system, and Spark copies the files to the driver."""
     conf = {**HIVE, "spark.master": "local-cluster[1,1,1024]", "spark.executor.memory": "512m", "spark.hadoop.fs.defaultFS": "viewfs://far/"}
     session = Session(tmp_path / "session", millstream=True, conf=conf)
     try:
@@ -112,6 +112,6 @@ def test_a_file_system_without_hard_links(tmp_path, kind):
         assert answer["errors"] == [None] * 3 and len(answer["tables"]["t"]["rows"]) == 10
         assert new["errors"] == [None] * 2 and len(new["tables"]["t"]["rows"]) == 1
         assert left == []
-        assert "no hard link could be made at " in session.log.read_text()
+        assert "no hard link could be created in " in session.log.read_text()
     finally:
         session.close()

@@ -1,7 +1,8 @@
-"""Drivers killed while they write straight into tables: each table is then exactly old or exactly new, and its metastore too.
+"""Drivers killed during direct writes to tables: each table is then exactly old or exactly new, and so is its metastore.
 
-Every driver writes into a table of each kind at once, some of them with directories that change places, and is killed at a step (a call that changes a directory of theirs), or some time
-after it. The next driver, on the same metastore, looks at what it left, and is killed in turn. MILLSTREAM_KILLS says how often.
+Every driver writes to a table of each kind concurrently, to some of them by exchanging directories, and is killed at a step (a
+call that changes one of their directories), or some time after it. The next driver, on the same metastore, checks the result,
+and is killed in turn. MILLSTREAM_KILLS is the number of kills.
 """
 
 import os
@@ -14,7 +15,7 @@ import pytest
 from faults import KINDS, OLD, STATEMENTS, DerbyMetastore, StepTrap, after, check, driver, end, recovered
 
 KILLS = int(os.environ.get("MILLSTREAM_KILLS", "14"))
-# Every one but those of leases, which come when they like.
+# Every step except those of leases, whose timing is random.
 STEPS = "@(create|link|rename|unlink|mkdir) {location}/!(*.lease*)"
 COMMITS = "link {location}/*.commit"
 MORE = "insert into {table} partition(k) select id, 'more', '9' from range(2)"
@@ -28,13 +29,13 @@ def bed(tmp_path):
 
 
 class Victim:
-    """What a driver that is to be killed does, and where it dies."""
+    """The work of a driver that will be killed, and where it dies."""
 
     def __init__(self, number, chance, steps):
         self.database = f"d{number}"
         self.statement = ("dynamic", "into", "static", "nothing")[number % 4]
         self.visibility = ("in-place", "exchange")[number // 4 % 2]
-        # Before the first, second and third commit, and the steps behind each; everything else by chance, spread over all steps.
+        # Before the first, second and third commit, and the steps after each; otherwise at random, spread over all steps.
         if number % 2 == 0:
             self.pattern, self.at = COMMITS, number // 2 % 3 + 1
         else:
@@ -47,7 +48,7 @@ class Victim:
 
 
 def run(session, victim, location, trap):
-    """Makes tables and writes into them until the driver is dead; whether it was killed by the trap, not by itself ended before."""
+    """Creates tables and writes to them until the driver is dead; returns whether the trap killed it, or it ended by itself before."""
     assert isinstance(pid := session.call("fault_calls:make", database=victim.database, location=location), int), pid
     assert session.call("fault_calls:insert", statements=[f"set fs.millstream.write.visibility={victim.visibility}"]) == [None]
     trap.set(victim.pattern.format(location=location), at=victim.at)
@@ -60,13 +61,13 @@ def run(session, victim, location, trap):
     os.kill(pid, signal.SIGKILL)
     end(session)
     step = trap.step if caught else None
-    # It is not for the next driver, which looks at the same tables.
+    # The trap must not catch the next driver, which reads the same tables.
     trap.set("")
     return step
 
 
 def examine(session, victim, location):
-    """What the tables came to, after a recovery by the command or by the next write."""
+    """The result for each table, after a recovery by the command or by the next write."""
     outcomes = []
     for kind in KINDS:
         table, folder = f"{victim.database}.{kind}", f"{location}/{kind}"

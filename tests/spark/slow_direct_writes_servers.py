@@ -1,4 +1,4 @@
-"""Direct writes to S3 and to HDFS, through Spark: they make what stock Spark makes there, and are exact whatever requests fail and whoever dies.
+"""Direct writes to S3 and HDFS through Spark: they write the same as stock Spark, and are exact whichever request fails and whichever driver dies.
 
 Run with `make test-group GROUP=writes-servers`; the servers are those of testbed/s3 and testbed/hdfs.
 """
@@ -31,14 +31,14 @@ DIRECTORIES = count()
 
 
 class S3:
-    """The place for tables on S3, and how to end a driver there."""
+    """The root for tables on S3, and how to end a driver there."""
 
     def __init__(self, bed):
         self.bed = bed
         self.root = f"s3a://{BUCKET}"
 
     def end_at(self, step, path, end):
-        """Ends a driver that is at work when a request comes: before the server hears of it, or after it has done it."""
+        """Ends a running driver when a request arrives: before the server receives it, or after the server has carried it out."""
         operation, part, skip, after = step
         where = "" if operation == "DeleteObjects" else f"{path.removeprefix('s3a:/')}/"
         self.bed.inject({"operation": operation, "path": where if not part else part, "skip": skip, "count": 1, "do": "hold", "after": after})
@@ -78,7 +78,7 @@ def conf(places):
         "spark.millstream.write.enabled": "true", **places["s3"].bed.spark_conf(),
         "spark.driver.extraClassPath": ":".join(map(str, s3a_jars(pyspark.__version__))),
         "spark.hadoop.fs.millstream.write.lease.ms": "3000",
-        # Faults are answered soon, and as often as it takes.
+        # Retries after faults are quick, and sufficient in number.
         "spark.hadoop.fs.s3a.retry.interval": "50ms",
         "spark.hadoop.fs.s3a.retry.throttle.interval": "50ms",
     }
@@ -109,7 +109,7 @@ def path(place):
 
 
 def same(both, place, **arguments):
-    """As test_direct_writes has it, with tables and directories at a place; nothing unfinished is left there."""
+    """Like in test_direct_writes, with tables and directories below a root; nothing unfinished is left there."""
     for name, session in both.items():
         session.ask("write_calls:run", home=f"{place.root}/{name}/home", database=f"{place.root}/{name}/warehouse/d.db", **arguments)
     answer = compared({name: session.answer() for name, session in both.items()})
@@ -157,7 +157,8 @@ spark.sql("insert into t partition(y=3, k='9') select 1")
     ours, stock = (both[name].call("server_calls:permissions", path=f"{places['hdfs'].root}/{name}/home") for name in ("ours", "stock"))
     assert {name: mode for name, mode in ours.items() if mode != "rwxrwx---"} == {"t/y=1": "rwxr-x---", "t/y=1/k=7": "rwxr-x---"}
     assert len(ours) == 14
-    # Stock makes those of one statement that have a new parent at the same time: one may inherit what the parent has before it has inherited.
+    # Stock creates directories of one statement with a new parent concurrently: one may inherit the parent's permissions before the parent
+    # has inherited its own.
     racing = {f"t/y={id % 2}/k={id % 3}" for id in range(9)}
     assert {name: ours[name] for name in ours.keys() - racing} == {name: stock[name] for name in stock.keys() - racing} and ours.keys() == stock.keys()
 
@@ -170,7 +171,7 @@ def test_requests_are_shown(ours, place, path):
     assert shown.get("requests of tasks for uploads") == (str(2 * PARTITIONS) if path.startswith("s3a:") else None)
 
 
-def test_a_long_commit_tells_the_log_how_far_it_is(ours, places):
+def test_a_long_commit_logs_its_progress(ours, places):
     place = places["s3"]
     path = f"{place.root}/{next(DIRECTORIES)}/table"
     ours.call("server_calls:log_at_info", logger="org.apache.spark.sql.execution.datasources.millstream.write")
@@ -181,15 +182,15 @@ def test_a_long_commit_tells_the_log_how_far_it_is(ours, places):
     assert f"CommitLog: Direct write of {path}: publish, " in log and f"DirectWrite: Direct write of {path}: {PARTITIONS} files" in log
 
 
-# Requests of a job that overwrites a table, at which its driver dies: operation, part of the path, how many before, whether it happens.
-# Then what the table comes to.
+# Requests of an overwriting job at which its driver dies: operation, part of the path, number of requests before, whether it is carried out;
+# and the resulting table.
 S3_STEPS = [
     (("PutObject", ".begin", 0, True), OLD), (("CreateMultipartUpload", "", 2, True), OLD), (("UploadPart", "", 3, False), OLD),
     (("PutObject", "lock-", 0, True), OLD), (("PutObject", ".commit", 0, False), OLD), (("PutObject", ".commit", 0, True), NEW),
     (("CompleteMultipartUpload", "", 0, False), NEW), (("CompleteMultipartUpload", "", 3, True), NEW),
     (("PutObject", ".published", 0, False), NEW), (("PutObject", "done-", 0, True), NEW), (("DeleteObjects", "", 0, False), NEW), (("DeleteObjects", "", 0, True), NEW), (("DeleteObjects", "", 1, False), NEW),
 ]
-# The same by the calls of the name node's protocol. Renames: of the beginning, of the commit lock, of the commit record, then of files.
+# The same for calls of the name node's protocol. Renames: of the begin entry, the commit lock, the commit record, then files.
 HDFS_STEPS = [
     (("rename", 0), OLD), (("create", 4), OLD), (("rename", 1), OLD), (("rename", 2), OLD), (("rename", 3), NEW), (("rename", 6), NEW),
     (("delete", 0), NEW), (("delete", 4), NEW), (("delete", PARTITIONS), NEW),
@@ -225,7 +226,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_requests_that_fail_now_and_then(ours, places, fault):
+def test_requests_that_fail_occasionally(ours, places, fault):
     place = places["s3"]
     path = f"{place.root}/{next(DIRECTORIES)}/table"
     ours.call("write_calls:fill", path=path, value="old", partitions=PARTITIONS, mode="append")
@@ -247,7 +248,7 @@ def test_an_upload_that_is_gone_is_an_error_and_nothing_is_deleted(ours, places)
     place.bed.inject({"operation": "CompleteMultipartUpload", "skip": 2, "count": 1, "do": "answer", "status": 404, "code": "NoSuchUpload"})
     answer = ours.call("write_calls:fill", path=path, value="new", partitions=PARTITIONS, mode="overwrite")
     place.bed.inject()
-    # The driver takes its commit back, and it can be run again.
+    # The driver revokes its commit, and the statement can be run again.
     assert "nothing is written, and the table is as it was" in answer["crash"], answer
     assert ours.call("write_calls:values", path=path) == OLD
     assert isinstance(ours.call("write_calls:fill", path=path, value="new", partitions=PARTITIONS, mode="overwrite"), int)
@@ -266,7 +267,7 @@ def cluster(conf, tmp_path_factory):
 
 
 @pytest.mark.parametrize("trouble", ["fails", "dies", "is slow"])
-def test_attempts_that_do_not_count_leave_nothing(cluster, path, tmp_path, trouble):
+def test_failed_and_speculative_attempts_leave_nothing(cluster, path, tmp_path, trouble):
     cluster.call("write_calls:fill", path=path, value="old", partitions=PARTITIONS, mode="append")
     answer = cluster.call("server_calls:overwrite", path=path, tasks=4, marks=str(tmp_path), trouble=trouble)
     (tmp_path / "go").touch()

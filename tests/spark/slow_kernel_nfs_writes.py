@@ -1,4 +1,4 @@
-"""Direct writes on a kernel NFS mount that two clients have, in User-Mode Linux (testbed/kernel-nfs). Run with `make test-group GROUP=nfs`."""
+"""Direct writes on a kernel NFS export mounted by two clients, in User-Mode Linux (testbed/kernel-nfs). Run with `make test-group GROUP=nfs`."""
 
 import re
 import subprocess
@@ -34,7 +34,7 @@ def image(tmp_path):
 
 
 def in_guest(image, commands, memory):
-    """What the commands print, which is shown as it comes."""
+    """The output of the commands, which is also shown as it arrives."""
     command = [ROOT / "testbed/kernel-nfs", "-m", memory, "-i", image, "--", "bash", "-ec", SCRATCH + commands]
     lines = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as guest:
@@ -46,7 +46,7 @@ def in_guest(image, commands, memory):
 
 
 def test_drivers_that_die_at_each_step_are_recovered_by_another_client(image, tmp_path):
-    """DeathContract of the JVM's tests, in which the stores of two mounts take the parts of two machines."""
+    """DeathContract of the JVM's tests, with stores on two mounts that act as two machines."""
     class_path = tmp_path / "class-path"
     subprocess.run(
         ["mvn", "-B", "-q", "-f", ROOT / "jvm/pom.xml", "-pl", "hadoop", "test-compile", "dependency:build-classpath", f"-Dmdep.outputFile={class_path}"],
@@ -62,13 +62,12 @@ def test_drivers_that_die_at_each_step_are_recovered_by_another_client(image, tm
     assert len(tables) == 4 and min(tables) > 10
 
 
-def test_drivers_of_spark_that_are_killed_beside_a_reader_on_another_client(image, seed):
+def test_spark_drivers_are_killed_while_another_client_reads(image, seed):
     build()
     jar_of(DRIVER)
     told = in_guest(image, f"""
-        cp -a {BUILT} built # the testbeds take a lock file there, and the guest's root is read-only
-        mount --bind built {BUILT}
-        export MILLSTREAM_KILLS={KILLS} MILLSTREAM_PATIENCE_S=900
-        {sys.executable} {ROOT}/tests/spark/nfs_kills.py {seed}
+        cp -a {BUILT} built # the test environments create a lock file there, and the guest's root
+        is read-only mount --bind built {BUILT} export MILLSTREAM_KILLS={KILLS}
+        MILLSTREAM_PATIENCE_S=900 {sys.executable} {ROOT}/tests/spark/nfs_kills.py {seed}
     """, "7G")
     assert f"{KILLS} kills: " in told

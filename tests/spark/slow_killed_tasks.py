@@ -10,7 +10,7 @@ sys.path.insert(0, str(ROOT / "testbed"))
 from latency_mount import LatencyMount  # noqa: E402
 
 MUCH_KB = 300_000
-"""A fraction of what the readers of so many long lines hold, and more than what the JVM itself grows by."""
+"""A fraction of the memory of readers of that many long lines, but more than the JVM's own growth."""
 
 
 @pytest.mark.parametrize("how", ["DataFrame", "RDD"])
@@ -51,8 +51,8 @@ def test_a_cancelled_job_leaves_no_readers(ours, tmp_path, how):
     assert got["seconds"] < 20, got
 
 
-def test_the_result_is_right_where_attempts_are_killed(ours, tmp_path):
-    """As when speculation is on, and another attempt was faster: half of them are interrupted, half are only told."""
+def test_the_result_is_correct_if_attempts_are_killed(ours, tmp_path):
+    """As with speculation, when another attempt was faster: half of the attempts are interrupted, half are only notified."""
     count = slow_files(tmp_path, 4000)
     with LatencyMount(tmp_path, delay_us=50_000, ttl_s=60, prepared=True) as mount:
         got = ours.call("kill_calls:killed", how="RDD", paths=[str(mount.path)], by="attempt")

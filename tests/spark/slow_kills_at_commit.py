@@ -1,9 +1,10 @@
-"""Drivers killed within their commits, on local files, S3 and HDFS, while another driver reads the table again and again.
+"""Drivers killed during their commits, on local files, S3 and HDFS, while another driver reads the table continuously.
 
-The table is of the catalog, and then exactly old or exactly new, whether the next statement or a recovery finishes it. Most drivers are killed
-between the commit record and the mark that the job is over; how many is printed. Readers see an overwrite by `metastore-swap` as a whole, and
-one by `exchange` partition by partition. MILLSTREAM_KILLS says how many drivers die at each of the three places; with MILLSTREAM_SEED the same
-die again. Run with `make test-group GROUP=kills`.
+The table is in the catalog, and afterwards exactly old or exactly new, whether the next statement
+or a recovery finishes it. Most drivers are killed between the commit record and the done mark; the
+number is printed. Readers see an overwrite with `metastore-swap` as a whole, and one with
+`exchange` partition by partition. MILLSTREAM_KILLS is the number of drivers killed on each of the
+three stores; MILLSTREAM_SEED repeats the same kills. Run with `make test-group GROUP=kills`.
 """
 
 import os
@@ -35,14 +36,14 @@ OVERWRITES = ("dynamic", "static")
 CONF = {
     "spark.hadoop.fs.millstream.write.lease.ms": "1500",
     "spark.hadoop.fs.millstream.write.help.after.ms": "500",
-    # What can be told apart is one step after the other.
+    # Steps run one after the other, so that they can be distinguished.
     "spark.hadoop.fs.millstream.write.threads": "1",
 }
 CREATED = {"text": "stored as textfile", "parquet": "stored as parquet", "datasource": "using parquet partitioned by (k)"}
 
 
 class Victim:
-    """What a driver that is to be killed does."""
+    """The work of a driver that will be killed."""
 
     def __init__(self, number, chance, root, visibilities):
         self.database = f"d{number}"
@@ -55,7 +56,7 @@ class Victim:
         self.is_random = number % RANDOM_EVERY == RANDOM_EVERY - 1
         self.part = chance.random()  # of the way from the record to the end
         self.is_after = chance.random() < 0.5  # the request at which it dies has been carried out
-        self.delay = chance.uniform(0.2, 1.4)  # of the time in which the last driver came to where it died
+        self.delay = chance.uniform(0.2, 1.4)  # fraction of the time after which the last driver died
         self.how = chance.choice(["recover", "write"])
 
     def __str__(self):
@@ -68,7 +69,7 @@ class Victim:
 
     @property
     def files(self):
-        """How many it writes: two tasks, and four partitions unless there are none, or one."""
+        """The number of files: two tasks, and four partitions unless there are none, or one."""
         return 8 if self.statement in ("dynamic", "into") or self.is_new and self.kind == "datasource" else 2
 
     @property
@@ -112,7 +113,7 @@ class Local:
         session.ask("lost_row_calls:run", statements=victim.statements())
         if waited(lambda: self.trap.pid, session):
             pid = self.trap.pid
-            # Files and their checksums, and what is made and removed of an entry of the journal.
+            # Files and their checksums, and the temporary files of journal entries.
             self.trap.set(STEPS.format(location=victim.location), at=1 + int(victim.part * (2 * victim.files + 4)))
             os.kill(pid, signal.SIGCONT)
             waited(lambda: self.trap.pid, session)
@@ -150,11 +151,11 @@ class S3:
 
 
 class Hdfs:
-    """Drivers killed at a call of the name node's protocol, of which it does not hear."""
+    """Drivers killed at a call of the name node's protocol, which the name node does not receive."""
 
     visibilities = ("in-place", "metastore-swap")
     environment = None
-    RENAMES_BEFORE = 3  # of the beginning, the commit lock and the record
+    RENAMES_BEFORE = 3  # of the begin entry, the commit lock and the record
 
     def __init__(self, bed):
         self.bed = bed
@@ -162,12 +163,12 @@ class Hdfs:
         self.caught = []
 
     def run_to(self, session, victim):
-        # Of the files, of the word that all are published, and of the mark.
+        # Of the files, of the published entry, and of the done mark.
         renames = victim.files + 2
         caught = []
 
         def hold():
-            """The connection waits for the end of this, and the driver with it."""
+            """The connection, and with it the driver, waits until this returns."""
             caught.append(True)
             while caught:
                 time.sleep(0.02)
@@ -183,7 +184,7 @@ class Hdfs:
 
 
 def waited(holds, session, within_s=PATIENCE_S):
-    """Waits until something holds; false if the session's statement has ended before."""
+    """Waits until a condition holds; returns false if the session's statement has ended before."""
     deadline = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < deadline
@@ -193,7 +194,7 @@ def waited(holds, session, within_s=PATIENCE_S):
 
 
 class Bed:
-    """A metastore, the driver that reads, and those that are to be killed: one of them starts while another is at work."""
+    """A metastore, the reading driver, and the drivers to be killed, of which one starts while another is working."""
 
     def __init__(self, top, metastore, conf, reader_within=()):
         self.top, self.metastore, self.conf = top, metastore, {**CONF, **conf}
@@ -243,7 +244,7 @@ def bed(servers, tmp_path_factory):
 
 
 def run_and_kill(bed, place, victim, stop):
-    """Runs the victim's statement until its driver is dead, beside a reader; when it died, and what that one has read."""
+    """Runs the victim's statement until its driver is dead, with a concurrent reader; returns when it died, and what the reader has read."""
     session = bed.next_victim(place)
     pid = session.call("write_calls:driver")
     assert not any(bed.call("run", statements=victim.preparation()))
@@ -271,7 +272,7 @@ def run_and_kill(bed, place, victim, stop):
 
 
 def read_more(stop):
-    """Until a read has begun and ended."""
+    """Waits until a read has begun and ended."""
     count, deadline = reads(stop), time.monotonic() + PATIENCE_S
     while reads(stop) < count + 2:
         assert time.monotonic() < deadline
@@ -284,7 +285,7 @@ def reads(stop):
 
 
 def moment(bed, victim, earlier):
-    """Where in its life the driver has died, as entries of the journal say that were not there earlier."""
+    """The stage at which the driver died, according to the new journal entries."""
     names = set(bed.call("journal", root=victim.location)) - set(earlier)
     if any(name.startswith("done-") for name in names):
         return "over"
@@ -294,7 +295,7 @@ def moment(bed, victim, earlier):
 
 
 def check_reads(victim, seen):
-    """Nobody has seen what is neither old nor new, as far as the visibility promises."""
+    """Checks that readers saw only old or new rows, as far as the visibility guarantees it."""
     old, new = victim.states()
     if victim.statement not in OVERWRITES:
         return
@@ -307,7 +308,7 @@ def check_reads(victim, seen):
 
 
 def examine(bed, place, victim, when):
-    """What the table comes to: old or new."""
+    """The resulting table: old or new."""
     old, new = victim.states()
     if victim.is_new and not bed.call("has_table", table=victim.table):
         if bed.call("exists", path=victim.location):

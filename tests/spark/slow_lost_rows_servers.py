@@ -1,4 +1,4 @@
-"""What was once lost, or missing without an error (issue 13, rows F1 to F7), on S3, with two drivers at once on a PostgreSQL metastore.
+"""Rows that were once lost or silently missing (issue 13, rows F1 to F7), on S3, with two concurrent drivers on a PostgreSQL metastore.
 
 A commit is held at one of its requests while another program works on the same table. On local files: test_lost_rows.py. Run with
 `make test-group GROUP=lost-rows-s3`.
@@ -59,7 +59,7 @@ def start(s3, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ours(start):
-    """The driver whose commits are held. Where it no longer finds its journal nobody waits for it for long."""
+    """The driver whose commits are held. If its journal is gone, others do not wait for it for long."""
     session = start(**{"spark.hadoop.fs.millstream.write.lease.ms": "5000"})
     yield session
     session.close()
@@ -67,7 +67,7 @@ def ours(start):
 
 @pytest.fixture(scope="module")
 def other(start):
-    """The driver that works beside it, with direct writes or without."""
+    """The concurrent driver, with or without direct writes."""
     session = start()
     yield session
     session.close()
@@ -75,7 +75,7 @@ def other(start):
 
 @pytest.fixture(scope="module")
 def foreign(start):
-    """A driver with the committers of S3A."""
+    """A driver with S3A's committers."""
     session = start(hadoop_cloud_jar(pyspark.__version__), **COMMITTERS)
     yield session
     session.close()
@@ -96,7 +96,7 @@ def run_stock(session, *statements, **conf):
 
 
 class Table:
-    """A new one in a database of its own, whose directory is on S3."""
+    """A new table in a database of its own, whose directory is on S3."""
 
     def __init__(self, session, root, columns="(a int) partitioned by (p string) stored as textfile", is_external=False):
         self.database = f"d{next(NUMBERS)}"
@@ -108,7 +108,7 @@ class Table:
         run(session, f"create database {self.database} location '{root}/{self.database}.db'", self.creation)
 
     def insert(self, how, partition, values):
-        """Written by eight tasks, if there are so many."""
+        """Written by eight tasks if there are enough rows."""
         numbers = ", ".join(map(str, values))
         return f"insert {how} {self.name} partition(p='{partition}') select /*+ repartition({min(8, len(values))}, a) */ a from values {numbers} v(a)"
 
@@ -122,7 +122,7 @@ def rows(session, table):
 
 
 def recovered(session, target):
-    """Recovers, at last with loss; whether that was needed."""
+    """Recovers, as a last resort with loss; returns whether that was needed."""
     found = call(session, "recover", target=target)
     if isinstance(found, str):
         assert "--accept-loss" in found, found
@@ -135,18 +135,18 @@ def recovered(session, target):
 
 
 def told(step, what, error, session, place):
-    """Prints what a statement has come to, and the journal that it has left."""
+    """Prints the result of a statement, and the journal that it has left."""
     print(f"{step}, {what}: {error and error.split(chr(10) + chr(9) + 'at ')[0]}\n    journal: {call(session, 'journal', root=place)}", flush=True)
 
 
 class Held:
-    """Holds one request of a commit. Faults that are named one after the other each wait for the one before."""
+    """Holds one request of a commit. If several faults are given, each waits for the one before."""
 
     def __init__(self, bed, *faults):
         self.bed, self.faults = bed, faults
 
     def during(self, session, statement, meanwhile, **conf):
-        """Runs a statement, and something else while its request is held; the statement's error."""
+        """Runs a statement, and a function while its request is held; returns the statement's error."""
         self.bed.inject(self.fault(0))
         try:
             session.ask("lost_row_calls:run", statements=[statement], conf=conf)
@@ -186,7 +186,7 @@ def kill_at(s3, session, step, table, statement, **conf):
         session.process.wait()
 
 
-def test_f1_a_retry_within_the_lease_reads_all_rows_of_a_commit_that_was_torn(s3, start, other):
+def test_f1_a_retry_within_the_lease_reads_all_rows_of_a_torn_commit(s3, start, other):
     table = Table(other, s3.root)
     kill_at(s3, start(), COMPLETION, table, table.insert("into", 1, range(40)))
     before = call(other, "journal", root=table.place)
@@ -228,12 +228,12 @@ def test_f2_a_table_that_is_renamed_during_a_commit(s3, ours, other, step, how):
     assert error is not None or not is_lossy
     run(other, table.insert("into", 9, [90]).replace(table.name, table.renamed))
     assert rows(other, table.renamed) == sorted(found + in_partition("9", 90))
-    # What the error says is true.
+    # The error message is true.
     assert is_lossy or "finishes it once the cause is gone" not in (error or "") or found == sorted(new + in_partition("2", 20)), error
 
 
 @pytest.mark.parametrize("step, how", HELD)
-def test_f2_a_table_that_is_dropped_and_made_anew_during_a_commit(s3, ours, other, step, how):
+def test_f2_a_table_that_is_dropped_and_recreated_during_a_commit(s3, ours, other, step, how):
     table = before_f2(other, s3)
 
     error = Held(s3.bed, *STEPS[step]).during(ours, table.insert(how, 1, NEW), lambda: run_stock(other, f"drop table {table.name}", table.creation))
@@ -256,7 +256,7 @@ def test_f2_a_partition_that_stock_overwrites_during_a_commit(s3, ours, other, s
     found = [row for row in rows(other, table.name) if row[1] == "1"]
     told(step, how, error, other, table.place)
     if error is None:
-        # Once all its rows were there, the other may have replaced them.
+        # Once all its rows were there, the other statement may have replaced them.
         assert found == theirs_first or step in ("delete", "done") and found == in_partition("1", *THEIRS), found
     recovered(other, table.name)
     found = rows(other, table.name)
@@ -276,7 +276,7 @@ def test_f5_an_empty_overwrite_of_partitions_of_a_new_path_leaves_a_path_without
 
 @pytest.mark.parametrize("committer", ["magic", "directory"])
 @pytest.mark.parametrize("step", ["record", "recorded", "completion"])
-def test_f6_a_committer_of_s3a_during_a_commit_is_an_error_and_the_table_is_as_it_was(s3, ours, other, foreign, step, committer):
+def test_f6_an_s3a_committer_during_a_commit_is_an_error_and_the_table_is_unchanged(s3, ours, other, foreign, step, committer):
     table = Table(other, s3.root, "(a int, p string) using csv partitioned by (p)")
     run(other, table.insert("into", 1, OLD))
     conf = {"fs.s3a.committer.name": committer}

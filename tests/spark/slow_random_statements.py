@@ -1,6 +1,7 @@
-"""Many random sequences of statements on local files, S3 and HDFS: after each statement all is as with stock Spark.
+"""Many random sequences of statements on local files, S3 and HDFS: after each statement, the result is the same as with stock Spark.
 
-MILLSTREAM_SEQUENCES says how many for each place, MILLSTREAM_SEED=N repeats one. The servers are those of testbed/s3 and testbed/hdfs.
+MILLSTREAM_SEQUENCES is the number for each store; MILLSTREAM_SEED=N repeats one. The servers are those of testbed/s3 and
+testbed/hdfs.
 """
 
 import sys
@@ -20,22 +21,23 @@ from s3_bed import BUCKET, S3Bed  # noqa: E402
 
 S3A = {
     "spark.driver.extraClassPath": ":".join(map(str, s3a_jars(pyspark.__version__))),
-    # Faults are answered soon.
+    # Retries after faults are quick.
     "spark.hadoop.fs.s3a.retry.interval": "50ms",
     "spark.hadoop.fs.s3a.retry.throttle.interval": "50ms",
-    # LOAD DATA LOCAL by another client of S3A fails at this server now and then, also in stock Spark, and is repeated for minutes.
+    # LOAD DATA LOCAL through another S3A client occasionally fails at this server, also in stock Spark, and is retried for
+    # minutes.
     "spark.hadoop.fs.s3a.optimized.copy.from.local.enabled": "false",
 }
 
 
 def home_below(root):
-    # Equally long names: messages are cut at a length.
+    # Names of equal length, because messages are truncated.
     return lambda name, session, run: f"{root}/{name:_<5}/{run}"
 
 
 @pytest.fixture(scope="module", params=["local", "s3", "hdfs"])
 def place(request, tmp_path_factory):
-    """A pair of sessions, and where it has its directories."""
+    """A pair of sessions and their root directories."""
     with ExitStack() as servers:
         conf, home_of = CONF, local_home
         if request.param == "s3":

@@ -1,4 +1,4 @@
-"""Reading where it takes long or much: a line of a gigabyte, and executors with another locale than the driver's. Run with `make test-group GROUP=reads`."""
+"""Expensive reads: a line of a gigabyte, and executors with another locale than the driver's. Run with `make test-group GROUP=reads`."""
 
 import os
 
@@ -34,7 +34,7 @@ def test_a_line_of_a_gigabyte_is_read_with_a_gigabyte_of_heap(session, top):
         path.unlink()
 
 
-def test_a_line_that_is_too_long_is_told_with_its_file(session, top):
+def test_the_error_for_a_too_long_line_names_its_file(session, top):
     path = top / "too-long"
     with path.open("wb") as file:
         file.truncate(2 * GIGABYTE + 1)
@@ -45,8 +45,8 @@ def test_a_line_that_is_too_long_is_told_with_its_file(session, top):
         path.unlink()
 
 
-def test_names_are_bytes_where_the_executor_has_another_locale(top):
-    """Java knows no name with `é` there; native code gets its bytes, and rows tell of the file that the driver has listed."""
+def test_file_names_are_bytes_if_the_executor_has_another_locale(top):
+    """Java cannot express `é` there; native code gets the bytes of the name, and rows have the file name that the driver has listed."""
     directory = top / "names-é"
     directory.mkdir()
     names = ["plain", "é", "漢 字", "a+b é%"]

@@ -1,4 +1,4 @@
-"""`millstream recover` in the shell: what it says and does, and how it ends. Run with `make test-group GROUP=faults`."""
+"""`millstream recover` in the shell: its output, effects and exit status. Run with `make test-group GROUP=faults`."""
 
 import json
 import os
@@ -11,7 +11,7 @@ DEAD = "00000000-0000-4000-8000-0000000000de"
 
 
 def told(*arguments, conf=None, status=0):
-    """What it has written on standard output, or as an error."""
+    """Its standard output, or its error output."""
     done = recover_command(*arguments, conf=conf)
     assert done.returncode == status, (done.stdout, done.stderr[-3000:])
     return done.stdout if status == 0 else done.stderr
@@ -46,7 +46,7 @@ def test_of_nothing(tmp_path):
     file = tmp_path / "file"
     file.touch()
     assert f"millstream: {file}: this is a file, " in told(str(file), status=1)
-    assert "millstream: : the name of a table, or a path, is needed\n" in told("", status=1)
+    assert "millstream: : the name of a table or a path is required\n" in told("", status=1)
     with DerbyMetastore(tmp_path) as metastore:
         said = told("default.nowhere", conf={**metastore.spark_conf(), "spark.sql.warehouse.dir": str(tmp_path)}, status=1)
     assert "millstream: default.nowhere: " in said and "cannot be found" in said and "\tat " not in said

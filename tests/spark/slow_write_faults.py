@@ -1,7 +1,8 @@
-"""Direct writes while something fails: metastore, disk, tasks, executors, other writers, the user's patience. Run with `make test-group GROUP=faults`.
+"""Direct writes during failures: metastore, disk, tasks, executors, concurrent writers, cancelled statements. Run with `make test-group
+GROUP=faults`.
 
-Drivers on one PostgreSQL metastore (testbed/metastore). After each failure, and a recovery if need be, each table is exactly old or
-exactly new, and its metastore too.
+The drivers share a PostgreSQL metastore (testbed/metastore). After each failure, and a recovery if
+necessary, each table is exactly old or exactly new, and so is its metastore.
 """
 
 import os
@@ -36,7 +37,7 @@ def trap():
 
 @pytest.fixture(scope="module")
 def ours(metastore, trap, tmp_path_factory):
-    """The driver that the trap is for."""
+    """The driver for the trap."""
     session = driver(tmp_path_factory.mktemp("driver") / "home", metastore, trap, **LONG_LEASE)
     yield session
     session.close()
@@ -44,7 +45,7 @@ def ours(metastore, trap, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def others(ours, metastore, tmp_path_factory):
-    # Not before the first has made the metastore's tables.
+    # Not before the first driver has created the metastore's tables.
     assert ours.call("fault_calls:insert", statements=["show databases"]) == [None]
     sessions = [driver(tmp_path_factory.mktemp("driver") / "home", metastore, **LONG_LEASE) for _ in range(2)]
     yield sessions
@@ -53,7 +54,7 @@ def others(ours, metastore, tmp_path_factory):
 
 
 class Tables:
-    """New ones of each kind with the old rows, and what becomes of them."""
+    """New tables of each kind with the old rows, and checks of the results."""
 
     def __init__(self, session, directory):
         self.database = f"d{next(NUMBERS)}"
@@ -71,7 +72,7 @@ class Tables:
         return [STATEMENTS[which].format(table=self.name(kind)) for kind in kinds]
 
     def rows(self, session, *allowed, kinds=KINDS):
-        """Which of the allowed each holds."""
+        """Which of the allowed sets of rows each table has."""
         return [check(session.call("fault_calls:state", table=self.name(kind)), *allowed) for kind in kinds]
 
     def recovered(self, session):
@@ -87,7 +88,7 @@ def stopped_at(trap, session, pattern, statements, at=1):
 
 
 @pytest.mark.parametrize("step", [BEGIN, COMMIT, PUBLISH])
-def test_a_metastore_that_stops_is_told_later(ours, others, metastore, trap, tmp_path, step):
+def test_a_stopped_metastore_is_updated_later(ours, others, metastore, trap, tmp_path, step):
     tables = Tables(ours, tmp_path)
     pid = stopped_at(trap, ours, step.format(tables.folder("parquet")), tables.statements())
     metastore.stop()
@@ -103,13 +104,13 @@ def test_a_metastore_that_stops_is_told_later(ours, others, metastore, trap, tmp
     for error, verdicts, outcome in zip(errors, found, outcomes, strict=True):
         assert outcome == 1 if error is None or "roll-forward" in verdicts else "roll-back" not in verdicts or outcome == 0
     assert outcomes[this] == 1 or step == BEGIN
-    # It goes on with a metastore that is back.
+    # It continues once the metastore is back.
     assert after_reconnecting(ours, tables.statements("static")) == [None] * len(KINDS)
     tables.rows(ours, *[after("static", rows) for rows in (OLD, after("dynamic"))])
 
 
 def after_reconnecting(session, statements):
-    """The metastore's client has connections that are dead, and asks once with each."""
+    """The metastore's client has dead connections, and tries each of them once."""
     deadline = time.monotonic() + PATIENCE_S
     while any(errors := session.call("fault_calls:insert", statements=statements)) and time.monotonic() < deadline:
         time.sleep(0.5)
@@ -143,7 +144,7 @@ def test_a_full_disk(ours, trap, small_disk, step, outcome):
     os.kill(pid, signal.SIGCONT)
     (error,) = ours.answer()
     assert error is None if outcome else "No space left on device" in error or "not known whether" in error, error
-    # Readers need no recovery, though it finds something to remove.
+    # Readers need no recovery, although recovery finds files to remove.
     assert tables.rows(ours, OLD, after("dynamic"), kinds=["text"]) == [outcome]
     (small_disk / "filler").unlink()
     recovered(ours, tables.name("text"), tables.folder())
@@ -171,7 +172,7 @@ def serial(*statements):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_overwrites_and_an_insert_of_three_drivers(ours, others, trap, tmp_path, kind):
-    """The first has the turn when the others come."""
+    """The first holds the commit lock when the others arrive."""
     tables = Tables(ours, tmp_path)
     pid = stopped_at(trap, ours, COMMIT.format(tables.folder(kind)), [overwrite(tables.name(kind), "a")])
     for session, statement in zip(others, (overwrite, into), strict=True):
@@ -184,7 +185,7 @@ def test_two_overwrites_and_an_insert_of_three_drivers(ours, others, trap, tmp_p
     assert leftovers(tables.location) == []
 
 
-def test_a_driver_that_sleeps_beyond_its_lease_has_lost(ours, others, trap, tmp_path):
+def test_a_driver_whose_lease_expired_cannot_commit(ours, others, trap, tmp_path):
     tables = Tables(ours, tmp_path)
     ours.call("fault_calls:configure", settings={LEASE: "3000"})
     pid = stopped_at(trap, ours, COMMIT.format(tables.folder()), [overwrite(tables.name("text"), "late")])
@@ -195,7 +196,7 @@ def test_a_driver_that_sleeps_beyond_its_lease_has_lost(ours, others, trap, tmp_
         os.kill(pid, signal.SIGCONT)
     (error,) = ours.answer()
     ours.call("fault_calls:configure", settings={LEASE: LONG_LEASE[f"spark.hadoop.{LEASE}"]})
-    assert "gave no sign of life" in error, error
+    assert "did not renew its lease" in error, error
     tables.rows(others[0], serial(("overwrite", "b")), kinds=["text"])
     assert leftovers(tables.location) == []
 
@@ -229,7 +230,7 @@ def cluster(ours, metastore, tmp_path_factory):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_task_fails_and_a_twin_is_faster_than_a_zombie(cluster, tmp_path, kind):
-    """The twin of a task in an executor that sleeps has long been committed when that wakes up and goes on writing."""
+    """A task's speculative attempt is committed long before the first attempt, in a sleeping executor, wakes up and continues to write."""
     tables, marks = Tables(cluster, tmp_path), tmp_path / "marks"
     marks.mkdir()
     cluster.ask("fault_calls:attempts", table=tables.name(kind), marks=str(marks))
@@ -256,7 +257,7 @@ def wait_for(holds, otherwise):
 
 @pytest.mark.parametrize("step, whom, number", [("create {}/k=*", "driver", signal.SIGTERM), (COMMIT, "driver", signal.SIGTERM),
                                                 ("create {}/k=*", "user", signal.SIGINT)], ids=["SIGTERM in tasks", "SIGTERM at commit", "Ctrl-C"])
-def test_a_driver_is_ended(ours, metastore, tmp_path, step, whom, number):
+def test_a_driver_is_terminated(ours, metastore, tmp_path, step, whom, number):
     with StepTrap() as trap:
         victim = driver(tmp_path / "victim", metastore, trap)
         tables = Tables(victim, tmp_path)
@@ -264,7 +265,7 @@ def test_a_driver_is_ended(ours, metastore, tmp_path, step, whom, number):
         os.kill(pid if whom == "driver" else victim.process.pid, number)
         os.kill(pid, signal.SIGCONT)
         end(victim, within_s=60)
-        wait_for(lambda: not Path(f"/proc/{pid}").exists(), "the driver goes on")
-    # It may have been ended too late: what counts is that the table is whole.
+        wait_for(lambda: not Path(f"/proc/{pid}").exists(), "the driver continues")
+    # It may have been terminated too late; the table must be consistent in any case.
     tables.recovered(ours)
     tables.rows(ours, OLD, after("static"))

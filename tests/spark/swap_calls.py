@@ -10,7 +10,7 @@ from write_calls import error_of, recover, specification
 
 
 def places(spark, name):
-    """Where the partitions of a table are, or, by an empty name, a table without, and how many files the catalog says they have."""
+    """The locations of a table's partitions (an empty name is a table without partitions), and their numbers of files in the catalog."""
     columns = spark.sql(f"describe {name}").collect()
     if not any(row[0] == "# Partition Information" for row in columns):
         return {"": place(spark, name, "")}
@@ -26,7 +26,7 @@ def place(spark, name, partition):
 
 
 def replaced_directories(spark, name, statement, conf):
-    """The partitions that are in other directories after a statement, by the same names."""
+    """The partitions that a statement has moved to other directories, by name."""
     def directories():
         return {partition: os.stat(place["location"]).st_ino for partition, place in places(spark, name).items()}
 
@@ -49,9 +49,10 @@ def settings(spark, conf):
 
 
 def statement_during_another(spark, home, slow, fast, conf=None, creation="(a string) partitioned by (k string) stored as textfile"):
-    """A statement, which calls `wait`, that has begun before another commits, and commits after it, both with `conf`; its error, and the rows.
+    """Runs a statement that calls `wait`: it begins before another one commits, and commits after it, both with `conf`. Returns its error, and the
+    rows.
 
-    There is a row `old` in partition 1 before.
+    Partition 1 contains a row `old` before.
     """
     from pyspark.sql.functions import udf
 
@@ -82,7 +83,7 @@ def statement_during_another(spark, home, slow, fast, conf=None, creation="(a st
 
 
 def files(spark, name):
-    """How many data files a table's directory has, whether readers find them or not."""
+    """The number of data files below a table's directory, whether readers find them or not."""
     location = next(row[1] for row in spark.sql(f"describe extended {name}").collect() if row[0] == "Location")
     top = spark._jvm.org.apache.hadoop.fs.Path(location).toUri().getPath()
     found = ((folder, names) for folder, _, names in os.walk(top) if not folder.endswith("/.direct-writes"))
@@ -105,7 +106,7 @@ def make(spark, table, kind, location, partitions):
 
 
 def fill(spark, table, value, partitions):
-    """Overwrites all partitions, and makes one more."""
+    """Overwrites all partitions, and adds one."""
     spark.sql(f"insert overwrite {table} partition(k) select /*+ repartition(2) */ '{value}', id from range({partitions + 1})")
 
 
@@ -114,7 +115,7 @@ def values(spark, table):
 
 
 def read_until(spark, table, stop):
-    """What queries find that run one after the other until a file appears: each different answer in turn."""
+    """The results of queries that run one after the other until a file appears: each different result in turn."""
     rows, errors, count = [], [], 0
     while not os.path.exists(stop):
         try:

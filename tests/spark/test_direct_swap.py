@@ -1,5 +1,6 @@
-"""Overwrites that are seen as a whole, by new locations of partitions or by an exchange of directories: rows and partitions are those of
-stock Spark, and no rows come back."""
+"""Overwrites that become visible as a whole, by new locations of partitions or by an exchange of directories: rows and partitions are the same as
+with stock Spark, and no old rows come back.
+"""
 
 import os
 
@@ -22,7 +23,9 @@ def both(tmp_path_factory):
 
 
 def same(both, tables=("t",), **arguments):
-    """Runs statements in both sessions: all is the same but for where files are. Answers where each table and partition is in ours."""
+    """Runs statements in both sessions: the results are the same except for the files' locations. Returns the location of each table and partition in
+    ours.
+    """
     for session in both.values():
         session.ask("write_calls:run", home=str(session.home / "home"), tables=tables, **arguments)
     answers = {name: session.answer() for name, session in both.items()}
@@ -30,7 +33,7 @@ def same(both, tables=("t",), **arguments):
     assert "crash" not in ours and "crash" not in stock, answers
     assert ours["errors"] == stock["errors"]
     assert [node for node in ours["nodes"] if not node.startswith("Direct")] == []
-    # A location is a URI, and no name.
+    # A location is a URI, not a name.
     assert [folder for folder, _, _ in os.walk(both["ours"].home) if folder.endswith(":")] == []
     for name, table in stock["tables"].items():
         assert differences(logical(ours["tables"][name]), logical(table)) == []
@@ -45,7 +48,7 @@ def logical(table):
 
 
 def swapped(places, uncounted=()):
-    """Partitions that are where a swap has put them; all say how many files there are, but those that Spark's own command has added to."""
+    """Partitions that a swap has moved; all have correct numbers of files, except those to which Spark's own command has added files."""
     for name, place in places.items():
         files = [file for file in os.listdir(place["location"]) if file[0] not in "._"]
         if name not in uncounted and place["files"] is not None:
@@ -81,8 +84,8 @@ def test_tables_without_partitions(both, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_has_been_put_elsewhere_is_written_in_place_there(both, kind):
-    """And rows that were replaced do not come back with a partition that was dropped."""
+def test_moved_partitions_are_written_in_place(both, kind):
+    """Replaced rows do not come back with a dropped partition either."""
     places = same(both, conf={"fs.millstream.write.visibility": "metastore-swap"}, statements=[
         creation(kind), "insert into t partition(k) " + ROWS, "insert overwrite t partition(k) select 40, 'new', k from (values ('1'), ('2')) v(k)",
         "alter table t drop partition(k='2')", "insert into t partition(k) select 41, 'again', '2'",
@@ -122,9 +125,9 @@ INTO = "insert into d.t partition(k='1') select wait('more')"
 OVERWRITE = "insert overwrite d.t partition(k='1') select 'new'"
 
 
-def test_an_insert_into_a_partition_that_is_put_elsewhere_meanwhile_is_refused(both, tmp_path):
+def test_an_insert_into_a_partition_moved_meanwhile_is_refused(both, tmp_path):
     answer = both["ours"].call("swap_calls:statement_during_another", home=str(tmp_path / "home"), slow=INTO, fast=OVERWRITE)
-    assert "has been put at" in answer["error"] and "nothing is written" in answer["error"]
+    assert "moved it to" in answer["error"] and "nothing is written" in answer["error"]
     assert answer["rows"] == ["new"]
 
 
@@ -136,7 +139,7 @@ def test_a_table_that_is_renamed_after_a_swap_is_written_under_its_new_name(both
         "insert into t partition(k='1') select 42, 'another'", "set fs.millstream.write.replaced.keep.ms=600000"])
 
 
-def test_what_was_replaced_goes_when_its_time_is_over(both):
+def test_replaced_files_are_deleted_after_their_keep_time(both):
     ours = both["ours"]
     same(both, statements=[creation("text"), "insert into t partition(k='1') select 1, 'old'", "insert overwrite t partition(k='1') select 2, 'new'"])
     assert ours.call("write_calls:recover", target="d.t") == []
@@ -147,7 +150,7 @@ def test_what_was_replaced_goes_when_its_time_is_over(both):
 
 
 def exchanged(both, **arguments):
-    """Runs statements in both sessions: all is the same, and where it was."""
+    """Runs statements in both sessions: the results are the same, and locations do not change."""
     for session in both.values():
         session.ask("write_calls:run", home=str(session.home / "home"), conf=EXCHANGE, **arguments)
     return compared({name: session.answer() for name, session in both.items()})
@@ -164,7 +167,7 @@ def test_exchanged_partitions(both, kind, script):
 
 
 def test_exchanged_paths(both):
-    """Without a table."""
+    """Exchanges directories without a table."""
     exchanged(both, tables=(), statements=[], code="""
         def write(rows, mode):
             spark.range(rows).selectExpr("id", "id % 3 k").write.partitionBy("k").mode("overwrite").option("partitionOverwriteMode", mode).csv(home + "/p")
@@ -177,24 +180,24 @@ def test_exchanged_paths(both):
     assert "/home/p in place" not in both["ours"].log.read_text()
 
 
-def test_what_cannot_be_exchanged_is_overwritten_in_place_with_a_warning(both):
+def test_targets_that_cannot_be_exchanged_are_overwritten_in_place_with_a_warning(both):
     ours = both["ours"]
     answer = ours.call("write_calls:run", home=str(ours.home / "home"), conf=EXCHANGE, statements=[
         "create table t (a int) using parquet", "insert overwrite t select 1", "insert overwrite t select 2", "insert overwrite directory '{home}/d' using csv select 1",
         "insert overwrite directory '{home}/d' using csv select 2"])
     assert answer["tables"]["t"]["rows"] == ["Row(a=2)"]
-    reasons = [line for line in ours.log.read_text().splitlines() if "its own directory, in which the journal is, cannot be exchanged" in line]
+    reasons = [line for line in ours.log.read_text().splitlines() if "its own directory cannot be exchanged, because it contains the journal" in line]
     assert len([line for line in reasons if ".d.t in place" in line]) == 1 and len([line for line in reasons if "/home/d in place" in line]) == 1
 
 
-def test_an_insert_into_a_partition_that_changes_places_meanwhile_is_kept(both, tmp_path):
+def test_an_insert_into_a_partition_exchanged_meanwhile_is_kept(both, tmp_path):
     answer = both["ours"].call("swap_calls:statement_during_another", home=str(tmp_path / "home"), slow=INTO, fast=OVERWRITE, conf=EXCHANGE)
     assert answer == {"error": None, "rows": ["more", "new"]}
 
 
 @pytest.mark.parametrize("creation", ["(a string) partitioned by (k string) stored as textfile", "(a string, k string) using parquet partitioned by (k)"])
 @pytest.mark.parametrize("visibility", ["in-place", "exchange", "metastore-swap"])
-def test_a_partition_that_is_made_meanwhile_is_not_overwritten_if_it_is_not_to_exist(both, tmp_path, visibility, creation):
+def test_if_not_exists_does_not_overwrite_a_partition_created_meanwhile(both, tmp_path, visibility, creation):
     answer = both["ours"].call("swap_calls:statement_during_another", home=str(tmp_path / "home"), conf={"fs.millstream.write.visibility": visibility}, creation=creation,
                                slow="insert overwrite d.t partition(k='2') if not exists select wait('late')", fast="insert into d.t partition(k='2') select 'early'")
     assert answer == {"error": None, "rows": ["early", "old"]}

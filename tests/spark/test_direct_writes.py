@@ -1,4 +1,4 @@
-"""INSERT straight into tables: what it makes is what stock Spark makes."""
+"""Direct INSERTs into tables: the results are the same as with stock Spark."""
 
 import os
 import random
@@ -33,9 +33,9 @@ def both(tmp_path_factory):
 
 
 def same(both, is_direct=True, **arguments):
-    """Runs statements in both sessions; answers what they made with direct writes, which is as stock makes it.
+    """Runs statements in both sessions; returns the results of direct writes, which must be the same as stock's.
 
-    Statements that are not direct leave what stock tells of sizes.
+    Statements that are not direct leave stock's information about sizes.
     """
     for session in both.values():
         session.ask("write_calls:run", home=str(session.home / "home"), **arguments)
@@ -56,7 +56,7 @@ def compared(answers, is_direct=True):
 
 
 def differences(ours, stock, path=""):
-    """Where two descriptions differ, and how."""
+    """The differences between two descriptions."""
     if isinstance(ours, dict) and isinstance(stock, dict) and ours.keys() == stock.keys():
         return [found for key in ours for found in differences(ours[key], stock[key], f"{path}/{key}")]
     return [] if ours == stock else [f"{path}: {ours}, stock {stock}"]
@@ -77,7 +77,7 @@ def counts(directories):
 
 
 def check_sizes(table):
-    """Partitions say how much they have."""
+    """The catalog has the sizes of partitions."""
     for name, description in (table or {"partitions": {}})["partitions"].items():
         files, size, _ = next((found for directory, found in table["directories"].items() if directory.lower() == name.lower()), (0, 0, []))
         if description["sizes"]:
@@ -141,7 +141,7 @@ def test_a_partition_on_another_file_system_is_left_to_spark(both, kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("counts", ["true", "false"])
 def test_statistics_of_columns(both, kind, counts):
-    """Without those of the table, which go with a commit, Spark could not read it."""
+    """Spark cannot read statistics of columns without those of the table, so a commit removes them together."""
     arguments = {"conf": {"spark.sql.statistics.size.autoUpdate.enabled": counts}, "statements": [
         creation(kind), "insert into t partition(k) " + ROWS, "analyze table t compute statistics for columns a, b",
         "insert into t partition(k) select 1, 'x', 'new'", "analyze table t partition(k='1') compute statistics",
@@ -244,25 +244,25 @@ def test_too_many_partitions(both):
     def run(statements):
         if not pyspark.__version__.startswith("4.0."):
             return same(both, conf=conf, statements=statements)
-        # Stock Spark 4.0 writes more of a managed table than the session allows.
+        # Stock Spark 4.0 writes more partitions of a managed table than the session allows.
         ours = both["ours"]
         return ours.call("write_calls:run", home=str(ours.home / "home"), conf=conf, statements=statements)
 
     answer = run([
         creation("text"), small, "analyze table t compute statistics for all columns", "insert into t partition(k) " + ROWS])
     assert "which is more than 2" in answer["errors"][3]
-    # What is refused leaves the statistics too.
+    # A refused statement does not change the statistics either.
     assert "rows" in answer["tables"]["t"]["table"]["statistics"]["Statistics"]
     answer = run([creation("text"), "insert into t partition(k) " + ROWS, small])
     assert "which is more than 2" in answer["errors"][1]
 
 
-def test_the_plan_says_so(both):
+def test_the_plan_names_the_direct_command(both):
     plan = both["ours"].call("write_calls:plan", statement="insert overwrite directory '/nowhere' select 1")
     assert "DirectInsertIntoHiveDir" in plan
 
 
-def test_what_a_dead_driver_left_is_removed_by_a_recovery_and_by_the_next_writer(both, tmp_path):
+def test_files_of_a_dead_driver_are_removed_by_recovery_and_by_the_next_writer(both, tmp_path):
     ours, table = both["ours"], str(tmp_path / "table")
     first, second = "00000000-0000-4000-8000-00000000dead", "00000000-0000-4000-8001-00000000dead"
 
@@ -302,7 +302,7 @@ def test_metrics(both, tmp_path):
     assert {name for name in shown if name.startswith("commit: time")} >= {"commit: time publishing new files", "commit: time deleting old files"}
 
 
-def test_tasks_share_what_they_read_of_the_configuration_and_nothing_that_they_change(both):
+def test_tasks_share_the_configuration_but_not_their_changes(both):
     tasks = both["ours"].call("write_calls:shared_configuration")
     assert tasks["bytes"] < 5000 < 10 * tasks["sizes"][0]  # names and values would be more
     assert tasks["sizes"][0] == tasks["sizes"][1]
@@ -311,7 +311,7 @@ def test_tasks_share_what_they_read_of_the_configuration_and_nothing_that_they_c
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_statements_do_not_send_the_configuration_with_their_tasks(both, kind):
-    """Spark warns when it does, if that is large."""
+    """Spark would warn about the size of such tasks."""
     large = "".join(random.Random(1).choices(string.ascii_letters, k=2_000_000))
     before = {name: session.log.stat().st_size for name, session in both.items()}
     same(both, conf={"test.large": large}, statements=[creation(kind), "insert into t partition(k) " + ROWS])
@@ -320,7 +320,7 @@ def test_statements_do_not_send_the_configuration_with_their_tasks(both, kind):
 
 
 INTO, OVERWRITE = (f"insert {how} t partition(k) select 70, 'n', k from (values ('1'), ('new')) v(k)" for how in ("into", "overwrite"))
-# What befalls a table before a statement, as Python, and the statement; `path` is the table's directory.
+# Damage to a table before a statement, as Python, and the statement; `path` is the table's directory.
 SURVIVED = {
     "location gone": ("shutil.rmtree(path)", INTO),
     "location gone, overwrite": ("shutil.rmtree(path)", OVERWRITE),
@@ -351,16 +351,17 @@ finally:
 
 @pytest.mark.parametrize("kind", ["text", "datasource"])
 @pytest.mark.parametrize("case", SURVIVED)
-def test_what_stock_survives(both, case, kind):
+def test_damage_that_stock_survives(both, case, kind):
     damage, statement = SURVIVED[case]
-    # What the catalog says of the other partitions is of before their directories went.
+    # The catalog's information about the other partitions is older than the removal of their
+    # directories.
     same(both, is_direct="location gone" not in case, statements=[creation(kind), "insert into t partition(k) " + ROWS], code=BEFALLEN.format(damage=damage, statement=statement))
 
 
 @pytest.mark.parametrize("kind", ["text", "datasource"])
 @pytest.mark.parametrize("case", FATAL)
-def test_what_is_fatal_leaves_the_table_as_it_was(both, case, kind):
-    """Stock Spark fails as well, but may have written or removed something by then; a file in a partition's place its data sources delete."""
+def test_fatal_errors_leave_the_table_unchanged(both, case, kind):
+    """Stock Spark fails as well, but may have written or removed something by then; its data sources delete a file that has a partition's name."""
     damage, statement = FATAL[case]
     filled = [creation(kind), "insert into t partition(k) " + ROWS]
     before = both["ours"].call("write_calls:run", home=str(both["ours"].home / "home"), statements=filled)
@@ -386,7 +387,7 @@ else:
 """
 
 
-def test_what_is_committed_is_seen_though_the_statement_fails(both):
+def test_committed_rows_are_visible_although_the_statement_fails(both):
     ours = both["ours"]
     answer = ours.call("write_calls:run", home=str(ours.home / "home"), code=UNMARKED, statements=[
         "create table t (a int) using csv", "insert into t select 1", "cache table t"])
@@ -394,17 +395,17 @@ def test_what_is_committed_is_seen_though_the_statement_fails(both):
     assert answer["tables"]["t"]["rows"] == ["Row(a=2)"]
 
 
-def test_a_commit_whose_spark_job_fails_says_that_it_is_committed(both, tmp_path):
+def test_a_commit_whose_spark_job_fails_reports_that_it_is_committed(both, tmp_path):
     ours, path = both["ours"], str(tmp_path / "d")
     ours.call("write_calls:fill", path=path, value="old", partitions=2, mode="append")
     error = ours.call("write_calls:fill_with_failing_commit", path=path, value="new", partitions=2)
-    assert "CommittedException" in error and "could not be carried out in parts" in error
+    assert "CommittedException" in error and "the distributed apply of job" in error
     assert [finding["verdict"] for finding in ours.call("write_calls:recover", target=path)] == ["roll-forward"]
     assert ours.call("write_calls:values", path=path) == [["new", 2], ["old", 2]]
 
 
-def test_what_is_overwritten_while_it_is_read_is_read_whole(both, tmp_path):
-    """Stock Spark deletes it first, and fails."""
+def test_rows_overwritten_while_they_are_read_are_read_completely(both, tmp_path):
+    """Stock Spark deletes the rows first, and fails."""
     ours, path = both["ours"], str(tmp_path / "d")
     ours.call("write_calls:fill", path=path, value="old", partitions=3, mode="append")
     assert ours.call("write_calls:overwrite_with_itself", path=path) is None
@@ -412,8 +413,8 @@ def test_what_is_overwritten_while_it_is_read_is_read_whole(both, tmp_path):
 
 
 @pytest.mark.parametrize("format", ["textfile", "orc", "parquet"])
-def test_hive_reads_what_is_written(both, format):
-    """By its own input formats and serdes, at the places that the metastore tells."""
+def test_hive_reads_the_written_tables(both, format):
+    """With its own input formats and serdes, at the metastore's locations."""
     same(both, conf={"spark.sql.hive.convertMetastoreParquet": "false", "spark.sql.hive.convertMetastoreOrc": "false"}, statements=[
         f"create table t (a int, b string) partitioned by (k string) stored as {format}",
         *PARTITIONED["dynamic"][:2], *PARTITIONED["special values"][:1]])
@@ -435,7 +436,7 @@ def spark_without_hive(tmp_path):
 
 
 def test_spark_without_hive(stock, tmp_path, spark_without_hive):
-    """What is in Hive's package is not looked at; Spark's own data sources are read and written."""
+    """Without Hive, the classes in Hive's package are not loaded; Spark's own data sources are read and written."""
     conf = {"spark.millstream.write.enabled": "true"}
     session = Session(tmp_path / "ours", millstream=True, conf=conf, environment={"SPARK_HOME": str(spark_without_hive)})
     try:
@@ -445,6 +446,6 @@ def test_spark_without_hive(stock, tmp_path, spark_without_hive):
         session.call("write_calls:fill", path=str(tmp_path / "table"), value="x", partitions=3, mode="append")
         assert session.call("write_calls:values", path=str(tmp_path / "table")) == [["x", 3]]
         assert "CompactFileIndex" in session.call("calls:plan", path=str(tmp_path / "table"))
-        assert "does not fit" not in session.log.read_text()
+        assert "Millstream does not support" not in session.log.read_text()
     finally:
         session.close()

@@ -1,4 +1,4 @@
-"""A mount that does not answer holds up who waits for it, but not against his will."""
+"""A mount that does not answer blocks its callers, but they can be interrupted."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ def tree(tmp_path_factory):
 
 
 @pytest.mark.parametrize("what", ["DataFrame", "textFile", "listFiles"])
-def test_an_interrupted_thread_comes_back(ours, tree, what):
+def test_an_interrupted_thread_returns(ours, tree, what):
     with LatencyMount(tree, delay_us=0, hang_after=100) as mount:
         back = ours.call("calls:interrupted", path=str(mount.path), what=what)
     assert back["answers"] == [{"error": "java.io.InterruptedIOException", "message": "Interrupted while listing directories"}]

@@ -1,4 +1,4 @@
-"""Keys that nobody reads are refused, and a switch that is unset is what the application was started with."""
+"""Unknown keys are refused, and an unset switch has the value with which the application was started."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ def session(tmp_path_factory):
     session.close()
 
 
-def test_all_keys_are_documented_and_all_that_are_documented_are_read(session):
+def test_the_documented_keys_are_those_that_are_read(session):
     documented = {key for page in DOCS.glob("*.md") for key in re.findall(r"\b(?:spark|fs)\.millstream\.[\w.]*\w", page.read_text())}
     assert set(session.call("key_calls:known")) == documented - {"spark.millstream.writes.enabled"}
 
@@ -29,7 +29,7 @@ def test_all_keys_are_documented_and_all_that_are_documented_are_read(session):
     ("spark.hadoop.fs.millstream.write.lease", "spark.hadoop.fs.millstream.write.lease.ms"),
     ("spark.millstream.list.enable", "spark.millstream.list.enabled"),
 ])
-def test_an_unknown_key_is_refused_with_the_nearest(session, key, meant):
+def test_an_unknown_key_is_refused_with_a_suggestion(session, key, meant):
     by_session, after, set_it, by_statement, reset, after_reset = session.call("key_calls:with_key", key=key, value="true")
     assert f"{key} is not a key of Millstream; did you mean {meant}?" in by_session
     assert f"did you mean {meant}?" in by_statement
@@ -51,12 +51,12 @@ def test_an_unknown_key_that_the_application_starts_with_is_refused(tmp_path):
         session.close()
 
 
-def test_an_unset_switch_is_what_the_application_started_with(session):
+def test_an_unset_switch_has_the_value_of_the_application(session):
     assert session.call("key_calls:plan_after_unset", key="spark.millstream.write.enabled") == [False, True]
 
 
 @pytest.mark.parametrize("visibility", ["exchange-strict", "metastore-swap-strict"])
-def test_a_strict_visibility_that_cannot_be_had_is_an_error(session, visibility):
+def test_an_unavailable_strict_visibility_is_an_error(session, visibility):
     create = ["create table t (a int) stored as textfile", "insert into t select 1", f"set fs.millstream.write.visibility={visibility}"]
     answer = session.call("write_calls:run", home=str(session.home / "home"), statements=[
         *create, "insert overwrite t select 2", "insert into t select 3", "reset fs.millstream.write.visibility"])

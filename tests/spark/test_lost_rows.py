@@ -1,6 +1,7 @@
-"""What was once lost, or missing without an error (issue 13, rows F1 to F7), on local tables. On S3: slow_lost_rows_servers.py.
+"""Rows that were once lost or silently missing (issue 13, rows F1 to F7), on local tables. On S3: slow_lost_rows_servers.py.
 
-Drivers run one after the other on one metastore, as Derby has it. One that a test kills, at a step of its commit, leaves everything to the next.
+Drivers run one after the other on one metastore, because Derby allows one at a time. A driver that
+a test kills at a step of its commit leaves everything to the next.
 """
 
 import contextlib
@@ -14,7 +15,7 @@ import pytest
 from faults import DerbyMetastore, StepTrap, driver, end
 
 PATIENCE_S = 120
-# Nobody's lease runs out while a test runs; what is committed is finished by others soon.
+# No lease expires during a test; committed jobs are soon finished by others.
 CONF = {
     "spark.hadoop.fs.millstream.write.lease.ms": "120000",
     "spark.hadoop.fs.millstream.write.help.after.ms": "200",
@@ -26,12 +27,12 @@ SWAP, EXCHANGE = ({"fs.millstream.write.visibility": name} for name in ("metasto
 KILLS = 3
 SHORT_LEASE = {"fs.millstream.write.lease.ms": "2000"}
 NUMBERS = count()
-# Of the record, of each file but the checksums, of each old one, of the mark.
+# Of the commit record, of each file except checksums, of each old file, of the done mark.
 RECORD, PUBLISH, DELETE, DONE = "link {}/*.commit", "rename {}/*p=1/[!.]*", "unlink {}/p=1/[!.]*", "link {}/*done-*"
 
 
 class Drivers:
-    """The driver at work, and the next one, which starts meanwhile and leaves the metastore alone until then."""
+    """The working driver, and the next one, which starts meanwhile and does not use the metastore until then."""
 
     def __init__(self, top, metastore, trap):
         self._top, self._metastore, self._trap = top, metastore, trap
@@ -57,7 +58,7 @@ class Drivers:
         return self.call("rows", table=table)
 
     def kill_at(self, pattern, at, statement, **conf):
-        """Runs a statement until its driver is killed before a step; the next one is at work then."""
+        """Runs a statement until its driver is killed before a step; then the next driver becomes the working one."""
         self._trap.set(pattern, at=at, number=signal.SIGKILL)
         self.current.ask("lost_row_calls:run", statements=[statement], conf=conf)
         assert self._trap.wait(PATIENCE_S), (pattern, self.current.answer())
@@ -66,7 +67,7 @@ class Drivers:
         self.current, self._next = self._next, self._start()
 
     def stop_at(self, pattern, at, statement, meanwhile, **conf):
-        """Runs a statement, and something else while its driver is stopped before a step; the statement's error."""
+        """Runs a statement, and a function while its driver is stopped before a step; returns the statement's error."""
         self._trap.set(pattern, at=at)
         self.current.ask("lost_row_calls:run", statements=[statement], conf=conf)
         assert self._trap.wait(PATIENCE_S), (pattern, self.current.answer())
@@ -95,7 +96,7 @@ def drivers(tmp_path_factory):
 
 
 class Table:
-    """A new one, external, of one column; with the rows of `old` in its partition 1 if it has partitions."""
+    """A new external table with one column, and the rows of `old` in partition 1 if it has partitions."""
 
     def __init__(self, drivers, directory, stored="stored as textfile", partitions="partitioned by (p string)", old=()):
         self.drivers = drivers
@@ -122,7 +123,7 @@ def in_partition(partition, *values):
     return [[value, partition] for value in sorted(values)]
 
 
-def test_f1_a_retry_within_the_lease_reads_all_rows_of_a_commit_that_was_torn(drivers, tmp_path):
+def test_f1_a_retry_within_the_lease_reads_all_rows_of_a_torn_commit(drivers, tmp_path):
     table = Table(drivers, tmp_path)
     drivers.kill_at(PUBLISH.format(table.folder), 3, f"insert into {table.name} partition(p='1') select id from range(0, 40, 1, 8)")
     assert len([name for name in os.listdir(table.folder / "p=1") if name[0] != "."]) == 2, table.journal()
@@ -141,12 +142,12 @@ def test_f3_a_dead_overwrite_is_not_published_where_stock_has_overwritten_since(
     drivers.run(table.insert("into", 9, 90))
 
     assert table.rows() == in_partition("1", 10, 11) + in_partition("9", 90)
-    # What the dead driver had staged was in the directory that stock has replaced.
+    # The dead driver's staged files were in the directory that stock has replaced.
     assert "another program has written to p=1 after the job had listed the files that it replaces" in drivers.current.log.read_text()
     assert table.recover() == []
 
 
-def test_a_table_that_was_renamed_is_found_by_whoever_knows_its_path_alone(drivers, tmp_path):
+def test_a_renamed_table_is_recovered_by_its_path_alone(drivers, tmp_path):
     database = f"d{next(NUMBERS)}"
     drivers.run(f"create database {database} location '{tmp_path}/{database}'",
                 f"create table {database}.t (a int) partitioned by (p string) stored as textfile")
@@ -173,8 +174,8 @@ def unwritable(top):
 
 
 @pytest.mark.parametrize("choice, values", [("apply", [10, 11]), ("drop", [12])])
-def test_f3_files_of_an_overwrite_that_stock_has_superseded_are_kept_for_a_choice(drivers, tmp_path, choice, values):
-    """They are not in the directory that stock replaces. The driver cannot publish them, and gives up."""
+def test_f3_files_of_a_superseded_overwrite_are_kept_for_recover(drivers, tmp_path, choice, values):
+    """They are not in the directory that stock replaces, so they survive. The driver cannot publish them, and gives up."""
     table = Table(drivers, tmp_path, old=[1, 2])
     with contextlib.ExitStack() as stack:
         error = drivers.stop_at(PUBLISH.format(table.folder), 1, table.insert("overwrite", 1, 10, 11),
@@ -214,7 +215,7 @@ def test_f5_an_empty_overwrite_of_partitions_of_a_new_path_leaves_a_path_without
 
 
 def test_f7_an_insert_that_finishes_a_swap_of_a_table_without_partitions_succeeds(drivers, tmp_path):
-    """The overwrite has its record, and nothing of what its driver does then is possible."""
+    """The overwrite has its commit record, and every later step of its driver fails."""
     table = Table(drivers, tmp_path, partitions="")
     drivers.run(f"insert into {table.name} select 1")
     with contextlib.ExitStack() as stack:
@@ -229,7 +230,7 @@ def test_f7_an_insert_that_finishes_a_swap_of_a_table_without_partitions_succeed
 
 
 def move(table):
-    """As stock does that renames a table; answers how it is undone."""
+    """Renames a table like stock; returns a function that undoes it."""
     elsewhere = table.folder.with_name("elsewhere")
     table.folder.rename(elsewhere)
 
@@ -242,13 +243,13 @@ def move(table):
 
 
 def make_anew(table):
-    """As stock does that drops a managed table and makes another of its name."""
+    """Drops a managed table and creates another of its name, like stock."""
     shutil.rmtree(table.folder)
     table.folder.mkdir()
 
 
 def overwrite(table):
-    """As stock does that overwrites a partition of a data source's table: what is hidden there goes, too."""
+    """Overwrites a partition of a data source table like stock, which also deletes hidden files."""
     shutil.rmtree(table.folder / "p=1")
     (table.folder / "p=1").mkdir()
     (table.folder / "p=1" / "part-stock").write_text("7\n8\n")
@@ -272,7 +273,7 @@ def test_f2_a_table_that_is_renamed_during_a_commit_is_an_error_and_the_commit_c
 
 
 @pytest.mark.parametrize("step, at", [(RECORD, 1), (PUBLISH, 2)], ids=["record", "publish"])
-def test_f2_a_table_that_is_made_anew_during_a_commit_is_an_error(drivers, tmp_path, step, at):
+def test_f2_a_table_that_is_recreated_during_a_commit_is_an_error(drivers, tmp_path, step, at):
     table = Table(drivers, tmp_path, old=[1, 2])
     statement = f"insert into {table.name} partition(p='1') select id from range(10, 18, 1, 2)"
 
@@ -298,9 +299,9 @@ def test_f2_a_partition_that_stock_overwrites_during_a_commit(drivers, tmp_path,
     error = drivers.stop_at(step.format(table.folder), at, statement, lambda: overwrite(table))
 
     found = table.rows()
-    # Once all rows are there, the other replaces them.
+    # Once all rows are there, the other statement replaces them.
     assert error or found == in_partition("1", *rows) or step == DONE and found == in_partition("1", 7, 8), found
-    # If it is an error, the rows are the other's.
+    # If it is an error, the rows are the other statement's.
     assert not error or found == in_partition("1", 7, 8), (error, found)
     drivers.run(table.insert("into", 9, 90))
     assert table.rows() == found + in_partition("9", 90)
@@ -311,14 +312,14 @@ def test_an_overwrite_that_reads_its_own_table_is_refused_if_another_commits_mea
     slow = "insert overwrite d.t partition(k='1') select wait(a) from d.t"
     answer = drivers.current.call("swap_calls:statement_during_another", home=str(tmp_path / "home"), slow=slow,
                                   fast=f"insert {other} d.t partition(k='1') select 'new'")
-    # It may come to files that the other has replaced before it comes to its commit.
+    # It may read files that the other statement has replaced before it reaches its commit.
     is_refused = "can be run again" in answer["error"] and "nothing is written" in answer["error"]
     assert is_refused or other == "overwrite" and "FileNotFoundException" in answer["error"], answer
     assert answer["rows"] == (["new"] if other == "overwrite" else ["new", "old"])
 
 
 @pytest.mark.parametrize("how", ["into", "overwrite"])
-def test_an_insert_that_reads_its_own_table_succeeds_beside_nobody(drivers, tmp_path, how):
+def test_an_insert_that_reads_its_own_table_succeeds_without_concurrent_writers(drivers, tmp_path, how):
     table = Table(drivers, tmp_path, old=[1, 2])
     drivers.run(f"insert {how} {table.name} partition(p='1') select a + 10 from {table.name}")
     assert table.rows() == in_partition("1", *([1, 2] if how == "into" else []), 11, 12)
@@ -330,7 +331,7 @@ def test_a_relation_that_was_listed_before_a_commit_is_listed_again(drivers, tmp
 
 @pytest.mark.parametrize("second", ["into {table} partition(p='2')", "overwrite {table} partition(p='1')", "into {other} partition(p='1')"])
 @pytest.mark.parametrize("creation", ["(a int) partitioned by (p string) stored as textfile", "(a int, p string) using parquet partitioned by (p)"])
-def test_several_inserts_of_one_statement_that_read_what_they_write_end_as_in_stock(drivers, tmp_path, creation, second):
+def test_several_inserts_of_one_statement_that_read_their_own_target_end_as_in_stock(drivers, tmp_path, creation, second):
     found = []
     for run in ("run_stock", "run"):
         table, other = f"m{next(NUMBERS)}", f"m{next(NUMBERS)}"
@@ -338,7 +339,7 @@ def test_several_inserts_of_one_statement_that_read_what_they_write_end_as_in_st
             drivers.run(f"create table {name} {creation} location '{tmp_path}/{name}'", f"insert into {name} partition(p='0') select id from range(2)")
         statement = f"from {table} insert into {table} partition(p='1') select a insert {second.format(table=table, other=other)} select a + 10"
         (error,) = drivers.call(run, statements=[statement])
-        # Of a table USING a format that is read, stock refuses an overwrite.
+        # Stock refuses to overwrite a data source table that the statement reads.
         assert error is None or "UNSUPPORTED_OVERWRITE" in error
         found.append([error is None, drivers.rows(table), drivers.rows(other)])
     assert found[0] == found[1]

@@ -1,4 +1,4 @@
-"""That text is read natively where it should be, what Spark is told of it, and random conditions against stock Spark."""
+"""Text is read natively where expected, with correct metrics and plans; random conditions are compared with stock Spark."""
 
 import random
 
@@ -39,7 +39,7 @@ def test_metrics_are_in_the_sql_tab(ours, data):
     size = sum(file.stat().st_size for file in files)
     assert got["metrics"]["number of files to read"] == got["metrics"]["number of files opened"] == str(len(files))
     assert int(got["metrics"]["number of output rows"].replace(",", "")) == got["rows"] > 0
-    assert got["metrics"]["number of missing files left out"] == "0"
+    assert got["metrics"]["number of missing files skipped"] == "0"
     assert got["bytes"] == size
     assert got["metrics"]["size of files to read"].endswith("MiB")
     assert {"size of data read", "time waiting for readers"} <= got["metrics"].keys()
@@ -62,7 +62,7 @@ def test_missing_files_are_counted(ours, data, tmp_path):
     assert ours.call("read_calls:missing_files", path=str(tmp_path), removed=str(tmp_path / "a")) == {"rows": 1, "missing": 1}
 
 
-def test_the_plan_tells_what_is_filtered_natively(ours, data):
+def test_the_plan_shows_native_filters(ours, data):
     plan = ours.call("read_calls:formatted_plan", path=str(data / "rows"), condition="value like '%a%b%' and length(value) > 3 and k = 1")
     assert "NativeTextScan" in plan
     (filters,) = [line for line in plan.splitlines() if line.startswith("NativeFilters:")]
@@ -81,15 +81,15 @@ def test_the_plan_tells_what_is_filtered_natively(ours, data):
     ("not (value like 'a%' and value not in ('abc', 'ab')) or value <=> 'a' and k < 3", [], False),
     ("not (contains(value, 'a') or value in ('b', null))", [], True), ("contains(value, 'a') and value not in ('a', null)", ["k"], True),
 ])
-def test_a_count_of_what_is_filtered_natively_makes_no_rows(ours, stock, data, condition, by, exact):
-    # What is never true Spark does not ask for at all.
+def test_a_count_of_natively_filtered_rows_makes_no_rows(ours, stock, data, condition, by, exact):
+    # Spark does not run scans for conditions that are never true.
     got = ours.call("read_calls:counted_where", path=str(data / "rows"), condition=condition, by=by)
     assert ("Filter" not in got["plan"]) == exact, got["plan"]
     assert got["rows"] == stock.call("read_calls:counted_where", path=str(data / "rows"), condition=condition, by=by)["rows"]
 
 
 @pytest.mark.parametrize(("value", "natively"), [("true", True), ("false", False)])
-def test_it_can_be_switched_off_in_a_running_session(ours, data, value, natively):
+def test_it_can_be_disabled_in_a_running_session(ours, data, value, natively):
     got = ours.call("read_calls:with_setting", key=SWITCH, value=value, path=str(data / "contents"))
     assert got["natively"] == natively
     assert got["rows"] == ours.call("read_calls:with_setting", key=SWITCH, value="true", path=str(data / "contents"))["rows"]
@@ -112,7 +112,7 @@ def test_rdds_follow_the_settings_of_the_session(ours, data, cost, tasks):
 
 
 def test_a_file_with_a_colon_in_its_name_is_read(ours, stock, data, tmp_path):
-    """Stock Spark fails on it."""
+    """Stock Spark fails to read it."""
     (tmp_path / "12:30.log").write_text("line\n")
     assert "error" in stock.call("read_calls:rows_where", path=str(tmp_path), conditions=["true"])[0]
     (rows,) = ours.call("read_calls:rows_where", path=str(tmp_path), conditions=["true"])

@@ -1,7 +1,8 @@
-"""Random sequences of statements: after each, tables and directories are what they are with stock Spark.
+"""Random sequences of statements: after each statement, tables and directories are the same as with stock Spark.
 
-A few sequences on local files, other ones each time; MILLSTREAM_SEQUENCES says how many. MILLSTREAM_SEED=N repeats one exactly.
-Where the two differ, the test tells both answers, the statements, and the fewest of them that still differ.
+Runs a few sequences on local files, different ones each time; MILLSTREAM_SEQUENCES is their number.
+MILLSTREAM_SEED=N repeats one exactly. If the sessions differ, the test prints both answers, the
+statements, and a minimal sequence that still differs.
 """
 
 import os
@@ -18,13 +19,13 @@ from test_direct_writes import HIVE, differences
 
 CONF = {
     **HIVE,
-    # Statements are small: what makes long work fast costs more than it gains.
+    # Statements are small, so optimisations for long jobs cost more than they save.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    # The metastores need not survive.
+    # The metastores need no durability.
     "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:metastore;create=true",
-    # What could wait, waits no longer than a statement may take.
+    # No wait is longer than the time limit of a statement.
     "spark.hadoop.hive.hmshandler.retry.attempts": "1",
     "spark.hadoop.fs.millstream.write.lock.wait.ms": "30000",
     "spark.hadoop.fs.millstream.write.lease.ms": "10000",
@@ -35,18 +36,18 @@ SHRINK_WITHIN_S = 120
 
 
 def seeds(number):
-    """Of the sequences to run: the one asked for, or new ones."""
+    """Seeds of the sequences to run: the requested one, or new ones."""
     if seed := os.environ.get("MILLSTREAM_SEED"):
         return [int(seed)]
     return [random.randrange(2**32) for _ in range(int(os.environ.get("MILLSTREAM_SEQUENCES") or number))]
 
 
 class Hung(Exception):
-    """A session gave no answer."""
+    """A session did not answer."""
 
 
 class Pair:
-    """A stock session and one with direct writes, made anew when one has ended or hangs."""
+    """A stock session and one with direct writes, recreated when one has ended or hangs."""
 
     def __init__(self, top, conf):
         self.top, self.conf = top, conf
@@ -58,7 +59,7 @@ class Pair:
         self.sessions = {name: Session(home / name, millstream=name == "ours", conf=self.conf) for name in ("stock", "ours")}
 
     def call(self, function, arguments, within_s=ANSWER_WITHIN_S):
-        """Calls a function in both; their answers by name."""
+        """Calls a function in both sessions; returns their answers by name."""
         for name, session in self.sessions.items():
             session.ask(f"random_statements:{function}", **arguments[name])
         deadline = time.monotonic() + within_s
@@ -89,7 +90,7 @@ def local_home(name, session, run):
 
 
 def difference(pair, home_of, sequence, statements):
-    """Runs statements in both sessions until they differ: the number of statements run and how they differ, or None."""
+    """Runs statements in both sessions until they differ; returns the number of statements run and the difference, or None."""
     run = f"run{next(pair.runs)}"
     common = {name: {"home": home_of(name, session, run), "database": run} for name, session in pair.sessions.items()}
     files = {name: {**common[name], "files": str(session.home / "files")} for name, session in pair.sessions.items()}
@@ -118,13 +119,13 @@ def told_apart(answers, are_counted):
     if "crash" in ours or "crash" in stock:
         return [f"{name}: {answer['crash']}" for name, answer in answers.items() if "crash" in answer]
     if not are_counted:
-        # How the files of a table are shared out among tasks goes by their names, which are chance.
+        # The distribution of a table's files among tasks depends on their names, which are random.
         ours, stock = ({**answer, "files": sorted(answer["files"])} for answer in (ours, stock))
     return differences(ours, stock)
 
 
 def is_documented(statement, answers):
-    """An overwrite leaves the markers of directories that were empty before, which stock removes; MSCK REPAIR makes partitions of them."""
+    """An overwrite keeps the markers of directories that were empty before, which stock removes; MSCK REPAIR adds partitions for them."""
     if "msck repair" not in statement["text"] or any("crash" in answer for answer in answers.values()):
         return False
     ours, stock = ({**answer, "tables": dict(answer["tables"])} for answer in (answers["ours"], answers["stock"]))
@@ -145,7 +146,7 @@ def is_of_the_server(statement, answers):
 
 
 def shortest(pair, home_of, sequence, statements):
-    """Leaves out every statement without which the last one still makes a difference."""
+    """Removes every statement that is not needed for the last one to make a difference."""
     deadline = time.monotonic() + SHRINK_WITHIN_S
     at = len(statements) - 2
     while at >= 0 and time.monotonic() < deadline:

@@ -1,11 +1,11 @@
-"""Random trees of random names. `MILLSTREAM_SEED=N` repeats a run; the seed is in the test's name."""
+"""Random trees with random names. `MILLSTREAM_SEED=N` repeats a run; the seed is in the test's name."""
 
 import random
 
 import datasets
 from answers import told_apart
 
-# Without a colon: Hadoop cannot open such a file, and which of several fails first is chance.
+# Without colons: Hadoop cannot open such files, and which of several fails first is random.
 CHARACTERS = "abAB01 .,_-=%#?&+[]{}*\\'\"~é漢🙂\n\t"
 PARTS = ["_", ".", "k=1", "k=2", "K=3", "a=x", "_SUCCESS", ".crc", "%20", "_metadata", "._COPYING_"]
 QUERIES = ["plain", "recursive", "filtered", "rdd"]

@@ -25,7 +25,7 @@ def test_the_rdd_has_the_lines_of_text_file(stock, ours, data, tree):
 
 
 def test_lines_reach_python_whole(stock, ours, data):
-    """In pieces of many, which a long line exceeds; bytes that are no UTF-8 are replaced one by one, as Java does."""
+    """Lines are sent in pieces, which a long line exceeds; invalid UTF-8 is replaced byte by byte, as in Java."""
     tree = data / "pieces"
     tree.mkdir()
     (tree / "long").write_bytes(b"x" * 700_000 + b"\n\n" + b"y" * 300_000 + b"\n" + b"z\n" * 200_000)
@@ -37,15 +37,15 @@ def test_lines_reach_python_whole(stock, ours, data):
     assert ours.call("text_calls:pure_lines", path=str(tree), start="context") == expected
 
 
-def test_the_rdd_has_few_partitions_unless_asked(ours, data):
-    """Each is a task of Python's, and 48 small files are no work for that many."""
+def test_the_rdd_has_few_partitions_unless_requested(ours, data):
+    """Each partition is a Python task, and 48 small files do not need many."""
     for partitions, expected in ((None, 8), (20, 20)):
         got = ours.call("text_calls:pure_partition_count", path=str(data / "siblings"), partitions=partitions, most_bytes="100000")
         assert got == expected
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 7, 1000])
-def test_partitions_are_at_most_as_many_as_asked_for(ours, data, partitions):
+def test_partitions_do_not_exceed_the_requested_number(ours, data, partitions):
     got = ours.call("text_calls:partition_count", path=str(data / "siblings"), partitions=partitions)
     assert got == min(partitions, 48)
 
@@ -54,7 +54,7 @@ def test_small_files_share_partitions(ours, data):
     assert ours.call("text_calls:partition_count", path=str(data / "siblings"), partitions=None) == 2
 
 
-def test_no_more_partitions_than_asked_for_with_large_files_among_them(stock, ours, data):
+def test_the_requested_number_of_partitions_also_holds_for_large_files(stock, ours, data):
     path = str(data / "sizes")
     for partitions in (1, 2):
         got = ours.call("text_calls:with_small_partitions", path=path, partitions=partitions)
@@ -62,7 +62,7 @@ def test_no_more_partitions_than_asked_for_with_large_files_among_them(stock, ou
 
 
 def test_a_file_larger_than_a_partition_is_split(stock, ours, data):
-    """With partitions of 100 KB the three files of some 230 KB, read by Spark, make more than one each."""
+    """With partitions of 100 KB, Spark splits each of the three files of some 230 KB."""
     path = str(data / "sizes")
     got = ours.call("text_calls:with_small_partitions", path=path)
     assert got["partitions"] > 3
@@ -70,7 +70,7 @@ def test_a_file_larger_than_a_partition_is_split(stock, ours, data):
 
 
 def test_large_files_of_any_name(stock, ours, data):
-    """Spark reads them; it takes some of these names for patterns, or for escapes."""
+    """Spark reads them, but would take some of these names for patterns or escapes."""
     tree = data / "large-names"
     names = ["[ab]", "a", "{a,b}", "star*", "starred", "what?", "whats", "two words", "100%", "%20", "a%2Fb", "back\\slash", "[x", "k=1", "é"]
     for number, name in enumerate(names):
@@ -125,7 +125,7 @@ def test_without_the_jar_spark_reads_with_a_warning(stock, ours, data, partition
 
 
 def test_random_contents(stock, ours, data, seed):
-    """Files of random bytes, with line breaks of all kinds at any place, also across the reader's buffers."""
+    """Files of random bytes, with line breaks of all kinds at random positions, also across the reader's buffers."""
     rng = random.Random(seed)
     tree = data / f"random-contents-{seed}"
     tree.mkdir()

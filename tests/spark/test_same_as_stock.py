@@ -1,4 +1,4 @@
-"""Every case gives the same answer with Millstream as without, and is answered by the index that is meant to answer it."""
+"""Every case gives the same answer with and without Millstream, and uses the expected index."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""That Millstream is at work where it should be, and only there: switched on, switched off, without its native library."""
+"""Millstream works exactly where it should: enabled, disabled, and without its native library."""
 
 import re
 import zipfile
@@ -23,7 +23,7 @@ FALLBACK_CASES = [
 
 
 def same_answers(stock, other, data, names):
-    """Asserts that the answers are those of stock Spark; returns which indexes were used."""
+    """Asserts that the answers are those of stock Spark; returns the indexes that were used."""
     indexes = set()
     for number, name in enumerate(names):
         answers = []
@@ -62,13 +62,13 @@ def test_the_plan_names_the_index(ours, data):
     ("false", [cases.STOCK, cases.STOCK]), ("FALSE", [cases.STOCK, cases.STOCK]),
     ("true", [cases.COMPACT, cases.COMPACT]), ("True", [cases.COMPACT, cases.COMPACT]),
 ])
-def test_the_index_can_be_switched_off_in_a_running_session(ours, data, value, indexes):
+def test_the_index_can_be_disabled_in_a_running_session(ours, data, value, indexes):
     path = str(data / "layouts" / "text" / "flat")
     assert ours.call("calls:indexes_with", key=SWITCH, value=value, path=path) == indexes
 
 
-def test_the_switch_takes_no_other_words(ours, data):
-    """As `spark.sql.…` keys do."""
+def test_the_switch_accepts_only_booleans(ours, data):
+    """Like `spark.sql.…` keys."""
     path = str(data / "layouts" / "text" / "flat")
     errors = [ours.call("calls:indexes_with", key=key, value="no", path=path) for key in (SWITCH, "spark.sql.files.ignoreMissingFiles")]
     assert SWITCH in errors[0]
@@ -94,10 +94,10 @@ def test_negative_settings_are_refused(ours, data, key):
 
 @pytest.mark.parametrize(("lacks", "natively", "warning"), [
     ("libmillstream_jni.so", False, "native library does not load"),
-    # As if a class of Spark's, which that class needs, were not there.
-    ("CompactFileIndex$.class", True, "does not fit this Spark"),
+    # Simulates that a Spark class needed by this class is missing.
+    ("CompactFileIndex$.class", True, "does not support this Spark"),
 ])
-def test_where_it_does_not_work_spark_is_stock_with_one_warning(top, stock, data, lacks, natively, warning):
+def test_spark_is_stock_with_one_warning_where_millstream_does_not_work(top, stock, data, lacks, natively, warning):
     import millstream
 
     jar = millstream.spark_conf()["spark.driver.extraClassPath"]
@@ -119,7 +119,7 @@ def test_where_it_does_not_work_spark_is_stock_with_one_warning(top, stock, data
 
 
 @pytest.mark.parametrize("key", [SWITCH, "spark.hadoop.fs.millstream.list.enabled"])
-def test_switched_off_at_the_start_spark_is_stock_without_a_warning(top, stock, data, key):
+def test_disabled_at_the_start_spark_is_stock_without_a_warning(top, stock, data, key):
     session = Session(top / key, millstream=True, conf={key: "False", READ_SWITCH: "False", RDD_SWITCH: "False"})
     try:
         assert session.call("calls:file_system") == {"class": OUR_FILE_SYSTEM, "listsNatively": False}
@@ -159,7 +159,7 @@ def test_the_temporary_folder_may_be_relative(top):
 
 
 def test_executors_get_the_jar_from_the_driver(top, data):
-    """Executors are other processes, and the jar is not where `spark.executor.extraClassPath` says."""
+    """Executors are separate processes, and the jar is not at the path in `spark.executor.extraClassPath`."""
     conf = {"spark.master": "local-cluster[1,1,1024]", "spark.executor.memory": "1g", "spark.executor.extraClassPath": "/nowhere/millstream.jar"}
     session = Session(top / "cluster", millstream=True, conf=conf)
     try:

@@ -1,4 +1,4 @@
-"""What is left to Spark is told once, with the reason."""
+"""When a write is left to Spark, one warning gives the reason."""
 
 import pytest
 
@@ -8,15 +8,15 @@ from test_direct_writes import HIVE
 HANDLER = "create table t (a int) stored as textfile tblproperties ('{property}')"
 DATASOURCE = "create table t (a int) using parquet"
 CASES = {
-    "storage handler": (HANDLER.format(property="storage_handler'='org.apache.hadoop.hive.ql.metadata.DefaultStorageHandler"), {}, "the table is of a storage handler"),
+    "storage handler": (HANDLER.format(property="storage_handler'='org.apache.hadoop.hive.ql.metadata.DefaultStorageHandler"), {}, "the table uses a storage handler"),
     "transactional": ("create table t (a int) clustered by (a) into 2 buckets stored as orc tblproperties ('transactional'='true')", {}, "the table is transactional"),
     "own commit protocol": (DATASOURCE, {"spark.sql.sources.commitProtocolClass": "org.apache.spark.internal.io.HadoopMapReduceCommitProtocol"},
                             "spark.sql.sources.commitProtocolClass is org.apache.spark.internal.io.HadoopMapReduceCommitProtocol"),
     "own committer": (DATASOURCE, {"spark.sql.sources.outputCommitterClass": "org.apache.hadoop.mapreduce.lib.output.FileOutputCommitter"},
                       "spark.sql.sources.outputCommitterClass is set"),
-    "summaries of Parquet": (DATASOURCE, {"parquet.summary.metadata.level": "ALL"}, "Parquet's summaries are switched on"),
+    "summaries of Parquet": (DATASOURCE, {"parquet.summary.metadata.level": "ALL"}, "Parquet summaries are enabled"),
     "another file system": ("create table t (a int) using parquet location 'viewfs://far{home}/t'", {},
-                            "direct writes know the file systems file, hdfs and s3a, but not viewfs"),
+                            "direct writes support the file systems file, hdfs and s3a, but not viewfs"),
 }
 
 
@@ -28,13 +28,13 @@ def session(tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_left_to_spark(session, case):
+def test_reasons_for_leaving_writes_to_spark(session, case):
     create, conf, reason = CASES[case]
     before = len(session.log.read_text())
     explain = ["explain insert into t select 1", "explain insert into t select 2"]
     answer = session.call("write_calls:run", home=str(session.home / "home"), conf=conf, tables=(), statements=[create, *explain])
     assert answer.get("errors") == [None] * 3, answer
-    told = [line for line in session.log.read_text()[before:].splitlines() if "to Spark's own way" in line]
+    told = [line for line in session.log.read_text()[before:].splitlines() if "without Millstream, more slowly" in line]
     assert len(told) == 1 and reason in told[0], told
 
 

@@ -1,4 +1,4 @@
-"""A driver killed within its commits, and `millstream recover` from the shell. The longer ones: slow_direct_writes.py, slow_write_faults.py."""
+"""A driver killed during its commits, and `millstream recover` from the shell. Longer tests: slow_direct_writes.py, slow_write_faults.py."""
 
 import json
 import signal

@@ -50,7 +50,7 @@ def text(spark, path, ours):
 
 
 def input_files(spark, path, ours):
-    """Lines and where they come from, then a line that comes from no file, in one task."""
+    """Lines with their files, then a line without a file, in one task."""
 
     def rows():
         frame = text(spark, path, ours).union(spark.range(1).selectExpr("'of no file'")).coalesce(1)
@@ -61,7 +61,7 @@ def input_files(spark, path, ours):
 
 
 def read_metrics(spark, path, ours):
-    """What Spark's status store says was read."""
+    """The amount read, according to Spark's status store."""
     sc = spark.sparkContext
     group = f"metrics of {path}"
     sc.setJobGroup(group, group)

@@ -11,16 +11,16 @@ from py4j.java_gateway import get_field
 
 CHANGING = re.compile(r"transient_lastDdlTime=\d+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TIMES = ("Created Time", "Last Access", "Created By", "Owner")
-# What stock leaves as it was, or says without having counted: Millstream's are right, and looked at by themselves.
+# Numbers that stock leaves unchanged or does not count: Millstream's are correct, and checked separately.
 SIZES = re.compile(r"\b(numFiles|totalSize|numRows|rawDataSize|COLUMN_STATS_ACCURATE)=(\{[^}]*\}|[^,\]]*)(, )?")
 STATISTICS = ("Statistics", "Partition Statistics")
 
 
 def run(spark, statements, tables=("t",), home=None, conf=None, code=None, database=None):
-    """Runs statements in a database of their own; answers their errors, and what the tables and `home` then are.
+    """Runs statements in a database of their own; returns their errors, and descriptions of the tables and `home` afterwards.
 
-    `{home}` in a statement is a directory that is empty at first. `code` is Python, run last; `location` gives it a table's directory.
-    `database` is where the database is to be.
+    `{home}` in a statement is a directory that is empty at first. `code` is Python, run last; `location`
+    gives it a table's directory. `database` is the database's directory.
     """
     spark.sql("drop database if exists d cascade")
     spark.sql("create database d" + (f" location '{database}'" if database else ""))
@@ -55,7 +55,7 @@ def run(spark, statements, tables=("t",), home=None, conf=None, code=None, datab
 
 
 def executions(spark):
-    """The commands that inserted, by execution."""
+    """The commands of INSERTs, by execution."""
     spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
     found = spark._jsparkSession.sharedState().statusStore().executionsList()
     plans = {found.apply(i).executionId(): found.apply(i).physicalPlanDescription() for i in range(found.size())}
@@ -142,10 +142,10 @@ def directories(spark, top):
     files = local_files(top.removeprefix("file:")) if is_local(top) else remote_files(spark, top)
     found = {}
     for directory, name, size in files:
-        # The journal remembers for some time that a job was undone.
+        # The journal keeps entries of aborted jobs for some time.
         if name == ".direct-writes" or name.endswith(".crc"):
             continue
-        # A task of stock's that outlives its failed job makes the job's staging directory again.
+        # A stock task that outlives its failed job recreates the job's staging directory.
         if name.startswith(".spark-staging-") and not loads(spark, "io.millstream.write.protocol.DirectJob"):
             continue
         number, total, others = found.setdefault(directory, (0, 0, []))
@@ -185,14 +185,16 @@ def plan(spark, statement):
 
 
 def fill(spark, path, value, partitions, mode):
-    """One row in each partition; answers the driver's process."""
+    """Writes one row to each partition; returns the driver's PID."""
     frame = spark.range(0, partitions, 1, 2).selectExpr(f"'{value}' value", "id k")
     frame.write.mode(mode).option("partitionOverwriteMode", "dynamic").partitionBy("k").csv(path)
     return spark._jvm.java.lang.ProcessHandle.current().pid()
 
 
 def fill_with_failing_commit(spark, path, value, partitions):
-    """The error, with its causes, of a Spark job that may not publish in the first partition: that one is closed while another job has the commit lock."""
+    """The error, with its causes, of a Spark job that cannot publish in the first partition, which is made read-only while another job holds the
+    commit lock.
+    """
     jvm = spark._jvm
     holder = "00000000-0000-4000-8000-0000000000aa"
     conf = spark._jsparkSession.sessionState().newHadoopConf()
@@ -222,19 +224,19 @@ def fill_with_failing_commit(spark, path, value, partitions):
 
 
 def overwrite_with_itself(spark, path):
-    """The error, if it fails."""
+    """The statement's error, if it fails."""
     frame = spark.read.schema("value string, k int").csv(path)
     return error_of(lambda: frame.write.mode("overwrite").option("partitionOverwriteMode", "static").partitionBy("k").csv(path))
 
 
 def values(spark, path):
-    """How many partitions hold which values."""
+    """The number of partitions for each value."""
     rows = spark.read.schema("value string, k int").csv(path).groupBy("value").count().orderBy("value").collect()
     return [list(row) for row in rows]
 
 
 def driver(spark):
-    """Its process."""
+    """The PID of the driver."""
     return spark._jvm.java.lang.ProcessHandle.current().pid()
 
 
@@ -247,7 +249,7 @@ def recover(spark, target, dry_run=False):
 
 
 def abandon(spark, path, job):
-    """Begins a job whose driver then gives no more signs of life, with a file of a task."""
+    """Begins a job, with a file of a task, whose driver then stops renewing its lease."""
     jvm = spark._jvm
     conf = spark._jsparkSession.sessionState().newHadoopConf()
     begun = jvm.io.millstream.write.protocol.DirectJob.begin(jvm.org.apache.hadoop.fs.Path(path), job, "", conf, None)
@@ -257,7 +259,7 @@ def abandon(spark, path, job):
 
 
 def metrics_of_last_write(spark):
-    """Names and values that the SQL tab shows."""
+    """Names and values in the SQL tab."""
     last = max(executions(spark))
     store = spark._jsparkSession.sharedState().statusStore()
     values = store.executionMetrics(last)
@@ -271,7 +273,7 @@ def metrics_of_last_write(spark):
 
 
 def shared_configuration(spark):
-    """A job's configuration as two tasks get it: the bytes sent with each, and what they have of a setting that the first changes."""
+    """A job's configuration in two tasks: the bytes sent with each, and their values of a setting that the first task changes."""
     jvm = spark._jvm
     conf = spark._jsparkSession.sessionState().newHadoopConf()
     conf.set("test.shared", "sent")
@@ -296,7 +298,7 @@ def loads(spark, name):
 
 
 def read_by_hive(spark, name):
-    """The rows of a table as Hive's own fetch task reads them, by the input formats and serdes that the metastore names."""
+    """The rows of a table as read by Hive's own fetch task, with the metastore's input formats and serdes."""
     jvm = spark._jvm
     hive = jvm.org.apache.hadoop.hive
     clients = jvm.org.apache.spark.sql.hive.client.HiveClientImpl

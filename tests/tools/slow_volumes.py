@@ -1,4 +1,4 @@
-"""Volumes that take a while: a kernel NFS mount, ten million entries, the contract of the POSIX volume on a slow mount."""
+"""Long tests of volumes: a kernel NFS mount, ten million entries, the contract of the POSIX volume on a slow mount."""
 
 import os
 import re
@@ -15,7 +15,7 @@ ENTRIES = 10_000_000
 
 
 def peak_memory_mb(command):
-    """Peak resident memory of a command whose output is read and counted; also the number of its lines."""
+    """Peak resident memory of a command, and the number of lines of its output, which is read."""
     running = subprocess.Popen(command, stdout=subprocess.PIPE)
     lines = sum(block.count(b"\n") for block in iter(lambda: running.stdout.read(1 << 20), b""))
     running.stdout.close()
@@ -58,7 +58,7 @@ cd /; remount; {pfind} --verbose $MNT -size +0 2>&1 >/dev/null
 
 
 class ContractOnSlowMount(unittest.TestCase):
-    def test_the_posix_volume_keeps_its_contract_on_fuse(self):
+    def test_the_posix_volume_fulfils_its_contract_on_fuse(self):
         with tempfile.TemporaryDirectory() as scratch, LatencyMount(scratch, delay_us=50) as mount:
             subprocess.run(
                 ["cargo", "test", "--locked", "-p", "millstream-vfs", "--test", "posix", "keeps_the_contract"],

@@ -1,4 +1,4 @@
-"""Answers to questions, in the language of the locale as GNU's tools take them."""
+"""Answers to prompts in the locale's language, as GNU's tools accept them."""
 
 import os
 import subprocess

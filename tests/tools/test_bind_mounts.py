@@ -1,4 +1,4 @@
-"""A directory that is mounted in itself, which GNU's tools detect."""
+"""A directory that is mounted inside itself, which GNU's tools detect."""
 
 import os
 import re
@@ -37,7 +37,7 @@ class DirectoryInItself(unittest.TestCase):
         self.same_as_gnu("pls", "ls", "-R", "a")
 
     def test_is_a_loop_to_find(self):
-        # pfind says so when it opens the directory, so it has printed the name before.
+        # pfind reports the loop when it opens the directory, after it has printed the name.
         found = tools.run("pfind", "a", "-depth", cwd=self.scratch, env={**os.environ, "LC_ALL": "C"})
         theirs = subprocess.run(["find", "a"], capture_output=True, cwd=self.scratch, env={**os.environ, "LC_ALL": "C"})
         self.assertEqual(found.returncode, theirs.returncode)

@@ -1,4 +1,4 @@
-"""Mounts that stop answering, directories that vanish, readers that go away."""
+"""Mounts that stop answering, directories that vanish, readers that close their pipe."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ class HangingMount(unittest.TestCase):
                 with self.subTest(tool), LatencyMount(tree, delay_us=0, hang_after=100) as mount:
                     running = subprocess.Popen(
                         tools.command(tool, *(["-lR"] if tool == "pls" else []), mount.path), stdout=subprocess.DEVNULL,
-                        # A shell's background jobs ignore it.
+                        # A shell's background jobs ignore this signal.
                         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
                     )
                     time.sleep(0.5)
@@ -32,12 +32,12 @@ class HangingMount(unittest.TestCase):
 
 
 class VanishingTree(unittest.TestCase):
-    def test_a_tree_that_is_removed_meanwhile_costs_its_entries_and_no_more(self):
+    def test_a_tree_removed_meanwhile_causes_errors_only_for_its_entries(self):
         for tool in tools.TOOLS:
             with self.subTest(tool), tempfile.TemporaryDirectory() as scratch:
                 tree = Path(scratch, "tree")
                 subprocess.run([tools.ROOT / "testbed/mktree", "nested", tree, "600", "6000"], check=True)
-                # One worker needs over a second, of which the removal takes a small part near the beginning.
+                # One worker needs over a second; the removal takes a small part of it near the beginning.
                 with LatencyMount(tree, delay_us=1000) as mount:
                     remover = threading.Timer(0.1, subprocess.run, [["rm", "-rf", tree / "dir_0", tree / "dir_3"]])
                     remover.start()
@@ -52,7 +52,7 @@ class VanishingTree(unittest.TestCase):
 
 
 class ClosedPipe(unittest.TestCase):
-    def test_a_reader_that_goes_away_ends_the_tool_quietly(self):
+    def test_a_closed_pipe_ends_the_tool_silently(self):
         for tool in tools.TOOLS:
             writer = subprocess.Popen(
                 tools.command(tool, *{"pls": ["-R"], "pdu": ["-a"], "pfind": []}[tool], "/usr"),
@@ -66,7 +66,7 @@ class ClosedPipe(unittest.TestCase):
 
 
 class PermissionDenied(unittest.TestCase):
-    def test_one_error_for_the_directory_and_the_rest_goes_on(self):
+    def test_one_error_for_the_directory_and_the_rest_continues(self):
         with tempfile.TemporaryDirectory() as scratch:
             os.chmod(scratch, 0o755)
             for name in ("open", "closed"):

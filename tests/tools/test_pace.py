@@ -1,4 +1,4 @@
-"""Concurrency adapts: few workers on a warm disk, a server's worth of them on a slow mount."""
+"""Concurrency adapts: few workers on a warm disk, enough to keep a server busy on a slow mount."""
 
 import os
 import subprocess
@@ -32,7 +32,8 @@ class Pace(unittest.TestCase):
     def test_warm_disk_gets_a_worker_a_cpu(self):
         for tool in tools.TOOLS:
             tools.run(tool, *arguments(tool, self.tree))
-            # A busy machine makes runs look like waiting; those that it leaves alone must not.
+            # On a busy machine, runs may look as if they waited for storage; undisturbed runs must
+            # not.
             threads = sorted(tools.threads_used(tool, *arguments(tool, self.tree)) for _ in range(9))
             self.assertLessEqual(threads[2], 2 * CPUS, f"{tool}: {threads}")
 

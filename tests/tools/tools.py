@@ -1,4 +1,4 @@
-"""Where the tools are, and how the tests of this folder run them."""
+"""The paths of the tools, and how the tests in this directory run them."""
 
 import os
 import re
@@ -24,7 +24,7 @@ def run(tool, *arguments, **options):
 
 
 def threads_used(tool, *arguments):
-    """The most workers that a run had, as its --verbose report says."""
+    """The maximum number of workers in a run, from its --verbose report."""
     result = run(tool, "--verbose", *arguments)
     found = re.search(rb"(\d+) threads?", result.stderr)
     assert result.returncode == 0 and found, result.stderr

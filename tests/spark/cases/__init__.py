@@ -1,6 +1,7 @@
-"""What is asked of a stock session and of one with Millstream; `test_same_as_stock.py` compares the answers.
+"""Queries for a stock session and one with Millstream; `test_same_as_stock.py` compares the answers.
 
-A case is a function of a `Context` that returns a DataFrame, an RDD or a plain value; an exception of Spark's is a result as well.
+A case is a function of a `Context` that returns a DataFrame, an RDD or a plain value; a Spark
+exception is a result as well.
 """
 
 import re
@@ -18,9 +19,9 @@ STOCK = "InMemoryFileIndex"
 CATALOG = "CatalogFileIndex"
 STREAM_LOG = "MetadataLogFileIndex"
 
-# Where it matters what Spark's own reader does with what was listed.
+# For cases in which Spark's own reader must read the listed files.
 READ_BY_SPARK = {"spark.millstream.read.enabled": "false"}
-# Where stock Spark deletes what it has yet to read, and a direct write does not.
+# For cases in which stock Spark deletes files that it has yet to read, and a direct write does not.
 WRITTEN_BY_SPARK = {"spark.millstream.write.enabled": "false"}
 
 
@@ -29,7 +30,7 @@ class Context:
     spark: SparkSession
     data: str
     scratch: str
-    """A directory of this session's and this case's own, empty."""
+    """An empty directory for this session and case."""
     native: set[bool] = field(default_factory=set)
     """Whether the plans that `rows` ran read natively; compared with what the case expects."""
 
@@ -56,7 +57,7 @@ class Context:
 
     @contextmanager
     def settings(self, conf: dict[str, str]):
-        """SQL settings for as long as this is open."""
+        """Applies SQL settings within this context."""
         before = {key: self.spark.conf.get(key, None) for key in conf}
         for key, value in conf.items():
             self.spark.conf.set(key, value)
@@ -67,7 +68,7 @@ class Context:
                 self.spark.conf.unset(key) if value is None else self.spark.conf.set(key, value)
 
     def with_conf(self, conf: dict[str, str], run: Callable[[], DataFrame]) -> list[str]:
-        """The rows of what `run` gives, collected while SQL settings are changed."""
+        """The rows of `run`'s result, collected with changed SQL settings."""
         with self.settings(conf):
             return self.rows(run())
 
@@ -76,19 +77,19 @@ class Context:
 class Case:
     run: Callable[[Context], Any]
     index: str | None
-    """Which index a resulting DataFrame is expected to have with Millstream: what is not COMPACT goes Spark's own way; None if it is of no files."""
+    """The index that a resulting DataFrame is expected to have with Millstream: COMPACT, or Spark's own; None if it has no files."""
     native: bool | None = None
-    """Whether all rows are expected to be read natively, or none; None if that is not what the case is about."""
+    """Whether all rows, or none, are expected to be read natively; None if the case does not test this."""
 
 
 def reads_natively(frame: DataFrame) -> bool:
-    """Whether the scans of text in the plan that has run are native ones."""
+    """Whether the executed plan's scans of text are native."""
     plan = frame._jdf.queryExecution().executedPlan().toString().split("== Initial Plan ==")[0]
     return "NativeTextScan" in plan and "FileScan text" not in plan
 
 
 def reads_packed(frame: DataFrame) -> bool:
-    """Whether a scan in the plan has tasks of its own size."""
+    """Whether a scan in the plan is packed."""
     return re.search("NativeTextScan|PackedFileScan", frame._jdf.queryExecution().executedPlan().toString()) is not None
 
 
@@ -111,7 +112,7 @@ def add(name: str, run: Callable[[Context], Any], index: str | None = COMPACT, n
 
 
 def case(name: str, index: str | None = COMPACT, native: bool | None = None):
-    """Makes a function a case."""
+    """Registers a function as a case."""
 
     def register(run: Callable[[Context], Any]) -> Callable[[Context], Any]:
         add(name, run, index, native)

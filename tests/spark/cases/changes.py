@@ -1,4 +1,4 @@
-"""Files that come and go between reads, and writing to what is read. Each case writes in a directory of its own."""
+"""Files that appear and disappear between reads, and writes to a path that is read. Each case writes to a directory of its own."""
 
 import shutil
 from pathlib import Path
@@ -69,7 +69,7 @@ def refresh_cached(context):
 
 
 def refreshed(context, change):
-    """Lines of a DataFrame before and after a change that it is refreshed for."""
+    """Lines of a DataFrame before a change, and after the change and a refresh."""
     context.write("d/a", "a\n")
     context.write("d/sub/b", "b\n")
     frame = context.spark.read.option("recursiveFileLookup", True).text(f"{context.scratch}/d").cache()

@@ -1,11 +1,11 @@
-"""What is in text files: line ends, marks, bytes that are no UTF-8, long lines; whole, and cut into tasks anywhere."""
+"""Contents of text files: line ends, byte order marks, invalid UTF-8, long lines; as whole files, and split into tasks at any position."""
 
 from cases import STOCK, add, case
 from datasets import CONTENTS
 
 SEPARATORS = ["|", "||", "ab", "aa", "\n", "\r\n", "é", "\n\n", "\0"]
 
-# Tasks of so many bytes: stock's own key, and what ours charges for opening a file.
+# Tasks of this many bytes: stock's own key, and our cost of opening a file.
 TINY = {"spark.sql.files.openCostInBytes": "0", "spark.millstream.read.openCostInBytes": "0"}
 
 
@@ -13,7 +13,7 @@ def tiny(size):
     return {"spark.sql.files.maxPartitionBytes": str(size), **TINY}
 
 
-# The rows as bytes, with the order of a file's own kept: strings that are no UTF-8 look alike in Python.
+# The rows as bytes, in the order of each file: strings with invalid UTF-8 look alike in Python.
 def bytes_of(frame):
     return frame.selectExpr("hex(cast(value as binary))", "length(value)")
 
@@ -37,7 +37,7 @@ for separator in SEPARATORS:
     add(f"separator {separator!r} and a literal", lambda context, s=separator: bytes_of(
         context.text("contents", lineSep=s).filter("contains(value, 'ay')")), native=True)
 
-# Every row with the file that it is of, so that a row in the wrong file, or twice in one and not in another, is seen.
+# Every row with its file, to detect a row with the wrong file, or twice in one file and missing in another.
 for size in (1, 2, 3, 7):
     add(f"tasks of {size} bytes", lambda context, n=size: context.with_conf(
         tiny(n), lambda: context.text("contents", pathGlobFilter="{lf,cr,crlf,mixed,un*,one*,new*,ends*,m*,half*,no*,nul,bars}").selectExpr("hex(value)")), native=True)

@@ -1,4 +1,4 @@
-"""What cannot be read: the same exception, condition and message."""
+"""Unreadable paths: the same exception, condition and message."""
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException

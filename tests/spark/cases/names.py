@@ -1,4 +1,4 @@
-"""Names that go wrong in URIs, globs, partition directories and encodings."""
+"""Names that are error-prone in URIs, globs, partition directories and encodings."""
 
 from cases import READ_BY_SPARK, add, case
 from datasets import NASTY_NAMES
@@ -9,7 +9,7 @@ def escaped_glob(name):
 
 
 def read(context, name, path):
-    """Spark cannot open a file with a colon in its name, which the native scan can: then it is Spark that is to read it."""
+    """Spark cannot open a file with a colon in its name, but the native scan can; to compare them, Spark must read it."""
     if ":" in name:
         return context.with_conf(READ_BY_SPARK, lambda: context.text(path))
     return context.text(path)

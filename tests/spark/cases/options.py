@@ -1,4 +1,4 @@
-"""Options and settings that say which files count, and columns that tell where a row comes from."""
+"""Options and settings that select files, and columns with the origin of a row."""
 
 from cases import STOCK, add, case
 

@@ -66,7 +66,7 @@ for condition in PRUNED:
 
 
 def scan_metrics(context, condition):
-    """How many files and partitions a scan says that it read."""
+    """The numbers of files and partitions in a scan's metrics."""
     frame = context.text("layouts/text/hive").filter(condition)
     frame.collect()
     plan = frame._jdf.queryExecution().executedPlan().collectLeaves().apply(0)

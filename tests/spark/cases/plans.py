@@ -1,4 +1,4 @@
-"""What other parts of Spark see of the relation: statistics, caching, writing, views."""
+"""The relation in other parts of Spark: statistics, caching, writing, views."""
 
 from cases import case
 

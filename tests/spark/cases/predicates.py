@@ -1,4 +1,4 @@
-"""Conditions on lines. Spark checks them again above the native scan, so the danger is a row that does not come."""
+"""Conditions on lines. Spark checks them again above the native scan, so the risk is a missing row."""
 
 from cases import add
 
@@ -38,7 +38,7 @@ for condition in WITH_BARS:
 
 
 def chained(operator, count):
-    """Left-deep, as a loop in Python builds it."""
+    """A left-deep condition, as built by a loop in Python."""
 
     def run(context):
         from functools import reduce
@@ -52,7 +52,7 @@ def chained(operator, count):
 
 
 def nested(count):
-    """Deeper than the native side takes."""
+    """A condition deeper than the native limit."""
 
     def run(context):
         from pyspark.sql.functions import col

@@ -1,4 +1,4 @@
-"""Files read through Hadoop's input formats: `sc.textFile` and its relatives. The order of an RDD's elements counts."""
+"""Files read through Hadoop's input formats: `sc.textFile` and similar calls. The order of an RDD's elements is compared."""
 
 import gzip
 import threading
@@ -96,7 +96,7 @@ def shipped(context):
         return file.read()
 
 
-# Files that are put together in tasks. Millstream's tasks are at least four for each core, so that takes more than eight splits.
+# Files that are packed into tasks. Millstream makes at least four tasks for each core, so packing needs more than eight splits.
 
 SWITCH = "spark.millstream.rdd.enabled"
 INPUT_FORMAT = ("org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.io.LongWritable", "org.apache.hadoop.io.Text")
@@ -104,7 +104,7 @@ INPUT_FORMAT = ("org.apache.hadoop.mapred.TextInputFormat", "org.apache.hadoop.i
 
 @contextmanager
 def hadoop_settings(context, conf):
-    """Settings that jobs have which are made while this is open."""
+    """Applies settings to jobs that are created within this context."""
     jconf = context.spark.sparkContext._jsc.hadoopConfiguration()
     for key, value in conf.items():
         jconf.set(key, value)
@@ -134,7 +134,7 @@ def many_files(context, folder="d", count=30, lines=4):
 
 
 def described(context, jrdd):
-    """Lines of an RDD of the JVM's with the file and the block that Spark says they are of."""
+    """Lines of a JVM RDD with Spark's file and block for them."""
     dataset = context.spark._jsparkSession.createDataset(jrdd.rdd(), context.spark._jvm.org.apache.spark.sql.Encoders.STRING())
     frame = DataFrame(dataset.toDF(), context.spark)
     columns = ("value", "input_file_name()", "input_file_block_start()", "input_file_block_length()")

@@ -1,4 +1,4 @@
-"""Formats that Spark's readers parse, in packed tasks and read ahead: what is in the files, their options, and what goes wrong in them."""
+"""Formats that Spark's readers parse, in packed tasks and read ahead: contents, options and errors."""
 
 import gzip
 import os
@@ -51,7 +51,7 @@ LINES = {"csv": b"1,x,0.5\n2,y,1.5\n", "json": b'{"a":1,"b":"x"}\n{"a":2,"b":"y"
 
 
 def write(context, files: dict[str, bytes]) -> str:
-    """Writes files, and where they are."""
+    """Writes files, and returns their path."""
     for name, content in files.items():
         path = Path(context.scratch, name)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -64,7 +64,7 @@ def read(context, format_name, files, schema=SCHEMA, **options):
 
 
 def seen(frame):
-    """Bytes that are no UTF-8 look alike in Python, and a long string is known by its sum."""
+    """As bytes, because invalid UTF-8 looks alike in Python; a long string is replaced by its checksum."""
     return frame.selectExpr("a", "hex(substr(b, 1, 30))", "md5(b)", "c")
 
 
@@ -142,7 +142,7 @@ def shrunk(context, format_name):
 
 
 def with_checksums(context, format_name, change=None):
-    """The rows of files as Hadoop's local file system writes them, after what changes one of them behind its back."""
+    """The rows of files written by Hadoop's local file system, after one of them was changed without it."""
     out = f"{context.scratch}/out"
     frame = context.spark.range(20).selectExpr("id a", "cast(id as string) b").repartition(3)
     frame.write.format(format_name).save(out)

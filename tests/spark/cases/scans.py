@@ -1,4 +1,4 @@
-"""Plans with scans of text in them: pruning, joins, reuse, caches, subqueries, aggregates, files that change meanwhile."""
+"""Plans with scans of text: pruning, joins, reuse, caches, subqueries, aggregates, files that change during a query."""
 
 import os
 import re
@@ -37,7 +37,7 @@ SETTINGS = {
     "single tasks": {"spark.sql.optimizer.singleTaskExecution.enabled": "true", "spark.sql.optimizer.singleTaskExecution.minNumFiles": "0",
                      "spark.sql.optimizer.singleTaskExecution.minNumBytes": "0"},
 }
-# Strings that outlive the batch they came in: an aggregate, a sort or a window that kept a pointer would show another row's bytes.
+# Strings that outlive their batch: an aggregate, a sort or a window that kept a pointer would return another row's bytes.
 KEEPING = {
     "max": lambda f: f.selectExpr("max(value)", "min(value)", "max(struct(value, 1))"),
     "max of some": lambda f: f.filter("contains(value, 'w')").selectExpr("max(value)", "max_by(value, md5(value))"),
@@ -67,7 +67,7 @@ def self_joined(context):
 
 
 def different_files(context):
-    """The two sides look alike, but for the option; were one exchange taken for both, all would match."""
+    """The two sides differ only in the option; if one exchange were reused for both, all rows would match."""
     one, two = (context.text("layouts/text/flat", pathGlobFilter=glob).groupBy("value").count() for glob in ("part-[012]", "part-[234]"))
     return one.join(two, "value")
 

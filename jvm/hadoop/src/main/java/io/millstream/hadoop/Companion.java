@@ -1,10 +1,11 @@
 package io.millstream.hadoop;
 
 /**
- * What else is to happen in a JVM whose file system of {@code file:} is ours: {@link #start} is called once, when the first
- * {@link MillstreamLocalFileSystem} is made. Found by {@link java.util.ServiceLoader}, because this module knows no Spark.
+ * Additional set-up for a JVM that uses our {@code file:} file system: {@link #start} is called once, when the first {@link
+ * MillstreamLocalFileSystem} is initialized. Implementations are found by {@link java.util.ServiceLoader}, because this
+ * module knows no Spark.
  */
 public interface Companion {
-  /** Must not fail, and not wait for the file system. */
+  /** Must neither fail nor wait for the file system. */
   void start();
 }

@@ -10,14 +10,14 @@ import java.util.List;
 import org.apache.hadoop.fs.Path;
 
 /**
- * The entries of one directory (or a part of a huge one) in columns: about 20 bytes an entry and its name. Paths and
- * statuses are made from it when they are asked for.
+ * The entries of one directory (or of a part of a huge one) in columns: about 20 bytes plus the name for each entry.
+ * Paths and statuses are created on request.
  *
- * <p>Entries whose names Java cannot express ({@link LocalPaths}) are not in it: Java could not open them, and Hadoop's
+ * <p>Entries whose names Java cannot express ({@link LocalPaths}) are left out: Java could not open them, and Hadoop's
  * local file system leaves them out, too.
  */
 public final class DirectoryListing {
-  /** A directory before what is below it, siblings in the order in which their parent lists them. */
+  /** A directory precedes its descendants; siblings are in the order in which their parent lists them. */
   static final Comparator<DirectoryListing> SERIAL_ORDER =
       (a, b) -> Arrays.compareUnsigned(a.position, b.position);
 
@@ -92,7 +92,7 @@ public final class DirectoryListing {
     }
   }
 
-  /** The entries that Java can express, or null for all. */
+  /** Indexes of the entries that Java can express; null if it can express all of them. */
   private static int[] expressible(byte[] names, int[] ends) {
     if (LocalPaths.isAscii(names, 0, names.length)) {
       return null;
@@ -108,7 +108,7 @@ public final class DirectoryListing {
     return count == ends.length ? null : Arrays.copyOf(kept, count);
   }
 
-  /** Reads all blocks of a buffer; {@link NativeListing} describes them. */
+  /** Reads all blocks of a buffer; {@link NativeListing} describes their layout. */
   static List<DirectoryListing> parse(byte[] blocks) {
     ByteBuffer in = ByteBuffer.wrap(blocks).order(ByteOrder.LITTLE_ENDIAN);
     List<DirectoryListing> listings = new ArrayList<>();
@@ -129,17 +129,19 @@ public final class DirectoryListing {
     in.position((in.position() + 7) & ~7);
   }
 
-  /** Which of the roots the directory is, or is below. */
+  /** Index of the root that the directory is, or is below. */
   public int root() {
     return root;
   }
 
-  /** Whether this stands for a root that is a file: the one entry of {@link #directory} that was asked for. */
+  /**
+   * Whether this stands for a root that is a file: its only entry is that file, and {@link #directory} is the parent.
+   */
   public boolean isFile() {
     return (flags & NativeListing.FLAG_NOT_DIRECTORY) != 0;
   }
 
-  /** Whether there are checksum files in the directory. A root that is a file is not asked for them. */
+  /** Whether the directory may contain checksum files. For a root that is a file this is not examined. */
   public boolean mayHaveChecksums() {
     return isFile() || (flags & NativeListing.FLAG_CHECKSUMS) != 0;
   }
@@ -149,17 +151,19 @@ public final class DirectoryListing {
     return (flags & NativeListing.FLAG_MORE) != 0;
   }
 
-  /** 0, or why the directory could not be listed. */
+  /** 0, or the error that kept the directory from being listed. */
   public int errno() {
     return errno;
   }
 
-  /** Entries that exist but are missing here, because the storage did not answer for them. */
+  /** Number of entries that exist but are missing here, because the storage did not answer for them. */
   public int unexamined() {
     return unexamined;
   }
 
-  /** Entries (or the whole directory) that are missing here because Java cannot express their names. */
+  /**
+   * Number of entries (at least 1 for a whole directory) that are missing here because Java cannot express their names.
+   */
   public int inexpressible() {
     return directory == null ? Math.max(1, inexpressible) : inexpressible;
   }
@@ -214,12 +218,12 @@ public final class DirectoryListing {
     return names[nameStart(i)] == '_';
   }
 
-  /** An entry's path, equal to the one that Hadoop's local file system makes. */
+  /** An entry's path, equal to the one that Hadoop's local file system returns. */
   public Path path(int i) {
     return LocalPaths.child(uriPrefix, names, nameStart(i), nameEnds[i]);
   }
 
-  /** The directory's path, equal to the one that Hadoop's local file system makes. */
+  /** The directory's path, equal to the one that Hadoop's local file system returns. */
   public Path directoryPath() {
     return LocalPaths.directory(uriPrefix);
   }

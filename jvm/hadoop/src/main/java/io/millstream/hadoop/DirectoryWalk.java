@@ -4,7 +4,9 @@ import java.io.InterruptedIOException;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** An enumeration of directories that runs while its caller takes the results. One thread at a time may use it. */
+/**
+ * An enumeration of directories that runs while its caller consumes the results. One thread at a time may use it.
+ */
 interface DirectoryWalk extends AutoCloseable {
   /** Starts walks; the arguments are those of {@link NativeListing}. */
   @FunctionalInterface
@@ -13,13 +15,13 @@ interface DirectoryWalk extends AutoCloseable {
   }
 
   /**
-   * The next directories, none if nothing came within a moment, or null at the end.
+   * The next directories; an empty list if none arrived within a short time, null at the end.
    *
    * @throws InterruptedIOException if the thread is interrupted; its flag stays set
    */
   List<DirectoryListing> poll() throws InterruptedIOException;
 
-  /** Cancels what still runs, without waiting for it. */
+  /** Cancels the walk if it is still running, without waiting for it. */
   @Override
   void close();
 

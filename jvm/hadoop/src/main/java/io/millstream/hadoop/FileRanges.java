@@ -16,13 +16,13 @@ import java.util.List;
 import java.util.function.Predicate;
 
 /**
- * Ranges of local files in one array of bytes: a task is told of thousands, and neither its message nor the driver's memory
- * should consist of objects for them.
+ * Ranges of local files in one array of bytes. A task is given thousands of ranges, and one object for each would inflate both the
+ * task's message and the driver's memory.
  *
- * <p>Names are the bytes of the file system, and stay so in a JVM with another locale; as strings they are what they were in the JVM
- * that packed them.
+ * <p>Names are kept as the file system's bytes, so they stay correct in a JVM with another locale; decoded, they are the strings of
+ * the JVM that packed them.
  *
- * <p>Numbers are big-endian. A directory stands before its files:
+ * <p>Numbers are big-endian. A directory precedes its files:
  *
  * <pre>
  *  'd' u32 pathLen u8 path[pathLen] u8 mayHaveChecksums
@@ -37,7 +37,7 @@ public final class FileRanges implements Serializable {
   private static final int NUMBERS = 4 * Long.BYTES;
 
   private final byte[] packed;
-  /** The encoding of names in the JVM that packed them. */
+  /** Encoding of file names in the JVM that packed the ranges. */
   private final String encoding;
 
   private FileRanges(byte[] packed, String encoding) {
@@ -52,7 +52,7 @@ public final class FileRanges implements Serializable {
     out.write(packed);
   }
 
-  /** Reads what {@link #write} has written, maybe in another JVM. */
+  /** Reads ranges that {@link #write} wrote, possibly in another JVM. */
   public static FileRanges read(DataInput in) throws IOException {
     String encoding = in.readUTF();
     byte[] packed = new byte[in.readInt()];
@@ -60,20 +60,20 @@ public final class FileRanges implements Serializable {
     return new FileRanges(packed, encoding);
   }
 
-  /** The array itself, which is not to be changed. */
+  /** The array itself; callers must not change it. */
   byte[] packed() {
     return packed;
   }
 
-  /** The ranges, in their order. */
+  /** A cursor before the first range. */
   public Cursor cursor() {
     return new Cursor();
   }
 
   /**
-   * A range.
+   * A cursor at one range.
    *
-   * @param range counted from 0
+   * @param range its index, from 0
    */
   public Cursor at(int range) {
     Cursor cursor = cursor();
@@ -83,7 +83,7 @@ public final class FileRanges implements Serializable {
     return cursor;
   }
 
-  /** The ranges from one up to another, which is not among them. */
+  /** The ranges from index {@code from} up to, but not including, {@code until}. */
   public FileRanges slice(int from, int until) {
     Builder some = new Builder(encoding);
     Cursor cursor = cursor();
@@ -134,7 +134,7 @@ public final class FileRanges implements Serializable {
     private Cursor() {}
 
     /**
-     * Goes to the next range.
+     * Advances to the next range.
      *
      * @return whether there is one
      */
@@ -178,12 +178,12 @@ public final class FileRanges implements Serializable {
       return start;
     }
 
-    /** Number of bytes of the range. */
+    /** The range's length in bytes. */
     public long length() {
       return length;
     }
 
-    /** Bytes that the file had when it was listed; -1 if that is not known. */
+    /** The file's length in bytes when it was listed; -1 if unknown. */
     public long size() {
       return size;
     }
@@ -193,7 +193,7 @@ public final class FileRanges implements Serializable {
       return modificationTime;
     }
 
-    /** Whether the range is all of the file. */
+    /** Whether the range is the whole file. */
     public boolean isWhole() {
       return start == 0 && length == size;
     }
@@ -212,7 +212,7 @@ public final class FileRanges implements Serializable {
     private boolean directoryMayHaveChecksums;
     private int count;
 
-    /** For names as this JVM has them. */
+    /** Packs names in this JVM's encoding. */
     public Builder() {
       this(LocalPaths.encoding());
     }
@@ -231,7 +231,7 @@ public final class FileRanges implements Serializable {
           listing.modificationTime(entry));
     }
 
-    /** Adds a range of the file at an absolute path, which may have checksums, and of which no more is known. */
+    /** Adds a range of the file at an absolute path, which may have checksums; its size and modification time are unknown. */
     public void add(String path, long start, long length) {
       add(path, start, length, -1, 0);
     }
@@ -269,12 +269,12 @@ public final class FileRanges implements Serializable {
       }
     }
 
-    /** How many were added. */
+    /** Number of ranges added so far. */
     public int count() {
       return count;
     }
 
-    /** All that was added. */
+    /** The ranges added so far. */
     public FileRanges build() {
       return new FileRanges(bytes.toByteArray(), encoding);
     }

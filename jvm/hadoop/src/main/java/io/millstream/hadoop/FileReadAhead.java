@@ -13,14 +13,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Small files that a task is about to open, read natively before it does: many at once where the storage is slow.
+ * Reads the small files of a task natively before the task opens them, many at once where the storage is slow.
  *
- * <p>While a reader opens one inside of {@link #serve}, {@link MillstreamLocalFileSystem} gives it the bytes that are there. A file
- * that is opened again later on, that could not be read, or whose checksums differ is opened as usual, so every error is the usual
- * one. One thread at a time may use it.
+ * <p>When code inside {@link #serve} opens such a file, {@link MillstreamLocalFileSystem} hands out the bytes already in memory. A
+ * file that is opened again later, that could not be read, or whose checksums differ is opened as usual, so every error is the
+ * usual one. One thread at a time may use this class.
  */
 public final class FileReadAhead implements AutoCloseable {
-  /** A larger file is worth an open of its own. */
+  /** Larger files are opened as usual. */
   private static final long LARGEST = 1 << 20;
 
   private static final byte[] NO_SEPARATOR = {};
@@ -33,13 +33,13 @@ public final class FileReadAhead implements AutoCloseable {
   private final FileRanges files;
   private final List<String> paths = new ArrayList<>();
   private final Set<String> names;
-  /** The file that should be opened next. */
+  /** Index of the file that is expected to be opened next. */
   private int next;
 
   private NativeScan scan;
-  /** The file that the scan began with. */
+  /** Index of the file that the scan started with. */
   private int first;
-  /** The row of the scan's batch that is the next file, unless that is in another batch. */
+  /** Row of the next file in the scan's current batch; {@code scan.rows()} if it is in a later batch. */
   private int row;
   private boolean closed;
   private byte[] last;
@@ -47,11 +47,11 @@ public final class FileReadAhead implements AutoCloseable {
   private long waited;
 
   /**
-   * Nothing is read yet. Parts of files, empty and large ones never are.
+   * Prepares to read ahead; nothing is read yet. Parts of files, empty files and large files are never read ahead.
    *
    * @param ranges the files of a task, in the order in which they will be opened
-   * @param maxReaders most native threads that read ahead
-   * @param isCancelled whether nobody wants the files any more
+   * @param maxReaders maximum number of native threads that read ahead
+   * @param isCancelled whether the files are no longer wanted
    */
   public FileReadAhead(FileRanges ranges, int maxReaders, BooleanSupplier isCancelled) {
     this.isCancelled = isCancelled;
@@ -64,9 +64,9 @@ public final class FileReadAhead implements AutoCloseable {
   }
 
   /**
-   * Runs code of a reader that opens files on this thread.
+   * Runs a reader that opens files on this thread.
    *
-   * @return what it returns
+   * @return the reader's result
    */
   public <T> T serve(Supplier<T> reader) {
     FileReadAhead outer = SERVING.get();
@@ -78,7 +78,7 @@ public final class FileReadAhead implements AutoCloseable {
     }
   }
 
-  /** The bytes of a file that is opened on this thread, or null if it is to be opened as usual. */
+  /** The bytes of a file that this thread opens, or null if it must be opened as usual. */
   static FSDataInputStream stream(Path path) {
     FileReadAhead ahead = SERVING.get();
     byte[] bytes = ahead == null ? null : ahead.take(path.toUri().getPath());
@@ -89,7 +89,7 @@ public final class FileReadAhead implements AutoCloseable {
    * The bytes of the next file, for a reader that needs no stream.
    *
    * @param path its absolute path
-   * @return null if it is to be opened as usual
+   * @return null if it must be opened as usual
    */
   public byte[] bytes(String path) {
     byte[] bytes = take(path);
@@ -103,7 +103,7 @@ public final class FileReadAhead implements AutoCloseable {
     if (closed) {
       return null;
     }
-    // Some readers open a file for its footer, and again.
+    // Some readers open a file twice, first for its footer.
     if (last != null && paths.get(next - 1).equals(path)) {
       return last;
     }
@@ -113,7 +113,7 @@ public final class FileReadAhead implements AutoCloseable {
       return null;
     }
     try {
-      // Some readers do not open what a condition on files leaves out.
+      // Some readers skip files that a condition on files excludes.
       for (int skipped = 0; skipped < index; skipped++) {
         advance();
       }
@@ -130,14 +130,14 @@ public final class FileReadAhead implements AutoCloseable {
     return last;
   }
 
-  /** Goes to the row of the next file. */
+  /** Advances to the row of the next file. */
   private void advance() throws IOException {
     if (scan == null) {
       start();
     }
     while (row == scan.rows()) {
       if (!scan.next()) {
-        throw new IOException("the scan is over before its files are");
+        throw new IOException("the scan ended before its last file");
       }
       row = 0;
     }
@@ -151,7 +151,7 @@ public final class FileReadAhead implements AutoCloseable {
     scan = new NativeScan(files.slice(first, paths.size()), NO_SEPARATOR, ALL, NativeScan.WHOLE_FILES | NativeScan.VERIFY, maxReaders, isCancelled);
   }
 
-  /** Goes on after a file that cannot be read; those before it that were to be read with it are opened as usual, too. */
+  /** Continues after a file that cannot be read. Files before it in the same batch are opened as usual, too. */
   private void skip() {
     int failed = scan == null ? paths.size() : first + scan.range();
     stop();
@@ -166,12 +166,12 @@ public final class FileReadAhead implements AutoCloseable {
     }
   }
 
-  /** Files that were served from memory. */
+  /** Number of files served from memory. */
   public synchronized long filesServed() {
     return served;
   }
 
-  /** Nanoseconds for which opening waited for those that read ahead. */
+  /** Nanoseconds for which opening a file waited for the reading threads. */
   public synchronized long waitedNanos() {
     return waited;
   }

@@ -12,9 +12,8 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 
 /**
- * Status of an entry that was listed. Length and modification time are those of the listing; permission, owner, group and
- * access time are read when they are first asked for, as Hadoop's local file system reads them, only without starting a
- * process.
+ * Status of a listed entry. Length and modification time are those of the listing. Permission, owner, group and access
+ * time are read on first use, as in Hadoop's local file system, but without starting a process.
  */
 final class ListedFileStatus extends LocatedFileStatus {
   private static final long serialVersionUID = 1L;

@@ -8,18 +8,19 @@ public final class ListingOptions {
   /** Whether directories are listed natively. Default true. */
   public static final String ENABLED = "fs.millstream.list.enabled";
   /**
-   * False switches listing off as well. A Spark driver's settings are among its system properties, though not yet when it
-   * makes the file system that it keeps; the Hadoop configuration has only those that begin with {@code spark.hadoop}.
+   * False also disables native listing. A Spark driver's settings are system properties, but they are not set yet when
+   * the driver creates its cached file system, so this key is read for each call; the Hadoop configuration contains only
+   * settings that begin with {@code spark.hadoop}.
    */
   public static final String ENABLED_IN_DRIVER = "spark.millstream.list.enabled";
-  /** Number of native threads; 0, the default, adapts it to the storage. */
+  /** Number of native threads; 0, the default, adapts the number to the storage. */
   static final String THREADS = "fs.millstream.list.threads";
   /** How many directories are listed ahead of a caller that lists siblings one by one; 0 for none. Default 1024. */
   static final String READ_AHEAD_DIRECTORIES = "fs.millstream.list.readahead.directories";
   /** How old a directory listed ahead may be when it is handed out, in milliseconds. Default 3000. */
   static final String READ_AHEAD_MAX_AGE_MILLIS = "fs.millstream.list.readahead.max.age.ms";
 
-  /** All that are of Hadoop's configuration. */
+  /** All keys of the Hadoop configuration. */
   public static final List<String> KEYS = List.of(ENABLED, THREADS, READ_AHEAD_DIRECTORIES, READ_AHEAD_MAX_AGE_MILLIS);
 
   private final boolean enabledInHadoop;
@@ -38,7 +39,7 @@ public final class ListingOptions {
     return enabledInHadoop && enabledInDriver();
   }
 
-  /** Spark takes the same two words, and refuses others. */
+  /** Spark accepts the same two words and rejects all others. */
   private static boolean enabledInDriver() {
     String value = System.getProperty(ENABLED_IN_DRIVER, "true").strip();
     if (!value.equalsIgnoreCase("true") && !value.equalsIgnoreCase("false")) {

@@ -14,9 +14,9 @@ import org.apache.hadoop.fs.Path;
  * <p>A {@link Path} made here has the very URI that {@code RawLocalFileSystem} gives the same file, at a tenth of its cost:
  * the directory's part is quoted once, most names need no quoting, and the URI is parsed once instead of four times.
  *
- * <p>Java turns the bytes of a name into a string and back by the encoding of the locale ({@code sun.jnu.encoding}). A
- * name that does not survive this cannot be opened from Java, or worse, another file would be; for such names {@link
- * #decode} returns null.
+ * <p>Java converts the bytes of a name to a string and back in the locale's encoding ({@code sun.jnu.encoding}). If a name
+ * does not survive this, Java cannot open the file or, worse, opens another one; for such names {@link #decode} returns
+ * null.
  */
 final class LocalPaths {
   private static final Charset NAMES = Charset.forName(
@@ -56,7 +56,7 @@ final class LocalPaths {
     return Arrays.equals(back, 0, back.length, bytes, start, end) ? name : null;
   }
 
-  /** What this JVM's encoding of names is called. */
+  /** Name of this JVM's encoding of file names. */
   static String encoding() {
     return NAMES.name();
   }
@@ -72,7 +72,7 @@ final class LocalPaths {
     return file.getPath().equals(new String(bytes, NAMES)) ? bytes : null;
   }
 
-  /** The bytes of a path that native code is to use. */
+  /** The bytes of a path for native code. */
   static byte[] require(String path) throws IOException {
     byte[] bytes = encode(new File(path));
     if (bytes == null) {
@@ -81,7 +81,7 @@ final class LocalPaths {
     return bytes;
   }
 
-  /** What the URIs of a directory's entries begin with. */
+  /** The prefix of the URIs of a directory's entries. */
   static String uriPrefix(String directory) {
     StringBuilder uri = new StringBuilder(directory.length() + 16).append("file://");
     quote(directory, uri);
@@ -121,7 +121,7 @@ final class LocalPaths {
     return true;
   }
 
-  /** Quotes as the constructors of java.net.URI that take components do. */
+  /** Quotes a path as java.net.URI's multi-argument constructors do. */
   private static void quote(String path, StringBuilder to) {
     for (int i = 0; i < path.length(); i++) {
       char c = path.charAt(i);

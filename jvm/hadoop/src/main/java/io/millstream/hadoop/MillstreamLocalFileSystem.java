@@ -27,10 +27,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Hadoop's local file system with native, parallel listing.
  *
- * <p>Set {@code fs.file.impl} to this class. {@code listStatus} lists one directory natively, and with it all that is
- * built on it: {@code listLocatedStatus}, {@code listStatusIterator}, {@code globStatus}. {@code listFiles} recurses
- * natively. A directory that cannot be listed, a root that is a file, a loop of links: all of that is left to the
- * superclass, whose answers and exceptions are the contract.
+ * <p>Set {@code fs.file.impl} to this class. {@code listStatus} lists one directory natively, and so do the methods built on it: {@code
+ * listLocatedStatus}, {@code listStatusIterator}, {@code globStatus}. {@code listFiles} recurses natively. A directory that cannot be
+ * listed, a root that is a file and a loop of links are left to the superclass, whose answers and exceptions are the contract.
  */
 public class MillstreamLocalFileSystem extends LocalFileSystem {
   private static final Logger LOG = LoggerFactory.getLogger(MillstreamLocalFileSystem.class);
@@ -40,17 +39,17 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   @SuppressWarnings("deprecation")
   private static final Statistics STATISTICS = getStatistics("file", MillstreamLocalFileSystem.class);
   /**
-   * A path of so many names may lead through as many links as the kernel follows in one path (40). What is below it then
-   * exists for the native side, which goes from handle to handle, but not for Java, so such paths are the superclass's.
+   * Paths with at least this many names are left to the superclass. They may lead through more links than the kernel follows in one
+   * path (40): native code, which opens one handle from the other, would then list entries that Java cannot open.
    */
   private static final int DEEP_NAMES = 24;
 
-  /** Listing, or changing the tree. */
+  /** A call that lists or changes the tree. */
   private interface Call<T> {
     T run() throws IOException;
   }
 
-  /** Changing the tree, without an answer. */
+  /** A change of the tree without a result. */
   private interface Action {
     void run() throws IOException;
   }
@@ -59,7 +58,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   private ListingOptions options;
   private SiblingReadAhead readAhead;
 
-  /** As Hadoop makes it; {@link #initialize} follows. */
+  /** For Hadoop, which then calls {@link #initialize}. */
   public MillstreamLocalFileSystem() {
     this(NativeListing::new);
   }
@@ -83,14 +82,14 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     try {
       ServiceLoader.load(Companion.class, MillstreamLocalFileSystem.class.getClassLoader()).forEach(Companion::start);
     } catch (ServiceConfigurationError | LinkageError e) {
-      LOG.debug("This JVM lacks what a companion of the file system needs, such as Spark", e);
+      LOG.debug("A companion of the file system cannot start; it may need a class that this JVM lacks, such as Spark's", e);
     }
   }
 
   /**
-   * Counts bytes that this thread has read without the file system, as Spark's input metrics ask for them.
+   * Counts bytes that this thread has read without the file system, for Spark's input metrics.
    *
-   * @param count how many more
+   * @param count number of bytes to add
    */
   public static void countBytesRead(long count) {
     STATISTICS.incrementBytesRead(count);
@@ -101,7 +100,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     readAhead = new SiblingReadAhead(options, walks);
   }
 
-  /** Whether directories are listed natively: it is enabled, and the native library is loaded. */
+  /** Whether directories are listed natively: native listing is enabled and the native library is loaded. */
   public boolean listsNatively() {
     return options.enabled() && NativeLibrary.isLoaded();
   }
@@ -125,8 +124,8 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   }
 
   /**
-   * Opens a file: one whose bytes are there already ({@link FileReadAhead}) without a call, and one that has no checksums beside it, as
-   * hardly one has, without the reader that would verify them: that asks twice for the file's status, in five calls each.
+   * Opens a file. If its bytes are in memory already ({@link FileReadAhead}), no system call is made. If it has no checksum file, which
+   * is the normal case, the verifying reader is bypassed: that reader requests the file's status twice, with five system calls each.
    */
   @Override
   public FSDataInputStream open(Path f, int bufferSize) throws IOException {
@@ -144,26 +143,26 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     return listings;
   }
 
-  /** What the call gives, or null if native code fails: without a thread to run on, or by an error of its own. */
-  private static List<DirectoryListing> unlessItFails(Call<List<DirectoryListing>> listing) throws IOException {
+  /** The call's result, or null if native code fails, because no thread can be started or by an internal error. */
+  private static List<DirectoryListing> nullIfItFails(Call<List<DirectoryListing>> listing) throws IOException {
     try {
       return listing.run();
     } catch (IllegalStateException | LinkageError e) {
       if (WARNED_OF_FAILURE.compareAndSet(false, true)) {
-        LOG.warn("Native listing fails, so directories are listed as slowly as without Millstream when it does; results "
-            + "are the same. This is said once. Cause: {}", e.toString());
+        LOG.warn("Native listing failed, so directories were listed by Hadoop, at its usual speed; results are the same. "
+            + "Further failures are not logged. Cause: {}", e.toString());
       }
       return null;
     }
   }
 
-  /** One directory; null if the superclass must answer. */
+  /** Lists one directory; null if the superclass must answer. */
   private List<DirectoryListing> list(File directory) throws IOException {
     byte[] root = LocalPaths.encode(directory);
     if (root == null || directory.toPath().getNameCount() >= DEEP_NAMES) {
       return null;
     }
-    List<DirectoryListing> parts = unlessItFails(() -> {
+    List<DirectoryListing> parts = nullIfItFails(() -> {
       List<DirectoryListing> ahead = readAhead.take(directory.getPath());
       return ahead != null ? ahead : walk(new byte[][] {root}, NativeListing.DIRECTORIES);
     });
@@ -175,13 +174,13 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     return parts;
   }
 
-  /** All directories of a tree, in serial order; null if the superclass must answer. */
+  /** Lists all directories of a tree, in serial order; null if the superclass must answer. */
   private List<DirectoryListing> listTree(File directory) throws IOException {
     byte[] root = LocalPaths.encode(directory);
     if (root == null) {
       return null;
     }
-    List<DirectoryListing> tree = unlessItFails(() -> walk(new byte[][] {root}, NativeListing.RECURSIVE));
+    List<DirectoryListing> tree = nullIfItFails(() -> walk(new byte[][] {root}, NativeListing.RECURSIVE));
     String top = directory.getPath();
     if (tree == null || tree.stream().anyMatch(d -> d.isFile() || d.errno() != 0 && (d.errno() != ENOENT || top.equals(d.directory())))) {
       return null;
@@ -193,12 +192,11 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   }
 
   /**
-   * Lists data sets: all files below the roots, without the names that Spark ignores, as Spark's own index would find them.
-   * What could not be listed is in the result with its error.
+   * Lists data sets: all files below the roots except names that Spark ignores, as Spark's own index would find them. A directory that
+   * could not be listed is in the result with its error.
    *
-   * @return listings in the order of a serial traversal, since Spark takes some decisions by the first file; several for a
-   *     huge directory or overlapping roots; null if a root's name cannot be expressed or native
-   *     listing fails
+   * @return listings in the order of a serial traversal, since some of Spark's decisions depend on the first file; several for a huge
+   * directory or overlapping roots; null if a root's name cannot be expressed or native listing fails
    */
   public List<DirectoryListing> listDataset(List<Path> roots) throws IOException {
     List<DirectoryListing> listings = listDatasetAndInexpressible(roots);
@@ -209,7 +207,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     return listings;
   }
 
-  /** As {@link #listDataset}, but with directories whose paths Java cannot express, and without a warning about them. */
+  /** Like {@link #listDataset}, but includes directories whose paths Java cannot express, and logs no warning about them. */
   public List<DirectoryListing> listDatasetAndInexpressible(List<Path> roots) throws IOException {
     byte[][] names = new byte[roots.size()][];
     for (int i = 0; i < names.length; i++) {
@@ -219,7 +217,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
       }
     }
     List<DirectoryListing> listings =
-        unlessItFails(() -> walk(names, NativeListing.RECURSIVE | NativeListing.SKIP_HIDDEN));
+        nullIfItFails(() -> walk(names, NativeListing.RECURSIVE | NativeListing.SKIP_HIDDEN));
     if (listings == null) {
       return null;
     }
@@ -227,7 +225,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     return listings;
   }
 
-  /** Logs what a listing lacks that is there. Stock Hadoop leaves the same entries out, without a word. */
+  /** Logs the number of existing entries that a listing lacks. Stock Hadoop leaves out the same entries silently. */
   static void warnAboutMissing(String directory, List<DirectoryListing> listings) {
     long inexpressible = listings.stream().mapToLong(DirectoryListing::inexpressible).sum();
     if (inexpressible > 0) {
@@ -255,7 +253,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     return new ListedFileStatus(part.size(i), part.isDirectory(i), blockSize, part.modificationTime(i), part.path(i));
   }
 
-  /** Entries of listings, made as the caller proceeds. */
+  /** Entries of listings, created as the caller proceeds. */
   private final class ListedEntries implements RemoteIterator<LocatedFileStatus> {
     private final Path top;
     private final List<DirectoryListing> listings;
@@ -287,9 +285,9 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
     }
   }
 
-  // What follows changes the tree: what was listed ahead is dropped, before and after, since a listing may run meanwhile.
+  // The methods below change the tree. Listings made ahead are dropped before and after, since a walk may run meanwhile.
 
-  /** Native code has changed the tree. */
+  /** To be called after native code has changed the tree. */
   public void treeChanged() {
     readAhead.invalidate();
   }

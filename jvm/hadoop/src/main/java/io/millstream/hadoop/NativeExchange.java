@@ -2,40 +2,40 @@ package io.millstream.hadoop;
 
 import java.io.IOException;
 
-/** Directories that take the places of others, each at once; {@code millstream_ops::exchange} tells how. */
+/** Exchanges directories, each atomically; {@code millstream_ops::exchange} explains how. */
 public final class NativeExchange {
-  /** What has become of an exchange; in the native side's order. */
+  /** The outcome of an exchange; in the native side's order. */
   public enum Outcome {
-    /** It is done. */
+    /** The directories were exchanged. */
     EXCHANGED,
-    /** Another had done it. */
+    /** Another process had exchanged them before. */
     DONE_BEFORE,
-    /** There is no token: nothing is to be done any more. */
+    /** The token does not exist: the job is over, and nothing is left to do. */
     OVER,
-    /** Another process, or thread, holds the token. */
+    /** Another process or thread holds the token. */
     BUSY
   }
 
   private NativeExchange() {}
 
   /**
-   * Exchanges two directories below a root, unless the witness is in the place already.
+   * Exchanges two directories below a root, unless the target directory contains the witness already.
    *
    * @param root absolute path
-   * @param token path below it of the file that is locked meanwhile
-   * @param made path below it of the directory that is complete
-   * @param place path below it of the directory whose place it takes
-   * @param witness a name in it that the other never had
-   * @return what has become of it
-   * @throws IOException if that is not possible; then the directories are as they were
+   * @param token path below the root of the file that is locked during the exchange
+   * @param made path below the root of the new, complete directory
+   * @param target path below the root of the directory that it replaces
+   * @param witness a name in the new directory that the old one never contained
+   * @return the outcome
+   * @throws IOException if they cannot be exchanged; then both are unchanged
    */
-  public static Outcome exchange(String root, String token, String made, String place, String witness) throws IOException {
+  public static Outcome exchange(String root, String token, String made, String target, String witness) throws IOException {
     if (!NativeLibrary.isLoaded()) {
       throw new IOException("Millstream's native library does not load in this JVM (see its log)");
     }
     return Outcome.values()[exchange(LocalPaths.require(root), LocalPaths.require(token), LocalPaths.require(made),
-        LocalPaths.require(place), LocalPaths.require(witness))];
+        LocalPaths.require(target), LocalPaths.require(witness))];
   }
 
-  private static native int exchange(byte[] root, byte[] token, byte[] made, byte[] place, byte[] witness) throws IOException;
+  private static native int exchange(byte[] root, byte[] token, byte[] made, byte[] target, byte[] witness) throws IOException;
 }

@@ -4,7 +4,10 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
 
-/** Joins files of lines that the JVM reads and writes, by the rules of {@code millstream_scan::Joiner}. */
+/**
+ * Joins files of lines that the JVM reads and writes, following the rules of {@code
+ * millstream_scan::Joiner}.
+ */
 public final class NativeJoiner implements AutoCloseable {
   private static final int PIECE_BYTES = 1 << 20;
 
@@ -12,9 +15,9 @@ public final class NativeJoiner implements AutoCloseable {
   private long handle;
 
   /**
-   * Joins files to nothing yet.
+   * A joiner whose output is still empty.
    *
-   * @param header whether their first lines are the same, and wanted once
+   * @param header whether the files' first lines are equal headers, to be written once
    */
   public NativeJoiner(boolean header) {
     if (!NativeLibrary.isLoaded()) {
@@ -26,8 +29,8 @@ public final class NativeJoiner implements AutoCloseable {
   /**
    * Appends a file.
    *
-   * @return how many bytes were written
-   * @throws IOException if it cannot be read, written, or joined to those before it
+   * @return number of bytes written
+   * @throws IOException if it cannot be read, written, or joined to the files before it
    */
   public synchronized long append(InputStream in, OutputStream out) throws IOException {
     if (handle == 0) {

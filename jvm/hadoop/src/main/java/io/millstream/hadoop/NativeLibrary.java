@@ -18,8 +18,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Loads {@code libmillstream_jni}, once: from {@code java.library.path}, else from the jar, which holds one library per
- * platform. The jar's copy is written to a folder named after its hash, complete before it gets its name, so that JVMs
- * that start together share it and a new version never meets an old file.
+ * platform. The jar's copy is extracted to a folder named after its hash and renamed into place when complete, so that
+ * JVMs that start together share one file and a new version never loads an old one.
  */
 public final class NativeLibrary {
   private static final Logger LOG = LoggerFactory.getLogger(NativeLibrary.class);
@@ -30,13 +30,13 @@ public final class NativeLibrary {
   private NativeLibrary() {}
 
   /**
-   * Whether native calls work in this JVM. If not, the first caller to ask has said so in a warning, with the cause.
+   * Whether native calls work in this JVM. If not, the first call logs a warning with the cause.
    */
   public static boolean isLoaded() {
     return FAILURE == null;
   }
 
-  /** Why native calls do not work in this JVM; null if they do. */
+  /** The reason why native calls do not work in this JVM; null if they do. */
   public static String whyNot() {
     return FAILURE == null ? null : FAILURE.toString();
   }
@@ -46,7 +46,7 @@ public final class NativeLibrary {
       loadFromPathOrJar();
       return null;
     } catch (IOException | LinkageError | RuntimeException e) {
-      LOG.warn("Millstream's native library does not load, so directories are listed as slowly as without Millstream; "
+      LOG.warn("Millstream's native library does not load, so directories are listed by Hadoop, at its usual speed; "
           + "results are the same. Cause: {}", e.toString());
       return e;
     }
@@ -76,9 +76,11 @@ public final class NativeLibrary {
     return System.getProperty("os.name").toLowerCase(Locale.ROOT) + "-" + normalized;
   }
 
-  /** The user is part of the folder's name: nobody loads code from a folder that another user may write. */
+  /**
+   * The user's name is part of the folder's name: code is never loaded from a folder that another user may write to.
+   */
   private static Path extract(byte[] library) throws IOException {
-    // Absolute, because only such a library is loaded.
+    // System.load accepts absolute paths only.
     Path temp = Path.of(System.getProperty("java.io.tmpdir")).toAbsolutePath();
     Path folder = temp.resolve("millstream-" + System.getProperty("user.name") + "-" + hash(library));
     Path target = folder.resolve(System.mapLibraryName(NAME));
@@ -108,7 +110,7 @@ public final class NativeLibrary {
         .anyMatch(p -> p == PosixFilePermission.GROUP_WRITE || p == PosixFilePermission.OTHERS_WRITE);
     UserPrincipal self = Files.getOwner(Path.of("/proc/self"));
     if (othersMayWrite || !self.equals(Files.getOwner(folder, LinkOption.NOFOLLOW_LINKS))) {
-      throw new IOException(folder + " is not this user's alone");
+      throw new IOException(folder + " is writable by other users or owned by another user");
     }
   }
 

@@ -4,8 +4,8 @@ import java.io.InterruptedIOException;
 import java.util.List;
 
 /**
- * A native enumeration of directories, running on native threads. Symbolic links are followed; names of Hadoop's checksum
- * files ({@code .*.crc}) never appear and are never descended into.
+ * A native enumeration of directories, running on native threads. Symbolic links are followed; Hadoop's checksum files ({@code
+ * .*.crc}) never appear, and directories with such names are not descended into.
  *
  * <p>{@link #next} delivers buffers of whole blocks. A block holds the entries of one directory, in the order in which
  * the file system lists them; a huge directory comes as several blocks, in order, all but the last marked {@link
@@ -13,9 +13,9 @@ import java.util.List;
  * multiple of 8:
  *
  * <pre>
- *  u32 root          which of the roots the directory is, or is below
+ *  u32 root          index of the root that the directory is, or is below
  *  u32 flags         FLAG_MORE, FLAG_NOT_DIRECTORY, FLAG_CHECKSUMS (there are checksum files in the directory)
- *  u32 errno         0, or why the directory could not be opened or read to its end (then n is 0)
+ *  u32 errno         0, or the error that kept the directory from being opened or read to its end (then n is 0)
  *  u32 n             number of entries
  *  u32 pathLen       bytes of the directory's path
  *  u32 namesLen      bytes of all names together
@@ -26,34 +26,35 @@ import java.util.List;
  *  i64 size[n], i64 mtimeMillis[n], u32 nameEnd[n], u8 isDirectory[n], u8 names[namesLen], padded to a multiple of 8
  * </pre>
  *
- * The position of a directory is the index of each directory on the way to it among its parent's entries, the root's index
- * among the roots first, as big-endian u32. Sorted by it, a directory is followed by its subtrees in the order in which it
- * lists them. A root that is no directory comes as a block with {@link #FLAG_NOT_DIRECTORY}: its path is that of the parent, its one
- * entry is the file. Dangling links, and entries that vanish meanwhile, are left out as Hadoop's local file system leaves them out.
+ * The position of a directory is a sequence of big-endian u32: the root's index among the roots, then, for each directory on the
+ * path, its index among its parent's entries. Sorted by position, a directory is followed by its subtrees in the order in which it
+ * lists them. A root that is not a directory comes as a block with {@link #FLAG_NOT_DIRECTORY}: the path is that of the parent, and
+ * the only entry is the file. Dangling links and entries that vanish during the listing are left out, as in Hadoop's local file
+ * system.
  */
 final class NativeListing implements DirectoryWalk {
   /** Descend into subdirectories. */
   static final int RECURSIVE = 1;
   /** Report subdirectories as entries, too. */
   static final int DIRECTORIES = 2;
-  /** Leave out, and do not descend into, the names that Spark ignores in a data set. */
+  /** Leave out names that Spark ignores in a data set, and do not descend into them. */
   static final int SKIP_HIDDEN = 4;
 
   static final int FLAG_MORE = 1;
   static final int FLAG_NOT_DIRECTORY = 2;
   static final int FLAG_CHECKSUMS = 4;
 
-  /** How long a Java thread stays in native code before it looks at its interrupt flag. */
+  /** How long a Java thread stays in native code before it checks its interrupt flag. */
   private static final int POLL_MILLIS = 100;
 
   private long handle;
 
   /**
-   * Starts to enumerate.
+   * Starts an enumeration.
    *
    * @param roots absolute paths
    * @param flags sum of {@link #RECURSIVE}, {@link #DIRECTORIES}, {@link #SKIP_HIDDEN}
-   * @param threads number of native threads, 0 to adapt it to the storage
+   * @param threads number of native threads; 0 adapts the number to the storage
    */
   NativeListing(byte[][] roots, int flags, int threads) {
     if (!NativeLibrary.isLoaded()) {
@@ -74,7 +75,7 @@ final class NativeListing implements DirectoryWalk {
     return DirectoryListing.parse(blocks);
   }
 
-  /** Cancels what still runs; a native thread that hangs in a system call is left behind, and not waited for. */
+  /** Cancels the enumeration if it is still running. A native thread that hangs in a system call is abandoned. */
   @Override
   public void close() {
     long closing = handle;
@@ -86,7 +87,7 @@ final class NativeListing implements DirectoryWalk {
 
   private static native long open(byte[][] roots, int flags, int threads);
 
-  /** Null at the end, an empty array if nothing came within the time. */
+  /** Null at the end, an empty array if nothing arrived within the time. */
   private static native byte[] next(long handle, int timeoutMillis);
 
   private static native void close(long handle);

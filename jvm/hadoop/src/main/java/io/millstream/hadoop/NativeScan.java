@@ -7,22 +7,23 @@ import java.util.function.BooleanSupplier;
 /**
  * Rows of local files, read and filtered natively, in packed batches outside the heap.
  *
- * <p>{@link #next} fetches a batch, whose memory stays as it is until the next call. A row is {@code length} bytes at {@code
- * start} in it; {@link #lines} is the address of the pairs {@code (u32 start, u32 length)}, in the machine's byte order.
+ * <p>{@link #next} fetches a batch, whose memory stays unchanged until the next call. A row is {@code length} bytes at offset
+ * {@code start} of the batch; {@link #lines} is the address of the pairs {@code (u32 start, u32 length)}, in the machine's byte
+ * order.
  *
- * <p>Memory is freed by {@link #close}, or when a scan is no longer reachable. {@link #abandon} leaves that to the latter: a thread
- * that outlives its task may still look at rows.
+ * <p>Memory is freed by {@link #close}, or when a scan is no longer reachable. {@link #abandon} ends a scan without freeing it,
+ * because a thread that outlives its task may still read rows.
  */
 public final class NativeScan implements AutoCloseable {
-  /** A row is all of a file. */
+  /** A row is a whole file. */
   public static final int WHOLE_FILES = 1;
-  /** Only the number of rows is wanted. */
+  /** Only count rows. */
   public static final int COUNT = 2;
-  /** A batch holds rows of one range. */
+  /** Each batch holds rows of a single range. */
   public static final int BY_RANGE = 4;
-  /** Files that are not there are left out. */
+  /** Skip missing files. */
   public static final int SKIP_MISSING = 8;
-  /** The checksums that Hadoop keeps beside a file are verified. */
+  /** Verify the checksums that Hadoop keeps beside a file. */
   public static final int VERIFY = 16;
 
   private static final Cleaner CLEANER = Cleaner.create();
@@ -44,20 +45,20 @@ public final class NativeScan implements AutoCloseable {
   private boolean closed;
 
   /**
-   * A scan, of which nothing has been read yet.
+   * Opens a scan; nothing is read yet.
    *
-   * @param ranges what to read, in this order
-   * @param separator what separates lines; empty for LF, CR or CRLF, whichever comes
-   * @param predicate which rows are wanted, encoded as {@code millstream_scan::Predicate::decode} documents it
+   * @param ranges the ranges to read, in this order
+   * @param separator the line separator; empty for any of LF, CR and CRLF
+   * @param predicate selects rows; encoded as {@code millstream_scan::Predicate::decode} documents
    * @param flags sum of this class's constants
-   * @param maxReaders most native threads that read ahead
-   * @param isCancelled whether nobody wants the rows any more, which is asked now and then while files are read
+   * @param maxReaders maximum number of native threads that read ahead
+   * @param isCancelled whether the rows are no longer wanted; called from time to time while files are read
    * @throws IllegalStateException if the native library does not load
    */
   public NativeScan(FileRanges ranges, byte[] separator, byte[] predicate, int flags, int maxReaders, BooleanSupplier isCancelled) {
     this.isCancelled = isCancelled;
     if (!NativeLibrary.isLoaded()) {
-      throw new IllegalStateException("Millstream's native library does not load in this JVM (see its log), though it does in the "
+      throw new IllegalStateException("Millstream's native library does not load in this JVM (see its log), although it loads in the "
           + "driver's; set spark.millstream.read.enabled=false to read without it");
     }
     long opened = open(ranges.packed(), separator, predicate, flags, maxReaders);
@@ -66,19 +67,19 @@ public final class NativeScan implements AutoCloseable {
   }
 
   /**
-   * Fetches the next batch. It is empty if no rows were found for a while, so that a caller can look whether it should go on.
+   * Fetches the next batch. It is empty if no rows were found for some time, so that the caller can check whether to continue.
    *
-   * @return whether there is one
-   * @throws java.io.FileNotFoundException if a file is not there
-   * @throws org.apache.hadoop.fs.ChecksumException if a file is not as its checksums say
+   * @return whether there is a batch
+   * @throws java.io.FileNotFoundException if a file does not exist
+   * @throws org.apache.hadoop.fs.ChecksumException if a file does not match its checksums
    * @throws java.io.InterruptedIOException if the scan is cancelled
-   * @throws IOException if it cannot be read
+   * @throws IOException if a file cannot be read
    */
   public synchronized boolean next() throws IOException {
     if (over) {
       return false;
     }
-    // An exception ends the scan, too.
+    // If next throws, the scan is over, too.
     over = true;
     rows = next(handle, out, isCancelled);
     over = rows < 0;
@@ -93,7 +94,7 @@ public final class NativeScan implements AutoCloseable {
   /**
    * A copy of a row of the batch.
    *
-   * @param index its number in the batch
+   * @param index its index in the batch
    * @throws IllegalArgumentException if there is no such row
    * @throws IllegalStateException if the scan is closed
    */
@@ -109,17 +110,17 @@ public final class NativeScan implements AutoCloseable {
     return out[BYTES];
   }
 
-  /** Address of the places of its rows. */
+  /** Address of the batch's pairs of row start and length. */
   public long lines() {
     return out[LINES];
   }
 
-  /** Which range its first row is of, counted from 0; after an exception, which one failed. */
+  /** Index of the range that the batch's first row belongs to; after an exception, of the range that failed. */
   public int range() {
     return (int) out[RANGE];
   }
 
-  /** Where in its file the batch's memory begins, if the scan is {@link #BY_RANGE} and takes all rows. */
+  /** Offset in the file at which the batch's memory begins, if the scan is {@link #BY_RANGE} and selects all rows. */
   public long offset() {
     return out[OFFSET];
   }
@@ -134,12 +135,12 @@ public final class NativeScan implements AutoCloseable {
     return out[FILES];
   }
 
-  /** Files left out so far. */
+  /** Missing files skipped so far. */
   public long missingFiles() {
     return out[MISSING];
   }
 
-  /** Nanoseconds for which this thread waited for those that read ahead. */
+  /** Nanoseconds for which this thread waited for the reading threads. */
   public long waitedNanos() {
     return out[WAITED];
   }
@@ -152,7 +153,7 @@ public final class NativeScan implements AutoCloseable {
     }
   }
 
-  /** Ends the scan and frees its memory. Nobody may look at a row of it any more. */
+  /** Ends the scan and frees its memory. Its rows must not be read any more. */
   @Override
   public synchronized void close() {
     over = true;

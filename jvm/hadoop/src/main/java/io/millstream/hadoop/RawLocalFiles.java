@@ -7,7 +7,10 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RawLocalFileSystem;
 import org.apache.hadoop.fs.permission.FsPermission;
 
-/** Hadoop's, but a file's mode is set by a call: without Hadoop's own native library, each file created costs a {@code chmod} process. */
+/**
+ * Hadoop's raw local file system, except that it sets a file's mode with a system call: without its native library, Hadoop starts a
+ * {@code chmod} process for each file it creates.
+ */
 final class RawLocalFiles extends RawLocalFileSystem {
   @Override
   public void setPermission(Path p, FsPermission permission) throws IOException {

@@ -19,17 +19,18 @@ import org.slf4j.LoggerFactory;
  * Lists the siblings of a directory before the caller asks for them.
  *
  * <p>Callers that recurse through the FileSystem API ({@code sc.textFile} over a glob, Spark's index over several roots,
- * Hadoop's Globber) list a directory and then its children one by one, each call waiting for the storage. The second child
- * asked for is the evidence: from then on the following ones are listed by one native walk, in parallel, and handed out as
- * the caller arrives at them. If the caller had descended below the first child, the walk descends below the others, too.
- * Nothing is listed ahead of a caller that lists one directory.
+ * Hadoop's Globber) list a directory and then its children one by one, and each call waits for the storage. Once a caller
+ * asks for a second child, one native walk lists the following children in parallel, and they are handed out as the caller
+ * arrives at them. If the caller had descended below the first child, the walk descends below the others, too. For a caller
+ * that lists a single directory, nothing is listed ahead.
  *
- * <p>What is handed out is at most some seconds old, is handed out once, and is dropped at any change made through the same
- * file system. Native threads stop when their queue is full, so a caller that walks away leaves little behind.
+ * <p>A listing made ahead is handed out once, while it is at most a few seconds old, and is dropped at any change made
+ * through the same file system. Native threads stop when their queue is full, so a caller that does not return leaves little
+ * behind.
  *
- * <p>The walk is drained by the callers themselves: there is no thread here. One caller at a time drains it; a caller that
- * finds another at it lists its directory itself. Nobody waits for storage while others wait for him: a change only marks
- * what was listed ahead as outdated, and whoever comes next, or drains it now, drops it.
+ * <p>The callers themselves drain the walk; this class has no thread of its own. One caller at a time drains it, and a
+ * caller that finds another one draining lists its directory itself. No caller waits for storage while others wait for it: a
+ * change only marks the listings as outdated, and the next or the draining caller drops them.
  */
 final class SiblingReadAhead {
   private static final Logger LOG = LoggerFactory.getLogger(SiblingReadAhead.class);
@@ -37,22 +38,25 @@ final class SiblingReadAhead {
   private static final int CHILDREN_REMEMBERED = 200_000;
   private static final int EVIDENCE = 2;
   private static final int MAX_ENTRIES_READY = 1_000_000;
-  /** Files opened for writing may grow unseen; read-ahead pauses so long after the last was opened. */
+  /** A file opened for writing may grow unseen, so read-ahead pauses for this long after the last open for writing. */
   private static final long PAUSE_AFTER_OPEN_FOR_WRITE_MILLIS = 60_000;
 
   private final ListingOptions options;
   private final DirectoryWalk.Starter walks;
   private final int childrenRemembered;
 
-  /** What callers have listed, least recently used first; its own monitor, never held while waiting, guards it. */
+  /**
+   * Children of the directories that callers have listed, least recently used first; guarded by its own monitor, which is
+   * never held while waiting.
+   */
   private final Map<String, Siblings> parents = new LinkedHashMap<>(16, 0.75f, true);
   private int children;
 
-  /** Counts changes. What was listed ahead before the last one is outdated. */
+  /** Counts changes. Listings made ahead before the last change are outdated. */
   private final AtomicLong generation = new AtomicLong();
   private volatile long pausedUntilMillis = nowMillis();
 
-  /** Guards what follows. It is held while waiting for the walk, so it is only ever tried. */
+  /** Guards the fields below. It is held while waiting for the walk, so callers only ever try to lock it. */
   private final ReentrantLock draining = new ReentrantLock();
   private Ahead ahead;
   private long lastCallMillis = nowMillis();
@@ -149,7 +153,7 @@ final class SiblingReadAhead {
     }
   }
 
-  /** The caller has been given these entries of a directory. */
+  /** Records that a caller was given these entries of a directory. */
   void listed(String directory, List<DirectoryListing> parts) {
     if (options.readAheadDirectories == 0) {
       return;
@@ -182,14 +186,14 @@ final class SiblingReadAhead {
     }
   }
 
-  /** How many child directories are remembered. */
+  /** Number of child directories that are remembered. */
   int childrenRemembered() {
     synchronized (parents) {
       return children;
     }
   }
 
-  /** Something was changed through this file system. */
+  /** Records a change made through this file system. */
   void invalidate() {
     generation.incrementAndGet();
     synchronized (parents) {
@@ -205,7 +209,7 @@ final class SiblingReadAhead {
     }
   }
 
-  /** A file was opened for writing. */
+  /** Records that a file was opened for writing. */
   void invalidateAndPause() {
     pausedUntilMillis = nowMillis() + PAUSE_AFTER_OPEN_FOR_WRITE_MILLIS;
     invalidate();
@@ -226,14 +230,14 @@ final class SiblingReadAhead {
     return ahead != null && ahead.generation != generation.get();
   }
 
-  /** Notes what the caller asks for, and starts to walk ahead if that is evidence enough. */
+  /** Records the caller's request, and starts to walk ahead if the requests so far are evidence enough. */
   private void observe(String directory) {
     long now = generation.get();
     boolean descend;
     List<String> following;
     synchronized (parents) {
       for (String d = directory; d.length() > 1; d = parentOf(d)) {
-        parents.get(d); // where a caller is at work, the directories above are remembered longest
+        parents.get(d); // marks the directories above as recently used, so that they are remembered longest
       }
       String parent = parentOf(directory);
       Siblings aunts = parents.get(parentOf(parent));
@@ -276,8 +280,8 @@ final class SiblingReadAhead {
   }
 
   /**
-   * Null if the walk ends, is outdated, or has brought too much before it brings the directory, or has long brought nothing:
-   * the storage that it waits for need not be that of this directory.
+   * Drains the walk until it has listed the directory. Null if the walk ends, is outdated, has delivered too many other
+   * entries first, or has delivered nothing for long: the storage that it waits for may not be that of this directory.
    */
   private List<DirectoryListing> drainUntil(String directory) throws InterruptedIOException {
     long lastBatchMillis = nowMillis();

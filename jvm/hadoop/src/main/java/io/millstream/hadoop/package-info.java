@@ -1,5 +1,5 @@
 /**
- * File systems for Hadoop, on Hadoop's public API only, so that one jar serves every Spark.
+ * File systems for Hadoop. They use Hadoop's public API only, so that one jar serves every Spark.
  *
  * <pre>
  * MillstreamLocalFileSystem ── one directory, or a tree ──► NativeListing ──► libmillstream_jni (packed buffers)
@@ -7,7 +7,7 @@
  *      └── DirectoryListing (columns) ──► LocalPaths (names to Paths) ──► ListedFileStatus
  * </pre>
  *
- * Whatever the native side cannot do, or does not answer exactly as Hadoop's own file system would, goes to the
- * superclass: the result is never different, only slower.
+ * If native code cannot answer exactly as Hadoop's own file system would, the superclass answers: the result is
+ * never different, only slower.
  */
 package io.millstream.hadoop;

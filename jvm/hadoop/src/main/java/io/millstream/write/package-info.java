@@ -1,11 +1,11 @@
 /**
- * Direct writes: tasks write into a table's own directories, unseen; one commit record decides; what it says is then done, by
- * whoever is there. docs/direct-writes-protocol.md has the protocol and what becomes of each failure.
+ * Direct writes: tasks write staged files, which no reader sees, into a table's own directories; one commit record decides; any process
+ * can then carry it out. docs/direct-writes-protocol.md describes the protocol and the result of each failure.
  *
  * <pre>
  * driver   DirectJob ── begin ──► Journal, Lease          recovery.Recovery
  *              │                      ▲                       │
- *              │                  Resolution ◄────────────────┘   finishes or aborts what others have left
+ *              │                  Resolution ◄────────────────┘   finishes or aborts the jobs of others
  *              │                      │
  *              ├── commit ► Commit: CommitLock ► CommitRecord ──► Apply ──► ApplyBatch (anywhere)
  *              └── JobCleaner                              │
@@ -15,13 +15,13 @@
  * </pre>
  *
  * <ul>
- * <li>{@code protocol}: the journal, the commit lock, the record and what carries it out; knows stores and metastores by their interfaces;
- * <li>{@code store}: what the protocol asks of a file system, and its three kinds; knows no protocol;
- * <li>{@code metastore}: what the protocol asks of a catalog; knows nothing else;
- * <li>{@code recovery}: what a person asks for by {@code millstream recover}.
+ * <li>{@code protocol}: the journal, the commit lock, the commit record and its apply; knows only the interfaces of stores and metastores;
+ * <li>{@code store}: the protocol's interface to a file system, and its three implementations; knows no protocol;
+ * <li>{@code metastore}: the protocol's interface to a catalog; knows nothing else;
+ * <li>{@code recovery}: {@code millstream recover}.
  * </ul>
  *
- * An overwrite that is visible as a whole is the same in other directories (SwapDirectories). Either the metastore makes it visible, and
- * what it replaces goes later (ReplacedFiles), or each directory changes places with the old one (Exchanges).
+ * An overwrite that becomes visible as a whole works in the same way in separate directories (SwapDirectories). Either the metastore makes
+ * it visible, and the replaced files are deleted later (ReplacedFiles), or each directory is exchanged with the old one (Exchanges).
  */
 package io.millstream.write;

@@ -22,7 +22,7 @@ class FileRangesTest {
   }
 
   @Test
-  void rangesComeBackInTheirOrder() {
+  void rangesKeepTheirOrder() {
     String[] paths = {"/d/a", "/d/b b", "/e/f/ü%", "/root", "/e/f/again"};
     FileRanges.Builder builder = new FileRanges.Builder();
     for (int i = 0; i < paths.length; i++) {
@@ -58,10 +58,10 @@ class FileRangesTest {
     assertFalse(some.next());
   }
 
-  /** Whatever the locale of this JVM is, one of the two is not its encoding. */
+  /** Whatever this JVM's locale is, one of the two is not its encoding. */
   @ParameterizedTest
   @ValueSource(strings = {"UTF-8", "ISO-8859-1"})
-  void namesAreBytesAndMeanWhatTheyMeantWhereTheyWerePacked(String encoding) throws IOException {
+  void namesKeepTheEncodingOfThePackingJvm(String encoding) throws IOException {
     byte[] packed = packed("/d/é".getBytes(encoding), "ü ñ".getBytes(encoding));
     ByteArrayOutputStream written = new ByteArrayOutputStream();
     DataOutputStream out = new DataOutputStream(written);

@@ -63,7 +63,7 @@ class FileReadAheadTest {
   }
 
   @Test
-  void filesAreThereWhenTheyAreOpened() throws Exception {
+  void filesAreReadBeforeTheyAreOpened() throws Exception {
     String[] names = new String[200];
     for (int i = 0; i < names.length; i++) {
       names[i] = (char) ('a' + i % 26) + "-" + i;
@@ -105,7 +105,7 @@ class FileReadAheadTest {
   }
 
   @Test
-  void filesThatAreNotOpenedArePassedOver() throws Exception {
+  void filesThatAreNotOpenedAreSkipped() throws Exception {
     String[] names = new String[100];
     for (int i = 0; i < names.length; i++) {
       names[i] = (char) ('a' + i % 26) + "-" + i;
@@ -121,7 +121,7 @@ class FileReadAheadTest {
   }
 
   @Test
-  void itGoesOnAfterAMissingFile() throws Exception {
+  void continuesAfterAMissingFile() throws Exception {
     write("a", 1);
     write("c", 3);
     write("d", 4);
@@ -131,7 +131,7 @@ class FileReadAheadTest {
       assertEquals(FileNotFoundException.class, failure.getCause().getClass());
       assertEquals(3, open(ahead, "c").length);
       assertEquals(4, open(ahead, "d").length);
-      // What was to be read together with the missing file is opened as usual.
+      // Files in the same batch as the missing one are opened as usual.
       assertEquals(2, ahead.filesServed());
     }
   }
@@ -149,7 +149,7 @@ class FileReadAheadTest {
   }
 
   @Test
-  void nothingIsServedOutsideOrAfterwards() throws Exception {
+  void nothingIsServedOutsideServeOrAfterClose() throws Exception {
     write("a", 1);
     FileReadAhead ahead = ahead("a");
     assertNull(FileReadAhead.stream(new org.apache.hadoop.fs.Path(path("a"))));

@@ -25,7 +25,7 @@ import org.junit.platform.engine.TestExecutionResult;
 class HadoopSuitesTest {
   private static final String SUITES = "org.apache.hadoop.fs.";
 
-  /** What one run of the suites gave. */
+  /** The results of one run of the suites. */
   private static final class Outcome implements TestExecutionListener {
     final Set<String> passed = new TreeSet<>();
     final Map<String, String> failed = new TreeMap<>();

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Every listing call gives what stock Hadoop gives. */
+/** Every listing call returns the same as in stock Hadoop. */
 class MillstreamLocalFileSystemTest {
   @TempDir
   File temp;
@@ -60,7 +60,7 @@ class MillstreamLocalFileSystemTest {
     return list;
   }
 
-  /** All that a status tells, but for the times of access, which listing itself may change. */
+  /** All properties of a status except the access time, which listing itself may change. */
   private static String describe(FileStatus status) {
     String blocks = "";
     if (status instanceof LocatedFileStatus located && located.getBlockLocations() != null) {
@@ -79,7 +79,7 @@ class MillstreamLocalFileSystemTest {
     assertEquals(outcome(call, listing, stock), outcome(call, listing, ours), call + " in " + Arrays.toString(temp.list()));
   }
 
-  /** What was listed, sorted, or the exception: Hadoop's Globber cannot take every name. */
+  /** The sorted listing, or the exception: Hadoop's Globber does not accept every name. */
   private static String outcome(String call, Listing listing, FileSystem fs) throws IOException {
     try {
       return listing.of(fs).stream().map(s -> describe(plainUnlessLocated(call, s))).sorted()
@@ -158,7 +158,7 @@ class MillstreamLocalFileSystemTest {
     Exception expected = assertThrows(Exception.class, () -> call.on(stock));
     Exception found = assertThrows(Exception.class, () -> call.on(ours));
     assertEquals(expected.getClass(), found.getClass());
-    // A file system is named in the message for foreign paths.
+    // For foreign paths, the message names the file system.
     assertEquals(expected.getMessage(), found.getMessage());
   }
 
@@ -178,7 +178,7 @@ class MillstreamLocalFileSystemTest {
   }
 
   @Test
-  void whatIsWrittenThroughTheFileSystemIsSeenAtOnce() throws IOException {
+  void changesThroughTheFileSystemAreVisibleAtOnce() throws IOException {
     Path root = new Path(temp.toURI());
     for (int i = 0; i < 20; i++) {
       Trees.write(temp.toPath().resolve("d" + i + "/f"), 1);
@@ -197,7 +197,7 @@ class MillstreamLocalFileSystemTest {
   }
 
   @Test
-  void recursionByTheCallerSeesWhatStockSees() throws IOException {
+  void recursionByTheCallerListsAsStockDoes() throws IOException {
     for (int i = 0; i < 400; i++) {
       Trees.write(temp.toPath().resolve("a" + i % 5 + "/b" + i % 20 + "/c" + i % 100 + "/f" + i), i % 7);
     }
@@ -217,7 +217,7 @@ class MillstreamLocalFileSystemTest {
   }
 
   @Test
-  void checksumsAreVerifiedWhereThereAreSome() throws IOException {
+  void checksumsAreVerifiedIfPresent() throws IOException {
     Path plain = new Path(temp.getPath(), "plain");
     Files.writeString(new File(temp, "plain").toPath(), "without checksums");
     Path written = new Path(temp.getPath(), "written");
@@ -238,7 +238,7 @@ class MillstreamLocalFileSystemTest {
   }
 
   @Test
-  void modesAreSetAsStockSetsThem() throws IOException {
+  void modesAreSetAsInStock() throws IOException {
     for (String umask : List.of("022", "077", "000")) {
       List<String> modes = new ArrayList<>();
       for (FileSystem fs : List.of(stock, ours)) {
@@ -260,7 +260,7 @@ class MillstreamLocalFileSystemTest {
   }
 
   @Test
-  void switchedOffItIsTheSuperclass() throws IOException {
+  void disabledItBehavesAsTheSuperclass() throws IOException {
     Configuration conf = new Configuration(false);
     conf.setBoolean("fs.millstream.list.enabled", false);
     MillstreamLocalFileSystem off = new MillstreamLocalFileSystem();
@@ -273,9 +273,9 @@ class MillstreamLocalFileSystemTest {
         () -> new MillstreamLocalFileSystem().initialize(FileSystem.getDefaultUri(conf), conf));
   }
 
-  /** A driver has Spark's settings among its system properties. */
+  /** In a driver, Spark's settings are system properties. */
   @Test
-  void switchedOffInSparkItIsTheSuperclass() throws IOException {
+  void disabledInSparkItBehavesAsTheSuperclass() throws IOException {
     Configuration conf = new Configuration(false);
     conf.setBoolean(ListingOptions.ENABLED, true);
     MillstreamLocalFileSystem fs = new MillstreamLocalFileSystem();
@@ -293,7 +293,7 @@ class MillstreamLocalFileSystemTest {
     }
   }
 
-  /** A walk that starts, and fails when it is to give something. */
+  /** A walk that starts, and fails when it is polled. */
   private static final class FailingWalk implements DirectoryWalk {
     @Override
     public List<DirectoryListing> poll() {
@@ -305,7 +305,7 @@ class MillstreamLocalFileSystemTest {
   }
 
   @Test
-  void whereNativeCodeFailsTheSuperclassAnswers() throws IOException {
+  void theSuperclassAnswersIfNativeCodeFails() throws IOException {
     Trees.write(temp.toPath().resolve("d/e/f"), 1);
     Trees.write(temp.toPath().resolve("d/g"), 1);
     DirectoryWalk.Starter noThread = (roots, flags, threads) -> {

@@ -54,7 +54,7 @@ class SiblingReadAheadTest {
     return parts;
   }
 
-  /** Lists as the file system does; whether the listing had been read ahead. */
+  /** Lists like the file system; returns whether the listing had been read ahead. */
   private static boolean ask(SiblingReadAhead ahead, String directory) throws IOException {
     List<DirectoryListing> parts = ahead.take(directory);
     ahead.listed(directory, parts == null ? list(directory) : parts);
@@ -73,7 +73,7 @@ class SiblingReadAheadTest {
   }
 
   @Test
-  void secondSiblingStartsIt() throws IOException {
+  void secondSiblingStartsReadAhead() throws IOException {
     List<Boolean> served = askForChildren(readAhead(1024, 60_000), 10);
     List<Boolean> expected = new ArrayList<>(java.util.Collections.nCopies(10, true));
     expected.set(0, false);
@@ -81,17 +81,17 @@ class SiblingReadAheadTest {
   }
 
   @Test
-  void windowBoundsItAndTheNextSiblingStartsItAgain() throws IOException {
+  void windowBoundsReadAheadAndTheNextSiblingRestartsIt() throws IOException {
     assertEquals(List.of(false, true, true, true, true, true, true), askForChildren(readAhead(3, 60_000), 7));
   }
 
   @Test
-  void zeroDirectoriesIsOff() throws IOException {
+  void zeroDirectoriesDisablesReadAhead() throws IOException {
     assertEquals(List.of(false, false, false, false), askForChildren(readAhead(0, 60_000), 4));
   }
 
   @Test
-  void itDescendsIfTheCallerDid() throws IOException {
+  void descendsIfTheCallerDid() throws IOException {
     SiblingReadAhead ahead = readAhead(1024, 60_000);
     ask(ahead, root.getPath());
     String first = root + "/" + list(root.getPath()).get(0).name(0);
@@ -103,7 +103,7 @@ class SiblingReadAheadTest {
   }
 
   @Test
-  void handedOutOnce() throws IOException {
+  void listingsAreHandedOutOnce() throws IOException {
     SiblingReadAhead ahead = readAhead(1024, 60_000);
     askForChildren(ahead, 3);
     String third = root + "/" + list(root.getPath()).get(0).name(2);
@@ -111,7 +111,7 @@ class SiblingReadAheadTest {
   }
 
   @Test
-  void changeDropsIt() throws IOException {
+  void changesDropListings() throws IOException {
     SiblingReadAhead ahead = readAhead(1024, 60_000);
     askForChildren(ahead, 3);
     String fourth = root + "/" + list(root.getPath()).get(0).name(3);
@@ -120,7 +120,7 @@ class SiblingReadAheadTest {
   }
 
   @Test
-  void openOutputPausesIt() throws IOException {
+  void openForWriteStopsReadAhead() throws IOException {
     SiblingReadAhead ahead = readAhead(1024, 60_000);
     ahead.invalidateAndPause();
     assertEquals(List.of(false, false, false), askForChildren(ahead, 3));
@@ -161,7 +161,7 @@ class SiblingReadAheadTest {
 
   @Test
   @Timeout(20)
-  void nobodyWaitsForWalksOfOthers() throws Exception {
+  void callersDoNotWaitForWalksOfOthers() throws Exception {
     HangingWalk hanging = new HangingWalk();
     MillstreamLocalFileSystem fs = new MillstreamLocalFileSystem(
         (roots, flags, threads) -> roots.length > 1 ? hanging : new NativeListing(roots, flags, threads));
@@ -183,7 +183,7 @@ class SiblingReadAheadTest {
     reader.join();
   }
 
-  /** A native walk that tells whether it was ended. */
+  /** A native walk that records whether it was closed. */
   private static final class ObservedWalk implements DirectoryWalk {
     final DirectoryWalk walk;
     boolean closed;
@@ -245,7 +245,7 @@ class SiblingReadAheadTest {
 
   @Test
   @Timeout(20)
-  void stalledWalkIsGivenUp() throws Exception {
+  void stalledWalkIsAbandoned() throws Exception {
     HangingWalk hanging = new HangingWalk();
     Configuration conf = new Configuration(false);
     conf.setInt(ListingOptions.READ_AHEAD_MAX_AGE_MILLIS, 300);
@@ -271,7 +271,7 @@ class SiblingReadAheadTest {
   }
 
   @Test
-  void switchedOffItRemembersNothing() throws IOException {
+  void disabledItRemembersNothing() throws IOException {
     SiblingReadAhead ahead = readAhead(0, 60_000);
     askForChildren(ahead, 4);
     assertEquals(0, ahead.childrenRemembered());

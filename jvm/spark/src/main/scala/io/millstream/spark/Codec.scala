@@ -7,11 +7,11 @@ import org.apache.hadoop.fs.Path
 import org.apache.hadoop.io.compress.{CompressionCodec, CompressionCodecFactory}
 
 /**
- * How outputs may be compressed.
+ * A compression codec for outputs.
  *
- * @param names what users, file names and Parquet's footers call it, the name to show first
- * @param hadoop what Hadoop calls its codec for lines, if it has one
- * @param parquet what Spark's writer of Parquet calls it, if it can
+ * @param names its names for users, in file names and in Parquet's footers; the first one is shown
+ * @param hadoop the name of Hadoop's codec for lines, if there is one
+ * @param parquet its name for Spark's Parquet writer, if that supports it
  */
 final case class Codec(names: Seq[String], hadoop: Option[String], parquet: Option[String]) {
   def name: String = names.head
@@ -38,11 +38,13 @@ object Codec {
 
   def named(name: String, among: Seq[Codec]): Option[Codec] = among.find(_.names.contains(name.toLowerCase(Locale.ROOT)))
 
-  /** What Hadoop calls so, if it is configured and was built with it; an IOException if not. */
+  /** Hadoop's codec of this name; an IOException if it is not configured or not built in. */
   def ofHadoop(name: String, codecs: CompressionCodecFactory): CompressionCodec =
     Option(codecs.getCodecByName(name)).getOrElse(throw new IOException(s"Hadoop has no codec $name here: see io.compression.codecs"))
 
-  /** The codec that Hadoop reads a file of this name with; a path of Hadoop's takes a colon for the end of a scheme. */
+  /**
+   * The codec that Hadoop uses to read a file of this name. A Hadoop path would take a colon as the end of a scheme.
+   */
   def ofFile(name: String, codecs: CompressionCodecFactory): Option[CompressionCodec] =
     Option(codecs.getCodec(new Path("/", name.replace(':', '_'))))
 }

@@ -8,9 +8,9 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.execution.datasources.millstream.Diagnosis
 
-/** `millstream doctor`: one screen that says whether Millstream works in the Spark that is found, and what to do where it does not. */
+/** `millstream doctor`: shows on one screen whether Millstream works with the Spark that is found, and how to fix what does not. */
 object Doctor {
-  /** Ends with 1 if something is not as it should be. */
+  /** Exits with 1 if a check fails. */
   def main(arguments: Array[String]): Unit = {
     val spark = SparkSession.builder().appName("millstream doctor").getOrCreate()
     val found = try Diagnosis.of(spark) finally spark.stop()
@@ -22,7 +22,7 @@ object Doctor {
   private def text(found: Seq[Diagnosis]): String = {
     val width = found.map(_.what.length).max
     found.flatMap { diagnosis =>
-      val mark = if (diagnosis.cure.isEmpty) "ok  " else "MEND"
+      val mark = if (diagnosis.cure.isEmpty) "ok  " else "FIX "
       s"$mark  ${diagnosis.what.padTo(width, ' ')}  ${diagnosis.found}" +: diagnosis.cure.map(cure => s"      ${" " * width}  $cure").toSeq
     }.mkString("\n")
   }

@@ -11,17 +11,17 @@ import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Hands lines to Python many at once: taking over one string at a time costs Python and the JVM more than reading a line of a
- * small file.
+ * Passes lines to Python in large pieces: passing one string at a time costs Python and the JVM more than reading a line of a small
+ * file.
  */
 object PythonLines {
   private val TasksPerCore = 4
 
   /**
-   * The first column, joined by LF, in pieces of some hundred lines or more; each has at least one.
+   * The first column, joined by LF, in pieces of at least one line and usually hundreds.
    *
-   * @param lines strings without LF in the first column, none of them null; what is not UTF-8 in them becomes replacement characters
-   * @param mayShare whether partitions with few bytes may become one: a task of Python's costs as much as a thousand small files
+   * @param lines a frame whose first column has strings without LF, none of them null; invalid UTF-8 becomes replacement characters
+   * @param mayShare whether partitions with few bytes may be merged: a Python task costs as much as a thousand small files
    */
   def joined(lines: DataFrame, mayShare: Boolean): JavaRDD[Array[Byte]] = {
     val execution = lines.asInstanceOf[classic.DataFrame].queryExecution
@@ -30,9 +30,9 @@ object PythonLines {
     most.filter(_ < rows.getNumPartitions).fold(rows)(rows.coalesce(_)).mapPartitions(new JoinedLines(_)).toJavaRDD()
   }
 
-  /** Tasks for each core, more where one would read more than Spark's limit. */
+  /** The number of partitions: some for each core, and more if a task would otherwise read more than Spark's limit. */
   private def suitable(scan: NativeTextScanExec, rows: RDD[InternalRow]): Int = {
-    rows.partitions // which tells the scan how much there is to read
+    rows.partitions // sets the scan's metric for the size of the files
     val limit = scan.conf.filesMaxPartitionBytes
     math.max(TasksPerCore * rows.sparkContext.defaultParallelism.toLong, (scan.metrics("filesSize").value + limit - 1) / limit).toInt
   }
@@ -72,6 +72,6 @@ private final class JoinedLines(rows: Iterator[InternalRow]) extends Iterator[Ar
 
 private object JoinedLines {
   private val PieceBytes = 256 << 10
-  /** No array may be longer. */
+  /** The JVM's limit for the length of an array. */
   private val MaxBytes = Int.MaxValue - 8L
 }

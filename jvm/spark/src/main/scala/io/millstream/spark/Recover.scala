@@ -14,21 +14,22 @@ import io.millstream.write.recovery.Recovery.{Choices, Superseded}
 import org.apache.spark.sql.{AnalysisException, SparkSession}
 import org.apache.spark.sql.execution.datasources.millstream.write.DirectRecovery
 
-/** A table or directory whose interrupted writes could not be settled, for a reason that the user is told. */
+/** The interrupted writes of a table or directory could not be resolved; the message tells the user why. */
 class RecoverFailure(message: String) extends RuntimeException(message)
 
-/** `millstream recover`: settles the direct writes of a table or a directory whose drivers have died. */
+/** `millstream recover`: resolves the direct writes of a table or directory whose drivers have died. */
 object Recover {
   /**
-   * Resolves them.
+   * Resolves the interrupted writes of a table or directory.
    *
-   * @param target the table's name, or a path if it has a slash in it
-   * @param acceptsLoss whether committed writes that cannot be finished are ended
-   * @param superseded what becomes of files for directories in which another writer came first: `keep`, `apply` or `drop`
+   * @param target a table's name, or a path if it contains a slash
+   * @param acceptsLoss whether to end committed writes that cannot be finished
+   * @param superseded what to do with files for directories that another program overwrote first: `keep`, `apply` or
+   * `drop`
    */
   def run(spark: SparkSession, target: String, dryRun: Boolean, acceptsLoss: Boolean = false, superseded: String = "keep"): Seq[Finding] =
     try {
-      if (target.isBlank) throw new IllegalArgumentException("the name of a table, or a path, is needed")
+      if (target.isBlank) throw new IllegalArgumentException("the name of a table or a path is required")
       val kept = Superseded.values.find(_.name.equalsIgnoreCase(superseded))
         .getOrElse(throw new IllegalArgumentException(s"superseded must be keep, apply or drop, but was $superseded"))
       DirectRecovery.recover(spark, target, new Choices(if (dryRun) Run.DRY else Run.REAL, acceptsLoss, kept))
@@ -50,14 +51,14 @@ object Recover {
 
   private val Usage = "usage: Recover [--json] target=TABLE|PATH [dry-run=true] [accept-loss=true] [superseded=apply|drop]"
 
-  /** Of `millstream recover`, which parses the command line: settings as `key=value`. */
+  /** The entry point for `millstream recover`, which parses the command line and passes settings as `key=value`. */
   def main(arguments: Array[String]): Unit = {
     val (flags, settings) = arguments.partition(_ == "--json")
     val pairs = settings.map(_.split("=", 2)).collect { case Array(key, value) => key -> value }.toMap
     val target = pairs.getOrElse("target", throw new IllegalArgumentException(Usage))
     val dryRun = pairs.get("dry-run").contains("true")
     val builder = SparkSession.builder().appName(s"millstream recover $target")
-    // A table of that name in a catalog of this program alone is nobody's.
+    // Tables are in the Hive metastore; the in-memory catalog of this process is always empty.
     val spark = (if (target.contains('/')) builder else builder.enableHiveSupport()).getOrCreate()
     val code = try {
       val findings = run(spark, target, dryRun, pairs.get("accept-loss").contains("true"), pairs.getOrElse("superseded", "keep"))
@@ -77,28 +78,28 @@ object Recover {
   private def text(target: String, findings: Seq[Finding], dryRun: Boolean): String = {
     val jobs = findings.flatMap { finding =>
       val outcome = (finding.verdict, dryRun) match {
-        case (Verdict.ALIVE, _) => "is at work; left alone"
+        case (Verdict.ALIVE, _) => "is running; left alone"
         case (Verdict.ROLL_FORWARD, false) => "was committed; finished"
         case (Verdict.ROLL_FORWARD, true) => "was committed; would be finished"
         case (Verdict.ROLL_BACK, false) => "was not committed; removed"
         case (Verdict.ROLL_BACK, true) => "was not committed; would be removed"
-        case (Verdict.SUPERSEDED, _) => "is finished, but for directories to which another program has written"
+        case (Verdict.SUPERSEDED, _) => "is finished, except for directories to which another program has written"
         case (Verdict.LOST, _) => "was committed, could not be finished, and is ended"
-        case (Verdict.REMOVE_REPLACED, false) => "is finished; what it replaced is removed"
-        case (Verdict.REMOVE_REPLACED, true) => "is finished; what it replaced would be removed"
+        case (Verdict.REMOVE_REPLACED, false) => "is finished; its replaced files are removed"
+        case (Verdict.REMOVE_REPLACED, true) => "is finished; its replaced files would be removed"
       }
       s"job ${finding.job} of ${finding.owner} $outcome" +: (if (dryRun || Told(finding.verdict)) shown(finding.steps.asScala.toSeq) else Nil)
     }
     if (jobs.isEmpty) s"$target: no interrupted writes" else jobs.mkString("\n")
   }
 
-  /** What is said of these is what a person wants to know. */
+  /** Verdicts whose steps are shown to the user in any case. */
   private val Told = Set(Verdict.ALIVE, Verdict.SUPERSEDED, Verdict.LOST)
 
-  private val MostShown = 20
+  private val MaxShown = 20
 
   private def shown(steps: Seq[String]): Seq[String] = {
-    val more = steps.length - MostShown
-    steps.take(MostShown).map("  " + _) ++ Option.when(more > 0)(s"  and $more more, which --json lists")
+    val more = steps.length - MaxShown
+    steps.take(MaxShown).map("  " + _) ++ Option.when(more > 0)(s"  and $more more, which --json lists")
   }
 }

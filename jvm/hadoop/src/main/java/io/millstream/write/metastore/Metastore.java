@@ -5,48 +5,48 @@ import java.util.Collection;
 import java.util.Map;
 import org.apache.hadoop.fs.Path;
 
-/** Who keeps tables and partitions. */
+/** The catalog that holds tables and partitions. */
 public interface Metastore {
-  /** What has become of the job whose change is carried out. */
+  /** The state of the job whose change is carried out. */
   @FunctionalInterface
   interface Standing {
     /**
-     * Whether another has done all of it, so that the next jobs may be at work.
+     * Whether another process has finished the job, so that later jobs may already be running.
      *
      * @return true if nothing is left to do
-     * @throws IOException if that cannot be said, as when the table's directory is gone
+     * @throws IOException if this cannot be determined, for example because the table's directory is gone
      */
     boolean isFinished() throws IOException;
   }
 
   /**
-   * Carries out what a commit record says. May be called again with the same change, also by another job than the one that
-   * committed; the answer must be the same.
+   * Carries out the change of a commit record. It may be called again with the same change, also by a job other than the one that
+   * committed; the result must be the same.
    *
-   * @param change what is to be
-   * @param standing to be asked before each request of many that changes where rows are found
-   * @throws IOException if it could not be done: the commit stays in the journal, and is rolled forward by the next writer
+   * @param change the desired state
+   * @param standing to be checked before each of several requests that change where readers find rows
+   * @throws IOException if the change failed: the commit stays in the journal, and the next writer rolls it forward
    */
   void apply(MetastoreChange change, Standing standing) throws IOException;
 
   /**
-   * A change under the name that its table has now.
+   * The change under its table's current name.
    *
-   * @param change what a commit record says
-   * @param root the directory that the table has now
-   * @return the change, with another name if the table was renamed; null if the table is gone, or only another of its name is there
-   * @throws IOException if it is a table of another catalog, or cannot be asked
+   * @param change the change of a commit record
+   * @param root the table's current directory
+   * @return the change, with the new name if the table was renamed; null if the table is gone or its name belongs to another table
+   * @throws IOException if the table belongs to another catalog, or the catalog cannot be reached
    */
   MetastoreChange current(MetastoreChange change, Path root) throws IOException;
 
   /**
-   * Where partitions are.
+   * The locations of partitions.
    *
    * @param database of the table
    * @param table its name
-   * @param partitions their names; an empty one is the table itself
-   * @return their locations, by these names; those that there are not are left out
-   * @throws IOException if it cannot be asked
+   * @param partitions their names; an empty name is the table itself
+   * @return their locations by name, without partitions that do not exist
+   * @throws IOException if the catalog cannot be reached
    */
   Map<String, String> locations(String database, String table, Collection<String> partitions) throws IOException;
 }

@@ -7,8 +7,8 @@ import java.util.Set;
 import java.util.function.UnaryOperator;
 
 /**
- * What a commit changes in the metastore, as data: it is in the commit record, and is applied again when a commit is rolled forward.
- * So everything in it is absolute ("totalSize is 10"), never relative ("10 more").
+ * A commit's change of the metastore, as data. It is part of the commit record and is applied again when a commit is rolled forward,
+ * so every value is absolute ("totalSize is 10"), never relative ("10 more").
  */
 public final class MetastoreChange implements Serializable {
   private static final long serialVersionUID = 1;
@@ -22,11 +22,11 @@ public final class MetastoreChange implements Serializable {
     private final Map<String, String> parameters;
 
     /**
-     * A partition to add if it is not there, and to change otherwise.
+     * A partition to add if it does not exist, and to change otherwise.
      *
      * @param name as Hive names it, {@code year=2026/month=1}, with values escaped
-     * @param location where it is to be; null leaves it where it is, and puts a new one below the table
-     * @param parameters the ones that are to be set
+     * @param location the new location; null keeps the location of an existing partition and puts a new one below the table
+     * @param parameters the parameters to set
      */
     public Partition(String name, String location, Map<String, String> parameters) {
       this.name = name;
@@ -39,12 +39,12 @@ public final class MetastoreChange implements Serializable {
       return name;
     }
 
-    /** Where it is to be; null leaves it where it is, and puts a new one below the table. */
+    /** The new location; null keeps the location of an existing partition and puts a new one below the table. */
     public String location() {
       return location;
     }
 
-    /** The parameters to be set. */
+    /** The parameters to set. */
     public Map<String, String> parameters() {
       return parameters;
     }
@@ -57,7 +57,7 @@ public final class MetastoreChange implements Serializable {
   private final Map<String, String> tableParameters;
   private final Set<String> removedParameters;
   private final boolean isSwap;
-  private final String none;
+  private final String emptyDirectory;
   private final String tableLocation;
   private final String tableId;
 
@@ -67,10 +67,10 @@ public final class MetastoreChange implements Serializable {
    * @param database of the table
    * @param table its name
    * @param partitions to be added or changed
-   * @param droppedPartitions by name: what they held is overwritten, and nothing has come into their place
-   * @param tableParameters the table's own that are to be set
-   * @param removedParameters which are no longer true, neither of the table nor of these partitions, and are to be removed; one that
-   *     ends with a dot stands for all that begin with it
+   * @param droppedPartitions names of partitions to drop: their rows are overwritten, and they get no new ones
+   * @param tableParameters parameters of the table itself to set
+   * @param removedParameters parameters to remove from the table and these partitions, because they are no longer true; a name that
+   * ends with a dot is a prefix
    */
   public MetastoreChange(
       String database,
@@ -90,7 +90,7 @@ public final class MetastoreChange implements Serializable {
       Map<String, String> tableParameters,
       Set<String> removedParameters,
       boolean isSwap,
-      String none,
+      String emptyDirectory,
       String tableLocation,
       String tableId) {
     this.database = database;
@@ -100,17 +100,18 @@ public final class MetastoreChange implements Serializable {
     this.tableParameters = Map.copyOf(tableParameters);
     this.removedParameters = Set.copyOf(removedParameters);
     this.isSwap = isSwap;
-    this.none = none;
+    this.emptyDirectory = emptyDirectory;
     this.tableLocation = tableLocation;
     this.tableId = tableId;
   }
 
   /**
-   * The same change, for partitions all of whose rows change at once: one request to the metastore gives all of them, those to be
-   * dropped too, their locations. So that those to be added or dropped have no rows before or after it, they are elsewhere then.
+   * The same change for partitions whose rows must change all at once: one request to the metastore sets the locations of all of
+   * them, including those to be dropped. Partitions to be added are at an empty directory before the request, and partitions to be
+   * dropped are there after it, so that neither have rows at that time.
    *
-   * @param emptyDirectory where they are; null if there are none of them
-   * @param locationOfTable where the table itself is to be; null leaves it where it is
+   * @param emptyDirectory the empty directory; null if no partition is added or dropped
+   * @param locationOfTable the new location of the table itself; null keeps its location
    * @return the change
    */
   public MetastoreChange swap(String emptyDirectory, String locationOfTable) {
@@ -119,44 +120,44 @@ public final class MetastoreChange implements Serializable {
   }
 
   /**
-   * The same change, for one table alone and not for whichever has its name later.
+   * The same change for one specific table, not for any table that later has its name.
    *
-   * @param id what the catalog tells this table by
+   * @param id the table's id in the catalog
    * @return the change
    */
   public MetastoreChange of(String id) {
-    return new MetastoreChange(database, table, partitions, droppedPartitions, tableParameters, removedParameters, isSwap, none,
+    return new MetastoreChange(database, table, partitions, droppedPartitions, tableParameters, removedParameters, isSwap, emptyDirectory,
         tableLocation, id);
   }
 
   /**
-   * The same change, but for some partitions: nothing happens to these.
+   * The same change without some partitions.
    *
-   * @param names of partitions
+   * @param names of the partitions to leave out
    * @return the change
    */
   public MetastoreChange without(Set<String> names) {
     return new MetastoreChange(database, table, partitions.stream().filter(partition -> !names.contains(partition.name())).toList(),
-        droppedPartitions.stream().filter(name -> !names.contains(name)).toList(), tableParameters, removedParameters, isSwap, none,
+        droppedPartitions.stream().filter(name -> !names.contains(name)).toList(), tableParameters, removedParameters, isSwap, emptyDirectory,
         tableLocation, tableId);
   }
 
   /**
-   * The same change, of a table that has been renamed since.
+   * The same change for a table that has been renamed since.
    *
    * @param newDatabase of the table
    * @param newTable its name
    * @return the change
    */
   public MetastoreChange named(String newDatabase, String newTable) {
-    return new MetastoreChange(newDatabase, newTable, partitions, droppedPartitions, tableParameters, removedParameters, isSwap, none,
+    return new MetastoreChange(newDatabase, newTable, partitions, droppedPartitions, tableParameters, removedParameters, isSwap, emptyDirectory,
         tableLocation, tableId);
   }
 
   /**
-   * The same change, of a table whose directory has moved since.
+   * The same change for a table whose directory has moved since.
    *
-   * @param from the table's directory when the change was made up
+   * @param from the table's directory when the change was planned
    * @param to its directory now
    * @return the change
    */
@@ -165,7 +166,7 @@ public final class MetastoreChange implements Serializable {
         ? to + location.substring(from.length()) : location;
     return new MetastoreChange(database, table,
         partitions.stream().map(partition -> new Partition(partition.name(), move.apply(partition.location()), partition.parameters())).toList(),
-        droppedPartitions, tableParameters, removedParameters, isSwap, move.apply(none), move.apply(tableLocation), tableId);
+        droppedPartitions, tableParameters, removedParameters, isSwap, move.apply(emptyDirectory), move.apply(tableLocation), tableId);
   }
 
   /** The database of the table. */
@@ -178,47 +179,47 @@ public final class MetastoreChange implements Serializable {
     return table;
   }
 
-  /** Partitions to be added or changed. */
+  /** Partitions to add or change. */
   public List<Partition> partitions() {
     return partitions;
   }
 
-  /** Partitions to be dropped if they are there, by name. */
+  /** Names of partitions to drop if they exist. */
   public List<String> droppedPartitions() {
     return droppedPartitions;
   }
 
-  /** Parameters of the table itself that are to be set. */
+  /** Parameters of the table itself to set. */
   public Map<String, String> tableParameters() {
     return tableParameters;
   }
 
-  /** Whether readers see nothing of what is written before the metastore has changed. */
+  /** Whether the new files stay invisible to readers until the metastore changes. */
   public boolean isSwap() {
     return isSwap;
   }
 
-  /** Where partitions are that are to be added or dropped, while they have no rows; null if there are none of them. */
-  public String none() {
-    return none;
+  /** The empty directory of partitions to be added or dropped, while they have no rows; null if there are none. */
+  public String emptyDirectory() {
+    return emptyDirectory;
   }
 
-  /** Where the table is to be; null leaves it where it is. */
+  /** The table's new location; null keeps its location. */
   public String tableLocation() {
     return tableLocation;
   }
 
-  /** What the catalog tells the table by from others of its name; null if nobody has said. */
+  /** The table's id in the catalog, which distinguishes it from others of its name; null if unknown. */
   public String tableId() {
     return tableId;
   }
 
-  /** Parameters that are no longer true, as they were given. */
+  /** Names and prefixes of parameters that are no longer true. */
   public Set<String> removedParameters() {
     return removedParameters;
   }
 
-  /** Whether a parameter is no longer true, neither of the table nor of these partitions, and is to be removed. */
+  /** Whether a parameter must be removed from the table and these partitions, because it is no longer true. */
   public boolean removes(String parameter) {
     return removedParameters.contains(parameter)
         || removedParameters.stream().anyMatch(removed -> removed.endsWith(".") && parameter.startsWith(removed));

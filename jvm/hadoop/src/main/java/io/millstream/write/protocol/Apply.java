@@ -30,12 +30,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Does what a commit record says: publishes, deletes, tells the metastore, and marks the job as done. Every step may be done again, by anybody
- * and at the same time, so nobody has to know how far another came. Two entries of the journal are made once, by who is first: before anything
- * old is deleted, that all files are published ({@link Publication}); at the end, how the job ended ({@link Ending}).
+ * Carries out a commit record: publishes, deletes, tells the metastore, and marks the job as done. Any process may repeat any step at any time, so no
+ * process needs to know how far another one got. Two journal entries are written once, by the first process to do so: that all files are published,
+ * before any old file is deleted ({@link Publication}), and how the job ended ({@link Ending}).
  *
- * <p>Programs that know nothing of the journal may come in between. Before files are published it is seen whether one has replaced what the
- * job was to replace; at the end, whether one has removed what was published.
+ * <p>Programs that do not know the journal may interfere. Before it publishes files, Apply checks whether another program has replaced the old files;
+ * at the end, it checks whether one has removed the published files.
  */
 final class Apply {
   private static final Logger LOG = LoggerFactory.getLogger(Apply.class);
@@ -44,15 +44,15 @@ final class Apply {
   private static final int DELETED_AT_ONCE = 16_000;
   private static final int NAMED_FILES = 5;
 
-  /** Who carries the commit out. */
+  /** Who carries out the commit. */
   enum Role {
-    /** The job, which has just listed the old files and tells its user how it ended. */
+    /** The job itself, which has just listed the old files and reports the result to its user. */
     OWNER,
-    /** Another, at any time later, beside the owner or after its death. */
+    /** Another process, at any later time, concurrently with the owner or after its death. */
     HELPER
   }
 
-  /** The job is over, by another's hand. */
+  /** Another process has finished the job. */
   private static final class FinishedByAnother extends IOException {
     private static final long serialVersionUID = 1;
   }
@@ -63,11 +63,11 @@ final class Apply {
   private final CommitPlan.Distribution distribution;
   private final Phases phases;
   private final Role role;
-  /** Why the catalog was not told; empty if it was, or there is nothing to tell. */
+  /** Why the catalog was not changed; empty if it was, or needs no change. */
   private String untold = "";
-  /** Directories that hold files of another program beside the job's, which may have been meant to replace them. */
+  /** Directories that hold files of another program beside the job's; that program may have meant to replace the job's. */
   private final Set<String> mixed = new TreeSet<>();
-  /** What was in the directories whose files are replaced, when they were last listed. */
+  /** The files found by the last listing of the directories whose files are replaced. */
   private Set<OldFile> seen = Set.of();
 
   Apply(TableAccess table, String job, CommitRecord record, CommitPlan.Distribution distribution, Phases phases, Role role) {
@@ -80,9 +80,9 @@ final class Apply {
   }
 
   /**
-   * Does all of it that is not done yet.
+   * Carries out all steps that are not done yet.
    *
-   * @return how the job ended, whoever has ended it
+   * @return how the job ended, whichever process ended it
    * @throws IOException if something is left to do
    */
   Ending run() throws IOException {
@@ -114,17 +114,17 @@ final class Apply {
       persistAndInvalidate(rest);
       return end(ending(publication, rest));
     } catch (FinishedByAnother e) {
-      LOG.warn("Job {} on {} has been finished by another", job, table.root());
-      return Objects.requireNonNull(mark(), "a mark that was there");
+      LOG.warn("Job {} on {} has been finished by another process", job, table.root());
+      return Objects.requireNonNull(mark(), "the done mark was there before");
     }
   }
 
   /**
-   * Ends the job though not all of it can be done: an overwrite of which nothing old is deleted yet is taken back, of an INSERT INTO what can be
-   * published is.
+   * Ends a job that cannot be finished. An overwrite that has not deleted any old file is revoked; the files of an INSERT INTO are published as far
+   * as possible.
    *
    * @param cause why it cannot be finished
-   * @return what is lost, and what was left undone, a line each
+   * @return one line for each loss and each step left undone
    * @throws IOException if even that cannot be done
    */
   List<String> giveUp(IOException cause) throws IOException {
@@ -156,7 +156,10 @@ final class Apply {
     return lines;
   }
 
-  /** What was decided; if nobody can tell any more, that all is published, after which old files may have been deleted. */
+  /**
+   * The decision in the entry. If it cannot be read, the safe assumption is that all files are published, because old files may then have been
+   * deleted.
+   */
   private static Publication readable(byte[] made) {
     try {
       return Publication.of(made);
@@ -165,12 +168,12 @@ final class Apply {
     }
   }
 
-  /** Whether readers find it; false, too, if nobody can tell. */
+  /** Whether readers find the file; false also if this cannot be determined. */
   private boolean isInPlace(StagedFile file) {
     try {
       return table.store().unpublished(List.of(file.in(record.destination(file)))).isEmpty();
     } catch (IOException e) {
-      LOG.warn("{} of job {} cannot be looked for", file, job, e);
+      LOG.warn("Cannot check whether readers find {} of job {}", file, job, e);
       return false;
     }
   }
@@ -179,29 +182,32 @@ final class Apply {
     try {
       return publish(table.store(), file, record.exchanges());
     } catch (IOException e) {
-      LOG.warn("{} of job {} cannot be published", file, job, e);
+      LOG.warn("Cannot publish {} of job {}", file, job, e);
       return false;
     }
   }
 
   /**
-   * What a directory holds that the job writes to, or empties.
+   * The files of a directory that the job writes to or empties.
    *
    * @param found the files that a reader sees
-   * @param old those that the job replaces
-   * @param own the names of those that it puts there
+   * @param old the files that the job replaces
+   * @param own names of the files that the job puts there
    */
   private record Contents(Set<OldFile> found, Set<OldFile> old, Set<String> own) {
     private boolean hasForeign() {
       return !(old.isEmpty() && own.isEmpty()) && found.stream().anyMatch(file -> !old.contains(file) && !own.contains(file.name()));
     }
 
-    /** The job deletes nothing before all of its files are published: if an old file is gone before that, somebody else has replaced or removed it. */
+    /**
+     * The job deletes nothing until all its files are published, so if an old file is missing before that, another program has replaced or removed
+     * it.
+     */
     private boolean hasLost() {
       return !found.containsAll(old);
     }
 
-    /** Where there was nothing old an INSERT INTO and an overwrite by another look the same. */
+    /** In a directory without old files, an INSERT INTO and an overwrite by another program look the same. */
     private boolean isMixed() {
       return hasForeign() && old.isEmpty();
     }
@@ -219,7 +225,7 @@ final class Apply {
     Map<String, Set<OldFile>> found = byDirectory(seen);
     Map<String, Set<OldFile>> old = byDirectory(record.deleted());
     Map<String, Set<String>> own = new HashMap<>();
-    // Of a swap they are elsewhere, and what is in the old directories is replaced by where the catalog points to.
+    // A swap's new files are in other directories; map each to the old directory that the catalog replaces with it.
     Map<String, String> replaced = new HashMap<>();
     old.keySet().forEach(directory -> replaced.put(SwapDirectories.partition(directory), directory));
     record.added().forEach(file -> {
@@ -237,8 +243,8 @@ final class Apply {
   }
 
   /**
-   * Directories in which another writer has come first, seen before anything is published there, so that nothing of the job is to be there.
-   * Foreign files beside all of the old ones are an INSERT INTO's, and stay beside the job's.
+   * Directories that another program has overwritten before the job published anything there; the job's files must not appear there. Foreign files
+   * beside all of the old ones come from an INSERT INTO, and stay beside the job's.
    */
   Set<String> superseded() throws IOException {
     Set<String> superseded = new TreeSet<>();
@@ -250,7 +256,7 @@ final class Apply {
     return superseded;
   }
 
-  /** Publishes, and decides that all is published; or finds that another has decided. */
+  /** Publishes the files and records this decision, or finds that another process has decided. */
   private Publication publication() throws IOException {
     byte[] made = role == Role.HELPER ? table.store().read(Journal.published(job)) : null;
     if (made != null) {
@@ -258,7 +264,7 @@ final class Apply {
     }
     Set<String> superseded = phases.time(Phase.LIST, this::superseded);
     List<StagedFile> files = record.without(superseded).added();
-    // A helper that cannot publish all publishes none: readers keep what they see.
+    // A helper that cannot publish all files publishes none: readers keep seeing the old ones.
     List<StagedFile> missing = role == Role.HELPER ? missing(files) : List.of();
     if (missing.isEmpty()) {
       missing = phases.time(Phase.PUBLISH, () -> publish(files));
@@ -272,19 +278,20 @@ final class Apply {
       if (role == Role.HELPER) {
         throw new IOException(missing(table.root(), missing) + hintOfRename());
       }
-      LOG.error("Job {} takes its commit back: {}", job, missing(table.root(), missing));
+      LOG.error("Job {} revokes its commit: {}", job, missing(table.root(), missing));
     }
     Set<String> withdrawn = missing.isEmpty() ? phases.time(Phase.LIST, () -> overwrittenMeanwhile(superseded)) : Set.of();
     Publication mine = new Publication(!missing.isEmpty(), List.copyOf(superseded), List.copyOf(withdrawn), List.copyOf(mixed));
     Publication decided = phases.time(Phase.RECORD, () -> decide(mine));
-    // Another has seen that somebody came first where this has published since.
+    // The other process found directories overwritten to which this one has published since.
     withdraw(decided.superseded().stream().filter(directory -> !superseded.contains(directory)).toList());
     return decided;
   }
 
   /**
-   * Directories that another writer has overwritten while the job published. Its rows are to be there, and the job's beside them would be rows that
-   * both have replaced. True only if nobody has decided yet, and so nobody has deleted old files: it is part of what is decided.
+   * Directories that another program has overwritten while the job published. That program's rows must stay alone there, because each of the two
+   * replaces the other's. The result is valid only until the decision is recorded, since old files may be deleted after that; it becomes part of the
+   * decision.
    */
   private Set<String> overwrittenMeanwhile(Set<String> superseded) throws IOException {
     Set<String> overwritten = new TreeSet<>();
@@ -298,7 +305,7 @@ final class Apply {
     return overwritten;
   }
 
-  /** Removes what was published into directories that another writer has overwritten meanwhile. */
+  /** Removes the job's published files from directories that another program has overwritten meanwhile. */
   private void withdraw(List<String> directories) throws IOException {
     if (!directories.isEmpty()) {
       table.store().delete(visible(record.added().stream().filter(file -> directories.contains(record.destination(file))).toList()));
@@ -316,12 +323,12 @@ final class Apply {
     byte[] theirs = table.store().read(Journal.published(job));
     if (theirs == null) {
       check();
-      throw new IOException("entries of job " + job + " in the journal of " + table.root() + " come and go");
+      throw new IOException("journal entries of job " + job + " in " + table.root() + " disappear while they are read");
     }
     return Publication.of(theirs);
   }
 
-  /** A commit that cannot be carried out, of which nothing old is gone: what has become visible goes again. */
+  /** Revokes a commit that cannot be carried out and has deleted no old file: removes the files that have become visible. */
   private void takeBack() throws IOException {
     table.store().delete(visible(record.added()));
     table.store().discard(table.store().leftovers(record.below(), job::equals));
@@ -333,7 +340,7 @@ final class Apply {
     Exchanges exchanges = new Exchanges(table, job, rest, this::isFinished);
     if (!phases.time(Phase.PUBLISH, exchanges::run)) {
       check();
-      throw new IOException("directories of job " + job + " on " + table.root() + " could not be exchanged, as its begin is gone");
+      throw new IOException("directories of job " + job + " on " + table.root() + " could not be exchanged, because its begin entry is gone");
     }
     mixed.addAll(exchanges.mixed());
     tellMetastore(rest);
@@ -343,7 +350,7 @@ final class Apply {
   }
 
   private void changeInPlace(CommitRecord rest) throws IOException {
-    // Old files that another has written anew stay; those of directories that are not replaced as a whole were never listed here.
+    // Old files that another program has rewritten stay. Directories that are not replaced as a whole were not listed into `seen`.
     List<OldFile> old = seen.isEmpty() ? table.unchanged(rest.deleted())
         : rest.deleted().stream().filter(file -> seen.contains(file) || !isInTarget(file.directory())).toList();
     phases.time(Phase.DELETE, () -> delete(old));
@@ -354,7 +361,7 @@ final class Apply {
     return record.targets().stream().anyMatch(target -> CommitRecord.isIn(directory, target));
   }
 
-  /** Readers want a directory where nothing was written, too: the table's, and those of partitions that have no rows. */
+  /** Readers expect a directory even if nothing was written: for the table, and for partitions without rows. */
   private void makeEmptyDirectories(CommitRecord rest) throws IOException {
     Set<String> filled = rest.added().stream().map(rest::destination).collect(Collectors.toSet());
     Set<String> empty = new HashSet<>();
@@ -376,7 +383,7 @@ final class Apply {
     }
   }
 
-  /** Makes the changed directories durable, and visible to other clients, before the journal forgets the job. */
+  /** Makes the changed directories durable and visible to other clients before the job's journal entries are removed. */
   private void persistAndInvalidate(CommitRecord rest) throws IOException {
     Set<String> changed = new HashSet<>();
     rest.added().forEach(f -> changed.add(rest.destination(f)));
@@ -396,10 +403,10 @@ final class Apply {
       MetastoreChange change = record.isSwap() || record.isExchange() ? rest.change() : rest.change().without(occupied(rest));
       MetastoreChange current = metastore().current(change.moved(record.root(), table.root().toString()), table.root());
       if (current == null) {
-        untold = record.change().database() + "." + record.change().table() + " is gone, or another table of its name: job " + job + " of "
+        untold = record.change().database() + "." + record.change().table() + " is gone, or its name belongs to another table: job " + job + " of "
             + record.owner() + " is committed, its files are in " + new Path(table.root(), record.isSwap() ? SwapDirectories.root(job) : ".")
-            + (record.isSwap() ? ", to which no table points, and those that they were to replace stay" : ", and no catalog is told of its partitions")
-            + "; ALTER TABLE … ADD PARTITION, or MSCK REPAIR TABLE, of the table that has them now makes them known";
+            + (record.isSwap() ? ", to which no table points, and the files that they should replace stay" : ", and no catalog knows its partitions")
+            + "; to register them, run ALTER TABLE … ADD PARTITION or MSCK REPAIR TABLE on the table that has them now";
         return null;
       }
       if (record.isSwap()) {
@@ -410,7 +417,7 @@ final class Apply {
     });
   }
 
-  /** Partitions that were to be dropped, but for files that another program has put there since they were listed. */
+  /** Partitions to drop that must stay, because another program has put files there since they were listed. */
   private Set<String> occupied(CommitRecord rest) throws IOException {
     Set<String> dropped = new HashSet<>(rest.change().droppedPartitions());
     if (dropped.isEmpty()) {
@@ -421,10 +428,10 @@ final class Apply {
     return table.store().list(directories, false).stream().map(file -> SwapDirectories.partition(file.directory())).collect(Collectors.toSet());
   }
 
-  /** The directories of a swap: partitions may have got no files, and Hive's readers want one. */
+  /** The directories of a swap: Hive's readers expect one even for a partition without files. */
   private static List<String> directories(MetastoreChange change) {
     Stream<String> ofPartitions = change.partitions().stream().map(MetastoreChange.Partition::location);
-    return Stream.concat(ofPartitions, Stream.of(change.none(), change.tableLocation()).filter(Objects::nonNull))
+    return Stream.concat(ofPartitions, Stream.of(change.emptyDirectory(), change.tableLocation()).filter(Objects::nonNull))
         .filter(Objects::nonNull)
         .map(location -> new Path(location).toUri().getPath())
         .toList();
@@ -433,38 +440,38 @@ final class Apply {
   private Metastore metastore() throws IOException {
     if (table.metastore() == null) {
       throw new IOException("job " + job + " on " + table.root() + " is committed, and changes " + record.change().database() + "."
-          + record.change().table() + " in the metastore, which is not at hand here: recover the table by its name");
+          + record.change().table() + " in the metastore, which is not available here: recover the table by its name");
     }
     return table.metastore();
   }
 
-  /** How it ends, if the table is what the job has made it. */
+  /** How the job ends, after a check that the table is as the job has made it. */
   private Ending ending(Publication publication, CommitRecord rest) throws IOException {
     List<StagedFile> gone = table.store().unpublished(rest.added().stream().map(file -> file.in(rest.destination(file))).toList());
     if (!gone.isEmpty()) {
       check();
       return new Ending(Outcome.LOST, gone.size() + " of the " + rest.added().size() + " files of job " + job + " on " + table.root()
-          + ", " + such(gone) + ", were removed by another program after they were published: the statement is committed, and these of its rows are not"
-          + " there");
+          + ", " + examples(gone) + ", were removed by another program after they were published: the statement is committed, but their rows"
+          + " are missing");
     }
     if (!publication.without().isEmpty()) {
       String what = "job " + job + " of " + record.owner() + " on " + table.root() + " is committed, but another program has written to "
           + String.join(", ", new TreeSet<>(publication.without())) + " after the job had listed the files that it replaces: the rows there are that program's, and ";
       return kept(record, new HashSet<>(publication.superseded())).isEmpty()
           ? new Ending(Outcome.LOST, what + "the job's are gone")
-          : new Ending(Outcome.SUPERSEDED, what + "the job's are kept unseen: `millstream recover --superseded=apply` puts them in the place of those,"
+          : new Ending(Outcome.SUPERSEDED, what + "the job's are kept unseen: `millstream recover --superseded=apply` puts them in their place,"
               + " --superseded=drop removes them");
     }
     mixed.addAll(publication.mixed());
     if (!mixed.isEmpty()) {
       return new Ending(Outcome.MIXED, "job " + job + " of " + record.owner() + " on " + table.root() + " is committed, but another program has written"
-          + " to " + String.join(", ", mixed) + " at the same time: the rows of both are there, and it cannot be told whether either was to replace"
+          + " to " + String.join(", ", mixed) + " at the same time: the rows of both are there, and it is not known whether either should replace"
           + " the other's");
     }
     return untold.isEmpty() ? Ending.DONE : new Ending(Outcome.LOST, untold);
   }
 
-  /** The files of a job for directories in which another writer came first, as far as they are still staged. */
+  /** The job's files for directories that another program overwrote first, as far as they are still staged. */
   List<StagedFile> kept(CommitRecord whole, Set<String> superseded) throws IOException {
     Set<String> partitions = superseded.stream().map(SwapDirectories::partition).collect(Collectors.toSet());
     List<StagedFile> files = whole.added().stream().filter(file -> partitions.contains(SwapDirectories.partition(whole.destination(file)))).toList();
@@ -472,7 +479,7 @@ final class Apply {
     return files.stream().filter(file -> !gone.contains(file)).toList();
   }
 
-  /** Marks the job as over; if another has done so, as that one says. */
+  /** Marks the job as over. If another process has done so, returns its result. */
   private Ending end(Ending mine) throws IOException {
     if (mine.outcome() == Outcome.SUPERSEDED) {
       table.store().create(Journal.superseded(job), Journal.NOTHING);
@@ -486,10 +493,10 @@ final class Apply {
       check();
       throw e;
     }
-    return Objects.requireNonNull(mark(), "a mark that was there");
+    return Objects.requireNonNull(mark(), "the done mark was there before");
   }
 
-  /** What the mark says; null if there is none. */
+  /** The content of the done mark; null if there is none. */
   private Ending mark() throws IOException {
     for (Journal.Kind kind : EnumSet.range(record.kind(), Journal.Kind.OVER)) {
       byte[] content = table.store().read(Journal.done(record.number(), kind, job));
@@ -501,10 +508,10 @@ final class Apply {
   }
 
   /**
-   * Whether another has finished the job. As long as its begin is there nobody else commits to the table: who finishes it makes the mark, then
-   * removes the begin, and who waits for the commit lock removes it as well.
+   * Whether another process has finished the job. While its begin entry exists no other job commits to the table: the process that finishes the job
+   * writes the done mark before it removes the begin entry, as does a process that waits for the commit lock.
    *
-   * @throws JournalGoneException if neither is there: nobody has finished it
+   * @throws JournalGoneException if neither entry exists: the job is not finished
    */
   private boolean isFinished() throws IOException {
     if (table.store().read(Journal.begin(job)) != null) {
@@ -515,8 +522,9 @@ final class Apply {
     }
     throw new JournalGoneException("the journal entries of job " + job + " of " + record.owner() + " are gone from " + table.root() + ": the table was renamed,"
         + " dropped or overwritten by a program that does not know direct writes while the commit of " + record.added().size()
-        + " files was carried out. Files not published yet are hidden beside their places, or unfinished uploads, wherever the directory is now. After a"
-        + " rename `millstream recover` of the table's new name finishes the commit if its record has come along, and otherwise removes what is left");
+        + " files was carried out. Files that are not published yet are hidden in their destination directories, wherever these are now, or are"
+        + " unfinished uploads. After a rename, `millstream recover` of the table's new name finishes the commit if its record has moved along, and"
+        + " otherwise removes what is left");
   }
 
   private void check() throws IOException {
@@ -525,7 +533,7 @@ final class Apply {
     }
   }
 
-  /** Files that are neither staged nor published. */
+  /** Publishes files; returns those that are neither staged nor published. */
   private List<StagedFile> publish(List<StagedFile> files) throws IOException {
     if (isDistributed(files.size())) {
       List<ApplyBatch> batches = slices(files, BATCH_FILES).stream()
@@ -554,14 +562,14 @@ final class Apply {
     return missing;
   }
 
-  /** Neither published nor staged, nor published since by the driver or another helper. */
+  /** Files that are neither staged nor published, and that no other process has published meanwhile. */
   private List<StagedFile> missing(List<StagedFile> files) throws IOException {
     List<StagedFile> unpublished = unpublished(files);
     List<StagedFile> unstaged = unpublished.isEmpty() ? List.of() : table.store().missing(unpublished);
     return unstaged.isEmpty() ? List.of() : unpublished(unstaged);
   }
 
-  /** Neither where they were staged nor where an exchange puts them. */
+  /** Files that are published neither in the directory where they were staged nor in the one that an exchange moves them to. */
   private List<StagedFile> unpublished(List<StagedFile> files) throws IOException {
     List<StagedFile> unpublished = table.store().unpublished(files);
     if (unpublished.isEmpty() || !record.isExchange()) {
@@ -572,32 +580,32 @@ final class Apply {
     return unpublished.stream().filter(file -> elsewhere.contains(file.in(record.destination(file)).toString())).toList();
   }
 
-  /** Uploads are bound to the name that the table had. */
+  /** An unfinished upload is bound to the table's name at the time of writing. */
   private String hintOfRename() {
     return record.root().equals(table.root().toString()) ? "" : ", or the table was renamed since, from " + record.root()
-        + ": files that are unfinished uploads can be published under that name only; rename the table back, recover it, and rename it again";
+        + ": unfinished uploads can only be published under that name; rename the table back, recover it, and rename it again";
   }
 
-  /** A file may be where its directory is after the exchange. */
+  /** Publishes a file where it was staged, or in the directory that an exchange has moved it to. */
   static boolean publish(Store store, StagedFile file, Map<String, String> exchanges) throws IOException {
-    String place = exchanges.get(file.directory());
-    return store.publish(file) || place != null && store.publish(file.in(place));
+    String destination = exchanges.get(file.directory());
+    return store.publish(file) || destination != null && store.publish(file.in(destination));
   }
 
   static String missing(Path table, List<StagedFile> files) {
-    return files.size() + " of its files are neither staged nor published in " + table + ", " + such(files) + ": another program has removed them";
+    return files.size() + " of its files are neither staged nor published in " + table + ", " + examples(files) + ": another program has removed them";
   }
 
-  static String such(List<StagedFile> files) {
+  static String examples(List<StagedFile> files) {
     return "such as " + files.stream().limit(NAMED_FILES).map(StagedFile::toString).collect(Collectors.joining(", "));
   }
 
   private void distribute(List<ApplyBatch> batches) throws IOException {
     try {
       distribution.run(batches);
-    } catch (Exception e) { // Scala's need not be declared
+    } catch (Exception e) { // Scala code may throw undeclared exceptions
       check();
-      throw new IOException("job " + job + " on " + table.root() + " could not be carried out in parts: " + e.getMessage(), e);
+      throw new IOException("the distributed apply of job " + job + " on " + table.root() + " failed: " + e.getMessage(), e);
     }
   }
 
@@ -627,7 +635,7 @@ final class Apply {
     return slices;
   }
 
-  /** Directories that have lost their files, or had none, and got none. */
+  /** Directories that have lost their files, or had none, and get no new ones. */
   private static Set<String> emptied(CommitRecord rest) {
     Set<String> directories = new HashSet<>();
     rest.deleted().forEach(f -> directories.add(f.directory()));

@@ -14,7 +14,7 @@ import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
-/** A part of a commit's apply that may run anywhere: some files to publish or some to delete. */
+/** A part of a commit's apply that can run in any process: files to publish or to delete. */
 public final class ApplyBatch implements Serializable {
   private static final long serialVersionUID = 1;
 
@@ -31,10 +31,10 @@ public final class ApplyBatch implements Serializable {
   }
 
   /**
-   * Does it.
+   * Publishes and deletes the files.
    *
    * @param conf of the file system
-   * @throws IOException if it could not be done; it may be tried again
+   * @throws IOException if a step failed; the batch may be run again
    */
   public void run(Configuration conf) throws IOException {
     Store store = Store.of(new Path(table), conf);

@@ -19,8 +19,8 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * A job's way to its commit point, steps 4 to 7 of the protocol: the commit lock, the table's version, the list of what is replaced, and the
- * commit record. Nothing that a reader sees has changed until then.
+ * The steps of a job up to its commit point, steps 4 to 7 of the protocol: the commit lock, the table's version, the list of replaced files,
+ * and the commit record. Until then, readers see no change.
  */
 final class Commit {
   private final TableAccess table;
@@ -44,33 +44,33 @@ final class Commit {
     return lock;
   }
 
-  /** Whether the record may be there. */
+  /** Whether the commit record may have been written. */
   boolean hasTried() {
     return hasTried;
   }
 
   /**
-   * Takes the commit lock, lists what is replaced and writes the commit record.
+   * Takes the commit lock, lists the files to replace and writes the commit record.
    *
    * @return the record that was written
    * @throws ConflictException if another job has changed the table since the statement read it
-   * @throws IOException if the job is not committed, or if that is not known ({@link #hasTried} is then true)
+   * @throws IOException if the job is not committed, or if it is not known whether it is ({@link #hasTried} is then true)
    */
   CommitRecord run(CommitPlan plan, Phases phases) throws IOException {
     lock = phases.time(Phase.LOCK, () -> new CommitLock(table, resolution, job).take());
     if (plan.readVersion != null && plan.readVersion.changed() != Journal.of(table.store()).version().changed()) {
-      throw new ConflictException("another statement has changed " + table.root() + " since this one began to read it: nothing is written, and it"
-          + " can be run again");
+      throw new ConflictException("another statement has changed " + table.root() + " since this one began to read it: nothing is written, and this"
+          + " statement can be run again");
     }
     CommitRecord record = phases.time(Phase.LIST, () -> record(plan));
     return phases.time(Phase.RECORD, () -> {
-      // A task's directories may be new: their own names are in the directories above.
+      // A task's directories may be new; their names are stored in the directories above.
       table.store().persist(touched(plan.files).stream().filter(d -> !d.isEmpty()).map(Names::parent).collect(Collectors.toSet()));
       if (record.isExchange()) {
         Exchanges.rehearse(table, plan.files, record.exchanges());
       }
       checkStaged(plan.files);
-      // What the commit most likely comes to: from its record on a full disk is not to stop it.
+      // Reserve space for the entries of a successful commit: once the record is written, a full disk must not stop it.
       table.store().reserve(Journal.published(job), Publication.ALL.toBytes());
       table.store().reserve(Journal.done(record.number(), record.kind(), job), Ending.DONE.toBytes());
       decide(record.toBytes());
@@ -81,8 +81,8 @@ final class Commit {
   private CommitRecord record(CommitPlan plan) throws IOException {
     Set<String> touched = touched(plan.files);
     Map<String, String> exchanges = new HashMap<>();
-    if (plan.places != null) {
-      touched.forEach(made -> exchanges.put(made, plan.places.apply(made)));
+    if (plan.destinations != null) {
+      touched.forEach(made -> exchanges.put(made, plan.destinations.apply(made)));
     }
     CommitPlan.Found found = plan.survey.find(touched);
     Set<String> targets = new LinkedHashSet<>(targets(plan, touched, found, exchanges));
@@ -99,7 +99,7 @@ final class Commit {
         List.copyOf(targets), plan.files, deleted, emptied, held.hollow(), change, exchanges);
   }
 
-  /** Directories whose files are replaced. */
+  /** The directories whose files are replaced. */
   private static Collection<String> targets(CommitPlan plan, Set<String> touched, CommitPlan.Found found, Map<String, String> exchanges) {
     if (plan.overwrite.isNothing()) {
       return found != null && found.replacesUnclaimed() ? found.unclaimed() : List.of();
@@ -118,7 +118,7 @@ final class Commit {
     return directories;
   }
 
-  /** Refuses to commit if another program has removed staged files: after the commit record they could not be published. */
+  /** Refuses to commit if another program has removed staged files, because a committed job could not publish them. */
   private void checkStaged(List<StagedFile> files) throws IOException {
     List<StagedFile> missing = files.isEmpty() ? List.of() : table.store().missing(files);
     if (!missing.isEmpty()) {
@@ -126,7 +126,7 @@ final class Commit {
         throw Resolution.lost(table, job);
       }
       throw new IOException(missing.size() + " files that job " + job + " on " + table.root() + " has written are gone before its commit, "
-          + Apply.such(missing) + ": somebody else has removed them, and nothing is committed");
+          + Apply.examples(missing) + ": another program has removed them; nothing is committed");
     }
   }
 
@@ -138,12 +138,12 @@ final class Commit {
     try {
       written = table.store().create(Journal.commit(job), record);
     } catch (IOException e) {
-      // The record may be there, or may still arrive: try to write "aborted" in its place; whichever is there counts.
+      // The record may exist or may still arrive. Try to write "aborted" in its place; the first entry counts.
       try {
         written = Arrays.equals(resolution.abort(job), record);
       } catch (IOException unknown) {
         e.addSuppressed(unknown);
-        throw new IOException("it is not known whether job " + job + " on " + table.root() + " is committed; a recovery decides", e);
+        throw new IOException("it is not known whether job " + job + " on " + table.root() + " is committed; recovery decides", e);
       }
       if (!written) {
         throw e;
@@ -154,7 +154,7 @@ final class Commit {
     }
   }
 
-  /** The files of a commit by their directories. */
+  /** The files of a commit, grouped by directory on request. */
   private record Draft(Store store, List<StagedFile> files, List<OldFile> old, List<OldFile> forgotten) implements CommitDraft {
     @Override
     public Map<String, Totals> added() {

@@ -4,26 +4,26 @@ import java.io.IOException;
 import java.util.Collection;
 import java.util.Map;
 
-/** What a commit is going to do, shown at the last moment at which it can still be refused. */
+/** A planned commit, shown at the last moment at which it can be refused. */
 public interface CommitDraft {
-  /** How many files, and how many bytes. */
+  /** Numbers of files and bytes. */
   record Totals(long files, long bytes) {
     Totals plus(Totals other) {
       return new Totals(files + other.files, bytes + other.bytes);
     }
   }
 
-  /** What is new, by directory relative to the table. */
+  /** New files, by directory relative to the table. */
   Map<String, Totals> added();
 
-  /** What is deleted, by directory relative to the table. */
+  /** Files to delete, by directory relative to the table. */
   Map<String, Totals> deleted();
 
   /**
-   * What is there already, and is not left over from before a partition was dropped.
+   * Files that exist already and stay, without files left over from before a partition was dropped.
    *
    * @param directories relative to the table
-   * @return by these; those with nothing in them are left out
+   * @return totals by directory, without directories that are empty
    * @throws IOException if they cannot be listed
    */
   Map<String, Totals> present(Collection<String> directories) throws IOException;

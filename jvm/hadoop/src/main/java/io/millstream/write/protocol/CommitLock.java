@@ -6,12 +6,12 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The table's commit lock. A job has it once it has made {@code lock-N} and then has seen that the job of every other lock is over. Of two that
- * make theirs at the same time, the one that looks later sees the other; both may, and then both draw back. The file system answers who made
- * it, so that listings that are a little old cost time, not safety. N is never used again, as a job that is late removes its own by name: it begins
- * with the time, by the clock of the store.
+ * The table's commit lock. A job holds it once it has created {@code lock-N} and then has seen that the jobs of all other locks are over. If two
+ * jobs create theirs at the same time, the one that lists later sees the other's; if each sees the other's, both back off. Creation is atomic in
+ * the store, so an outdated listing costs time, not safety. N is at least the time by the store's clock and is never reused, because a late job
+ * removes its own lock by name.
  *
- * <p>A job that is committed and holds the lock is finished by whoever waits for it.
+ * <p>If the holder is committed, a waiting job finishes it.
  */
 final class CommitLock {
   private static final long FIRST_PAUSE_MILLIS = 10;
@@ -20,9 +20,9 @@ final class CommitLock {
   /**
    * The lock of a job.
    *
-   * @param entry in the journal
-   * @param number of it
-   * @param journal in which the jobs of all other locks are over
+   * @param entry its journal entry
+   * @param number the lock's number
+   * @param journal a listing in which the jobs of all other locks are over
    */
   record Held(String entry, long number, Journal journal) { }
 
@@ -30,7 +30,7 @@ final class CommitLock {
   private final Resolution resolution;
   private final String job;
   private String holder;
-  /** Whether the holder was helped, so that there is nothing to wait for. */
+  /** Whether this job has finished or resolved the holder, so that the next attempt need not wait. */
   private boolean hasHelped;
 
   CommitLock(TableAccess table, Resolution resolution, String job) {
@@ -42,7 +42,7 @@ final class CommitLock {
   /**
    * Waits for the lock and takes it.
    *
-   * @throws IOException if it is not to be had in time, or others have aborted this job, or the journal is gone
+   * @throws IOException if the lock is not free in time, another process has aborted this job, or the journal is gone
    */
   Held take() throws IOException {
     long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(table.options().lockWaitMillis);
@@ -79,7 +79,7 @@ final class CommitLock {
     }
     List<String> others = after.locks().values().stream().filter(lock -> !lock.equals(mine)).toList();
     if (!others.isEmpty()) {
-      // Their jobs may have made their marks since the listing.
+      // Their jobs may have written their done marks since the listing.
       after = Journal.of(table.store());
       table.store().remove(others);
     }
@@ -96,12 +96,12 @@ final class CommitLock {
       throw Resolution.lost(table, job);
     }
     if (!own.hasBegun()) {
-      throw new IOException("the journal entry of job " + job + " is gone from " + table.root() + ": the table was dropped, renamed or overwritten"
-          + " by a program that does not know direct writes, since this statement began; nothing is written");
+      throw new IOException("the journal entry of job " + job + " is gone from " + table.root() + ": a program that does not know direct writes has"
+          + " dropped, renamed or overwritten the table since this statement began; nothing is written");
     }
   }
 
-  /** Whether another job has a lock and is not over. What can be done about it is done. */
+  /** Whether another job has a lock and is not over. Finishes or resolves that job if possible. */
   private boolean isHeldByAnother(Journal journal, String mine) throws IOException {
     for (String lock : journal.locks().values()) {
       byte[] content = lock.equals(mine) ? null : table.store().read(lock);
@@ -118,13 +118,14 @@ final class CommitLock {
   }
 
   /**
-   * Not what the listing says of a beginning: it may have passed its place before the job made it, and then its lock. A job that is finished
-   * may be at a step all the same, if another has finished it; it looks for its beginning before each.
+   * Whether a job is over. The begin entry is read and not looked up in the listing, which may have passed its position before the job created it,
+   * and then its lock. A job that another process has finished may still be running; it checks for its begin entry before each step, so that entry
+   * is removed first.
    */
   private boolean isOver(Journal.Job other) throws IOException {
     boolean hasBegun = table.store().read(Journal.begin(other.id)) != null;
     if (other.isFinished() && hasBegun) {
-      table.store().remove(Journal.signs(other.id));
+      table.store().remove(Journal.liveEntries(other.id));
     }
     return other.isFinished() || !hasBegun && !resolution.hasRecord(other.id);
   }

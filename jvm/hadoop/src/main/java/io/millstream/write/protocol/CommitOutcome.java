@@ -3,16 +3,16 @@ package io.millstream.write.protocol;
 import java.util.Map;
 
 /**
- * What a commit has done.
+ * The result of a commit.
  *
  * @param addedFiles new files
- * @param addedBytes their size
+ * @param addedBytes their size in bytes
  * @param deletedFiles old files deleted
- * @param directories how many directories got files
- * @param requests of the job's own process to the file system, from its beginning on, those of others in the process at the same time
- *     among them; 0 if nobody counts them
- * @param uploadRequests of tasks, for the uploads that are new files
- * @param nanos how long each phase took
+ * @param directories number of directories that got files
+ * @param requests requests of the driver's process to the file system since the job began, including those of other threads; 0 if
+ * they are not counted
+ * @param uploadRequests requests of tasks for the uploads of the new files
+ * @param nanos duration of each phase
  */
 public record CommitOutcome(
     long addedFiles,

@@ -11,74 +11,74 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.UnaryOperator;
 
-/** What a job asks its commit to do. */
+/** The instructions for a job's commit. */
 public final class CommitPlan {
-  /** Says what changes in the metastore, and may refuse. */
+  /** Plans the change of the metastore, and may refuse the commit. */
   @FunctionalInterface
   public interface MetastorePlanner {
     /**
-     * Called while the job has the commit lock, just before the commit point.
+     * Called while the job holds the commit lock, just before the commit point.
      *
-     * @param draft the files
-     * @return what is to change, or null for nothing
-     * @throws IOException to refuse: the job is not committed, and is to be aborted
+     * @param draft the files of the commit
+     * @return the change, or null for none
+     * @throws IOException to refuse: the job is not committed and must be aborted
      */
     MetastoreChange plan(CommitDraft draft) throws IOException;
   }
 
-  /** Says what of the catalog's a job touches, while the job has the commit lock. */
+  /** Looks up the directories in the catalog, while the job holds the commit lock. */
   @FunctionalInterface
   public interface Survey {
     /**
      * Called before old files are listed.
      *
-     * @param directories that get files
-     * @return what there is, or null if the directories themselves are all that there is to know
-     * @throws IOException to refuse: the job is not committed, and is to be aborted
+     * @param directories the directories that get files
+     * @return the catalog's answer, or null if there is no catalog to ask
+     * @throws IOException to refuse: the job is not committed and must be aborted
      */
     Found find(Set<String> directories) throws IOException;
   }
 
   /**
-   * What of the catalog's a job touches.
+   * The catalog's view of the directories that a job touches.
    *
-   * @param old directories that have the files to be replaced, if the job overwrites
-   * @param unclaimed directories, of those that get files, of which the catalog does not know yet
-   * @param replacesUnclaimed whether what is in those is replaced by any job, as Hive does, or added to, as Spark does
+   * @param old directories with the files to replace, if the job overwrites
+   * @param unclaimed directories that get files and that the catalog does not know yet
+   * @param replacesUnclaimed whether every job replaces the files in those directories, as Hive does, or adds to them, as Spark does
    */
   public record Found(Collection<String> old, Collection<String> unclaimed, boolean replacesUnclaimed) { }
 
-  /** Runs the parts of a large commit elsewhere, as in a Spark job. */
+  /** Runs the parts of a large commit elsewhere, for example in a Spark job. */
   @FunctionalInterface
   public interface Distribution {
     /**
-     * Runs every batch once at least; all may run at once, and again.
+     * Runs every batch at least once; batches may run concurrently and repeatedly.
      *
-     * @param batches they are serialisable
-     * @throws IOException if one failed
+     * @param batches serialisable batches
+     * @throws IOException if a batch failed
      */
     void run(List<ApplyBatch> batches) throws IOException;
   }
 
-  /** Hears how far a commit is. */
+  /** Receives the progress of a commit. */
   @FunctionalInterface
   public interface Listener {
     /**
      * Called often, from any thread.
      *
-     * @param phase what is being done
-     * @param done how many of it are done
-     * @param total how many there are
+     * @param phase the current phase
+     * @param done number of items done
+     * @param total number of items
      */
     void progress(Phase phase, int done, int total);
   }
 
-  /** The parts of a commit, in their order. */
+  /** The phases of a commit, in order. */
   public enum Phase { LOCK, LIST, RECORD, PUBLISH, DELETE, METASTORE, CLEAN }
 
   public final List<StagedFile> files;
   public final Overwrite overwrite;
-  UnaryOperator<String> places;
+  UnaryOperator<String> destinations;
   TableVersion readVersion;
   Survey survey = directories -> null;
   MetastorePlanner metastorePlanner = draft -> null;
@@ -86,10 +86,10 @@ public final class CommitPlan {
   Listener listener = (phase, done, total) -> { };
 
   /**
-   * A commit of what task attempts have reported.
+   * A commit of the files that task attempts have reported.
    *
-   * @param files of the attempts that count: one of each task
-   * @param overwrite what they replace
+   * @param files files of the successful attempts, one attempt per task
+   * @param overwrite the old files that they replace
    */
   public CommitPlan(Collection<StagedFile> files, Overwrite overwrite) {
     this.files = new ArrayList<>(files);
@@ -97,47 +97,46 @@ public final class CommitPlan {
   }
 
   /**
-   * Lets each directory that gets files, all of which are the job's own ({@link SwapDirectories}), change places with one that readers
-   * list.
+   * Exchanges each directory that gets files, all of which are the job's own ({@link SwapDirectories}), with one that readers list.
    *
-   * @param placeOf the place of a directory
+   * @param destinationOf maps a directory of the job to the directory that it replaces
    */
-  public CommitPlan exchange(UnaryOperator<String> placeOf) {
-    places = placeOf;
+  public CommitPlan exchange(UnaryOperator<String> destinationOf) {
+    destinations = destinationOf;
     return this;
   }
 
   /**
-   * Says that the statement has read the table: it is refused if another job has changed the table since.
+   * Declares that the statement has read the table; the commit is refused if another job has changed the table since.
    *
-   * @param version of the table when it began to read
+   * @param version the table's version when the statement began to read
    */
   public CommitPlan hasRead(TableVersion version) {
     readVersion = version;
     return this;
   }
 
-  /** Sets who says where the catalog has what is overwritten. */
+  /** Sets the lookup of the catalog's current locations. */
   public CommitPlan survey(Survey surveyor) {
     survey = surveyor;
     return this;
   }
 
-  /** Sets who says what changes in the metastore. */
+  /** Sets the planner of the metastore's change. */
   public CommitPlan metastore(MetastorePlanner planner) {
     metastorePlanner = planner;
     return this;
   }
 
-  /** Sets who runs a large commit ({@link WriteOptions#DISTRIBUTE_FILES}). */
+  /** Sets the runner of a large commit's parts ({@link WriteOptions#DISTRIBUTE_FILES}). */
   public CommitPlan distribution(Distribution runner) {
     distribution = runner;
     return this;
   }
 
-  /** Sets who hears of the progress. */
-  public CommitPlan listener(Listener hears) {
-    listener = hears;
+  /** Sets the receiver of progress. */
+  public CommitPlan listener(Listener receiver) {
+    listener = receiver;
     return this;
   }
 }

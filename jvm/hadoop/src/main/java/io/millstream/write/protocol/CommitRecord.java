@@ -24,18 +24,18 @@ import java.util.zip.CRC32;
 import java.util.zip.CheckedOutputStream;
 
 /**
- * What a job's {@code commit} holds: everything that anybody needs to finish the commit, or {@link #ABORTED}. In columns of
- * length-prefixed strings, directories once; a sum at the end tells a file that was damaged.
+ * The content of a job's {@code commit} entry: everything that any process needs to finish the commit, or {@link #ABORTED}. It consists of
+ * length-prefixed strings and stores each directory once; a checksum at the end reveals damage.
  *
  * @param number of the commit lock that the job holds
- * @param begunMillis when the job's begin was made, by the clock of the store: where a rename copies, the copy has another time
- * @param root of the table when the job was committed; it may have been renamed since
- * @param owner who runs the job
- * @param below the directory that all its files are below, as far as that is known
- * @param kind what it does to the table
- * @param targets directories whose files it replaces, with all that is below them
- * @param hollow directories below the targets that had no files: they go, as with an overwrite of stock Spark's
- * @param exchanges the destination of each directory that gets files, if they are to change places; otherwise none
+ * @param begunMillis when the begin entry was written, by the store's clock; where a rename copies files, the copy has another time
+ * @param root the table's directory when the job was committed; it may have been renamed since
+ * @param owner the process that runs the job
+ * @param below the directory that contains all files of the job; "" if unknown
+ * @param kind the job's effect on the table
+ * @param targets directories whose files the job replaces, including all below them
+ * @param hollow directories below the targets that had no files; they are removed, as by stock Spark's overwrite
+ * @param exchanges for an exchange, the destination directory of each directory that gets files; otherwise empty
  */
 public record CommitRecord(
     long number,
@@ -51,7 +51,7 @@ public record CommitRecord(
     List<String> hollow,
     MetastoreChange change,
     Map<String, String> exchanges) {
-  /** Says that a job is not committed and never will be. */
+  /** States that a job is not committed and never will be. */
   public static final byte[] ABORTED = "millstream direct write: aborted\n".getBytes(StandardCharsets.UTF_8);
   private static final byte[] MAGIC = "millstream direct write: commit 5\n".getBytes(StandardCharsets.UTF_8);
   private static final int SUM_BYTES = 8;
@@ -66,25 +66,25 @@ public record CommitRecord(
     return change != null && change.isSwap();
   }
 
-  /** Whether something is there after the commit that is of use only to those who have found it before. */
+  /** Whether replaced files stay after the commit, for queries that found them before. */
   public boolean hasReplaced() {
-    return isSwap() && (!deleted.isEmpty() || change.none() != null);
+    return isSwap() && (!deleted.isEmpty() || change.emptyDirectory() != null);
   }
 
-  /** What the job has done, in the end, to those who have listed the table meanwhile. */
+  /** The job's effect on readers that listed the table meanwhile. */
   Journal.Kind kindOf(Ending ending) {
     return ending.outcome() == Ending.Outcome.REVOKED ? Journal.Kind.OVER : kind;
   }
 
-  /** Where a new file is in the end. */
+  /** The destination directory of a new file. */
   String destination(StagedFile file) {
     return exchanges.getOrDefault(file.directory(), file.directory());
   }
 
   /**
-   * The record of a table that has been renamed since. Where a rename copies, files have other times then.
+   * The record for a table that has been renamed since. Where a rename copies files, they have new modification times.
    *
-   * @param found what is in the directories of the old files now
+   * @param found the files that are now in the directories of the old files
    */
   CommitRecord moved(List<OldFile> found) {
     Map<String, OldFile> now = new HashMap<>();
@@ -96,12 +96,12 @@ public record CommitRecord(
     return new CommitRecord(number, begunMillis, root, owner, below, kind, targets, added, present, overwritten, hollow, change, exchanges);
   }
 
-  /** What is left to do if nothing is to happen in some directories. */
+  /** The record without any change in some directories. */
   CommitRecord without(Set<String> directories) {
     if (directories.isEmpty()) {
       return this;
     }
-    // A partition may be in the directory of an earlier swap, and get its new files in another.
+    // A partition may be in the directory of an earlier swap, while its new files are in another.
     Set<String> partitions = directories.stream().map(SwapDirectories::partition).collect(Collectors.toSet());
     Map<String, String> kept = new HashMap<>(exchanges);
     kept.values().removeIf(directory -> partitions.contains(SwapDirectories.partition(directory)));
@@ -114,7 +114,7 @@ public record CommitRecord(
         kept);
   }
 
-  /** Whether a directory is another or in it. */
+  /** Whether a directory equals another or is below it. */
   static boolean isIn(String directory, String other) {
     return other.isEmpty() || directory.equals(other) || directory.startsWith(other + "/");
   }
@@ -162,7 +162,7 @@ public record CommitRecord(
       }
       out.writeLong(checked.getChecksum().getValue());
     } catch (IOException e) {
-      throw new AssertionError("an array cannot fail", e);
+      throw new AssertionError("an array cannot be written to", e);
     }
     return bytes.toByteArray();
   }
@@ -172,10 +172,10 @@ public record CommitRecord(
   }
 
   /**
-   * Reads a record. Whoever may write to the table may have written it: it names nothing outside of the table, but for directories of partitions that lie
-   * elsewhere and that a swap replaces.
+   * Reads a record. Any user with write access to the table may have written it, so it must not name anything outside the table, except for
+   * directories of partitions elsewhere that a swap replaces.
    *
-   * @throws IOException if it is damaged, or names what it must not
+   * @throws IOException if it is damaged or names a forbidden path
    */
   public static CommitRecord of(byte[] content) throws IOException {
     try {
@@ -202,9 +202,9 @@ public record CommitRecord(
     targets.forEach(directory -> checkDirectory(directory, isSwap()));
     overwritten.forEach(directory -> checkDirectory(directory, isSwap()));
     hollow.forEach(directory -> checkDirectory(directory, isSwap()));
-    exchanges.forEach((made, place) -> {
+    exchanges.forEach((made, destination) -> {
       checkDirectory(made, false);
-      checkDirectory(place, false);
+      checkDirectory(destination, false);
     });
     checkDirectory(below, false);
   }
@@ -225,7 +225,7 @@ public record CommitRecord(
   private static CommitRecord parsed(byte[] content) throws IOException {
     int end = content.length - SUM_BYTES;
     if (end < MAGIC.length || !Arrays.equals(content, 0, MAGIC.length, MAGIC, 0, MAGIC.length)) {
-      throw new IOException("this is no commit record that this version knows");
+      throw new IOException("not a commit record of a version that is known here");
     }
     if (ByteBuffer.wrap(content, end, SUM_BYTES).getLong() != sum(content, end)) {
       throw new IOException("the commit record is damaged");
@@ -278,7 +278,7 @@ public record CommitRecord(
     map(out, change.tableParameters());
     strings(out, change.removedParameters());
     out.writeBoolean(change.isSwap());
-    optional(out, change.none());
+    optional(out, change.emptyDirectory());
     optional(out, change.tableLocation());
     optional(out, change.tableId());
   }

@@ -21,8 +21,8 @@ import org.apache.hadoop.fs.Path;
 
 /**
  * A job that writes files straight into a table's directories, from the driver's side: {@link #begin}, tasks that write through the
- * {@link #placement}, then {@link #commit} or {@link #abort}. A job that is neither, because its driver died, is resolved by the next
- * one that begins on the table, or by {@code Recovery}.
+ * {@link #placement}, then {@link #commit} or {@link #abort}. If its driver dies before either, the next job that begins on the table, or {@code
+ * Recovery}, resolves it.
  */
 public final class DirectJob implements Closeable {
   private final TableAccess table;
@@ -31,7 +31,7 @@ public final class DirectJob implements Closeable {
   private final Lease lease;
   private final Commit commit;
   private final JobCleaner cleaner;
-  /** Requests that this process had sent when the job began ({@link Store#requests}). */
+  /** Number of requests that this process had sent when the job began ({@link Store#requests}). */
   private final long earlierRequests;
   private boolean isCommitted;
 
@@ -46,21 +46,21 @@ public final class DirectJob implements Closeable {
   }
 
   /**
-   * Why tables of a file system cannot be written directly.
+   * Why tables on a file system cannot be written directly.
    *
-   * @param fs the table's
-   * @return a sentence for a warning; empty if they can
+   * @param fs the table's file system
+   * @return the reason, as a sentence for a warning; empty if they can
    */
   public static Optional<String> whyNot(FileSystem fs) {
     return Store.whyNot(fs);
   }
 
   /**
-   * Why directories of a table cannot change places ({@link CommitPlan#exchange}).
+   * Why directories of a table cannot be exchanged ({@link CommitPlan#exchange}).
    *
-   * @param table the root of what is written
+   * @param table the root directory of the write
    * @param conf of the file system, with {@link WriteOptions}
-   * @return a sentence for a warning; empty if they can
+   * @return the reason, as a sentence for a warning; empty if they can
    * @throws IOException if the file system cannot be reached
    */
   public static Optional<String> whyNoExchange(Path table, Configuration conf) throws IOException {
@@ -70,11 +70,11 @@ public final class DirectJob implements Closeable {
   /**
    * Resolves dead jobs of the table, then begins one.
    *
-   * @param table the root of what is written, a table's or a partitioned directory's; made if it is not there
-   * @param id of the job, a UUID that no other has; it is in the name of every file
-   * @param below the directory, relative to the table's, that all its files will be in or below: where they are looked for if it fails; "" if that is not known
+   * @param table the root directory of the table or partitioned directory; created if missing
+   * @param id the job's UUID, which is in the name of every file
+   * @param below the directory, relative to the table's, that will contain all files of the job; a failed job is cleaned up only there. "" if unknown
    * @param conf of the file system, with {@link WriteOptions}
-   * @param metastore for dead jobs that have committed; null if there is none, and then such a job is an error
+   * @param metastore for dead jobs that have committed; without one (null), such a job is an error
    * @return the job
    * @throws UnsuitedException if the file system lacks a feature that only the first write reveals
    * @throws IOException if the table cannot be reached, or a dead job cannot be resolved
@@ -83,7 +83,7 @@ public final class DirectJob implements Closeable {
     return begin(TableAccess.of(table, conf, metastore), id, below);
   }
 
-  /** As {@link #begin(Path, String, String, Configuration, Metastore)}, for a table that is already open. */
+  /** Like {@link #begin(Path, String, String, Configuration, Metastore)}, for a table that is already open. */
   public static DirectJob begin(TableAccess table, String id, String below) throws IOException {
     if (!id.matches(Names.JOB)) {
       throw new IllegalArgumentException("the id of a job must be a UUID: " + id);
@@ -95,7 +95,7 @@ public final class DirectJob implements Closeable {
         throw new IOException("there is a job " + id + " on " + table.root() + " already");
       }
     } catch (UnsuitedException e) {
-      // The journal's directory, and the table's.
+      // Removes the journal's directory if it is empty.
       table.store().remove(List.of());
       if (hasMadeTable) {
         table.store().removeEmptyTree("");
@@ -106,7 +106,7 @@ public final class DirectJob implements Closeable {
     try {
       job.resolution.resolveDead(Journal.of(table.store()));
       return job;
-    } catch (Throwable e) { // Scala's need not be declared
+    } catch (Throwable e) { // Scala code may throw undeclared exceptions
       job.abort();
       job.close();
       throw e;
@@ -129,22 +129,21 @@ public final class DirectJob implements Closeable {
     return id;
   }
 
-  /** Where its tasks write. */
+  /** Tells the job's tasks where to write. */
   public Placement placement() {
     return new Placement(table.root(), id);
   }
 
   /**
-   * Commits: waits for the table's commit lock, lists what is overwritten, writes the commit record, and does what it says.
+   * Commits: waits for the table's commit lock, lists the files to replace, writes the commit record, and carries it out.
    *
-   * @param plan what is to be done
-   * @return what was done
-   * @throws CommittedException if the record is written, but what it says is not all done: it will be, by the next statement on the table or a
-   *     recovery
+   * @param plan the commit's instructions
+   * @return the result
+   * @throws CommittedException if the record is written but not completely carried out; the next statement on the table, or a recovery, finishes it
    * @throws SupersededException if the job is over, but a program that does not know the journal has replaced or removed some of its rows
    * @throws ConflictException if another job has changed the table since the statement read it: nothing is written
-   * @throws IOException if the job is not committed and the table is as it was, or, where the message says so, if nobody knows whether it is
-   *     committed. In both cases call {@link #abort}
+   * @throws IOException if the job is not committed and the table is unchanged or, if the message says so, it is not known whether the job is
+   * committed. In both cases call {@link #abort}
    * @throws IllegalStateException if the job has been committed or aborted before
    */
   public CommitOutcome commit(CommitPlan plan) throws IOException {
@@ -158,7 +157,8 @@ public final class DirectJob implements Closeable {
     try {
       ending = new Apply(table, id, record, plan.distribution, phases, Apply.Role.OWNER).run();
     } catch (JournalGoneException e) {
-      throw new CommittedException("job " + id + " on " + table.root() + " was committed, but was not finished, and may never be: " + e.getMessage(), e);
+      throw new CommittedException("job " + id + " on " + table.root() + " was committed, but was not finished and may never be: "
+          + e.getMessage(), e);
     } catch (IOException | RuntimeException | LinkageError e) {
       throw new CommittedException("job " + id + " on " + table.root() + " is committed, but is not finished yet: the next statement on the table, or"
           + " `millstream recover`, finishes it once the cause is gone. Cause: " + e.getMessage(), e);
@@ -182,8 +182,7 @@ public final class DirectJob implements Closeable {
   }
 
   /**
-   * Removes everything that the job's attempts have written. Does nothing after a commit; what fails is logged, and left to a
-   * recovery.
+   * Removes all files of the job's attempts. Does nothing after a commit. Failures are logged, and the rest is left to recovery.
    */
   public void abort() {
     if (!isCommitted && !cleaner.isOver()) {
@@ -191,7 +190,7 @@ public final class DirectJob implements Closeable {
     }
   }
 
-  /** Stops renewing the lease. A job that is not over, committed or not, counts as dead from then on. */
+  /** Stops renewing the lease. From then on, a job that is not over counts as dead, committed or not. */
   @Override
   public void close() {
     lease.end();

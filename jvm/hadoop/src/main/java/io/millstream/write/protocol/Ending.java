@@ -3,23 +3,23 @@ package io.millstream.write.protocol;
 import java.nio.charset.StandardCharsets;
 
 /**
- * How a job ended: what its {@code done} mark says.
+ * How a job ended: the content of its {@code done} mark.
  *
- * @param outcome in a word
- * @param detail for a person; empty if there is nothing to say
+ * @param outcome the result in one word
+ * @param detail an explanation for the user; empty if none is needed
  */
 public record Ending(Outcome outcome, String detail) {
-  /** How, in a word. */
+  /** The result in one word. */
   public enum Outcome {
-    /** Everything that the record says is done. */
+    /** The commit record is completely carried out. */
     COMPLETE,
-    /** In some directories another writer came first; the rest is done. */
+    /** Another program has overwritten some directories first; everything else is done. */
     SUPERSEDED,
-    /** Everything is done, but another program's rows, written at the same time, are beside those that it wrote. */
+    /** Everything is done, but rows that another program wrote at the same time are beside the job's. */
     MIXED,
-    /** The commit was taken back: the table is as it was. */
+    /** The commit was revoked: the table is as before. */
     REVOKED,
-    /** Rows of the job are not where readers find them, or not all of them. */
+    /** Readers do not find some or all of the job's rows. */
     LOST
   }
 
@@ -36,6 +36,6 @@ public record Ending(Outcome outcome, String detail) {
         return new Ending(outcome, parts.length > 1 ? parts[1] : "");
       }
     }
-    return new Ending(Outcome.LOST, "an ending that this version does not know: " + parts[0]);
+    return new Ending(Outcome.LOST, "an outcome that this version does not know: " + parts[0]);
   }
 }

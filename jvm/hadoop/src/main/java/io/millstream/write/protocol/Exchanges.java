@@ -22,31 +22,31 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The part of a commit in which each directory that the job has made ({@link SwapDirectories}) takes the place of the one that readers
- * list. The old files have then the names of the new ones' directory, to be deleted there; what others have put beside them since they
- * were listed goes back to the place.
+ * The part of a commit that exchanges each directory that the job has made ({@link SwapDirectories}) with its destination directory, which readers
+ * list. The old files are then in the job's directory and are deleted there. Files that other programs have added beside them since they were listed
+ * are moved back to the destination directory.
  *
- * <p>As all of {@link Apply} this may be done again, by anybody and at the same time: whether a directory is in its place is seen from the
- * job's files in it. Where an exchange is not possible they are moved one by one.
+ * <p>Like all of {@link Apply}, any process may repeat this at any time: the job's files in a destination directory show that its exchange is done.
+ * Where an exchange is not possible, files are moved one by one.
  */
 public final class Exchanges {
   private static final Logger LOG = LoggerFactory.getLogger(Exchanges.class);
   private static final long FIRST_PAUSE_MILLIS = 1;
   private static final long LONGEST_PAUSE_MILLIS = 1000;
-  /** Each time somebody must have put something into a directory that nobody finds any more. */
-  private static final int MOST_SWEEPS = 100;
+  /** Every further sweep means that a program has again put a file into a directory that is no longer listed. */
+  private static final int MAX_SWEEPS = 100;
 
   private final TableAccess table;
   private final String job;
   private final Metastore.Standing standing;
   private final Exchange exchange;
-  private final Map<String, String> places;
-  /** New files by the directories that the job has made. */
+  private final Map<String, String> destinations;
+  /** New files, by directory of the job. */
   private final Map<String, List<StagedFile>> added;
-  /** Old files, by the same, as they are named once they have lost their place. */
+  /** Old files, by the same key, with their paths after the exchange. */
   private final Map<String, Set<OldFile>> displaced = new HashMap<>();
-  private final List<OldFile> inPlaces = new ArrayList<>();
-  private final Map<String, String> madeByPlace = new HashMap<>();
+  private final List<OldFile> inDestinations = new ArrayList<>();
+  private final Map<String, String> madeByDestination = new HashMap<>();
   private final List<String> mixed = new ArrayList<>();
 
   public Exchanges(TableAccess table, String job, CommitRecord record, Metastore.Standing standing) throws IOException {
@@ -54,16 +54,16 @@ public final class Exchanges {
     this.job = job;
     this.standing = standing;
     this.exchange = of(table);
-    this.places = record.exchanges();
+    this.destinations = record.exchanges();
     this.added = byDirectory(record.added());
-    places.forEach((made, place) -> madeByPlace.put(place, made));
+    destinations.forEach((made, destination) -> madeByDestination.put(destination, made));
     for (OldFile file : record.deleted()) {
-      String place = place(file.directory());
-      if (place != null) {
-        String made = madeByPlace.get(place);
-        String directory = made + file.directory().substring(place.length());
+      String destination = destination(file.directory());
+      if (destination != null) {
+        String made = madeByDestination.get(destination);
+        String directory = made + file.directory().substring(destination.length());
         displaced.computeIfAbsent(made, key -> new HashSet<>()).add(new OldFile(directory, file.name(), file.bytes(), file.modifiedMillis()));
-        inPlaces.add(file);
+        inDestinations.add(file);
       }
     }
   }
@@ -83,114 +83,114 @@ public final class Exchanges {
   }
 
   /**
-   * Sees that the commit can be carried out, before it is decided.
+   * Checks, before the commit is decided, that it can be carried out.
    *
-   * @throws IOException if not
+   * @throws IOException if it cannot
    */
-  public static void rehearse(TableAccess table, List<StagedFile> files, Map<String, String> places) throws IOException {
+  public static void rehearse(TableAccess table, List<StagedFile> files, Map<String, String> destinations) throws IOException {
     Exchange exchange = of(table);
     Parallel.map(table.options().threads, byDirectory(files).entrySet(), made -> {
-      exchange.rehearse(made.getValue().get(0), places.get(made.getKey()));
+      exchange.rehearse(made.getValue().get(0), destinations.get(made.getKey()));
       return null;
     });
   }
 
-  /** The place that a directory is, or is in; null if it is in none. */
-  private String place(String directory) {
+  /** The destination directory that a directory is or is below; null if there is none. */
+  private String destination(String directory) {
     String up = directory;
-    while (!up.isEmpty() && !madeByPlace.containsKey(up)) {
+    while (!up.isEmpty() && !madeByDestination.containsKey(up)) {
       up = Names.parent(up);
     }
-    return madeByPlace.containsKey(up) ? up : null;
+    return madeByDestination.containsKey(up) ? up : null;
   }
 
-  /** Whether an old file is in one of the places, and not in a directory that gets no new ones. */
+  /** Whether an old file is in a destination directory, and not in a directory that gets no new files. */
   public boolean concerns(OldFile file) {
-    return place(file.directory()) != null;
+    return destination(file.directory()) != null;
   }
 
   /**
-   * Puts all directories into their places.
+   * Exchanges all directories.
    *
-   * @return false if another has finished the job
+   * @return false if another process has finished the job
    * @throws IOException if something is left to do
    */
   public boolean run() throws IOException {
     table.store().persist(added.keySet());
     for (Map.Entry<String, List<StagedFile>> made : added.entrySet()) {
-      if (!run(made.getKey(), places.get(made.getKey()), made.getValue())) {
+      if (!run(made.getKey(), destinations.get(made.getKey()), made.getValue())) {
         return false;
       }
     }
-    // Nothing is deleted before that is so after a power failure, too.
+    // The exchanges must survive a power failure before anything is deleted.
     Set<String> parents = new HashSet<>();
-    places.forEach((made, place) -> parents.addAll(List.of(Names.parent(made), Names.parent(place))));
+    destinations.forEach((made, destination) -> parents.addAll(List.of(Names.parent(made), Names.parent(destination))));
     table.store().persist(parents);
     return true;
   }
 
-  private boolean run(String made, String place, List<StagedFile> files) throws IOException {
-    table.store().makeDirectories(List.of(place));
-    Outcome outcome = exchange(made, place, files.get(0).name());
-    if (outcome == Outcome.OVER || outcome != Outcome.EXCHANGED && !moveAll(files, place)) {
+  private boolean run(String made, String destination, List<StagedFile> files) throws IOException {
+    table.store().makeDirectories(List.of(destination));
+    Outcome outcome = exchange(made, destination, files.get(0).name());
+    if (outcome == Outcome.OVER || outcome != Outcome.EXCHANGED && !moveAll(files, destination)) {
       return false;
     }
-    exchange.carryOver(job, made, place, displaced.getOrDefault(made, Set.of()));
-    if (outcome != Outcome.DONE_BEFORE && isMixed(made, place)) {
-      mixed.add(place);
+    exchange.carryOver(job, made, destination, displaced.getOrDefault(made, Set.of()));
+    if (outcome != Outcome.DONE_BEFORE && isMixed(made, destination)) {
+      mixed.add(destination);
     }
     return true;
   }
 
   /**
-   * Whether another program has overwritten a place after it was decided that all is published: its files are beside the job's, and old ones are gone
-   * that nobody who knows the journal has deleted yet; or there were none.
+   * Whether another program has overwritten a destination directory after the publication was decided: its files are beside the job's, and either old
+   * files are gone, although this protocol has deleted none yet, or there were none.
    */
-  private boolean isMixed(String made, String place) throws IOException {
-    Set<OldFile> found = new HashSet<>(table.store().list(List.of(made, place), true));
+  private boolean isMixed(String made, String destination) throws IOException {
+    Set<OldFile> found = new HashSet<>(table.store().list(List.of(made, destination), true));
     Set<String> own = added.get(made).stream().map(StagedFile::name).collect(Collectors.toSet());
     Set<OldFile> old = displaced.getOrDefault(made, Set.of());
-    Set<OldFile> oldInPlace = inPlaces.stream().filter(file -> place.equals(place(file.directory()))).collect(Collectors.toSet());
-    boolean hasForeign = found.stream().anyMatch(file -> place.equals(place(file.directory())) && !own.contains(file.name()) && !oldInPlace.contains(file));
-    boolean hasLost = found.stream().filter(file -> old.contains(file) || oldInPlace.contains(file)).count() < old.size();
+    Set<OldFile> oldInDestination = inDestinations.stream().filter(file -> destination.equals(destination(file.directory()))).collect(Collectors.toSet());
+    boolean hasForeign = found.stream().anyMatch(file -> destination.equals(destination(file.directory())) && !own.contains(file.name()) && !oldInDestination.contains(file));
+    boolean hasLost = found.stream().filter(file -> old.contains(file) || oldInDestination.contains(file)).count() < old.size();
     return hasForeign && (hasLost || old.isEmpty());
   }
 
-  /** Places that another program has overwritten after it was decided that all is published, so that the rows of both are there. */
+  /** Destination directories that another program has overwritten after the publication was decided, so that they hold the rows of both. */
   List<String> mixed() {
     return mixed;
   }
 
-  /** What has become of it; null if it is not possible. */
-  private Outcome exchange(String made, String place, String witness) throws IOException {
+  /** The outcome of an exchange; null if it is not possible. */
+  private Outcome exchange(String made, String destination, String witness) throws IOException {
     long deadline = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(table.options().lockWaitMillis);
     for (long pauseMillis = FIRST_PAUSE_MILLIS; ; pauseMillis = Math.min(2 * pauseMillis, LONGEST_PAUSE_MILLIS)) {
-      Outcome outcome = tryExchange(made, place, witness);
+      Outcome outcome = tryExchange(made, destination, witness);
       if (outcome != Outcome.BUSY) {
         return outcome;
       }
       if (System.nanoTime() > deadline) {
-        throw new IOException("another process has been at the point of exchanging directories of job " + job + " on " + table.root()
-            + " for " + table.options().lockWaitMillis + " ms, and hangs there");
+        throw new IOException("another process has held the lock for exchanging directories of job " + job + " on " + table.root() + " for more than "
+            + table.options().lockWaitMillis + " ms");
       }
       table.waiting().pause(pauseMillis);
     }
   }
 
-  private Outcome tryExchange(String made, String place, String witness) {
+  private Outcome tryExchange(String made, String destination, String witness) {
     try {
-      return exchange.exchange(job, made, place, witness);
+      return exchange.exchange(job, made, destination, witness);
     } catch (IOException e) {
-      LOG.warn("New files of job {} appear one by one in {} of {}: {}", job, place, table.root(), e.getMessage());
+      LOG.warn("New files of job {} appear one by one in {} of {}: {}", job, destination, table.root(), e.getMessage());
       return null;
     }
   }
 
-  /** The first is the witness. False if another has finished the job. */
-  private boolean moveAll(List<StagedFile> files, String place) throws IOException {
+  /** Moves the witness, which is the first file, before the others. False if another process has finished the job. */
+  private boolean moveAll(List<StagedFile> files, String destination) throws IOException {
     List<StagedFile> missing = new ArrayList<>();
     for (StagedFile file : files) {
-      if (!exchange.move(file, place)) {
+      if (!exchange.move(file, destination)) {
         missing.add(file);
       }
     }
@@ -203,9 +203,9 @@ public final class Exchanges {
     throw new IOException(Apply.missing(table.root(), missing));
   }
 
-  /** The old files of the places, wherever they are now. */
+  /** The old files of the destination directories, wherever they are now. */
   public List<OldFile> replaced() throws IOException {
-    List<OldFile> files = new ArrayList<>(inPlaces);
+    List<OldFile> files = new ArrayList<>(inDestinations);
     displaced.values().forEach(files::addAll);
     return table.unchanged(files);
   }
@@ -213,21 +213,21 @@ public final class Exchanges {
   /**
    * Removes the job's directories.
    *
-   * @throws IOException if something is left in them
+   * @throws IOException if they are not empty
    */
   public void dissolve() throws IOException {
     for (int sweeps = 1; ; sweeps++) {
       table.store().prune(added.keySet(), List.of());
       int found = 0;
       for (String made : added.keySet()) {
-        found += exchange.carryOver(job, made, places.get(made), Set.of());
+        found += exchange.carryOver(job, made, destinations.get(made), Set.of());
       }
       if (found == 0) {
         table.store().removeEmptyTree(SwapDirectories.root(job));
         return;
       }
-      if (sweeps == MOST_SWEEPS) {
-        throw new IOException("somebody writes into " + SwapDirectories.root(job) + " of " + table.root() + " all the time");
+      if (sweeps == MAX_SWEEPS) {
+        throw new IOException("another program keeps writing to " + SwapDirectories.root(job) + " of " + table.root());
       }
     }
   }

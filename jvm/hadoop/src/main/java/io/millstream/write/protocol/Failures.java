@@ -2,9 +2,9 @@ package io.millstream.write.protocol;
 
 import java.io.IOException;
 
-/** Of many things to do, of which one that fails does not stop the others. */
+/** Collects the failures of several pieces of work, none of which stops the others. */
 public final class Failures {
-  /** One of them. */
+  /** A piece of work. */
   public interface Work {
     void run() throws IOException;
   }
@@ -23,7 +23,7 @@ public final class Failures {
     }
   }
 
-  /** Throws the first failure, if there was one; the others are suppressed in it. */
+  /** Throws the first failure, if any, with the others as suppressed exceptions. */
   public void check() throws IOException {
     if (first != null) {
       throw first;

@@ -7,7 +7,7 @@ import java.util.List;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Removes a job's journal entries and leftover files once it has ended. Failures are logged, and the next job or recovery removes the rest. */
+/** Removes a job's journal entries and leftover files after its end. Failures are logged, and the next job or recovery removes the rest. */
 final class JobCleaner {
   private static final Logger LOG = LoggerFactory.getLogger(JobCleaner.class);
 
@@ -16,7 +16,7 @@ final class JobCleaner {
   private final Lease lease;
   private final String job;
   private final String below;
-  /** Whether this job made the table's directory: a roll-back then removes it, so that a CREATE TABLE can be repeated. */
+  /** Whether this job created the table's directory; a rollback then removes it, so that a CREATE TABLE can be repeated. */
   private final boolean hasMadeTable;
   private boolean isOver;
 
@@ -29,7 +29,7 @@ final class JobCleaner {
     this.hasMadeTable = hasMadeTable;
   }
 
-  /** Whether the job's signs of life are removed from the journal, so that nobody has to resolve it. */
+  /** Whether the job's begin and lease entries are removed from the journal, so that no other process needs to resolve it. */
   boolean isOver() {
     return isOver;
   }
@@ -42,14 +42,14 @@ final class JobCleaner {
    * @param lock under which it has committed
    */
   void cleanFinished(CommitRecord record, Ending ending, CommitLock.Held lock) {
-    // Stop the lease first: a sign of life written after the others are removed would stay.
+    // End the lease first: a renewal written after the entries are removed would stay.
     lease.end();
     boolean keepsFiles = ending.outcome() == Ending.Outcome.SUPERSEDED;
     if (!table.store().leftoversNameTheirJobs() && !keepsFiles) {
       discardLeftovers();
     }
     try {
-      table.store().remove(Journal.signs(job));
+      table.store().remove(Journal.liveEntries(job));
       isOver = true;
       List<String> rest = new ArrayList<>(List.of(lock.entry()));
       rest.addAll(lock.journal().forgettable(record.kindOf(ending), Resolution.KEPT_MILLIS));
@@ -64,41 +64,41 @@ final class JobCleaner {
         new ReplacedFiles(table).tryRemove(job);
       }
     } catch (IOException | RuntimeException e) {
-      LOG.warn("Job {} on {} is committed and finished, but its journal could not be removed", job, table.root(), e);
+      LOG.warn("Job {} on {} is committed and finished, but its journal entries could not be removed", job, table.root(), e);
     }
   }
 
-  /** Once the journal has forgotten the job, nobody can tell what its failed attempts have left. */
+  /** Without the job's journal entries, the leftovers of its failed attempts could not be recognised. */
   private void discardLeftovers() {
     try {
       table.store().discard(table.store().leftovers(below, job::equals));
     } catch (IOException e) {
-      LOG.warn("What failed attempts of job {} on {} may have left could not be looked for or removed", job, table.root(), e);
+      LOG.warn("Leftover files of failed attempts of job {} on {} could not be found or removed", job, table.root(), e);
     }
   }
 
   /**
-   * Removes everything that the attempts of a job have written, unless it turns out to be committed.
+   * Removes all files of the job's attempts, unless the job turns out to be committed.
    *
-   * @param commit how far it came
+   * @param commit the state of the job's commit
    */
   void rollBack(Commit commit) {
     try {
       if (commit.hasTried() && !CommitRecord.isAborted(resolution.abort(job))) {
-        LOG.error("Job {} on {} is committed, though its commit seemed to fail: a recovery finishes it", job, table.root());
+        LOG.error("Job {} on {} is committed, although its commit seemed to fail; recovery finishes it", job, table.root());
         return;
       }
       lease.end();
       resolution.rollBack(job, below, Run.REAL);
       isOver = true;
-      // Attempts that have ended since then found the job's begin there.
+      // Attempts that committed before the begin entry was removed may have added files since.
       table.store().discard(table.store().leftovers(below, job::equals));
       List<String> rest = new ArrayList<>();
       if (commit.lock() != null) {
         rest.add(commit.lock().entry());
       }
       if (!commit.hasTried()) {
-        // Someone may have marked the job as aborted. A job that never tried to commit will not look for that mark.
+        // Another process may have marked the job as aborted; a job that never tried to commit does not look for that.
         rest.add(Journal.commit(job));
       }
       table.store().remove(rest);
@@ -106,16 +106,16 @@ final class JobCleaner {
         table.store().removeEmptyTree("");
       }
     } catch (IOException | RuntimeException e) {
-      LOG.warn("Job {} on {} is left to a recovery", job, table.root(), e);
+      LOG.warn("Job {} on {} could not be cleaned up and is left to recovery", job, table.root(), e);
     }
   }
 
-  /** Lets others take the job for dead at once. */
+  /** Declares the job dead, so that other processes need not wait for its lease to expire. */
   void giveUp() {
     try {
       table.store().replace(Journal.abandoned(job), Journal.NOTHING);
     } catch (IOException | RuntimeException e) {
-      LOG.warn("Others have to wait until the lease of job {} on {} runs out", job, table.root(), e);
+      LOG.warn("Other jobs must wait until the lease of job {} on {} expires", job, table.root(), e);
     }
   }
 }

@@ -20,23 +20,23 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 /**
- * The journal as one listing shows it. All of it is flat in one directory, whose changes by others an NFS client sees once it has
- * made a change of its own.
+ * The journal as one listing shows it. All entries are in a single directory, so that an NFS client sees the changes of others once it has made one
+ * of its own.
  *
  * <pre>
- * JOB.begin          made first; removed once the job is over
- * JOB.lease          written again and again while the job's driver lives
- * JOB.abandoned      the driver has given up: as if the lease had run out
- * JOB.commit         made once: the commit record, or that the job is aborted
- * JOB.published      made once, before anything old is deleted: all files are published, or the commit is revoked ({@link Publication})
- * done-N-KIND-JOB    made once: the job is over, and this is how it ended ({@link Ending}); N is the number of its commit lock
- * JOB.superseded     the job is over; another writer came first in some directories, and its files for them are kept
- * JOB.replaced       the job is over; what a swap has replaced is still there, for those who have found it before
- * lock-N             the commit lock: the job that commits, or did
+ * JOB.begin          written first; removed once the job is over
+ * JOB.lease          rewritten repeatedly while the job's driver lives
+ * JOB.abandoned      the driver has given up: as if the lease had expired
+ * JOB.commit         written once: the commit record, or that the job is aborted
+ * JOB.published      written once, before any old file is deleted: all files are published, or the commit is revoked ({@link Publication})
+ * done-N-KIND-JOB    written once: the job is over, and how it ended ({@link Ending}); N is the number of its commit lock
+ * JOB.superseded     the job is over; another program overwrote some directories first, and the job's files for them are kept
+ * JOB.replaced       the job is over; the files that a swap has replaced still exist, for queries planned before
+ * lock-N             the commit lock of the job that commits, or did
  * </pre>
  *
- * The newest {@code done} of all, and the newest of a job that overwrote, are kept for good: they are the {@link TableVersion} by which a
- * statement sees that a table has changed since it began to read it.
+ * The newest {@code done} mark, and the newest of a job that overwrote files, are never removed: they are the {@link TableVersion}, which tells a
+ * statement that a table has changed since it began to read it.
  */
 public final class Journal {
   private static final String LEASE = ".lease";
@@ -49,14 +49,14 @@ public final class Journal {
   private static final Pattern LOCKS = Pattern.compile(LOCK + "\\d{1,18}");
   private static final Pattern DONE = Pattern.compile("done-(?<number>\\d{1,18})-(?<kind>[a-z]+)-(?<job>.+)");
 
-  /** Of entries that say all by being there. */
+  /** Content of entries whose existence says everything. */
   public static final byte[] NOTHING = new byte[0];
 
-  /** What a job changed. */
+  /** A job's effect on a table. */
   public enum Kind {
     /** It added files. */
     INTO,
-    /** It replaced files, or was taken back when some of its files may have been visible: files that a reader has listed may be gone. */
+    /** It replaced files, or was revoked when some of its files may have been visible: files that a reader has listed may be gone. */
     OVER;
 
     String word() {
@@ -64,14 +64,14 @@ public final class Journal {
     }
   }
 
-  /** The mark of a job that is over. */
+  /** The done mark of a job. */
   public record Done(long number, Kind kind, String job, long millis) {
     String entry() {
       return done(number, kind, job);
     }
   }
 
-  /** A job in the journal; 0 is the time of what is not there. */
+  /** A job in the journal; the time of a missing entry is 0. */
   public static final class Job {
     public final String id;
     private long begunMillis;
@@ -87,27 +87,27 @@ public final class Journal {
       this.id = id;
     }
 
-    /** Whether a mark says so. That anything else is missing proves nothing. */
+    /** Whether there is a done mark. The absence of other entries proves nothing. */
     public boolean isFinished() {
       return done != null;
     }
 
-    /** Its mark; null if it is not finished. */
+    /** Its done mark; null if it is not finished. */
     Done done() {
       return done;
     }
 
-    /** Whether its driver has begun, and nobody has cleaned up yet. */
+    /** Whether its driver has begun and the job is not cleaned up yet. */
     public boolean hasBegun() {
       return begunMillis != 0;
     }
 
-    /** Whether there is a record, or the word that there never will be one. */
+    /** Whether it is committed or aborted. */
     public boolean isDecided() {
       return decidedMillis != 0;
     }
 
-    /** When its begin was made; 0 if it is not there. */
+    /** When its begin entry was written; 0 if there is none. */
     long begunMillis() {
       return begunMillis;
     }
@@ -116,16 +116,16 @@ public final class Journal {
       return decidedMillis;
     }
 
-    public long lastSignMillis() {
+    public long lastRenewalMillis() {
       return Math.max(begunMillis, renewedMillis);
     }
 
-    /** Since when what it has replaced is of no use; 0 if it is removed. */
+    /** When it replaced files that are still kept; 0 if none are kept. */
     public long replacedMillis() {
       return replacedMillis;
     }
 
-    /** Whether its files are kept for directories in which another writer came first. */
+    /** Whether its files for directories that another program overwrote first are kept. */
     public boolean isSuperseded() {
       return superseded;
     }
@@ -134,14 +134,14 @@ public final class Journal {
       return abandoned;
     }
 
-    /** Whether nothing but its mark is there: its own driver has ended it. */
+    /** Whether only its done mark is left: its own driver has ended it. */
     private boolean isCleanedUp() {
       return !hasBegun() && !isDecided() && publishedMillis == 0 && replacedMillis == 0;
     }
 
-    /** When anything of it was last written. */
+    /** When any of its entries was last written. */
     long lastMillis() {
-      return Math.max(Math.max(decidedMillis, publishedMillis), lastSignMillis());
+      return Math.max(Math.max(decidedMillis, publishedMillis), lastRenewalMillis());
     }
   }
 
@@ -158,16 +158,16 @@ public final class Journal {
     for (Store.Entry entry : store.journal()) {
       journal.add(entry.name(), Math.max(1, entry.modifiedMillis()));
     }
-    return journal.at(journal.jobs.values().stream().mapToLong(Job::lastSignMillis).max().orElse(0));
+    return journal.at(journal.jobs.values().stream().mapToLong(Job::lastRenewalMillis).max().orElse(0));
   }
 
-  /** Takes the time for what it is, unless the journal shows that it is later. */
+  /** Sets the current time, unless the journal shows a later one. */
   public Journal at(long millis) {
     nowMillis = Math.max(nowMillis, millis);
     return this;
   }
 
-  /** Leaves a job out, but not the time that it has shown. */
+  /** Removes a job from this listing, but keeps the time that it has shown. */
   public Journal without(String job) {
     jobs.remove(job);
     return this;
@@ -202,12 +202,12 @@ public final class Journal {
     jobs.computeIfAbsent(mark.job, Job::new).done = mark;
   }
 
-  /** A kind that this version does not know may have changed anything. */
+  /** An unknown kind counts as an overwrite: the job may have changed anything. */
   private static Kind kind(String word) {
     return Arrays.stream(Kind.values()).filter(kind -> kind.word().equals(word)).findFirst().orElse(Kind.OVER);
   }
 
-  /** Which jobs have changed the table so far. */
+  /** The table's version: the last jobs that changed it. */
   public TableVersion version() {
     return new TableVersion(newest(EnumSet.allOf(Kind.class)), newest(EnumSet.of(Kind.OVER)));
   }
@@ -217,9 +217,10 @@ public final class Journal {
   }
 
   /**
-   * Marks that nobody needs any more: of jobs that their own drivers have ended, and of all after some time. Those that say the table's version stay.
+   * Done marks that are no longer needed: those of jobs that their own drivers have ended, and all others after some time. The marks that are the
+   * table's version stay.
    *
-   * @param next what the mark says that is made after this listing; null if there is none
+   * @param next the kind of the mark written after this listing; null if there is none
    */
   List<String> forgettable(Kind next, long keptMillis) {
     TableVersion version = version();
@@ -243,22 +244,22 @@ public final class Journal {
     return jobs.getOrDefault(id, new Job(id));
   }
 
-  /** The time by the clock of the store, as the journal shows it. */
+  /** The current time by the store's clock, as far as the journal shows it. */
   public long nowMillis() {
     return nowMillis;
   }
 
-  /** The commit locks that were taken, by number. */
+  /** The entries of commit locks, by number. */
   public TreeMap<Long, String> locks() {
     return locks;
   }
 
-  /** What stores have written to make entries of, when it was last written; it stays if they die then. */
+  /** Temporary files from which stores make entries, with their modification times; they stay if the process dies. */
   public Map<String, Long> drafts() {
     return drafts;
   }
 
-  /** The highest number of a commit lock that is known; 0 if none is. */
+  /** The highest known number of a commit lock; 0 if there is none. */
   long lastNumber() {
     return Math.max(locks.isEmpty() ? 0 : locks.lastKey(), done.isEmpty() ? 0 : done.lastKey());
   }
@@ -304,12 +305,15 @@ public final class Journal {
     return "done-" + number + "-" + kind.word() + "-" + job;
   }
 
-  /** What is removed, in this order, once a job is over; its {@code commit} is not, as the job itself may still ask for it. */
-  public static List<String> signs(String job) {
+  /** The entries to remove, in this order, once a job is over. Its {@code commit} entry stays, because the job itself may still read it. */
+  public static List<String> liveEntries(String job) {
     return List.of(begin(job), abandoned(job), lease(job));
   }
 
-  /** What {@code JOB.begin} says: who runs the job, how long it may be silent, and in which directory, relative to the table's, all its files are. */
+  /**
+   * The content of {@code JOB.begin}: the process that runs the job, the length of its lease, and the directory, relative to the table's, that
+   * contains all its files.
+   */
   public record Begin(String owner, long leaseMillis, String below) {
     private static final String UNKNOWN = "unknown";
     private static final String OWNER = "owner";
@@ -323,17 +327,18 @@ public final class Journal {
       properties.setProperty(BELOW, below);
       StringWriter text = new StringWriter();
       properties.store(text, null);
-      // Without the date, which is the entry's anyway: the same begin is the same bytes.
+      // Without the date comment, so that equal entries have equal bytes.
       return text.toString().lines().filter(line -> !line.startsWith("#")).collect(Collectors.joining("\n", "", "\n"))
           .getBytes(StandardCharsets.UTF_8);
     }
 
     /**
-     * What an entry says. One that is damaged, as by a power failure, must not stop the table: its driver's files are looked for everywhere.
+     * Reads an entry. A damaged entry, for example after a power failure, must not block the table: the job's files are then looked for in the whole
+     * table.
      *
-     * @param content of the entry
-     * @param leaseMillis the lease of a job whose begin does not say it
-     * @return as much as can be read
+     * @param content the entry's content
+     * @param leaseMillis the lease of a job whose entry does not contain it
+     * @return as much of it as can be read
      */
     public static Begin of(byte[] content, long leaseMillis) {
       Properties properties = new Properties();

@@ -2,7 +2,7 @@ package io.millstream.write.protocol;
 
 import java.io.IOException;
 
-/** The journal of a committed job has disappeared during its commit. Whether the job can still be finished depends on where the table is now. */
+/** The journal has disappeared while a job's commit was carried out. Whether the job can still be finished depends on where the table is now. */
 final class JournalGoneException extends IOException {
   private static final long serialVersionUID = 1;
 

@@ -7,16 +7,16 @@ import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Gives signs that a job lives. */
+/** Renews a job's lease, which shows other processes that its driver is alive. */
 public final class Lease {
   private static final Logger LOG = LoggerFactory.getLogger(Lease.class);
-  private static final int SIGNS_A_LEASE = 3;
+  private static final int RENEWALS_PER_LEASE = 3;
 
   private final TableAccess table;
   private final String job;
   private final ScheduledExecutorService clock;
   private boolean ended;
-  private long signedNanos = System.nanoTime();
+  private long renewedNanos = System.nanoTime();
 
   public Lease(TableAccess table, String job) {
     this.table = table;
@@ -26,37 +26,37 @@ public final class Lease {
       thread.setDaemon(true);
       return thread;
     });
-    long periodMillis = Math.max(1, table.options().leaseMillis / SIGNS_A_LEASE);
-    clock.scheduleAtFixedRate(this::sign, periodMillis, periodMillis, TimeUnit.MILLISECONDS);
+    long periodMillis = Math.max(1, table.options().leaseMillis / RENEWALS_PER_LEASE);
+    clock.scheduleAtFixedRate(this::renew, periodMillis, periodMillis, TimeUnit.MILLISECONDS);
   }
 
-  private synchronized void sign() {
+  private synchronized void renew() {
     if (ended) {
       return;
     }
     long now = System.nanoTime();
     try {
       table.store().replace(Journal.lease(job), Journal.NOTHING);
-      signedNanos = now;
+      renewedNanos = now;
     } catch (IOException | RuntimeException e) {
-      LOG.warn("Job {} on {} could not give a sign of life; it tries again", job, table.root(), e);
+      LOG.warn("Job {} on {} could not renew its lease; it tries again", job, table.root(), e);
     }
   }
 
   /**
-   * Checks that nobody may have taken this job for dead.
+   * Checks that no other process can have considered this job dead.
    *
-   * @throws IOException if the last sign is too long ago
+   * @throws IOException if the last renewal is too long ago
    */
   public synchronized void check() throws IOException {
-    long silentMillis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - signedNanos);
+    long silentMillis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - renewedNanos);
     if (silentMillis > table.options().leaseMillis) {
-      throw new IOException("job " + job + " on " + table.root() + " has given no sign of life for " + silentMillis
-          + " ms, so others may have aborted it: it is not committed");
+      throw new IOException("job " + job + " on " + table.root() + " has not renewed its lease for " + silentMillis + " ms, so another process may "
+          + "have aborted it: it is not committed");
     }
   }
 
-  /** No sign is given after this. */
+  /** Ends the lease; it is not renewed after this call. */
   public void end() {
     clock.shutdown();
     synchronized (this) {

@@ -3,7 +3,7 @@ package io.millstream.write.protocol;
 import java.io.Serializable;
 import java.util.List;
 
-/** Which of the files that a table has are replaced by a commit; which exactly is seen at the commit. */
+/** The directories whose files a commit replaces; the files themselves are listed at the commit. */
 public final class Overwrite implements Serializable {
   private static final long serialVersionUID = 1;
 
@@ -17,18 +17,19 @@ public final class Overwrite implements Serializable {
     this.directories = directories;
   }
 
-  /** INSERT INTO: none. */
+  /** For INSERT INTO: replaces nothing. */
   public static Overwrite nothing() {
     return new Overwrite(Kind.NOTHING, List.of());
   }
 
-  /** Dynamic partitions: everything in and below the directories that get files. */
+  /** For dynamic partitions: replaces everything in and below the directories that get files. */
   public static Overwrite touched() {
     return new Overwrite(Kind.TOUCHED, List.of());
   }
 
   /**
-   * Static partitions, tables without partitions, directories: everything in and below the given directories.
+   * For static partitions, unpartitioned tables and directories: replaces everything in and below the given
+   * directories.
    *
    * @param directories relative to the table; {@code ""} is the table itself
    */
@@ -44,7 +45,7 @@ public final class Overwrite implements Serializable {
     return kind == Kind.TOUCHED;
   }
 
-  /** The directories that a static overwrite names; none for another. */
+  /** The directories of a static overwrite; empty otherwise. */
   public List<String> directories() {
     return directories;
   }

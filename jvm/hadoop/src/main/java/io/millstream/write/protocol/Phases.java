@@ -5,7 +5,7 @@ import java.io.IOException;
 import java.util.EnumMap;
 import java.util.Map;
 
-/** How long the phases of a commit take, and who hears of them. */
+/** Measures the phases of a commit and reports their progress. */
 public final class Phases {
   /** A phase, or a part of one. */
   public interface Work<R> {

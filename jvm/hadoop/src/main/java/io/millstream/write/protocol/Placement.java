@@ -7,7 +7,7 @@ import java.io.Serializable;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
-/** Where the tasks of a job write; goes to them. */
+/** Tells the tasks of a job where to write; serialised to them. */
 public final class Placement implements Serializable {
   private static final long serialVersionUID = 1;
 
@@ -20,12 +20,12 @@ public final class Placement implements Serializable {
   }
 
   /**
-   * Makes the paths of {@link TaskAttempt#file} known to writers.
+   * Prepares a configuration for writers to the paths of {@link TaskAttempt#file}.
    *
-   * @param conf with which they reach their file system
+   * @param conf the writers' configuration
    */
   public static void prepare(Configuration conf) {
-    // By its name: the class is not loaded where there is no S3A.
+    // By name, so that the class is not loaded where S3A is missing.
     conf.set("fs.direct-s3a.impl", "io.millstream.write.store.s3a.S3aUploadFileSystem");
   }
 
@@ -34,7 +34,7 @@ public final class Placement implements Serializable {
    *
    * @param id unique within the job, also among repeated and speculative attempts: letters, digits and {@code _}
    * @param conf of the file system
-   * @return its files
+   * @return the attempt
    * @throws IOException if the file system cannot be reached
    */
   public TaskAttempt attempt(String id, Configuration conf) throws IOException {

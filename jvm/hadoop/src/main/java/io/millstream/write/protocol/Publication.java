@@ -11,21 +11,23 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
- * What {@code JOB.published} says. Whoever carries out a commit makes it before anything old is deleted; of two, the first one decides.
+ * The content of {@code JOB.published}. A process that carries out a commit writes it before it deletes any old file; if two processes
+ * try, the first one decides.
  *
- * @param isRevoked whether the commit is taken back: a file could not be published, and nothing old has been touched
- * @param superseded directories in which another writer came first, so that nothing of the job was published there
- * @param withdrawn directories that another writer has overwritten while the job published there, so that its files are removed again
- * @param mixed directories to which another writer has written at the same time, where nothing was to be replaced
+ * @param isRevoked whether the commit is revoked: a file could not be published, and no old file has been touched
+ * @param superseded directories that another program overwrote first, so that the job published nothing there
+ * @param withdrawn directories that another program has overwritten while the job published there, so that the job's files are removed
+ * again
+ * @param mixed directories without old files to which another program has written at the same time
  */
 record Publication(boolean isRevoked, List<String> superseded, List<String> withdrawn, List<String> mixed) {
-  /** All is published. */
+  /** All files are published. */
   static final Publication ALL = new Publication(false, List.of(), List.of(), List.of());
 
-  /** The first byte; an entry that a power failure has emptied, or filled with zeros, has another. */
+  /** The first byte. It differs from 0, so an entry that a power failure has emptied or filled with zeros is recognised. */
   private static final byte VERSION = 1;
 
-  /** Directories in which nothing of the job is to be. */
+  /** Directories that must not contain files of the job. */
   Set<String> without() {
     return Stream.concat(superseded.stream(), withdrawn.stream()).collect(Collectors.toSet());
   }
@@ -39,7 +41,7 @@ record Publication(boolean isRevoked, List<String> superseded, List<String> with
       CommitRecord.strings(out, withdrawn);
       CommitRecord.strings(out, mixed);
     } catch (IOException e) {
-      throw new AssertionError("an array cannot fail", e);
+      throw new AssertionError("an array cannot be written to", e);
     }
     return bytes.toByteArray();
   }
@@ -47,7 +49,7 @@ record Publication(boolean isRevoked, List<String> superseded, List<String> with
   static Publication of(byte[] content) throws IOException {
     DataInputStream in = new DataInputStream(new ByteArrayInputStream(content));
     if (in.read() != VERSION) {
-      throw new IOException("the journal's entry that says which files of a commit are published is damaged, or of another version");
+      throw new IOException("the journal entry about the published files of a commit is damaged, or was written by another version");
     }
     return new Publication(in.readBoolean(), CommitRecord.strings(in), CommitRecord.strings(in), CommitRecord.strings(in));
   }

@@ -9,22 +9,22 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
 /**
- * What a statement that reads a table holds on to. Before its files are listed every committed job on it is finished, so that the statement sees
- * all files of each or none; when the statement commits, it is seen whether a job has changed the table since. See "Isolation" in
+ * Guards a statement that reads a table. Before the table's files are listed, every committed job on it is finished, so that the statement sees all
+ * files of each job or none. When the statement commits, the guard checks whether a job has changed the table since. See "Isolation" in
  * docs/direct-writes-protocol.md.
  *
- * @param root of the table
- * @param version of the table before its files were listed
- * @param hasHelped whether a job had to be finished: what was listed before is out of date
+ * @param root the table's directory
+ * @param version the table's version before its files were listed
+ * @param hasHelped whether a job had to be finished, so that earlier listings are outdated
  */
 public record ReadGuard(Path root, TableVersion version, boolean hasHelped) implements Serializable {
   /**
-   * Finishes the committed jobs of a table or directory that is about to be read.
+   * Finishes the committed jobs of a table or directory before it is read.
    *
    * @param table its root
    * @param conf of the file system
-   * @param metastore for jobs that change it; null if there is none, and then such a job is an error
-   * @return to be asked when the statement commits; empty if direct writes do not know the file system
+   * @param metastore for jobs that change it; without one (null), such a job is an error
+   * @return the guard, to be checked when the statement commits; empty if direct writes do not support the file system
    * @throws IOException if it cannot be reached, or a job cannot be finished
    */
   public static Optional<ReadGuard> of(Path table, Configuration conf, Metastore metastore) throws IOException {
@@ -46,11 +46,11 @@ public record ReadGuard(Path root, TableVersion version, boolean hasHelped) impl
   }
 
   /**
-   * Refuses the statement if another has overwritten a table that it only reads. Rows that were added to it meanwhile are no reason: the statement may
+   * Refuses the statement if another one has overwritten a table that it only reads. Rows added meanwhile are no reason to refuse: the statement may
    * have seen all, some or none of them, as with any other writer.
    *
    * @param conf of the file system
-   * @throws ConflictException if files that the statement listed may have been gone when it read them
+   * @throws ConflictException if files that the statement listed may have been deleted before it read them
    * @throws IOException if the table cannot be reached
    */
   public void check(Configuration conf) throws IOException {
@@ -65,8 +65,8 @@ public record ReadGuard(Path root, TableVersion version, boolean hasHelped) impl
       isOverwritten |= !job.isFinished() && resolution.isOverwrite(job);
     }
     if (isOverwritten) {
-      throw new ConflictException("another statement has overwritten " + root + " since this one began to read it: nothing is written, and it can be"
-          + " run again");
+      throw new ConflictException("another statement has overwritten " + root + " since this one began to read it: nothing is written, and this"
+          + " statement can be run again");
     }
   }
 }

@@ -19,8 +19,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What swaps have replaced. Who has asked the metastore before a swap lists and reads the old directories after it, and takes files that
- * are gone for files that never were. So these files stay for some time, listed in the commit record of the job that replaced them.
+ * Files that swaps have replaced. A query planned before a swap still lists and reads the old directories; Spark treats a missing
+ * directory as empty and silently loses rows. So the replaced files are kept for some time, listed in the commit record of the job that
+ * replaced them.
  */
 public final class ReplacedFiles {
   private static final Logger LOG = LoggerFactory.getLogger(ReplacedFiles.class);
@@ -31,21 +32,21 @@ public final class ReplacedFiles {
     this.table = table;
   }
 
-  public boolean mayGo(Journal journal, Journal.Job job) {
+  public boolean isRemovable(Journal journal, Journal.Job job) {
     return job.isFinished() && job.replacedMillis() != 0 && table.metastore() != null
         && journal.nowMillis() - job.replacedMillis() > table.options().keepReplacedMillis;
   }
 
-  /** Removes those of a job. Nothing depends on it, so what fails is left to the next one. */
+  /** Removes a job's replaced files. Failures are logged and left to the next job, because nothing depends on the removal. */
   public void tryRemove(String job) {
     try {
       remove(job, Run.REAL);
     } catch (IOException | RuntimeException e) {
-      LOG.warn("Not removed from {}, and tried again at its next write: {}", table.root(), e.toString());
+      LOG.warn("Replaced files were not removed from {}; the next write tries again: {}", table.root(), e.toString());
     }
   }
 
-  /** Removes those of a job, or says which. */
+  /** Removes a job's replaced files, or lists them. */
   public Finding remove(String job, Run run) throws IOException {
     byte[] commit = table.store().read(Journal.commit(job));
     List<String> steps = new ArrayList<>();
@@ -68,12 +69,12 @@ public final class ReplacedFiles {
 
   private void removeDirectories(String job, CommitRecord record, Set<Path> inUse) throws IOException {
     table.store().prune(abandoned(record, inUse), List.of());
-    if (record.change().none() != null) {
-      table.store().removeTree(SwapDirectories.none(job));
+    if (record.change().emptyDirectory() != null) {
+      table.store().removeTree(SwapDirectories.emptyDirectory(job));
     }
   }
 
-  /** Directories that nobody has any use for. */
+  /** Directories of replaced files that no reader uses. */
   private Set<String> abandoned(CommitRecord record, Set<Path> inUse) {
     return record.deleted().stream()
         .map(OldFile::directory)
@@ -81,18 +82,18 @@ public final class ReplacedFiles {
         .collect(Collectors.toSet());
   }
 
-  /** What committers leave beside the files that they commit. */
+  /** The success marks that committers leave beside their files. */
   private List<OldFile> successMarks(CommitRecord record, Set<Path> inUse) {
     return abandoned(record, inUse).stream().map(directory -> new OldFile(directory, "_SUCCESS", 0, 0)).toList();
   }
 
-  /** Directories at which the catalog has something again: somebody has put it back. */
+  /** Directories that the catalog uses again. */
   private Set<Path> inUse(String job, MetastoreChange change) throws IOException {
     MetastoreChange current = table.metastore().current(change, table.root());
     if (current == null) {
       throw new IOException("job " + job + " has replaced files, which stay: " + change.database() + "." + change.table() + " is gone, renamed or"
-          + " another table, so that nobody can say whether they are in use. This is said until "
-          + new Path(table.root(), Store.JOURNAL + "/" + Journal.replaced(job)) + " is removed, which removes no data");
+          + " another table, so it is not known whether they are in use. To stop this message, remove "
+          + new Path(table.root(), Store.JOURNAL + "/" + Journal.replaced(job)) + "; this removes no data");
     }
     List<String> names = new ArrayList<>(change.droppedPartitions());
     change.partitions().forEach(partition -> names.add(partition.name()));
@@ -104,7 +105,7 @@ public final class ReplacedFiles {
         .collect(Collectors.toSet());
   }
 
-  /** Whether readers of one of these directories find files of that one, also as a directory in it. */
+  /** Whether readers of one of the used directories find the files of a directory, because it is one of them or below one. */
   private boolean isIn(Set<Path> inUse, String directory) {
     Path above = withoutScheme(Names.path(table.root(), directory));
     while (above != null && !inUse.contains(above)) {
@@ -117,7 +118,7 @@ public final class ReplacedFiles {
     return new Path(path.toUri().getPath());
   }
 
-  /** Those in directories that a job is about to put partitions into. */
+  /** Kept replaced files in directories where a job is about to add partitions. */
   public List<OldFile> in(Collection<String> directories) throws IOException {
     List<OldFile> files = new ArrayList<>();
     if (!directories.isEmpty()) {

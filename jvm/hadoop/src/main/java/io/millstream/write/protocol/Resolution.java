@@ -18,12 +18,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Ends what other drivers have begun. A job without a record is aborted once its driver is dead; whether it has a record is decided by who makes
- * its {@code commit} first, the job or this. A job with a record is finished by anyone, its driver alive or not: every step may be done again.
+ * Resolves the jobs of other drivers. A job without a commit record is aborted once its driver is dead; the first {@code commit} entry, written
+ * by the job or by recovery, decides whether it has one. A job with a commit record is finished by any process, whether its driver is alive or
+ * not, because every step may be repeated.
  */
 public final class Resolution {
   private static final Logger LOG = LoggerFactory.getLogger(Resolution.class);
-  /** For how long attempts of a finished job may keep running and its driver may wake up: its {@code commit} is kept. */
+  /** How long the {@code commit} entry of an ended job is kept, because its attempts may still run and its driver may wake up. */
   static final long KEPT_MILLIS = TimeUnit.DAYS.toMillis(1);
   private static final long FIRST_PAUSE_MILLIS = 20;
   private static final long LONGEST_PAUSE_MILLIS = 1000;
@@ -38,13 +39,13 @@ public final class Resolution {
   }
 
   static IOException lost(TableAccess table, String job) {
-    return new IOException("job " + job + " on " + table.root() + " gave no sign of life, and was aborted by another; nothing is written");
+    return new IOException("job " + job + " on " + table.root() + " did not renew its lease and was aborted by another process; nothing is written");
   }
 
   /**
-   * Forgets jobs that were over long ago, and resolves every job whose driver is dead.
+   * Removes the entries of jobs that ended long ago, and resolves every job whose driver is dead.
    *
-   * @throws IOException if one cannot be resolved; the others are
+   * @throws IOException if a job cannot be resolved; the others are resolved all the same
    */
   public void resolveDead(Journal journal) throws IOException {
     forget(journal);
@@ -62,16 +63,16 @@ public final class Resolution {
   private void forget(Journal journal) throws IOException {
     List<String> forgotten = new ArrayList<>(journal.forgettable(null, KEPT_MILLIS));
     for (Journal.Job job : journal.jobs()) {
-      if (replaced.mayGo(journal, job)) {
+      if (replaced.isRemovable(journal, job)) {
         replaced.tryRemove(job.id);
       }
       if (job.isFinished() && job.hasBegun()) {
-        forgotten.addAll(Journal.signs(job.id));
+        forgotten.addAll(Journal.liveEntries(job.id));
       }
-      // Of most finished jobs nothing but the mark is there.
+      // Most finished jobs have no entry but the done mark.
       boolean isKept = job.replacedMillis() != 0 || job.isSuperseded() || job.lastMillis() == 0 && !job.isAbandoned();
       if (!isKept && isOld(journal, job.lastMillis()) && (job.isFinished() || !job.hasBegun() && !isCommitted(job))) {
-        forgotten.addAll(Journal.signs(job.id));
+        forgotten.addAll(Journal.liveEntries(job.id));
         forgotten.addAll(List.of(Journal.commit(job.id), Journal.published(job.id)));
       }
     }
@@ -85,7 +86,7 @@ public final class Resolution {
     }
   }
 
-  /** Whether a job's commit record is there and does not say aborted. */
+  /** Whether a job has a commit record. */
   boolean hasRecord(String job) throws IOException {
     byte[] commit = table.store().read(Journal.commit(job));
     return commit != null && !CommitRecord.isAborted(commit);
@@ -97,7 +98,7 @@ public final class Resolution {
     return record != null && record.kind() == Journal.Kind.OVER;
   }
 
-  /** As {@link #hasRecord}; does not read the store if the journal listed no record. */
+  /** Like {@link #hasRecord}, but does not read the store if the journal shows no {@code commit} entry. */
   public boolean isCommitted(Journal.Job job) throws IOException {
     return job.isDecided() && hasRecord(job.id);
   }
@@ -106,7 +107,7 @@ public final class Resolution {
     return journal.nowMillis() - millis > KEPT_MILLIS;
   }
 
-  /** Whether a job's lease has run out, by the clock of the store, or it has a record and no begin. */
+  /** Whether a job's lease has expired by the store's clock, or the job has a commit record and no begin entry. */
   public boolean isDead(Journal journal, Journal.Job job) throws IOException {
     if (job.isAbandoned()) {
       return true;
@@ -119,7 +120,7 @@ public final class Resolution {
     if (!isSilent(journal.nowMillis(), job, leaseMillis)) {
       return false;
     }
-    // An NFS client may show an old time; it asks again for a file that it opens.
+    // An NFS client may show an old time; opening the file refreshes it.
     table.store().read(Journal.lease(job.id));
     Journal again = Journal.of(table.store()).at(journal.nowMillis());
     Journal.Job still = again.job(job.id);
@@ -127,14 +128,15 @@ public final class Resolution {
   }
 
   private static boolean isSilent(long nowMillis, Journal.Job job, long leaseMillis) {
-    return nowMillis - job.lastSignMillis() > leaseMillis;
+    return nowMillis - job.lastRenewalMillis() > leaseMillis;
   }
 
   /**
-   * Finishes every committed job, lease or no lease, so that who lists the table's files next finds all of each job's or none.
+   * Finishes every committed job, whether its lease has expired or not, so that a later listing of the table shows all files of each job or
+   * none.
    *
-   * @return whether there was one
-   * @throws IOException if one cannot be finished
+   * @return whether there was a committed job
+   * @throws IOException if a job cannot be finished
    */
   boolean finishCommitted(Journal journal) throws IOException {
     boolean isAny = false;
@@ -148,15 +150,14 @@ public final class Resolution {
   }
 
   /**
-   * Finishes a committed job. A driver that is alive gets a moment to do it by itself, and as long as its lease lasts if readers see the job
-   * as a whole anyway.
+   * Finishes a committed job. A live driver gets a short time to finish it itself, or its whole lease if readers see the job as a whole anyway.
    *
-   * @return what was done here
-   * @throws IOException if it cannot be finished, or its live driver takes longer than {@code fs.millstream.write.lock.wait.ms}
+   * @return what was done by this call
+   * @throws IOException if the job cannot be finished, or its live driver takes longer than {@code fs.millstream.write.lock.wait.ms}
    */
   public Finding finish(String job) throws IOException {
     CommitRecord record = record(job);
-    // A lease runs out by the clock of the store, which a listing shows by what was written last.
+    // Leases expire by the store's clock; the entry that was written last shows its time.
     String clock = "clock-" + UUID.randomUUID();
     try {
       return finish(job, record, clock);
@@ -168,7 +169,7 @@ public final class Resolution {
     }
   }
 
-  /** The journal with the time of now; by this machine's clock, if nothing may be written. */
+  /** The journal with the current time; by this machine's clock if nothing may be written. */
   private Journal journalWithTime(String clock) throws IOException {
     try {
       table.store().replace(Journal.lease(clock), Journal.NOTHING);
@@ -182,13 +183,13 @@ public final class Resolution {
   private Finding finish(String job, CommitRecord record, String clock) throws IOException {
     long start = System.nanoTime();
     for (long pauseMillis = FIRST_PAUSE_MILLIS; record != null; pauseMillis = Math.min(2 * pauseMillis, LONGEST_PAUSE_MILLIS)) {
-      // The first look costs no more than a listing: most drivers are done soon, and most that are not need not be asked for the time.
+      // The first round costs only a listing: most drivers finish soon, and the current time matters only for those that do not.
       boolean needsTime = pauseMillis > FIRST_PAUSE_MILLIS && (record.isSwap() || pauseMillis == LONGEST_PAUSE_MILLIS);
       Journal journal = needsTime ? journalWithTime(clock) : Journal.of(table.store());
       Journal.Job now = journal.job(job);
       long waitedMillis = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - start);
       if (now.isFinished() || !now.hasBegun() && !now.isDecided()) {
-        break; // the second: it is cleaned up, and its mark is forgotten
+        break; // no entry left: it is cleaned up, and its done mark has been removed
       }
       boolean isDead = isDead(journal, now);
       if (isDead || !record.isSwap() && waitedMillis >= table.options().helpAfterMillis) {
@@ -198,7 +199,7 @@ public final class Resolution {
           if (isDead) {
             throw e;
           }
-          LOG.debug("Job {} on {} is left to its driver, which lives", job, table.root(), e);
+          LOG.debug("Job {} on {} is left to its driver, which is alive", job, table.root(), e);
         }
       }
       if (waitedMillis > table.options().lockWaitMillis) {
@@ -210,7 +211,7 @@ public final class Resolution {
     return leftAlone(job);
   }
 
-  /** Null if there is none, or no longer. */
+  /** A job's commit record; null if there is none, or no longer. */
   private CommitRecord record(String job) throws IOException {
     byte[] commit = table.store().read(Journal.commit(job));
     if (commit == null || CommitRecord.isAborted(commit)) {
@@ -224,7 +225,7 @@ public final class Resolution {
     }
   }
 
-  /** Whether the old files have other names, or other times, than the record says: the table was renamed, and perhaps back again. */
+  /** Whether the old files may have other paths or times than in the record, because the table was renamed, and perhaps back again. */
   private boolean isMoved(String job, CommitRecord record) throws IOException {
     if (record.deleted().isEmpty()) {
       return false;
@@ -240,13 +241,13 @@ public final class Resolution {
   Finding resolve(String job) throws IOException {
     Finding finding = examine(job, Run.REAL);
     if (finding.verdict() != Verdict.ALIVE) {
-      LOG.warn("Job {} of {} on {} was left by its driver, or not finished in time: {}, {} steps", job, finding.owner(), table.root(),
+      LOG.warn("Job {} of {} on {} was abandoned by its driver or not finished in time: {}, {} steps", job, finding.owner(), table.root(),
           finding.verdict(), finding.steps().size());
     }
     return finding;
   }
 
-  /** Resolves a job, or says how it would be resolved. */
+  /** Resolves a job, or tells how it would be resolved. */
   public Finding examine(String job, Run run) throws IOException {
     byte[] commit = table.store().read(Journal.commit(job));
     if (commit == null && run == Run.REAL && table.store().read(Journal.begin(job)) != null) {
@@ -258,32 +259,32 @@ public final class Resolution {
     }
     byte[] begin = table.store().read(Journal.begin(job));
     if (begin == null || Journal.of(table.store()).job(job).isFinished()) {
-      // It woke up, and finished before it could be aborted: what its directories hold is in use.
+      // It woke up and finished before it could be aborted: the files in its directories are in use.
       return leftAlone(job);
     }
     Journal.Begin begun = Journal.Begin.of(begin, table.options().leaseMillis);
     return new Finding(job, begun.owner(), Verdict.ROLL_BACK, rollBack(job, begun.below(), run));
   }
 
-  /** Nothing to do: the job lives, or another has finished it. */
+  /** Nothing to do: the job is alive, or another process has finished it. */
   private static Finding leftAlone(String job) {
     return new Finding(job, "unknown", Verdict.ALIVE, List.of());
   }
 
-  /** Decides that a job is aborted, unless it is decided already; what its {@code commit} says. */
+  /** Decides that a job is aborted, unless it is decided already. Returns the content of its {@code commit} entry. */
   byte[] abort(String job) throws IOException {
     String entry = Journal.commit(job);
     return table.store().create(entry, CommitRecord.ABORTED) ? CommitRecord.ABORTED : table.store().read(entry);
   }
 
-  /** Removes what an aborted job has written, below a directory. Nothing that a reader may see: a begin may arrive late. */
+  /** Removes the staged files of an aborted job below a directory, but never a file that readers may see: a begin entry may arrive late. */
   List<String> rollBack(String job, String below, Run run) throws IOException {
     List<Store.Leftover> leftovers = table.store().leftovers(below, job::equals);
     if (run == Run.REAL) {
       table.store().discard(leftovers);
       table.store().removeEmptyTree(SwapDirectories.root(job));
       table.store().release(job);
-      table.store().remove(Journal.signs(job));
+      table.store().remove(Journal.liveEntries(job));
     }
     return removals(leftovers);
   }
@@ -324,10 +325,10 @@ public final class Resolution {
   }
 
   /**
-   * Ends a committed job that cannot be finished.
+   * Ends a committed job that cannot be finished, and accepts losses.
    *
-   * @param cause why not
-   * @return what is lost
+   * @param cause why it cannot
+   * @return the losses
    * @throws IOException if even that cannot be done
    */
   public Finding giveUp(String job, IOException cause) throws IOException {
@@ -341,17 +342,17 @@ public final class Resolution {
     if (record != null) {
       steps = helper(job, record).giveUp(cause);
     } else {
-      steps = List.of("lost what the commit record says, which cannot be read", "cause: " + cause.getMessage());
+      steps = List.of("lost the contents of the commit record, which cannot be read", "cause: " + cause.getMessage());
       Ending ending = new Ending(Ending.Outcome.LOST, String.join("; ", steps));
       table.store().create(Journal.done(Journal.of(table.store()).lastNumber() + 1, Journal.Kind.OVER, job), ending.toBytes());
     }
     table.store().release(job);
-    table.store().remove(Journal.signs(job));
+    table.store().remove(Journal.liveEntries(job));
     table.store().remove(List.of(Journal.commit(job), Journal.published(job)));
     return new Finding(job, record == null ? "unknown" : record.owner(), Verdict.LOST, steps);
   }
 
-  /** Removes what is kept of a job for directories in which another writer came first. */
+  /** Removes the files kept of a job for directories that another program overwrote first. */
   public List<String> dropSuperseded(String job, Run run) throws IOException {
     CommitRecord record = record(job);
     List<Store.Leftover> leftovers = table.store().leftovers(record == null ? "" : record.below(), job::equals);
@@ -363,12 +364,12 @@ public final class Resolution {
     return removals(leftovers);
   }
 
-  /** What is kept of a job for directories in which another writer came first. */
+  /** The files kept of a job for directories that another program overwrote first. */
   public Superseded superseded(String job) throws IOException {
     CommitRecord record = record(job);
     byte[] made = table.store().read(Journal.published(job));
     if (record == null || made == null) {
-      throw new IOException("the record of job " + job + " on " + table.root() + " is gone: nobody can say what its files are for");
+      throw new IOException("the commit record of job " + job + " on " + table.root() + " is gone: the destinations of its files are unknown");
     }
     Set<String> directories = new HashSet<>(Publication.of(made).superseded());
     Apply apply = helper(job, record);
@@ -382,41 +383,41 @@ public final class Resolution {
   }
 
   /**
-   * What is kept of a job.
+   * The kept files of a job.
    *
-   * @param owner who ran it
-   * @param files that are staged
-   * @param gone files that are not, where they would have been published
-   * @param directories that they are for
-   * @param rest of the record
+   * @param owner the process that ran it
+   * @param files the files that are still staged
+   * @param gone the files that are not, with the directories where they would have been published
+   * @param directories the directories that they are for
+   * @param rest the part of the commit record about these directories
    */
   public record Superseded(String owner, List<StagedFile> files, List<StagedFile> gone, List<String> directories, CommitRecord rest) {
-    /** A commit that puts the files in the place of what is there. */
+    /** A commit that replaces the directories' current files with the kept ones. */
     public CommitPlan plan() {
       CommitPlan plan = new CommitPlan(files, Overwrite.below(directories)).metastore(draft -> rest.change());
       return rest.isExchange() ? plan.exchange(rest.exchanges()::get) : plan;
     }
   }
 
-  /** What failed attempts of a job have left is nobody's once the journal has forgotten the job. */
+  /** Removes the leftovers of failed attempts before the job's journal entries, without which they could not be recognised. */
   void cleanUp(String job, String below, Ending ending) throws IOException {
     if (ending.outcome() != Ending.Outcome.SUPERSEDED) {
       table.store().discard(table.store().leftovers(below, job::equals));
     }
     table.store().release(job);
-    table.store().remove(Journal.signs(job));
+    table.store().remove(Journal.liveEntries(job));
   }
 
   static IOException stuck(TableAccess table, String job, String owner, IOException cause) {
     return new IOException("job " + job + " of " + owner + " on " + table.root() + " is committed and cannot be finished: " + cause.getMessage()
-        + ". Once the cause is gone the next statement finishes it; `millstream recover --accept-loss` with the table's name or path ends it,"
-        + " and lists the files that are lost", cause);
+        + ". Once the cause is removed, the next statement finishes it; `millstream recover --accept-loss` with the table's name or path ends it and"
+        + " lists the lost files", cause);
   }
 
   private static List<String> steps(CommitRecord record) {
     List<String> steps = new ArrayList<>();
     record.added().forEach(f -> steps.add("publish " + f));
-    record.exchanges().forEach((made, place) -> steps.add("exchange " + made + " and " + place));
+    record.exchanges().forEach((made, destination) -> steps.add("exchange " + made + " and " + destination));
     record.deleted().forEach(f -> steps.add((record.isSwap() ? "replace " : "delete ") + f));
     if (record.change() != null) {
       String name = record.change().database() + "." + record.change().table();

@@ -13,7 +13,7 @@ import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
-/** A table as a job or a recovery reaches it. */
+/** A job's or a recovery's access to a table. */
 public record TableAccess(Path root, Store store, WriteOptions options, Metastore metastore, Waiting waiting) {
   /** How to wait for others. */
   public interface Waiting {
@@ -25,7 +25,7 @@ public record TableAccess(Path root, Store store, WriteOptions options, Metastor
     return new TableAccess(root, Store.of(root, conf), new WriteOptions(conf), metastore, Pause::sleep);
   }
 
-  /** Those of these files that nobody has written anew, or removed. */
+  /** The files of a list that have been neither rewritten nor removed. */
   public List<OldFile> unchanged(List<OldFile> files) throws IOException {
     Set<String> directories = files.stream().map(OldFile::directory).collect(Collectors.toSet());
     Set<OldFile> found = new HashSet<>(store.list(directories, false));

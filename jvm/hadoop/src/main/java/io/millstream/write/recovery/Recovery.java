@@ -24,20 +24,23 @@ import java.util.stream.Collectors;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
-/** What a person asks for: ends what drivers have left on a table. What is committed is finished, everything else of dead drivers is removed. */
+/**
+ * Implements {@code millstream recover}: resolves the jobs that drivers have left on a table. Committed jobs are finished; the files of other
+ * dead jobs are removed.
+ */
 public final class Recovery {
-  /** What becomes of files for directories in which another writer came first. */
+  /** What to do with kept files for directories that another program overwrote first. */
   public enum Superseded { KEEP, APPLY, DROP }
 
   /**
-   * What a person may choose.
+   * The user's choices.
    *
-   * @param run whether anything is changed
-   * @param acceptsLoss whether committed jobs that cannot be finished are ended, and what is lost is said
-   * @param superseded what becomes of files for directories in which another writer came first
+   * @param run whether to change anything
+   * @param acceptsLoss whether to end committed jobs that cannot be finished, and report the losses
+   * @param superseded what to do with kept files for directories that another program overwrote first
    */
   public record Choices(Run run, boolean acceptsLoss, Superseded superseded) {
-    /** Nothing is lost or dropped. */
+    /** Accepts no loss and keeps superseded files. */
     public static Choices of(Run run) {
       return new Choices(run, false, Superseded.KEEP);
     }
@@ -60,30 +63,30 @@ public final class Recovery {
    *
    * @param table its root
    * @param conf of the file system, with {@code WriteOptions}
-   * @param metastore for jobs that have committed; null if there is none, and then such a job is an error
-   * @param choices what is to be done
-   * @return a finding for each job in the journal that is not simply over
-   * @throws IOException if the table cannot be reached, or a job cannot be resolved; the others are
+   * @param metastore for jobs that have committed; without one (null), such a job is an error
+   * @param choices the user's choices
+   * @return a finding for each job in the journal that is not completely over
+   * @throws IOException if the table cannot be reached, or a job cannot be resolved; the others are resolved all the same
    */
   public static List<Finding> recover(Path table, Configuration conf, Metastore metastore, Choices choices) throws IOException {
     return recover(TableAccess.of(table, conf, metastore), choices);
   }
 
-  /** The same, through a store that is at hand. */
+  /** The same for a table that is already open. */
   public static List<Finding> recover(TableAccess table, Choices choices) throws IOException {
     Recovery recovery = new Recovery(table, choices);
     if (choices.run() == Run.DRY) {
       return recovery.run(Journal.of(table.store()).at(System.currentTimeMillis()));
     }
     String own = "recovery-" + UUID.randomUUID();
-    // Its time is the time by the clock of the store.
+    // The new entry's time is the current time by the store's clock.
     table.store().begin(Journal.begin(own), new Journal.Begin(DirectJob.owner(), table.options().leaseMillis, "").toBytes());
     Lease lease = new Lease(table, own);
     try {
       return recovery.run(Journal.of(table.store()).without(own));
     } finally {
       lease.end();
-      table.store().remove(Journal.signs(own));
+      table.store().remove(Journal.liveEntries(own));
     }
   }
 
@@ -95,11 +98,11 @@ public final class Recovery {
         if (!job.isFinished()) {
           findings.addAll(unfinished(journal, job));
         } else if (job.hasBegun() && choices.run() == Run.REAL) {
-          table.store().remove(Journal.signs(job.id));
+          table.store().remove(Journal.liveEntries(job.id));
         }
         if (job.isSuperseded()) {
           findings.add(superseded(job.id));
-        } else if (job.isFinished() && replaced.mayGo(journal, job)) {
+        } else if (job.isFinished() && replaced.isRemovable(journal, job)) {
           findings.add(replaced.remove(job.id, choices.run()));
         }
       });
@@ -132,9 +135,9 @@ public final class Recovery {
       return new Finding(job.id, "unknown", Verdict.ALIVE, List.of());
     }
     Journal.Begin begin = Journal.Begin.of(content, table.options().leaseMillis);
-    long silentMillis = Math.max(0, journal.nowMillis() - job.lastSignMillis());
+    long silentMillis = Math.max(0, journal.nowMillis() - job.lastRenewalMillis());
     return new Finding(job.id, begin.owner(), Verdict.ALIVE,
-        List.of(String.format("last sign of life %d s ago; dead after %d s without one", silentMillis / 1000, begin.leaseMillis() / 1000)));
+        List.of(String.format("lease renewed %d s ago; dead after %d s without renewal", silentMillis / 1000, begin.leaseMillis() / 1000)));
   }
 
   private Finding superseded(String job) throws IOException {
@@ -142,10 +145,10 @@ public final class Recovery {
     List<String> steps = new ArrayList<>();
     kept.files().forEach(file -> steps.add(choices.superseded() == Superseded.APPLY ? "publish " + file : "keep " + file));
     if (choices.superseded() == Superseded.APPLY && !kept.gone().isEmpty()) {
-      // All of them, if it was applied before; some, if somebody has removed them.
+      // All are gone if they were applied before; some if another program has removed them.
       if (!kept.files().isEmpty() || !table.store().unpublished(kept.gone()).isEmpty()) {
-        throw new IOException(kept.gone().size() + " of the files that are kept of job " + job + " on " + table.root() + ", such as " + kept.gone().get(0)
-            + ", are gone: they cannot take the place of what is there, and nothing is changed; --superseded=drop removes the rest");
+        throw new IOException(kept.gone().size() + " of the kept files of job " + job + " on " + table.root() + ", such as " + kept.gone().get(0)
+            + ", are gone, so they cannot replace the current files; nothing is changed; --superseded=drop removes the rest");
       }
     } else if (choices.superseded() == Superseded.APPLY && choices.run() == Run.REAL) {
       try (DirectJob again = DirectJob.begin(table, UUID.randomUUID().toString(), "")) {
@@ -167,12 +170,12 @@ public final class Recovery {
     return new Finding(job, kept.owner(), Verdict.SUPERSEDED, steps);
   }
 
-  /** What attempts have written of whose job nobody knows any more, or knows that it is over. */
+  /** Removes staged files of jobs that are over, or no longer in the journal. */
   private List<Finding> orphans() throws IOException {
     Store store = table.store();
     Set<String> over = new HashSet<>(jobs().get(true));
     List<Store.Leftover> leftovers = store.leftovers("", job -> store.leftoversNameTheirJobs() || over.contains(job));
-    // Looked at after the files, so that a job that began meanwhile is in it.
+    // Listed after the files, so that a job that began meanwhile is included.
     Set<String> open = new HashSet<>(jobs().get(false));
     List<Store.Leftover> unknown = leftovers.stream().filter(found -> !open.contains(found.job())).toList();
     Map<String, List<Store.Leftover>> orphans = store.withoutOtherRoots(unknown).stream()
@@ -187,7 +190,7 @@ public final class Recovery {
     return findings;
   }
 
-  /** The jobs that the journal knows, by whether nobody has any use for what they have staged. */
+  /** The jobs in the journal, by whether their staged files are no longer needed. */
   private Map<Boolean, List<String>> jobs() throws IOException {
     Map<Boolean, List<String>> jobs = Map.of(true, new ArrayList<>(), false, new ArrayList<>());
     for (Journal.Job job : Journal.of(table.store()).jobs()) {
@@ -196,7 +199,7 @@ public final class Recovery {
     return jobs;
   }
 
-  /** Whether nobody has any use for files that a job has staged. */
+  /** Whether a job's staged files are no longer needed. */
   private boolean isOver(Journal.Job job) throws IOException {
     return job.isFinished() ? !job.isSuperseded() : !job.hasBegun() && !resolution.isCommitted(job);
   }

@@ -5,40 +5,40 @@ import java.io.IOException;
 import java.util.Optional;
 import java.util.Set;
 
-/** What a file system can do whose directories can change places. Paths are as those of the {@link Store}. */
+/** Exchanges directories of a file system. Paths are like those of {@link Store}. */
 public interface Exchange {
-  /** Why they cannot, after all; empty if they can. */
+  /** Why the table's directories cannot be exchanged; empty if they can. */
   Optional<String> whyNot();
 
   /**
-   * Makes a directory, and sees that files of the job's can get into it.
+   * Creates the destination directory, and checks that files of the job can be moved to it.
    *
-   * @param file any one of them, which is staged
+   * @param file any staged file of the job
    * @throws IOException if they cannot
    */
-  void rehearse(StagedFile file, String place) throws IOException;
+  void rehearse(StagedFile file, String destination) throws IOException;
 
   /**
-   * Lets a directory of a job take the place of another, unless the witness is there already.
+   * Exchanges a directory of a job with its destination directory, unless the witness is there already.
    *
-   * @param witness the name of a file of the job's in it
-   * @throws IOException if that is not possible, and nothing has changed
+   * @param witness the name of a file in the job's directory
+   * @throws IOException if that is not possible; nothing has changed
    */
-  NativeExchange.Outcome exchange(String job, String made, String place, String witness) throws IOException;
+  NativeExchange.Outcome exchange(String job, String made, String destination, String witness) throws IOException;
 
   /**
    * Moves a published file.
    *
-   * @return false if it is neither where it was nor where it is to be
+   * @return false if it is neither in its old nor in its destination directory
    */
-  boolean move(StagedFile file, String place) throws IOException;
+  boolean move(StagedFile file, String destination) throws IOException;
 
   /**
-   * Moves what is in a directory that has lost its place to the one that has it: what others have put there since it was listed. The
-   * job's own attempts that do not count are removed.
+   * Moves files that other programs have added to the old directory since it was listed back to the destination directory. Leftovers
+   * of the job's own failed attempts are removed.
    *
-   * @param but files that stay, unless they were written anew
-   * @return how many it found
+   * @param but files that stay, unless they were rewritten
+   * @return number of files found
    */
-  int carryOver(String job, String from, String place, Set<OldFile> but) throws IOException;
+  int carryOver(String job, String from, String destination, Set<OldFile> but) throws IOException;
 }

@@ -16,9 +16,9 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 
 /**
- * File systems with directories and a rename: a staged file is {@code .direct-JOB-ATTEMPT.NAME} in the directory in which it will be
- * {@code NAME}. Beside it, and not in a directory of the job, because a rename within one directory locks nothing but that directory:
- * from one directory to another Linux lets through one rename at a time in the whole file system, over NFS as well.
+ * File systems with directories and a rename: a staged file is {@code .direct-JOB-ATTEMPT.NAME} in the destination directory of
+ * {@code NAME}. It is not in a directory of the job, because a rename within one directory locks only that directory, whereas Linux
+ * runs renames between directories one at a time in the whole file system, over NFS as well.
  */
 public abstract class HiddenFileStore implements Store {
   protected static final String PREFIX = ".direct-";
@@ -34,25 +34,25 @@ public abstract class HiddenFileStore implements Store {
     this.journal = new Path(table, JOURNAL);
   }
 
-  /** What a directory holds; nothing if it is not there. */
+  /** The entries of a directory; none if it does not exist. */
   public abstract List<FileStatus> entries(Path directory) throws IOException;
 
-  /** Null if it is not there. */
+  /** The status of a file or directory; null if it does not exist. */
   public abstract FileStatus status(Path path) throws IOException;
 
-  /** Null if it is not there. */
+  /** The content of a file; null if it does not exist. */
   public abstract byte[] content(Path file) throws IOException;
 
-  /** False if it is not there, or, where a rename replaces nothing, another file of the new name is. */
+  /** Renames a file. False if it does not exist or, where a rename does not replace, if the new name exists. */
   public abstract boolean rename(Path from, Path to) throws IOException;
 
-  /** Deletes a file; it need not be there. */
+  /** Deletes a file if it exists. */
   public abstract void deleteFile(Path file) throws IOException;
 
-  /** Removes a directory unless something is in it, or it may not be removed. */
+  /** Removes a directory if it is empty and may be removed. */
   public abstract void removeIfEmpty(Path directory) throws IOException;
 
-  /** Makes sure that files, and their names in their directories, survive a power failure. */
+  /** Makes files, and their names in their directories, durable against a power failure. */
   public abstract void sync(Collection<Path> files) throws IOException;
 
   @Override
@@ -82,7 +82,7 @@ public abstract class HiddenFileStore implements Store {
     return new HiddenFiles(this, job, PREFIX + job + "-" + attempt + ".");
   }
 
-  /** A file that an attempt may have written; null if it has not. */
+  /** The status of a file that an attempt may have written; null if it does not exist. */
   public FileStatus staged(String directory, String name) throws IOException {
     return status(Names.path(directory(directory), name));
   }
@@ -134,21 +134,21 @@ public abstract class HiddenFileStore implements Store {
     return new Holdings(found.picked, found.below.stream().filter(directory -> !filled.contains(directory)).toList());
   }
 
-  /** What to keep of a file; null if nothing. */
+  /** Maps a file to the value to collect; null for none. */
   private interface Picker<T> {
     T of(String directory, FileStatus file);
   }
 
-  /** What is kept of the files in a directory, and the directories below that are gone into. */
+  /** The values collected from the files of directories, and the subdirectories to descend into. */
   private record Level<T>(List<T> picked, List<String> below) { }
 
-  /** Lists level by level, the directories of a level at once. Of a listing nothing stays but what is picked: levels may be long. */
-  private <T> Level<T> walk(Collection<String> directories, Predicate<String> goesInto, Picker<T> picker) throws IOException {
+  /** Lists directories level by level, those of a level in parallel. Only the collected values are kept, since levels may be long. */
+  private <T> Level<T> walk(Collection<String> directories, Predicate<String> descendsInto, Picker<T> picker) throws IOException {
     Level<T> all = new Level<>(new ArrayList<>(), new ArrayList<>());
     Collection<String> level = directories;
     while (!level.isEmpty()) {
       List<String> below = new ArrayList<>();
-      for (Level<T> found : Parallel.map(options.threads, level, directory -> look(directory, goesInto, picker))) {
+      for (Level<T> found : Parallel.map(options.threads, level, directory -> look(directory, descendsInto, picker))) {
         all.picked.addAll(found.picked);
         below.addAll(found.below);
       }
@@ -158,12 +158,12 @@ public abstract class HiddenFileStore implements Store {
     return all;
   }
 
-  private <T> Level<T> look(String directory, Predicate<String> goesInto, Picker<T> picker) throws IOException {
+  private <T> Level<T> look(String directory, Predicate<String> descendsInto, Picker<T> picker) throws IOException {
     Level<T> found = new Level<>(new ArrayList<>(), new ArrayList<>());
     for (FileStatus status : entries(directory(directory))) {
       String name = status.getPath().getName();
       if (status.isDirectory()) {
-        if (goesInto.test(name)) {
+        if (descendsInto.test(name)) {
           found.below.add(directory.isEmpty() ? name : directory + "/" + name);
         }
       } else {
@@ -214,13 +214,15 @@ public abstract class HiddenFileStore implements Store {
     }
   }
 
-  /** Whether a file means nothing where no data is: a mark of success, or the checksums of a file that is gone, or of such a mark. */
+  /**
+   * Whether a file is meaningless without data files: a success mark, or the checksums of a success mark or of a file that is gone.
+   */
   private static boolean isMark(String name, Set<String> beside) {
     String of = name.startsWith(".") && name.endsWith(".crc") ? name.substring(1, name.length() - ".crc".length()) : null;
     return name.equals(SUCCESS) || of != null && (of.equals(SUCCESS) || !beside.contains(of));
   }
 
-  /** Whether a directory is a journal of jobs that are all over: of a table that was here, inside of another one. */
+  /** Whether a directory is a journal whose jobs are all over: that of a former table inside this one. */
   private boolean isIdleJournal(Path directory, Predicate<String> isOver) throws IOException {
     if (!directory.getName().equals(JOURNAL)) {
       return false;
@@ -282,7 +284,7 @@ public abstract class HiddenFileStore implements Store {
     }).picked;
   }
 
-  /** Where files may be that were written below a directory: other jobs may let directories change places ({@code Exchanges}). */
+  /** Directories that may contain files written below a directory: other jobs may exchange directories ({@code Exchanges}). */
   private List<String> withSwapped(String below) throws IOException {
     if (below.isEmpty()) {
       return List.of("");
@@ -292,7 +294,7 @@ public abstract class HiddenFileStore implements Store {
     return List.copyOf(directories);
   }
 
-  /** The job in a hidden file's name, null if there is none; an attempt's id has no hyphen. */
+  /** The job in a hidden file's name; null if there is none. An attempt's id has no hyphen. */
   public static String jobOf(String name) {
     int dot = name.indexOf('.', PREFIX.length());
     int hyphen = dot < 0 ? -1 : name.lastIndexOf('-', dot);
@@ -321,7 +323,7 @@ public abstract class HiddenFileStore implements Store {
     return Names.path(root, JOURNAL + "/" + Names.begin(leftover.job()));
   }
 
-  /** Directories that may be the roots of jobs that write where a leftover is. */
+  /** Directories that may be the roots of jobs that write to a leftover's directory. */
   private List<Path> otherRoots(Leftover leftover) {
     List<Path> roots = new ArrayList<>();
     for (Path above = table.getParent(); above != null; above = above.getParent()) {

@@ -47,11 +47,12 @@ public final class HiddenFiles implements TaskAttempt {
     if (store.options.sync) {
       store.sync(written.stream().map(f -> Names.path(store.directory(f.directory()), f.stagedAs())).toList());
     }
-    // An aborted job removes its begin, then looks for files: those that come later nobody would find.
+    // An aborted job removes its begin entry, then looks for files: it would not find those that come
+    // later.
     if (store.read(Names.begin(job)) == null) {
       abort();
-      throw new IOException("the journal entry of job " + job + " is gone from " + store.table + ": the job was over before its task attempt " + prefix
-          + "* was, or the table was renamed or dropped. The attempt's files do not count, and are removed");
+      throw new IOException("the journal entry of job " + job + " is gone from " + store.table + ": the job ended before its task attempt " + prefix
+          + "*, or the table was renamed or dropped. The attempt's files are removed");
     }
     return written;
   }
@@ -59,7 +60,7 @@ public final class HiddenFiles implements TaskAttempt {
   private StagedFile written(Asked file, Predicate<Path> hasRows) throws IOException {
     FileStatus status = store.staged(file.directory, prefix + file.name);
     if (status == null && hasRows.test(hidden(file))) {
-      throw new IOException(hidden(file) + " has been removed by another program since this task wrote it");
+      throw new IOException("another program has removed " + hidden(file) + " since this task wrote it");
     }
     return status == null ? null : StagedFile.hidden(file.directory, file.name, status.getLen(), prefix + file.name);
   }
@@ -76,7 +77,8 @@ public final class HiddenFiles implements TaskAttempt {
         return null;
       });
     } catch (IOException e) {
-      LOG.warn("An aborted task attempt leaves files {}* below {} to the job's recovery", prefix, store.table, e);
+      LOG.warn("An aborted task attempt could not remove its files {}* below {}; the job's recovery removes them", prefix,
+          store.table, e);
     }
   }
 }

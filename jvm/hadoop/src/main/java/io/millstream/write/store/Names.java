@@ -2,33 +2,36 @@ package io.millstream.write.store;
 
 import org.apache.hadoop.fs.Path;
 
-/** Names of files and directories: which of them readers leave out, and their paths. */
+/** Names of files and directories: their paths, and which of them readers ignore. */
 public final class Names {
-  /** A regular expression for the ids of jobs, which are in the names of their files: UUIDs. */
+  /** A regular expression for job ids, which are UUIDs and part of the names of a job's files. */
   public static final String JOB = "\\p{XDigit}{8}(?:-\\p{XDigit}{4}){3}-\\p{XDigit}{12}";
 
   private Names() { }
 
-  /** The entry of the journal that a job makes first. */
+  /** The journal entry that a job writes first. */
   public static String begin(String job) {
     return job + ".begin";
   }
 
 
   /**
-   * The path of what is named relative to a directory; what is named absolutely is on the same file system. Not by Hadoop's constructor,
-   * which takes {@code a:b} for a URI.
+   * The path of a name relative to a directory; an absolute name is on the same file system. Hadoop's constructor would take {@code a:b}
+   * for a URI.
    */
   public static Path path(Path directory, String relative) {
     return relative.isEmpty() ? directory : new Path(directory, new Path(null, null, relative));
   }
 
-  /** The directory in which a directory is that is named relative to the table's. */
+  /** The parent of a directory named relative to the table's. */
   public static String parent(String directory) {
     return directory.substring(0, Math.max(0, directory.lastIndexOf('/')));
   }
 
-  /** As Spark and Hive have it; a partition's directory is seen even if its column's name begins with an underscore. */
+  /**
+   * Whether readers ignore a name, as in Spark and Hive; a partition's directory is read even if its column's name begins with an
+   * underscore.
+   */
   public static boolean isHidden(String name) {
     if (name.equals("_metadata") || name.equals("_common_metadata")) {
       return false; // Parquet's summary of files that are being overwritten
@@ -37,9 +40,9 @@ public final class Names {
   }
 
   /**
-   * Checks what a caller gives as the place of a new file.
+   * Checks the directory and name of a new file.
    *
-   * @throws IllegalArgumentException if it is out of the table, or readers would leave it out, or another job may have it
+   * @throws IllegalArgumentException if it is outside the table, or readers would ignore it, or another job may use it
    */
   public static void check(String directory, String name, String job) {
     if (isHidden(name) || name.contains("/") || !name.contains(job)) {

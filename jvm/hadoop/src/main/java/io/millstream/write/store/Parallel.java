@@ -13,9 +13,9 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** Calls that wait for a store, many at once. */
+/** Runs calls that wait for a store in parallel. */
 public final class Parallel {
-  /** Done for one of many. */
+  /** A call for one item. */
   public interface Step<T, R> {
     R of(T item) throws IOException;
   }
@@ -25,10 +25,11 @@ public final class Parallel {
   private Parallel() { }
 
   /**
-   * Does a step for each item. After a failure none is begun any more; those under way are waited for.
+   * Runs a step for each item. After a failure, no further steps are started, and running ones are
+   * awaited.
    *
-   * @return the answers, in the order of the items
-   * @throws IOException the first failure; others are suppressed in it
+   * @return the results, in the order of the items
+   * @throws IOException the first failure, with others as suppressed exceptions
    */
   public static <T, R> List<R> map(int threads, Collection<T> items, Step<T, R> step) throws IOException {
     if (threads == 1 || items.size() <= 1) {
@@ -54,7 +55,10 @@ public final class Parallel {
     }
   }
 
-  /** What a step does after its caller has gone on may meet what others do. */
+  /**
+   * Waits for running steps, which could otherwise interfere with others after their caller has
+   * continued.
+   */
   private static void awaitEnd(ExecutorService pool) {
     pool.shutdownNow();
     try {

@@ -4,15 +4,16 @@ import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.util.concurrent.ThreadLocalRandom;
 
-/** Waiting for others, or for the store. */
+/** Waits for other processes or for the store. */
 public final class Pause {
   private Pause() { }
 
   /**
-   * Sleeps for half the given time to all of it, so that processes that wait for the same thing do not ask at the same moment.
+   * Sleeps for between half and all of the given time, so that processes that wait for the same event do not poll at the same
+   * moment.
    *
-   * @param millis at most
-   * @throws InterruptedIOException if the thread is interrupted, which it then still is
+   * @param millis the longest time
+   * @throws InterruptedIOException if the thread is interrupted; its flag stays set
    */
   public static void sleep(long millis) throws IOException {
     try {

@@ -4,8 +4,8 @@ import java.io.Serializable;
 import java.util.List;
 
 /**
- * A file that a task attempt has written and that nobody sees yet: either a hidden file beside its final place, or a multipart
- * upload that is not completed.
+ * A file that a task attempt has written and that no reader sees yet: either a hidden file in its destination directory, or an
+ * unfinished multipart upload.
  */
 public final class StagedFile implements Serializable {
   private static final long serialVersionUID = 1;
@@ -32,22 +32,22 @@ public final class StagedFile implements Serializable {
     return new StagedFile(directory, name, bytes, uploadId, etags.toArray(new String[0]));
   }
 
-  /** The same file, if it is in another directory by now. */
+  /** The same file in another directory. */
   public StagedFile in(String another) {
     return new StagedFile(another, name, bytes, stagedAs, parts);
   }
 
-  /** The directory that it will be in, relative to the table; empty for the table's own. */
+  /** The destination directory, relative to the table; empty for the table's own. */
   public String directory() {
     return directory;
   }
 
-  /** The name that it will have. */
+  /** The final name. */
   public String name() {
     return name;
   }
 
-  /** Its size. */
+  /** Its size in bytes. */
   public long bytes() {
     return bytes;
   }
@@ -66,7 +66,7 @@ public final class StagedFile implements Serializable {
     return List.of(parts);
   }
 
-  /** How many requests have made the upload: one that begins it, and one a part. */
+  /** Number of requests that made the upload: one to start it, and one for each part. */
   public int uploadRequests() {
     return isUpload() ? 1 + parts.length : 0;
   }

@@ -14,29 +14,29 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * What the protocol asks of the file system that a table is on. Paths are relative to the table's; those of old files may be absolute,
- * of the same file system. A driver that dies leaves the table as some prefix of these calls did, so they are what the tests stop at.
+ * The protocol's interface to a table's file system. Paths are relative to the table's directory; those of old files may be absolute paths on the
+ * same file system. A driver that dies leaves the table as some prefix of these calls did, so the tests kill drivers at these calls.
  */
 public interface Store {
   /** The journal's directory. */
   String JOURNAL = ".direct-writes";
 
-  /** A file of the journal, without the directory, and when it was written by the clock of the store. */
+  /** The name of a journal entry, and when it was written by the store's clock. */
   record Entry(String name, long modifiedMillis) { }
 
-  /** A file that an attempt has written and that is not published: a hidden file, or an upload by its id. */
+  /** An unpublished file of an attempt: a hidden file, or an upload by its id. */
   record Leftover(String job, String path, String uploadId) { }
 
-  /** Why a file system has no store; empty if it has one. */
+  /** Why there is no store for a file system; empty if there is one. */
   static Optional<String> whyNot(FileSystem fs) {
     return switch (kind(fs)) {
       case "file", "hdfs" -> Optional.empty();
       case "s3a" -> S3aStore.whyNot(fs);
-      default -> Optional.of("direct writes know the file systems file, hdfs and s3a, but not " + fs.getUri().getScheme());
+      default -> Optional.of("direct writes support the file systems file, hdfs and s3a, but not " + fs.getUri().getScheme());
     };
   }
 
-  /** Its scheme; but S3A is S3A, whatever it is called, as by {@code s3:} tables of Glue. */
+  /** The kind of a file system: its scheme, or {@code s3a} for S3A under any scheme, such as {@code s3:} for tables of Glue. */
   private static String kind(FileSystem fs) {
     return fs.getClass().getName().equals("org.apache.hadoop.fs.s3a.S3AFileSystem") ? "s3a" : fs.getUri().getScheme();
   }
@@ -57,7 +57,7 @@ public interface Store {
     };
   }
 
-  /** Why directories of a table cannot change places; empty if they can. */
+  /** Why directories of a table cannot be exchanged; empty if they can. */
   static Optional<String> whyNoExchange(Path table, Configuration conf) throws IOException {
     FileSystem fs = table.getFileSystem(conf);
     return fs.getUri().getScheme().equals("file")
@@ -65,142 +65,145 @@ public interface Store {
         : Optional.of("the file system " + fs.getUri().getScheme() + " does not exchange directories");
   }
 
-  /** The files of the journal; none if there is no journal. */
+  /** The journal's entries; none if there is no journal. */
   List<Entry> journal() throws IOException;
 
-  /** What a file of the journal holds; null if it is not there. */
+  /** The content of a journal entry; null if it does not exist. */
   byte[] read(String entry) throws IOException;
 
   /**
-   * Makes a file of the journal, whole or not at all, unless it is there. Where there are directories, it fails if the journal is gone: the
-   * table has been dropped or renamed, and is not to be there again.
+   * Creates a journal entry atomically, unless it exists. On a file system with directories, it fails if the journal is gone: the table has been
+   * dropped or renamed and must not reappear.
    *
    * @return whether it now holds this content
    */
   boolean create(String entry, byte[] content) throws IOException;
 
-  /** The same for the first file of a job, which makes the directories of the table and of the journal. */
+  /** The same for a job's first entry; it also creates the directories of the table and of the journal. */
   boolean begin(String entry, byte[] content) throws IOException;
 
   /**
-   * Writes a file of the journal, whether or not it is there; who reads it meanwhile may find it empty. Where there are directories, it
-   * fails if the journal is gone: the table has been dropped, and is not to be there again.
+   * Writes a journal entry, whether it exists or not; a concurrent reader may find it empty. On a file system with directories, it fails if the
+   * journal is gone: the table has been dropped and must not reappear.
    */
   void replace(String entry, byte[] content) throws IOException;
 
-  /** Removes files of the journal in this order; those that are not there are fine. */
+  /** Removes journal entries in this order; missing ones are no error. */
   void remove(Collection<String> entries) throws IOException;
 
-  /** Where a task attempt writes. */
+  /** Begins a task attempt. */
   TaskAttempt attempt(String job, String attempt) throws IOException;
 
-  /** Which of these files, staged as far as anybody knows, are not there. */
+  /** Those of these staged files that no longer exist. */
   List<StagedFile> missing(List<StagedFile> files) throws IOException;
 
   /**
-   * Gives a staged file its name.
+   * Gives a staged file its final name.
    *
-   * @return false if it is neither staged nor there
+   * @return false if it is neither staged nor published
    */
   boolean publish(StagedFile file) throws IOException;
 
-  /** Whether files of a directory that is renamed are copied, so that they have another time then. */
+  /** Whether renaming a directory copies its files, which gives them new modification times. */
   default boolean copiesInRenames() {
     return false;
   }
 
-  /** Which of these files a reader would not find, as they are not where they were to be published. */
+  /** Those of these files that readers do not find in their directories. */
   List<StagedFile> unpublished(List<StagedFile> files) throws IOException;
 
   /**
-   * The files of directories, those left out that readers leave out.
+   * The files of directories, except those that readers ignore.
    *
-   * @param recursive whether with those in directories below
+   * @param recursive whether to include files in directories below
    */
   List<OldFile> list(Collection<String> directories, boolean recursive) throws IOException;
 
   /**
-   * What directories hold, with those below.
+   * The contents of directories and all below them.
    *
-   * @param files that readers see
-   * @param hollow directories below the given ones in which there are none
+   * @param files files that readers see
+   * @param hollow directories below the given ones that contain no such file at any depth
    */
   record Holdings(List<OldFile> files, List<String> hollow) { }
 
-  /** What directories hold. Directories without files are reported where they are more than a part of files' names. */
+  /** The contents of directories. Directories without files are only reported by file systems that have real directories. */
   default Holdings holdings(Collection<String> directories) throws IOException {
     return new Holdings(list(directories, true), List.of());
   }
 
-  /** Deletes files; those that are not there are fine. */
+  /** Deletes files; missing ones are no error. */
   void delete(List<OldFile> files) throws IOException;
 
   /**
-   * Takes the room that an entry will need, so that a disk that is full by then does not stop {@link #create} of it with this content. Files stores alone
-   * need that.
+   * Reserves space for an entry, so that a full disk does not make {@link #create} with this content fail. Only local file systems need this.
    */
   default void reserve(String entry, byte[] content) throws IOException { }
 
-  /** Removes what is reserved for a job and was not needed. */
+  /** Frees a job's unused reservations. */
   default void release(String job) throws IOException { }
 
-  /** Makes directories, relative to the table's or absolute, and those above them; those that are there are fine. */
+  /** Creates directories, relative to the table's or absolute, and those above them; existing ones are no error. */
   void makeDirectories(Collection<String> directories) throws IOException;
 
-  /** Removes a directory with all that is in it; it need not be there. */
+  /** Removes a directory with its contents, if it exists. */
   void removeTree(String directory) throws IOException;
 
-  /** Makes sure that what happened to the names in these directories, and in those above them, survives a power failure. */
+  /** Makes changes of the names in these directories, and in those above them, durable against a power failure. */
   default void persist(Collection<String> directories) throws IOException { }
 
   /**
-   * Makes clients that keep what they have listed of these directories, and of those above them, list them again. Called after the last change of
-   * a commit: on NFS, changes within one tick of the server's clock look like one.
+   * Makes clients discard their cached listings of these directories and of those above them. Called after the last change of a commit, because on
+   * NFS, changes within one tick of the server's clock look like one.
    */
   default void invalidateListings(Collection<String> directories) throws IOException { }
 
-  /** Removes those of the directories that are empty, and those above them that become so, up to a directory that is to stay. */
+  /** Removes those of the directories that are empty, and those above them that become empty, up to a directory in {@code stay}. */
   void prune(Set<String> directories, Collection<String> stay) throws IOException;
 
   /**
-   * As {@link #prune}; also directories in which nothing is but what has no use without files: success marks, checksums, journals of no running job.
+   * Like {@link #prune}, but also removes directories that contain only files that are useless without data: success marks, checksums, journals
+   * without running jobs.
    *
-   * @param isOver whether an entry of a journal says that a job is over
+   * @param isOver whether a journal entry means that a job is over
    */
   default void removeHollow(Set<String> directories, Collection<String> stay, Predicate<String> isOver) throws IOException { }
 
   /**
-   * What jobs have staged.
+   * The unpublished files of jobs.
    *
-   * @param below the directory that they write below, and nowhere else; "" if that is not known. A store that can list what is staged alone looks everywhere
+   * @param below the only directory that they write to or below; "" if unknown. A store that lists unpublished files separately looks everywhere
    */
   List<Leftover> leftovers(String below, Predicate<String> ofJob) throws IOException;
 
-  /** Whether leftovers name their jobs, so that those of unknown jobs can be told from other programs' files. */
+  /**
+   * Whether the names of leftovers identify them as files of a job, so that leftovers of unknown jobs can be distinguished from other programs'
+   * files.
+   */
   boolean leftoversNameTheirJobs();
 
-  /** Of these leftovers those whose jobs begin in no journal of a directory above the table's, or below it and above the file. */
+  /** Those of these leftovers whose jobs have no begin entry in the journal of a directory above the table's, or between the table's and the file. */
   default List<Leftover> withoutOtherRoots(List<Leftover> leftovers) throws IOException {
     return leftovers;
   }
 
-  /** Whether the table has a directory that can be missing, and is. */
+  /** Whether the table's directory is missing; false on stores without directories. */
   default boolean isMissing() throws IOException {
     return false;
   }
 
-  /** Removes a directory, relative to the table's, and those in it, as far as nothing else is in them. */
+  /** Removes a directory, relative to the table's, and those below it, as far as they contain only directories. */
   default void removeEmptyTree(String directory) throws IOException { }
 
-  /** Removes leftovers; those that are not there are fine. */
+  /** Removes leftovers; missing ones are no error. */
   void discard(List<Leftover> leftovers) throws IOException;
 
-  /** How directories change places; null if they cannot. */
+  /** Exchanges directories; null if the store cannot. */
   default Exchange exchange() {
     return null;
   }
 
-  /** How many requests this process has sent to the file system so far, for whatever purpose; 0 if nobody counts them. */
+  /** Number of requests that this process has sent to the file system so far, for any purpose; 0 if they are not counted. */
   default long requests() {
     return 0;
   }

@@ -5,13 +5,14 @@ import java.util.regex.Pattern;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Where the files of an overwrite are that is to be seen as a whole: below the table's directory, in one of the job's that readers of the
- * bare path leave out. They stay there if the metastore has switched the partitions to them. Its last level is never hidden, because Hadoop's input formats look at that one's name.
+ * The directories for an overwrite that becomes visible as a whole. They are below the table's directory, in a directory of the job that readers of
+ * the bare path ignore. If the metastore switches the partitions to them, the files stay there. The last level is never hidden, because Hadoop's
+ * input formats check its name.
  *
  * <pre>
  * TABLE/.swap-JOB/k=1/part-…    a partition
  * TABLE/.swap-JOB/data/part-…   a table without partitions
- * TABLE/.swap-JOB/none/         where partitions without rows are for a moment
+ * TABLE/.swap-JOB/none/         temporary location of partitions without rows
  * </pre>
  */
 public final class SwapDirectories {
@@ -19,15 +20,15 @@ public final class SwapDirectories {
   private static final String DATA = "data";
   private static final String NONE = "none";
   private static final Pattern DIRECTORY = Pattern.compile(Pattern.quote(PREFIX) + "(?<job>" + Names.JOB + ")");
-  private static final Pattern PLACE = Pattern.compile(DIRECTORY + "/(?<place>.+)", Pattern.DOTALL);
+  private static final Pattern BELOW_ROOT = Pattern.compile(DIRECTORY + "/(?<partition>.+)", Pattern.DOTALL);
 
   private SwapDirectories() { }
 
   /**
-   * Where a job puts a partition.
+   * The directory in which a job puts a partition.
    *
    * @param job its id
-   * @param partition its directory in a table that nobody has moved; empty for a table without partitions
+   * @param partition its directory in a table without swaps; empty for a table without partitions
    * @return a directory relative to the table's
    */
   public static String of(String job, String partition) {
@@ -35,26 +36,26 @@ public final class SwapDirectories {
   }
 
   /** An empty directory of a job, relative to the table's. */
-  public static String none(String job) {
+  public static String emptyDirectory(String job) {
     return root(job) + "/" + NONE;
   }
 
-  /** All that a job puts somewhere, relative to the table's directory. */
+  /** The root of a job's directories, relative to the table's. */
   public static String root(String job) {
     return PREFIX + job;
   }
 
-  /** The partition that a directory, relative to the table's, is of: the directory itself if it is none of these. */
+  /** The partition that a directory, relative to the table's, belongs to; the directory itself if it is not a swap directory. */
   public static String partition(String directory) {
-    Matcher place = PLACE.matcher(directory);
-    return !place.matches() ? directory : place.group("place").equals(DATA) ? "" : place.group("place");
+    Matcher found = BELOW_ROOT.matcher(directory);
+    return !found.matches() ? directory : found.group("partition").equals(DATA) ? "" : found.group("partition");
   }
 
   /**
    * The directory that has a table's journal.
    *
    * @param location of the table
-   * @return what it was before a job put a table without partitions elsewhere
+   * @return the location before a swap moved a table without partitions
    */
   public static Path home(Path location) {
     Path parent = location.getParent();
@@ -65,7 +66,7 @@ public final class SwapDirectories {
     return job(name) != null;
   }
 
-  /** The job whose directory has this name; null if it is another's. */
+  /** The job whose root directory has this name; null for other names. */
   public static String job(String name) {
     Matcher directory = DIRECTORY.matcher(name);
     return directory.matches() ? directory.group("job") : null;

@@ -5,27 +5,28 @@ import java.util.List;
 import java.util.function.Predicate;
 import org.apache.hadoop.fs.Path;
 
-/** The files of one task attempt: private to it until the job's commit names them. Used by one thread at a time. */
+/** The files of one task attempt, private to it until the job's commit publishes them. Used by one thread at a time. */
 public interface TaskAttempt {
   /**
-   * Where a writer is to write a file. It ends as the name does. The writer creates it, and closes it before {@link #commit}.
+   * The path at which a writer must write a file. It has the same ending as the name. The writer creates the file, and closes
+   * it before {@link #commit}.
    *
-   * @param directory the directory that the file will be in, relative to the table; empty for the table's own
-   * @param name the name that it will have: it must contain the job's id
-   * @return a path, nobody else's, for a writer whose configuration is prepared ({@code Placement.prepare})
-   * @throws IOException if no file can be put there
+   * @param directory the destination directory, relative to the table; empty for the table's own
+   * @param name the final name, which must contain the job's id
+   * @return a unique path, for a writer whose configuration is prepared ({@code Placement.prepare})
+   * @throws IOException if no file can be written there
    */
   Path file(String directory, String name) throws IOException;
 
   /**
-   * Makes sure that the files written will survive, and says what they are. Files asked for but never created are left out.
+   * Makes the written files durable, and lists them. Files that were requested but never created are left out.
    *
-   * @param hasRows whether rows were written to a path that {@link #file} has given: such a file was created
-   * @return for the commit, if this attempt is the one that counts
-   * @throws IOException if they could not be kept, or one with rows is gone: the attempt is to be aborted
+   * @param hasRows whether rows were written to a path returned by {@link #file}, so that the file must exist
+   * @return the files, for the job's commit if this attempt is chosen
+   * @throws IOException if they could not be made durable, or a file with rows is gone: the attempt must be aborted
    */
   List<StagedFile> commit(Predicate<Path> hasRows) throws IOException;
 
-  /** Removes what this attempt has written, and nothing else. What cannot be removed now is by the job's recovery. */
+  /** Removes the files of this attempt only. The job's recovery removes those that cannot be removed now. */
   void abort();
 }

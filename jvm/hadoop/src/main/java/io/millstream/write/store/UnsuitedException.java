@@ -2,7 +2,9 @@ package io.millstream.write.store;
 
 import java.io.IOException;
 
-/** A file system turns out not to have what direct writes need. What is thrown when a job begins leaves nothing behind. */
+/**
+ * A file system turns out to lack a feature that direct writes need. If thrown when a job begins, nothing is left behind.
+ */
 public final class UnsuitedException extends IOException {
   private static final long serialVersionUID = 1;
 

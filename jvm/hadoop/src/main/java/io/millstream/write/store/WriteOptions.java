@@ -9,15 +9,15 @@ import org.apache.hadoop.conf.Configuration;
 /** The keys of the Hadoop configuration that concern direct writes, read in one place. */
 public final class WriteOptions {
   /**
-   * How a commit becomes visible: a name of {@link Visibility}, with {@code -strict} behind it if a statement is to fail rather than become visible in
-   * another way. Default {@code in-place}.
+   * How a commit becomes visible: a name of {@link Visibility}, with the suffix {@code -strict} if a statement should fail rather than become visible
+   * in another way. Default {@code in-place}.
    */
   public static final String VISIBILITY = "fs.millstream.write.visibility";
   /** How many files a commit publishes or deletes at once. Default 64. */
   public static final String THREADS = "fs.millstream.write.threads";
   /**
-   * After how long without a sign of life a job counts as dead, so that others may settle it, in milliseconds. Default 120000; the
-   * sign of life is given three times as often. It must be longer than any request and any pause of the driver may take.
+   * The length of a job's lease in milliseconds: a job that has not renewed its lease for this time counts as dead, so that others may resolve it.
+   * Default 120000. A driver renews three times per lease. The lease must be longer than any request and any pause of the driver.
    */
   public static final String LEASE_MILLIS = "fs.millstream.write.lease.ms";
   /** How long a commit waits for the commit lock while others commit to the table, in milliseconds. Default 3600000. */
@@ -27,23 +27,23 @@ public final class WriteOptions {
    * finishes it, in milliseconds. Default 3000.
    */
   public static final String HELP_AFTER_MILLIS = "fs.millstream.write.help.after.ms";
-  /** From how many files on a commit runs as a job of the cluster. Default 5000. */
+  /** Number of files from which a commit is applied by a job of the cluster. Default 5000. */
   public static final String DISTRIBUTE_FILES = "fs.millstream.write.distribute.files";
-  /** Whether files reach the disk before the commit (fsync), so that it survives a power failure too. Default true. */
+  /** Whether files are synced to disk before the commit (fsync), so that it survives a power failure. Default true. */
   public static final String SYNC = "fs.millstream.write.sync";
 
   /**
-   * How long files that a swap has replaced stay at least, for queries that have found them before, in milliseconds. Default 600000.
-   * The first job on the table after that time removes them.
+   * How long replaced files of a swap are kept at least, for queries planned before, in milliseconds. Default 600000. The first job on the table
+   * after that time removes them.
    */
   public static final String KEEP_REPLACED_MILLIS = "fs.millstream.write.replaced.keep.ms";
 
-  /** Whether old files on HDFS go to its trash, if that is switched on there ({@code fs.trash.interval}). Default false. */
+  /** Whether old files on HDFS are moved to the trash, if it is enabled there ({@code fs.trash.interval}). Default false. */
   public static final String TRASH = "fs.millstream.write.replaced.trash";
 
   private static final String STRICT = "-strict";
 
-  /** All of them. */
+  /** All keys. */
   public static final List<String> KEYS = List.of(VISIBILITY, THREADS, LEASE_MILLIS, LOCK_WAIT_MILLIS, HELP_AFTER_MILLIS, DISTRIBUTE_FILES, SYNC,
       KEEP_REPLACED_MILLIS, TRASH);
 
@@ -51,9 +51,9 @@ public final class WriteOptions {
   public enum Visibility {
     /** New files appear and old ones disappear one by one, within the time of the commit's apply. */
     IN_PLACE,
-    /** An overwrite is seen partition by partition, each at once, when its directory changes places with the new one. */
+    /** An overwrite becomes visible partition by partition, each at once, when its directory is exchanged with the new one. */
     EXCHANGE,
-    /** An overwrite of a table of the catalog is seen at once, when one change there switches its partitions to other directories. */
+    /** An overwrite of a catalog table becomes visible at once, when one change of the catalog switches its partitions to new directories. */
     METASTORE_SWAP;
 
     /** The name in the configuration. */
@@ -80,10 +80,10 @@ public final class WriteOptions {
   public final long keepReplacedMillis;
 
   /**
-   * Reads them.
+   * Reads the options.
    *
-   * @param conf where they are
-   * @throws IllegalArgumentException if one has a value that it may not have
+   * @param conf the configuration
+   * @throws IllegalArgumentException if a key has an invalid value
    */
   public WriteOptions(Configuration conf) {
     visibility(conf);
@@ -98,11 +98,11 @@ public final class WriteOptions {
   }
 
   /**
-   * What is asked for; who makes the statement's plan knows whether it can be had.
+   * The requested visibility; whether it is available is decided when the statement is planned.
    *
-   * @param conf where it is
+   * @param conf the configuration
    * @return the mode
-   * @throws IllegalArgumentException if there is none of that name
+   * @throws IllegalArgumentException if the name is unknown
    */
   public static Visibility visibility(Configuration conf) {
     String word = conf.getTrimmed(VISIBILITY, Visibility.IN_PLACE.word());
@@ -110,10 +110,10 @@ public final class WriteOptions {
   }
 
   /**
-   * Whether an overwrite is to fail if it cannot become visible as it is asked for.
+   * Whether an overwrite must fail if the requested visibility is not available.
    *
-   * @param conf where that is
-   * @return whether the word ends so
+   * @param conf the configuration
+   * @return whether the value has the suffix {@code -strict}
    */
   public static boolean isStrict(Configuration conf) {
     return conf.getTrimmed(VISIBILITY, "").toLowerCase(Locale.ROOT).endsWith(STRICT);

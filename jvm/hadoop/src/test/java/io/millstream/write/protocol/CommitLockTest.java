@@ -16,7 +16,7 @@ import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.Test;
 
 class CommitLockTest {
-  private static final String SETTLED = TestTable.newId();
+  private static final String RESOLVED = TestTable.newId();
   private static final String HOLDER = TestTable.newId();
   private static final String LATE = TestTable.newId();
 
@@ -25,7 +25,10 @@ class CommitLockTest {
   private MemoryStore store;
   private boolean isHeld;
 
-  /** While one is about to take the turn after that of a settled job, the journal is emptied, and another takes a lower one. */
+  /**
+   * While a job is about to take the lock after that of a finished job, the journal is emptied, and another job takes a lock
+   * with a lower number.
+   */
   private void before(String step) throws IOException {
     if (step.startsWith("create lock-") && !isHeld) {
       isHeld = true;
@@ -41,13 +44,13 @@ class CommitLockTest {
     return new TableAccess(new Path("memory:///table"), store, new WriteOptions(conf), null, millis -> { });
   }
 
-  /** Takes the turn, does something, and commits nothing. */
+  /** Takes the commit lock, runs a planner, and commits no files. */
   private static void commit(DirectJob job, CommitPlan.MetastorePlanner during) throws IOException {
     job.commit(new CommitPlan(List.of(), Overwrite.nothing()).metastore(during));
   }
 
   @Test
-  void whoWakesUpLateDoesNotRemoveTheTurnOfAnother() throws IOException {
+  void aLateJobDoesNotRemoveTheLockOfAnother() throws IOException {
     MemoryStore quiet = new MemoryStore(new MemoryStore.Steps() {
       @Override
       public void before(String step) { }
@@ -62,12 +65,12 @@ class CommitLockTest {
     assertThrows(IOException.class, () -> commit(sleeper, draft -> {
       quiet.putAbandoned(LATE);
       quiet.pass(LEASE_MILLIS);
-      try (DirectJob next = DirectJob.begin(table, SETTLED, "")) {
+      try (DirectJob next = DirectJob.begin(table, RESOLVED, "")) {
         commit(next, nothing -> null);
       }
       quiet.pass(LEASE_MILLIS);
       DirectJob holder = DirectJob.begin(table, HOLDER, "");
-      commit(holder, whileItHasTheTurn -> {
+      commit(holder, whileItHoldsTheLock -> {
         sleeper.abort();
         DirectJob fourth = DirectJob.begin(table, TestTable.newId(), "");
         IOException e = assertThrows(IOException.class, () -> commit(fourth, nothing -> null));
@@ -83,7 +86,7 @@ class CommitLockTest {
   }
 
   @Test
-  void whoIsLateSeesTheHolderOfALowerTurn() throws IOException {
+  void aLateJobSeesTheHolderOfALowerLock() throws IOException {
     store = new MemoryStore(new MemoryStore.Steps() {
       @Override
       public void before(String step) throws IOException {
@@ -94,8 +97,8 @@ class CommitLockTest {
       public void after(String step, Object result) { }
     });
     TableAccess table = impatient(store);
-    store.create("lock-1", SETTLED.getBytes(StandardCharsets.UTF_8));
-    StagedFile file = store.putPending(LATE, "k=1", "late");
+    store.create("lock-1", RESOLVED.getBytes(StandardCharsets.UTF_8));
+    StagedFile file = store.putStaged(LATE, "k=1", "late");
 
     try (DirectJob job = DirectJob.begin(table, LATE, "")) {
       IOException e = assertThrows(IOException.class, () -> job.commit(new CommitPlan(List.of(file), Overwrite.nothing())));

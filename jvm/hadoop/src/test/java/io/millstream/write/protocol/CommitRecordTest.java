@@ -32,7 +32,7 @@ class CommitRecordTest {
   }
 
   @Test
-  void whatIsWrittenIsRead() throws IOException {
+  void recordsAreReadAsWritten() throws IOException {
     CommitRecord read = CommitRecord.of(small().toBytes());
 
     assertEquals(small().added().toString(), read.added().toString());
@@ -59,7 +59,7 @@ class CommitRecordTest {
     CommitRecord read = CommitRecord.of(record(List.of(), small().deleted(), change, Map.of()).toBytes());
 
     assertEquals(true, read.isSwap() && read.hasReplaced());
-    assertEquals("file:/t/none", read.change().none());
+    assertEquals("file:/t/none", read.change().emptyDirectory());
     assertEquals(null, read.change().tableLocation());
   }
 
@@ -87,7 +87,7 @@ class CommitRecordTest {
   }
 
   @Test
-  void whatNamesFilesOutsideOfTheTableIsRefused() throws IOException {
+  void recordsThatNameFilesOutsideTheTableAreRefused() throws IOException {
     List<OldFile> elsewhere = List.of(new OldFile("/etc", "passwd", 3, 4));
     List<CommitRecord> forged = new ArrayList<>(List.of(
         record(List.of(), elsewhere, null, Map.of()),
@@ -100,7 +100,7 @@ class CommitRecordTest {
       IOException e = assertThrows(IOException.class, () -> CommitRecord.of(record.toBytes()));
       assertTrue(e.getMessage().contains("the commit record is damaged: not "), e::getMessage);
     }
-    // Partitions that lie elsewhere are replaced by a swap alone.
+    // Only a swap may replace partitions outside the table.
     CommitRecord swap = record(List.of(), elsewhere, small().change().swap("file:/t/none", null), Map.of());
     assertEquals(elsewhere, CommitRecord.of(swap.toBytes()).deleted());
   }

@@ -21,12 +21,15 @@ import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** The driver dies before and after every step of its commit, and so does whoever recovers: exactly the old or exactly the new rows. */
+/**
+ * The driver dies before and after every step of its commit, and so does the recovery: afterwards there are exactly the old or exactly
+ * the new rows.
+ */
 abstract class DeathContract {
-  /** A directory that no other has. */
+  /** A unique directory. */
   abstract Path newTable() throws IOException;
 
-  /** What the file system needs. */
+  /** The file system's configuration. */
   abstract Configuration newConfiguration();
 
   /** The table's path as readers, recovery and the next writer see it. */
@@ -49,11 +52,11 @@ abstract class DeathContract {
     return new TreeSet<>(List.of(rows));
   }
 
-  /** A table with two partitions, a job that dies on it, and what is seen then. */
+  /** A table with two partitions, a job that dies on it, and checks of the result. */
   private final class Case {
     final Statement statement;
     final TestTable.Partitions metastore = new TestTable.Partitions();
-    final TestTable bed;
+    final TestTable fixture;
     final TestTable others;
     final String id = TestTable.newId();
 
@@ -62,26 +65,26 @@ abstract class DeathContract {
       Configuration conf = newConfiguration();
       conf.setBoolean(WriteOptions.SYNC, false);
       conf.setInt(WriteOptions.THREADS, 1);
-      bed = new TestTable(newTable(), conf);
-      bed.put("k=1/old", "o1");
-      bed.put("k=2/old", "o2");
-      others = new TestTable(seenByOthers(bed.table), conf);
-      others.rows(); // so that a client that keeps what it has seen does
+      fixture = new TestTable(newTable(), conf);
+      fixture.put("k=1/old", "o1");
+      fixture.put("k=2/old", "o2");
+      others = new TestTable(seenByOthers(fixture.table), conf);
+      others.rows(); // fills the caches of a client that has some
       metastore.parameters.put("k=1", java.util.Map.of("numFiles", "1"));
       metastore.parameters.put("k=2", java.util.Map.of("numFiles", "1"));
     }
 
-    /** Where it died; null if the job came to its end. */
+    /** The step at which the job died; null if it completed. */
     String dieAt(int step, Moment moment) throws IOException {
-      FaultyStore store = new FaultyStore(bed.access(metastore).store(), step, moment);
-      try (DirectJob job = DirectJob.begin(bed.access(metastore).through(store), id, "")) {
+      FaultyStore store = new FaultyStore(fixture.access(metastore).store(), step, moment);
+      try (DirectJob job = DirectJob.begin(fixture.access(metastore).through(store), id, "")) {
         TaskAttempt attempt = store.attempt(id, "0");
-        bed.fill(attempt, id, statement.files.toArray(new String[0]));
+        fixture.fill(attempt, id, statement.files.toArray(new String[0]));
         job.commit(new CommitPlan(attempt.commit(path -> true), statement.overwrite).metastore(TestTable::count));
       } catch (Died e) {
-        // The test goes on.
+        // The test continues.
       }
-      bed.access(metastore).store().begin(Journal.abandoned(id), Journal.NOTHING);
+      fixture.access(metastore).store().begin(Journal.abandoned(id), Journal.NOTHING);
       return store.diedAt();
     }
 
@@ -90,16 +93,16 @@ abstract class DeathContract {
       try {
         Recovery.recover(others.access(metastore).through(store), Choices.of(Run.REAL));
       } catch (Died e) {
-        // The test goes on.
+        // The test continues.
       }
       return store.diedAt();
     }
 
-    /** What a reader sees is all old or all new, and nothing is left that anybody would have to remove by hand. */
+    /** Readers see all old or all new rows, and nothing is left that must be removed by hand. */
     void check(String diedAt) throws IOException {
       boolean isNew = others.rows().equals(statement.newRows);
       assertEquals(isNew ? statement.newRows : OLD_ROWS, others.rows(), diedAt);
-      assertEquals(others.rows(), bed.rows(), diedAt);
+      assertEquals(others.rows(), fixture.rows(), diedAt);
       assertEquals(isNew ? partitions(statement.newRows) : partitions(OLD_ROWS), metastore.parameters.keySet(), diedAt);
       assertEquals(List.of(), others.access(metastore).store().leftovers("", id::equals), diedAt);
       assertEquals(List.of(), others.hidden().stream().filter(f -> f.endsWith(".begin")).filter(f -> f.contains(id)).toList(), diedAt);
@@ -132,7 +135,7 @@ abstract class DeathContract {
   private void checkSteps(Statement statement, String firstNew) throws IOException {
     List<String> before = dieAtEveryStep(statement, Moment.BEFORE);
     List<String> after = dieAtEveryStep(statement, Moment.AFTER);
-    // One step decides: everything before it ends in the old rows, and everything after it in the new ones.
+    // One step decides: a death before it leaves the old rows, and a death after it the new ones.
     assertTrue(before.contains("old BEFORE " + firstNew), before::toString);
     assertTrue(after.contains("new AFTER " + firstNew), after::toString);
     for (List<String> steps : List.of(before, after)) {
@@ -176,7 +179,7 @@ abstract class DeathContract {
 
   @Tag("slow")
   @Test
-  void whoRecoversMayDieToo() throws IOException {
+  void theRecoveryMayDieToo() throws IOException {
     for (int step = 1; ; step++) {
       String diedAt = null;
       for (int recoveryStep = 1; ; recoveryStep++) {

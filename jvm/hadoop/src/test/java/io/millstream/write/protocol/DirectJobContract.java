@@ -36,41 +36,43 @@ import org.junit.jupiter.api.Timeout;
 import org.mockito.AdditionalAnswers;
 import org.mockito.Mockito;
 
-/** What the protocol promises, over any store. The rows of the failure matrix in docs/direct-writes-protocol.md name their tests here. */
+/**
+ * The guarantees of the protocol, on any store. The rows of the failure matrix in docs/direct-writes-protocol.md name their tests here.
+ */
 @Timeout(value = 60, unit = TimeUnit.SECONDS)
 abstract class DirectJobContract {
-  protected TestTable bed;
+  protected TestTable fixture;
 
-  /** A directory that is this test's alone. */
+  /** A directory for this test alone. */
   abstract Path newTable() throws IOException;
 
-  /** What a file system needs. */
+  /** The file system's configuration. */
   abstract Configuration newConfiguration();
 
-  /** Longer than the clock of the store is coarse. */
+  /** A lease that is longer than the resolution of the store's clock. */
   abstract int shortLeaseMillis();
 
-  /** Whether directories are there though nothing is in them. */
+  /** Whether directories exist even if they are empty. */
   abstract boolean hasDirectories();
 
-  /** Names that the file system takes and Hadoop's paths may stumble over. */
+  /** Names that the file system accepts, but that may be difficult for Hadoop's paths. */
   List<String> oddNames() {
     return List.of("a b", "a%b", "a#?");
   }
 
   void putOdd(String directory, String name) throws IOException {
-    bed.write(new Path(new Path(bed.table, directory), new Path(null, null, name)), "old");
+    fixture.write(new Path(new Path(fixture.table, directory), new Path(null, null, name)), "old");
   }
 
   @BeforeEach
   void makeTable() throws IOException {
-    bed = new TestTable(newTable(), newConfiguration());
+    fixture = new TestTable(newTable(), newConfiguration());
   }
 
   private TestTable with(String key, int value) throws IOException {
     Configuration conf = newConfiguration();
     conf.setInt(key, value);
-    return new TestTable(bed.table, conf);
+    return new TestTable(fixture.table, conf);
   }
 
   private TestTable shortLease() throws IOException {
@@ -82,90 +84,90 @@ abstract class DirectJobContract {
   }
 
   @Test
-  void insertIntoAddsAndNothingIsLeft() throws IOException {
-    bed.put("k=1/old", "a");
+  void insertIntoAddsRowsAndLeavesNothingBehind() throws IOException {
+    fixture.put("k=1/old", "a");
 
-    CommitOutcome outcome = bed.run(Overwrite.nothing(), "k=1", "b", "k=2/l=3", "c", "", "d");
+    CommitOutcome outcome = fixture.run(Overwrite.nothing(), "k=1", "b", "k=2/l=3", "c", "", "d");
 
-    assertEquals(rows("k=1:a", "k=1:b", "k=2/l=3:c", ":d"), bed.rows());
-    assertEquals(List.of(), bed.hidden());
+    assertEquals(rows("k=1:a", "k=1:b", "k=2/l=3:c", ":d"), fixture.rows());
+    assertEquals(List.of(), fixture.hidden());
     assertEquals(3, outcome.addedFiles());
     assertEquals(3, outcome.addedBytes());
     assertEquals(3, outcome.directories());
   }
 
   @Test
-  void nothingIsSeenBeforeTheCommit() throws IOException {
-    bed.put("k=1/old", "a");
+  void nothingIsVisibleBeforeTheCommit() throws IOException {
+    fixture.put("k=1/old", "a");
     String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      bed.attempt(job.placement(), id, "0", "k=1", "b", "k=2", "c").commit(path -> true);
+    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+      fixture.attempt(job.placement(), id, "0", "k=1", "b", "k=2", "c").commit(path -> true);
 
-      assertEquals(rows("k=1:a"), bed.rows());
+      assertEquals(rows("k=1:a"), fixture.rows());
 
       job.abort();
     }
-    assertEquals(rows("k=1:a"), bed.rows());
+    assertEquals(rows("k=1:a"), fixture.rows());
   }
 
   @Test
-  void dynamicOverwriteReplacesWhatItTouches() throws IOException {
-    bed.put("k=1/old", "a");
-    bed.put("k=1/l=1/below", "below");
-    bed.put("k=2/old", "b");
-    bed.put("k=1/_SUCCESS", "");
+  void dynamicOverwriteReplacesTouchedPartitions() throws IOException {
+    fixture.put("k=1/old", "a");
+    fixture.put("k=1/l=1/below", "below");
+    fixture.put("k=2/old", "b");
+    fixture.put("k=1/_SUCCESS", "");
 
-    CommitOutcome outcome = bed.run(Overwrite.touched(), "k=1", "c", "k=3", "d");
+    CommitOutcome outcome = fixture.run(Overwrite.touched(), "k=1", "c", "k=3", "d");
 
-    assertEquals(rows("k=1:c", "k=2:b", "k=3:d"), bed.rows());
+    assertEquals(rows("k=1:c", "k=2:b", "k=3:d"), fixture.rows());
     assertEquals(2, outcome.deletedFiles());
-    assertFalse(bed.fs.exists(new Path(bed.table, "k=1/l=1")));
-    assertTrue(bed.fs.exists(new Path(bed.table, "k=1/_SUCCESS")));
+    assertFalse(fixture.fs.exists(new Path(fixture.table, "k=1/l=1")));
+    assertTrue(fixture.fs.exists(new Path(fixture.table, "k=1/_SUCCESS")));
   }
 
   @Test
   void staticOverwriteReplacesAllBelowAndLeavesNoEmptyDirectories() throws IOException {
-    bed.put("k=1/l=1/m=1/old", "a");
-    bed.put("k=1/l=2/old", "b");
-    bed.put("k=1/_l=3/old", "c");
-    bed.put("k=2/old", "d");
+    fixture.put("k=1/l=1/m=1/old", "a");
+    fixture.put("k=1/l=2/old", "b");
+    fixture.put("k=1/_l=3/old", "c");
+    fixture.put("k=2/old", "d");
 
-    bed.run(Overwrite.below(List.of("k=1")), "k=1/l=2", "e");
+    fixture.run(Overwrite.below(List.of("k=1")), "k=1/l=2", "e");
 
-    assertEquals(rows("k=1/l=2:e", "k=2:d"), bed.rows());
-    assertFalse(bed.fs.exists(new Path(bed.table, "k=1/l=1")));
-    assertFalse(bed.fs.exists(new Path(bed.table, "k=1/_l=3")));
+    assertEquals(rows("k=1/l=2:e", "k=2:d"), fixture.rows());
+    assertFalse(fixture.fs.exists(new Path(fixture.table, "k=1/l=1")));
+    assertFalse(fixture.fs.exists(new Path(fixture.table, "k=1/_l=3")));
   }
 
   @Test
-  void overwriteByNothingEmptiesWhatIsNamedAndKeepsItsDirectory() throws IOException {
-    bed.put("k=1/old", "a");
-    bed.put("k=2/old", "b");
+  void overwriteWithoutRowsEmptiesThePartitionAndKeepsItsDirectory() throws IOException {
+    fixture.put("k=1/old", "a");
+    fixture.put("k=2/old", "b");
 
-    bed.run(Overwrite.below(List.of("k=1")));
+    fixture.run(Overwrite.below(List.of("k=1")));
 
-    assertEquals(rows("k=2:b"), bed.rows());
-    assertEquals(hasDirectories(), bed.fs.exists(new Path(bed.table, "k=1")));
+    assertEquals(rows("k=2:b"), fixture.rows());
+    assertEquals(hasDirectories(), fixture.fs.exists(new Path(fixture.table, "k=1")));
   }
 
   @Test
-  void overwriteOfTheTableTakesTheSummariesOfParquetToo() throws IOException {
-    bed.put("old", "a");
-    bed.put("_metadata", "summary");
-    bed.put(".hive-staging_1/x", "another's");
+  void overwriteOfTheTableRemovesParquetSummariesToo() throws IOException {
+    fixture.put("old", "a");
+    fixture.put("_metadata", "summary");
+    fixture.put(".hive-staging_1/x", "another's");
 
-    bed.run(Overwrite.below(List.of("")), "", "b");
+    fixture.run(Overwrite.below(List.of("")), "", "b");
 
-    assertEquals(rows(":b"), bed.rows());
-    assertFalse(bed.fs.exists(new Path(bed.table, "_metadata")));
-    assertTrue(bed.fs.exists(new Path(bed.table, ".hive-staging_1/x")));
+    assertEquals(rows(":b"), fixture.rows());
+    assertFalse(fixture.fs.exists(new Path(fixture.table, "_metadata")));
+    assertTrue(fixture.fs.exists(new Path(fixture.table, ".hive-staging_1/x")));
   }
 
   @Test
   void valuesOfPartitionsMayHaveAnyName() throws IOException {
     String[] directories = {"k=a%2Fb", "k=with space", "k=ünï日本", "k=__HIVE_DEFAULT_PARTITION__", "k=100%25", "k=a#b?c"};
     for (String partition : directories) {
-      bed.put(partition + "/old", "old");
+      fixture.put(partition + "/old", "old");
     }
     List<String> files = new ArrayList<>();
     TreeSet<String> expected = new TreeSet<>();
@@ -174,30 +176,30 @@ abstract class DirectJobContract {
       expected.add(partition + ":new");
     }
 
-    bed.run(Overwrite.touched(), files.toArray(new String[0]));
+    fixture.run(Overwrite.touched(), files.toArray(new String[0]));
 
-    assertEquals(expected, bed.rows());
+    assertEquals(expected, fixture.rows());
   }
 
   @Test
-  void filesThatAreReplacedMayHaveAnyName() throws IOException {
+  void replacedFilesMayHaveAnyName() throws IOException {
     for (String name : oddNames()) {
       putOdd("k=1", name);
       putOdd("k=1/l=1", "x=" + name + "/" + name);
     }
 
-    bed.run(Overwrite.touched(), "k=1", "new");
+    fixture.run(Overwrite.touched(), "k=1", "new");
 
-    assertEquals(rows("k=1:new"), bed.rows());
+    assertEquals(rows("k=1:new"), fixture.rows());
   }
 
   @Test
-  void filesThatOthersRemoveBeforeTheCommitLeaveTheTableAsItWas() throws IOException {
-    bed.put("k=1/old", "a");
+  void stagedFilesRemovedBeforeTheCommitLeaveTheTableUnchanged() throws IOException {
+    fixture.put("k=1/old", "a");
     String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      List<StagedFile> files = bed.attempt(job.placement(), id, "0", "k=1", "b", "k=2", "c").commit(path -> true);
-      Store store = bed.access(null).store();
+    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+      List<StagedFile> files = fixture.attempt(job.placement(), id, "0", "k=1", "b", "k=2", "c").commit(path -> true);
+      Store store = fixture.access(null).store();
       store.discard(store.leftovers("", id::equals).stream().filter(leftover -> leftover.path().startsWith("k=2/")).toList());
 
       IOException e = assertThrows(IOException.class, () -> job.commit(new CommitPlan(files, Overwrite.touched())));
@@ -207,167 +209,167 @@ abstract class DirectJobContract {
       assertFalse(e.getMessage().contains("k=1/part-"), e::getMessage);
       job.abort();
     }
-    assertEquals(rows("k=1:a"), bed.rows());
-    assertEquals(rows("k=1:d"), runOn(bed, Overwrite.touched(), "k=1", "d"));
+    assertEquals(rows("k=1:a"), fixture.rows());
+    assertEquals(rows("k=1:d"), runOn(fixture, Overwrite.touched(), "k=1", "d"));
   }
 
   @Test
   void aJobThatEndsBeforeItsCommitLeavesNothing() throws IOException {
     String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      bed.attempt(job.placement(), id, "0", "", "a", "k=1/l=2", "b").commit(path -> true);
+    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+      fixture.attempt(job.placement(), id, "0", "", "a", "k=1/l=2", "b").commit(path -> true);
       job.abort();
     }
-    assertFalse(bed.fs.exists(bed.table));
+    assertFalse(fixture.fs.exists(fixture.table));
   }
 
   @Test
-  void aTableThatWasThereBeforeAJobFailedIsThereAfterwards() throws IOException {
-    Path empty = new Path(bed.table, "k=0");
-    bed.fs.mkdirs(empty);
+  void anExistingTableSurvivesAFailedJob() throws IOException {
+    Path empty = new Path(fixture.table, "k=0");
+    fixture.fs.mkdirs(empty);
     String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      bed.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true);
+    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+      fixture.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true);
       job.abort();
     }
-    assertTrue(bed.fs.exists(empty));
+    assertTrue(fixture.fs.exists(empty));
   }
 
   @Test
-  void aJobDoesNotMakeATableAgainThatWasDropped() throws IOException {
+  void aJobDoesNotRecreateADroppedTable() throws IOException {
     Assumptions.assumeTrue(hasDirectories());
-    DirectJob job = DirectJob.begin(bed.table, TestTable.newId(), "", bed.conf, null);
-    bed.fs.delete(bed.table, true);
+    DirectJob job = DirectJob.begin(fixture.table, TestTable.newId(), "", fixture.conf, null);
+    fixture.fs.delete(fixture.table, true);
 
     job.close();
 
-    assertFalse(bed.fs.exists(bed.table));
+    assertFalse(fixture.fs.exists(fixture.table));
   }
 
   @Test
-  void foreignFilesInTheJournalDoNotMatter() throws IOException {
-    bed.write(new Path(bed.table, Store.JOURNAL + "/turn-1.bak"), "");
-    bed.write(new Path(bed.table, Store.JOURNAL + "/turn-" + "9".repeat(30)), "");
+  void foreignFilesInTheJournalAreIgnored() throws IOException {
+    fixture.write(new Path(fixture.table, Store.JOURNAL + "/turn-1.bak"), "");
+    fixture.write(new Path(fixture.table, Store.JOURNAL + "/turn-" + "9".repeat(30)), "");
 
-    bed.run(Overwrite.touched(), "k=1", "a");
+    fixture.run(Overwrite.touched(), "k=1", "a");
 
-    assertEquals(rows("k=1:a"), bed.rows());
+    assertEquals(rows("k=1:a"), fixture.rows());
   }
 
   @Test
-  void whoIsInterruptedCleansUpAllTheSame() throws IOException {
+  void anInterruptedJobCleansUp() throws IOException {
     String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      TaskAttempt killed = bed.attempt(job.placement(), id, "0", "k=1", "a", "k=2", "b");
-      TaskAttempt counts = bed.attempt(job.placement(), id, "1", "k=1", "c");
+    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+      TaskAttempt killed = fixture.attempt(job.placement(), id, "0", "k=1", "a", "k=2", "b");
+      TaskAttempt counts = fixture.attempt(job.placement(), id, "1", "k=1", "c");
       counts.commit(path -> true);
       Thread.currentThread().interrupt();
       killed.abort();
       boolean isStillInterrupted = Thread.interrupted();
-      assertEquals(1, bed.access(null).store().leftovers("", id::equals).size());
+      assertEquals(1, fixture.access(null).store().leftovers("", id::equals).size());
 
       Thread.currentThread().interrupt();
       job.abort();
       assertTrue(Thread.interrupted() && isStillInterrupted);
     }
-    assertEquals(List.of(), bed.access(null).store().leftovers("", id::equals));
-    assertEquals(List.of(), bed.hidden());
+    assertEquals(List.of(), fixture.access(null).store().leftovers("", id::equals));
+    assertEquals(List.of(), fixture.hidden());
   }
 
   @Test
-  void whatCannotBeCleanedDoesNotMakeOthersWait() throws IOException {
+  void aFailedCleanUpDoesNotMakeOthersWait() throws IOException {
     String id = TestTable.newId();
-    TableAccess table = bed.access(null);
+    TableAccess table = fixture.access(null);
     Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
     Mockito.doThrow(new IOException("no permission")).when(store).remove(Mockito.argThat(
         entries -> entries != null && entries.contains(Journal.begin(id))));
     try (DirectJob job = DirectJob.begin(table.through(store), id, "")) {
-      job.commit(new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing()));
+      job.commit(new CommitPlan(fixture.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing()));
     }
 
-    bed.run(Overwrite.nothing(), "k=1", "b");
+    fixture.run(Overwrite.nothing(), "k=1", "b");
 
-    assertEquals(rows("k=1:a", "k=1:b"), bed.rows());
+    assertEquals(rows("k=1:a", "k=1:b"), fixture.rows());
   }
 
   @Test
-  void whatCannotBeRolledBackDoesNotMakeOthersWait() throws IOException {
+  void aFailedRollBackDoesNotMakeOthersWait() throws IOException {
     String id = TestTable.newId();
-    TableAccess table = bed.access(null);
+    TableAccess table = fixture.access(null);
     Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
     Mockito.doThrow(new IOException("no permission")).when(store).leftovers(Mockito.any(), Mockito.any());
     try (DirectJob job = DirectJob.begin(table.through(store), id, "")) {
-      bed.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true);
+      fixture.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true);
       job.abort();
     }
 
-    assertEquals(Verdict.ROLL_BACK, only(Recovery.recover(bed.table, bed.conf, null, Choices.of(Run.REAL))).verdict());
+    assertEquals(Verdict.ROLL_BACK, only(Recovery.recover(fixture.table, fixture.conf, null, Choices.of(Run.REAL))).verdict());
   }
 
   @Test
-  void recoveryLeavesWhatLiveJobsOfOtherRootsWrite() throws IOException {
-    Path inner = new Path(bed.table, "k=1");
-    for (List<Path> roots : List.of(List.of(bed.table, inner), List.of(inner, bed.table))) {
+  void recoveryLeavesFilesOfLiveJobsOfOtherRoots() throws IOException {
+    Path inner = new Path(fixture.table, "k=1");
+    for (List<Path> roots : List.of(List.of(fixture.table, inner), List.of(inner, fixture.table))) {
       String id = TestTable.newId();
-      try (DirectJob job = DirectJob.begin(roots.get(0), id, "", bed.conf, null)) {
-        String directory = roots.get(0).equals(bed.table) ? "k=1/l=1" : "l=1";
-        List<StagedFile> files = bed.attempt(job.placement(), id, "0", directory, id).commit(path -> true);
+      try (DirectJob job = DirectJob.begin(roots.get(0), id, "", fixture.conf, null)) {
+        String directory = roots.get(0).equals(fixture.table) ? "k=1/l=1" : "l=1";
+        List<StagedFile> files = fixture.attempt(job.placement(), id, "0", directory, id).commit(path -> true);
 
-        assertEquals(List.of(), Recovery.recover(roots.get(1), bed.conf, null, Choices.of(Run.REAL)));
+        assertEquals(List.of(), Recovery.recover(roots.get(1), fixture.conf, null, Choices.of(Run.REAL)));
 
         job.commit(new CommitPlan(files, Overwrite.nothing()));
       }
-      assertTrue(bed.rows().contains("k=1/l=1:" + id), bed.rows()::toString);
+      assertTrue(fixture.rows().contains("k=1/l=1:" + id), fixture.rows()::toString);
     }
   }
 
   @Test
-  void aDeadJobThatCannotBeSettledLeavesTheOthersSettled() throws IOException {
+  void aDeadJobThatCannotBeResolvedDoesNotBlockOthers() throws IOException {
     String damaged = "00000000" + TestTable.newId().substring(8);
     String dead = "ffffffff" + TestTable.newId().substring(8);
-    Store store = bed.access(null).store();
+    Store store = fixture.access(null).store();
     store.begin(Journal.begin(damaged), new Journal.Begin("owner", 1, "").toBytes());
     store.create(Journal.commit(damaged), new byte[] {1});
     store.replace(Journal.abandoned(damaged), Journal.NOTHING);
     store.begin(Journal.begin(dead), new Journal.Begin("owner", 1, "").toBytes());
     store.replace(Journal.abandoned(dead), Journal.NOTHING);
 
-    assertThrows(IOException.class, () -> bed.run(Overwrite.nothing(), "k=1", "a"));
+    assertThrows(IOException.class, () -> fixture.run(Overwrite.nothing(), "k=1", "a"));
 
     assertEquals(null, store.read(Journal.begin(dead)));
   }
 
-  /** Readers that list a directory's files alone fail on one in it; stock removes what it overwrites with all that is in it. */
+  /** Readers that list only a directory's files fail on a subdirectory; stock removes overwritten directories with all their contents. */
   @Test
   void anOverwriteRemovesDirectoriesWithoutData() throws IOException {
     Assumptions.assumeTrue(hasDirectories());
-    bed.put("k=1/old", "o");
-    bed.fs.mkdirs(new Path(bed.table, "k=1/empty/deeper"));
-    bed.put("k=1/saved/part-0", "s");
-    bed.put("k=1/saved/_SUCCESS", "");
-    bed.put("k=1/hidden/.kept", "h");
-    Store.of(new Path(bed.table, "k=1/nested"), bed.conf).begin("done-7-into-" + TestTable.newId(), Journal.NOTHING);
-    Store.of(new Path(bed.table, "k=1/busy"), bed.conf).begin(Journal.begin(TestTable.newId()), Journal.NOTHING);
-    bed.fs.mkdirs(new Path(bed.table, "k=2/empty"));
+    fixture.put("k=1/old", "o");
+    fixture.fs.mkdirs(new Path(fixture.table, "k=1/empty/deeper"));
+    fixture.put("k=1/saved/part-0", "s");
+    fixture.put("k=1/saved/_SUCCESS", "");
+    fixture.put("k=1/hidden/.kept", "h");
+    Store.of(new Path(fixture.table, "k=1/nested"), fixture.conf).begin("done-7-into-" + TestTable.newId(), Journal.NOTHING);
+    Store.of(new Path(fixture.table, "k=1/busy"), fixture.conf).begin(Journal.begin(TestTable.newId()), Journal.NOTHING);
+    fixture.fs.mkdirs(new Path(fixture.table, "k=2/empty"));
 
-    bed.run(Overwrite.touched(), "k=1", "n");
+    fixture.run(Overwrite.touched(), "k=1", "n");
 
-    assertEquals(Set.of("busy", "hidden"), Arrays.stream(bed.fs.listStatus(new Path(bed.table, "k=1"))).filter(FileStatus::isDirectory)
+    assertEquals(Set.of("busy", "hidden"), Arrays.stream(fixture.fs.listStatus(new Path(fixture.table, "k=1"))).filter(FileStatus::isDirectory)
         .map(status -> status.getPath().getName()).collect(Collectors.toSet()));
-    assertTrue(bed.fs.exists(new Path(bed.table, "k=2/empty")), "it was not overwritten");
-    assertTrue(bed.fs.exists(new Path(bed.table, "k=1/hidden/.kept")));
+    assertTrue(fixture.fs.exists(new Path(fixture.table, "k=2/empty")), "it was not overwritten");
+    assertTrue(fixture.fs.exists(new Path(fixture.table, "k=1/hidden/.kept")));
   }
 
   @Test
-  void placesOutOfTheTableOrOfOtherJobsAreRefused() throws IOException {
+  void pathsOutsideTheTableOrOfOtherJobsAreRefused() throws IOException {
     String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      TaskAttempt task = job.placement().attempt("0", bed.conf);
+    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+      TaskAttempt task = job.placement().attempt("0", fixture.conf);
       assertThrows(IllegalArgumentException.class, () -> task.file("../other", "part-" + id));
       assertThrows(IllegalArgumentException.class, () -> task.file("k=1/.hidden", "part-" + id));
       assertThrows(IllegalArgumentException.class, () -> task.file("k=1", "_part-" + id));
       assertThrows(IllegalArgumentException.class, () -> task.file("k=1", "part-0"));
-      assertThrows(IllegalArgumentException.class, () -> job.placement().attempt("1-2", bed.conf));
+      assertThrows(IllegalArgumentException.class, () -> job.placement().attempt("1-2", fixture.conf));
       job.abort();
     }
   }
@@ -375,31 +377,31 @@ abstract class DirectJobContract {
   @Test
   void aFailedAttemptRemovesItsFilesAndNoOthers() throws IOException {
     String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      TaskAttempt failed = bed.attempt(job.placement(), id, "0", "k=1", "half");
-      TaskAttempt repeated = bed.attempt(job.placement(), id, "1", "k=1", "whole");
+    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+      TaskAttempt failed = fixture.attempt(job.placement(), id, "0", "k=1", "half");
+      TaskAttempt repeated = fixture.attempt(job.placement(), id, "1", "k=1", "whole");
       failed.abort();
       job.commit(new CommitPlan(repeated.commit(path -> true), Overwrite.nothing()));
     }
-    assertEquals(rows("k=1:whole"), bed.rows());
-    assertEquals(List.of(), bed.hidden());
+    assertEquals(rows("k=1:whole"), fixture.rows());
+    assertEquals(List.of(), fixture.hidden());
   }
 
   @Test
-  void aSpeculativeTwinAndAZombieStayOut() throws IOException {
+  void filesOfASpeculativeTwinAndAZombieAreNotPublished() throws IOException {
     String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      TaskAttempt counts = bed.attempt(job.placement(), id, "0", "k=1", "a");
-      bed.attempt(job.placement(), id, "1", "k=1", "a").commit(path -> true);
-      TaskAttempt zombie = job.placement().attempt("2", bed.conf);
+    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+      TaskAttempt counts = fixture.attempt(job.placement(), id, "0", "k=1", "a");
+      fixture.attempt(job.placement(), id, "1", "k=1", "a").commit(path -> true);
+      TaskAttempt zombie = job.placement().attempt("2", fixture.conf);
       job.commit(new CommitPlan(counts.commit(path -> true), Overwrite.touched()));
-      bed.fill(zombie, id, "k=1", "late");
+      fixture.fill(zombie, id, "k=1", "late");
       endLate(zombie);
     }
-    assertEquals(rows("k=1:a"), bed.rows());
+    assertEquals(rows("k=1:a"), fixture.rows());
   }
 
-  /** An attempt that ends after its job: on S3 it leaves an upload. */
+  /** An attempt that ends after its job; on S3 it leaves an upload. */
   private void endLate(TaskAttempt zombie) throws IOException {
     if (hasDirectories()) {
       assertThrows(IOException.class, () -> zombie.commit(path -> true));
@@ -412,43 +414,43 @@ abstract class DirectJobContract {
   @Test
   void anAttemptThatEndsAfterItsJobWasAbortedLeavesNoFiles() throws IOException {
     Assumptions.assumeTrue(hasDirectories());
-    bed.put("k=1/old", "old");
+    fixture.put("k=1/old", "old");
     for (boolean isWritten : List.of(false, true)) {
       String id = TestTable.newId();
-      try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-        TaskAttempt late = job.placement().attempt("0", bed.conf);
+      try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+        TaskAttempt late = job.placement().attempt("0", fixture.conf);
         if (isWritten) {
-          bed.fill(late, id, "k=1", "late");
+          fixture.fill(late, id, "k=1", "late");
         }
         job.abort();
-        bed.fill(late, id, "k=1", "late");
+        fixture.fill(late, id, "k=1", "late");
         endLate(late);
       }
-      assertEquals(List.of(), bed.hidden());
+      assertEquals(List.of(), fixture.hidden());
     }
-    assertEquals(rows("k=1:old"), bed.rows());
+    assertEquals(rows("k=1:old"), fixture.rows());
   }
 
   @Test
-  void filesAskedForButNotWrittenAreLeftOut() throws IOException {
+  void filesRequestedButNotWrittenAreLeftOut() throws IOException {
     String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      TaskAttempt task = bed.attempt(job.placement(), id, "0", "k=1", "a");
+    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+      TaskAttempt task = fixture.attempt(job.placement(), id, "0", "k=1", "a");
       task.file("k=2", "part-00009-" + id);
       assertEquals(1, job.commit(new CommitPlan(task.commit(path -> path.toString().contains("k=1")), Overwrite.nothing())).addedFiles());
     }
   }
 
   @Test
-  void anInsertIntoThatCommitsAfterAnOverwriteHasListedIsKept() throws Exception {
-    bed.put("k=1/old", "old");
+  void anInsertIntoCommittedAfterAnOverwriteHasListedIsKept() throws Exception {
+    fixture.put("k=1/old", "old");
     String overwrite = TestTable.newId();
     String insert = TestTable.newId();
     CountDownLatch listed = new CountDownLatch(1);
     Thread[] other = new Thread[1];
-    try (DirectJob job = DirectJob.begin(bed.table, overwrite, "", bed.conf, null);
-        DirectJob into = DirectJob.begin(bed.table, insert, "", bed.conf, null)) {
-      List<StagedFile> added = bed.attempt(into.placement(), insert, "0", "k=1", "inserted").commit(path -> true);
+    try (DirectJob job = DirectJob.begin(fixture.table, overwrite, "", fixture.conf, null);
+        DirectJob into = DirectJob.begin(fixture.table, insert, "", fixture.conf, null)) {
+      List<StagedFile> added = fixture.attempt(into.placement(), insert, "0", "k=1", "inserted").commit(path -> true);
       other[0] = new Thread(() -> {
         try {
           listed.await();
@@ -458,25 +460,25 @@ abstract class DirectJobContract {
         }
       });
       other[0].start();
-      job.commit(new CommitPlan(bed.attempt(job.placement(), overwrite, "0", "k=1", "new").commit(path -> true), Overwrite.touched())
+      job.commit(new CommitPlan(fixture.attempt(job.placement(), overwrite, "0", "k=1", "new").commit(path -> true), Overwrite.touched())
           .metastore(draft -> {
             listed.countDown();
             return null;
           }));
       other[0].join();
     }
-    assertEquals(rows("k=1:inserted", "k=1:new"), bed.rows());
+    assertEquals(rows("k=1:inserted", "k=1:new"), fixture.rows());
   }
 
   @Test
-  void theLastOfManyOverwritesAtOnceWins() throws Exception {
+  void theLastOfManyConcurrentOverwritesWins() throws Exception {
     List<Thread> writers = new ArrayList<>();
     List<Throwable> failures = Collections.synchronizedList(new ArrayList<>());
     for (int i = 0; i < 8; i++) {
       String row = "writer" + i;
       Thread writer = new Thread(() -> {
         try {
-          bed.run(Overwrite.below(List.of("")), "k=1", row, "k=2", row);
+          fixture.run(Overwrite.below(List.of("")), "k=1", row, "k=2", row);
         } catch (IOException | RuntimeException e) {
           failures.add(e);
         }
@@ -488,18 +490,18 @@ abstract class DirectJobContract {
       writer.join();
     }
     assertEquals(List.of(), failures);
-    TreeSet<String> rows = bed.rows();
+    TreeSet<String> rows = fixture.rows();
     assertEquals(2, rows.size(), rows::toString);
     assertEquals(rows.first().substring("k=1:".length()), rows.last().substring("k=2:".length()));
-    assertEquals(List.of(), bed.hidden());
+    assertEquals(List.of(), fixture.hidden());
   }
 
   @Test
-  void aRefusedCommitLeavesTheTableAsItWas() throws IOException {
-    bed.put("k=1/old", "a");
+  void aRefusedCommitLeavesTheTableUnchanged() throws IOException {
+    fixture.put("k=1/old", "a");
     String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "b").commit(path -> true), Overwrite.touched());
+    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+      CommitPlan plan = new CommitPlan(fixture.attempt(job.placement(), id, "0", "k=1", "b").commit(path -> true), Overwrite.touched());
       IOException e = assertThrows(IOException.class, () -> job.commit(plan.metastore(draft -> {
         assertEquals(1, draft.added().get("k=1").files());
         assertEquals(1, draft.deleted().get("k=1").bytes());
@@ -508,108 +510,108 @@ abstract class DirectJobContract {
       assertEquals("too many partitions", e.getMessage());
       job.abort();
     }
-    assertEquals(rows("k=1:a"), bed.rows());
-    assertEquals(rows("k=1:c"), runOn(bed, Overwrite.touched(), "k=1", "c"));
+    assertEquals(rows("k=1:a"), fixture.rows());
+    assertEquals(rows("k=1:c"), runOn(fixture, Overwrite.touched(), "k=1", "c"));
   }
 
-  private static Set<String> runOn(TestTable bed, Overwrite overwrite, String... files) throws IOException {
-    bed.run(overwrite, files);
-    return bed.rows();
+  private static Set<String> runOn(TestTable fixture, Overwrite overwrite, String... files) throws IOException {
+    fixture.run(overwrite, files);
+    return fixture.rows();
   }
 
   @Test
-  void aStoreThatTakesNoRecordLeavesTheJobToARecovery() throws IOException {
-    bed.put("k=1/old", "a");
+  void anUnknownOutcomeIsLeftToRecovery() throws IOException {
+    fixture.put("k=1/old", "a");
     String id = TestTable.newId();
-    TableAccess table = bed.access(null);
+    TableAccess table = fixture.access(null);
     Store full = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
     Mockito.doAnswer(call -> {
       throw new IOException("No space left on device");
     }).when(full).create(Mockito.endsWith(".commit"), Mockito.any());
     try (DirectJob job = DirectJob.begin(table.through(full), id, "")) {
-      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "b").commit(path -> true), Overwrite.touched());
+      CommitPlan plan = new CommitPlan(fixture.attempt(job.placement(), id, "0", "k=1", "b").commit(path -> true), Overwrite.touched());
       IOException e = assertThrows(IOException.class, () -> job.commit(plan));
       assertTrue(e.getMessage().contains("not known"), e::getMessage);
       job.abort();
     }
 
-    assertEquals(Verdict.ROLL_BACK, only(Recovery.recover(bed.table, bed.conf, null, Choices.of(Run.REAL))).verdict());
+    assertEquals(Verdict.ROLL_BACK, only(Recovery.recover(fixture.table, fixture.conf, null, Choices.of(Run.REAL))).verdict());
 
-    assertEquals(rows("k=1:a"), bed.rows());
+    assertEquals(rows("k=1:a"), fixture.rows());
     assertEquals(List.of(), table.store().leftovers("", id::equals));
   }
 
   @Test
-  void aMetastoreThatIsDownIsToldLater() throws IOException {
+  void anUnavailableMetastoreIsUpdatedLater() throws IOException {
     TestTable.Partitions metastore = new TestTable.Partitions();
     metastore.isDown = true;
-    bed.put("k=1/old", "a");
+    fixture.put("k=1/old", "a");
     String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, metastore)) {
-      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=2", "b").commit(path -> true), Overwrite.below(List.of("")));
+    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, metastore)) {
+      CommitPlan plan = new CommitPlan(fixture.attempt(job.placement(), id, "0", "k=2", "b").commit(path -> true), Overwrite.below(List.of("")));
       assertThrows(CommittedException.class, () -> job.commit(plan.metastore(TestTable::count)));
       job.abort();
     }
-    assertEquals(rows("k=2:b"), bed.rows());
-    IOException withoutMetastore = assertThrows(IOException.class, () -> DirectJob.begin(bed.table, TestTable.newId(), "", bed.conf, null));
+    assertEquals(rows("k=2:b"), fixture.rows());
+    IOException withoutMetastore = assertThrows(IOException.class, () -> DirectJob.begin(fixture.table, TestTable.newId(), "", fixture.conf, null));
     assertTrue(withoutMetastore.getMessage().contains("db.t"), withoutMetastore::getMessage);
     metastore.isDown = false;
     metastore.parameters.put("k=1", java.util.Map.of());
 
-    DirectJob next = DirectJob.begin(bed.table, TestTable.newId(), "", bed.conf, metastore);
+    DirectJob next = DirectJob.begin(fixture.table, TestTable.newId(), "", fixture.conf, metastore);
     next.abort();
     next.close();
 
     assertEquals("{k=2={numFiles=1}}", metastore.parameters.toString());
-    assertEquals(rows("k=2:b"), bed.rows());
+    assertEquals(rows("k=2:b"), fixture.rows());
   }
 
   @Test
-  void aCommittedJobOfATableThatIsGoneDoesNotStopOthers() throws IOException {
+  void aCommittedJobOfADroppedTableDoesNotStopOthers() throws IOException {
     TestTable.Partitions metastore = new TestTable.Partitions();
     metastore.isDown = true;
     String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, metastore)) {
-      bed.attempt(job.placement(), id, "1", "k=1", "twin").commit(path -> true);
-      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing());
+    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, metastore)) {
+      fixture.attempt(job.placement(), id, "1", "k=1", "twin").commit(path -> true);
+      CommitPlan plan = new CommitPlan(fixture.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing());
       assertThrows(CommittedException.class, () -> job.commit(plan.metastore(TestTable::count)));
     }
     metastore.isDown = false;
     metastore.hasForgotten = true;
 
-    assertEquals(Verdict.ROLL_FORWARD, only(Recovery.recover(bed.table, bed.conf, metastore, Choices.of(Run.REAL))).verdict());
+    assertEquals(Verdict.ROLL_FORWARD, only(Recovery.recover(fixture.table, fixture.conf, metastore, Choices.of(Run.REAL))).verdict());
 
     assertEquals("{}", metastore.parameters.toString());
-    assertEquals(rows("k=1:a"), bed.rows());
-    assertEquals(List.of(), bed.access(null).store().leftovers("", id::equals));
+    assertEquals(rows("k=1:a"), fixture.rows());
+    assertEquals(List.of(), fixture.access(null).store().leftovers("", id::equals));
   }
 
   @Test
-  void aMetastoreThatTakesLongHearsThatAnotherHasSettledTheJob() throws IOException {
+  void aSlowMetastoreIsToldThatAnotherHasFinishedTheJob() throws IOException {
     String id = TestTable.newId();
-    List<Boolean> settled = new ArrayList<>();
+    List<Boolean> finished = new ArrayList<>();
     Metastore metastore = Mockito.mock(Metastore.class);
     Mockito.when(metastore.current(Mockito.any(), Mockito.any())).thenAnswer(call -> call.getArgument(0));
     Mockito.doAnswer(call -> {
       Metastore.Standing standing = call.getArgument(1);
-      settled.add(standing.isFinished());
-      Store store = bed.access(null).store();
+      finished.add(standing.isFinished());
+      Store store = fixture.access(null).store();
       store.create(Journal.done(Journal.of(store).lastNumber(), Journal.Kind.INTO, id), Ending.DONE.toBytes());
-      store.remove(Journal.signs(id));
-      settled.add(standing.isFinished());
+      store.remove(Journal.liveEntries(id));
+      finished.add(standing.isFinished());
       return null;
     }).when(metastore).apply(Mockito.any(), Mockito.any());
 
-    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, metastore)) {
-      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=2", "b").commit(path -> true), Overwrite.nothing());
+    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, metastore)) {
+      CommitPlan plan = new CommitPlan(fixture.attempt(job.placement(), id, "0", "k=2", "b").commit(path -> true), Overwrite.nothing());
       job.commit(plan.metastore(TestTable::count));
     }
 
-    assertEquals(List.of(false, true), settled);
+    assertEquals(List.of(false, true), finished);
   }
 
   @Test
-  void aJobThatGivesSignsOfLifeIsLeftAloneAndADeadOneIsRolledBack() throws Exception {
+  void aLiveJobIsLeftAloneAndADeadOneIsRolledBack() throws Exception {
     TestTable shortLived = shortLease();
     String id = TestTable.newId();
     try (DirectJob job = DirectJob.begin(shortLived.table, id, "", shortLived.conf, null)) {
@@ -617,7 +619,7 @@ abstract class DirectJobContract {
       Thread.sleep(3 * shortLeaseMillis());
       Finding alive = only(Recovery.recover(shortLived.table, shortLived.conf, null, Choices.of(Run.REAL)));
       assertEquals(Verdict.ALIVE, alive.verdict());
-      assertTrue(alive.steps().get(0).matches("last sign of life \\d+ s ago; dead after \\d+ s without one"), alive.steps().toString());
+      assertTrue(alive.steps().get(0).matches("lease renewed \\d+ s ago; dead after \\d+ s without renewal"), alive.steps().toString());
     }
 
     Finding dry = only(Recovery.recover(shortLived.table, shortLived.conf, null, Choices.of(Run.DRY)));
@@ -636,7 +638,7 @@ abstract class DirectJobContract {
   }
 
   @Test
-  void aJobThatSleptBeyondItsLeaseCannotCommitAfterItWasResolved() throws Exception {
+  void aJobWhoseLeaseExpiredCannotCommitAfterItWasResolved() throws Exception {
     TestTable shortLived = shortLease();
     shortLived.put("k=1/old", "old");
     String id = TestTable.newId();
@@ -656,7 +658,7 @@ abstract class DirectJobContract {
   }
 
   @Test
-  void aCommitWaitsForTheTurnAndSaysWhoHasIt() throws Exception {
+  void aCommitWaitsForTheLockAndNamesItsHolder() throws Exception {
     TestTable impatient = with(WriteOptions.LOCK_WAIT_MILLIS, 100);
     String holder = TestTable.newId();
     try (DirectJob first = DirectJob.begin(impatient.table, holder, "", impatient.conf, null)) {
@@ -690,7 +692,7 @@ abstract class DirectJobContract {
   }
 
   @Test
-  void aLargeCommitWhosePartsFailSaysThatItIsCommitted() throws IOException {
+  void aLargeCommitWhosePartsFailReportsThatItIsCommitted() throws IOException {
     TestTable large = with(WriteOptions.DISTRIBUTE_FILES, 1);
     String id = TestTable.newId();
     try (DirectJob job = DirectJob.begin(large.table, id, "", large.conf, null)) {
@@ -701,19 +703,19 @@ abstract class DirectJobContract {
     assertEquals(rows("k=1:a"), large.rows());
   }
 
-  /** As Scala throws. */
+  /** Throws like Scala code, without a declaration. */
   @SuppressWarnings("unchecked")
   private static <E extends Exception> void undeclared(Exception e) throws E {
     throw (E) e;
   }
 
   @Test
-  void oldFilesThatOthersHaveWrittenAnewSurviveARollForward() throws IOException {
-    bed.put("k=1/000000_0", "old");
+  void rewrittenOldFilesSurviveARollForward() throws IOException {
+    fixture.put("k=1/000000_0", "old");
     TestTable.Partitions metastore = new TestTable.Partitions();
     String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(bed.access(metastore), id, "")) {
-      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "new").commit(path -> true), Overwrite.touched());
+    try (DirectJob job = DirectJob.begin(fixture.access(metastore), id, "")) {
+      CommitPlan plan = new CommitPlan(fixture.attempt(job.placement(), id, "0", "k=1", "new").commit(path -> true), Overwrite.touched());
       assertThrows(CommittedException.class,
           () -> job.commit(plan.metastore(TestTable::count).listener((phase, done, total) -> {
             if (phase == CommitPlan.Phase.DELETE) {
@@ -721,18 +723,18 @@ abstract class DirectJobContract {
             }
           })));
     }
-    bed.put("k=1/000000_0", "by Hive, later");
+    fixture.put("k=1/000000_0", "by Hive, later");
 
-    Recovery.recover(bed.table, bed.conf, metastore, Choices.of(Run.REAL));
+    Recovery.recover(fixture.table, fixture.conf, metastore, Choices.of(Run.REAL));
 
-    assertEquals(rows("k=1:by Hive, later", "k=1:new"), bed.rows());
+    assertEquals(rows("k=1:by Hive, later", "k=1:new"), fixture.rows());
   }
 
   @Test
   void unknownVisibilityAndFileSystemsAreErrors() throws IOException {
     Configuration conf = newConfiguration();
     conf.set(WriteOptions.VISIBILITY, "at-once");
-    assertThrows(IllegalArgumentException.class, () -> DirectJob.begin(bed.table, TestTable.newId(), "", conf, null));
+    assertThrows(IllegalArgumentException.class, () -> DirectJob.begin(fixture.table, TestTable.newId(), "", conf, null));
     Configuration viewFs = new Configuration(false);
     viewFs.set("fs.viewfs.mounttable.default.link./data", "file:///tmp");
     assertTrue(DirectJob.whyNot(new Path("viewfs:///").getFileSystem(viewFs)).isPresent());

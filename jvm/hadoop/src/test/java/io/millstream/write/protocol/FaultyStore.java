@@ -14,9 +14,9 @@ import java.util.Set;
 import java.util.function.Predicate;
 import org.apache.hadoop.fs.Path;
 
-/** A store whose process dies at a step: nothing that it asks for afterwards happens. */
+/** A store whose process dies at a step: its later calls have no effect. */
 final class FaultyStore implements Store {
-  /** The process is gone. Not an IOException, which the protocol would answer. */
+  /** The process has died. This is not an IOException, which the protocol would handle. */
   static final class Died extends Error {
     private static final long serialVersionUID = 1;
   }
@@ -24,7 +24,7 @@ final class FaultyStore implements Store {
   /** Whether the step at which the process dies has happened. */
   enum Moment { BEFORE, AFTER }
 
-  /** Somebody who looks at the table after every step. */
+  /** An observer that looks at the table after every step. */
   interface Watcher {
     void look() throws IOException;
   }
@@ -51,7 +51,7 @@ final class FaultyStore implements Store {
     return this;
   }
 
-  /** The name of the step, or null if there were not that many. */
+  /** The name of the step; null if there were fewer steps. */
   String diedAt() {
     return diedAt;
   }

@@ -32,21 +32,21 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * Programs that do not know the journal write between any two steps of a job: either the rows of both are right, or the job ends in an error. And
- * statements that read a table of which a committed job is not finished.
+ * Programs that do not know the journal write between any two steps of a job: either the rows of both are right, or the job ends in an error.
+ * Also tests statements that read a table with a committed but unfinished job.
  */
 @Timeout(value = 5, unit = TimeUnit.MINUTES)
 abstract class ForeignWriterContract {
-  /** A directory that no other has. */
+  /** A unique directory. */
   abstract Path newTable() throws IOException;
 
-  /** What the file system needs. */
+  /** The file system's configuration. */
   abstract Configuration newConfiguration();
 
-  /** Whether directories are there though nothing is in them, and what is staged goes with them. */
+  /** Whether directories exist even if they are empty, and staged files are deleted with them. */
   abstract boolean hasDirectories();
 
-  /** Longer than a clock of seconds is coarse; who cannot help a driver that lives waits so long. */
+  /** A lease longer than the resolution of a clock of seconds. A process that cannot help a live driver waits for this time. */
   private static final int LEASE_MILLIS = 2000;
   private static final String[] FILES = {"k=1", "n1", "k=1", "m1", "k=3", "n3"};
   private static final Set<String> OLD = rows("k=1:o1", "k=1:p1", "k=2:o2");
@@ -64,43 +64,43 @@ abstract class ForeignWriterContract {
     conf.setInt(WriteOptions.THREADS, 1);
     conf.setInt(WriteOptions.HELP_AFTER_MILLIS, 0);
     conf.setInt(WriteOptions.LEASE_MILLIS, LEASE_MILLIS);
-    TestTable bed = new TestTable(newTable(), conf);
-    bed.put("k=1/old", "o1");
-    bed.put("k=1/older", "p1");
-    bed.put("k=2/old", "o2");
-    return bed;
+    TestTable fixture = new TestTable(newTable(), conf);
+    fixture.put("k=1/old", "o1");
+    fixture.put("k=1/older", "p1");
+    fixture.put("k=2/old", "o2");
+    return fixture;
   }
 
-  /** As programs do that do not know the journal. */
-  private static void happen(TestTable bed, Foreign what) throws IOException {
+  /** Writes like a program that does not know the journal. */
+  private static void happen(TestTable fixture, Foreign what) throws IOException {
     switch (what) {
-      case OVERWRITE -> overwrite(bed, "k=1");
-      case OVERWRITE_OF_THE_NEW -> overwrite(bed, "k=3");
-      case INSERT_INTO -> bed.put("k=1/foreign", "f");
-      case DROP_PARTITION -> empty(bed, new Path(bed.table, "k=1"));
-      case DROP_TABLE -> bed.fs.delete(bed.table, true);
-      case HELP -> ReadGuard.of(bed.access(null));
+      case OVERWRITE -> overwrite(fixture, "k=1");
+      case OVERWRITE_OF_THE_NEW -> overwrite(fixture, "k=3");
+      case INSERT_INTO -> fixture.put("k=1/foreign", "f");
+      case DROP_PARTITION -> empty(fixture, new Path(fixture.table, "k=1"));
+      case DROP_TABLE -> fixture.fs.delete(fixture.table, true);
+      case HELP -> ReadGuard.of(fixture.access(null));
       case OVERWRITE_AND_HELP -> {
-        overwrite(bed, "k=1");
-        ReadGuard.of(bed.access(null));
+        overwrite(fixture, "k=1");
+        ReadGuard.of(fixture.access(null));
       }
       case ABORT_UPLOADS -> {
-        Store store = bed.access(null).store();
+        Store store = fixture.access(null).store();
         store.discard(store.leftovers("", job -> true));
       }
     }
   }
 
-  private static void overwrite(TestTable bed, String partition) throws IOException {
-    empty(bed, new Path(bed.table, partition));
-    bed.put(partition + "/foreign", "f");
+  private static void overwrite(TestTable fixture, String partition) throws IOException {
+    empty(fixture, new Path(fixture.table, partition));
+    fixture.put(partition + "/foreign", "f");
   }
 
-  private static void empty(TestTable bed, Path directory) throws IOException {
-    bed.fs.delete(directory, true);
+  private static void empty(TestTable fixture, Path directory) throws IOException {
+    fixture.fs.delete(directory, true);
   }
 
-  /** What the rows may be once both have happened, one after the other. */
+  /** The rows that are allowed after both writes, in either order. */
   private static Set<Set<String>> orders(Overwrite overwrite, Foreign what) {
     Set<String> ours = overwrite.isNothing() ? new TreeSet<>(OLD) : new TreeSet<>(rows("k=2:o2"));
     ours.addAll(rows("k=1:n1", "k=1:m1", "k=3:n3"));
@@ -135,23 +135,23 @@ abstract class ForeignWriterContract {
     return rows;
   }
 
-  /** One job with a foreign writer after one of its steps; the name of what it came to, null if it had not so many steps. */
+  /** Runs a job with a foreign writer after one of its steps; returns the name of the outcome, or null if the job has fewer steps. */
   private String comeAfter(int step, Overwrite overwrite, Foreign what) throws IOException {
-    TestTable bed = newBed();
+    TestTable fixture = newBed();
     String id = TestTable.newId();
     int[] steps = {0};
     boolean[] wasVisible = {false};
-    Store quiet = bed.access(null).store();
+    Store quiet = fixture.access(null).store();
     FaultyStore store = new FaultyStore(quiet, Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
       if (++steps[0] == step) {
-        wasVisible[0] = bed.rows().containsAll(rows("k=1:n1", "k=1:m1", "k=3:n3"));
-        happen(bed, what);
+        wasVisible[0] = fixture.rows().containsAll(rows("k=1:n1", "k=1:m1", "k=3:n3"));
+        happen(fixture, what);
       }
     });
     String error = null;
-    try (DirectJob job = DirectJob.begin(bed.access(null).through(store), id, "")) {
+    try (DirectJob job = DirectJob.begin(fixture.access(null).through(store), id, "")) {
       try {
-        job.commit(new CommitPlan(write(store, bed, id), overwrite));
+        job.commit(new CommitPlan(write(store, fixture, id), overwrite));
       } catch (IOException e) {
         job.abort();
         error = e.getMessage();
@@ -164,46 +164,46 @@ abstract class ForeignWriterContract {
     }
     String where = overwrite.isNothing() + " " + what + " after step " + step + ": " + error;
     if (error == null) {
-      Set<String> rows = bed.rows();
+      Set<String> rows = fixture.rows();
       assertTrue(wasVisible[0] ? orders(overwrite, what).contains(rows) : before(overwrite, what).equals(rows) || what == Foreign.INSERT_INTO
           && orders(overwrite, what).contains(rows), () -> where + " " + rows);
     }
     if (error != null && error.contains("nothing is written")) {
-      assertTrue(bed.rows().stream().noneMatch(List.of("k=1:n1", "k=1:m1", "k=3:n3")::contains), () -> where + " " + rowsOf(bed));
+      assertTrue(fixture.rows().stream().noneMatch(List.of("k=1:n1", "k=1:m1", "k=3:n3")::contains), () -> where + " " + rowsOf(fixture));
     }
-    checkAfterwards(bed, overwrite, where);
+    checkAfterwards(fixture, overwrite, where);
     return error == null ? "both" : "error";
   }
 
-  private static Set<String> rowsOf(TestTable bed) {
+  private static Set<String> rowsOf(TestTable fixture) {
     try {
-      return bed.rows();
+      return fixture.rows();
     } catch (IOException e) {
       return Set.of(e.toString());
     }
   }
 
-  /** Nobody replaced what another has replaced, and the table can be written to again. */
-  private void checkAfterwards(TestTable bed, Overwrite overwrite, String where) throws IOException {
+  /** Checks that no process replaced what another had replaced, and that the table can be written to again. */
+  private void checkAfterwards(TestTable fixture, Overwrite overwrite, String where) throws IOException {
     try {
-      Recovery.recover(bed.access(null), Choices.of(Run.REAL));
+      Recovery.recover(fixture.access(null), Choices.of(Run.REAL));
     } catch (IOException e) {
       assertTrue(e.getMessage().contains("--accept-loss"), () -> where + ", then " + e.getMessage());
-      List<Finding> findings = Recovery.recover(bed.access(null), new Choices(Run.REAL, true, Superseded.KEEP));
+      List<Finding> findings = Recovery.recover(fixture.access(null), new Choices(Run.REAL, true, Superseded.KEEP));
       assertTrue(findings.stream().anyMatch(finding -> finding.verdict() == Verdict.LOST), findings::toString);
     }
-    Set<String> rows = bed.rows();
-    // After an overwrite of ours nobody sees old rows and new ones.
+    Set<String> rows = fixture.rows();
+    // After our overwrite, readers see either old or new rows, not both.
     assertFalse(!overwrite.isNothing() && rows.contains("k=1:o1") && rows.contains("k=1:n1"), () -> where + rows);
-    bed.run(Overwrite.nothing(), "k=9", "next");
+    fixture.run(Overwrite.nothing(), "k=9", "next");
     rows.add("k=9:next");
-    assertEquals(rows, bed.rows(), where);
+    assertEquals(rows, fixture.rows(), where);
   }
 
   /** Writes a job's files through a store. */
-  private static List<StagedFile> write(Store store, TestTable bed, String id) throws IOException {
+  private static List<StagedFile> write(Store store, TestTable fixture, String id) throws IOException {
     TaskAttempt attempt = store.attempt(id, "0");
-    bed.fill(attempt, id, FILES);
+    fixture.fill(attempt, id, FILES);
     return attempt.commit(path -> true);
   }
 
@@ -245,7 +245,7 @@ abstract class ForeignWriterContract {
     comeAfterEveryStep(Overwrite.nothing(), Foreign.DROP_TABLE);
   }
 
-  /** As committers of S3A do when their job ends. */
+  /** As S3A's committers do when their job ends. */
   @Test
   void stagedFilesThatAreRemoved() throws IOException {
     comeAfterEveryStep(Overwrite.touched(), Foreign.ABORT_UPLOADS);
@@ -260,15 +260,15 @@ abstract class ForeignWriterContract {
     comeAfterEveryStep(Overwrite.touched(), Foreign.OVERWRITE_AND_HELP);
   }
 
-  /** Kills a job once it has so many of its files published. */
-  private static void die(TestTable bed, String id, Overwrite overwrite, int published) throws IOException {
-    die(bed, new TestTable.Partitions(), id, overwrite, published, draft -> null);
+  /** Kills a job once it has published this number of its files. */
+  private static void die(TestTable fixture, String id, Overwrite overwrite, int published) throws IOException {
+    die(fixture, new TestTable.Partitions(), id, overwrite, published, draft -> null);
   }
 
-  private static void die(TestTable bed, Metastore metastore, String id, Overwrite overwrite, int published, CommitPlan.MetastorePlanner planner)
+  private static void die(TestTable fixture, Metastore metastore, String id, Overwrite overwrite, int published, CommitPlan.MetastorePlanner planner)
       throws IOException {
     int[] found = {0};
-    Store quiet = bed.access(null).store();
+    Store quiet = fixture.access(null).store();
     FaultyStore store = new FaultyStore(quiet, Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
       boolean isCommitted = quiet.read(Journal.commit(id)) != null;
       if (isCommitted && quiet.unpublished(CommitRecord.of(quiet.read(Journal.commit(id))).added()).size() <= FILES.length / 2 - published) {
@@ -276,190 +276,190 @@ abstract class ForeignWriterContract {
         throw new Died();
       }
     });
-    try (DirectJob job = DirectJob.begin(bed.access(metastore).through(store), id, "")) {
-      job.commit(new CommitPlan(write(store, bed, id), overwrite).metastore(planner));
+    try (DirectJob job = DirectJob.begin(fixture.access(metastore).through(store), id, "")) {
+      job.commit(new CommitPlan(write(store, fixture, id), overwrite).metastore(planner));
     } catch (Died e) {
       assertTrue(found[0] > 0);
     }
-    // Closing it is of no avail: it is dead, and its lease has not run out.
+    // Closing it has no effect: it is dead, and its lease has not expired.
     quiet.remove(List.of(Journal.abandoned(id)));
   }
 
   @Test
-  void aStatementThatReadsTheTableFinishesWhatIsCommittedThoughTheLeaseHasNotRunOut() throws IOException {
-    TestTable bed = newBed();
-    bed.conf.setInt(WriteOptions.HELP_AFTER_MILLIS, 0);
-    die(bed, TestTable.newId(), Overwrite.nothing(), 1);
-    assertEquals(OLD.size() + 1, bed.rows().size());
+  void aReadingStatementFinishesCommittedJobsBeforeTheirLeaseExpires() throws IOException {
+    TestTable fixture = newBed();
+    fixture.conf.setInt(WriteOptions.HELP_AFTER_MILLIS, 0);
+    die(fixture, TestTable.newId(), Overwrite.nothing(), 1);
+    assertEquals(OLD.size() + 1, fixture.rows().size());
 
-    ReadGuard guard = ReadGuard.of(bed.access(null));
+    ReadGuard guard = ReadGuard.of(fixture.access(null));
 
-    Set<String> read = bed.rows();
+    Set<String> read = fixture.rows();
     assertEquals(OLD.size() + FILES.length / 2, read.size());
     assertTrue(guard.hasHelped());
     // INSERT OVERWRITE … SELECT … FROM the same partition.
     String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(bed.access(null), id, "")) {
-      List<StagedFile> copied = bed.attempt(job.placement(), id, "0", "k=1", "of " + read).commit(path -> true);
+    try (DirectJob job = DirectJob.begin(fixture.access(null), id, "")) {
+      List<StagedFile> copied = fixture.attempt(job.placement(), id, "0", "k=1", "of " + read).commit(path -> true);
       job.commit(new CommitPlan(copied, Overwrite.touched()).hasRead(guard.version()));
     }
-    assertEquals(rows("k=1:of " + read, "k=2:o2", "k=3:n3"), bed.rows());
+    assertEquals(rows("k=1:of " + read, "k=2:o2", "k=3:n3"), fixture.rows());
   }
 
   @Test
-  void aStatementIsRefusedIfAnotherHasChangedWhatItHasRead() throws IOException {
+  void aStatementIsRefusedIfAnotherHasChangedTheTableItRead() throws IOException {
     for (Overwrite other : List.of(Overwrite.nothing(), Overwrite.touched())) {
-      TestTable bed = newBed();
-      ReadGuard guard = ReadGuard.of(bed.access(null));
-      bed.run(other, "k=2", "meanwhile");
-      Set<String> rows = bed.rows();
+      TestTable fixture = newBed();
+      ReadGuard guard = ReadGuard.of(fixture.access(null));
+      fixture.run(other, "k=2", "meanwhile");
+      Set<String> rows = fixture.rows();
       String id = TestTable.newId();
-      try (DirectJob job = DirectJob.begin(bed.access(null), id, "")) {
-        CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "copy").commit(path -> true), Overwrite.touched());
+      try (DirectJob job = DirectJob.begin(fixture.access(null), id, "")) {
+        CommitPlan plan = new CommitPlan(fixture.attempt(job.placement(), id, "0", "k=1", "copy").commit(path -> true), Overwrite.touched());
         assertThrows(ConflictException.class, () -> job.commit(plan.hasRead(guard.version())));
         job.abort();
       }
-      assertEquals(rows, bed.rows());
-      // One that has read nothing is not concerned, and neither is one that reads it and writes elsewhere while rows are added.
-      bed.run(Overwrite.touched(), "k=1", "blind");
+      assertEquals(rows, fixture.rows());
+      // A statement that has read nothing is not refused, and neither is one that reads the table and writes elsewhere while rows are added.
+      fixture.run(Overwrite.touched(), "k=1", "blind");
       if (other.isNothing()) {
-        assertThrows(ConflictException.class, () -> guard.check(bed.access(null)), "the blind one has overwritten");
+        assertThrows(ConflictException.class, () -> guard.check(fixture.access(null)), "the blind one has overwritten");
       }
     }
-    TestTable bed = newBed();
-    ReadGuard guard = ReadGuard.of(bed.access(null));
-    bed.run(Overwrite.nothing(), "k=1", "added");
-    guard.check(bed.access(null));
+    TestTable fixture = newBed();
+    ReadGuard guard = ReadGuard.of(fixture.access(null));
+    fixture.run(Overwrite.nothing(), "k=1", "added");
+    guard.check(fixture.access(null));
   }
 
   @Test
-  void aDeadJobIsNotPublishedWhereAnotherHasOverwrittenSince() throws IOException {
+  void aDeadJobIsNotPublishedWhereAnotherProgramHasOverwritten() throws IOException {
     for (Superseded choice : Superseded.values()) {
       for (String partition : List.of("k=1", "k=3")) {
-        TestTable bed = newBed();
+        TestTable fixture = newBed();
         String id = TestTable.newId();
-        die(bed, id, Overwrite.touched(), 0);
-        overwrite(bed, partition);
+        die(fixture, id, Overwrite.touched(), 0);
+        overwrite(fixture, partition);
 
-        bed.run(Overwrite.nothing(), "k=9", "next");
+        fixture.run(Overwrite.nothing(), "k=9", "next");
 
         Set<String> expected = new TreeSet<>(OVERWRITTEN);
         expected.add("k=9:next");
         expected.removeIf(row -> row.startsWith(partition));
         expected.add(partition + ":f");
-        assertEquals(expected, bed.rows());
+        assertEquals(expected, fixture.rows());
         boolean isKept = !hasDirectories();
         if (isKept && choice == Superseded.APPLY) {
-          // A recovery that has died between its commit and its end: the next one finds that all is done.
-          try (DirectJob again = DirectJob.begin(bed.access(null), TestTable.newId(), "")) {
-            again.commit(new Resolution(bed.access(null)).superseded(id).plan());
+          // A recovery died between its commit and its end: the next one finds everything done.
+          try (DirectJob again = DirectJob.begin(fixture.access(null), TestTable.newId(), "")) {
+            again.commit(new Resolution(fixture.access(null)).superseded(id).plan());
           }
         }
-        List<Finding> findings = Recovery.recover(bed.access(null), new Choices(Run.REAL, false, choice));
+        List<Finding> findings = Recovery.recover(fixture.access(null), new Choices(Run.REAL, false, choice));
         assertEquals(isKept ? List.of(Verdict.SUPERSEDED) : List.of(), findings.stream().map(Finding::verdict).toList());
         if (isKept && choice == Superseded.APPLY) {
           expected.remove(partition + ":f");
           OVERWRITTEN.stream().filter(row -> row.startsWith(partition)).forEach(expected::add);
         }
-        assertEquals(expected, bed.rows());
+        assertEquals(expected, fixture.rows());
         boolean isStillKept = isKept && choice == Superseded.KEEP;
-        assertEquals(isStillKept, !bed.access(null).store().leftovers("", id::equals).isEmpty());
-        assertEquals(isStillKept ? 1 : 0, Recovery.recover(bed.access(null), Choices.of(Run.REAL)).size());
+        assertEquals(isStillKept, !fixture.access(null).store().leftovers("", id::equals).isEmpty());
+        assertEquals(isStillKept ? 1 : 0, Recovery.recover(fixture.access(null), Choices.of(Run.REAL)).size());
       }
     }
   }
 
   @Test
-  void aJobThatCannotBeFinishedIsEndedByChoiceAlone() throws IOException {
+  void aJobThatCannotBeFinishedIsEndedOnlyOnRequest() throws IOException {
     for (Overwrite overwrite : List.of(Overwrite.nothing(), Overwrite.touched())) {
-      TestTable bed = newBed();
+      TestTable fixture = newBed();
       String id = TestTable.newId();
-      die(bed, id, overwrite, 1);
-      happen(bed, Foreign.ABORT_UPLOADS);
-      Set<String> torn = bed.rows();
+      die(fixture, id, overwrite, 1);
+      happen(fixture, Foreign.ABORT_UPLOADS);
+      Set<String> torn = fixture.rows();
 
-      IOException e = assertThrows(IOException.class, () -> bed.run(Overwrite.nothing(), "k=9", "next"));
+      IOException e = assertThrows(IOException.class, () -> fixture.run(Overwrite.nothing(), "k=9", "next"));
       assertTrue(e.getMessage().contains("--accept-loss") && e.getMessage().contains("another program has removed them"), e::getMessage);
-      assertEquals(torn, bed.rows());
+      assertEquals(torn, fixture.rows());
 
-      bed.access(null).store().replace(Journal.abandoned(id), Journal.NOTHING);
-      Recovery.recover(bed.access(null), new Choices(Run.DRY, true, Superseded.KEEP));
-      assertEquals(torn, bed.rows());
-      List<Finding> findings = Recovery.recover(bed.access(null), new Choices(Run.REAL, true, Superseded.KEEP)).stream()
+      fixture.access(null).store().replace(Journal.abandoned(id), Journal.NOTHING);
+      Recovery.recover(fixture.access(null), new Choices(Run.DRY, true, Superseded.KEEP));
+      assertEquals(torn, fixture.rows());
+      List<Finding> findings = Recovery.recover(fixture.access(null), new Choices(Run.REAL, true, Superseded.KEEP)).stream()
           .filter(finding -> finding.job().equals(id)).toList();
 
       assertEquals(List.of(Verdict.LOST), findings.stream().map(Finding::verdict).toList());
       long lost = findings.get(0).steps().stream().filter(step -> step.startsWith("lost ")).count();
       assertEquals(overwrite.isNothing() ? FILES.length / 2 - 1 : FILES.length / 2, lost, findings::toString);
       Set<String> expected = new TreeSet<>(overwrite.isNothing() ? torn : OLD);
-      assertEquals(expected, bed.rows());
-      bed.run(Overwrite.nothing(), "k=9", "next");
+      assertEquals(expected, fixture.rows());
+      fixture.run(Overwrite.nothing(), "k=9", "next");
       expected.add("k=9:next");
-      assertEquals(expected, bed.rows());
+      assertEquals(expected, fixture.rows());
     }
   }
 
   @Test
-  void aHelperThatCannotPublishAllPublishesNothing() throws IOException {
+  void aHelperThatCannotPublishAllFilesPublishesNone() throws IOException {
     for (Overwrite overwrite : List.of(Overwrite.nothing(), Overwrite.touched())) {
-      TestTable bed = newBed();
-      Store store = bed.access(null).store();
-      die(bed, TestTable.newId(), overwrite, 0);
+      TestTable fixture = newBed();
+      Store store = fixture.access(null).store();
+      die(fixture, TestTable.newId(), overwrite, 0);
       store.discard(store.leftovers("", job -> true).subList(2, FILES.length / 2));
 
-      IOException e = assertThrows(IOException.class, () -> bed.run(Overwrite.nothing(), "k=9", "next"));
+      IOException e = assertThrows(IOException.class, () -> fixture.run(Overwrite.nothing(), "k=9", "next"));
 
       assertTrue(e.getMessage().contains("--accept-loss"), e::getMessage);
-      assertEquals(OLD, bed.rows());
+      assertEquals(OLD, fixture.rows());
     }
   }
 
   @Test
-  void aPartitionThatAnotherHasWrittenToIsNotDropped() throws IOException {
-    TestTable bed = newBed();
+  void aPartitionWrittenByAnotherProgramIsNotDropped() throws IOException {
+    TestTable fixture = newBed();
     TestTable.Partitions metastore = new TestTable.Partitions();
     metastore.parameters.put("k=2", Map.of("numFiles", "1"));
     String id = TestTable.newId();
-    die(bed, metastore, id, Overwrite.below(List.of("")), 0, TestTable::count);
-    bed.access(metastore).store().replace(Journal.abandoned(id), Journal.NOTHING);
-    bed.put("k=2/foreign", "f");
+    die(fixture, metastore, id, Overwrite.below(List.of("")), 0, TestTable::count);
+    fixture.access(metastore).store().replace(Journal.abandoned(id), Journal.NOTHING);
+    fixture.put("k=2/foreign", "f");
 
-    Recovery.recover(bed.access(metastore), Choices.of(Run.REAL));
+    Recovery.recover(fixture.access(metastore), Choices.of(Run.REAL));
 
-    assertEquals(rows("k=1:n1", "k=1:m1", "k=2:f", "k=3:n3"), bed.rows());
+    assertEquals(rows("k=1:n1", "k=1:m1", "k=2:f", "k=3:n3"), fixture.rows());
     assertEquals(Set.of("k=1", "k=2", "k=3"), metastore.parameters.keySet());
   }
 
   @Test
-  void aDamagedRecordDoesNotStopATableForEver() throws IOException {
-    TestTable bed = newBed();
+  void aDamagedRecordDoesNotBlockATableForever() throws IOException {
+    TestTable fixture = newBed();
     String id = TestTable.newId();
-    Store store = bed.access(null).store();
+    Store store = fixture.access(null).store();
     store.begin(Journal.begin(id), new Journal.Begin("owner", 1, "").toBytes());
     store.create(Journal.commit(id), new byte[] {1, 2, 3});
     store.replace(Journal.abandoned(id), Journal.NOTHING);
 
-    assertThrows(IOException.class, () -> ReadGuard.of(bed.access(null)));
-    List<Finding> findings = Recovery.recover(bed.access(null), new Choices(Run.REAL, true, Superseded.KEEP));
+    assertThrows(IOException.class, () -> ReadGuard.of(fixture.access(null)));
+    List<Finding> findings = Recovery.recover(fixture.access(null), new Choices(Run.REAL, true, Superseded.KEEP));
 
     assertEquals(List.of(Verdict.LOST), findings.stream().map(Finding::verdict).toList());
-    ReadGuard.of(bed.access(null));
+    ReadGuard.of(fixture.access(null));
   }
 
   @Test
-  void damagedEntriesDoNotStopATableForEver() throws IOException {
+  void damagedEntriesDoNotBlockATableForever() throws IOException {
     for (byte[] damaged : List.of(Journal.NOTHING, new byte[] {0, 0, 0, 0, 0, 0, 0, 0})) {
-      TestTable bed = newBed();
-      Store store = bed.access(null).store();
+      TestTable fixture = newBed();
+      Store store = fixture.access(null).store();
       store.begin(Journal.begin(TestTable.newId()), damaged);
-      bed.run(Overwrite.nothing(), "k=9", "begun");
+      fixture.run(Overwrite.nothing(), "k=9", "begun");
 
       String id = TestTable.newId();
-      die(bed, id, Overwrite.touched(), 0);
+      die(fixture, id, Overwrite.touched(), 0);
       store.create(Journal.published(id), damaged);
-      IOException stuck = assertThrows(IOException.class, () -> bed.run(Overwrite.nothing(), "k=9", "next"));
+      IOException stuck = assertThrows(IOException.class, () -> fixture.run(Overwrite.nothing(), "k=9", "next"));
       store.replace(Journal.abandoned(id), Journal.NOTHING);
-      List<Finding> findings = Recovery.recover(bed.access(null), new Choices(Run.REAL, true, Superseded.KEEP));
+      List<Finding> findings = Recovery.recover(fixture.access(null), new Choices(Run.REAL, true, Superseded.KEEP));
 
       assertTrue(stuck.getMessage().contains("--accept-loss"), stuck::getMessage);
       Finding lost = findings.stream().filter(finding -> finding.job().equals(id)).findFirst().orElseThrow();
@@ -467,18 +467,18 @@ abstract class ForeignWriterContract {
       assertEquals(2, lost.steps().stream().filter(step -> step.startsWith("not deleted k=1/")).count(), lost::toString);
       Set<String> expected = new TreeSet<>(OLD);
       expected.addAll(rows("k=1:n1", "k=1:m1", "k=3:n3", "k=9:begun", "k=9:next"));
-      bed.run(Overwrite.nothing(), "k=9", "next");
-      assertEquals(expected, bed.rows());
+      fixture.run(Overwrite.nothing(), "k=9", "next");
+      assertEquals(expected, fixture.rows());
     }
   }
 
   @Test
-  void aTableThatIsRenamedAfterACommitIsFinishedOrSaysWhatToDo() throws IOException {
-    TestTable bed = newBed();
-    die(bed, TestTable.newId(), Overwrite.touched(), 1);
-    Path elsewhere = new Path(bed.table.getParent(), "renamed");
-    assertTrue(bed.fs.rename(bed.table, elsewhere));
-    TestTable renamed = new TestTable(elsewhere, bed.conf);
+  void aTableRenamedAfterACommitIsFinishedOrTheErrorSaysWhatToDo() throws IOException {
+    TestTable fixture = newBed();
+    die(fixture, TestTable.newId(), Overwrite.touched(), 1);
+    Path elsewhere = new Path(fixture.table.getParent(), "renamed");
+    assertTrue(fixture.fs.rename(fixture.table, elsewhere));
+    TestTable renamed = new TestTable(elsewhere, fixture.conf);
 
     if (hasDirectories()) {
       ReadGuard.of(renamed.access(null));
@@ -489,54 +489,54 @@ abstract class ForeignWriterContract {
       IOException e = assertThrows(IOException.class, () -> ReadGuard.of(renamed.access(null)));
       assertTrue(e.getMessage().contains("rename the table back, recover it, and rename it again"), e::getMessage);
       assertEquals(torn, renamed.rows());
-      assertTrue(bed.fs.rename(elsewhere, bed.table));
-      ReadGuard.of(bed.access(null));
-      assertEquals(OVERWRITTEN, bed.rows());
+      assertTrue(fixture.fs.rename(elsewhere, fixture.table));
+      ReadGuard.of(fixture.access(null));
+      assertEquals(OVERWRITTEN, fixture.rows());
     }
   }
 
   /** Readers may have seen its rows for a moment. */
   @Test
-  void aStatementIsRefusedIfACommitThatItMayHaveReadIsTakenBack() throws IOException {
-    TestTable bed = newBed();
-    ReadGuard guard = ReadGuard.of(bed.access(null));
+  void aStatementIsRefusedIfACommitThatItMayHaveReadIsRevoked() throws IOException {
+    TestTable fixture = newBed();
+    ReadGuard guard = ReadGuard.of(fixture.access(null));
     String id = TestTable.newId();
-    Store quiet = bed.access(null).store();
+    Store quiet = fixture.access(null).store();
     FaultyStore store = new FaultyStore(quiet, Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
-      if (quiet.read(Journal.commit(id)) != null && bed.rows().contains("k=1:n1") && !bed.rows().contains("k=1:m1")) {
-        happen(bed, Foreign.ABORT_UPLOADS);
+      if (quiet.read(Journal.commit(id)) != null && fixture.rows().contains("k=1:n1") && !fixture.rows().contains("k=1:m1")) {
+        happen(fixture, Foreign.ABORT_UPLOADS);
       }
     });
-    try (DirectJob job = DirectJob.begin(bed.access(null).through(store), id, "")) {
-      CommitPlan plan = new CommitPlan(write(store, bed, id), Overwrite.nothing());
+    try (DirectJob job = DirectJob.begin(fixture.access(null).through(store), id, "")) {
+      CommitPlan plan = new CommitPlan(write(store, fixture, id), Overwrite.nothing());
       IOException revoked = assertThrows(IOException.class, () -> job.commit(plan));
       assertTrue(revoked.getMessage().contains("nothing is written"), revoked::getMessage);
     }
-    assertEquals(OLD, bed.rows());
+    assertEquals(OLD, fixture.rows());
 
-    assertThrows(ConflictException.class, () -> guard.check(bed.access(null)));
+    assertThrows(ConflictException.class, () -> guard.check(fixture.access(null)));
     String late = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(bed.access(null), late, "")) {
-      CommitPlan plan = new CommitPlan(bed.attempt(job.placement(), late, "0", "k=1", "copy").commit(path -> true), Overwrite.touched());
+    try (DirectJob job = DirectJob.begin(fixture.access(null), late, "")) {
+      CommitPlan plan = new CommitPlan(fixture.attempt(job.placement(), late, "0", "k=1", "copy").commit(path -> true), Overwrite.touched());
       assertThrows(ConflictException.class, () -> job.commit(plan.hasRead(guard.version())));
       job.abort();
     }
-    assertEquals(OLD, bed.rows());
+    assertEquals(OLD, fixture.rows());
   }
 
   @Test
-  void aBeginThatArrivesLateRemovesNothingThatReadersSee() throws IOException {
-    TestTable bed = newBed();
+  void aLateBeginEntryRemovesNoVisibleFiles() throws IOException {
+    TestTable fixture = newBed();
     String id = TestTable.newId();
     String made = io.millstream.write.store.SwapDirectories.of(id, "k=1");
-    bed.put(made + "/part-0-" + id, "live");
-    Store store = bed.access(null).store();
+    fixture.put(made + "/part-0-" + id, "live");
+    Store store = fixture.access(null).store();
     store.begin(Journal.begin(id), new Journal.Begin("owner", 1, "").toBytes());
     store.replace(Journal.abandoned(id), Journal.NOTHING);
 
-    assertEquals(Verdict.ROLL_BACK, new Resolution(bed.access(null)).resolve(id).verdict());
+    assertEquals(Verdict.ROLL_BACK, new Resolution(fixture.access(null)).resolve(id).verdict());
 
-    List<FileStatus> left = new ArrayList<>(List.of(bed.fs.listStatus(new Path(bed.table, made))));
+    List<FileStatus> left = new ArrayList<>(List.of(fixture.fs.listStatus(new Path(fixture.table, made))));
     assertEquals(1, left.stream().filter(status -> status.getPath().getName().startsWith("part-")).count());
   }
 }

@@ -33,10 +33,10 @@ class HdfsDirectJobTest extends DirectJobContract {
   }
 
   @Test
-  void replacedFilesGoToTheTrashIfAsked() throws IOException {
+  void replacedFilesAreMovedToTheTrashIfEnabled() throws IOException {
     Configuration conf = newConfiguration();
     conf.setBoolean(WriteOptions.TRASH, true);
-    TestTable trashing = new TestTable(bed.table, conf);
+    TestTable trashing = new TestTable(fixture.table, conf);
     trashing.put("k=1/old", "o");
 
     trashing.run(Overwrite.touched(), "k=1", "n");

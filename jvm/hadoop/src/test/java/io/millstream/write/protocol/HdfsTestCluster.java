@@ -8,7 +8,7 @@ import org.apache.hadoop.fs.LocalFileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.hdfs.MiniDFSCluster;
 
-/** An HDFS of one name node and one data node in this process, and gone with it. */
+/** An HDFS with one name node and one data node, which run in this process. */
 final class HdfsTestCluster {
   private static final AtomicInteger TABLES = new AtomicInteger();
   private static MiniDFSCluster cluster;
@@ -17,10 +17,10 @@ final class HdfsTestCluster {
 
   private static synchronized MiniDFSCluster cluster() throws IOException {
     if (cluster == null) {
-      System.setProperty("millstream.test.file.impl", LocalFileSystem.class.getName()); // core-site.xml of the tests asks for it
+      System.setProperty("millstream.test.file.impl", LocalFileSystem.class.getName()); // used in the tests' core-site.xml
       Configuration conf = configuration();
       conf.set(MiniDFSCluster.HDFS_MINIDFS_BASEDIR, Files.createTempDirectory("millstream-hdfs").toString());
-      conf.setInt("fs.trash.interval", 60); // of the name node: who deletes through a trash finds it on
+      conf.setInt("fs.trash.interval", 60); // set on the name node, where clients read it
       cluster = new MiniDFSCluster.Builder(conf).numDataNodes(1).build();
       Runtime.getRuntime().addShutdownHook(new Thread(() -> cluster.shutdown(true)));
     }
@@ -29,7 +29,8 @@ final class HdfsTestCluster {
 
   static Configuration configuration() {
     Configuration conf = new Configuration();
-    // A client that closes a file sleeps 400 ms if the name node has not heard of its block, as in here it never has.
+    // A client that closes a file sleeps 400 ms if the name node does not know its block yet, which is always the
+    // case here.
     conf.setInt("dfs.client.block.write.locateFollowingBlock.initial.delay.ms", 2);
     return conf;
   }

@@ -25,11 +25,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /**
- * A model of the protocol whose steps are those of the real code: two statements run, each in a thread of its own that makes one call of
- * the store at a time, in every order. At any moment the first of them may die, or be taken for dead and go on. Who finds the other committed
- * finishes it. A state (the store's, and all that each statement has been told) is gone into once, so that an exploration that comes to its end is
- * complete; those of {@code make test} stop after some states, taken by chance. In the end what is left is recovered, and then the rows must be
- * those of the statements that have committed, one after the other: for one that reads the table, made of the rows before it.
+ * A model check of the protocol that runs the real code: two statements run in threads of their own, which make one call of the store at a time,
+ * in every order. At any point the first of them may die, or be taken for dead and continue. A statement that finds the other committed finishes
+ * it. Each state (the store's, and all results that each statement has received) is explored once, so an exploration that ends is complete; those
+ * of {@code make test} stop after a random sample of states. At the end, the rest is recovered, and the rows must be those of the committed
+ * statements run one after the other; a statement that reads the table must have used the rows before it.
  */
 @Timeout(value = 60, unit = TimeUnit.MINUTES)
 class InterleavingTest {
@@ -43,7 +43,7 @@ class InterleavingTest {
 
   private enum Action { FIRST_STEPS, SECOND_STEPS, FIRST_IS_TAKEN_FOR_DEAD, FIRST_DIES }
 
-  /** What they write: a row each; two rows; a row made of those that they have read. */
+  /** What the statements write: one row each; two rows; a row computed from those that they have read. */
   private enum Statement { INSERT_INTO, INSERT_TWO, OVERWRITE, OVERWRITE_BY_ITSELF }
 
   @Test
@@ -92,7 +92,7 @@ class InterleavingTest {
     explore(Statement.OVERWRITE_BY_ITSELF, Statement.OVERWRITE_BY_ITSELF, MOST_STATES);
   }
 
-  /** Goes down from a state by one action, and comes back for the others; in an order by chance if not all are gone into. */
+  /** Explores the actions of a state depth first; in random order if not all are explored. */
   private static void explore(Statement first, Statement second, int mostStates) {
     long seed = Long.getLong("millstream.seed", System.nanoTime());
     Random chance = new Random(seed);
@@ -127,7 +127,7 @@ class InterleavingTest {
     System.out.println(first + " and " + second + ": " + seen.size() + " states, " + open.size() + " ways not gone, -Dmillstream.seed=" + seed);
     assertTrue(seen.size() > FEWEST_STATES, () -> seen.size() + " states");
     if (mostStates == MOST_STATES) {
-      // Both orders occur, and so does the death of the first before it has committed.
+      // Both orders occur, and so does the death of the first statement before its commit.
       assertTrue(outcomes.size() >= 2, outcomes::toString);
     }
   }
@@ -162,7 +162,7 @@ class InterleavingTest {
       }
       try {
         DirectJob job = DirectJob.begin(table, id, "");
-        List<StagedFile> files = rowsOf(id, statement, Set.of()).stream().map(each -> store.putPending(id, PARTITION, each)).toList();
+        List<StagedFile> files = rowsOf(id, statement, Set.of()).stream().map(each -> store.putStaged(id, PARTITION, each)).toList();
         Overwrite overwrite = statement == Statement.OVERWRITE ? Overwrite.touched() : Overwrite.nothing();
         return () -> commit(job, new CommitPlan(files, overwrite));
       } catch (IOException e) {
@@ -177,7 +177,7 @@ class InterleavingTest {
         current.get().knowsNoMoreThan("has read " + rows + " at " + guard.version());
         DirectJob job = DirectJob.begin(table, id, "");
         current.get().knowsNoMoreThan("has begun with " + rows + " of " + guard.version());
-        List<StagedFile> files = rowsOf(id, Statement.OVERWRITE_BY_ITSELF, rows).stream().map(each -> store.putPending(id, PARTITION, each)).toList();
+        List<StagedFile> files = rowsOf(id, Statement.OVERWRITE_BY_ITSELF, rows).stream().map(each -> store.putStaged(id, PARTITION, each)).toList();
         commit(job, new CommitPlan(files, Overwrite.touched()).hasRead(guard.version()));
       } catch (IOException e) {
         throw new AssertionError("nothing fails here", e);
@@ -263,7 +263,7 @@ class InterleavingTest {
       return state;
     }
 
-    /** Recovers, and compares; the rows. */
+    /** Recovers, compares, and returns the rows. */
     Set<String> check(List<Action> path) {
       String what = path + ", commits " + store.commits() + ", in the end " + store.state();
       for (Actor actor : actors) {
@@ -306,11 +306,11 @@ class InterleavingTest {
 
     private enum Outcome { COMMITTED, NOT_COMMITTED }
 
-    /** A thread that stands still before each of its steps. */
+    /** A thread that stops before each of its steps. */
     private final class Actor {
       private final String id;
       private final Thread thread;
-      private boolean mayGo;
+      private boolean mayProceed;
       private boolean stands;
       private boolean isDead;
       private volatile boolean isOver;
@@ -342,15 +342,15 @@ class InterleavingTest {
         awaitStanding();
       }
 
-      /** In the actor's thread. */
+      /** Called in the actor's thread. */
       private synchronized void standStill() {
         if (!isDead) {
           stands = true;
           notifyAll();
-          while (!mayGo) {
+          while (!mayProceed) {
             await();
           }
-          mayGo = false;
+          mayProceed = false;
         }
         if (isDead) {
           throw new Died();
@@ -362,16 +362,16 @@ class InterleavingTest {
         if (what.startsWith("journal")) {
           sawVersion = store.version();
         } else if (what.startsWith("create " + id + ".commit")) {
-          told = mixed(0, what); // the record has all that matters from here on
+          told = mixed(0, what); // only the record matters from here on
         }
       }
 
-      /** Nothing else of what it was told matters for what it does next: states that differ in nothing but that are one. */
+      /** Only this result matters for the next steps, so states that differ only in earlier results are equal. */
       private void knowsNoMoreThan(String what) {
         told = mixed(0, what);
       }
 
-      /** What it was told before does not matter for what it does next; and that is the same until something has changed. */
+      /** Earlier results do not matter for the next steps, and the next steps stay the same until something changes. */
       private void waits(long millis) {
         told = 0;
         if (millis > 0) {
@@ -386,7 +386,7 @@ class InterleavingTest {
       synchronized void step() {
         waitsSinceVersion = -1;
         stands = false;
-        mayGo = true;
+        mayProceed = true;
         notifyAll();
         awaitStanding();
       }

@@ -12,7 +12,7 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.Test;
 
-/** Listing and publishing cost nothing here: what is left is what the driver needs. */
+/** Listing and publishing cost nothing here, so this measures the driver alone. */
 class LargeCommitTest {
   private static final int FILES = 100_000;
   private static final int PARTITIONS = 1000;
@@ -27,7 +27,7 @@ class LargeCommitTest {
   };
 
   @Test
-  void aHundredThousandFilesReplaceAsMany() throws IOException {
+  void aHundredThousandFilesReplaceAsManyOthers() throws IOException {
     MemoryStore store = new MemoryStore(FREE);
     Configuration conf = new Configuration(false);
     conf.setInt(WriteOptions.THREADS, 1);
@@ -38,7 +38,7 @@ class LargeCommitTest {
       for (int i = 0; i < FILES; i++) {
         String partition = "year=2026/month=1/day=" + i % PARTITIONS;
         store.putVisible(partition, "part-" + i + "-0f9f6d4e-4c5c-4a0f-8f0a-2b8f1f0c1d2e.c000", "old");
-        files.add(store.putPending(id, partition, "part-" + i + "-" + id + ".c000"));
+        files.add(store.putStaged(id, partition, "part-" + i + "-" + id + ".c000"));
       }
       long before = used();
       long[] atTheCommit = {0};

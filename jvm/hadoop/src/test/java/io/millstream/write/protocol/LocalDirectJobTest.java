@@ -60,7 +60,7 @@ class LocalDirectJobTest extends DirectJobContract {
     return List.of("a:b", "a b", "a%b", "a#?");
   }
 
-  /** Hadoop reads such files, and does not write them. */
+  /** Hadoop reads such files, but does not write them. */
   @Override
   void putOdd(String relative, String name) throws IOException {
     java.nio.file.Path file = directory.resolve("table").resolve(relative).resolve(name);
@@ -70,8 +70,8 @@ class LocalDirectJobTest extends DirectJobContract {
 
   /** A link to itself cannot be opened, not even by root. */
   @Test
-  void whatCannotBeReadIsNotTakenForWhatIsNotThere() throws IOException {
-    Store store = bed.access(null).store();
+  void unreadableFilesAreNotTakenForMissing() throws IOException {
+    Store store = fixture.access(null).store();
     java.nio.file.Path table = Files.createDirectories(directory.resolve("table"));
     Files.createDirectories(table.resolve(Store.JOURNAL));
     for (String link : List.of(Store.JOURNAL + "/x.begin", "k=1")) {
@@ -92,38 +92,38 @@ class LocalDirectJobTest extends DirectJobContract {
     store.delete(List.of(new OldFile("k=2", "old", 1, 1)));
   }
 
-  /** Tables may be very large, and statements that fail are many. */
+  /** Tables may be very large, and failed statements are common. */
   @Test
-  void whoFailsLooksOnlyWhereTheJobWrites() throws IOException {
+  void aFailedJobIsCleanedUpOnlyWhereItWrites() throws IOException {
     String id = TestTable.newId();
-    Path elsewhere = new Path(bed.table, "k=2/.direct-" + id + "-0.part");
-    bed.write(elsewhere, "");
-    try (DirectJob job = DirectJob.begin(bed.table, id, "k=1", bed.conf, null)) {
-      bed.attempt(job.placement(), id, "0", "k=1", "a", "k=1/l=1", "b").commit(path -> true);
+    Path elsewhere = new Path(fixture.table, "k=2/.direct-" + id + "-0.part");
+    fixture.write(elsewhere, "");
+    try (DirectJob job = DirectJob.begin(fixture.table, id, "k=1", fixture.conf, null)) {
+      fixture.attempt(job.placement(), id, "0", "k=1", "a", "k=1/l=1", "b").commit(path -> true);
       job.abort();
     }
 
-    assertEquals(List.of("/k=2/" + elsewhere.getName()), bed.hidden());
-    assertEquals(1, Recovery.recover(bed.table, bed.conf, null, Choices.of(Run.REAL)).size());
-    assertEquals(List.of(), bed.hidden());
+    assertEquals(List.of("/k=2/" + elsewhere.getName()), fixture.hidden());
+    assertEquals(1, Recovery.recover(fixture.table, fixture.conf, null, Choices.of(Run.REAL)).size());
+    assertEquals(List.of(), fixture.hidden());
   }
 
-  /** A partition's directory may be a link to elsewhere. */
+  /** A partition's directory may be a link to another directory. */
   @Test
   void aDirectoryThatIsALinkStays() throws IOException {
     java.nio.file.Path table = Files.createDirectories(directory.resolve("table"));
     java.nio.file.Path elsewhere = Files.createDirectories(directory.resolve("elsewhere"));
     Files.createSymbolicLink(table.resolve("k=1"), elsewhere);
 
-    bed.access(null).store().prune(Set.of("k=1"), List.of());
+    fixture.access(null).store().prune(Set.of("k=1"), List.of());
 
     assertTrue(Files.exists(table.resolve("k=1")));
   }
 
   @Test
-  void whatIsMadeWhileADirectoryIsRemovedStays() throws Exception {
+  void filesCreatedWhileADirectoryIsRemovedStay() throws Exception {
     java.nio.file.Path partition = directory.resolve("table/k=1");
-    Store store = bed.access(null).store();
+    Store store = fixture.access(null).store();
     FutureTask<Integer> writer = new FutureTask<>(() -> {
       int lost = 0;
       for (int i = 0; i < 2000; i++) {
@@ -132,7 +132,7 @@ class LocalDirectJobTest extends DirectJobContract {
           Files.createDirectories(partition);
           Files.createFile(file);
         } catch (NoSuchFileException | FileAlreadyExistsException e) {
-          continue; // the directory was removed meanwhile
+          continue; // the directory has been removed meanwhile
         }
         Thread.yield();
         lost += Files.deleteIfExists(file) ? 0 : 1;
@@ -147,13 +147,13 @@ class LocalDirectJobTest extends DirectJobContract {
   }
 
   @Test
-  void whatIsDoneIsOnTheDiskBeforeTheJournalForgetsIt() throws IOException {
-    bed.put("k=2/old", "old");
+  void changesAreOnDiskBeforeTheJournalEntriesAreRemoved() throws IOException {
+    fixture.put("k=2/old", "old");
     String id = TestTable.newId();
-    TableAccess table = bed.access(null);
+    TableAccess table = fixture.access(null);
     Store store = Mockito.mock(Store.class, AdditionalAnswers.delegatesTo(table.store()));
     try (DirectJob job = DirectJob.begin(table.through(store), id, "")) {
-      List<StagedFile> files = bed.attempt(job.placement(), id, "0", "k=1/l=1", "a").commit(path -> true);
+      List<StagedFile> files = fixture.attempt(job.placement(), id, "0", "k=1/l=1", "a").commit(path -> true);
       job.commit(new CommitPlan(files, Overwrite.below(List.of("k=2"))));
     }
     InOrder order = Mockito.inOrder(store);
@@ -162,7 +162,7 @@ class LocalDirectJobTest extends DirectJobContract {
     order.verify(store).publish(Mockito.any());
     order.verify(store).delete(Mockito.any());
     order.verify(store).persist(Set.of("k=1/l=1", "k=2"));
-    order.verify(store).remove(Journal.signs(id));
+    order.verify(store).remove(Journal.liveEntries(id));
   }
 
   @Test
@@ -176,63 +176,63 @@ class LocalDirectJobTest extends DirectJobContract {
   }
 
   @Test
-  void recoveryRemovesWhatZombiesWriteAfterTheirJobHasCommitted() throws IOException {
+  void recoveryRemovesFilesThatZombiesWriteAfterTheCommit() throws IOException {
     String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      bed.attempt(job.placement(), id, "1", "k=1", "a").commit(path -> true);
-      TaskAttempt zombie = job.placement().attempt("2", bed.conf);
-      job.commit(new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing()));
-      bed.fill(zombie, id, "k=1", "late");
+    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+      fixture.attempt(job.placement(), id, "1", "k=1", "a").commit(path -> true);
+      TaskAttempt zombie = job.placement().attempt("2", fixture.conf);
+      job.commit(new CommitPlan(fixture.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing()));
+      fixture.fill(zombie, id, "k=1", "late");
     }
 
-    List<Finding> findings = Recovery.recover(bed.table, bed.conf, null, Choices.of(Run.REAL));
+    List<Finding> findings = Recovery.recover(fixture.table, fixture.conf, null, Choices.of(Run.REAL));
 
     assertEquals(List.of(id), findings.stream().map(Finding::job).toList());
     assertEquals(2, findings.get(0).steps().size());
-    assertEquals(1, bed.rows().size());
-    assertEquals(List.of(), bed.hidden());
+    assertEquals(1, fixture.rows().size());
+    assertEquals(List.of(), fixture.hidden());
   }
 
   @Test
-  void whatDiedBeforeItBecameAnEntryIsForgottenAfterADay() throws IOException {
-    Path journal = new Path(bed.table, Store.JOURNAL);
+  void temporaryJournalFilesAreRemovedAfterADay() throws IOException {
+    Path journal = new Path(fixture.table, Store.JOURNAL);
     Path old = new Path(journal, "." + Journal.commit(TestTable.newId()) + ".old");
     Path young = new Path(journal, "." + Journal.commit(TestTable.newId()) + ".young");
     for (Path draft : List.of(old, young)) {
-      bed.fs.create(draft).close();
+      fixture.fs.create(draft).close();
     }
-    bed.fs.setTimes(old, System.currentTimeMillis() - TimeUnit.HOURS.toMillis(25), -1);
+    fixture.fs.setTimes(old, System.currentTimeMillis() - TimeUnit.HOURS.toMillis(25), -1);
 
-    bed.run(Overwrite.nothing(), "k=1", "a");
+    fixture.run(Overwrite.nothing(), "k=1", "a");
 
-    assertFalse(bed.fs.exists(old));
-    assertTrue(bed.fs.exists(young));
+    assertFalse(fixture.fs.exists(old));
+    assertTrue(fixture.fs.exists(young));
   }
 
   @Test
-  void aJobGivesNoSignOfLifeAfterItsCommit() throws IOException, InterruptedException {
-    bed.conf.setInt(WriteOptions.LEASE_MILLIS, 3000);
+  void aJobDoesNotRenewItsLeaseAfterItsCommit() throws IOException, InterruptedException {
+    fixture.conf.setInt(WriteOptions.LEASE_MILLIS, 3000);
     String id = TestTable.newId();
-    try (DirectJob job = DirectJob.begin(bed.table, id, "", bed.conf, null)) {
-      job.commit(new CommitPlan(bed.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing()));
+    try (DirectJob job = DirectJob.begin(fixture.table, id, "", fixture.conf, null)) {
+      job.commit(new CommitPlan(fixture.attempt(job.placement(), id, "0", "k=1", "a").commit(path -> true), Overwrite.nothing()));
       Thread.sleep(1500);
-      assertEquals(List.of(), bed.hidden());
+      assertEquals(List.of(), fixture.hidden());
     }
   }
 
   @Test
-  void whoMayWriteIntoTheTableMayWriteIntoTheJournal() throws IOException {
-    bed.fs.mkdirs(bed.table);
-    bed.fs.setPermission(bed.table, new FsPermission((short) 0770));
-    try (DirectJob job = DirectJob.begin(bed.table, TestTable.newId(), "", bed.conf, null)) {
-      assertEquals("rwxrwx---", bed.fs.getFileStatus(new Path(bed.table, Store.JOURNAL)).getPermission().toString());
+  void usersWhoMayWriteToTheTableMayWriteToTheJournal() throws IOException {
+    fixture.fs.mkdirs(fixture.table);
+    fixture.fs.setPermission(fixture.table, new FsPermission((short) 0770));
+    try (DirectJob job = DirectJob.begin(fixture.table, TestTable.newId(), "", fixture.conf, null)) {
+      assertEquals("rwxrwx---", fixture.fs.getFileStatus(new Path(fixture.table, Store.JOURNAL)).getPermission().toString());
       job.abort();
     }
   }
 
   @Test
   void aFileLeavesNoChecksumsUnderItsHiddenName() throws IOException {
-    bed.run(Overwrite.nothing(), "k=1", "a");
+    fixture.run(Overwrite.nothing(), "k=1", "a");
 
     String[] names = new java.io.File(directory.toFile(), "table/k=1").list();
     assertEquals(2, names.length);

@@ -38,7 +38,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Overwrites whose directories change places: whoever lists a partition, at any time, finds all of its old files or all of the new. */
+/** Overwrites that exchange directories: a listing of a partition shows, at any time, either all old or all new files. */
 class LocalExchangeTest {
   private static final String OTHER = "11111111-1111-1111-1111-111111111111";
   private static final Set<String> OLD_ROWS = rows("k=1:o1", "k=1:p1", "k=2:o2", "k=2:p2");
@@ -60,20 +60,20 @@ class LocalExchangeTest {
     return rows.stream().filter(row -> row.startsWith(partition + ":")).collect(Collectors.toCollection(TreeSet::new));
   }
 
-  /** A table with two partitions, in one of which are a mark and what another job has staged. */
-  private final class Bed implements Metastore {
+  /** A table with two partitions; one of them contains a success mark and a staged file of another job. */
+  private final class Fixture implements Metastore {
     final Statement statement;
     final Path root = directory.resolve("table" + tables++);
-    final TestTable bed;
+    final TestTable fixture;
     final String id = TestTable.newId();
     final Map<String, String> catalog = new HashMap<>(Map.of("k=1", "2", "k=2", "2"));
 
-    Bed(Statement statement) throws IOException {
+    Fixture(Statement statement) throws IOException {
       this.statement = statement;
       Configuration conf = new Configuration(false);
       conf.setBoolean(WriteOptions.SYNC, false);
       conf.setInt(WriteOptions.THREADS, 1);
-      bed = new TestTable(new org.apache.hadoop.fs.Path("file://" + root), conf);
+      fixture = new TestTable(new org.apache.hadoop.fs.Path("file://" + root), conf);
       for (String row : List.of("1", "2")) {
         put("k=" + row + "/old", "o" + row);
         put("k=" + row + "/older", "p" + row);
@@ -82,7 +82,7 @@ class LocalExchangeTest {
       put("k=1/" + staged(), "more");
     }
 
-    /** Not by Hadoop, which starts a process for each file that it creates. */
+    /** Writes without Hadoop, which starts a process for each file that it creates. */
     void put(String file, String row) throws IOException {
       Path path = root.resolve(file);
       Files.createDirectories(path.getParent());
@@ -94,14 +94,14 @@ class LocalExchangeTest {
     }
 
     Store store() throws IOException {
-      return bed.access(this).store();
+      return fixture.access(this).store();
     }
 
     TableAccess through(Store store) throws IOException {
-      return bed.access(this).through(store);
+      return fixture.access(this).through(store);
     }
 
-    /** Each partition by itself is old or new; one that only loses files may lose them one by one. */
+    /** Each partition is either old or new; a partition that only loses files may lose them one by one. */
     void look() throws IOException {
       assertTrue(isWhole("k=1", Set.of("old", "older")) && isWhole("k=3", Set.of()), () -> "seen: " + names("k=1") + names("k=3"));
       boolean isEmptied = statement.overwrite == STATIC.overwrite;
@@ -138,7 +138,7 @@ class LocalExchangeTest {
 
     private void run(List<ApplyBatch> batches) throws IOException {
       for (ApplyBatch batch : batches) {
-        batch.run(bed.conf);
+        batch.run(fixture.conf);
       }
     }
 
@@ -167,13 +167,13 @@ class LocalExchangeTest {
       return Map.of();
     }
 
-    /** Where it died; null if the job came to its end. */
+    /** The step at which the job died; null if it completed. */
     String dieAt(int step, Moment moment, Watcher watcher) throws IOException {
       FaultyStore store = new FaultyStore(store(), step, moment).watchedBy(watcher);
       try {
         overwrite(store, id, FILES);
       } catch (Died e) {
-        // The test goes on.
+        // The test continues.
       }
       store().begin(Journal.abandoned(id), Journal.NOTHING);
       return store.diedAt();
@@ -184,16 +184,16 @@ class LocalExchangeTest {
       try {
         Recovery.recover(through(store), Choices.of(Run.REAL));
       } catch (Died e) {
-        // The test goes on.
+        // The test continues.
       }
       return store.diedAt();
     }
 
-    /** All is old or all is new, and what is not of the job is where it was. */
+    /** All rows are old or all are new, and files that are not the job's are where they were. */
     void check(String diedAt) throws IOException {
-      boolean isNew = bed.rows().equals(statement.newRows);
+      boolean isNew = fixture.rows().equals(statement.newRows);
       Set<String> expected = isNew ? statement.newRows : OLD_ROWS;
-      assertEquals(expected, bed.rows(), diedAt);
+      assertEquals(expected, fixture.rows(), diedAt);
       assertEquals(expected.stream().map(row -> row.substring(0, row.indexOf(':'))).collect(Collectors.toSet()), catalog.keySet(), diedAt);
       assertEquals(List.of(), store().leftovers("", id::equals), diedAt);
       assertTrue(Files.exists(root.resolve("k=1/_SUCCESS")), diedAt);
@@ -211,16 +211,16 @@ class LocalExchangeTest {
     for (Moment moment : Moment.values()) {
       Set<String> seen = new TreeSet<>();
       for (int step = 1; ; step++) {
-        Bed bed = new Bed(statement);
-        String diedAt = bed.dieAt(step, moment, bed::look);
-        bed.look();
+        Fixture fixture = new Fixture(statement);
+        String diedAt = fixture.dieAt(step, moment, fixture::look);
+        fixture.look();
         if (diedAt == null) {
-          bed.check("not at all");
+          fixture.check("not at all");
           break;
         }
-        bed.recoverAndDieAt(Integer.MAX_VALUE, bed::look);
-        bed.check(diedAt);
-        seen.add(bed.bed.rows().equals(OLD_ROWS) ? "old" : "new");
+        fixture.recoverAndDieAt(Integer.MAX_VALUE, fixture::look);
+        fixture.check(diedAt);
+        seen.add(fixture.fixture.rows().equals(OLD_ROWS) ? "old" : "new");
       }
       assertEquals(Set.of("old", "new"), seen, moment::toString);
     }
@@ -238,18 +238,18 @@ class LocalExchangeTest {
 
   @Tag("slow")
   @Test
-  void whoRecoversMayDieToo() throws IOException {
+  void theRecoveryMayDieToo() throws IOException {
     for (int step = 1; ; step++) {
       String diedAt = null;
       for (int recoveryStep = 1; ; recoveryStep++) {
-        Bed bed = new Bed(STATIC);
-        diedAt = bed.dieAt(step, Moment.AFTER, bed::look);
-        String recoveryDiedAt = diedAt == null ? null : bed.recoverAndDieAt(recoveryStep, bed::look);
+        Fixture fixture = new Fixture(STATIC);
+        diedAt = fixture.dieAt(step, Moment.AFTER, fixture::look);
+        String recoveryDiedAt = diedAt == null ? null : fixture.recoverAndDieAt(recoveryStep, fixture::look);
         if (recoveryDiedAt == null) {
           break;
         }
-        bed.recoverAndDieAt(Integer.MAX_VALUE, bed::look);
-        bed.check(diedAt + ", then " + recoveryDiedAt);
+        fixture.recoverAndDieAt(Integer.MAX_VALUE, fixture::look);
+        fixture.check(diedAt + ", then " + recoveryDiedAt);
       }
       if (diedAt == null) {
         return;
@@ -257,74 +257,74 @@ class LocalExchangeTest {
     }
   }
 
-  /** It sleeps after one of its steps, is settled, another overwrites, and it goes on. */
+  /** A driver sleeps after one of its steps; its job is finished by another, which then overwrites the table; the driver continues. */
   @Test
-  void whoWakesUpAtAnyStepDoesNoHarm() throws IOException {
+  void aDriverThatWakesUpAtAnyStepDoesNoHarm() throws IOException {
     Set<String> next = rows("k=1:x1", "k=3:x3");
-    // Its first step is before it has begun.
+    // At its first step, the job has not begun yet.
     for (int step = 2; ; step++) {
-      Bed bed = new Bed(STATIC);
+      Fixture fixture = new Fixture(STATIC);
       AtomicInteger steps = new AtomicInteger();
       int sleepsAfter = step;
       try {
-        bed.overwrite(new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
+        fixture.overwrite(new FaultyStore(fixture.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
           if (steps.incrementAndGet() == sleepsAfter) {
-            bed.store().begin(Journal.abandoned(bed.id), Journal.NOTHING);
-            bed.overwrite(bed.store(), TestTable.newId(), "k=1", "x1", "k=3", "x3");
+            fixture.store().begin(Journal.abandoned(fixture.id), Journal.NOTHING);
+            fixture.overwrite(fixture.store(), TestTable.newId(), "k=1", "x1", "k=3", "x3");
           }
-        }), bed.id, FILES);
+        }), fixture.id, FILES);
       } catch (IOException e) {
-        // Or it finds its commit finished.
+        // Otherwise it finds its commit finished.
       }
       if (steps.get() < step) {
         return;
       }
-      Recovery.recover(bed.through(bed.store()), Choices.of(Run.REAL));
-      assertEquals(next, bed.bed.rows(), "after step " + step);
-      assertEquals(List.of(), bed.swaps());
+      Recovery.recover(fixture.through(fixture.store()), Choices.of(Run.REAL));
+      assertEquals(next, fixture.fixture.rows(), "after step " + step);
+      assertEquals(List.of(), fixture.swaps());
     }
   }
 
   @Test
-  void whatOthersPutThereAfterTheListStays() throws IOException {
+  void filesAddedByOthersAfterTheListingStay() throws IOException {
     for (int step = 1; ; step++) {
-      Bed bed = new Bed(DYNAMIC);
+      Fixture fixture = new Fixture(DYNAMIC);
       AtomicInteger steps = new AtomicInteger();
       int comesAfter = step;
       boolean[] isLate = {false};
-      bed.overwrite(new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
+      fixture.overwrite(new FaultyStore(fixture.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
         if (steps.incrementAndGet() == comesAfter) {
-          isLate[0] = bed.store().read(Journal.commit(bed.id)) != null;
-          bed.put("k=1/late", "late");
+          isLate[0] = fixture.store().read(Journal.commit(fixture.id)) != null;
+          fixture.put("k=1/late", "late");
         }
-      }), bed.id, FILES);
+      }), fixture.id, FILES);
       if (steps.get() < step) {
         return;
       }
       if (isLate[0]) {
-        assertEquals(rows("k=1:late", "k=1:n1", "k=1:m1"), ofPartition(bed.bed.rows(), "k=1"), "after step " + step);
+        assertEquals(rows("k=1:late", "k=1:n1", "k=1:m1"), ofPartition(fixture.fixture.rows(), "k=1"), "after step " + step);
       }
-      assertEquals("more", Files.readString(bed.root.resolve("k=1").resolve(Bed.staged())));
+      assertEquals("more", Files.readString(fixture.root.resolve("k=1").resolve(Fixture.staged())));
     }
   }
 
-  /** What programs do that do not know the journal. */
+  /** A write by a program that does not know the journal. */
   private enum Foreign {
     OVERWRITE, OVERWRITE_OF_THE_NEW, INSERT_INTO, DROP_PARTITION, DROP_TABLE;
 
-    void happen(Bed bed) throws IOException {
+    void happen(Fixture fixture) throws IOException {
       switch (this) {
         case OVERWRITE -> {
-          delete(bed.root.resolve("k=1"));
-          bed.put("k=1/foreign", "f");
+          delete(fixture.root.resolve("k=1"));
+          fixture.put("k=1/foreign", "f");
         }
         case OVERWRITE_OF_THE_NEW -> {
-          delete(bed.root.resolve("k=3"));
-          bed.put("k=3/foreign", "f");
+          delete(fixture.root.resolve("k=3"));
+          fixture.put("k=3/foreign", "f");
         }
-        case INSERT_INTO -> bed.put("k=1/foreign", "f");
-        case DROP_PARTITION -> delete(bed.root.resolve("k=1"));
-        case DROP_TABLE -> delete(bed.root);
+        case INSERT_INTO -> fixture.put("k=1/foreign", "f");
+        case DROP_PARTITION -> delete(fixture.root.resolve("k=1"));
+        case DROP_TABLE -> delete(fixture.root);
       }
     }
 
@@ -345,44 +345,44 @@ class LocalExchangeTest {
     }
   }
 
-  /** One overwrite with a foreign writer after one of its steps; what it came to, null if it had not so many. */
+  /** Runs an overwrite with a foreign writer after one of its steps; returns the outcome, or null if there are fewer steps. */
   private String comeAfter(int step, Foreign foreign) throws IOException {
-    Bed bed = new Bed(DYNAMIC);
-    bed.bed.conf.setInt(WriteOptions.HELP_AFTER_MILLIS, 0);
+    Fixture fixture = new Fixture(DYNAMIC);
+    fixture.fixture.conf.setInt(WriteOptions.HELP_AFTER_MILLIS, 0);
     AtomicInteger steps = new AtomicInteger();
     String error = null;
     try {
-      bed.overwrite(new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
+      fixture.overwrite(new FaultyStore(fixture.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
         if (steps.incrementAndGet() == step) {
-          foreign.happen(bed);
+          foreign.happen(fixture);
         }
-      }), bed.id, FILES);
+      }), fixture.id, FILES);
     } catch (IOException e) {
       error = e.getMessage();
     }
     if (steps.get() < step) {
       return null;
     }
-    Set<String> found = bed.bed.rows();
+    Set<String> found = fixture.fixture.rows();
     String where = foreign + " after step " + step + ": " + error + ", " + found;
-    // One after the other, in either order.
+    // The result of both, in either order.
     Set<String> first = foreign.after(OLD_ROWS);
     first.removeIf(row -> !row.startsWith("k=2:"));
     first.addAll(rows("k=1:n1", "k=1:m1", "k=3:n3", "k=3:m3"));
     assertTrue(error != null || first.equals(found) || foreign.after(DYNAMIC.newRows).equals(found), where);
     assertTrue(error == null || !error.contains("nothing is written") || found.stream().noneMatch(row -> row.contains(":n") || row.contains(":m")), where);
     try {
-      Recovery.recover(bed.through(bed.store()), Choices.of(Run.REAL));
+      Recovery.recover(fixture.through(fixture.store()), Choices.of(Run.REAL));
     } catch (IOException e) {
       assertTrue(e.getMessage().contains("--accept-loss"), () -> where + ", then " + e.getMessage());
-      Recovery.recover(bed.through(bed.store()), new Choices(Run.REAL, true, Recovery.Superseded.KEEP));
+      Recovery.recover(fixture.through(fixture.store()), new Choices(Run.REAL, true, Recovery.Superseded.KEEP));
     }
-    Set<String> recovered = bed.bed.rows();
+    Set<String> recovered = fixture.fixture.rows();
     assertTrue(!recovered.containsAll(rows("k=1:o1", "k=1:n1")), () -> where + ", then " + recovered);
     recovered.removeIf(row -> row.startsWith("k=1:"));
     recovered.add("k=1:next");
-    bed.overwrite(bed.store(), TestTable.newId(), "k=1", "next");
-    assertEquals(recovered, bed.bed.rows(), where);
+    fixture.overwrite(fixture.store(), TestTable.newId(), "k=1", "next");
+    assertEquals(recovered, fixture.fixture.rows(), where);
     return error == null ? "both" : "error";
   }
 
@@ -399,85 +399,85 @@ class LocalExchangeTest {
   }
 
   @Test
-  void whatIsGivenUpIsListed() throws IOException {
-    Bed bed = new Bed(DYNAMIC);
-    FaultyStore store = new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
-      if (bed.store().read(Journal.published(bed.id)) != null) {
+  void lostFilesOfAnEndedJobAreListed() throws IOException {
+    Fixture fixture = new Fixture(DYNAMIC);
+    FaultyStore store = new FaultyStore(fixture.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
+      if (fixture.store().read(Journal.published(fixture.id)) != null) {
         throw new Died();
       }
     });
-    assertThrows(Died.class, () -> bed.overwrite(store, bed.id, FILES));
-    bed.store().begin(Journal.abandoned(bed.id), Journal.NOTHING);
-    // Not to be exchanged, and nothing can be moved there.
-    Foreign.delete(bed.root.resolve("k=3"));
-    Files.writeString(bed.root.resolve("k=3"), "a file in its place");
+    assertThrows(Died.class, () -> fixture.overwrite(store, fixture.id, FILES));
+    fixture.store().begin(Journal.abandoned(fixture.id), Journal.NOTHING);
+    // The directory cannot be exchanged, and no file can be moved to it.
+    Foreign.delete(fixture.root.resolve("k=3"));
+    Files.writeString(fixture.root.resolve("k=3"), "a file in its place");
 
-    IOException stuck = assertThrows(IOException.class, () -> Recovery.recover(bed.through(bed.store()), Choices.of(Run.REAL)));
-    List<Finding> findings = Recovery.recover(bed.through(bed.store()), new Choices(Run.REAL, true, Recovery.Superseded.KEEP));
+    IOException stuck = assertThrows(IOException.class, () -> Recovery.recover(fixture.through(fixture.store()), Choices.of(Run.REAL)));
+    List<Finding> findings = Recovery.recover(fixture.through(fixture.store()), new Choices(Run.REAL, true, Recovery.Superseded.KEEP));
 
     assertTrue(stuck.getMessage().contains("--accept-loss"), stuck::getMessage);
     assertEquals(List.of(Verdict.LOST), findings.stream().map(Finding::verdict).toList());
     List<String> lost = findings.get(0).steps().stream().filter(line -> line.startsWith("lost k=3/") && line.contains("which no reader finds")).toList();
     assertEquals(2, lost.size(), findings::toString);
-    bed.overwrite(bed.store(), TestTable.newId(), "k=1", "next");
-    assertEquals(rows("k=1:next"), ofPartition(bed.bed.rows(), "k=1"));
+    fixture.overwrite(fixture.store(), TestTable.newId(), "k=1", "next");
+    assertEquals(rows("k=1:next"), ofPartition(fixture.fixture.rows(), "k=1"));
   }
 
   @Test
-  void checksumsGoWithTheirFiles() throws IOException {
-    Bed bed = new Bed(DYNAMIC);
+  void checksumsAreDeletedWithTheirFiles() throws IOException {
+    Fixture fixture = new Fixture(DYNAMIC);
     for (String name : List.of("old", "late")) {
-      bed.bed.put("k=1/" + name, name);
+      fixture.fixture.put("k=1/" + name, name);
     }
-    Store store = new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
-      if (bed.store().read(Journal.published(bed.id)) != null && bed.bed.rows().contains("k=1:late")) {
-        bed.bed.put("k=1/late", "later");
+    Store store = new FaultyStore(fixture.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
+      if (fixture.store().read(Journal.published(fixture.id)) != null && fixture.fixture.rows().contains("k=1:late")) {
+        fixture.fixture.put("k=1/late", "later");
       }
     });
-    assertThrows(SupersededException.class, () -> bed.overwrite(store, bed.id, FILES));
+    assertThrows(SupersededException.class, () -> fixture.overwrite(store, fixture.id, FILES));
 
-    try (Stream<Path> files = Files.list(bed.root.resolve("k=1"))) {
+    try (Stream<Path> files = Files.list(fixture.root.resolve("k=1"))) {
       assertEquals(Set.of(".late.crc"), files.map(file -> file.getFileName().toString()).filter(name -> name.endsWith(".crc")).collect(Collectors.toSet()));
     }
-    assertEquals(rows("k=1:later", "k=1:n1", "k=1:m1"), ofPartition(bed.bed.rows(), "k=1"));
+    assertEquals(rows("k=1:later", "k=1:n1", "k=1:m1"), ofPartition(fixture.fixture.rows(), "k=1"));
   }
 
   @Test
-  void oldFilesThatOthersHaveWrittenAnewStay() throws IOException {
-    Bed bed = new Bed(DYNAMIC);
-    Store store = new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
-      if (bed.store().read(Journal.published(bed.id)) != null && Files.exists(bed.root.resolve("k=1/old"))) {
-        bed.bed.put("k=1/old", "written anew");
+  void rewrittenOldFilesStay() throws IOException {
+    Fixture fixture = new Fixture(DYNAMIC);
+    Store store = new FaultyStore(fixture.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
+      if (fixture.store().read(Journal.published(fixture.id)) != null && Files.exists(fixture.root.resolve("k=1/old"))) {
+        fixture.fixture.put("k=1/old", "written anew");
       }
     });
-    assertThrows(SupersededException.class, () -> bed.overwrite(store, bed.id, FILES));
+    assertThrows(SupersededException.class, () -> fixture.overwrite(store, fixture.id, FILES));
 
-    assertEquals(rows("k=1:written anew", "k=1:n1", "k=1:m1"), ofPartition(bed.bed.rows(), "k=1"));
+    assertEquals(rows("k=1:written anew", "k=1:n1", "k=1:m1"), ofPartition(fixture.fixture.rows(), "k=1"));
   }
 
-  /** Its files are for a moment in a directory that has lost its place: it must not take them for never written. */
+  /** Its files are temporarily in an exchanged directory: it must not conclude that they were never written. */
   @Test
-  void anAttemptOfAnotherJobThatEndsMeanwhileFindsItsFiles() throws Exception {
+  void anAttemptOfAnotherJobFindsItsFilesDuringAnExchange() throws Exception {
     for (int step = 1; ; step++) {
-      Bed bed = new Bed(DYNAMIC);
+      Fixture fixture = new Fixture(DYNAMIC);
       String other = TestTable.newId();
-      try (DirectJob insert = DirectJob.begin(bed.bed.access(bed), other, "")) {
-        TaskAttempt attempt = bed.bed.attempt(insert.placement(), other, "0", "k=1", "inserted");
+      try (DirectJob insert = DirectJob.begin(fixture.fixture.access(fixture), other, "")) {
+        TaskAttempt attempt = fixture.fixture.attempt(insert.placement(), other, "0", "k=1", "inserted");
         FutureTask<List<StagedFile>> ends = new FutureTask<>(() -> attempt.commit(path -> true));
         AtomicInteger steps = new AtomicInteger();
         int endsAfter = step;
-        bed.overwrite(new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
+        fixture.overwrite(new FaultyStore(fixture.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
           if (steps.incrementAndGet() == endsAfter) {
             new Thread(ends).start();
             pause();
           }
-        }), bed.id, FILES);
+        }), fixture.id, FILES);
         if (steps.get() < step) {
           return;
         }
         insert.commit(new CommitPlan(ends.get(), Overwrite.nothing()));
       }
-      assertEquals(rows("k=1:inserted", "k=1:n1", "k=1:m1"), ofPartition(bed.bed.rows(), "k=1"), "after step " + step);
+      assertEquals(rows("k=1:inserted", "k=1:n1", "k=1:m1"), ofPartition(fixture.fixture.rows(), "k=1"), "after step " + step);
     }
   }
 
@@ -486,86 +486,86 @@ class LocalExchangeTest {
   }
 
   @Test
-  void anAttemptDoesNotWaitForeverForWhoHasDied() throws IOException {
-    Bed bed = new Bed(DYNAMIC);
-    bed.bed.conf.setLong(WriteOptions.LEASE_MILLIS, 50);
-    Files.createDirectories(bed.root.resolve(SwapDirectories.of(OTHER, "k=1")));
-    bed.store().begin(Journal.begin(bed.id), new Journal.Begin("owner", 50, "").toBytes());
-    TaskAttempt attempt = bed.store().attempt(bed.id, "0");
-    attempt.file("k=1", "never-" + bed.id);
+  void anAttemptDoesNotWaitForeverForADeadJob() throws IOException {
+    Fixture fixture = new Fixture(DYNAMIC);
+    fixture.fixture.conf.setLong(WriteOptions.LEASE_MILLIS, 50);
+    Files.createDirectories(fixture.root.resolve(SwapDirectories.of(OTHER, "k=1")));
+    fixture.store().begin(Journal.begin(fixture.id), new Journal.Begin("owner", 50, "").toBytes());
+    TaskAttempt attempt = fixture.store().attempt(fixture.id, "0");
+    attempt.file("k=1", "never-" + fixture.id);
     assertEquals(List.of(), attempt.commit(path -> !path.getName().contains("never")));
 
-    org.apache.hadoop.fs.Path file = attempt.file("k=1", "displaced-" + bed.id);
-    Files.writeString(bed.root.resolve(SwapDirectories.of(OTHER, "k=1")).resolve(file.getName()), "row");
+    org.apache.hadoop.fs.Path file = attempt.file("k=1", "displaced-" + fixture.id);
+    Files.writeString(fixture.root.resolve(SwapDirectories.of(OTHER, "k=1")).resolve(file.getName()), "row");
 
     assertThrows(IOException.class, () -> attempt.commit(path -> !path.getName().contains("never")));
   }
 
   @Test
-  void aLargeCommitIsDoneInParts() throws IOException {
-    Bed bed = new Bed(STATIC);
-    bed.bed.conf.setInt(WriteOptions.DISTRIBUTE_FILES, 1);
+  void aLargeExchangeIsDistributed() throws IOException {
+    Fixture fixture = new Fixture(STATIC);
+    fixture.fixture.conf.setInt(WriteOptions.DISTRIBUTE_FILES, 1);
 
-    bed.overwrite(bed.store(), bed.id, FILES);
+    fixture.overwrite(fixture.store(), fixture.id, FILES);
 
-    bed.check("in parts");
-    assertEquals(STATIC.newRows, bed.bed.rows());
+    fixture.check("in parts");
+    assertEquals(STATIC.newRows, fixture.fixture.rows());
   }
 
-  /** Another process that is at the point of exchanging the same directories. */
+  /** Another process holds the lock to exchange the same directories. */
   @Test
-  void whoHoldsTheTokenIsWaitedFor() throws IOException {
-    Bed bed = new Bed(DYNAMIC);
+  void anExchangeWaitsForTheHolderOfTheToken() throws IOException {
+    Fixture fixture = new Fixture(DYNAMIC);
     Path held = directory.resolve("held");
     Path released = directory.resolve("released");
     Process[] holder = {null};
-    bed.overwrite(new FaultyStore(bed.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
-      if (holder[0] == null && bed.store().read(Journal.commit(bed.id)) != null) {
-        String token = bed.root.resolve(Store.JOURNAL).resolve(Journal.begin(bed.id)).toString();
+    fixture.overwrite(new FaultyStore(fixture.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
+      if (holder[0] == null && fixture.store().read(Journal.commit(fixture.id)) != null) {
+        String token = fixture.root.resolve(Store.JOURNAL).resolve(Journal.begin(fixture.id)).toString();
         holder[0] = new ProcessBuilder("flock", token, "sh", "-c", "touch " + held + "; sleep 0.3; touch " + released).start();
         while (!Files.exists(held)) {
           pause();
         }
       }
-    }), bed.id, FILES);
+    }), fixture.id, FILES);
 
     assertTrue(Files.exists(released));
-    bed.check("after the wait");
+    fixture.check("after the wait");
   }
 
   @Test
   void aDirectoryKeepsItsPermissions() throws IOException {
-    Bed bed = new Bed(DYNAMIC);
-    Files.setPosixFilePermissions(bed.root.resolve("k=1"), PosixFilePermissions.fromString("rwxr-x---"));
+    Fixture fixture = new Fixture(DYNAMIC);
+    Files.setPosixFilePermissions(fixture.root.resolve("k=1"), PosixFilePermissions.fromString("rwxr-x---"));
 
-    bed.overwrite(bed.store(), bed.id, FILES);
+    fixture.overwrite(fixture.store(), fixture.id, FILES);
 
-    assertEquals("rwxr-x---", PosixFilePermissions.toString(Files.getPosixFilePermissions(bed.root.resolve("k=1"))));
+    assertEquals("rwxr-x---", PosixFilePermissions.toString(Files.getPosixFilePermissions(fixture.root.resolve("k=1"))));
   }
 
-  /** Where something leads to elsewhere files are moved one by one, and no row is lost then. */
+  /** Where a directory is a link or contains one, files are moved one by one, and no row is lost. */
   @Test
-  void placesThatCannotBeExchangedGetTheirFilesAllTheSame() throws IOException {
+  void filesAreMovedWhereDirectoriesCannotBeExchanged() throws IOException {
     for (String odd : List.of("directory", "link")) {
       for (int step = 1; ; step++) {
-        Bed bed = new Bed(STATIC);
-        Path place = bed.root.resolve("k=1");
+        Fixture fixture = new Fixture(STATIC);
+        Path place = fixture.root.resolve("k=1");
         if (odd.equals("link")) {
-          Files.move(place, bed.root.resolveSibling(bed.root.getFileName() + "-elsewhere"));
-          Files.createSymbolicLink(place, bed.root.resolveSibling(bed.root.getFileName() + "-elsewhere"));
+          Files.move(place, fixture.root.resolveSibling(fixture.root.getFileName() + "-elsewhere"));
+          Files.createSymbolicLink(place, fixture.root.resolveSibling(fixture.root.getFileName() + "-elsewhere"));
         } else {
-          bed.put("k=1/below/old", "deep");
+          fixture.put("k=1/below/old", "deep");
         }
-        String diedAt = bed.dieAt(step, Moment.AFTER, () -> { });
+        String diedAt = fixture.dieAt(step, Moment.AFTER, () -> { });
         if (diedAt != null) {
-          bed.recoverAndDieAt(Integer.MAX_VALUE, () -> { });
+          fixture.recoverAndDieAt(Integer.MAX_VALUE, () -> { });
         }
-        Set<String> rows = bed.bed.rows();
+        Set<String> rows = fixture.fixture.rows();
         rows.remove("k=1/below:deep");
         assertTrue(rows.equals(STATIC.newRows) || diedAt != null && rows.equals(OLD_ROWS), diedAt + ": " + rows);
-        assertEquals(rows.equals(OLD_ROWS) && odd.equals("directory"), bed.bed.rows().contains("k=1/below:deep"), diedAt);
+        assertEquals(rows.equals(OLD_ROWS) && odd.equals("directory"), fixture.fixture.rows().contains("k=1/below:deep"), diedAt);
         assertEquals(odd.equals("link"), Files.isSymbolicLink(place));
-        assertEquals(List.of(), bed.swaps());
+        assertEquals(List.of(), fixture.swaps());
         if (diedAt == null) {
           break;
         }
@@ -573,27 +573,27 @@ class LocalExchangeTest {
     }
   }
 
-  /** Nobody could finish it. */
+  /** Such a commit could not be finished. */
   @Test
-  void aPlaceOnAnotherFileSystemRefusesTheCommit() throws IOException {
-    Bed bed = new Bed(DYNAMIC);
+  void aDestinationOnAnotherFileSystemRefusesTheCommit() throws IOException {
+    Fixture fixture = new Fixture(DYNAMIC);
     Path another = Files.createTempDirectory(Path.of("/dev/shm"), "millstream");
     try {
-      Files.createSymbolicLink(bed.root.resolve("k=3"), another);
+      Files.createSymbolicLink(fixture.root.resolve("k=3"), another);
 
-      IOException refused = assertThrows(IOException.class, () -> bed.overwrite(bed.store(), bed.id, FILES));
+      IOException refused = assertThrows(IOException.class, () -> fixture.overwrite(fixture.store(), fixture.id, FILES));
 
       assertEquals(false, refused instanceof CommittedException, refused::toString);
-      bed.check("after the abort");
-      assertEquals(OLD_ROWS, bed.bed.rows());
+      fixture.check("after the abort");
+      assertEquals(OLD_ROWS, fixture.fixture.rows());
     } finally {
       Files.delete(another);
     }
   }
 
   @Test
-  void whatARecoveryWouldDoIsSaid() throws IOException {
-    Bed dying = new Bed(DYNAMIC);
+  void aDryRunReportsWhatARecoveryWouldDo() throws IOException {
+    Fixture dying = new Fixture(DYNAMIC);
     FaultyStore store = new FaultyStore(dying.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
       if (dying.store().read(Journal.commit(dying.id)) != null) {
         throw new Died();
@@ -610,13 +610,13 @@ class LocalExchangeTest {
   }
 
   @Test
-  void whetherDirectoriesCanBeExchangedIsTriedOut() throws IOException {
-    Bed bed = new Bed(DYNAMIC);
+  void supportForExchangesIsProbed() throws IOException {
+    Fixture fixture = new Fixture(DYNAMIC);
     Configuration viewFs = new Configuration(false);
     viewFs.set("fs.viewfs.mounttable.default.link./data", "file:///tmp");
 
-    assertEquals(java.util.Optional.empty(), DirectJob.whyNoExchange(bed.bed.table, bed.bed.conf));
+    assertEquals(java.util.Optional.empty(), DirectJob.whyNoExchange(fixture.fixture.table, fixture.fixture.conf));
     assertTrue(DirectJob.whyNoExchange(new org.apache.hadoop.fs.Path("viewfs:///data"), viewFs).isPresent());
-    assertEquals(List.of(), bed.store().journal());
+    assertEquals(List.of(), fixture.store().journal());
   }
 }

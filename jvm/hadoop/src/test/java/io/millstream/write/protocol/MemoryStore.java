@@ -16,11 +16,10 @@ import java.util.TreeSet;
 import java.util.function.Predicate;
 
 /**
- * A table in memory, each of whose calls is one step of whoever makes it. It remembers in which order jobs were committed, and so
- * what its rows must be in the end.
+ * A table in memory. Each call is one step of its caller. It records the order of commits, which determines the final rows.
  */
 final class MemoryStore implements Store {
-  /** What happens before a step, and is told what came of it. */
+  /** Called before each step, and with its result. */
   interface Steps {
     void before(String step) throws IOException;
 
@@ -40,12 +39,12 @@ final class MemoryStore implements Store {
     this.steps = steps;
   }
 
-  /** What the tests do, without a step. */
+  /** Writes of the tests, which are not steps. */
   void putVisible(String directory, String name, String row) {
     visible.put(directory + "/" + name, row);
   }
 
-  StagedFile putPending(String job, String directory, String row) {
+  StagedFile putStaged(String job, String directory, String row) {
     String hidden = ".direct-" + job + "-0." + row;
     staged.put(directory + "/" + hidden, row);
     return StagedFile.hidden(directory, row, 1, hidden);
@@ -64,7 +63,7 @@ final class MemoryStore implements Store {
     return new TreeSet<>(visible.values());
   }
 
-  /** What a statement reads, in one step. */
+  /** The rows that a statement reads in one step. */
   Set<String> readRows() throws IOException {
     return step("read rows", this::rows);
   }
@@ -73,7 +72,7 @@ final class MemoryStore implements Store {
     return new TreeSet<>(staged.values());
   }
 
-  /** The jobs that have committed, in their order. */
+  /** The committed jobs, in order. */
   List<String> commits() {
     return commits;
   }
@@ -82,7 +81,7 @@ final class MemoryStore implements Store {
     return version;
   }
 
-  /** All that anybody can see of it. */
+  /** The complete observable state. */
   String state() {
     StringBuilder state = new StringBuilder();
     journal.forEach((name, content) -> state.append(name).append('=').append(Arrays.hashCode(content)).append(','));

@@ -9,7 +9,7 @@ import java.util.UUID;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
-/** The S3 server that {@code testbed/s3} has put into the environment. */
+/** The S3 server that {@code testbed/s3} describes in environment variables. */
 final class S3TestServer {
   private static final HttpClient HTTP = HttpClient.newHttpClient();
 
@@ -19,7 +19,7 @@ final class S3TestServer {
     return new Path("s3a://" + System.getenv("S3_BUCKET") + "/" + UUID.randomUUID() + "/table");
   }
 
-  /** By which S3A finds it. */
+  /** S3A's settings for the server. */
   static Configuration configuration() {
     Configuration conf = new Configuration(false);
     conf.addResource("core-default.xml");
@@ -33,7 +33,9 @@ final class S3TestServer {
     return conf;
   }
 
-  /** Counters and faults of the proxy before it; a body is posted. */
+  /**
+   * Sends a request for counters or faults to the proxy in front of the server; a body is posted.
+   */
   static String ask(String what, String body) throws IOException {
     try {
       HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(System.getenv("S3_ENDPOINT") + "/__bed/" + what));

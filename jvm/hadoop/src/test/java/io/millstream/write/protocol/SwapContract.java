@@ -28,15 +28,15 @@ import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** Overwrites that one change of the catalog makes visible: no reader that asks the catalog ever sees anything but old or new rows. */
+/** Overwrites that one change of the catalog makes visible: readers that use the catalog see either old or new rows. */
 abstract class SwapContract {
-  /** A directory that no other has. */
+  /** A unique directory. */
   abstract Path newTable() throws IOException;
 
-  /** What the file system needs. */
+  /** The file system's configuration. */
   abstract Configuration newConfiguration();
 
-  /** Of which of a job's steps a foreign writer comes after one, where all of them would take too long. */
+  /** The steps of a job after which a foreign writer runs; a selection where all would take too long. */
   int stride() {
     return 1;
   }
@@ -72,69 +72,69 @@ abstract class SwapContract {
     conf.setBoolean(WriteOptions.SYNC, false);
     conf.setInt(WriteOptions.THREADS, 1);
     conf.setLong(WriteOptions.KEEP_REPLACED_MILLIS, keepMillis);
-    SwapTable bed = new SwapTable(newTable(), conf);
+    SwapTable fixture = new SwapTable(newTable(), conf);
     for (int i = 0; i < statement.old.size(); i += 2) {
-      bed.put(statement.old.get(i), statement.old.get(i + 1));
+      fixture.put(statement.old.get(i), statement.old.get(i + 1));
     }
-    bed.allow(statement.oldRows(), statement.newRows);
-    return bed;
+    fixture.allow(statement.oldRows(), statement.newRows);
+    return fixture;
   }
 
-  private static void overwrite(SwapTable bed, Store store, String id, Statement statement) throws IOException {
-    try (DirectJob job = DirectJob.begin(bed.through(store), id, "")) {
+  private static void overwrite(SwapTable fixture, Store store, String id, Statement statement) throws IOException {
+    try (DirectJob job = DirectJob.begin(fixture.through(store), id, "")) {
       TaskAttempt attempt = store.attempt(id, "0");
       List<String> files = new ArrayList<>(statement.files);
       for (int i = 0; i < files.size(); i += 2) {
         files.set(i, SwapDirectories.of(id, files.get(i)));
       }
-      bed.bed.fill(attempt, id, files.toArray(new String[0]));
-      job.commit(bed.plan(id, attempt.commit(path -> true), statement.overwrite));
+      fixture.fixture.fill(attempt, id, files.toArray(new String[0]));
+      job.commit(fixture.plan(id, attempt.commit(path -> true), statement.overwrite));
     }
   }
 
-  private static void overwrite(SwapTable bed, Statement statement) throws IOException {
-    overwrite(bed, store(bed), TestTable.newId(), statement);
+  private static void overwrite(SwapTable fixture, Statement statement) throws IOException {
+    overwrite(fixture, store(fixture), TestTable.newId(), statement);
   }
 
-  private static Store store(SwapTable bed) throws IOException {
-    return bed.bed.access(bed).store();
+  private static Store store(SwapTable fixture) throws IOException {
+    return fixture.fixture.access(fixture).store();
   }
 
-  private static String dieAt(SwapTable bed, String id, Statement statement, int step, Moment moment) throws IOException {
-    FaultyStore store = new FaultyStore(store(bed), step, moment).watchedBy(bed::look);
+  private static String dieAt(SwapTable fixture, String id, Statement statement, int step, Moment moment) throws IOException {
+    FaultyStore store = new FaultyStore(store(fixture), step, moment).watchedBy(fixture::look);
     try {
-      overwrite(bed, store, id, statement);
+      overwrite(fixture, store, id, statement);
     } catch (Died e) {
-      // The test goes on.
+      // The test continues.
     }
-    store(bed).begin(Journal.abandoned(id), Journal.NOTHING);
+    store(fixture).begin(Journal.abandoned(id), Journal.NOTHING);
     return store.diedAt();
   }
 
-  private static String recoverAndDieAt(SwapTable bed, int step, Moment moment) throws IOException {
-    FaultyStore store = new FaultyStore(store(bed), step, moment).watchedBy(bed::look);
+  private static String recoverAndDieAt(SwapTable fixture, int step, Moment moment) throws IOException {
+    FaultyStore store = new FaultyStore(store(fixture), step, moment).watchedBy(fixture::look);
     try {
-      Recovery.recover(bed.through(store), Choices.of(Run.REAL));
+      Recovery.recover(fixture.through(store), Choices.of(Run.REAL));
     } catch (Died e) {
-      // The test goes on.
+      // The test continues.
     }
     return store.diedAt();
   }
 
-  private static void checkSettled(SwapTable bed, String id, String diedAt) throws IOException {
-    bed.look();
-    bed.checkAll("after the recovery from a death " + diedAt);
-    assertEquals(List.of(), store(bed).leftovers("", id::equals), diedAt);
-    bed.bed.conf.setLong(WriteOptions.KEEP_REPLACED_MILLIS, 0);
-    recoverUntilNothingIsKept(bed);
-    assertEquals(Set.of(), bed.lost(), diedAt);
+  private static void checkSettled(SwapTable fixture, String id, String diedAt) throws IOException {
+    fixture.look();
+    fixture.checkAll("after the recovery from a death " + diedAt);
+    assertEquals(List.of(), store(fixture).leftovers("", id::equals), diedAt);
+    fixture.fixture.conf.setLong(WriteOptions.KEEP_REPLACED_MILLIS, 0);
+    recoverUntilNothingIsKept(fixture);
+    assertEquals(Set.of(), fixture.lost(), diedAt);
   }
 
-  /** A store's clock may show whole seconds, and what is kept for no time is kept until it shows another. */
-  private static void recoverUntilNothingIsKept(SwapTable bed) throws IOException {
-    for (int tries = 0; store(bed).journal().stream().anyMatch(e -> e.name().endsWith(".replaced")) && tries < 200; tries++) {
+  /** A store's clock may have a resolution of one second, and files with a keep time of 0 are kept until it ticks. */
+  private static void recoverUntilNothingIsKept(SwapTable fixture) throws IOException {
+    for (int tries = 0; store(fixture).journal().stream().anyMatch(e -> e.name().endsWith(".replaced")) && tries < 200; tries++) {
       pause();
-      Recovery.recover(bed.through(store(bed)), Choices.of(Run.REAL));
+      Recovery.recover(fixture.through(store(fixture)), Choices.of(Run.REAL));
     }
   }
 
@@ -150,17 +150,17 @@ abstract class SwapContract {
     for (Moment moment : Moment.values()) {
       Set<String> seen = new TreeSet<>();
       for (int step = 1; ; step++) {
-        SwapTable bed = newBed(statement);
+        SwapTable fixture = newBed(statement);
         String id = TestTable.newId();
-        String diedAt = dieAt(bed, id, statement, step, moment);
-        bed.look();
-        bed.checkAll("before the recovery from a death " + diedAt);
+        String diedAt = dieAt(fixture, id, statement, step, moment);
+        fixture.look();
+        fixture.checkAll("before the recovery from a death " + diedAt);
         if (diedAt == null) {
           break;
         }
-        recoverAndDieAt(bed, Integer.MAX_VALUE, moment);
-        checkSettled(bed, id, diedAt);
-        seen.add(bed.rows().equals(statement.newRows) ? "new" : "old");
+        recoverAndDieAt(fixture, Integer.MAX_VALUE, moment);
+        checkSettled(fixture, id, diedAt);
+        seen.add(fixture.rows().equals(statement.newRows) ? "new" : "old");
       }
       assertEquals(Set.of("old", "new"), seen, moment::toString);
     }
@@ -183,19 +183,19 @@ abstract class SwapContract {
 
   @Tag("slow")
   @Test
-  void whoRecoversMayDieToo() throws IOException {
+  void theRecoveryMayDieToo() throws IOException {
     for (int step = 1; ; step++) {
       String diedAt = null;
       for (int recoveryStep = 1; ; recoveryStep++) {
-        SwapTable bed = newBed(STATIC);
+        SwapTable fixture = newBed(STATIC);
         String id = TestTable.newId();
-        diedAt = dieAt(bed, id, STATIC, step, Moment.AFTER);
-        String recoveryDiedAt = diedAt == null ? null : recoverAndDieAt(bed, recoveryStep, Moment.AFTER);
+        diedAt = dieAt(fixture, id, STATIC, step, Moment.AFTER);
+        String recoveryDiedAt = diedAt == null ? null : recoverAndDieAt(fixture, recoveryStep, Moment.AFTER);
         if (recoveryDiedAt == null) {
           break;
         }
-        recoverAndDieAt(bed, Integer.MAX_VALUE, Moment.AFTER);
-        checkSettled(bed, id, diedAt + ", then " + recoveryDiedAt);
+        recoverAndDieAt(fixture, Integer.MAX_VALUE, Moment.AFTER);
+        checkSettled(fixture, id, diedAt + ", then " + recoveryDiedAt);
       }
       if (diedAt == null) {
         return;
@@ -204,169 +204,169 @@ abstract class SwapContract {
   }
 
   @Test
-  void whatIsReplacedStaysForThoseWhoHaveFoundItAndThenGoes() throws IOException {
-    SwapTable bed = newBed(STATIC);
-    bed.look();
-    overwrite(bed, STATIC);
-    assertEquals(STATIC.newRows, bed.rows());
-    assertEquals(List.of(), Recovery.recover(bed.through(store(bed)), Choices.of(Run.REAL)));
-    bed.checkAll("later");
-    bed.bed.conf.setLong(WriteOptions.KEEP_REPLACED_MILLIS, 0);
+  void replacedFilesAreKeptForRunningQueriesAndThenDeleted() throws IOException {
+    SwapTable fixture = newBed(STATIC);
+    fixture.look();
+    overwrite(fixture, STATIC);
+    assertEquals(STATIC.newRows, fixture.rows());
+    assertEquals(List.of(), Recovery.recover(fixture.through(store(fixture)), Choices.of(Run.REAL)));
+    fixture.checkAll("later");
+    fixture.fixture.conf.setLong(WriteOptions.KEEP_REPLACED_MILLIS, 0);
     pause();
 
-    Finding dry = Recovery.recover(bed.through(store(bed)), Choices.of(Run.DRY)).get(0);
+    Finding dry = Recovery.recover(fixture.through(store(fixture)), Choices.of(Run.DRY)).get(0);
 
     assertEquals(Verdict.REMOVE_REPLACED, dry.verdict());
     assertEquals(2, dry.steps().size(), dry::toString);
-    checkSettled(bed, TestTable.newId(), "");
-    assertEquals(List.of(), store(bed).journal().stream().filter(e -> !e.name().startsWith("done-")).toList());
+    checkSettled(fixture, TestTable.newId(), "");
+    assertEquals(List.of(), store(fixture).journal().stream().filter(e -> !e.name().startsWith("done-")).toList());
   }
 
   @Test
-  void withoutATimeToStayItGoesWithTheCommit() throws IOException {
-    SwapTable bed = newBed(DYNAMIC, 0);
+  void withoutAKeepTimeReplacedFilesAreDeletedWithTheCommit() throws IOException {
+    SwapTable fixture = newBed(DYNAMIC, 0);
 
-    overwrite(bed, DYNAMIC);
+    overwrite(fixture, DYNAMIC);
 
-    assertEquals(DYNAMIC.newRows, bed.rows());
-    assertEquals(Set.of(), bed.lost());
-    assertEquals(List.of(), store(bed).journal().stream().filter(e -> !e.name().startsWith("done-")).toList());
+    assertEquals(DYNAMIC.newRows, fixture.rows());
+    assertEquals(Set.of(), fixture.lost());
+    assertEquals(List.of(), store(fixture).journal().stream().filter(e -> !e.name().startsWith("done-")).toList());
   }
 
   @Test
-  void whatSomebodyHasPutBackStays() throws IOException {
-    SwapTable bed = newBed(STATIC);
-    overwrite(bed, STATIC);
-    bed.catalog.put("k=1", new Path(bed.bed.table, "k=1").toString());
-    bed.bed.conf.setLong(WriteOptions.KEEP_REPLACED_MILLIS, 0);
+  void restoredPartitionsKeepTheirFiles() throws IOException {
+    SwapTable fixture = newBed(STATIC);
+    overwrite(fixture, STATIC);
+    fixture.catalog.put("k=1", new Path(fixture.fixture.table, "k=1").toString());
+    fixture.fixture.conf.setLong(WriteOptions.KEEP_REPLACED_MILLIS, 0);
 
-    recoverUntilNothingIsKept(bed);
+    recoverUntilNothingIsKept(fixture);
 
-    assertEquals(rows("k=1:o1", "k=3:n3"), bed.rows());
-    assertThrows(IOException.class, () -> bed.bed.fs.getFileStatus(new Path(bed.bed.table, "k=2/old")));
+    assertEquals(rows("k=1:o1", "k=3:n3"), fixture.rows());
+    assertThrows(IOException.class, () -> fixture.fixture.fs.getFileStatus(new Path(fixture.fixture.table, "k=2/old")));
   }
 
   @Test
-  void whatSomebodyHasPutBackStaysInItsDirectoriesToo() throws IOException {
-    SwapTable bed = newBed(STATIC);
-    Path deep = new Path(bed.bed.table, "k=1/deep/old");
-    bed.bed.write(deep, "o");
-    overwrite(bed, STATIC);
-    bed.catalog.put("k=1", new Path(bed.bed.table, "k=1").toString());
-    bed.bed.conf.setLong(WriteOptions.KEEP_REPLACED_MILLIS, 0);
+  void restoredPartitionsKeepTheirNestedDirectories() throws IOException {
+    SwapTable fixture = newBed(STATIC);
+    Path deep = new Path(fixture.fixture.table, "k=1/deep/old");
+    fixture.fixture.write(deep, "o");
+    overwrite(fixture, STATIC);
+    fixture.catalog.put("k=1", new Path(fixture.fixture.table, "k=1").toString());
+    fixture.fixture.conf.setLong(WriteOptions.KEEP_REPLACED_MILLIS, 0);
 
-    recoverUntilNothingIsKept(bed);
+    recoverUntilNothingIsKept(fixture);
 
-    assertEquals(1, bed.bed.fs.getFileStatus(deep).getLen());
+    assertEquals(1, fixture.fixture.fs.getFileStatus(deep).getLen());
   }
 
   @Test
-  void whatATableHasWhoseNameAnotherHasGotStays() throws IOException {
+  void filesOfARenamedTableStay() throws IOException {
     for (int step = 1; ; step++) {
-      SwapTable bed = newBed(STATIC);
-      String diedAt = dieAt(bed, TestTable.newId(), STATIC, step, Moment.AFTER);
+      SwapTable fixture = newBed(STATIC);
+      String diedAt = dieAt(fixture, TestTable.newId(), STATIC, step, Moment.AFTER);
       if (diedAt == null) {
         return;
       }
-      boolean isKept = store(bed).journal().stream().anyMatch(e -> e.name().endsWith(".replaced"));
-      bed.isOfAnother = true;
-      bed.bed.conf.setLong(WriteOptions.KEEP_REPLACED_MILLIS, 0);
+      boolean isKept = store(fixture).journal().stream().anyMatch(e -> e.name().endsWith(".replaced"));
+      fixture.isOfAnother = true;
+      fixture.fixture.conf.setLong(WriteOptions.KEEP_REPLACED_MILLIS, 0);
 
       boolean isRefused = false;
       for (int tries = 0; tries < (isKept ? 200 : 2) && !isRefused; tries++) {
         pause();
         try {
-          recoverAndDieAt(bed, Integer.MAX_VALUE, Moment.AFTER);
+          recoverAndDieAt(fixture, Integer.MAX_VALUE, Moment.AFTER);
         } catch (IOException e) {
           assertTrue(e.getMessage().contains("db.t is gone, renamed or another table"), e::getMessage);
           isRefused = true;
         }
-        bed.look();
+        fixture.look();
       }
       assertEquals(isKept, isRefused, diedAt);
-      try (DirectJob next = DirectJob.begin(bed.through(store(bed)), TestTable.newId(), "")) {
+      try (DirectJob next = DirectJob.begin(fixture.through(store(fixture)), TestTable.newId(), "")) {
         next.abort();
       }
-      bed.look();
+      fixture.look();
     }
   }
 
   @Test
-  void whoseJobHasEndedSinceItWasTakenForDeadKeepsWhatItHasWritten() throws IOException {
-    SwapTable bed = newBed(STATIC, 0);
+  void aJobThatFinishedAfterItSeemedDeadKeepsItsFiles() throws IOException {
+    SwapTable fixture = newBed(STATIC, 0);
     String id = TestTable.newId();
-    overwrite(bed, store(bed), id, STATIC);
+    overwrite(fixture, store(fixture), id, STATIC);
 
-    Finding finding = new Resolution(bed.through(store(bed))).resolve(id);
+    Finding finding = new Resolution(fixture.through(store(fixture))).resolve(id);
 
     assertEquals(Verdict.ALIVE, finding.verdict());
-    assertEquals(STATIC.newRows, bed.rows());
+    assertEquals(STATIC.newRows, fixture.rows());
   }
 
   @Test
   void replacedRowsDoNotComeBackWithAPartitionThatWasDropped() throws IOException {
-    SwapTable bed = newBed(DYNAMIC);
-    overwrite(bed, DYNAMIC);
-    bed.catalog.remove("k=1");
+    SwapTable fixture = newBed(DYNAMIC);
+    overwrite(fixture, DYNAMIC);
+    fixture.catalog.remove("k=1");
     String id = TestTable.newId();
 
-    try (DirectJob job = DirectJob.begin(bed.bed.access(bed), id, "")) {
-      List<StagedFile> files = bed.bed.attempt(job.placement(), id, "0", "k=1", "again").commit(path -> true);
+    try (DirectJob job = DirectJob.begin(fixture.fixture.access(fixture), id, "")) {
+      List<StagedFile> files = fixture.fixture.attempt(job.placement(), id, "0", "k=1", "again").commit(path -> true);
       job.commit(new CommitPlan(files, Overwrite.nothing()).survey(touched -> new CommitPlan.Found(touched, touched, false)));
     }
-    bed.catalog.put("k=1", new Path(bed.bed.table, "k=1").toString());
+    fixture.catalog.put("k=1", new Path(fixture.fixture.table, "k=1").toString());
 
-    assertEquals(rows("k=1:again", "k=2:o2", "k=3:n3"), bed.rows());
+    assertEquals(rows("k=1:again", "k=2:o2", "k=3:n3"), fixture.rows());
   }
 
   @Test
   void aSecondSwapReplacesTheFirst() throws IOException {
-    SwapTable bed = newBed(WHOLE);
-    overwrite(bed, WHOLE);
-    Path moved = new Path(bed.catalog.get(""));
-    assertEquals(bed.bed.table, SwapDirectories.home(moved));
-    bed.allow(rows(":n"), rows(":n2"));
+    SwapTable fixture = newBed(WHOLE);
+    overwrite(fixture, WHOLE);
+    Path moved = new Path(fixture.catalog.get(""));
+    assertEquals(fixture.fixture.table, SwapDirectories.home(moved));
+    fixture.allow(rows(":n"), rows(":n2"));
 
-    overwrite(bed, new Statement(Overwrite.below(List.of("")), List.of("", "n"), List.of("", "n2"), rows(":n2")));
+    overwrite(fixture, new Statement(Overwrite.below(List.of("")), List.of("", "n"), List.of("", "n2"), rows(":n2")));
 
-    assertEquals(rows(":n2"), bed.rows());
-    checkSettled(bed, TestTable.newId(), "");
+    assertEquals(rows(":n2"), fixture.rows());
+    checkSettled(fixture, TestTable.newId(), "");
   }
 
   @Test
-  void filesOutsideOfTheTableAreReplacedToo() throws IOException {
-    SwapTable bed = newBed(DYNAMIC);
-    Path outside = new Path(bed.bed.table.getParent(), bed.bed.table.getName() + "-outside");
-    bed.bed.write(new Path(outside, "old"), "o1");
-    bed.catalog.put("k=1", outside.toString());
-    bed.bed.fs.delete(new Path(bed.bed.table, "k=1"), true);
+  void filesOutsideTheTableAreReplacedToo() throws IOException {
+    SwapTable fixture = newBed(DYNAMIC);
+    Path outside = new Path(fixture.fixture.table.getParent(), fixture.fixture.table.getName() + "-outside");
+    fixture.fixture.write(new Path(outside, "old"), "o1");
+    fixture.catalog.put("k=1", outside.toString());
+    fixture.fixture.fs.delete(new Path(fixture.fixture.table, "k=1"), true);
 
-    overwrite(bed, DYNAMIC);
+    overwrite(fixture, DYNAMIC);
 
-    assertEquals(DYNAMIC.newRows, bed.rows());
-    checkSettled(bed, TestTable.newId(), "");
-    assertThrows(IOException.class, () -> bed.bed.fs.getFileStatus(new Path(outside, "old")));
+    assertEquals(DYNAMIC.newRows, fixture.rows());
+    checkSettled(fixture, TestTable.newId(), "");
+    assertThrows(IOException.class, () -> fixture.fixture.fs.getFileStatus(new Path(outside, "old")));
   }
 
-  /** What programs do that do not know the journal, where the catalog has the partition just then. */
+  /** A write by a program that does not know the journal, at the partition's current location. */
   private enum Foreign {
     OVERWRITE, INSERT_INTO, DROP_PARTITION;
 
-    void happen(SwapTable bed) throws IOException {
-      String location = bed.catalog.get("k=1");
-      Path directory = location == null ? new Path(bed.bed.table, "k=1") : new Path(location);
+    void happen(SwapTable fixture) throws IOException {
+      String location = fixture.catalog.get("k=1");
+      Path directory = location == null ? new Path(fixture.fixture.table, "k=1") : new Path(location);
       if (this != INSERT_INTO) {
-        bed.bed.fs.delete(directory, true);
+        fixture.fixture.fs.delete(directory, true);
       }
       if (this == DROP_PARTITION) {
-        bed.catalog.remove("k=1");
+        fixture.catalog.remove("k=1");
       } else {
-        bed.bed.write(new Path(directory, "foreign"), "f");
-        bed.catalog.putIfAbsent("k=1", directory.toString());
+        fixture.fixture.write(new Path(directory, "foreign"), "f");
+        fixture.catalog.putIfAbsent("k=1", directory.toString());
       }
     }
 
-    /** The rows after both, in either order. */
+    /** The rows after both writes, in either order. */
     Set<Set<String>> orders() {
       Set<String> after = new TreeSet<>(DYNAMIC.newRows);
       if (this != INSERT_INTO) {
@@ -379,46 +379,46 @@ abstract class SwapContract {
     }
   }
 
-  /** One job with a foreign writer after one of its steps; whether it had so many. */
+  /** Runs a job with a foreign writer after one of its steps; returns whether the job has that many steps. */
   private boolean comeAfter(int step, Foreign foreign) throws IOException {
-    SwapTable bed = newBed(DYNAMIC);
-    bed.bed.conf.setInt(WriteOptions.HELP_AFTER_MILLIS, 0);
-    bed.allowAnything();
+    SwapTable fixture = newBed(DYNAMIC);
+    fixture.fixture.conf.setInt(WriteOptions.HELP_AFTER_MILLIS, 0);
+    fixture.allowAnything();
     int[] steps = {0};
-    FaultyStore store = new FaultyStore(store(bed), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
+    FaultyStore store = new FaultyStore(store(fixture), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
       if (++steps[0] == step) {
-        foreign.happen(bed);
+        foreign.happen(fixture);
       }
     });
     String error = null;
     try {
-      overwrite(bed, store, TestTable.newId(), DYNAMIC);
+      overwrite(fixture, store, TestTable.newId(), DYNAMIC);
     } catch (IOException e) {
       error = e.getMessage();
     }
     if (steps[0] < step) {
       return false;
     }
-    String where = foreign + " after step " + step + ": " + error + ", " + bed.rows();
-    assertTrue(error != null || foreign.orders().contains(bed.rows()), where);
-    assertTrue(error == null || !error.contains("nothing is written") || !bed.rows().contains("k=1:n1"), where);
+    String where = foreign + " after step " + step + ": " + error + ", " + fixture.rows();
+    assertTrue(error != null || foreign.orders().contains(fixture.rows()), where);
+    assertTrue(error == null || !error.contains("nothing is written") || !fixture.rows().contains("k=1:n1"), where);
     try {
-      Recovery.recover(bed.through(store(bed)), Choices.of(Run.REAL));
+      Recovery.recover(fixture.through(store(fixture)), Choices.of(Run.REAL));
     } catch (IOException e) {
       assertTrue(e.getMessage().contains("--accept-loss"), () -> where + ", then " + e.getMessage());
-      Recovery.recover(bed.through(store(bed)), new Choices(Run.REAL, true, Recovery.Superseded.KEEP));
+      Recovery.recover(fixture.through(store(fixture)), new Choices(Run.REAL, true, Recovery.Superseded.KEEP));
     }
-    assertTrue(!bed.rows().containsAll(rows("k=1:o1", "k=1:n1")), where);
+    assertTrue(!fixture.rows().containsAll(rows("k=1:o1", "k=1:n1")), where);
     Statement next = new Statement(Overwrite.touched(), List.of(), List.of("k=1", "next"), Set.of());
-    overwrite(bed, next);
-    assertEquals(Set.of("k=1:next"), bed.rows().stream().filter(row -> row.startsWith("k=1:")).collect(Collectors.toSet()), where);
+    overwrite(fixture, next);
+    assertEquals(Set.of("k=1:next"), fixture.rows().stream().filter(row -> row.startsWith("k=1:")).collect(Collectors.toSet()), where);
     return true;
   }
 
   @Test
   void foreignWriters() throws IOException {
     for (Foreign foreign : Foreign.values()) {
-      // Each assertion names its step.
+      // The assertions name the step.
       int step = ThreadLocalRandom.current().nextInt(stride()) + 1;
       while (comeAfter(step, foreign)) {
         step += stride();

@@ -20,31 +20,31 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 
-/** A table whose readers ask a catalog where its partitions are; "" is a table without partitions. */
+/** A table whose readers look up its partitions in a catalog; "" is a table without partitions. */
 final class SwapTable implements Metastore {
-  final TestTable bed;
+  final TestTable fixture;
   /** Partitions and their locations. */
   final Map<String, String> catalog = new TreeMap<>();
   private final List<Map<String, String>> asked = new ArrayList<>();
   private Set<Set<String>> allowed = Set.of();
-  /** As if the table had been renamed, or another had got its name. */
+  /** Simulates that the table was renamed, or that another table got its name. */
   boolean isOfAnother;
 
   SwapTable(Path table, Configuration conf) throws IOException {
-    bed = new TestTable(table.getFileSystem(conf).makeQualified(table), conf);
+    fixture = new TestTable(table.getFileSystem(conf).makeQualified(table), conf);
   }
 
-  /** A file in a partition as Spark would have made it. */
+  /** Writes a file to a partition, as Spark would. */
   void put(String partition, String row) throws IOException {
-    bed.put(partition.isEmpty() ? "old" : partition + "/old", row);
-    catalog.put(partition, (partition.isEmpty() ? bed.table : new Path(bed.table, partition)).toString());
+    fixture.put(partition.isEmpty() ? "old" : partition + "/old", row);
+    catalog.put(partition, (partition.isEmpty() ? fixture.table : new Path(fixture.table, partition)).toString());
   }
 
   TableAccess through(Store store) throws IOException {
-    return bed.access(this).through(store);
+    return fixture.access(this).through(store);
   }
 
-  /** What who asks the catalog now reads now, and later. */
+  /** Records what a reader that uses the catalog now reads now, and will read later. */
   void look() throws IOException {
     Map<String, String> now = new HashMap<>(catalog);
     check(now, "at once");
@@ -53,20 +53,20 @@ final class SwapTable implements Metastore {
     }
   }
 
-  /** Whoever has asked the catalog at any time reads the old rows or the new ones. */
+  /** Checks that a reader reads the old or the new rows, whenever it has used the catalog. */
   void checkAll(String when) throws IOException {
     for (Map<String, String> locations : asked) {
       check(locations, when);
     }
   }
 
-  /** All that a reader may see from now on. */
+  /** Sets the rows that a reader may see from now on. */
   void allow(Set<String> oldRows, Set<String> newRows) {
     allowed = Set.of(oldRows, newRows);
     asked.clear();
   }
 
-  /** Others write as well, and the test itself looks at what comes of it. */
+  /** Disables the check, because other programs write as well and the test checks the rows itself. */
   void allowAnything() {
     allowed = null;
   }
@@ -86,7 +86,7 @@ final class SwapTable implements Metastore {
     Set<String> rows = new TreeSet<>();
     for (Map.Entry<String, String> partition : locations.entrySet()) {
       for (Path file : files(new Path(partition.getValue()))) {
-        try (var in = bed.fs.open(file)) {
+        try (var in = fixture.fs.open(file)) {
           rows.add(partition.getKey() + ":" + new String(in.readAllBytes(), java.nio.charset.StandardCharsets.UTF_8));
         }
       }
@@ -97,7 +97,7 @@ final class SwapTable implements Metastore {
   private List<Path> files(Path directory) throws IOException {
     List<Path> files = new ArrayList<>();
     try {
-      for (FileStatus status : bed.fs.listStatus(directory)) {
+      for (FileStatus status : fixture.fs.listStatus(directory)) {
         if (status.isFile() && !Names.isHidden(status.getPath().getName())) {
           files.add(status.getPath());
         }
@@ -108,10 +108,10 @@ final class SwapTable implements Metastore {
     return files;
   }
 
-  /** Files of the table that no reader finds, other than the journal's. */
+  /** Files of the table that no reader finds, without the journal's. */
   Set<String> lost() throws IOException {
     Set<String> lost = new TreeSet<>();
-    var all = bed.fs.listFiles(bed.table, true);
+    var all = fixture.fs.listFiles(fixture.table, true);
     while (all.hasNext()) {
       lost.add(all.next().getPath().toString());
     }
@@ -122,7 +122,7 @@ final class SwapTable implements Metastore {
     return lost;
   }
 
-  /** As the commit of an overwrite in Spark does it. */
+  /** Plans a swap as the commit of an overwrite in Spark does. */
   CommitPlan plan(String job, List<StagedFile> files, Overwrite overwrite) {
     Set<String> old = new TreeSet<>();
     Set<String> dropped = new TreeSet<>();
@@ -142,16 +142,16 @@ final class SwapTable implements Metastore {
   private MetastoreChange change(String job, CommitDraft draft, Collection<String> dropped) {
     List<MetastoreChange.Partition> partitions = new ArrayList<>();
     draft.added().keySet().forEach(directory -> partitions.add(
-        new MetastoreChange.Partition(SwapDirectories.partition(directory), new Path(bed.table, directory).toString(), Map.of())));
+        new MetastoreChange.Partition(SwapDirectories.partition(directory), new Path(fixture.table, directory).toString(), Map.of())));
     boolean hasPartitions = !catalog.containsKey("");
     MetastoreChange change = new MetastoreChange("db", "t", hasPartitions ? partitions : List.of(), List.copyOf(dropped), Map.of(), Set.of());
     return hasPartitions
-        ? change.swap(new Path(bed.table, SwapDirectories.none(job)).toString(), null)
-        : change.swap(null, new Path(bed.table, SwapDirectories.of(job, "")).toString());
+        ? change.swap(new Path(fixture.table, SwapDirectories.emptyDirectory(job)).toString(), null)
+        : change.swap(null, new Path(fixture.table, SwapDirectories.of(job, "")).toString());
   }
 
   private String relative(String location) {
-    String root = bed.table.toString();
+    String root = fixture.table.toString();
     return location.equals(root) ? "" : location.startsWith(root + "/") ? location.substring(root.length() + 1) : new Path(location).toUri().getPath();
   }
 
@@ -160,20 +160,20 @@ final class SwapTable implements Metastore {
     return isOfAnother ? null : change;
   }
 
-  /** In the steps of a metastore: additions, one change of all locations, removals. */
+  /** Applies a change in a metastore's steps: additions, one change of all locations, removals. */
   @Override
   public void apply(MetastoreChange change, Standing standing) throws IOException {
     for (MetastoreChange.Partition partition : change.partitions()) {
-      catalog.putIfAbsent(partition.name(), change.none());
+      catalog.putIfAbsent(partition.name(), change.emptyDirectory());
       look();
     }
     change.partitions().forEach(partition -> catalog.put(partition.name(), partition.location()));
-    change.droppedPartitions().forEach(name -> catalog.computeIfPresent(name, (key, location) -> change.none()));
+    change.droppedPartitions().forEach(name -> catalog.computeIfPresent(name, (key, location) -> change.emptyDirectory()));
     if (change.tableLocation() != null) {
       catalog.put("", change.tableLocation());
     }
     for (String location : catalog.values()) {
-      if (!bed.fs.exists(new Path(location))) {
+      if (!fixture.fs.exists(new Path(location))) {
         throw new AssertionError("the catalog has " + location + ", which is not there");
       }
     }

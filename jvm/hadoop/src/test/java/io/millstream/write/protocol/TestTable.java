@@ -17,7 +17,7 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
-/** A table for tests: each file is a row, its text, in a directory. */
+/** A table for tests: each file is a row, which is the file's text. */
 final class TestTable {
   final Path table;
   final Configuration conf;
@@ -38,7 +38,7 @@ final class TestTable {
     return UUID.randomUUID().toString();
   }
 
-  /** A file that somebody writes who knows nothing of direct writes. */
+  /** Writes a file as a program does that does not know direct writes. */
   void put(String file, String row) throws IOException {
     write(new Path(table, file), row);
   }
@@ -49,7 +49,7 @@ final class TestTable {
     }
   }
 
-  /** What an attempt writes: a row each. */
+  /** Writes the files of an attempt, one row each. */
   TaskAttempt attempt(Placement placement, String job, String attempt, String... directoriesAndRows) throws IOException {
     TaskAttempt task = placement.attempt(attempt, conf);
     fill(task, job, directoriesAndRows);
@@ -62,7 +62,7 @@ final class TestTable {
     }
   }
 
-  /** A whole job of one task. */
+  /** Runs a complete job with one task. */
   CommitOutcome run(Overwrite overwrite, String... directoriesAndRows) throws IOException {
     String id = newId();
     try (DirectJob job = DirectJob.begin(table, id, "", conf, null)) {
@@ -98,7 +98,7 @@ final class TestTable {
     }
   }
 
-  /** What no reader sees: hidden files, and the journal but for the marks of jobs that are done. */
+  /** Files that no reader sees: hidden files, and the journal except for done marks. */
   List<String> hidden() throws IOException {
     List<String> hidden = new ArrayList<>();
     if (fs.exists(table)) {
@@ -143,7 +143,9 @@ final class TestTable {
     }
   }
 
-  /** Each directory that gets files is a partition with its number of files. */
+  /**
+   * Plans a change in which each directory that gets files is a partition with its number of files.
+   */
   static MetastoreChange count(CommitDraft draft) {
     List<MetastoreChange.Partition> partitions = draft.added().entrySet().stream()
         .map(e -> new MetastoreChange.Partition(e.getKey(), null, Map.of("numFiles", "" + e.getValue().files())))

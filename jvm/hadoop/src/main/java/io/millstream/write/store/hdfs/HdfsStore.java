@@ -27,12 +27,12 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * {@code hdfs:}: a rename is atomic and does not replace. A closed file is in the memory of every data node of its pipeline, and on
- * their disks as the cluster is configured ({@code dfs.datanode.synconclose}).
+ * The store for {@code hdfs:}. A rename is atomic and does not replace. A closed file is in the memory of every data node of its
+ * pipeline; whether it is on their disks depends on the cluster ({@code dfs.datanode.synconclose}).
  */
 public final class HdfsStore extends HiddenFileStore {
   private static final Logger LOG = LoggerFactory.getLogger(HdfsStore.class);
-  /** Where HDFS's client counts what it asks the name node for. */
+  /** The HDFS client's counters of requests to the name node. */
   private static final String OPERATIONS = "DFSOpsCountStatistics";
 
   private static final int BEGIN_ATTEMPTS = 5;
@@ -81,7 +81,7 @@ public final class HdfsStore extends HiddenFileStore {
     fs.delete(file, false);
   }
 
-  /** What moves to the trash keeps its path there. */
+  /** A file moved to the trash keeps its path there. */
   @Override
   public void delete(List<OldFile> files) throws IOException {
     if (!options.trash) {
@@ -104,7 +104,7 @@ public final class HdfsStore extends HiddenFileStore {
       try {
         fs.delete(directory, false);
       } catch (IOException e) {
-        LOG.debug("{} is not empty any more, or may not be removed", directory, e);
+        LOG.debug("{} is no longer empty, or may not be removed", directory, e);
       }
     }
   }
@@ -128,7 +128,7 @@ public final class HdfsStore extends HiddenFileStore {
       try {
         return create(entry, content);
       } catch (FileNotFoundException e) {
-        // A job that has ended has just removed the journal, as nothing was in it.
+        // A job that has ended has just removed the empty journal.
         if (attempt == BEGIN_ATTEMPTS) {
           throw e;
         }
@@ -153,17 +153,17 @@ public final class HdfsStore extends HiddenFileStore {
 
   @Override
   public void replace(String entry, byte[] content) throws IOException {
-    // Its own builder makes no directories: a table may have been dropped.
+    // The builder creates no directories: the table may have been dropped.
     write(fs.createFile(Names.path(journal, entry)).overwrite(true).build(), content);
   }
 
-  /** For whoever may write into the table, though the first job is another user's. */
+  /** Creates the journal for all users who may write to the table, not only for the first job's user. */
   private void makeJournal() throws IOException {
     fs.mkdirs(journal);
     try {
       fs.setPermission(journal, fs.getFileStatus(table).getPermission());
     } catch (AccessControlException e) {
-      LOG.debug("Another user's job has made {} at the same time", journal, e);
+      LOG.debug("Another user's job has created {} at the same time", journal, e);
     }
   }
 

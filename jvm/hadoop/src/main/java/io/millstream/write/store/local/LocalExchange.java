@@ -16,7 +16,7 @@ import java.util.Set;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 
-/** Directories of {@code file:}, where the kernel and the file system can exchange them: NFS cannot. */
+/** Exchanges directories on {@code file:} if the kernel and the file system support it; NFS does not. */
 public final class LocalExchange implements Exchange {
   private final LocalStore store;
 
@@ -37,7 +37,10 @@ public final class LocalExchange implements Exchange {
     }
   }
 
-  /** With directories in the journal. If this process dies meanwhile, they go as what died before it became an entry. */
+  /**
+   * Exchanges two directories in the journal as a test. If this process dies meanwhile, they are removed like other
+   * temporary files of the journal.
+   */
   private void probe() throws IOException {
     boolean isFirst = store.isMissing();
     java.nio.file.Path token = store.written("probe", new byte[0], LocalStore.CREATE_ATTEMPTS);
@@ -60,28 +63,28 @@ public final class LocalExchange implements Exchange {
   }
 
   @Override
-  public void rehearse(StagedFile file, String place) throws IOException {
-    store.makeDirectories(Set.of(place));
+  public void rehearse(StagedFile file, String destination) throws IOException {
+    store.makeDirectories(Set.of(destination));
     Path staged = Names.path(store.directory(file.directory()), file.stagedAs());
-    Path there = Names.path(store.directory(place), file.stagedAs());
+    Path there = Names.path(store.directory(destination), file.stagedAs());
     if (store.rename(staged, there) && !store.rename(there, staged)) {
-      throw new IOException(there + " was removed by somebody else");
+      throw new IOException(there + " was removed by another program");
     }
   }
 
   @Override
-  public NativeExchange.Outcome exchange(String job, String made, String place, String witness) throws IOException {
-    return NativeExchange.exchange(store.table.toUri().getPath(), Store.JOURNAL + "/" + Names.begin(job), made, place, witness);
+  public NativeExchange.Outcome exchange(String job, String made, String destination, String witness) throws IOException {
+    return NativeExchange.exchange(store.table.toUri().getPath(), Store.JOURNAL + "/" + Names.begin(job), made, destination, witness);
   }
 
   @Override
-  public boolean move(StagedFile file, String place) throws IOException {
-    Path placed = Names.path(store.directory(place), file.name());
+  public boolean move(StagedFile file, String destination) throws IOException {
+    Path placed = Names.path(store.directory(destination), file.name());
     return store.rename(Names.path(store.directory(file.directory()), file.name()), placed) || store.status(placed) != null;
   }
 
   @Override
-  public int carryOver(String job, String from, String place, Set<OldFile> but) throws IOException {
+  public int carryOver(String job, String from, String destination, Set<OldFile> but) throws IOException {
     Set<String> checksums = new HashSet<>();
     but.forEach(file -> checksums.add(LocalStore.checksums(file.name())));
     int found = 0;
@@ -94,18 +97,18 @@ public final class LocalExchange implements Exchange {
       if (job.equals(HiddenFileStore.jobOf(name))) {
         store.deleteFile(status.getPath());
       } else {
-        carry(status.getPath(), store.directory(place), job);
+        carry(status.getPath(), store.directory(destination), job);
       }
     }
     return found;
   }
 
-  /** By another name if somebody has made one of its own there since. */
-  private void carry(Path file, Path place, String job) throws IOException {
+  /** Moves a file back, under another name if the destination directory has a file of its name by now. */
+  private void carry(Path file, Path destination, String job) throws IOException {
     String name = file.getName();
-    Path target = Names.path(place, name);
+    Path target = Names.path(destination, name);
     if (store.status(target) != null) {
-      target = Names.path(place, Names.isHidden(name) ? name + "." + job : job + "-" + name);
+      target = Names.path(destination, Names.isHidden(name) ? name + "." + job : job + "-" + name);
     }
     store.rename(file, target);
   }

@@ -48,21 +48,27 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * {@code file:}, and NFS below it. A rename replaces what is there, so the journal's files are made under another name and linked: the
- * server answers who was first, whatever a client has cached. Not through Hadoop's local file system: it says of any file that cannot
- * be opened that it is not there, returns if a deletion fails, and empties a directory that it was asked to remove if it is empty.
+ * The store for {@code file:}, including NFS mounts. A rename replaces an existing file, so journal entries are written under another name and then
+ * hard-linked: the server decides which writer was first, whatever a client has cached. Hadoop's local file system is not used, because it reports
+ * any file that cannot be opened as missing, does not report failed deletions, and empties a directory that it should remove only if empty.
  */
 public final class LocalStore extends HiddenFileStore {
   private static final Logger LOG = LoggerFactory.getLogger(LocalStore.class);
   public static final int CREATE_ATTEMPTS = 5;
   private static final long DISPLACED_PAUSE_MILLIS = 10;
-  /** {@link Pause#sleep} waits at least half of this: two ticks of the server's clock, at whose resolution it stamps changes. Linux's longest tick is 10 ms. */
+  /**
+   * {@link Pause#sleep} waits at least half of this time, which is two ticks of the server's clock: changes are stamped with the resolution of a
+   * tick. Linux's longest tick is 10 ms.
+   */
   private static final long TICKS_MILLIS = 40;
-  /** Of the mode: {@link Files#setPosixFilePermissions} leaves out the bit by which new files get the directory's group. */
+  /**
+   * The attribute of the whole mode: {@link Files#setPosixFilePermissions} omits the set-group-ID bit, by which new files inherit the directory's
+   * group.
+   */
   private static final String MODE = "unix:mode";
   private static final String RESERVED = ".reserved";
 
-  /** What this job has reserved room for, by entry. */
+  /** The contents for which this job has reserved space, by entry. */
   private final Map<String, byte[]> reservedContents = new ConcurrentHashMap<>();
 
   public LocalStore(Path table, WriteOptions options) {
@@ -77,7 +83,7 @@ public final class LocalStore extends HiddenFileStore {
     }
   }
 
-  /** Where Hadoop keeps the checksums of a file. */
+  /** The file in which Hadoop keeps the checksums of a file. */
   private static java.nio.file.Path checksums(java.nio.file.Path file) {
     return file.resolveSibling(checksums(file.getFileName().toString()));
   }
@@ -127,7 +133,7 @@ public final class LocalStore extends HiddenFileStore {
     }
   }
 
-  /** The checksums first, so that a file that has its name has them too. */
+  /** Moves the checksums first, so that a file under its final name always has them. */
   @Override
   public boolean rename(Path from, Path to) throws IOException {
     return move(checksums(local(from)), checksums(local(to))) | move(local(from), local(to));
@@ -199,8 +205,8 @@ public final class LocalStore extends HiddenFileStore {
   }
 
   /**
-   * Another job may let directories change places ({@code Exchanges}); for a moment the file is then where the old one is, on its way
-   * back. It was never written if it is in none of them, and not here, while this directory stays the same one.
+   * Another job may exchange directories ({@code Exchanges}); until it is moved back, the file is then in that job's directory. It was never written
+   * if it is neither there nor here, and this directory was the same before and after the search.
    */
   @Override
   public FileStatus staged(String directory, String name) throws IOException {
@@ -214,8 +220,8 @@ public final class LocalStore extends HiddenFileStore {
         return null;
       }
       if (found == null && System.nanoTime() > deadline) {
-        throw new IOException(name + " is still in a directory that had to give up the place of " + directory(directory)
-            + ": the job that did so has died");
+        throw new IOException(name + " is still in a directory that another job has exchanged with " + directory(directory)
+            + "; that job has died");
       }
       Pause.sleep(DISPLACED_PAUSE_MILLIS);
     }
@@ -240,7 +246,7 @@ public final class LocalStore extends HiddenFileStore {
     return false;
   }
 
-  /** In an order: what is to be gone first is not there again after a power failure when the rest is not. */
+  /** Removes entries in an order that a power failure does not change: an entry removed first does not reappear while later ones stay removed. */
   @Override
   public void remove(Collection<String> entries) throws IOException {
     super.remove(entries);
@@ -277,7 +283,7 @@ public final class LocalStore extends HiddenFileStore {
     }
   }
 
-  /** The file that becomes an entry: what was reserved for it, if it is what was expected then and nobody has removed it. */
+  /** The file that becomes an entry: the reserved one if it still exists and has the expected content, otherwise a new one. */
   private java.nio.file.Path whole(String entry, byte[] content, int attempts) throws IOException {
     byte[] expected = reservedContents.remove(entry);
     java.nio.file.Path reserved = reserved(entry);
@@ -298,13 +304,14 @@ public final class LocalStore extends HiddenFileStore {
       syncDirectory(target.getParent());
       return true;
     } catch (FileAlreadyExistsException e) {
-      // NFS answers so, too, when the first answer was lost and the call was repeated.
+      // An NFS client also reports this if the first reply was lost and the call was repeated.
       return Arrays.equals(read(entry), content);
     } catch (AccessDeniedException | NoSuchFileException e) {
       throw e;
     } catch (UnsupportedOperationException | FileSystemException e) {
-      // What an error says is in the words of the C library's language.
-      throw new UnsuitedException("no hard link could be made at " + table + ", by which direct writes decide who commits: " + e.getMessage(), e);
+      // The text of an error depends on the C library's language, so it cannot be matched.
+      throw new UnsuitedException("no hard link could be created in " + table + "; direct writes need hard links to decide which job commits: "
+          + e.getMessage(), e);
     } finally {
       Files.deleteIfExists(whole);
     }
@@ -315,7 +322,10 @@ public final class LocalStore extends HiddenFileStore {
     Files.move(written(entry, content, 1), local(Names.path(journal, entry)), StandardCopyOption.ATOMIC_MOVE);
   }
 
-  /** A new file in the journal, with a name that is of no entry. With one attempt the journal is not made: a table was dropped. */
+  /**
+   * Writes a temporary file in the journal, whose name is not that of an entry. With one attempt, a missing journal is not created: the table was
+   * dropped.
+   */
   public java.nio.file.Path written(String entry, byte[] content, int attempts) throws IOException {
     java.nio.file.Path file = local(Names.path(journal, "." + entry + "." + UUID.randomUUID()));
     for (int attempt = 1; ; attempt++) {
@@ -323,7 +333,7 @@ public final class LocalStore extends HiddenFileStore {
         write(file, content);
         return file;
       } catch (NoSuchFileException e) {
-        // It is the first job, or one that has ended has just removed the journal, as nothing was in it.
+        // This is the first job, or a job that has ended has just removed the empty journal.
         if (attempt == attempts) {
           throw e;
         }
@@ -346,7 +356,7 @@ public final class LocalStore extends HiddenFileStore {
     }
   }
 
-  /** For whoever may write into the table, though the first job is another user's. */
+  /** Creates the journal for all users who may write to the table, not only for the first job's user. */
   private void makeJournal() throws IOException {
     java.nio.file.Path root = local(table);
     Deque<java.nio.file.Path> changed = new ArrayDeque<>(List.of(root));
@@ -358,7 +368,7 @@ public final class LocalStore extends HiddenFileStore {
       java.nio.file.Path made = Files.createDirectory(local(journal));
       Files.setAttribute(made, MODE, Files.getAttribute(root, MODE));
     } catch (FileAlreadyExistsException | NoSuchFileException e) {
-      LOG.debug("Another job has made {}, or removed it", journal, e);
+      LOG.debug("Another job has created or removed {}", journal, e);
     } catch (UnsupportedOperationException e) {
       LOG.debug("{} has no permissions", root, e);
     }
@@ -373,7 +383,7 @@ public final class LocalStore extends HiddenFileStore {
     }
   }
 
-  /** It may have been removed. */
+  /** Syncs a directory if it exists. */
   private void syncDirectory(java.nio.file.Path directory) throws IOException {
     if (options.sync) {
       syncIfThere(directory, StandardOpenOption.READ);
@@ -384,7 +394,7 @@ public final class LocalStore extends HiddenFileStore {
     try (FileChannel opened = FileChannel.open(path, option)) {
       opened.force(true);
     } catch (NoSuchFileException e) {
-      LOG.debug("{} is not there", path, e);
+      LOG.debug("{} does not exist", path, e);
     }
   }
 
@@ -434,7 +444,7 @@ public final class LocalStore extends HiddenFileStore {
     try {
       return Files.getFileStore(local(table)).type().startsWith("nfs");
     } catch (FileSystemException e) {
-      LOG.debug("The mount of {} is not known", table, e);
+      LOG.debug("Cannot determine the mount of {}", table, e);
       return true;
     }
   }
@@ -450,9 +460,9 @@ public final class LocalStore extends HiddenFileStore {
       try {
         Files.delete(Files.createFile(directory.resolve(PREFIX + UUID.randomUUID() + "-0.touch")));
       } catch (IOException mayNot) {
-        // Of the directories above those that the job has changed, some may not be its to write to.
+        // The job may have no write permission for directories above those that it has changed.
         e.addSuppressed(mayNot);
-        LOG.debug("{} could not be touched: another client may keep an old listing", directory, e);
+        LOG.debug("Cannot touch {}; another client may keep an old listing", directory, e);
       }
     }
   }

@@ -10,7 +10,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import software.amazon.awssdk.services.s3.model.CompletedPart;
 
-/** A part of an upload, as completing it wants it: its entity tag, and the checksum if it was uploaded with one. */
+/**
+ * A part of an upload, with the data needed to complete the upload: its entity tag, and the checksum if it was uploaded
+ * with one.
+ */
 public record S3aPart(String etag, String algorithm, String checksum) {
   private static final Logger LOG = LoggerFactory.getLogger(S3aPart.class);
   private static final String SEPARATOR = "\n";
@@ -20,7 +23,10 @@ public record S3aPart(String etag, String algorithm, String checksum) {
     return fields.length == 1 ? new S3aPart(fields[0], null, null) : new S3aPart(fields[0], fields[1], fields[2]);
   }
 
-  /** What S3A says of a part since Hadoop 3.4.2, by a class that nothing here can name, as it is not in every version. */
+  /**
+   * Getters of the class that describes a part since Hadoop 3.4.2, accessed by reflection because earlier versions lack
+   * it.
+   */
   private record Getters(Method etag, Method algorithm, Method checksum) {
     private static Getters of(Class<?> type) throws ReflectiveOperationException {
       return new Getters(getter(type, "getEtag"), getter(type, "getChecksumAlgorithm"), getter(type, "getChecksum"));
@@ -29,7 +35,7 @@ public record S3aPart(String etag, String algorithm, String checksum) {
     private static Method getter(Class<?> type, String name) throws ReflectiveOperationException {
       Method getter = type.getMethod(name);
       if (getter.getReturnType() != String.class) {
-        throw new NoSuchMethodException(getter + " is no text");
+        throw new NoSuchMethodException(getter + " does not return a String");
       }
       return getter;
     }
@@ -41,22 +47,23 @@ public record S3aPart(String etag, String algorithm, String checksum) {
     try {
       Getters.of(Class.forName("org.apache.hadoop.fs.s3a.commit.files.UploadEtag", false, S3AFileSystem.class.getClassLoader()));
     } catch (ClassNotFoundException e) {
-      LOG.debug("Parts of uploads are their tags in this version of S3A", e);
+      LOG.debug("This version of S3A describes parts of uploads by their tags", e);
     } catch (ReflectiveOperationException e) {
-      return Optional.of("this version of S3A tracks the parts of uploads in a way that direct writes do not know: " + e);
+      return Optional.of("this version of S3A tracks the parts of uploads in a way that direct writes do not support: " + e);
     }
     return Optional.empty();
   }
 
-  /** Why parts cannot be known as this version of S3A tracks them; empty if they can. */
+  /** Why this version of S3A is unsupported; empty if it is supported. */
   static Optional<String> whyNot() {
     return WHY_NOT;
   }
 
   /**
-   * The parts as S3A tracks them: by their tags before Hadoop 3.4.2, and by objects that have the checksum too since.
+   * The parts as S3A tracks them: by their tags before Hadoop 3.4.2, and since then by objects that also have the
+   * checksum.
    *
-   * @throws IOException if they are something else
+   * @throws IOException if they have another type
    */
   public static List<String> tracked(List<?> parts) throws IOException {
     try {
@@ -66,7 +73,7 @@ public record S3aPart(String etag, String algorithm, String checksum) {
       }
       return texts;
     } catch (ReflectiveOperationException e) {
-      throw new IOException("the parts of an upload cannot be asked for their tags", e);
+      throw new IOException("the tags of an upload's parts cannot be read", e);
     }
   }
 
@@ -87,7 +94,7 @@ public record S3aPart(String etag, String algorithm, String checksum) {
         case "CRC32C" -> part.checksumCRC32C(checksum);
         case "SHA1" -> part.checksumSHA1(checksum);
         case "SHA256" -> part.checksumSHA256(checksum);
-        default -> throw new IllegalArgumentException("an unknown checksum of a part: " + algorithm);
+        default -> throw new IllegalArgumentException("unknown checksum algorithm of a part: " + algorithm);
       }
     }
     return part.build();

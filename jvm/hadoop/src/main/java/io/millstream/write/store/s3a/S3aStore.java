@@ -53,8 +53,9 @@ import software.amazon.awssdk.services.s3.model.PutObjectRequest;
 import software.amazon.awssdk.services.s3.model.S3Exception;
 
 /**
- * {@code s3a:}: a staged file is a multipart upload to its final key, whose completion is the publication. S3A makes it when a file
- * is written below a directory of its magic committer, so that any format's writer does ({@link S3aUploadFileSystem}).
+ * The store for {@code s3a:}. A staged file is a multipart upload to its final key; completing the upload publishes the file. S3A
+ * makes such uploads for files below a directory of its magic committer, so the writer of any format can be used ({@link
+ * S3aUploadFileSystem}).
  */
 public final class S3aStore implements Store {
   private static final Logger LOG = LoggerFactory.getLogger(S3aStore.class);
@@ -65,12 +66,12 @@ public final class S3aStore implements Store {
   private static final long FIRST_DELETE_PAUSE_MILLIS = 50;
   private static final Pattern ACCESS_DENIED = Pattern.compile("Access ?Denied");
   private static final Pattern JOBS = Pattern.compile(Names.JOB);
-  /** Up to so many directories are listed one by one. */
+  /** Up to this number, directories are listed separately. */
   private static final int FEW_DIRECTORIES = 4;
   private static final int FLAT_LISTING_KEYS = 1000;
-  /** A flat listing is one page after the other, and listings of directories are many at once. */
+  /** Number of directories that can be listed in the time of one page: pages are sequential, directories are listed in parallel. */
   private static final int DIRECTORIES_A_PAGE = 16;
-  /** Buckets that are known to refuse to make what is there. */
+  /** Buckets that are known to honour If-None-Match. */
   private static final Set<String> CONDITIONAL_BUCKETS = ConcurrentHashMap.newKeySet();
 
   private final S3AFileSystem fs;
@@ -94,7 +95,7 @@ public final class S3aStore implements Store {
   }
 
   public static Optional<String> whyNot(FileSystem fs) {
-    // Files are written through another S3A than this one: what a class of the user's own does with them would be lost.
+    // Files are written through a separate S3A instance, which would bypass a subclass of the user.
     if (fs.getClass() != S3AFileSystem.class) {
       return Optional.of("direct writes to s3a need Hadoop's S3AFileSystem, and this is " + fs.getClass().getName());
     }
@@ -107,7 +108,7 @@ public final class S3aStore implements Store {
     return fs.pathToKey(Names.path(journal, entry));
   }
 
-  /** With S3A's retries, and its exceptions. */
+  /** Runs a call with S3A's retries and exceptions. */
   private <T> T retried(String action, String key, CallableRaisingIOE<T> call) throws IOException {
     return operations.retry(action, key, true, call);
   }
@@ -147,7 +148,7 @@ public final class S3aStore implements Store {
     if (created && !CONDITIONAL_BUCKETS.contains(bucket())) {
       if (putNew(entry, content)) {
         remove(List.of(entry));
-        throw new UnsuitedException("the server of " + fs.getUri() + " does not know If-None-Match, by which direct writes decide who"
+        throw new UnsuitedException("the server of " + fs.getUri() + " does not honour If-None-Match, which direct writes need to decide which job"
             + " commits", null);
       }
       CONDITIONAL_BUCKETS.add(bucket());
@@ -155,12 +156,12 @@ public final class S3aStore implements Store {
     return created;
   }
 
-  /** With its endpoint: another server may have a bucket of the same name. */
+  /** The bucket with its endpoint, since another server may have a bucket of the same name. */
   private String bucket() {
     return fs.getConf().getTrimmed(Constants.ENDPOINT, "") + "/" + fs.getBucket();
   }
 
-  /** False if it is there; it may be that an answer was lost and the request repeated. */
+  /** Creates an object. False if it exists, which may be because a reply was lost and the request repeated. */
   private boolean putNew(String entry, byte[] content) throws IOException {
     for (int attempt = 1; ; attempt++) {
       try {
@@ -176,7 +177,7 @@ public final class S3aStore implements Store {
           }
         });
       } catch (IOException e) {
-        // Another request for the same key is under way: S3 asks to try again.
+        // Another request for the same key is in progress; S3 asks clients to retry.
         if (attempt == CREATE_ATTEMPTS || !(e.getCause() instanceof S3Exception s3) || s3.statusCode() != CONFLICT) {
           throw e;
         }
@@ -212,7 +213,7 @@ public final class S3aStore implements Store {
     }
   }
 
-  /** S3A repeats requests that fail. One that succeeds may still say of single objects that they are to be asked for again. */
+  /** S3A retries failed requests, but a successful request may still report single objects that must be retried. */
   private static Void deletePage(BulkDelete bulk, List<Path> page) throws IOException {
     List<Map.Entry<Path, String>> failed = bulk.bulkDelete(page);
     for (int attempt = 1; !failed.isEmpty(); attempt++) {
@@ -239,7 +240,7 @@ public final class S3aStore implements Store {
       operations.commitUpload(fs.pathToKey(path), file.stagedAs(), completedParts(file), file.bytes());
       return true;
     } catch (FileNotFoundException e) {
-      // No such upload: it is completed already, or gone.
+      // There is no such upload: it is completed already, or was aborted.
       try {
         return fs.getFileStatus(path).getLen() == file.bytes();
       } catch (FileNotFoundException gone) {
@@ -294,14 +295,14 @@ public final class S3aStore implements Store {
     return files;
   }
 
-  /** Lists all of what is below the directories' common parent, if that is not much more than they are; else null. */
+  /** Lists all files below the directories' common parent; null if these are too many compared with the number of directories. */
   private List<OldFile> flat(Set<String> directories, boolean recursive) throws IOException {
     List<OldFile> files = new ArrayList<>();
-    int most = FLAT_LISTING_KEYS * (1 + directories.size() / DIRECTORIES_A_PAGE);
+    int maxKeys = FLAT_LISTING_KEYS * (1 + directories.size() / DIRECTORIES_A_PAGE);
     try {
       RemoteIterator<LocatedFileStatus> statuses = fs.listFiles(Names.path(table, commonParent(directories)), true);
       for (int keys = 0; statuses.hasNext(); keys++) {
-        if (keys == most) {
+        if (keys == maxKeys) {
           return null;
         }
         FileStatus status = statuses.next();
@@ -317,7 +318,7 @@ public final class S3aStore implements Store {
     return files;
   }
 
-  /** That of these directories which a directory is or lies in; any other, if there is none. */
+  /** The one of these directories that a directory is or is below; some other directory if there is none. */
   private static String above(String directory, Set<String> directories) {
     String up = directory;
     while (!directories.contains(up) && !up.isEmpty()) {
@@ -351,7 +352,7 @@ public final class S3aStore implements Store {
     }
   }
 
-  /** As directories are named: relative to the table's, or absolute if it is elsewhere. */
+  /** A directory's name: relative to the table's, or absolute if it is elsewhere. */
   private String relative(Path directory) {
     String path = directory.toUri().getPath();
     String top = table.isRoot() ? "" : table.toUri().getPath();
@@ -390,7 +391,7 @@ public final class S3aStore implements Store {
       uploads(upload -> jobOf(upload.key()).filter(ofJob).ifPresent(
           job -> leftovers.add(new Leftover(job, upload.key().substring(prefix.length()), upload.uploadId()))));
     } catch (AccessDeniedException e) {
-      LOG.warn("Uploads to {} that jobs have left are not looked for, as they may not be listed", table, e);
+      LOG.warn("Leftover uploads to {} are not removed, because the credentials may not list uploads", table, e);
     }
     return leftovers;
   }
@@ -408,7 +409,7 @@ public final class S3aStore implements Store {
     } while (Boolean.TRUE.equals(page.isTruncated()));
   }
 
-  /** Uploads that one listing does not show, as not every server shows all, are asked for one by one. */
+  /** Not every server lists all uploads, so those that the listing does not show are checked one by one. */
   @Override
   public List<StagedFile> missing(List<StagedFile> files) throws IOException {
     Set<String> there = new HashSet<>();
@@ -417,7 +418,7 @@ public final class S3aStore implements Store {
       List<StagedFile> unseen = files.stream().filter(file -> !there.contains(file.stagedAs())).toList();
       return Parallel.map(options.threads, unseen, file -> isThere(file) ? null : file).stream().filter(Objects::nonNull).toList();
     } catch (AccessDeniedException e) {
-      LOG.warn("It is not checked that the uploads to {} are still there, as they may not be listed", table, e);
+      LOG.warn("It is not checked whether the uploads to {} still exist, because the credentials may not list uploads", table, e);
       return List.of();
     }
   }
@@ -439,7 +440,7 @@ public final class S3aStore implements Store {
     return job.find() ? Optional.of(job.group()) : Optional.empty();
   }
 
-  /** Other programs' uploads have names such as ours. */
+  /** Other programs' uploads may have similar names. */
   @Override
   public boolean leftoversNameTheirJobs() {
     return false;

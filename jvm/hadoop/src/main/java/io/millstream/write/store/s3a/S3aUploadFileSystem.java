@@ -10,20 +10,21 @@ import org.apache.hadoop.fs.s3a.S3AUtils;
 import org.apache.hadoop.fs.s3a.commit.CommitConstants;
 
 /**
- * {@code direct-s3a:}, what writers see of S3: an S3A of our own, beside that of {@code s3a:}. S3A keeps what it knows of unfinished
- * uploads in the memory of this process if it is configured so, which costs no request, and else in several objects a file. The user's
- * own S3A must not be: a magic committer elsewhere in this process may look for these objects.
+ * {@code direct-s3a:}, the file system for writers to S3: a separate S3A instance beside that of {@code s3a:}. It is configured to
+ * keep its list of unfinished uploads in the memory of this process, which costs no request; by default, S3A keeps it in several
+ * objects per file. The user's own S3A is not configured in this way, because a magic committer elsewhere in this process may look for
+ * these objects.
  */
 public final class S3aUploadFileSystem extends S3AFileSystem {
-  /** The scheme of the paths that writers get. */
+  /** The scheme of the writers' paths. */
   public static final String SCHEME = "direct-s3a";
 
-  /** The same place, for a writer. */
+  /** The same path with the scheme for writers. */
   public static Path pathOf(Path s3a) {
     return new Path(SCHEME, s3a.toUri().getAuthority(), s3a.toUri().getPath());
   }
 
-  /** To S3A it is {@code s3a:}, so that credentials, delegation tokens and settings of the bucket are those of the table. */
+  /** Initializes S3A with the scheme {@code s3a:}, so that the table's credentials, delegation tokens and bucket settings apply. */
   @Override
   public void initialize(URI name, Configuration conf) throws IOException {
     Configuration own = new Configuration(conf);

@@ -20,7 +20,7 @@ import org.apache.hadoop.fs.s3a.commit.magic.InMemoryMagicCommitTracker;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** An attempt's staged uploads, of which S3A keeps the list in the memory of this process. */
+/** An attempt's staged uploads. S3A keeps the list of them in the memory of this process. */
 public final class S3aUploads implements TaskAttempt {
   private static final Logger LOG = LoggerFactory.getLogger(S3aUploads.class);
 
@@ -29,7 +29,7 @@ public final class S3aUploads implements TaskAttempt {
   private final Path table;
   private final WriteOptions options;
   private final String job;
-  /** S3A's name for the attempt, which is in the memory of all that run in this process. */
+  /** S3A's name for the attempt, unique among all attempts in this process. */
   private final String tracked;
   private final Path directory;
 
@@ -40,15 +40,15 @@ public final class S3aUploads implements TaskAttempt {
     this.options = options;
     this.job = job;
     this.tracked = job + "_" + attempt;
-    // S3A takes the fourth name below for the attempt.
+    // S3A takes the fourth name below the magic directory as the attempt's name.
     Path below = new Path(table, CommitConstants.MAGIC_PATH_PREFIX + job + "/job/attempt/tasks/" + tracked + "/" + CommitConstants.BASE);
     this.directory = S3aUploadFileSystem.pathOf(below);
   }
 
   @Override
-  public Path file(String place, String name) {
-    Names.check(place, name, job);
-    return Names.path(Names.path(directory, place), name);
+  public Path file(String destination, String name) {
+    Names.check(destination, name, job);
+    return Names.path(Names.path(directory, destination), name);
   }
 
   @Override
@@ -63,7 +63,7 @@ public final class S3aUploads implements TaskAttempt {
     return files;
   }
 
-  /** What keys below a table begin with; nothing if it is all of the bucket. */
+  /** The prefix of keys below a table; empty if the table is the whole bucket. */
   public static String prefix(S3AFileSystem fs, Path table) {
     String key = fs.pathToKey(table);
     return key.isEmpty() ? key : key + "/";
@@ -73,7 +73,7 @@ public final class S3aUploads implements TaskAttempt {
     return InMemoryMagicCommitTracker.getTaskAttemptIdToMpuMetadata().getOrDefault(tracked, List.of());
   }
 
-  /** Removes what S3A keeps for the committer that this attempt does not have. */
+  /** Removes S3A's records of this attempt, which are meant for its magic committer. */
   private void forget() {
     InMemoryMagicCommitTracker.getTaskAttemptIdToMpuMetadata().remove(tracked);
     List<Path> paths = InMemoryMagicCommitTracker.getTaskAttemptIdToPath().remove(tracked);
@@ -93,12 +93,13 @@ public final class S3aUploads implements TaskAttempt {
         try {
           operations.abortMultipartCommit(upload.getDestinationKey(), upload.getUploadId());
         } catch (FileNotFoundException e) {
-          LOG.debug("Upload {} is gone already", upload.getUploadId(), e);
+          LOG.debug("Upload {} no longer exists", upload.getUploadId(), e);
         }
         return null;
       });
     } catch (IOException e) {
-      LOG.warn("An aborted task attempt leaves uploads of job {} below {} to the job's recovery", job, table, e);
+      LOG.warn("An aborted task attempt could not abort its uploads of job {} below {}; the job's recovery aborts them", job,
+          table, e);
     } finally {
       forget();
     }

@@ -11,27 +11,27 @@ import org.apache.spark.sql.execution.datasources.{FileFormat, OutputWriter, Out
 import org.apache.spark.sql.hive.execution.{HiveFileFormat, HiveOutputWriter}
 import org.apache.spark.sql.types.StructType
 
-/** Spark's writer by Hive's serdes, which takes the configuration from the task's instead of sending a second one with every task. */
+/** Spark's writer for Hive's serdes, which uses the task's configuration instead of sending a second one with every task. */
 class DirectHiveFileFormat(sink: FileSinkDesc) extends HiveFileFormat(identity(sink)) {
-  // Without `identity`, Scala has one field for both, and asks Spark's class for it, which does not tell before Spark 4.1.
+  // Without `identity`, Scala would read the field of Spark's class, which is not accessible before Spark 4.1.
   override def prepareWrite(session: SparkSession, job: Job, options: Map[String, String], schema: StructType): OutputWriterFactory = {
-    super.prepareWrite(session, job, options, schema) // tells the job what the table wants
+    super.prepareWrite(session, job, options, schema) // configures the job for the table
     new DirectHiveWriterFactory(sink)
   }
 }
 
 object DirectHiveFileFormat {
-  /** What Spark tells of its writer from 4.1 on. */
+  /** A field of Spark's writer, which is accessible from 4.1 on. */
   private lazy val sink = {
     val field = classOf[HiveFileFormat].getDeclaredField("fileSinkConf")
     field.setAccessible(true)
     field
   }
 
-  /** Fails in a Spark that has not what `of` needs. */
+  /** Fails in a Spark that lacks what `of` needs. */
   def check(): Unit = sink
 
-  /** For Spark's writer by a serde; another format is left as it is. */
+  /** Replaces Spark's writer for a serde; other formats are returned unchanged. */
   def of(format: FileFormat): FileFormat = format match {
     case hive: HiveFileFormat => new DirectHiveFileFormat(sink.get(hive).asInstanceOf[FileSinkDesc])
     case other => other
@@ -41,7 +41,7 @@ object DirectHiveFileFormat {
 private final class DirectHiveWriterFactory(sink: FileSinkDesc) extends OutputWriterFactory {
   @transient private var ofTask: JobConf = _
 
-  /** One for all of a task's files, as Spark has it. */
+  /** One configuration for all files of a task, as in Spark. */
   private def conf(context: TaskAttemptContext): JobConf = {
     if (ofTask == null) ofTask = new JobConf(context.getConfiguration)
     ofTask

@@ -17,12 +17,12 @@ import org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan
 import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
-import org.apache.spark.sql.execution.datasources.millstream.write.{DirectCommand, DirectWrite, ReadTables, TablePlaces}
+import org.apache.spark.sql.execution.datasources.millstream.write.{DirectCommand, DirectWrite, ReadTables, TableLocations}
 import org.apache.spark.sql.hive.execution.InsertIntoHiveDirCommand
 import org.apache.spark.sql.util.SchemaUtils
 import org.apache.spark.util.Utils
 
-/** `INSERT OVERWRITE [LOCAL] DIRECTORY`, by a serde. */
+/** `INSERT OVERWRITE [LOCAL] DIRECTORY` with a serde. */
 class DirectInsertIntoHiveDir(
     isLocal: Boolean,
     storage: CatalogStorageFormat,
@@ -57,8 +57,8 @@ class DirectInsertIntoHiveDir(
         options = Map.empty,
         marksSuccess = true,
         change = None,
-        visibility = TablePlaces.visibility(root.toString, root, overwrite, isPartitioned = false, hadoopConf)(
-          Some("it is a directory, and no table of the catalog")),
+        visibility = TableLocations.visibility(root.toString, root, overwrite, isPartitioned = false, hadoopConf)(
+          Some("it is a directory, not a table of the catalog")),
         moved = Map.empty,
         table = None,
         reads = getTagValue(ReadTables.Guards).getOrElse(Nil)).run(session, child, metrics, refresh = () => ())(super.run(session, child))
@@ -68,7 +68,7 @@ class DirectInsertIntoHiveDir(
     Nil
   }
 
-  /** What a serde wants to know of the table that it writes, although there is none. */
+  /** The description of a table that a serde requires, although there is no table. */
   private def description: TableDesc = {
     val table = new Table("default", storage.locationUri.get.toString)
     table.setFields(outputColumns.map(column => new FieldSchema(column.name, column.dataType.catalogString, null)).asJava)

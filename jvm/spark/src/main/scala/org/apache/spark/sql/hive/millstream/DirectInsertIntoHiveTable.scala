@@ -19,10 +19,12 @@ import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.execution.SparkPlan
 import org.apache.spark.sql.execution.command.CommandUtils
 import org.apache.spark.sql.execution.datasources.FileFormat
-import org.apache.spark.sql.execution.datasources.millstream.write.{CatalogChange, DirectCommand, DirectWrite, ReadTables, TablePlaces}
+import org.apache.spark.sql.execution.datasources.millstream.write.{CatalogChange, DirectCommand, DirectWrite, ReadTables, TableLocations}
 import org.apache.spark.sql.hive.execution.{HiveTempPath, InsertIntoHiveTable}
 
-/** Writes files into a table by its serde, where Spark's command writes them elsewhere and has Hive move them. */
+/**
+ * Writes files into a table with its serde; Spark's own command writes them elsewhere and lets Hive move them.
+ */
 class DirectInsertIntoHiveTable(
     table: CatalogTable,
     partition: Map[String, Option[String]],
@@ -49,14 +51,14 @@ class DirectInsertIntoHiveTable(
     val fileSystem = location.getFileSystem(hadoopConf)
     val root = SwapDirectories.home(fileSystem.makeQualified(location))
     val known = knownPartitions(session)
-    val places = TablePlaces(fileSystem, root,
+    val locations = TableLocations(fileSystem, root,
       if (columns.isEmpty) Seq("" -> location) else known.map(found => directory(found.spec) -> new Path(found.location)))
-    val visibility = TablePlaces.visibility(table.identifier.unquotedString, root, overwrite, columns.nonEmpty, hadoopConf)(
-      Option.when(columns.isEmpty && table.tableType == CatalogTableType.MANAGED)(TablePlaces.ManagedWithoutPartitions))
-    if (ifPartitionNotExists && known.nonEmpty || places.isOutOfReach(table.identifier.unquotedString, visibility, overwrite, hadoopConf)) {
+    val visibility = TableLocations.visibility(table.identifier.unquotedString, root, overwrite, columns.nonEmpty, hadoopConf)(
+      Option.when(columns.isEmpty && table.tableType == CatalogTableType.MANAGED)(TableLocations.ManagedWithoutPartitions))
+    if (ifPartitionNotExists && known.nonEmpty || locations.isOutOfReach(table.identifier.unquotedString, visibility, overwrite, hadoopConf)) {
       super.run(session, child)
     } else {
-      directWrite(places, visibility, isNew = known.isEmpty).run(session, child, metrics, () => refresh(session))(super.run(session, child))
+      directWrite(locations, visibility, isNew = known.isEmpty).run(session, child, metrics, () => refresh(session))(super.run(session, child))
       Nil
     }
   }
@@ -80,16 +82,16 @@ class DirectInsertIntoHiveTable(
 
   /** Hive's names are in lower case. */
   private def directory(spec: TablePartitionSpec): String =
-    TablePlaces.directory(columns, spec.map { case (column, value) => column.toLowerCase(Locale.ROOT) -> value })
+    TableLocations.directory(columns, spec.map { case (column, value) => column.toLowerCase(Locale.ROOT) -> value })
 
-  private def directWrite(places: TablePlaces, visibility: Visibility, isNew: Boolean): DirectWrite = {
+  private def directWrite(locations: TableLocations, visibility: Visibility, isNew: Boolean): DirectWrite = {
     val hadoopConf = hiveTmpPath.hadoopConf
     val within = directory(static)
     val isDynamic = partitionColumns.nonEmpty
     val limit = ConfVars.DYNAMICPARTITIONMAXPARTS
     DirectWrite(
       name = table.identifier.unquotedString,
-      root = places.root,
+      root = locations.root,
       within = within,
       static = within,
       overwrite = if (!overwrite) Overwrite.nothing() else if (isDynamic) Overwrite.touched() else Overwrite.below(List(within).asJava),
@@ -100,12 +102,12 @@ class DirectInsertIntoHiveTable(
       staticPartitionColumns = 0,
       bucketSpec = bucketSpec,
       options = options,
-      // Hive moves a partition's directory with this file in it, but single files without it.
+      // As in Hive, which moves a partition's whole directory including this file, but otherwise only data files.
       marksSuccess = !isDynamic && columns.nonEmpty && (overwrite || isNew),
-      change = Some(CatalogChange(table, places.root, hadoopConf, replaces = overwrite,
+      change = Some(CatalogChange(table, locations.root, hadoopConf, replaces = overwrite,
         below = None, always = if (isDynamic || columns.isEmpty) Nil else Seq(within), replacesUnknown = true, isForNew = ifPartitionNotExists, ofTable = true)),
       visibility = visibility,
-      moved = places.moved,
+      moved = locations.moved,
       table = Some(table),
       reads = getTagValue(ReadTables.Guards).getOrElse(Nil),
       maxPartitions = Option.when(isDynamic)(hadoopConf.getInt(limit.varname, limit.defaultIntVal) -> limit.varname))

@@ -15,10 +15,10 @@ import org.apache.spark.sql.hive.HiveExternalCatalog
 import org.apache.spark.sql.hive.client.HiveClient
 
 /**
- * Carries out commits' changes in Hive's metastore: partitions in batches, parameters as they are given.
+ * Carries out the changes of commits in Hive's metastore: partitions in batches, parameters as given.
  *
- * Spark's own way to change a partition makes the metastore list its directory, and loses the partition's own columns. So this
- * asks the metastore's client behind Spark's, by reflection, because a class loader of its own has loaded that.
+ * Spark's own method of changing a partition makes the metastore list the directory, and loses the partition's own columns. So this class
+ * calls the metastore's client behind Spark's, by reflection, because a separate class loader has loaded that client.
  */
 class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)]) extends CatalogMetastore(catalog, addressed) {
   import HiveMetastore._
@@ -31,7 +31,7 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
       methods
       None
     } catch {
-      case e @ (_: ReflectiveOperationException | _: LinkageError) => Some(s"the metastore's client differs from those that are known: $e")
+      case e @ (_: ReflectiveOperationException | _: LinkageError) => Some(s"the metastore's client is not supported: $e")
     }
 
   override protected def kind: String = "hive"
@@ -44,7 +44,7 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
     } else {
       val missing = client.withHiveState(changeKnown(change, change.partitions.asScala.toSeq, standing))
       add(change, missing, standing)
-      // Hive says of a new partition that it has no rows.
+      // Hive records that a new partition has no rows, so its parameters are set once more.
       client.withHiveState(changeKnown(change, missing, standing))
     }
     drop(change, standing)
@@ -52,7 +52,7 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
     if (!standing.isFinished) client.withHiveState(changeTable(change))
   }
 
-  /** @return the partitions that there are not */
+  /** @return the partitions that do not exist */
   private def changeKnown(
       change: MetastoreChange,
       partitions: Seq[MetastoreChange.Partition],
@@ -64,10 +64,13 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
       missing
     }.toSeq
 
-  /** All in one request, which is one transaction of the metastore, so that nobody sees some at the old locations and some at the new. */
+  /**
+   * Moves all partitions in one request, which is one transaction of the metastore, so that no reader sees a mixture of old and new
+   * locations.
+   */
   private def switch(change: MetastoreChange): Unit = {
     val found = fetch(change.database, change.table, change.partitions.asScala.toSeq.map(_.name) ++ change.droppedPartitions.asScala)
-    val gone = change.droppedPartitions.asScala.map(new MetastoreChange.Partition(_, change.none, JavaMap.of()))
+    val gone = change.droppedPartitions.asScala.map(new MetastoreChange.Partition(_, change.emptyDirectory, JavaMap.of()))
     val all = (change.partitions.asScala ++ gone).toSeq
     alter(change, all.flatMap(partition => found.get(partition.name).filter(isChanged(_, partition, change))))
   }
@@ -75,7 +78,7 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
   private def alter(change: MetastoreChange, raw: Seq[AnyRef]): Unit =
     if (raw.nonEmpty) methods.alterPartitions(metastore, change.database, change.table, raw.asJava, keepStatistics)
 
-  /** Those that there are, by their names. */
+  /** The existing partitions, by name. */
   private def fetch(database: String, table: String, names: Seq[String]): Map[String, AnyRef] =
     names.grouped(CatalogMetastore.Batch).flatMap { batch =>
       val found = methods.getPartitions(metastore, database, table, batch.map(nameInHive).asJava)
@@ -90,7 +93,7 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
     locations ++ super.find(database, table, ofTable)
   }
 
-  /** Directories may have the columns' names as Spark has them; Hive's are in lower case. */
+  /** A partition's name in Hive, with columns in lower case; directories may have Spark's spelling. */
   private def nameInHive(name: String): String =
     name.split('/').map(_.split("=", 2)).map { case Array(column, value) => s"${column.toLowerCase(Locale.ROOT)}=$value" }.mkString("/")
 
@@ -120,7 +123,7 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
 
   private def metastore: AnyRef = methods.metastore(client)
 
-  /** Tells the metastore to believe what it is told, not to list directories. */
+  /** Makes the metastore accept the given statistics instead of listing directories. */
   private def keepStatistics: AnyRef = {
     val made = methods.newContext()
     methods.putToProperties(made, "DO_NOT_UPDATE_STATS", "true")
@@ -129,7 +132,10 @@ class HiveMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)
 }
 
 private object HiveMetastore {
-  /** What is called of classes that this class cannot name. All are looked for at once, so that none is missed after a commit. */
+  /**
+   * Methods of classes that cannot be named at compile time. All are looked up at once, so that none turns out to be missing after a
+   * commit.
+   */
   final class Methods(client: HiveClient) {
     private val text = classOf[String]
     private val list = classOf[JavaList[_]]

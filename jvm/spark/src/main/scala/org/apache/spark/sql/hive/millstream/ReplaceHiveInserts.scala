@@ -8,7 +8,7 @@ import org.apache.spark.sql.execution.command.DataWritingCommand
 import org.apache.spark.sql.execution.datasources.millstream.write.{ReplaceCommands, ReplaceInserts}
 import org.apache.spark.sql.hive.execution.{InsertIntoHiveDirCommand, InsertIntoHiveTable}
 
-/** Replaces the commands that write by Hive's serdes. */
+/** Replaces the commands that write with Hive's serdes. */
 class ReplaceHiveInserts(session: SparkSession) extends ReplaceCommands(session, classOf[InsertIntoHiveTable], classOf[InsertIntoHiveDirCommand]) {
   override protected def root(command: DataWritingCommand): Path = command match {
     case insert: InsertIntoHiveTable => new Path(insert.table.location)
@@ -43,10 +43,13 @@ class ReplaceHiveInserts(session: SparkSession) extends ReplaceCommands(session,
     }
   }
 
-  /** Not what Spark takes to the driver's disk from a file system that executors share. */
+  /**
+   * Whether tasks write to the directory; false for one on the driver's disk, to which Spark copies
+   * from a file system shared by executors.
+   */
   private def isWrittenByTasks(isLocal: Boolean, root: Path, hadoopConf: Configuration): Boolean = {
     val isOfDriver = isLocal && !session.sparkContext.isLocal && FileSystem.getDefaultUri(hadoopConf).getScheme != "file"
-    if (isOfDriver) ReplaceInserts.warn(root.toString, "it is a directory of the driver, and tasks run elsewhere")
+    if (isOfDriver) ReplaceInserts.warn(root.toString, "it is a directory of the driver, but tasks run elsewhere")
     !isOfDriver
   }
 }

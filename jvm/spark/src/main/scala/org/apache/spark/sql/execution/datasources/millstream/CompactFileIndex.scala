@@ -18,8 +18,8 @@ import org.apache.spark.sql.types.StructType
  * Spark's index of the files below some roots, listed natively and kept in columns.
  *
  * The rules are Spark's own: partition discovery, pruning and filters are inherited from [[PartitioningAwareFileIndex]].
- * What differs is what they work on: directory listings, some 40 bytes a file, from which statuses and paths are made
- * whenever they are looked at, instead of a status, a path and two map entries for every file for ever.
+ * Only the data differ: directory listings of some 40 bytes per file, from which statuses and paths are created on access,
+ * instead of a status, a path and two map entries kept for every file.
  */
 class CompactFileIndex private (
     spark: SparkSession,
@@ -32,7 +32,7 @@ class CompactFileIndex private (
 
   private val filtersFiles = PathFilterFactory.create(CaseInsensitiveMap(parameters)).nonEmpty
 
-  /** What was listed: natively, or as Spark lists where that fails. */
+  /** The native listing, or Spark's own where native listing fails. */
   @volatile private var listed: Either[StockListing, LeafDirectories] = Right(first)
   @volatile private var spec: Option[PartitionSpec] = None
 
@@ -51,7 +51,7 @@ class CompactFileIndex private (
     spec = None
   }
 
-  /** Of those listed natively only the roots that are files: the superclass looks up nothing else here. */
+  /** For a native listing, only the roots that are files: the superclass looks up nothing else in this map. */
   override protected def leafFiles: mutable.LinkedHashMap[Path, FileStatus] = listed match {
     case Right(leaves) => leaves.fileRootStatuses
     case Left(stock) => stock.leafFiles
@@ -60,7 +60,7 @@ class CompactFileIndex private (
   override protected def leafDirToChildrenFiles: Map[Path, Array[FileStatus]] =
     listed.fold(_.leafDirToChildrenFiles, identity)
 
-  /** Without a pattern or time to filter by, this is a view that makes each status when it is looked at. */
+  /** Without a pattern or time filter, this is a view that creates each status on access. */
   override def allFiles(): Seq[FileStatus] = listed match {
     case Right(leaves) =>
       val files = new Statuses(selected(leaves))
@@ -68,7 +68,10 @@ class CompactFileIndex private (
     case Left(_) => super.allFiles()
   }
 
-  /** Without partition columns and without conditions on files a view, too; Spark's own would make all statuses at once. */
+  /**
+   * Also a view if there are neither partition columns nor conditions on files; Spark's own method would create all
+   * statuses at once.
+   */
   override def listFiles(partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] = listed match {
     case Right(leaves)
         if !filtersFiles && leaves.fileRoots.isEmpty && partitionSpec().partitionColumns.isEmpty &&
@@ -82,7 +85,7 @@ class CompactFileIndex private (
     case _ => super.sizeInBytes
   }
 
-  /** In a flat data set the files directly in the roots count, otherwise all. */
+  /** Without partition columns, only files directly in the roots count; otherwise all. */
   private def selected(leaves: LeafDirectories): IndexedSeq[Leaf] =
     if (partitionSpec().partitionColumns.isEmpty && !recursiveFileLookup) {
       rootPaths.flatMap(root => leaves.at(fileSystem.makeQualified(root))).toIndexedSeq
@@ -134,7 +137,7 @@ object CompactFileIndex {
     for {
       found <- Option(fileSystem.listDataset(roots.asJava))
       (listings, failed) = found.asScala.partition(_.errno == 0)
-      // As in Spark: a missing root is empty, a directory that vanishes meanwhile is an error unless told otherwise.
+      // As in Spark, a missing root is empty, and a directory that vanishes during the listing is an error unless ignored.
       if failed.forall(f => f.errno == Enoent && (ignoreMissing || rootDirectories(f.directory)))
     } yield LeafDirectories.of(listings, fileSystem, (System.nanoTime() - start) / 1000000)
   }

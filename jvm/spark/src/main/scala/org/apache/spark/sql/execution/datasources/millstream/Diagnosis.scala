@@ -13,15 +13,15 @@ import org.apache.spark.sql.execution.datasources.millstream.rdd.PackedTextInput
 import org.apache.spark.sql.execution.datasources.millstream.write.ReplaceInserts
 
 /**
- * One thing that Millstream needs, as it is in this session.
+ * The result of one check of a session.
  *
- * @param what it is
- * @param found how it is
- * @param cure what to do about it; none if all is well
+ * @param what the thing that was checked
+ * @param found its state
+ * @param cure how to fix it; none if the check succeeded
  */
 case class Diagnosis(what: String, found: String, cure: Option[String])
 
-/** Looks for everything that Millstream needs in a session, without the settings that switch it on: as a user's own program finds it. */
+/** Checks everything that Millstream needs in a session. It adds no settings, so it finds what a user's own program would find. */
 object Diagnosis {
   private val AddLines = "add the lines that `millstream spark-conf` prints to conf/spark-defaults.conf, or use millstream.enable(); both must come before the JVM starts"
 
@@ -38,16 +38,16 @@ object Diagnosis {
       Diagnosis("Spark", found, None)
     } catch {
       case e @ (_: LinkageError | _: ReflectiveOperationException) =>
-        Diagnosis("Spark", s"$found, whose internals differ: $e", Some("use Spark 4.0 to 4.3; with this one Spark itself lists, reads and writes"))
+        Diagnosis("Spark", s"$found, whose internals differ: $e", Some("use Spark 4.0 to 4.3; on this version, Spark itself lists, reads and writes"))
     }
   }
 
-  /** The first file system is made before Spark loads `spark.jars`. */
+  /** The jar must be on the class path, because the first file system is created before Spark loads `spark.jars`. */
   private def ofClassPath: Diagnosis = {
     val jar = classOf[MillstreamLocalFileSystem].getProtectionDomain.getCodeSource.getLocation
     val isFromTheStart = classOf[MillstreamLocalFileSystem].getClassLoader eq ClassLoader.getSystemClassLoader
     if (isFromTheStart) Diagnosis("class path", s"$jar", None)
-    else Diagnosis("class path", s"$jar is not on the driver's class path", Some(s"spark.driver.extraClassPath must have the jar: $AddLines"))
+    else Diagnosis("class path", s"$jar is not on the driver's class path", Some(s"spark.driver.extraClassPath must contain the jar: $AddLines"))
   }
 
   private def ofLibrary: Diagnosis =
@@ -66,7 +66,7 @@ object Diagnosis {
   private def ofExtension(spark: classic.SparkSession): Diagnosis = {
     val isThere = spark.sessionState.analyzer.postHocResolutionRules.exists(_.isInstanceOf[ReplaceInserts])
     Diagnosis("session extension", if (isThere) "installed" else "not installed", Option.unless(isThere)(
-      s"Spark finds it in the jar if that is on the class path, or by spark.sql.extensions=${classOf[MillstreamExtensions].getName}: $AddLines"))
+      s"Spark finds it in the jar if the jar is on the class path, or through spark.sql.extensions=${classOf[MillstreamExtensions].getName}: $AddLines"))
   }
 
   private def ofExecutors(spark: classic.SparkSession): Diagnosis = {
@@ -77,10 +77,10 @@ object Diagnosis {
       val found = context.parallelize(1 to tasks, tasks).map(_ => Diagnosis.onExecutor).distinct().collect().toSeq
       val failed = found.collect { case (host, Some(cause)) => s"$host: $cause" }
       if (failed.isEmpty) Diagnosis("executors", s"the native library loads on ${found.map(_._1).distinct.length} hosts", None)
-      else Diagnosis("executors", s"the native library does not load on ${failed.mkString("; ")}", Some("as for the driver, on those hosts"))
+      else Diagnosis("executors", s"the native library does not load on ${failed.mkString("; ")}", Some("apply the driver's fix on those hosts"))
     } catch {
-      case NonFatal(e) => Diagnosis("executors", s"a job on them fails: ${e.getMessage.linesIterator.next()}", Some(
-        s"spark.jars and spark.executor.extraClassPath must have the jar: $AddLines"))
+      case NonFatal(e) => Diagnosis("executors", s"a test job fails: ${e.getMessage.linesIterator.next()}", Some(
+        s"spark.jars and spark.executor.extraClassPath must contain the jar: $AddLines"))
     }
   }
 
@@ -92,10 +92,10 @@ object Diagnosis {
     PackedTextInputFormat.Enabled -> "packed sc.textFile",
     ReplaceInserts.Enabled -> "direct writes")
 
-  /** A switch that is off is somebody's choice, but for direct writes, which only the conf block switches on. */
+  /** Switches are on by default, except the one for direct writes, which only the settings of `millstream spark-conf` enable. */
   private def ofSwitch(spark: classic.SparkSession, entry: ConfigEntry[Boolean], does: String): Diagnosis = {
     val isOn = spark.sessionState.conf.getConf(entry)
-    Diagnosis(does, s"${entry.key}=$isOn", Option.unless(isOn)(s"set ${entry.key}=true, unless it is off on purpose"))
+    Diagnosis(does, s"${entry.key}=$isOn", Option.unless(isOn)(s"set ${entry.key}=true, unless it is off intentionally"))
   }
 
   private def ofCommitters(spark: classic.SparkSession): Seq[Diagnosis] = {
@@ -105,6 +105,6 @@ object Diagnosis {
     val committer = Option(conf.get("spark.sql.sources.outputCommitterClass"))
     val own = Seq(protocol).filter(_ != stock).map(name => s"spark.sql.sources.commitProtocolClass=$name") ++
       committer.map(name => s"spark.sql.sources.outputCommitterClass=$name")
-    own.map(setting => Diagnosis("committer", setting, Some("with a committer of your own df.write and tables of data sources are left to Spark: unset it")))
+    own.map(setting => Diagnosis("committer", setting, Some("unset it: with a custom committer, Spark itself writes df.write and data source tables")))
   }
 }

@@ -28,9 +28,9 @@ import org.apache.spark.sql.util.SchemaUtils
  * Resolves `spark.read…load(path)` on local files to a relation over a [[CompactFileIndex]].
  *
  * Hint rules run before the rule in which Spark lists the files of an unresolved data source, so Spark's own index is never
- * made. The steps are those of Spark's `ResolveDataSource` and `DataSource.resolveRelation`. Whatever does not fit (another
- * file system, a path that does not exist, an option that changes which files count, a schema that cannot be inferred) is
- * left unresolved, so that Spark itself answers, with its own error if it is one.
+ * created. The steps are those of Spark's `ResolveDataSource` and `DataSource.resolveRelation`. Unsupported cases (another
+ * file system, a missing path, an option that changes which files count, a schema that cannot be inferred) stay unresolved,
+ * so that Spark itself handles them and reports its own errors.
  */
 class IndexLocalFiles(spark: SparkSession) extends Rule[LogicalPlan] {
   import IndexLocalFiles._
@@ -38,7 +38,7 @@ class IndexLocalFiles(spark: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (Keys.get(conf, Enabled)) {
       plan.resolveOperatorsUp {
-        case source: UnresolvedDataSource if !source.isStreaming => SparkLine.ifItFits(resolve(source)).getOrElse(source)
+        case source: UnresolvedDataSource if !source.isStreaming => SparkLine.ifSupported(resolve(source)).getOrElse(source)
       }
     } else {
       plan
@@ -55,7 +55,7 @@ class IndexLocalFiles(spark: SparkSession) extends Rule[LogicalPlan] {
       relation <- relation(format, index, request, source.userSpecifiedSchema)
     } yield LogicalRelation(relation)
 
-  /** The formats of Spark's own that are read through Spark's first data source interface, as they are by default. */
+  /** Spark's built-in formats, if they are read through the first version of the data source API, as by default. */
   private def fileFormat(name: String): Option[FileFormat] =
     Try {
       if (DataSource.lookupDataSourceV2(name, conf).isDefined) {
@@ -96,11 +96,11 @@ class IndexLocalFiles(spark: SparkSession) extends Rule[LogicalPlan] {
     }
   }
 
-  /** The log of a streaming query, or something in it; Spark leaves it out of the roots. */
+  /** Whether a path is the log of a streaming query or inside it; Spark removes such paths from the roots. */
   private def isStreamingMetadata(path: Path): Boolean =
     path.toUri.getPath.split('/').contains(StreamingMetadata)
 
-  /** The output of a streaming query, whose log and not the directory says which files count. */
+  /** Whether the path is the output of a streaming query, whose files are determined by its log and not by a listing. */
   private def isStreamingOutput(fileSystem: MillstreamLocalFileSystem, request: Request): Boolean =
     request.paths match {
       case Seq(single) => fileSystem.exists(new Path(single, StreamingMetadata))
@@ -126,7 +126,7 @@ class IndexLocalFiles(spark: SparkSession) extends Rule[LogicalPlan] {
     }
   }
 
-  /** Spark allows a column to be both in the files and in the directories' names, and warns. */
+  /** Warns, like Spark, if a column is both in the files and in the names of directories. */
   private def warnOfDuplicates(dataSchema: StructType, partitionSchema: StructType): Unit =
     try {
       SchemaUtils.checkColumnNameDuplication((dataSchema ++ partitionSchema).map(_.name), conf.resolver)
@@ -137,20 +137,20 @@ class IndexLocalFiles(spark: SparkSession) extends Rule[LogicalPlan] {
 
 private object IndexLocalFiles {
   val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf(ListingOptions.ENABLED_IN_DRIVER)
-    .doc("Whether Millstream lists local files: false when the driver starts, and all listing is stock; false in a running " +
-      "session, and its DataFrames are made without the compact index.")
+    .doc("Whether Millstream lists local files. If false when the driver starts, all listing is Spark's and Hadoop's own; if set to " +
+      "false in a running session, its DataFrames do not use the compact index.")
     .booleanConf
     .createWithDefault(true)
 
   val StreamingMetadata = "_spark_metadata"
 
-  /** Spark 4.3's default of `spark.sql.files.ignoredPathSegmentRegex`; earlier versions know only this rule. */
+  /** Spark 4.3's default of `spark.sql.files.ignoredPathSegmentRegex`; earlier versions have only this rule. */
   val DefaultIgnoredNames = "^[._]"
 
   val Formats: Set[Class[_]] = Set(classOf[TextFileFormat], classOf[CSVFileFormat], classOf[JsonFileFormat],
     classOf[ParquetFileFormat], classOf[OrcFileFormat], classOf[BinaryFileFormat])
 
-  /** What is to be read, with the paths where Spark's data source would look for them. */
+  /** The paths and options of a read, with the paths that Spark's data source would use. */
   final case class Request(paths: Seq[String], options: Map[String, String])
 
   object Request {

@@ -15,37 +15,37 @@ import org.apache.spark.sql.execution.datasources.millstream.rdd.PackedTextInput
 import org.apache.spark.sql.execution.datasources.millstream.write.ReplaceInserts
 import org.apache.spark.sql.internal.SQLConf
 
-/** All keys that Millstream has, in Spark's configuration and in Hadoop's. */
+/** All of Millstream's keys, in Spark's and in Hadoop's configuration. */
 private[sql] object Keys {
   private val OfSpark: Seq[ConfigEntry[_]] = Seq(IndexLocalFiles.Enabled, ReplaceFileScans.Enabled, PackedTextInputFormat.Enabled,
     ReadSettings.OpenCostBytes, ReadSettings.MaxReaders, ReplaceInserts.Enabled)
   private val SparkPrefix = "spark.millstream."
   private val HadoopPrefix = "fs.millstream."
-  /** Before the keys of Hadoop's in Spark's configuration. */
+  /** The prefix of Hadoop's keys in Spark's configuration. */
   private val HadoopInSpark = "spark.hadoop."
 
   val Known: Set[String] = (OfSpark.map(_.key) ++ ListingOptions.KEYS.asScala ++ WriteOptions.KEYS.asScala).toSet
 
-  /** What a session says, and after it is unset what the application was started with. */
+  /** The session's value of a key; if it is unset there, the value with which the application was started. */
   def get[T](conf: SQLConf, entry: ConfigEntry[T]): T =
     if (conf.contains(entry.key)) conf.getConf(entry)
     else SparkContext.getActive.flatMap(_.getConf.getOption(entry.key)).fold(conf.getConf(entry))(entry.valueConverter)
 
   /**
-   * Refuses keys that nobody reads.
+   * Refuses keys that do not exist.
    *
-   * @throws IllegalArgumentException if there is one; it names the known key that is most like it
+   * @throws IllegalArgumentException for an unknown key; the message names the most similar known key
    */
   def check(keys: Iterable[String]): Unit = keys.foreach { key =>
     val name = key.stripPrefix(HadoopInSpark)
     if ((name.startsWith(HadoopPrefix) || key.startsWith(SparkPrefix)) && !Known(name)) {
       val nearest = Known.toSeq.sorted.minBy(distance(name, _))
-      throw new IllegalArgumentException(s"$key is not a key of Millstream; did you mean ${key.stripSuffix(name)}$nearest? Take it away " +
-        "(RESET, or spark.conf.unset) or write it so")
+      throw new IllegalArgumentException(s"$key is not a key of Millstream; did you mean ${key.stripSuffix(name)}$nearest? Correct it, or remove it " +
+        "(RESET, or spark.conf.unset)")
     }
   }
 
-  /** How many characters have to be put in, taken out or replaced. */
+  /** The edit distance: the number of characters to insert, delete or replace. */
   private def distance(one: String, other: String): Int =
     one.foldLeft((0 to other.length).toVector) { (row, character) =>
       other.indices.scanLeft(row.head + 1) { (left, i) =>
@@ -54,7 +54,7 @@ private[sql] object Keys {
     }.last
 }
 
-/** Refuses statements of a session with keys that nobody reads, but for those by which a user takes them away. */
+/** Refuses statements in a session with unknown keys, except for statements that can remove these keys. */
 class CheckKeys(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan = {
     plan match {
@@ -70,7 +70,7 @@ class CheckKeys(session: SparkSession) extends Rule[LogicalPlan] {
 private object CheckKeys {
   @volatile private var checked: SparkContext = _
 
-  /** What core-site.xml says does not change. */
+  /** Checks Hadoop's configuration once per context, because core-site.xml does not change. */
   private def once(context: SparkContext): Unit = if (checked ne context) {
     Keys.check(context.hadoopConfiguration.asScala.map(_.getKey))
     checked = context

@@ -9,7 +9,7 @@ import org.apache.hadoop.fs.{FileStatus, Path}
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata
 
 /**
- * Files of one directory, or one root that is a file.
+ * The files of one directory, or one root that is a file.
  *
  * @param path the directory
  * @param parts its listing, in parts if it is huge
@@ -31,16 +31,16 @@ private final class Leaf(val path: Path, val parts: Array[DirectoryListing], blo
     new IndexedFileStatus(parts(part), entry, mayHaveChecksums, blockSize)
   }
 
-  /** Whether a name begins with an underscore: which of those are data is Spark's to say. */
+  /** Whether a name begins with an underscore; only Spark can decide which of those files are data. */
   def hasUnderscores: Boolean = parts.exists(part => (0 until part.count).exists(part.hasUnderscore))
 
-  /** The numbers of the files without bytes. */
+  /** The indexes of the empty files. */
   def emptyFiles: Iterator[Int] = parts.iterator.flatMap(part => Iterator.tabulate(part.count)(part.size)).zipWithIndex.collect { case (0, i) => i }
 
   def statuses: Array[FileStatus] = Array.tabulate(count)(status)
 }
 
-/** A status whose path is made when it is asked for. */
+/** A status whose path is created on access. */
 private[millstream] final class IndexedFileStatus(
     val listing: DirectoryListing,
     val entry: Int,
@@ -54,15 +54,15 @@ private[millstream] final class IndexedFileStatus(
 
   override def toString: String = plain.toString
 
-  /** What leaves this JVM is an ordinary status. */
+  /** Serialises as an ordinary status. */
   protected def writeReplace(): AnyRef = plain
 
   private def plain = new FileStatus(getLen, false, 1, blockSize, getModificationTime, getPath)
 }
 
 /**
- * The directories that hold files, and the roots that are files, as the map from directories to files that Spark's index
- * works on; its values are made when they are looked at.
+ * The directories that contain files, and the roots that are files, as the map from directories to files that Spark's index
+ * uses; its values are created on access.
  */
 private final class LeafDirectories(
     directories: mutable.LinkedHashMap[Path, Leaf],
@@ -74,12 +74,12 @@ private final class LeafDirectories(
   val all: IndexedSeq[Leaf] = directories.values.toIndexedSeq
 
   /**
-   * As Spark's own index has them, after `files.groupBy(parent)`: partition discovery takes the first spelling of a column's
-   * name, and names the first conflict.
+   * The order of Spark's own index, after `files.groupBy(parent)`: partition discovery takes the first spelling of a
+   * column's name, and reports the first conflict.
    */
   private val inSparksOrder: Map[Path, Leaf] = (mutable.HashMap.empty[Path, Leaf] ++= directories).toMap
 
-  /** Spark looks at it for each root. */
+  /** Lazy, but kept, because Spark looks up each root in it. */
   lazy val fileRootStatuses: mutable.LinkedHashMap[Path, FileStatus] =
     mutable.LinkedHashMap.from(fileRoots.map(leaf => leaf.status(0).getPath -> leaf.status(0)))
 
@@ -100,7 +100,7 @@ private final class LeafDirectories(
 }
 
 private object LeafDirectories {
-  /** Merges parts, and what overlapping roots list twice. */
+  /** Merges the parts of a directory, and removes duplicates of overlapping roots. */
   def of(
       listings: collection.Seq[DirectoryListing],
       fileSystem: MillstreamLocalFileSystem,
@@ -112,7 +112,7 @@ private object LeafDirectories {
     val byDirectory = mutable.LinkedHashMap.empty[String, mutable.ArrayBuffer[DirectoryListing]]
     directories.foreach { part =>
       val parts = byDirectory.getOrElseUpdate(part.directory, mutable.ArrayBuffer.empty)
-      // What another root gave for the same directory is the same.
+      // Another root's listing of the same directory is a duplicate.
       if (parts.headOption.forall(_.root == part.root)) parts += part
     }
     byDirectory.valuesIterator.foreach { parts =>
@@ -130,7 +130,7 @@ private object LeafDirectories {
   }
 }
 
-/** All statuses of some leaves, each made when it is looked at. */
+/** All statuses of some leaves, each created on access. */
 private final class Statuses(leaves: IndexedSeq[Leaf]) extends scala.collection.immutable.IndexedSeq[FileStatus] {
   /** `starts(i)` files come before leaf `i`. */
   private val starts: Array[Int] = leaves.iterator.map(_.count).scanLeft(0)(_ + _).toArray
@@ -147,10 +147,10 @@ private final class Statuses(leaves: IndexedSeq[Leaf]) extends scala.collection.
     leaves.iterator.flatMap(leaf => Iterator.range(0, leaf.count).map(leaf.status))
 }
 
-/** The files of some leaves that have bytes, as Spark's scans take them, each made when it is looked at. */
+/** The non-empty files of some leaves, in the form that Spark's scans use, each created on access. */
 private final class NonEmptyFiles(leaves: IndexedSeq[Leaf]) extends scala.collection.immutable.IndexedSeq[FileStatusWithMetadata] {
   private val statuses = new Statuses(leaves)
-  /** For each empty file the number of those with bytes before it. */
+  /** For each empty file, the number of non-empty files before it. */
   private val fullBefore: Array[Int] = {
     val starts = leaves.iterator.map(_.count).scanLeft(0)(_ + _)
     val empty = leaves.iterator.zip(starts).flatMap { case (leaf, start) => leaf.emptyFiles.map(_ + start) }
@@ -161,7 +161,7 @@ private final class NonEmptyFiles(leaves: IndexedSeq[Leaf]) extends scala.collec
 
   override def apply(i: Int): FileStatusWithMetadata = FileStatusWithMetadata(statuses(i + emptyBefore(i)))
 
-  /** How many empty files come before the one that `i` others with bytes come before. */
+  /** The number of empty files before the non-empty file with index `i`. */
   private def emptyBefore(i: Int): Int = {
     var (low, high) = (0, fullBefore.length)
     while (low < high) {

@@ -12,14 +12,14 @@ import org.apache.spark.sql.execution.datasources.millstream.write.{ReplaceInser
 import org.apache.spark.util.Utils
 
 /**
- * Installs Millstream's rules in every session. Spark finds it through `META-INF/services`, so a user's own
- * `spark.sql.extensions` stays as it is; naming it there as well does no harm.
+ * Installs Millstream's rules in every session. Spark finds this class through `META-INF/services`, so a user's
+ * own `spark.sql.extensions` needs no change; naming the class there as well does no harm.
  */
 class MillstreamExtensions extends SparkSessionExtensionsProvider {
   override def apply(extensions: SparkSessionExtensions): Unit =
     if (MillstreamExtensions.seen.add(extensions)) {
       SparkContext.getActive.foreach(MillstreamExtensions.passSwitchToExecutors)
-      SparkLine.ifItFits(Some(SparkLine.check())).foreach(_ => MillstreamExtensions.install(extensions))
+      SparkLine.ifSupported(Some(SparkLine.check())).foreach(_ => MillstreamExtensions.install(extensions))
     }
 }
 
@@ -33,11 +33,14 @@ private object MillstreamExtensions {
     hiveRule.foreach(rule => extensions.injectPostHocResolutionRule(rule))
   }
 
-  /** Their file system, too, is made with a Hadoop configuration, in which settings of Spark's own are missing. */
+  /**
+   * Executors also create their file system from a Hadoop configuration, which does not contain Spark's own
+   * settings.
+   */
   private def passSwitchToExecutors(context: SparkContext): Unit =
     if (!context.conf.get(IndexLocalFiles.Enabled)) context.hadoopConfiguration.setBoolean(ListingOptions.ENABLED, false)
 
-  /** Makes the rule for Hive's commands; a Spark may be without Hive. */
+  /** The rule for Hive's commands, if this Spark includes Hive. */
   private def hiveRule: Option[SparkSession => Rule[LogicalPlan]] =
     Option.when(Utils.classIsLoadable("org.apache.spark.sql.hive.execution.InsertIntoHiveTable")) {
       val rule = Utils.classForName[Rule[LogicalPlan]]("org.apache.spark.sql.hive.millstream.ReplaceHiveInserts")

@@ -7,7 +7,10 @@ import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarArray, ColumnarMap
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.UTF8String
 
-/** The rows of a native batch as a column of strings, which are not copied: they are valid as long as the batch. */
+/**
+ * The rows of a native batch as a column of strings. The strings are not copied, so they are valid as long as the
+ * batch.
+ */
 private[millstream] final class NativeRows(scan: NativeScan) extends ColumnVector(StringType) {
   private var bytes = 0L
   private var lines = 0L
@@ -29,7 +32,7 @@ private[millstream] final class NativeRows(scan: NativeScan) extends ColumnVecto
   override def numNulls: Int = 0
   override def isNullAt(row: Int): Boolean = false
 
-  /** The memory is the scan's. */
+  /** Does nothing, because the scan owns the memory. */
   override def close(): Unit = ()
 
   private def notAString: Nothing = throw new UnsupportedOperationException("a column of strings")

@@ -15,27 +15,27 @@ import org.apache.spark.sql.types.StringType
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 private[millstream] object NativeTextScan {
-  /** The native scan that does what `scan` does, if there is one. */
+  /** The native scan equivalent to `scan`, if there is one. */
   def of(scan: FileSourceScanExec, files: LocalFiles, asksForFile: => Boolean): Option[SparkPlan] =
     for {
       format <- TextFormat.of(scan.relation, files.verifiesChecksums)
       if hasRowsOfStrings(scan) && files.arePlainLines
     } yield NativeTextScanExec(scan, format, asksForFile, hasLines = scan.requiredSchema.nonEmpty)(files.directories)
 
-  /** Strings and values of partitions. */
+  /** Whether rows consist of strings and partition values only. */
   private def hasRowsOfStrings(scan: FileSourceScanExec): Boolean =
     scan.output.size == scan.requiredSchema.size + scan.relation.partitionSchema.size &&
       scan.requiredSchema.forall(_.dataType == StringType)
 }
 
-/** What a row of a text relation is, and what to do about missing and changed files. */
+/** The rows of a text relation, and the handling of missing and changed files. */
 private[millstream] final case class TextFormat(separator: Seq[Byte], wholeFiles: Boolean, skipsMissing: Boolean, verifiesChecksums: Boolean) {
   /** Whether several tasks may share a file. */
   def isSplittable: Boolean = !wholeFiles && separator.length <= 1
 }
 
 private object TextFormat {
-  /** None if the relation is no text, if its rows are not those of the native scan, or if its options are wrong. */
+  /** None if the relation is not text, if the native scan would give other rows, or if its options are invalid. */
   def of(relation: HadoopFsRelation, verifiesChecksums: Boolean): Option[TextFormat] =
     for {
       options <- Try(new TextOptions(relation.options)).toOption
@@ -48,11 +48,11 @@ private object TextFormat {
 /**
  * A scan of text files that reads, splits and filters natively.
  *
- * @param scan Spark's scan that it stands for
- * @param format what a row is
- * @param asksForFile whether the plan asks which file a row is of
- * @param hasLines whether rows have the line; otherwise it is enough to count them
- * @param files what to read, by partition; as in Spark's scan, no part of what makes two scans equal
+ * @param scan the replaced scan of Spark
+ * @param format the format of rows
+ * @param asksForFile whether the plan uses the file of a row
+ * @param hasLines whether rows contain the line; otherwise they only need to be counted
+ * @param files the files to read, by partition; as in Spark's scan, they do not count for equality
  */
 case class NativeTextScanExec(
     scan: FileSourceScanExec,
@@ -71,16 +71,16 @@ case class NativeTextScanExec(
   override lazy val metrics: Map[String, SQLMetric] = scanMetrics ++ Map(
     "filesOpened" -> SQLMetrics.createMetric(sparkContext, "number of files opened"),
     "bytesRead" -> SQLMetrics.createSizeMetric(sparkContext, "size of data read"),
-    "filesMissing" -> SQLMetrics.createMetric(sparkContext, "number of missing files left out"))
+    "filesMissing" -> SQLMetrics.createMetric(sparkContext, "number of missing files skipped"))
 
   private lazy val (predicate, pushed) = RowPredicates.encode(scan.dataFilters)
 
   override def output: Seq[Attribute] = if (hasLines) super.output else super.output.filterNot(isLine)
 
-  /** Whether a column is that of the line: the others have the values of partitions. */
+  /** Whether a column contains the line; the others contain partition values. */
   def isLine(column: Attribute): Boolean = scan.output.take(scan.requiredSchema.size).exists(_.exprId == column.exprId)
 
-  /** Whether the rows are those for which `condition` holds, and no others. */
+  /** Whether the scan returns exactly the rows for which `condition` holds. */
   def decides(condition: Expression): Boolean = splitConjunctivePredicates(condition).forall(part => pushed.exists(_.semanticEquals(part)))
 
   def withoutLines: NativeTextScanExec = copy(hasLines = false)(files)
@@ -92,7 +92,7 @@ case class NativeTextScanExec(
   override protected def doCanonicalize(): SparkPlan = copy(scan = scan.canonicalized.asInstanceOf[FileSourceScanExec])(Nil)
 
   override protected def doExecute(): RDD[InternalRow] =
-    throw new UnsupportedOperationException("Spark asks a columnar node for rows")
+    throw new UnsupportedOperationException("a columnar node cannot return rows")
 
   override protected def doExecuteColumnar(): RDD[ColumnarBatch] = {
     val flags = Seq(

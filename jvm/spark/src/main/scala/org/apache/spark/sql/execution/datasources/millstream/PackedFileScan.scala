@@ -24,18 +24,18 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 private[millstream] object PackedFileScan {
-  /** The scan that reads what `scan` reads, with the same readers. */
+  /** The packed scan equivalent to `scan`, with the same readers, if there is one. */
   def of(scan: FileSourceScanExec, files: LocalFiles): Option[SparkPlan] =
-    // What an index tells of a file besides its status is between the index and Spark's own scan.
+    // Only Spark's own scan understands an index's additional metadata of files.
     Option.when(files.directories.forall(_.files.forall(_.metadata.isEmpty)))(PackedFileScanExec(scan)(files))
 }
 
 /**
- * A scan that leaves files to Spark's reader of their format, and does what is around that: packed tasks, a configuration that
- * costs little to copy (readers copy it for each file), and small files that were read before they are opened.
+ * A scan that uses Spark's reader of the format, but packs the tasks itself, passes a configuration that is cheap to copy
+ * (readers copy it for each file), and reads small files ahead before they are opened.
  *
- * @param scan Spark's scan that it stands for
- * @param local what to read; as in Spark's scan, no part of what makes two scans equal
+ * @param scan the replaced scan of Spark
+ * @param local the files to read; as in Spark's scan, they do not count for equality
  */
 case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val local: LocalFiles) extends PackedScan {
   override protected def otherCopyArgs: Seq[AnyRef] = Seq(local)
@@ -56,7 +56,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
 
   @transient private lazy val splittable = mutable.HashMap.empty[Option[CompressionCodec], Boolean]
 
-  /** Whether a format can be split is a matter of the codec of a file, and expensive to ask. */
+  /** Cached by codec: whether a file can be split depends only on its codec, and the check is expensive. */
   override protected def isSplittable(file: FileStatusWithMetadata): Boolean = {
     val relation = scan.relation
     splittable.getOrElseUpdate(local.codec(file), relation.fileFormat.isSplitable(relation.sparkSession, relation.options, file.getPath))
@@ -64,7 +64,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
 
   override protected def doCanonicalize(): SparkPlan = PackedFileScanExec(scan.canonicalized.asInstanceOf[FileSourceScanExec])(null)
 
-  /** Conditions for the readers, which may skip rows by them. */
+  /** Conditions that readers may use to skip rows. */
   private def pushedFilters: Seq[Filter] = {
     val nested = DataSourceUtils.supportNestedPredicatePushdown(scan.relation)
     scan.dataFilters.filterNot(_.references.exists(CompactFileIndex.isOfMetadata)).flatMap(DataSourceStrategy.translateFilter(_, nested))
@@ -123,8 +123,8 @@ private final class TimedBatches(batches: Iterator[ColumnarBatch], rows: SQLMetr
 }
 
 /**
- * What readers need of a configuration: not the more than a thousand defaults, which Hadoop's code has, too, and not what
- * describes the application. Readers copy it for every file.
+ * The part of a configuration that readers need, without the more than a thousand defaults, which Hadoop's code contains as
+ * well, and without the application's settings. Readers copy it for every file.
  */
 private object SlimConfiguration {
   private val DefaultResource = "-default.xml"
@@ -143,7 +143,7 @@ private object SlimConfiguration {
     Option(full.getPropertySources(key)).exists(_.forall(_.endsWith(DefaultResource)))
 }
 
-/** Spark's scan of files, in our partitions, with small files read ahead. */
+/** Spark's scan of files with our partitions, which reads small files ahead. */
 private final class PackedFileScanRDD(
     scan: FileSourceScanExec,
     read: PartitionedFile => Iterator[InternalRow],
@@ -183,29 +183,29 @@ private final class PackedFileScanRDD(
   }
 }
 
-/** What a reader makes once for all files of a task. */
+/** An object that a reader creates once for all files of a task. */
 private final class Shared {
   private var made = Option.empty[Any]
 
-  /** Always asked for the same by one reader. */
+  /** A reader always requests the same type. */
   def get[T](make: => T): T = {
     if (made.isEmpty) made = Some(make)
     made.get.asInstanceOf[T]
   }
 }
 
-/** A file of which the bytes may be there already when it is opened. */
+/** A file whose bytes may be in memory already when it is opened. */
 private final class FileAhead(values: InternalRow, range: FileRanges#Cursor, val ahead: FileReadAhead, val shared: Shared)
   extends PartitionedFile(values, SparkPath.fromUrlString(range.uri), range.start, range.length, Array.empty, range.modificationTime, range.size) {
 
   private val name = range.file
 
-  /** All bytes of it, if they are there and if it is as long as it was. */
+  /** All its bytes, if they are in memory and the length has not changed. */
   def bytes: Option[Array[Byte]] = Option(ahead.bytes(name)).filter(_.length == fileSize && length == fileSize)
 }
 
 private object FileAhead {
-  /** A reader that finds these bytes. */
+  /** A reader that can use the bytes in memory. */
   def serving(read: PartitionedFile => Iterator[InternalRow]): PartitionedFile => Iterator[InternalRow] = {
     case file: FileAhead => file.ahead.serve(() => read(file))
     case file => read(file)

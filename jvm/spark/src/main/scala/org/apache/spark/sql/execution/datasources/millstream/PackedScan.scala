@@ -11,20 +11,20 @@ import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.util.Utils
 
 /**
- * A scan of files in tasks that are packed by bytes and by what opening a file costs: about one task for each core, more where
- * one would read more than `spark.sql.files.maxPartitionBytes`.
+ * A scan whose tasks are packed by the bytes of files and the cost of opening them: about one task for each core, and more if
+ * a task would otherwise read more than `spark.sql.files.maxPartitionBytes`.
  */
 private[millstream] trait PackedScan extends LeafExecNode {
-  /** Spark's scan that it stands for. */
+  /** The replaced scan of Spark. */
   def scan: FileSourceScanExec
 
-  /** What to read, by partition. */
+  /** The files to read, by partition. */
   protected def files: Seq[PartitionDirectory]
 
   /** Whether several tasks may share a file. */
   protected def isSplittable(file: FileStatusWithMetadata): Boolean
 
-  /** What a description of the plan tells besides Spark's. */
+  /** Details for the description of the plan, in addition to Spark's. */
   protected def details: Seq[(String, String)]
 
   protected final def settings: ReadSettings = ReadSettings.of(conf)
@@ -57,9 +57,9 @@ private[millstream] trait PackedScan extends LeafExecNode {
 
   private def redacted(text: String): String = Utils.redact(conf.stringRedactionPattern, text)
 
-  /** Cuts the files into tasks of about equal cost: first the one that Spark reads first, then the others in their order. */
+  /** Packs the files into tasks of about equal cost: first the file that Spark would read first, then the others in order. */
   protected final def pack(): Array[Partition] = {
-    // Who wants parts that are smaller than what opening costs gets them.
+    // A limit below the cost of opening a file is respected.
     val openCost = math.min(settings.openCostBytes, conf.filesMaxPartitionBytes)
     val (count, bytes) = files.iterator.flatMap(_.files).foldLeft((0L, 0L)) { case ((n, sum), file) => (n + 1, sum + file.getLen) }
     tellDriver(count, bytes)
@@ -83,8 +83,8 @@ private[millstream] trait PackedScan extends LeafExecNode {
   }
 
   /**
-   * The file of the longest range that Spark would read, which it would read first, and its place among all. A csv schema is
-   * inferred from a scan of text, and has the names of columns from the first row.
+   * The file that Spark would read first, which is the one with the longest range, and its index among all. This matters
+   * because a CSV schema is inferred from a scan of text and takes the names of columns from the first row.
    */
   private def firstInSpark(count: Long, bytes: Long): Option[((PartitionDirectory, FileStatusWithMetadata), Int)] = {
     val longest = FilePartition.maxSplitBytes(scan.relation.sparkSession, bytes + count * conf.filesOpenCostInBytes)
@@ -92,7 +92,7 @@ private[millstream] trait PackedScan extends LeafExecNode {
     located.maxByOption { case ((_, file), _) => if (file.getLen > longest && isSplittable(file)) longest else file.getLen }
   }
 
-  /** What a task should cost of all that is to be done. */
+  /** The target cost of a task, given the total cost. */
   private def targetCost(all: Long): Long = {
     def share(tasks: Int): Long = (all + tasks - 1) / tasks
     val cores = conf.filesMinPartitionNum.orElse(conf.getConf(SQLConf.LEAF_NODE_DEFAULT_PARALLELISM)).getOrElse(sparkContext.defaultParallelism)
@@ -114,15 +114,15 @@ private[millstream] trait PackedScan extends LeafExecNode {
 }
 
 private[millstream] object PackedScan {
-  /** Reader option: how many tasks there should be, whatever their size. */
+  /** Reader option: the number of tasks, regardless of their size. */
   val PartitionsOption = "millstream.read.partitions"
 
   private val ReadsArchives = "spark.sql.files.archive.reader.enabled"
 
-  /** Whether `scan` reads, in as many partitions as suit, files that are known now. */
+  /** Whether the files of `scan` are known now and may be read in any number of partitions. */
   def suits(scan: FileSourceScanExec): Boolean =
     scan.stream.isEmpty &&
-      // Spark may rely on buckets, or on a single task.
+      // Spark may rely on buckets or on a single task.
       !scan.bucketedScan && scan.outputPartitioning.isInstanceOf[UnknownPartitioning] &&
       scan.relation.location.rootPaths.nonEmpty &&
       !scan.conf.getConfString(ReadsArchives, "false").toBoolean &&

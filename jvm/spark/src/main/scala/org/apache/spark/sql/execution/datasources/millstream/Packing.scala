@@ -11,30 +11,30 @@ import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata
 /**
  * Consecutive ranges whose rows have the same values in the partition columns.
  *
- * @param end number of ranges up to its end, from the beginning of the partition
+ * @param end number of ranges from the beginning of the partition to the end of the section
  */
 private[millstream] final case class Section(partitionValues: InternalRow, end: Int)
 
 private[millstream] final case class ScanPartition(index: Int, ranges: FileRanges, sections: Array[Section]) extends Partition
 
 /**
- * Tells where tasks end that get things one after the other and should cost about `target` each.
+ * Decides where tasks end that are filled one after the other and should cost about `target` each.
  *
- * A task ends where all so far should have cost a multiple of the target, so that one which is somewhat too expensive makes
- * the next one cheaper, and there are as many as there should be.
+ * The total cost after each task should be a multiple of the target. So a task that is somewhat too expensive makes the
+ * next one cheaper, and the number of tasks is as planned.
  */
 private[millstream] final class TaskQuota(target: Long) {
   private var spent = 0L
   private var quota = target
   private var isEmpty = true
 
-  /** What the task may still cost. */
+  /** The remaining cost of the task. */
   def room: Long = quota - spent
 
-  /** Whether something that costs so much is better in the next task. */
+  /** Whether an item of this cost should go to the next task. */
   def overflows(cost: Long): Boolean = !isEmpty && cost > room + target / 4
 
-  /** Puts something into the task, and tells whether that is full now. */
+  /** Adds an item to the task; returns whether the task is full now. */
   def take(cost: Long): Boolean = {
     isEmpty = false
     spent += cost
@@ -44,13 +44,13 @@ private[millstream] final class TaskQuota(target: Long) {
   /** Begins the next task. */
   def next(): Unit = {
     isEmpty = true
-    // After something that is many times too expensive the next tasks are not to be tiny.
+    // After an item that is many times too expensive, the next tasks must not become tiny.
     quota = math.max(quota + target, spent + target / 2)
   }
 }
 
 object Packing {
-  /** Things in their order, in tasks that cost about `target` each; one that costs more has a task for itself. */
+  /** Packs items, in order, into tasks that cost about `target` each; an item that costs more gets a task of its own. */
   def consecutive[T](things: Seq[T], target: Long)(cost: T => Long): Seq[Seq[T]] = {
     val quota = new TaskQuota(target)
     val tasks = Seq.newBuilder[Seq[T]]
@@ -82,27 +82,27 @@ private[millstream] final class RangePacking(target: Long, openCost: Long) {
   private var values: InternalRow = InternalRow.empty
   private var count = 0
 
-  /** What follows has these values in its partition columns. */
+  /** Sets the partition values of the files that are added next. */
   def begin(partitionValues: InternalRow): Unit = {
     endSection()
     values = partitionValues
   }
 
-  /** Adds a file of which several tasks may have a part. */
+  /** Adds a file that may be split between tasks. */
   def addSplit(file: FileStatusWithMetadata): Unit = {
     val length = file.getLen
     var start = 0L
     while (start < length) {
       val room = quota.room - openCost
       val left = length - start
-      // A small rest is no task of its own, and where there is hardly room the file begins in the next one.
+      // A small remainder stays in this task; if the task has hardly any room, the file starts in the next one.
       if (left <= room + target / 4) {
         add(file, start, left)
         start = length
       } else if (ranges.count > 0 && room < target / 4) {
         endPartition()
       } else {
-        // To read fewer bytes than opening costs would not pay.
+        // Reading fewer bytes than the cost of opening would not pay off.
         val part = math.min(left, Seq(room, openCost, 1L).max)
         add(file, start, part)
         start += part
@@ -110,7 +110,7 @@ private[millstream] final class RangePacking(target: Long, openCost: Long) {
     }
   }
 
-  /** Adds a file that one task has. */
+  /** Adds a file that is not split. */
   def add(file: FileStatusWithMetadata): Unit = add(file, 0, file.getLen)
 
   private def add(file: FileStatusWithMetadata, start: Long, length: Long): Unit = {

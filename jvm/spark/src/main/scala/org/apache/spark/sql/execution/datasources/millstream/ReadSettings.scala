@@ -7,22 +7,22 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.internal.SQLConf
 
 /**
- * What a session says about reading many files, whoever reads them: a DataFrame, an RDD or a compaction.
+ * A session's settings for reading many files, by a DataFrame, an RDD or a compaction.
  *
- * @param openCostBytes what opening a file counts for when files are packed into tasks
- * @param maxReaders most native threads with which a task reads ahead
+ * @param openCostBytes cost of opening a file, in bytes, when files are packed into tasks
+ * @param maxReaders maximum number of native threads with which a task reads ahead
  */
 final case class ReadSettings private (openCostBytes: Long, maxReaders: Int)
 
 object ReadSettings {
   private[millstream] val OpenCostBytes: ConfigEntry[Long] = SQLConf.buildConf("spark.millstream.read.openCostInBytes")
-    .doc("What opening a file counts for when files are packed into tasks.")
+    .doc("The cost of opening a file, in bytes, when files are packed into tasks.")
     .bytesConf(ByteUnit.BYTE)
     .checkValue(_ >= 0, "must not be negative")
     .createWithDefault(32L << 10)
 
   private[millstream] val MaxReaders: ConfigEntry[Int] = SQLConf.buildConf("spark.millstream.read.maxReaders")
-    .doc("Most native threads with which a task reads ahead; they are started only where reading waits for the storage.")
+    .doc("The maximum number of native threads with which a task reads ahead; they are started only if reading waits for the storage.")
     .intConf
     .checkValue(_ >= 0, "must not be negative")
     .createWithDefault(32)
@@ -31,7 +31,7 @@ object ReadSettings {
 
   def of(spark: SparkSession): ReadSettings = ReadSettings(get(spark, OpenCostBytes), get(spark, MaxReaders))
 
-  /** Those of the session that is at work, or of the context if there is none. */
+  /** The settings of the active session, or of the context if there is none. */
   private[millstream] def of(context: SparkContext): ReadSettings =
     sessionOf(context).fold(ReadSettings(context.conf.get(OpenCostBytes), context.conf.get(MaxReaders)))(of)
 

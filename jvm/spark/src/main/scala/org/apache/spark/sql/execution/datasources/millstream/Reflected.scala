@@ -2,19 +2,22 @@ package org.apache.spark.sql.execution.datasources.millstream
 
 import java.lang.reflect.{InvocationTargetException, Method}
 
-/** Calls of methods whose signatures differ between Spark's lines, or whose classes nothing here can name. */
+/**
+ * Calls of methods whose signatures differ between Spark's release lines, or whose classes cannot be named at
+ * compile time.
+ */
 private[sql] object Reflected {
   /**
-   * A method with one of the signatures that the supported lines have.
+   * A method with one of the signatures in the supported release lines.
    *
-   * @param signatures the parameters' types, the newest line's first
-   * @throws NoSuchMethodError if it has none of them: this is no line of Spark that is known
+   * @param signatures the parameters' types, beginning with the newest line
+   * @throws NoSuchMethodError if it has none of them, because this release line of Spark is not supported
    */
   def method(of: Class[_], name: String, signatures: Seq[Class[_]]*): Method =
     signatures.flatMap(types => of.getMethods.find(found => found.getName == name && found.getParameterTypes.sameElements(types))).headOption
       .getOrElse(throw new NoSuchMethodError(s"${of.getName}.$name with ${signatures.map(_.map(_.getSimpleName).mkString("(", ", ", ")")).mkString(" or ")}"))
 
-  /** Calls with as many of the arguments as the method takes. What it throws is thrown as it is. */
+  /** Calls a method with as many of the arguments as it takes. Its exceptions are not wrapped. */
   def call(method: Method, target: AnyRef, arguments: AnyRef*): AnyRef =
     try {
       method.invoke(target, arguments.take(method.getParameterCount): _*)

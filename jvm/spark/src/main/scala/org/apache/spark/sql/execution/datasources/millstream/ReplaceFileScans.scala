@@ -16,11 +16,11 @@ import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, Parti
 import org.apache.spark.sql.internal.SQLConf
 
 /**
- * Replaces Spark's scans of local files by ours, where those give the same rows: of text by [[NativeTextScanExec]], of what that
- * does not do and of other formats by [[PackedFileScanExec]].
+ * Replaces Spark's scans of local files by ours where these return the same rows: scans of text by [[NativeTextScanExec]] if it
+ * supports them, and all others by [[PackedFileScanExec]].
  *
- * The rule sees the physical plan before Spark puts transitions between rows and columns into it, so pruning and the
- * filters above the scan are Spark's.
+ * The rule sees the physical plan before Spark inserts transitions between rows and columns, so pruning and the filters above
+ * the scan are Spark's.
  */
 class ReplaceFileScans extends ColumnarRule {
   override def preColumnarTransitions: Rule[SparkPlan] = plan =>
@@ -30,8 +30,8 @@ class ReplaceFileScans extends ColumnarRule {
         case _ => false
       }))
       plan.transformUp {
-        case scan: FileSourceScanExec => SparkLine.ifItFits(ReplaceFileScans.replaced(scan, asksForFile)).getOrElse(scan)
-        case project: ProjectExec => SparkLine.ifItFits(ReplaceFileScans.withoutLines(project)).getOrElse(project)
+        case scan: FileSourceScanExec => SparkLine.ifSupported(ReplaceFileScans.replaced(scan, asksForFile)).getOrElse(scan)
+        case project: ProjectExec => SparkLine.ifSupported(ReplaceFileScans.withoutLines(project)).getOrElse(project)
       }
     } else {
       plan
@@ -51,7 +51,7 @@ private[millstream] object ReplaceFileScans {
       ours <- NativeTextScan.of(scan, files, asksForFile).orElse(PackedFileScan.of(scan, files))
     } yield ours
 
-  /** Of a filter above a native scan whose lines nobody looks at besides, the scan alone, which then makes none. */
+  /** Removes a filter that a native scan decides by itself. If nothing else uses the lines, the scan does not return them. */
   private def withoutLines(project: ProjectExec): Option[SparkPlan] = project.child match {
     case filter: FilterExec =>
       filter.child match {
@@ -63,12 +63,12 @@ private[millstream] object ReplaceFileScans {
   }
 }
 
-/** What a scan is to read, on the native file system, and how Hadoop is configured for it. */
+/** The files of a scan on the native file system, and their Hadoop configuration. */
 private[millstream] final class LocalFiles(val directories: Seq[PartitionDirectory], val conf: Configuration) {
   private val codecs = new CompressionCodecFactory(conf)
   private val codecsBySuffix = mutable.HashMap.empty[String, Option[CompressionCodec]]
 
-  /** The codec that Hadoop reads a file with; it goes by how the name ends. */
+  /** The codec that Hadoop uses to read a file; it depends on the end of the name. */
   def codec(file: FileStatusWithMetadata): Option[CompressionCodec] = {
     val name = file.fileStatus match {
       case listed: IndexedFileStatus => listed.name
@@ -81,16 +81,16 @@ private[millstream] final class LocalFiles(val directories: Seq[PartitionDirecto
 
   def verifiesChecksums: Boolean = LocalFiles.verifiesChecksums(conf)
 
-  /** Whether lines are what is in the files, and all of it. */
+  /** Whether the files are uncompressed and their lines have no length limit. */
   lazy val arePlainLines: Boolean =
     conf.get(LineRecordReader.MAX_LINE_LENGTH) == null && !directories.exists(_.files.exists(codec(_).isDefined))
 }
 
 private[millstream] object LocalFiles {
-  /** Names may have parts that are all different after their first dot. */
+  /** A bound, because names may all differ after their first dot. */
   private val MaxSuffixes = 1000
 
-  /** As Hadoop's local file system is told since 3.5. */
+  /** Hadoop's setting for its local file system, since 3.5. */
   def verifiesChecksums(conf: Configuration): Boolean = conf.getBoolean("fs.file.checksum.verify", true)
 
   def of(scan: FileSourceScanExec): Option[LocalFiles] = {
@@ -100,7 +100,7 @@ private[millstream] object LocalFiles {
       new LocalFiles(location.listFiles(scan.partitionFilters, scan.dataFilters), conf)).filter(_.directories.forall(isLocal))
   }
 
-  /** A partition of a table may lie elsewhere than the table. */
+  /** Whether a partition is local; it may be on another file system than its table. */
   private def isLocal(directory: PartitionDirectory): Boolean =
     directory.files.headOption.forall(_.getPath.toUri.getScheme == "file")
 }

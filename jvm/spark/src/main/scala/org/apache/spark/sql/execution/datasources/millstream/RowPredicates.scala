@@ -7,27 +7,27 @@ import org.apache.spark.sql.types.StringType
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Conditions that Spark puts on the one column of a text file, for the native scan.
+ * Translates conditions on the single column of a text file for the native scan.
  *
- * The translation is exact: a row for which a translated condition holds is one for which Spark's holds, and no other, so that nobody
- * needs to look again (a count is then made without rows). So a condition is translated only as a whole, and only where it is decided
- * byte for byte: on strings of the default collation, without nulls in lists. What is not translated stays with Spark's filter above
- * the scan. The encoding is documented at `millstream_scan::Predicate::decode`.
+ * The translation is exact: a translated condition holds for exactly the rows for which Spark's condition holds, so rows need not be
+ * checked again (and a count needs no rows). Therefore a condition is only translated as a whole, and only if it can be decided byte
+ * for byte: on strings of the default collation, without nulls in lists. All other conditions stay in Spark's filter above the scan.
+ * The encoding is documented at `millstream_scan::Predicate::decode`.
  */
 private[millstream] object RowPredicates extends PredicateHelper {
   private val Always = Array[Byte]('t')
-  /** What the native side takes, less one for the list of all conditions. */
+  /** The native side's limit, less one for the list of all conditions. */
   private val MaxDepth = 63
-  /** A longer list is a matter of hashing, which Spark's filter does. */
+  /** For longer lists, Spark's filter is better, because it uses hashing. */
   private val MaxListLength = 64
   private val RegexCharacters = "\\^$.|?*+()[]{}"
-  /** What is not UTF-8 becomes this character in a string of the JVM, which Spark matches patterns against. */
+  /** Invalid UTF-8 becomes this character in a string of the JVM, against which Spark matches patterns. */
   private val Replacement = '\uFFFD'
 
   /**
-   * Those of `conditions` that can be translated, all in one.
+   * Translates those of `conditions` that can be translated into one predicate.
    *
-   * @return the encoded predicate, and the conditions that it stands for
+   * @return the encoded predicate, and the conditions that it replaces
    */
   def encode(conditions: Seq[Expression]): (Array[Byte], Seq[Expression]) = {
     val translated = conditions.flatMap(condition => encode(condition, 1).map(condition -> _))
@@ -62,13 +62,13 @@ private[millstream] object RowPredicates extends PredicateHelper {
   private def all(operator: Char, operands: Seq[Expression], depth: Int): Option[Array[Byte]] =
     whole(operands.map(encode(_, depth + 1))).map(list(operator, _))
 
-  /** A list with a null in it is not true for any other value, but not false either. */
+  /** A list that contains null is not translated: for a value that is not in it, the result is null, not false. */
   private def in(values: Seq[Option[UTF8String]]): Option[Array[Byte]] =
     whole(values).filter(_.length <= MaxListLength).map(texts => list('|', texts.map(literal('=', _))))
 
   private def whole[T](parts: Seq[Option[T]]): Option[Seq[T]] = Option.when(parts.forall(_.isDefined))(parts.flatten)
 
-  /** A pattern whose only wildcard is `%`; what `_` stands for, a character, is not a matter of bytes. */
+  /** Translates a pattern whose only wildcard is `%`; the wildcard `_` matches a character, not a byte. */
   private def like(pattern: UTF8String, escape: Char): Option[Array[Byte]] =
     exact(pattern).filter(_.forall(c => c != '_' && c != escape)).map {
       _.split("%", -1) match {
@@ -77,7 +77,7 @@ private[millstream] object RowPredicates extends PredicateHelper {
       }
     }
 
-  /** The string of a pattern, if rows match it in Spark, as strings, exactly where their bytes do. */
+  /** The string of a pattern, if matching bytes is equivalent to Spark's matching of strings. */
   private def exact(pattern: UTF8String): Option[String] = Option(pattern.toString).filterNot(_.contains(Replacement))
 
   private def literal(operator: Char, text: UTF8String): Array[Byte] = operator.toByte +: bytesOf(text)

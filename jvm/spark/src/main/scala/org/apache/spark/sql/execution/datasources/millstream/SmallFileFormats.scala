@@ -20,8 +20,8 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
 
 /**
- * Spark's CSV, with one parser for all small files of a task: to make one, which has room for 20,480 columns, takes several
- * times as long as to read such a file. What is not read ahead is read as Spark reads it.
+ * Spark's CSV format with one parser for all small files of a task: creating a parser, with space for 20,480 columns, takes
+ * several times as long as reading such a file. Files that are not read ahead are read by Spark's own reader.
  */
 private final class SmallCsvFormat extends CSVFileFormat {
   override def buildReader(
@@ -35,7 +35,7 @@ private final class SmallCsvFormat extends CSVFileFormat {
     val ofSpark = super.buildReader(sparkSession, dataSchema, partitionSchema, requiredSchema, filters, options, hadoopConf)
     val conf = sparkSession.sessionState.conf
     val csv = new CSVOptions(options, conf.csvColumnPruning, conf.sessionLocalTimeZone, conf.columnNameOfCorruptRecord)
-    // The names in a file's header are then keys of its values, and the parser is told of them by Spark's reader alone.
+    // The names in a file's header are then keys of its values, and only Spark's reader passes them to the parser.
     val hasKeys = csv.parameters.contains("singleVariantColumn")
     if (csv.multiLine || hasKeys) ofSpark else new SmallCsvReader(ofSpark, csv, dataSchema, requiredSchema, filters)
   }
@@ -71,7 +71,10 @@ private final class SmallCsvReader(
     StructType(schema.filterNot(_.name == options.columnNameOfCorruptRecord))
 }
 
-/** Spark's JSON lines, with one parser for all small files of a task. What is not read ahead is read as Spark reads it. */
+/**
+ * Spark's JSON lines format with one parser for all small files of a task. Files that are not read ahead are read by Spark's
+ * own reader.
+ */
 private final class SmallJsonFormat extends JsonFileFormat {
   override def buildReader(
       sparkSession: SparkSession,
@@ -121,7 +124,10 @@ private final class SmallJsonReader(
 private object SmallFile {
   private val ByteOrderMark = Array(0xEF, 0xBB, 0xBF).map(_.toByte)
 
-  /** Splits as Hadoop's `LineRecordReader` does, which leaves a byte order mark of UTF-8 out. One text serves for all lines. */
+  /**
+   * Splits like Hadoop's `LineRecordReader`, which skips a UTF-8 byte order mark. The same text object is returned for every
+   * line.
+   */
   def lines(bytes: Array[Byte], separator: Option[Array[Byte]]): Iterator[Text] = {
     val start = if (bytes.startsWith(ByteOrderMark)) ByteOrderMark.length else 0
     val reader = new LineReader(new ByteArrayInputStream(bytes, start, bytes.length - start), bytes.length, separator.orNull)

@@ -10,24 +10,24 @@ import org.apache.spark.sql.execution.datasources.{DataSourceUtils, FileFormat}
 import org.apache.spark.sql.execution.datasources.millstream.write.{DirectInsertIntoHadoopFsRelation, FilesOfQuery}
 import org.apache.spark.sql.types.StructType
 
-/** What differs between the 4.x lines that one jar serves, and from those that it does not. */
+/** Differences between the 4.x release lines that one jar supports, and detection of unsupported ones. */
 private[sql] object SparkLine extends Logging {
   private val warned = new AtomicBoolean
 
-  /** None, with one warning, in a Spark whose internals differ from those of the supported lines: it answers by itself. */
-  def ifItFits[T](native: => Option[T]): Option[T] =
+  /** None, with one warning, in a Spark whose internals differ from the supported lines; Spark then does the work itself. */
+  def ifSupported[T](native: => Option[T]): Option[T] =
     try {
       native
     } catch {
       case e @ (_: LinkageError | _: ReflectiveOperationException) =>
         if (warned.compareAndSet(false, true)) {
-          logWarning("Millstream does not fit this Spark, so Spark itself lists, reads and writes the files, more slowly and with more " +
-            s"memory; results are the same. This is said once. Cause: $e")
+          logWarning("Millstream does not support this Spark, so Spark itself lists, reads and writes the files, more slowly and with more " +
+            s"memory; results are the same. This warning is not repeated. Cause: $e")
         }
         None
     }
 
-  /** Fails as Spark does if the format cannot read a type. Since 4.2 it is told that the schema is for reading. */
+  /** Fails like Spark if the format cannot read a type. Since 4.2, an additional argument says that the schema is for reading. */
   def verifyReadSchema(format: FileFormat, schema: StructType): Unit =
     Reflected.call(verifySchema, DataSourceUtils, format, schema, java.lang.Boolean.TRUE)
 
@@ -36,7 +36,7 @@ private[sql] object SparkLine extends Logging {
     Reflected.method(DataSourceUtils.getClass, "verifySchema", until41 :+ classOf[Boolean], until41)
   }
 
-  /** Looks for everything that differs, once, when the extension is installed: what does not fit is no surprise within a statement. */
+  /** Looks up everything that differs once, when the extension is installed, so that a mismatch never surfaces within a statement. */
   def check(): Unit = {
     verifySchema
     Seq(classOf[CatalogStorageFormat] -> "locationUri", classOf[CatalogTable] -> "storage", classOf[CatalogTablePartition] -> "storage")
@@ -45,7 +45,7 @@ private[sql] object SparkLine extends Logging {
     DirectInsertIntoHadoopFsRelation.check()
   }
 
-  /** The method that copies an instance of a case class, all of whose fields it takes. */
+  /** The copy method of a case class, which takes all fields. */
   private def copyOf(of: Class[_], field: String): Method = {
     val fields = of.getConstructors.head.getParameterTypes.toSeq
     of.getMethod(field)
@@ -59,7 +59,7 @@ private[sql] object SparkLine extends Logging {
   def at(location: URI, partition: CatalogTablePartition): CatalogTablePartition =
     replaced(partition, "storage", at(location, partition.storage))
 
-  /** A copy with another value of one field; how many fields there are differs. */
+  /** A copy with another value of one field; the number of fields differs between lines. */
   private def replaced[T <: AnyRef with Product](original: T, field: String, value: AnyRef): T = {
     val fields = original.productElementNames.zip(original.productIterator).map {
       case (name, present) => if (name == field) value else present.asInstanceOf[AnyRef]

@@ -13,7 +13,7 @@ import org.apache.spark.sql.execution.vectorized.{ColumnVectorUtils, ConstantCol
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
 
-/** What is the same for all tasks of a scan. */
+/** Settings shared by all tasks of a scan. */
 private[millstream] final case class ScanTask(
     separator: Array[Byte],
     predicate: Array[Byte],
@@ -22,7 +22,7 @@ private[millstream] final case class ScanTask(
     withValue: Boolean,
     partitionSchema: StructType) {
 
-  /** Whether rows tell which file they are of. */
+  /** Whether batches are separated by file, so that a row's file is known. */
   def byFile: Boolean = (flags & NativeScan.BY_RANGE) != 0
 }
 
@@ -33,7 +33,7 @@ private[millstream] final case class ScanMetrics(
     missing: SQLMetric,
     waitTime: SQLMetric)
 
-/** Batches of the native scan, one scan for every partition. */
+/** Batches of native scans, one scan for each partition. */
 private[millstream] final class TextScanRDD(
     context: SparkContext,
     @transient private val scanPartitions: Array[Partition],
@@ -73,7 +73,7 @@ private final class ScanBatches(partition: ScanPartition, task: ScanTask, metric
   private val ranges = partition.ranges.cursor()
   private var current = -1
 
-  /** Ends it. Rows stay what they are: a thread of another operator may outlive the task and look at them still. */
+  /** Ends the scan. Rows stay valid: a thread of another operator may outlive the task and still read them. */
   def abandon(): Unit = {
     scan.abandon()
     if (task.byFile) InputFileBlockHolder.unset()
@@ -90,7 +90,7 @@ private final class ScanBatches(partition: ScanPartition, task: ScanTask, metric
 
   override def hasNext: Boolean = left > 0 || fetch()
 
-  /** A batch of Spark's has at most as many rows as an array has elements. */
+  /** A Spark batch has at most as many rows as an array can have elements, so a native batch may become several. */
   override def next(): ColumnarBatch = {
     if (!hasNext) throw new NoSuchElementException("no more batches")
     val rows = math.min(left, ScanBatches.MaxRows).toInt
@@ -146,7 +146,7 @@ private final class ScanBatches(partition: ScanPartition, task: ScanTask, metric
     waited = scan.waitedNanos
   }
 
-  /** Fails as Spark's own readers do. */
+  /** Converts errors to those of Spark's own readers. */
   private def reading(next: => Boolean): Boolean =
     try {
       next

@@ -6,12 +6,12 @@ package org.apache.spark.sql.execution.datasources
  * {{{
  * DataFrameReader.load ─► UnresolvedDataSource ─► IndexLocalFiles (a hint rule: runs before Spark lists anything)
  *                                                     └─► HadoopFsRelation over CompactFileIndex ◄─ MillstreamLocalFileSystem
- * physical plan ─► FileSourceScanExec ─► ReplaceFileScans (before transitions between rows and columns are put in)
+ * physical plan ─► FileSourceScanExec ─► ReplaceFileScans (before transitions between rows and columns are inserted)
  *                                            ├─► NativeTextScanExec ─► TextScanRDD ─► ScanBatches ◄─ NativeScan
  *                                            └─► PackedFileScanExec ─► PackedFileScanRDD ─► Spark's readers ◄─ FileReadAhead
  * }}}
  *
- * It lives below `org.apache.spark.sql.execution.datasources` because Spark's partition discovery is private to that
- * package, and re-implementing it would be the one sure way to differ from it.
+ * The package is below `org.apache.spark.sql.execution.datasources` because Spark's partition discovery is private to that
+ * package; a reimplementation would inevitably differ from it.
  */
 package object millstream

@@ -19,18 +19,18 @@ import org.apache.spark.rdd.InputFileBlockHolder
 import org.apache.spark.sql.execution.datasources.millstream.{LocalFiles, RowPredicates}
 import org.apache.spark.unsafe.Platform
 
-/** Lines of some ranges, with the offsets at which they begin. */
+/** The lines of some ranges, with the offsets at which they begin. */
 private trait Lines {
   def next(key: LongWritable, value: Text): Boolean
   def close(): Unit
 }
 
 /**
- * The lines of a [[PackedSplit]]: those of plain files read natively, the others by Hadoop's own reader, range by range.
+ * The lines of a [[PackedSplit]]: plain files are read natively, others by Hadoop's own reader, range by range.
  *
- * A thread of Python's may still read when the task ends and closes this, so one call waits for the other.
+ * A Python writer thread may still read when the task ends and closes this reader, so methods are synchronized.
  *
- * @param readByHadoop Hadoop's reader of a split
+ * @param readByHadoop creates Hadoop's reader of a split
  */
 private[rdd] final class PackedLineReader(
     split: PackedSplit,
@@ -104,22 +104,22 @@ private[rdd] final class PackedLineReader(
     }
 
   /**
-   * Whoever catches the failure of one file and goes on would lose those that follow in the split. Spark itself sees to failures
-   * in the thread that writes to Python, and to whether they matter.
+   * Makes the task fail. If a caller caught the failure of one file and continued, the following files of the split would be
+   * lost. In the thread that writes to Python, Spark itself handles failures and decides whether they matter.
    */
   private def failTask(cause: Throwable): Unit =
     if (ranges.length > 1 && Thread.currentThread() == taskThread) {
       Option(TaskContext.get()).foreach(_.addTaskCompletionListener[Unit] { context =>
-        if (!context.isFailed()) throw new IOException(s"the failure of a file was ignored; set ${PackedTextInputFormat.Enabled.key}=false", cause)
+        if (!context.isFailed()) throw new IOException(s"the failure to read a file was ignored; set ${PackedTextInputFormat.Enabled.key}=false", cause)
       })
     }
 }
 
 private[rdd] object PackedLineReader {
-  /** Settings with which lines are a matter of Hadoop's reader. */
+  /** Settings with which only Hadoop's reader is used. */
   private val NotNative = Seq("textinputformat.record.delimiter", LineRecordReader.MAX_LINE_LENGTH)
 
-  /** Tells `input_file_name()` and its like. */
+  /** Sets the file for `input_file_name()` and similar functions. */
   def tellFile(range: FileRange): Unit = InputFileBlockHolder.set(range.hadoopPath.toString, range.start, range.length)
 }
 
@@ -135,7 +135,7 @@ private final class HadoopLines(range: FileRange, reader: RecordReader[LongWrita
   override def close(): Unit = reader.close()
 }
 
-/** Lines that are copied from native memory, of a batch some at once; `ranges` are those of `split` from `first` on. */
+/** Lines copied from native memory, several at a time; `ranges` are those of `split` from `first` on. */
 private final class NativeLines(split: PackedSplit, first: Int, ranges: Array[FileRange], skipsMissing: Boolean, hadoopLines: FileRange => Lines)
   extends Lines {
 
@@ -151,7 +151,7 @@ private final class NativeLines(split: PackedSplit, first: Int, ranges: Array[Fi
   private var bytesRead = 0L
 
   private var copied = new Array[Byte](NativeLines.CopyBytes)
-  /** Which bytes of the batch have been copied. */
+  /** The range of the batch's bytes that is copied. */
   private var copiedFrom = 0L
   private var copiedTo = 0L
 
@@ -160,7 +160,7 @@ private final class NativeLines(split: PackedSplit, first: Int, ranges: Array[Fi
     val (start, length) = (lineStart(row), lineLength(row))
     if (start < copiedFrom || start + length > copiedTo) copy(start, length)
     value.set(copied, (start - copiedFrom).toInt, length)
-    // A byte order mark is left out of the first line, which begins with the file all the same.
+    // The first line does not contain a byte order mark, but its offset is still 0.
     key.set(if (row == 0 && scan.offset == 0) 0 else scan.offset + start)
     row += 1
     true
@@ -197,7 +197,7 @@ private final class NativeLines(split: PackedSplit, first: Int, ranges: Array[Fi
     found
   }
 
-  /** Fails as Hadoop's reader does, if it fails too. */
+  /** After a failure, reads the file with Hadoop's reader, so that Hadoop's error is thrown if it fails too. */
   private def reading(next: => Boolean): Boolean =
     try {
       next
@@ -223,7 +223,7 @@ private object NativeLines {
   private val CopyBytes = 64 << 10
 }
 
-/** A job whose settings with a common prefix are looked for once, not for every file that is opened: there are a thousand. */
+/** A job that caches its settings by prefix: otherwise a thousand settings are searched for every file that is opened. */
 private final class JobOfManyFiles(job: JobConf) extends JobConf(job) {
   private val found = new ConcurrentHashMap[String, JavaMap[String, String]]
 

@@ -8,18 +8,18 @@ import org.apache.hadoop.mapred.FileSplit
 
 /** A part of a local file. */
 private[rdd] final case class FileRange(path: String, start: Long, length: Long) {
-  /** As Hadoop's own listings name the file. */
+  /** The file's path as in Hadoop's own listings. */
   def hadoopPath: Path = new Path("file", "", path)
 }
 
 /**
- * Consecutive splits of Hadoop's that one task reads.
+ * Consecutive Hadoop splits that one task reads.
  *
- * As a `FileSplit` it has the path and the start of its first range, and the length of all. The driver keeps the ranges as they are
- * sent, a directory's path once: some 30 bytes for each file.
+ * As a `FileSplit`, it has the path and start of its first range, and the total length. The driver keeps the ranges in the form in
+ * which they are sent, with each directory's path stored once: some 30 bytes for each file.
  *
- * @param count how many ranges there are
- * @param readers most native threads with which they are read ahead
+ * @param count number of ranges
+ * @param readers maximum number of native threads that read them ahead
  */
 private[rdd] final class PackedSplit private (
     first: FileRange,
@@ -42,7 +42,7 @@ private[rdd] final class PackedSplit private (
     }
   }
 
-  /** Some of them, as the native scan takes them. */
+  /** Some of the ranges, for the native scan. */
   def slice(from: Int, until: Int): FileRanges = packed.slice(from, until)
 
   override def write(out: DataOutput): Unit = {
@@ -52,7 +52,7 @@ private[rdd] final class PackedSplit private (
     out.writeInt(readers)
   }
 
-  /** In an executor. Hadoop's own input format would read the first file and leave out the others. */
+  /** Called in executors. Hadoop's own input format would read only the first file of a packed split, so ours must be installed. */
   override def readFields(in: DataInput): Unit = {
     super.readFields(in)
     count = in.readInt()
@@ -60,12 +60,12 @@ private[rdd] final class PackedSplit private (
     readers = in.readInt()
     if (!TextInputFormatHook.isInstalled) TextInputFormatHook.install()
     if (!TextInputFormatHook.isInstalled) {
-      throw new IOException("Millstream's splits of text files cannot be read in this JVM, though they were made in the driver's; " +
+      throw new IOException("Millstream's splits of text files were made in the driver, but cannot be read in this JVM; " +
         s"set ${PackedTextInputFormat.Enabled.key}=false")
     }
   }
 
-  override def toString: String = if (count == 1) super.toString else s"$getPath and ${count - 1} more, $getLength bytes in all"
+  override def toString: String = if (count == 1) super.toString else s"$getPath and ${count - 1} more, $getLength bytes in total"
 }
 
 private[rdd] object PackedSplit {

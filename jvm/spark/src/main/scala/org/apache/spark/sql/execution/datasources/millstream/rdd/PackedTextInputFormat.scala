@@ -15,22 +15,22 @@ import org.apache.spark.sql.execution.datasources.millstream.{Packing, ReadSetti
 import org.apache.spark.sql.internal.SQLConf
 
 /**
- * Hadoop's input format for lines, whose splits of small files are put together where Spark reads lines of local files.
+ * Hadoop's input format for lines, which packs the splits of small files if Spark reads lines of local files.
  *
- * Listing and splitting is Hadoop's. Everybody but Spark's own RDDs gets Hadoop's splits, and so does an RDD whose users may see
- * splits, or that is not made by `sc.textFile` or a call like it.
+ * Hadoop lists and splits the files. Only Spark's own RDDs that are made by `sc.textFile` or a similar call, and whose users
+ * cannot see the splits, get packed ones; all other callers get Hadoop's splits.
  */
 class PackedTextInputFormat extends TextInputFormat {
 
   override def getSplits(job: JobConf, minPartitions: Int): Array[InputSplit] = {
     val splits = super.getSplits(job, minPartitions)
-    SparkLine.ifItFits(SparkContext.getActive.filter(mayPack(_, job, splits)).map(pack(_, job, minPartitions, splits))).getOrElse(splits)
+    SparkLine.ifSupported(SparkContext.getActive.filter(mayPack(_, job, splits)).map(pack(_, job, minPartitions, splits))).getOrElse(splits)
   }
 
   override def getRecordReader(split: InputSplit, job: JobConf, reporter: Reporter): RecordReader[LongWritable, Text] =
     split match {
       case packed: PackedSplit =>
-        PackedTextInputFormat.refuseOnesWhoSeeSplits()
+        PackedTextInputFormat.refuseCallersThatUseSplits()
         reporter.setStatus(packed.toString)
         new PackedLineReader(packed, job, super.getRecordReader(_, _, reporter))
       case _ => super.getRecordReader(split, job, reporter)
@@ -50,13 +50,13 @@ class PackedTextInputFormat extends TextInputFormat {
     val tasks = math.max(minPartitions, PackedTextInputFormat.TasksPerCore * context.defaultParallelism)
     val target = math.min(ranges.map(cost).sum / math.max(1, tasks), context.conf.get(FILES_MAX_PARTITION_BYTES))
     val largest = largestSplit(splits, job, ranges.map(_.length).sum / math.max(1, minPartitions))
-    // A task is full of bytes, or of what it costs, whichever comes first.
+    // A task is full by its bytes or by its cost, whichever comes first.
     def share(range: FileRange): Long = math.max(cost(range), (range.length.toDouble / largest * target).toLong)
     val packed = Iterator.iterate(target)(_ / 2).map(Packing.consecutive(ranges, _)(share)).find(_.size >= math.min(minPartitions, ranges.size))
     packed.get.map(PackedSplit(_, settings.maxReaders)).toArray
   }
 
-  /** As Hadoop computes it. */
+  /** The size of the largest split, as Hadoop computes it. */
   private def largestSplit(splits: Array[InputSplit], job: JobConf, goal: Long): Long = {
     val blockSize = FileSystem.getLocal(job).getDefaultBlockSize(splits.head.asInstanceOf[FileSplit].getPath)
     computeSplitSize(goal, job.getLong(SPLIT_MINSIZE, 1).max(1), blockSize)
@@ -69,21 +69,21 @@ private[millstream] object PackedTextInputFormat {
     .booleanConf
     .createWithDefault(true)
 
-  /** More tasks than cores, since nobody knows what is done with a line, or how many cores there will be. */
+  /** More tasks than cores, since neither the cost of processing a line nor the later number of cores is known. */
   private val TasksPerCore = 4
 
   private val HadoopRDD = "org.apache.spark.rdd.HadoopRDD"
   private val Mapped = "org.apache.spark.rdd.MapPartitionsRDD"
   private val WithSplits = s"$HadoopRDD$$HadoopMapPartitionsWithSplitRDD"
-  /** They tell a process the file of a split, or match the rows of two RDDs by partition. */
+  /** RDDs that pass the file of a split to a process, or match the rows of two RDDs by partition. */
   private val WantSplits = Set("org.apache.spark.rdd.PipedRDD", "org.apache.spark.rdd.ZippedPartitionsBaseRDD")
   private val OfTheJob = Set(INPUT_DIR, NUM_INPUT_FILES, MRJobConfig.WORKING_DIR)
 
   private def isEnabled(context: SparkContext): Boolean = ReadSettings.get(context, Enabled)
 
   /**
-   * Whether a `HadoopRDD` asks for its splits because an RDD that maps its rows asks it, as the one of `sc.textFile` does.
-   * Nobody else can know which splits a caller looks at, and the input format is told nothing about its RDD.
+   * Whether a `HadoopRDD` requests its splits on behalf of an RDD that maps its rows, as with `sc.textFile`. The call stack is
+   * the only source for this, because the input format is told nothing about its RDD.
    */
   private def isCalledForLines: Boolean = {
     val rdds = callers("getPartitions")
@@ -93,16 +93,16 @@ private[millstream] object PackedTextInputFormat {
   private def callers(method: String): Seq[String] =
     StackWalker.getInstance().walk(_.iterator.asScala.filter(_.getMethodName == method).map(_.getClassName).toVector)
 
-  /** Whether a job is configured as Spark configures all: tables of Hive say more, and what reads them may look at splits. */
+  /** Whether a job has only the settings of every Spark job. Hive tables set more, and their readers may look at splits. */
   private def isPlain(job: JobConf, context: SparkContext): Boolean = {
     val plain = new JobConf(context.hadoopConfiguration)
     job.iterator.asScala.map(_.getKey).forall(key => OfTheJob(key) || plain.getRaw(key) != null)
   }
 
-  /** Those that map with splits get Hadoop's, unless somebody else asked for lines of the same RDD before. */
-  private def refuseOnesWhoSeeSplits(): Unit =
+  /** RDDs that map with splits get Hadoop's splits, unless the same RDD was used for lines before; that case is refused. */
+  private def refuseCallersThatUseSplits(): Unit =
     if (callers("compute").contains(WithSplits)) {
-      throw new IllegalStateException("mapPartitionsWithInputSplit after another use of the same RDD needs Hadoop's splits: " +
+      throw new IllegalStateException("mapPartitionsWithInputSplit needs Hadoop's splits, but this RDD was used before with packed ones: " +
         s"set ${Enabled.key}=false")
     }
 }

@@ -12,23 +12,23 @@ import org.apache.hadoop.util.ReflectionUtils
 
 import org.apache.spark.internal.Logging
 
-/** Starts with the file system: before the first RDD, in the driver and in executors. */
+/** Starts with the file system, so before the first RDD, in the driver and in executors. */
 class TextInputFormatHook extends Companion {
   override def start(): Unit = TextInputFormatHook.install()
 }
 
 /**
- * Makes Hadoop create [[PackedTextInputFormat]] where a `TextInputFormat` is asked for.
+ * Makes Hadoop create a [[PackedTextInputFormat]] when a `TextInputFormat` is requested.
  *
- * Spark's RDDs and Hive have their input formats made by `ReflectionUtils.newInstance`, which keeps the constructor of each
- * class that it has met. We put the constructor of a subclass in its place. Whoever makes an input format in another way
- * gets Hadoop's own, and so does everybody if Hadoop no longer works like this.
+ * Spark's RDDs and Hive create their input formats with `ReflectionUtils.newInstance`, which caches the constructor of each
+ * class. We replace the cached constructor by that of a subclass. Callers that create an input format in another way get
+ * Hadoop's own, and so do all callers if Hadoop no longer has this cache.
  */
 private[rdd] object TextInputFormatHook extends Logging {
   def install(): Unit =
     try {
       constructors.put(classOf[TextInputFormat], classOf[PackedTextInputFormat].getConstructor())
-      if (!isInstalled) warn("its constructors are not taken from there")
+      if (!isInstalled) warn("it does not use the cache of constructors")
     } catch {
       case e @ (NonFatal(_) | _: LinkageError) => warn(e.toString)
     }
@@ -43,6 +43,6 @@ private[rdd] object TextInputFormatHook extends Logging {
   }
 
   private def warn(cause: String): Unit =
-    logWarning("Millstream does not fit this Hadoop, so sc.textFile makes tasks and reads files as without it; results are the same. " +
-      s"This is said once. Cause: $cause")
+    logWarning("Millstream does not support this Hadoop, so sc.textFile makes tasks and reads files as without it; results are the same. " +
+      s"This warning is not repeated. Cause: $cause")
 }

@@ -16,14 +16,14 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTable
 import org.apache.spark.sql.catalyst.catalog.CatalogTypes.TablePartitionSpec
 
 /**
- * What a commit tells the catalog: the partitions that it writes, with how many files and bytes they then have.
+ * A commit's change of the catalog: the written partitions, with their numbers of files and bytes after the commit.
  *
- * @param replaces whether the files written are all that their directories then have
- * @param below partitions of which all files go: one that gets no new ones is dropped
- * @param always partitions, by name, that are to be there also if no file was written
+ * @param replaces whether the written files replace all others in their directories
+ * @param below partitions whose files are all replaced; a partition that gets no new files is dropped
+ * @param always names of partitions that must exist even if no file was written
  * @param replacesUnknown whether an INSERT INTO a partition that the catalog does not know replaces the files in its directory, as Hive does
- * @param isForNew whether partitions that the catalog has by then are left as they are: `IF NOT EXISTS`
- * @param ofTable whether the table itself, if it has no partitions, says how many files and bytes it has
+ * @param isForNew whether partitions that exist at the commit are left unchanged: `IF NOT EXISTS`
+ * @param ofTable whether an unpartitioned table itself has the numbers of files and bytes
  */
 private[sql] final case class CatalogChange(
     table: CatalogTable,
@@ -39,7 +39,7 @@ private[sql] final case class CatalogChange(
   def isPartitioned: Boolean = table.partitionColumnNames.nonEmpty
 }
 
-/** One commit's: first it looks where the catalog has what is written, then it says what is to change. */
+/** The catalog's part of one commit: it first looks up the current locations, and then plans the change. */
 private[write] final class CatalogCommit(change: CatalogChange, directories: Directories, named: Seq[String], metastore: CatalogMetastore) {
   import CatalogCommit._
   import change._
@@ -53,41 +53,41 @@ private[write] final class CatalogCommit(change: CatalogChange, directories: Dir
     written = (touched.map(SwapDirectories.partition) ++ always ++ Option.when(!isPartitioned)("")).toSeq.sorted
     val found = if (!isPartitioned || below.isEmpty) metastore.locations(table.database, table.identifier.table, written.asJava).asScala.toMap
       else metastore.locationsBelow(table, below.get)
-    if (isForNew && found.nonEmpty) throw new MadeMeanwhile(found.keys.mkString(", "))
+    if (isForNew && found.nonEmpty) throw new CreatedMeanwhile(found.keys.mkString(", "))
     known = found.map { case (name, location) => name -> qualified(location) }
     if (isSwap) {
       new CommitPlan.Found(replaced.asJava, Nil.asJava, false)
     } else {
       written.foreach(checkUnmoved)
-      val moved = known.values.flatMap(TablePlaces.relative(root, _)).filter(directory => SwapDirectories.partition(directory) != directory)
-      val old = if (named.isEmpty) touched.map(SwapDirectories.partition).map(directories.place) else named.toSet ++ moved
-      new CommitPlan.Found(old.asJava, written.filterNot(known.contains).filter(_.nonEmpty).map(directories.place).asJava, replacesUnknown)
+      val moved = known.values.flatMap(TableLocations.relative(root, _)).filter(directory => SwapDirectories.partition(directory) != directory)
+      val old = if (named.isEmpty) touched.map(SwapDirectories.partition).map(directories.destination) else named.toSet ++ moved
+      new CommitPlan.Found(old.asJava, written.filterNot(known.contains).filter(_.nonEmpty).map(directories.destination).asJava, replacesUnknown)
     }
   }
 
-  private def qualified(location: String): Path = TablePlaces.qualified(fileSystem, new Path(location))
+  private def qualified(location: String): Path = TableLocations.qualified(fileSystem, new Path(location))
 
   private def isSwap: Boolean = directories.visibility == Visibility.METASTORE_SWAP
 
-  /** Who has written where readers no longer look has written nothing. */
+  /** Refuses the commit if the partition has been moved, because readers would not see the new files. */
   private def checkUnmoved(name: String): Unit =
-    known.get(name).filter(_ != TablePlaces.at(root, directories.place(name))).foreach { location =>
+    known.get(name).filter(_ != TableLocations.at(root, directories.destination(name))).foreach { location =>
       val what = if (name.isEmpty) table.identifier.unquotedString else s"partition $name of ${table.identifier.unquotedString}"
-      throw new IOException(s"$what has been put at $location since this statement began, by another that has overwritten it; nothing is " +
-        "written, and it can be run again, after REFRESH TABLE in a session that has read the table before")
+      throw new IOException(s"another statement has overwritten $what since this one began, and moved it to $location; nothing is written. This " +
+        "statement can be run again, after REFRESH TABLE in a session that has read the table before")
     }
 
-  /** The directories of what is to be replaced, but for those outside that belong to others as well. */
+  /** The directories to replace, except for those outside the table that other partitions use as well. */
   private def replaced: Seq[String] = {
-    val (inside, outside) = known.values.toSeq.partition(TablePlaces.relative(root, _).nonEmpty)
+    val (inside, outside) = known.values.toSeq.partition(TableLocations.relative(root, _).nonEmpty)
     lazy val others = (metastore.locationsBelow(table, Map.empty) -- known.keys).values.map(qualified)
-    val ours = outside.filter(path => TablePlaces.isBeside(root, path) && !others.exists(TablePlaces.overlap(path, _)))
-    inside.map(TablePlaces.relative(root, _).get) ++ ours.map(_.toUri.getPath)
+    val ours = outside.filter(path => TableLocations.isBeside(root, path) && !others.exists(TableLocations.overlap(path, _)))
+    inside.map(TableLocations.relative(root, _).get) ++ ours.map(_.toUri.getPath)
   }
 
   def plan(draft: CommitDraft): MetastoreChange =
     if (!isPartitioned) {
-      if (isSwap) ofTheTable(draft).swap(null, TablePlaces.at(root, directories.of("")).toString)
+      if (isSwap) ofTheTable(draft).swap(null, TableLocations.at(root, directories.of("")).toString)
       else if (ofTable) ofTheTable(draft) else null
     } else {
       val dropped = if (below.isEmpty) Nil else known.keys.toSeq.diff(written).sorted
@@ -100,20 +100,20 @@ private[write] final class CatalogCommit(change: CatalogChange, directories: Dir
   private def ofPartitions(draft: CommitDraft, dropped: Seq[String]): MetastoreChange = {
     val parameters = sizes(draft, written)
     val partitions = written.map { name =>
-      new MetastoreChange.Partition(name, new Path(root, directories.place(name)).toString, parameters(name).asJava)
+      new MetastoreChange.Partition(name, new Path(root, directories.destination(name)).toString, parameters(name).asJava)
     }
     val plain = of(partitions, dropped, Map.empty)
     if (!isSwap) plain
     else {
       val hasNone = dropped.nonEmpty || !written.forall(known.contains)
-      plain.swap(if (hasNone) new Path(root, SwapDirectories.none(directories.job)).toString else null, null)
+      plain.swap(if (hasNone) new Path(root, SwapDirectories.emptyDirectory(directories.job)).toString else null, null)
     }
   }
 
   private def of(partitions: Seq[MetastoreChange.Partition], dropped: Seq[String], ofTable: Map[String, String]): MetastoreChange =
     new MetastoreChange(table.database, table.identifier.table, partitions.asJava, dropped.asJava, ofTable.asJava, Outdated).of(metastore.id(table))
 
-  /** What the catalog says of files that are there already need not be so: Spark does not keep it. */
+  /** The numbers of files and bytes. Existing files are counted, because Spark does not keep the catalog's numbers up to date. */
   private def sizes(draft: CommitDraft, names: Seq[String]): Map[String, Map[String, String]] = {
     val kept = if (replaces) Map.empty[String, Totals] else draft.present(names.map(directories.of).asJava).asScala
     names.map { name =>
@@ -123,13 +123,16 @@ private[write] final class CatalogCommit(change: CatalogChange, directories: Dir
   }
 }
 
-/** Partitions that are to be written only if they are not there have come into being. */
-private[write] final class MadeMeanwhile(val names: String) extends IOException(s"$names is there already")
+/** Another statement has created partitions that were to be written only if they did not exist. */
+private[write] final class CreatedMeanwhile(val names: String) extends IOException(s"$names already exists")
 
 private[sql] object CatalogCommit {
   val Files = "numFiles"
   val Bytes = "totalSize"
 
-  /** What Hive and Spark say of rows and columns, and Spark of bytes, which nobody has counted anew. Spark's go together or not at all. */
+  /**
+   * Statistics of Hive and Spark on rows and columns, and of Spark on bytes, which this commit does not count. Spark's statistics must be
+   * removed together.
+   */
   private val Outdated = java.util.Set.of("COLUMN_STATS_ACCURATE", "numRows", "rawDataSize", "spark.sql.statistics.")
 }

@@ -18,12 +18,12 @@ import org.apache.spark.sql.execution.datasources.millstream.SparkLine
 import org.apache.spark.util.Utils
 
 /**
- * Carries out commits' changes in a catalog that keeps no statistics of its own: partitions that it has not are added.
+ * Carries out the changes of commits in a catalog that keeps no statistics of its own: missing partitions are added.
  *
- * @param addressed database and name of the table that the statement is about: a commit under an earlier name of it is for this one
+ * @param addressed database and name of the statement's table; a commit under an earlier name applies to this table
  */
 private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[(String, String)]) extends Metastore {
-  /** Why it cannot be told what commits change. */
+  /** Why commits cannot change this catalog; none if they can. */
   def whyNot: Option[String] = None
 
   final override def apply(change: MetastoreChange, standing: Standing): Unit = asking(change.database, change.table)(carryOut(change, standing))
@@ -34,19 +34,19 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[
     } catch {
       case e: IOException => throw e
       case e @ (NonFatal(_) | _: LinkageError) =>
-        throw new IOException(s"the catalog could not be asked or told of $database.$table: ${e.getMessage}", e)
+        throw new IOException(s"the catalog could not be queried or updated for $database.$table: ${e.getMessage}", e)
     }
 
-  /** What tells it from other catalogs, which have tables of the same names. */
+  /** Distinguishes this catalog from others, which may have tables of the same names. */
   protected def kind: String = "spark"
 
-  /** By which a table is known from one that gets its name later. */
+  /** Distinguishes a table from a later table of the same name. */
   final def id(table: CatalogTable): String = s"$kind ${table.createTime}"
 
   final override def current(change: MetastoreChange, root: Path): MetastoreChange = asking(change.database, change.table) {
     if (!change.tableId.startsWith(s"$kind ")) {
-      throw new IOException(s"${change.database}.${change.table} is a table of another catalog than this session's ($kind): recover it by " +
-        s"its name, ${change.database}.${change.table}, where that catalog is at hand (${change.tableId.takeWhile(_ != ' ')})")
+      throw new IOException(s"${change.database}.${change.table} is not a table of this session's catalog ($kind): recover it by " +
+        s"its name, ${change.database}.${change.table}, in a session with its own catalog (${change.tableId.takeWhile(_ != ' ')})")
     }
     val names = (change.database, change.table) +: addressed.toSeq
     names.find { case (database, table) => catalog.tableExists(database, table) && id(catalog.getTable(database, table)) == change.tableId }
@@ -54,7 +54,7 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[
       .map { case (database, table) => change.named(database, table) }.orNull
   }
 
-  /** The table of a change under a name that nobody has said: of the same database, by its id, which is a time, and its directory. */
+  /** The table of a change under an unknown name: searched in the same database by its id, which is a time, and its directory. */
   private def renamed(change: MetastoreChange, root: Path): Option[(String, String)] =
     if (catalog.databaseExists(change.database)) {
       catalog.getTablesByName(change.database, catalog.listTables(change.database))
@@ -70,7 +70,7 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[
       val table = catalog.getTable(change.database, change.table)
       val known = catalog.listPartitions(change.database, change.table).map(partition => partition.spec -> partition).toMap
       val moved = (change.partitions.asScala.map(partition => toCatalog(table, partition, partition.location)) ++
-        change.droppedPartitions.asScala.flatMap(name => known.get(CatalogMetastore.spec(table, name)).map(SparkLine.at(new Path(change.none).toUri, _)))).toSeq
+        change.droppedPartitions.asScala.flatMap(name => known.get(CatalogMetastore.spec(table, name)).map(SparkLine.at(new Path(change.emptyDirectory).toUri, _)))).toSeq
       if (moved.nonEmpty && !standing.isFinished) catalog.alterPartitions(change.database, change.table, moved)
     }
     drop(change, standing)
@@ -80,7 +80,7 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[
   final override def locations(database: String, table: String, partitions: Collection[String]): JavaMap[String, String] =
     asking(database, table)(find(database, table, partitions.asScala.toSeq).asJava)
 
-  /** Those that there are of some partitions, by their names; an empty one is the table itself. */
+  /** The locations of those partitions that exist, by name; an empty name is the table itself. */
   protected def find(database: String, table: String, wanted: Seq[String]): Map[String, String] = {
     val described = catalog.getTable(database, table)
     val ofTable = wanted.filter(_.isEmpty).map(_ -> new Path(described.location).toString)
@@ -88,10 +88,10 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[
     (ofTable ++ wanted.flatMap(name => known.get(name).map(name -> _))).toMap
   }
 
-  /** Where the partitions are that a specification has, by their names. */
+  /** The locations of the partitions that match a specification, by name. */
   def locationsBelow(table: CatalogTable, spec: TablePartitionSpec): Map[String, String] =
     catalog.listPartitions(table.database, table.identifier.table, Some(spec)).map { partition =>
-      TablePlaces.directory(table.partitionColumnNames, partition.spec) -> new Path(partition.location).toString
+      TableLocations.directory(table.partitionColumnNames, partition.spec) -> new Path(partition.location).toString
     }.toMap
 
   protected final def moveTable(change: MetastoreChange, standing: Standing): Unit = Option(change.tableLocation).map(new Path(_)).foreach { location =>
@@ -102,12 +102,15 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[
   protected final def add(change: MetastoreChange, partitions: Seq[MetastoreChange.Partition], standing: Standing): Unit = if (partitions.nonEmpty) {
     val table = catalog.getTable(change.database, change.table)
     partitions.grouped(CatalogMetastore.Batch).takeWhile(_ => !standing.isFinished).foreach { batch =>
-      val added = batch.map(partition => toCatalog(table, partition, if (change.isSwap) change.none else partition.location))
+      val added = batch.map(partition => toCatalog(table, partition, if (change.isSwap) change.emptyDirectory else partition.location))
       catalog.createPartitions(change.database, change.table, added, ignoreIfExists = true)
     }
   }
 
-  /** Their files are gone already. Who has hung so long that the next job may have filled them again leaves them. */
+  /**
+   * Drops partitions whose files are deleted already, unless this process has hung for so long that the next job may have filled them
+   * again.
+   */
   protected final def drop(change: MetastoreChange, standing: Standing): Unit = if (!change.droppedPartitions.isEmpty) {
     val table = catalog.getTable(change.database, change.table)
     val specs = change.droppedPartitions.asScala.toSeq.map(CatalogMetastore.spec(table, _))
@@ -124,7 +127,7 @@ private[sql] class CatalogMetastore(catalog: ExternalCatalog, addressed: Option[
 }
 
 private[sql] object CatalogMetastore {
-  /** How many partitions one request to a metastore names. */
+  /** The number of partitions in one request to a metastore. */
   val Batch = 1000
 
   private val OfHive = "org.apache.spark.sql.hive.millstream.HiveMetastore"
@@ -139,7 +142,10 @@ private[sql] object CatalogMetastore {
     }
   }
 
-  /** Columns as the table names them; in directories, Hive's are in lower case. Elsewhere names may differ in nothing but case. */
+  /**
+   * A partition's specification, with columns as the table spells them; in the names of directories, Hive's are in lower case. An
+   * exact match comes first, because names of other tables may differ only in case.
+   */
   def spec(table: CatalogTable, name: String): TablePartitionSpec = {
     val columns = table.partitionColumnNames
     PartitioningUtils.parsePathFragment(name).map { case (written, value) =>

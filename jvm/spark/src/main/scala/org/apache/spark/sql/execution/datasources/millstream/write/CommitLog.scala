@@ -7,7 +7,7 @@ import io.millstream.write.protocol.CommitPlan
 
 import org.apache.spark.internal.Logging
 
-/** Tells the log how far a long commit to `target` is, every ten seconds. */
+/** Logs the progress of a long commit to `target` every ten seconds. */
 private[write] final class CommitLog(target: String) extends CommitPlan.Listener with Logging {
   private var last = System.nanoTime()
 

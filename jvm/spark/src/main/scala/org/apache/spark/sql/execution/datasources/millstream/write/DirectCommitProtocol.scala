@@ -11,12 +11,12 @@ import org.apache.spark.internal.io.{FileCommitProtocol, FileNameSpec}
 import org.apache.spark.internal.io.FileCommitProtocol.TaskCommitMessage
 
 /**
- * Tasks write into the table's directories, unseen, and report what they wrote; the driver commits what it was told.
+ * Tasks write staged files into the table's directories and report them; the driver commits the reported files.
  *
- * @param within the directory of the partitions, relative to the table's, that the writer's directories are in
- * @param directories where partitions are
- * @param begin makes the job, once Spark begins to write
- * @param commit commits what the tasks that count have reported
+ * @param within the directory, relative to the table's, that contains the writer's directories
+ * @param directories the directories of partitions
+ * @param begin begins the job, when Spark starts to write
+ * @param commit commits the files reported by successful tasks
  */
 private[write] final class DirectCommitProtocol(
     jobId: String,
@@ -40,7 +40,7 @@ private[write] final class DirectCommitProtocol(
     job.close()
   }
 
-  /** Spark aborts what it could not finish, be it committed or not; the job knows. */
+  /** Spark calls this after any failure, whether the job is committed or not; the job itself knows. */
   override def abortJob(context: JobContext): Unit =
     if (job != null) {
       try job.abort() finally job.close()
@@ -61,7 +61,7 @@ private[write] final class DirectCommitProtocol(
     newTaskTempFile(context, directory, FileNameSpec("", extension))
 
   override def newTaskTempFileAbsPath(context: TaskAttemptContext, directory: String, spec: FileNameSpec): String =
-    throw new UnsupportedOperationException(s"$directory is outside of the table: such writes are left to Spark")
+    throw new UnsupportedOperationException(s"$directory is outside the table: such writes are left to Spark")
 
   override def newTaskTempFileAbsPath(context: TaskAttemptContext, directory: String, extension: String): String =
     newTaskTempFileAbsPath(context, directory, FileNameSpec("", extension))

@@ -24,8 +24,8 @@ import org.apache.spark.sql.execution.datasources.millstream.Reflected
 import org.apache.spark.sql.util.SchemaUtils
 
 /**
- * Writes files of a data source: into a table or to a path. The steps are those of Spark's command, but nothing is deleted
- * before the commit, and partitions become known with it.
+ * Writes files of a data source to a table or a path. The steps are those of Spark's command, but nothing is deleted
+ * before the commit, and the catalog learns of partitions with the commit.
  */
 class DirectInsertIntoHadoopFsRelation(
     outputPath: Path,
@@ -57,22 +57,22 @@ class DirectInsertIntoHadoopFsRelation(
     val root = if (catalogued.nonEmpty) SwapDirectories.home(location) else location
     val known = tracked.fold(Seq.empty[CatalogTablePartition])(table =>
       session.sessionState.catalog.listPartitions(table.identifier, Some(staticPartitions)))
-    val places = TablePlaces(fileSystem, root,
+    val locations = TableLocations(fileSystem, root,
       if (tracked.nonEmpty) known.map(partition => directory(partition.spec) -> new Path(partition.location)) else Seq("" -> location))
     val found = try Some(fileSystem.getFileStatus(location)) catch { case _: FileNotFoundException => None }
-    lazy val visibility = TablePlaces.visibility(name(root), root, mode == SaveMode.Overwrite && found.nonEmpty,
+    lazy val visibility = TableLocations.visibility(name(root), root, mode == SaveMode.Overwrite && found.nonEmpty,
       partitionColumns.nonEmpty, hadoopConf)(whyNoSwap)
-    if (leavesToSpark(found, known) || places.isOutOfReach(name(root), visibility, mode == SaveMode.Overwrite, hadoopConf)) {
+    if (leavesToSpark(found, known) || locations.isOutOfReach(name(root), visibility, mode == SaveMode.Overwrite, hadoopConf)) {
       super.run(session, child)
     } else {
       checkColumns()
-      directWrite(hadoopConf, places, visibility)
+      directWrite(hadoopConf, locations, visibility)
         .run(session, child, metrics, () => refresh(session, fileSystem, visibility), beforeJob)(super.run(session, child))
       Nil
     }
   }
 
-  /** Spark has its own errors for those, and deletes some. */
+  /** Whether the path is a file; Spark has its own errors for files, and deletes some. */
   private def isFile(fileSystem: FileSystem): Boolean =
     catalogTable.isEmpty && (try fileSystem.getFileStatus(outputPath).isFile catch { case _: FileNotFoundException => false })
 
@@ -87,10 +87,12 @@ class DirectInsertIntoHadoopFsRelation(
   private def tracked: Option[CatalogTable] =
     catalogTable.filter(table => conf.manageFilesourcePartitions && table.partitionColumnNames.nonEmpty && table.tracksPartitionsInCatalog)
 
-  /** The table, if the catalog knows where all of it is. */
+  /** The table, if the catalog knows all its locations. */
   private def catalogued: Option[CatalogTable] = tracked.orElse(catalogTable.filter(_.partitionColumnNames.isEmpty))
 
-  /** What Spark has of a table may be from before another has overwritten it. */
+  /**
+   * The current location of an unpartitioned table: Spark's information may be older than another statement's overwrite.
+   */
   private def currentLocation(session: SparkSession): Path =
     catalogued.filter(_.partitionColumnNames.isEmpty)
       .map(table => new Path(session.sharedState.externalCatalog.getTable(table.database, table.identifier.table).location))
@@ -99,12 +101,12 @@ class DirectInsertIntoHadoopFsRelation(
   private def name(root: Path): String = catalogTable.fold(root.toString)(_.identifier.unquotedString)
 
   private def whyNoSwap: Option[String] = catalogTable match {
-    case None => Some("it is a directory, and no table of the catalog")
+    case None => Some("it is a directory, not a table of the catalog")
     case Some(table) if table.partitionColumnNames.nonEmpty => Option.when(tracked.isEmpty)("the catalog does not know its partitions")
-    case Some(table) => Option.when(table.tableType == CatalogTableType.MANAGED)(TablePlaces.ManagedWithoutPartitions)
+    case Some(table) => Option.when(table.tableType == CatalogTableType.MANAGED)(TableLocations.ManagedWithoutPartitions)
   }
 
-  /** What is no INSERT in the end, or an error of Spark's own. */
+  /** Whether the statement inserts nothing, or Spark reports an error of its own. */
   private def leavesToSpark(found: Option[FileStatus], known: Seq[CatalogTablePartition]): Boolean = {
     val isNoInsert = mode match {
       case SaveMode.Append => false
@@ -114,23 +116,23 @@ class DirectInsertIntoHadoopFsRelation(
     isNoInsert || found.exists(_.isFile)
   }
 
-  private def directory(spec: TablePartitionSpec): String = TablePlaces.directory(partitionColumns.map(_.name), spec)
+  private def directory(spec: TablePartitionSpec): String = TableLocations.directory(partitionColumns.map(_.name), spec)
 
-  /** What Spark's command itself looks at before it writes. */
+  /** The checks of Spark's own command before it writes. */
   private def checkColumns(): Unit = {
     if (!fileFormat.allowDuplicatedColumnNames) SchemaUtils.checkColumnNameDuplication(outputColumnNames, conf.caseSensitiveAnalysis)
     if (!conf.allowCollationsInMapKeys) SchemaUtils.checkNoCollationsInMapKeys(query.schema)
   }
 
-  private def directWrite(hadoopConf: Configuration, places: TablePlaces, visibility: Visibility): DirectWrite = {
+  private def directWrite(hadoopConf: Configuration, locations: TableLocations, visibility: Visibility): DirectWrite = {
     val static = directory(staticPartitions)
     val isStaticOverwrite = mode == SaveMode.Overwrite && !dynamicPartitionOverwrite
     val overwrite = if (isStaticOverwrite) Overwrite.below(List(static).asJava)
       else if (dynamicPartitionOverwrite) Overwrite.touched() else Overwrite.nothing()
     val always = Seq(static).filter(_ => staticPartitions.nonEmpty && staticPartitions.size == partitionColumns.length)
     DirectWrite(
-      name = name(places.root),
-      root = places.root,
+      name = name(locations.root),
+      root = locations.root,
       within = "",
       static = static,
       overwrite = overwrite,
@@ -142,10 +144,10 @@ class DirectInsertIntoHadoopFsRelation(
       bucketSpec = bucketSpec,
       options = options,
       marksSuccess = !dynamicPartitionOverwrite,
-      change = catalogued.map(CatalogChange(_, places.root, hadoopConf, replaces = mode == SaveMode.Overwrite,
+      change = catalogued.map(CatalogChange(_, locations.root, hadoopConf, replaces = mode == SaveMode.Overwrite,
         below = Option.when(isStaticOverwrite)(staticPartitions), always, replacesUnknown = false, isForNew = ifPartitionNotExists, ofTable = false)),
       visibility = visibility,
-      moved = places.moved,
+      moved = locations.moved,
       table = catalogTable,
       reads = getTagValue(ReadTables.Guards).getOrElse(Nil))
   }
@@ -156,7 +158,7 @@ class DirectInsertIntoHadoopFsRelation(
 private[millstream] object DirectInsertIntoHadoopFsRelation {
   private val BeforeWriteJobName = "BEFORE_WRITE_JOB"
 
-  /** What Spark hangs on a command since 4.3, to be done when its job begins. */
+  /** A callback that Spark attaches to a command since 4.3, to be run when its job begins. */
   private lazy val BeforeWriteJob: Option[TreeNodeTag[() => Unit]] =
     Option.when(InsertIntoHadoopFsRelationCommand.getClass.getMethods.exists(_.getName == BeforeWriteJobName)) {
       Reflected.call(Reflected.method(InsertIntoHadoopFsRelationCommand.getClass, BeforeWriteJobName, Nil), InsertIntoHadoopFsRelationCommand) match {
@@ -165,6 +167,6 @@ private[millstream] object DirectInsertIntoHadoopFsRelation {
       }
     }
 
-  /** A linkage error in a Spark that has another tag of the name. */
+  /** Throws a linkage error in a Spark whose tag of this name has another type. */
   def check(): Unit = BeforeWriteJob
 }

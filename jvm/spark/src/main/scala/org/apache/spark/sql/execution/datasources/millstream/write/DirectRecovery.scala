@@ -11,13 +11,15 @@ import org.apache.hadoop.fs.Path
 
 import org.apache.spark.sql.{classic, SparkSession}
 
-/** Settles direct writes whose drivers have died: what is committed is finished, everything else is removed. */
+/**
+ * Resolves direct writes whose drivers have died: committed jobs are finished, the files of others are removed.
+ */
 object DirectRecovery {
   /**
-   * Settles those of a table or of a directory.
+   * Resolves the jobs of a table or a directory.
    *
-   * @param choices what a person may choose
-   * @param target a path if there is a slash in it, a table's name otherwise
+   * @param choices the user's choices
+   * @param target a path if it contains a slash, a table's name otherwise
    */
   def recover(spark: SparkSession, target: String, choices: Recovery.Choices): Seq[Finding] = {
     val session = spark.asInstanceOf[classic.SparkSession]
@@ -25,12 +27,12 @@ object DirectRecovery {
       session.sessionState.catalog.getTableMetadata(session.sessionState.sqlParser.parseTableIdentifier(target))
     }
     val location = table.fold(new Path(target))(found => new Path(found.location))
-    // A table's options may say how its file system is reached.
+    // A table's options may contain settings of its file system.
     val conf = session.sessionState.newHadoopConfWithOptions(table.fold(Map.empty[String, String])(_.storage.properties))
     val fileSystem = location.getFileSystem(conf)
     if (table.isEmpty) {
       if (!fileSystem.exists(location)) throw new FileNotFoundException("there is no such directory")
-      if (fileSystem.getFileStatus(location).isFile) throw new IOException("this is a file, not a directory that is written to")
+      if (fileSystem.getFileStatus(location).isFile) throw new IOException("this is a file, not a directory")
     }
     val root = SwapDirectories.home(fileSystem.makeQualified(location))
     val findings = Recovery.recover(root, conf, CatalogMetastore.of(session, table), choices).asScala.toSeq

@@ -29,17 +29,17 @@ import org.apache.spark.util.{SerializableConfiguration, Utils}
 /**
  * One INSERT.
  *
- * @param name of what is written, for the log
+ * @param name the target's name, for the log
  * @param root the table's directory
  * @param within the directory, relative to the root, that holds the writer's partition directories; "" for the root
  * @param static the directory, relative to the root, of the static partition; "" if there is none
- * @param marksSuccess whether the directory written gets the empty file that Hadoop's committers leave, for which other programs wait
- * @param change what the catalog is to be told, if it is to be told anything
- * @param visibility how it becomes visible
- * @param moved directories of partitions that are where new locations in the catalog have put them
- * @param table that the catalog has, if it is one
- * @param reads what the statement has read
- * @param maxPartitions how many partitions the statement may write, and the setting that says so
+ * @param marksSuccess whether to write the empty success mark of Hadoop's committers, for which other programs wait
+ * @param change the change of the catalog, if there is one
+ * @param visibility how the write becomes visible
+ * @param moved directories of partitions that earlier swaps have moved
+ * @param table the table, if the catalog has it
+ * @param reads guards of the tables that the statement has read
+ * @param maxPartitions the maximum number of partitions that the statement may write, and the key of this setting
  */
 private[sql] final case class DirectWrite(
     name: String,
@@ -63,11 +63,12 @@ private[sql] final case class DirectWrite(
     maxPartitions: Option[(Int, String)] = None) extends Logging {
 
   /**
-   * Runs it.
+   * Runs the INSERT.
    *
-   * @param refresh makes the session forget what it knew of the table: after a commit, also one of which not all could be done
-   * @param beforeJob what Spark wants to do once nothing but the query can fail any more
-   * @param stock Spark's own way, for file systems that turn out not to have what this needs
+   * @param refresh refreshes the session's information about the table after a commit, even if the commit could not be completely
+   * carried out
+   * @param beforeJob Spark's callback for the time at which only the query can still fail
+   * @param stock Spark's own write, for file systems that turn out to lack a required feature
    */
   def run(
       session: SparkSession,
@@ -112,10 +113,10 @@ private[sql] final case class DirectWrite(
           case e @ (_: CommittedException | _: SupersededException) =>
             afterCommit()
             throw e
-          case e: MadeMeanwhile =>
+          case e: CreatedMeanwhile =>
             job.abort()
-            afterCommit() // of another
-            logInfo(s"Nothing is written to $name: another has made ${e.names} since this statement began")
+            afterCommit() // another statement has committed
+            logInfo(s"Nothing is written to $name: another statement has created ${e.names} since this one began")
         })
     FilesOfQuery.write(session, query, this, protocol, Seq(DirectWriteMetrics.tracker(metrics)), beforeJob)
     outcome.foreach { case (done, millis) =>
@@ -125,7 +126,7 @@ private[sql] final case class DirectWrite(
     }
   }
 
-  /** What cannot be written fails with Spark's exception, as when a task of Spark's finds out. */
+  /** Begins the job. Failures become Spark's exception, as for failing tasks. */
   private def begin(session: SparkSession, id: String, below: String): DirectJob =
     try {
       DirectJob.begin(root, id, below, conf, CatalogMetastore.of(session, table))
@@ -135,12 +136,12 @@ private[sql] final case class DirectWrite(
     }
 
   private def markSuccess(directories: Directories): Unit = {
-    val directory = if (within.isEmpty && partitionColumns.nonEmpty) root else TablePlaces.at(root, directories.place(within))
+    val directory = if (within.isEmpty && partitionColumns.nonEmpty) root else TableLocations.at(root, directories.destination(within))
     val marker = new Path(directory, FileOutputCommitter.SUCCEEDED_FILE_NAME)
     try {
       root.getFileSystem(conf).create(marker, true).close()
     } catch {
-      case e: IOException => throw new IOException(s"the write of $name is committed and finished, but $marker could not be made", e)
+      case e: IOException => throw new IOException(s"the write of $name is committed and finished, but $marker could not be created", e)
     }
   }
 
@@ -152,7 +153,7 @@ private[sql] final case class DirectWrite(
     val plan = new CommitPlan(files.asJava, overwrite)
       .distribution(batches => distribute(session.sparkContext, batches.asScala.toSeq))
       .listener(new CommitLog(name))
-    if (visibility == Visibility.EXCHANGE) plan.exchange(made => directories.place(SwapDirectories.partition(made)))
+    if (visibility == Visibility.EXCHANGE) plan.exchange(made => directories.destination(SwapDirectories.partition(made)))
     change.foreach { catalog =>
       val commit = new CatalogCommit(catalog, directories, overwrite.directories.asScala.toSeq, CatalogMetastore.of(session, table))
       plan.survey(touched => commit.find(touched.asScala.toSet)).metastore(draft => commit.plan(draft))
@@ -163,7 +164,7 @@ private[sql] final case class DirectWrite(
     Utils.timeTakenMs(job.commit(plan))
   }
 
-  /** A commit that is too large for the driver alone. */
+  /** Runs the parts of a commit that is too large for the driver as a Spark job. */
   private def distribute(context: SparkContext, batches: Seq[ApplyBatch]): Unit = {
     val hadoopConf = context.broadcast(new SerializableConfiguration(conf))
     val description = context.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION)
@@ -189,7 +190,7 @@ private[sql] final case class DirectWrite(
   }
 }
 
-/** Spark's writer, which takes one argument more since 4.3. */
+/** Spark's writer, which takes an additional argument since 4.3. */
 private[millstream] object FilesOfQuery {
   private val write = {
     val until42 = Seq(classOf[SparkSession], classOf[SparkPlan], classOf[FileFormat], classOf[FileCommitProtocol], classOf[FileFormatWriter.OutputSpec],
@@ -197,7 +198,7 @@ private[millstream] object FilesOfQuery {
     Reflected.method(FileFormatWriter.getClass, "write", until42 :+ classOf[() => _], until42)
   }
 
-  /** A linkage error, before a statement has begun, in a Spark that has not what `write` needs. */
+  /** Throws a linkage error, before a statement has begun, in a Spark that lacks what `write` needs. */
   def check(): Unit = DirectWriteFiles.check()
 
   def write(

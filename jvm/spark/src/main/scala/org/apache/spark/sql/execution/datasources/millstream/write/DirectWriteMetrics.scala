@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 
-/** The files that the task of this thread has written rows to: the commit protocol, which Spark makes beside the trackers, looks for them. */
+/** The files to which this thread's task has written rows. Trackers record them for the commit protocol, which Spark creates separately. */
 private[write] object WrittenRows {
   final class Paths {
     private val paths = mutable.Set.empty[String]
@@ -34,7 +34,7 @@ private[write] object WrittenRows {
   def areIn(path: String): Boolean = Option(current.get).exists(_.contains(path))
 }
 
-/** What the SQL tab shows of a direct write: what it shows of Spark's own, and the commit's phases. */
+/** A direct write's metrics in the SQL tab: those of Spark's own writes, and the phases of the commit. */
 private[sql] object DirectWriteMetrics {
   private val Replaced = "numReplacedFiles"
   private val Requests = "numRequests"
@@ -68,13 +68,13 @@ private[sql] object DirectWriteMetrics {
     metrics(Requests).set(outcome.requests)
     metrics(UploadRequests).set(outcome.uploadRequests)
     outcome.nanos.forEach((phase, nanos) => metrics(phase.name).set(nanos))
-    // Where nobody counts them they are unknown, not none.
+    // Zero means that the file system does not count requests, so they are not shown.
     val unknown = Seq(Requests, UploadRequests).filter(metrics(_).value == 0)
     SQLMetrics.postDriverMetricUpdates(context, context.getLocalProperty(SQLExecution.EXECUTION_ID_KEY),
       (metrics - BasicWriteJobStatsTracker.TASK_COMMIT_TIME -- unknown).values.toSeq)
   }
 
-  /** Counts rows. Spark's tracker also asks for the size of every file, and the commit protocol knows it. */
+  /** Counts rows. Spark's tracker also requests the size of every file, which the commit protocol already knows. */
   final class Tracker(@transient private val rows: SQLMetric, taskCommitTime: SQLMetric) extends WriteJobStatsTracker {
     override def newTaskInstance(): WriteTaskStatsTracker = new TaskTracker(taskCommitTime)
     override def processStats(stats: Seq[WriteTaskStats], jobCommitMillis: Long): Unit =

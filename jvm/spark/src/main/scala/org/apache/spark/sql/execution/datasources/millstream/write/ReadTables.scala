@@ -17,16 +17,16 @@ import org.apache.spark.sql.catalyst.trees.TreeNodeTag
 import org.apache.spark.sql.execution.datasources.{FileIndex, HadoopFsRelation, LogicalRelation}
 
 /**
- * The tables and directories that a statement reads. Committed writes to them that are not finished are finished before their files are listed,
- * whoever has begun them; when the statement commits, it is seen whether they have changed since.
+ * The tables and directories that a statement reads. Before their files are listed, all committed but unfinished writes to them are finished,
+ * whichever process began them. When the statement commits, it checks whether they have changed since.
  */
 private[sql] object ReadTables {
-  /** What a command that writes directly has read; Spark hands it on with every copy of the command. */
+  /** The guards of a command that writes directly; Spark copies the tag with the command. */
   val Guards: TreeNodeTag[Seq[ReadGuard]] = TreeNodeTag("millstream.write.reads")
 
-  private val AtOnce = 64
+  private val Threads = 64
 
-  /** Of two indexes of the same paths, which are equal, each has listed files at its own time. */
+  /** Compares indexes by identity: two indexes of the same paths are equal, but may have listed files at different times. */
   private final case class Read(root: Path, table: Option[CatalogTable], index: Option[FileIndex]) {
     override def equals(other: Any): Boolean = other match {
       case Read(`root`, `table`, another) => index.orNull eq another.orNull
@@ -37,9 +37,9 @@ private[sql] object ReadTables {
   }
 
   /**
-   * Called while the statement is analysed: its files are listed later.
+   * Guards the tables of a query. Called while the statement is analysed, before its files are listed.
    *
-   * @param written the root of what the statement writes
+   * @param written the root directory of the statement's target
    */
   def guard(session: SparkSession, query: LogicalPlan, written: Path, hadoopConf: Configuration): Seq[ReadGuard] = {
     val target = qualified(written, hadoopConf)
@@ -47,7 +47,7 @@ private[sql] object ReadTables {
     parallel(found.groupBy(_._1).toSeq) { case (root, same) =>
       try {
         val guard = ReadGuard.of(root, hadoopConf, CatalogMetastore.of(session, same.flatMap(_._2.table).headOption))
-        // A relation may have listed its files before, and what it has listed may be an hour old. When that was, an index does not say.
+        // A relation may have listed its files long ago, and an index does not tell when.
         guard.ifPresent { made =>
           if (made.hasHelped || made.version.changed > 0 || root == target) same.flatMap(_._2.index).foreach(_.refresh())
           if (made.version.changed > 0) same.flatMap(_._2.table).headOption.foreach(checkLocation(session, _))
@@ -60,19 +60,21 @@ private[sql] object ReadTables {
   }
 
   private def parallel[T, R](items: Seq[T])(step: T => R): Seq[R] =
-    Parallel.map[T, R](AtOnce, items.asJavaCollection, item => step(item)).asScala.toSeq
+    Parallel.map[T, R](Threads, items.asJavaCollection, item => step(item)).asScala.toSeq
 
-  /** A swap may have put a table without partitions elsewhere since the session has read it, and its old files stay for a while. */
+  /** A swap may have moved an unpartitioned table since the session last read it; the old files stay for some time. */
   private def checkLocation(session: SparkSession, table: CatalogTable): Unit = if (table.partitionColumnNames.isEmpty) {
     val now = session.sharedState.externalCatalog.getTable(table.database, table.identifier.table).location
     if (new Path(now) != new Path(table.location)) {
       session.sessionState.catalog.refreshTable(table.identifier)
-      throw new SparkException(s"${table.identifier.unquotedString} has been put at $now since this session has read it, by another that has overwritten it; nothing " +
+      throw new SparkException(s"another statement has overwritten ${table.identifier.unquotedString} since this session has read it, and moved it to $now; nothing " +
         "is written, and the statement can be run again")
     }
   }
 
-  /** Directories that may have a journal: a table's; that of files or partitions that are named by their paths, and those above them up to the table's. */
+  /**
+   * Directories that may have a journal: a table's; or, for files or partitions read by path, their directory and those above it up to the table's.
+   */
   private def directories(read: Read, hadoopConf: Configuration): Seq[Path] =
     try {
       val fileSystem = read.root.getFileSystem(hadoopConf)
@@ -84,9 +86,9 @@ private[sql] object ReadTables {
     }
 
   /**
-   * Finishes the committed writes to what a statement is about to write to, before it looks where that is: they may put it elsewhere.
+   * Finishes the committed writes to a statement's target before the statement looks up the location, because they may move it.
    *
-   * @return the table, as the catalog has it then
+   * @return the table's current entry in the catalog
    */
   def finishWrites(session: SparkSession, root: Path, table: Option[CatalogTable], hadoopConf: Configuration): Option[CatalogTable] = {
     val guard = try ReadGuard.of(qualified(root, hadoopConf), hadoopConf, CatalogMetastore.of(session, table)) catch {
@@ -102,11 +104,11 @@ private[sql] object ReadTables {
     }
   }
 
-  /** Whether a query reads what is in a directory, or in one above or below it. */
+  /** Whether a query reads a directory, or one above or below it. */
   def doesRead(query: LogicalPlan, written: Path, hadoopConf: Configuration): Boolean = {
     val target = qualified(written, hadoopConf)
     reads(query).map(read => qualified(read.root, hadoopConf))
-      .exists(root => root == target || TablePlaces.relative(root, target).nonEmpty || TablePlaces.relative(target, root).nonEmpty)
+      .exists(root => root == target || TableLocations.relative(root, target).nonEmpty || TableLocations.relative(target, root).nonEmpty)
   }
 
   private def qualified(root: Path, hadoopConf: Configuration): Path = SwapDirectories.home(root.getFileSystem(hadoopConf).makeQualified(root))

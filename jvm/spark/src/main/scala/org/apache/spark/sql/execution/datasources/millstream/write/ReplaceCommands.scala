@@ -10,30 +10,30 @@ import org.apache.spark.sql.execution.command.DataWritingCommand
 import org.apache.spark.sql.execution.datasources.millstream.{Keys, SparkLine}
 
 /**
- * Puts commands that write directly in the place of Spark's.
+ * Replaces Spark's commands by commands that write directly.
  *
- * @param replaced those of Spark; not the ones that extend them
+ * @param replaced Spark's commands, without their subclasses
  */
 abstract class ReplaceCommands(session: SparkSession, replaced: Class[_ <: DataWritingCommand]*) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (Keys.get(conf, ReplaceInserts.Enabled) && !isTangled(plan)) {
       plan.resolveOperators {
-        case command: DataWritingCommand if replaced.contains(command.getClass) => SparkLine.ifItFits(tagged(command)).getOrElse(command)
+        case command: DataWritingCommand if replaced.contains(command.getClass) => SparkLine.ifSupported(tagged(command)).getOrElse(command)
       }
     } else {
       plan
     }
 
   /**
-   * Whether a statement of several INSERTs (`FROM … INSERT … INSERT …`) reads what it writes: the second would take the first for another statement. One
-   * that writes with commands of several kinds counts as such.
+   * Whether a statement of several INSERTs (`FROM … INSERT … INSERT …`) reads its own target, so that the second INSERT would take the first for
+   * another statement. A statement with commands of several kinds counts as well.
    */
   private def isTangled(plan: LogicalPlan): Boolean = {
     val all = plan.collect { case command: DataWritingCommand => command }
     val ours = all.filter(command => replaced.contains(command.getClass))
     val isTangled = ours.nonEmpty && all.size > 1 && (ours.size < all.size ||
       ours.exists(reader => ours.exists(writer => ReadTables.doesRead(reader.query, root(writer), hadoopConf(writer)))))
-    if (isTangled) ReplaceInserts.warn(root(ours.head).toString, "the statement has several INSERTs, and reads what it writes or writes to tables of several kinds")
+    if (isTangled) ReplaceInserts.warn(root(ours.head).toString, "the statement has several INSERTs, and reads its own target or writes to tables of several kinds")
     isTangled
   }
 
@@ -44,12 +44,12 @@ abstract class ReplaceCommands(session: SparkSession, replaced: Class[_ <: DataW
       found
     }
 
-  /** Where a command writes. */
+  /** The target directory of a command. */
   protected def root(command: DataWritingCommand): Path
 
-  /** With which it reaches its file system. */
+  /** The configuration of its file system. */
   protected def hadoopConf(command: DataWritingCommand): Configuration
 
-  /** What does the same directly, if that can be done. */
+  /** The equivalent direct command, if there is one. */
   protected def direct(command: DataWritingCommand): Option[DataWritingCommand]
 }

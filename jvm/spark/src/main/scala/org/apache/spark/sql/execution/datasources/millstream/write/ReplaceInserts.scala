@@ -20,7 +20,9 @@ import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationComm
 import org.apache.spark.sql.execution.datasources.millstream.Keys
 import org.apache.spark.sql.internal.SQLConf
 
-/** Replaces the command that writes files of Spark's own data sources, and of Hive tables that Spark converts to them. */
+/**
+ * Replaces the command that writes files of Spark's built-in data sources, and of Hive tables that Spark converts to them.
+ */
 class ReplaceInserts(session: SparkSession) extends ReplaceCommands(session, classOf[InsertIntoHadoopFsRelationCommand]) {
   override protected def root(command: DataWritingCommand): Path = command.asInstanceOf[InsertIntoHadoopFsRelationCommand].outputPath
 
@@ -41,60 +43,63 @@ class ReplaceInserts(session: SparkSession) extends ReplaceCommands(session, cla
 
 object ReplaceInserts extends Logging {
   val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf("spark.millstream.write.enabled")
-    .doc("Whether Millstream writes the files of an INSERT where they belong, with one commit that survives crashes.")
+    .doc("Whether Millstream writes the files of an INSERT directly to their destination directories, with one commit that survives crashes.")
     .booleanConf
     .createWithDefault(false)
 
-  /** Spark's own: the second is its choice where hadoop-cloud is on the class path. */
+  /** Spark's own protocols; it uses the second if hadoop-cloud is on the class path. */
   private val SparkProtocols = Set("org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommitProtocol",
     "org.apache.spark.internal.io.cloud.PathOutputCommitProtocol")
 
-  /** Settings of committers that do more than commit: they write summaries, or are the user's own. */
+  /** A setting by which a committer does more than commit: it writes summaries, or is the user's own. */
   private def ownCommitter(hadoopConf: Configuration, conf: SQLConf): Option[String] =
     if (!SparkProtocols(conf.fileCommitProtocolClass)) {
       Some(s"${SQLConf.FILE_COMMIT_PROTOCOL_CLASS.key} is ${conf.fileCommitProtocolClass}")
     } else if (hadoopConf.get(SQLConf.OUTPUT_COMMITTER_CLASS.key) != null) {
       Some(s"${SQLConf.OUTPUT_COMMITTER_CLASS.key} is set")
     } else {
-      Option(hadoopConf.get("parquet.summary.metadata.level")).filter(_ != "NONE").map(_ => "Parquet's summaries are switched on")
+      Option(hadoopConf.get("parquet.summary.metadata.level")).filter(_ != "NONE").map(_ => "Parquet summaries are enabled")
     }
 
   /**
-   * Whether files below a path can be written directly; says so in the log if they cannot.
+   * Whether files below a path can be written directly; logs a warning if not.
    *
-   * @param overwrites whether the statement does
+   * @param overwrites whether the statement overwrites
    * @param catalogued the session whose catalog has the table, if there is one
    */
   def suits(root: Path, overwrites: Boolean, hadoopConf: Configuration, conf: SQLConf, catalogued: Option[SparkSession] = None): Boolean = {
     FilesOfQuery.check()
     def whyNot = Option(DirectJob.whyNot(root.getFileSystem(hadoopConf)).orElse(null))
       .orElse(catalogued.flatMap(CatalogMetastore.of(_, None).whyNot))
-    // What fails here fails in Spark's own command, with Spark's error.
+    // A failure here will occur again in Spark's own command, with Spark's error.
     val reason = ownCommitter(hadoopConf, conf).orElse(Try(whyNot).getOrElse(Some("")))
     reason.filter(_.nonEmpty).foreach(leave(root.toString, _, overwrites, hadoopConf))
     reason.isEmpty
   }
 
-  /** Not a table of another store behind a handler, nor one whose deltas Hive's transactions number; says so in the log. */
+  /**
+   * Whether a table consists of plain files: not one of a storage handler, and not a transactional one. Logs a warning if
+   * not.
+   */
   def isOfFiles(table: CatalogTable, overwrites: Boolean, hadoopConf: Configuration): Boolean = {
     def has(key: String, value: String => Boolean): Boolean = table.properties.exists { case (name, found) => name.equalsIgnoreCase(key) && value(found) }
     val reason = if (has("transactional", _.equalsIgnoreCase("true"))) Some("the table is transactional")
-      else if (has("storage_handler", _ => true)) Some("the table is of a storage handler")
+      else if (has("storage_handler", _ => true)) Some("the table uses a storage handler")
       else Option.when(table.storage.locationUri.isEmpty)("the table has no location")
     reason.foreach(leave(table.identifier.unquotedString, _, overwrites, hadoopConf))
     reason.isEmpty
   }
 
-  private val MostWarned = 1000
+  private val MaxWarned = 1000
   private val warned = Collections.newSetFromMap(new ConcurrentHashMap[(String, String), java.lang.Boolean])
 
-  /** Once for each target, of which a driver may write very many. */
+  /** Limits warnings to one for each target and reason; bounded, because a driver may write to very many targets. */
   private def isNew(target: String, reason: String): Boolean = {
-    if (warned.size >= MostWarned) warned.clear()
+    if (warned.size >= MaxWarned) warned.clear()
     warned.add(target -> reason)
   }
 
-  /** Says that Spark writes; an error if an overwrite is to be strict about when it is seen. */
+  /** Warns that Spark writes; an error if an overwrite's visibility is strict. */
   def leave(target: String, reason: String, overwrites: Boolean, hadoopConf: Configuration): Unit =
     if (overwrites && WriteOptions.isStrict(hadoopConf)) refuse(target, reason, hadoopConf) else warn(target, reason)
 
@@ -103,13 +108,13 @@ object ReplaceInserts extends Logging {
 
   def warn(target: String, reason: String): Unit =
     if (isNew(target, reason)) {
-      logWarning(s"Millstream leaves writes to $target to Spark's own way, slower and not safe from crashes: $reason")
+      logWarning(s"Spark writes to $target without Millstream, more slowly and not crash-safe: $reason")
     }
 
-  /** Says that an overwrite is seen in another way; an error if it is to be strict. */
+  /** Warns that an overwrite becomes visible in another way than requested; an error if its visibility is strict. */
   def inPlace(target: String, reason: String, hadoopConf: Configuration): Unit =
     if (WriteOptions.isStrict(hadoopConf)) refuse(target, reason, hadoopConf)
     else if (isNew(target, reason)) {
-      logWarning(s"Millstream overwrites $target in place, though ${WriteOptions.VISIBILITY} asks for another way: $reason")
+      logWarning(s"Millstream overwrites $target in place, although ${WriteOptions.VISIBILITY} requests another visibility: $reason")
     }
 }

@@ -10,10 +10,10 @@ import org.apache.spark.sql.execution.datasources.{WriteFilesExec, WriteFilesSpe
 import org.apache.spark.util.SerializableConfiguration
 
 /**
- * Spark's node that writes files, whose tasks get the Hadoop configuration once an executor.
+ * Spark's node that writes files, with the Hadoop configuration sent once to each executor.
  *
- * Spark sends it in the closure, and every task reads it anew: some thousands of settings, each compressed by itself, a third of
- * the CPU time of tasks that write five small files.
+ * Spark sends it in the closure, and every task deserialises it: thousands of settings, each compressed separately, take a third
+ * of the CPU time of tasks that write five small files.
  */
 private[write] class DirectWriteFiles(of: WriteFilesExec)
   extends WriteFilesExec(of.child, of.fileFormat, of.partitionColumns, of.bucketSpec, of.options, of.staticPartitions) {
@@ -37,11 +37,11 @@ private[write] class DirectWriteFiles(of: WriteFilesExec)
 }
 
 private[write] object DirectWriteFiles {
-  /** A linkage error in a Spark whose description of a job is another. */
+  /** Throws a linkage error in a Spark whose job description differs. */
   def check(): Unit = new WriteJobDescription("", null, null, Nil, Nil, Nil, None, "", Map.empty, 0, "", Nil)
 }
 
-/** A configuration that each task has a copy of, made from its executor's. */
+/** A configuration that each task copies from its executor's. */
 private[write] class SharedConfiguration(@transient conf: Configuration, @transient context: SparkContext)
   extends SerializableConfiguration(conf) {
 
@@ -51,7 +51,7 @@ private[write] class SharedConfiguration(@transient conf: Configuration, @transi
 }
 
 private[write] object SharedConfiguration {
-  /** What is sent. */
+  /** The serialised form. */
   private final class Reference(shared: Broadcast[SerializableConfiguration]) extends Serializable {
     private def readResolve: AnyRef = new SerializableConfiguration(new Configuration(shared.value.value))
   }

@@ -13,8 +13,8 @@ import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.command.{AlterTableAddPartitionCommand, RepairTableCommand}
 
 /**
- * Says so in the log if partitions are made from directories of a table whose partitions `metastore-swap` has put elsewhere: what is in the
- * directories may be what an overwrite has replaced.
+ * Warns if a statement adds partitions from the directories of a table whose partitions `metastore-swap` has moved: these directories may
+ * contain replaced files.
  */
 class WarnOfSwapped(session: SparkSession) extends Rule[LogicalPlan] with Logging {
   override def apply(plan: LogicalPlan): LogicalPlan = {
@@ -31,6 +31,6 @@ class WarnOfSwapped(session: SparkSession) extends Rule[LogicalPlan] with Loggin
       table <- Try(session.sessionState.catalog.getTableMetadata(name)) if table.storage.locationUri.nonEmpty
       root = SwapDirectories.home(new Path(table.location))
       found <- Try(root.getFileSystem(session.sessionState.newHadoopConf()).listStatus(root)) if found.exists(status => SwapDirectories.isOne(status.getPath.getName))
-    } logWarning(s"$statement of ${table.identifier.unquotedString} makes partitions of the directories below $root, but some of its partitions are in " +
-      "directories of overwrites (fs.millstream.write.visibility=metastore-swap): what is found may be rows that were replaced")
+    } logWarning(s"$statement of ${table.identifier.unquotedString} adds partitions from directories below $root, but overwrites have moved some of its partitions " +
+      "to other directories (fs.millstream.write.visibility=metastore-swap): the directories found may contain replaced rows")
 }

@@ -10,42 +10,42 @@ import org.apache.spark.sql.catalyst.catalog.CatalogTypes.TablePartitionSpec
 import org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils.getPartitionPathString
 
 /**
- * Where the catalog has a table's partitions, by their names; "" is a table without partitions.
+ * The catalog's locations of a table's partitions, by name; "" is a table without partitions.
  *
- * @param root the table's directory, which has the journal
- * @param moved those that a swap has put elsewhere below the root, by directories relative to it
- * @param foreign locations that are of no direct write
+ * @param root the table's directory, which contains the journal
+ * @param moved partitions that a swap has moved to other directories below the root; the directories are relative to it
+ * @param foreign locations that no direct write has made
  */
-private[sql] final case class TablePlaces(root: Path, moved: Map[String, String], foreign: Seq[Path]) {
-  /** Whether no direct write can be where a partition is; says so in the log. */
+private[sql] final case class TableLocations(root: Path, moved: Map[String, String], foreign: Seq[Path]) {
+  /** Whether a partition's location prevents direct writes; logs a warning if so. */
   def isOutOfReach(target: String, visibility: Visibility, overwrites: Boolean, conf: Configuration): Boolean = {
     val elsewhere = foreign.find(path =>
-      visibility != Visibility.METASTORE_SWAP || !TablePlaces.isBeside(root, path) || TablePlaces.overlap(root, path))
+      visibility != Visibility.METASTORE_SWAP || !TableLocations.isBeside(root, path) || TableLocations.overlap(root, path))
     elsewhere.foreach(path => ReplaceInserts.leave(target, s"a partition of the table is at $path", overwrites, conf))
     elsewhere.nonEmpty
   }
 }
 
-private[sql] object TablePlaces {
-  def apply(fileSystem: FileSystem, root: Path, locations: Seq[(String, Path)]): TablePlaces = {
-    val places = locations.map { case (name, location) => (name, qualified(fileSystem, location)) }
-    val (ours, foreign) = places.partition { case (name, location) => ofJobs(root, location).getOrElse("?") == name }
-    TablePlaces(root, ours.collect { case (name, location) if at(root, name) != location => name -> relative(root, location).get }.toMap,
+private[sql] object TableLocations {
+  def apply(fileSystem: FileSystem, root: Path, locations: Seq[(String, Path)]): TableLocations = {
+    val qualifiedLocations = locations.map { case (name, location) => (name, qualified(fileSystem, location)) }
+    val (ours, foreign) = qualifiedLocations.partition { case (name, location) => ofJobs(root, location).getOrElse("?") == name }
+    TableLocations(root, ours.collect { case (name, location) if at(root, name) != location => name -> relative(root, location).get }.toMap,
       foreign.map(_._2))
   }
 
-  /** The directory of those of a table's columns, in their order, that a specification has. */
+  /** The directory for the columns of a specification, in the table's order. */
   def directory(columns: Seq[String], spec: TablePartitionSpec): String =
     columns.flatMap(column => spec.get(column).map(getPartitionPathString(column, _))).mkString("/")
 
-  /** A location in full. It may be on another file system, of which this one would not hear. */
+  /** A qualified location. It may be on another file system, which this one's own method would reject. */
   def qualified(fileSystem: FileSystem, location: Path): Path = location.makeQualified(fileSystem.getUri, fileSystem.getWorkingDirectory)
 
   /** Whether a location is on the table's file system. */
   def isBeside(root: Path, location: Path): Boolean =
     location.toUri.getScheme == root.toUri.getScheme && location.toUri.getAuthority == root.toUri.getAuthority
 
-  /** The partition that a directory of direct writes is for. */
+  /** The partition of a location below the root. */
   private def ofJobs(root: Path, location: Path): Option[String] = relative(root, location).map(SwapDirectories.partition)
 
   def at(root: Path, directory: String): Path = if (directory.isEmpty) root else new Path(root, directory)
@@ -59,9 +59,9 @@ private[sql] object TablePlaces {
     }
 
   /**
-   * How a statement becomes visible; says so in the log if that is another way than was asked for.
+   * How a statement becomes visible; logs a warning if that differs from the requested visibility.
    *
-   * @param whyNoSwap why the catalog cannot make it visible, if it cannot
+   * @param whyNoSwap why the catalog cannot make it visible; none if it can
    */
   def visibility(target: String, root: Path, overwrites: Boolean, isPartitioned: Boolean, conf: Configuration)(
       whyNoSwap: => Option[String]): Visibility = {
@@ -69,35 +69,35 @@ private[sql] object TablePlaces {
     val reason = asked match {
       case Visibility.IN_PLACE => None
       case Visibility.EXCHANGE if isPartitioned => Option(DirectJob.whyNoExchange(root, conf).orElse(null))
-      case Visibility.EXCHANGE => Some("it has no partitions, and its own directory, in which the journal is, cannot be exchanged")
+      case Visibility.EXCHANGE => Some("it has no partitions, and its own directory cannot be exchanged, because it contains the journal")
       case Visibility.METASTORE_SWAP => whyNoSwap
     }
     reason.foreach(ReplaceInserts.inPlace(target, _, conf))
     if (reason.isEmpty) asked else Visibility.IN_PLACE
   }
 
-  /** A table whose directory is deleted with it must not leave it before. */
+  /** The data of a managed table must stay in its directory, which is deleted with the table. */
   val ManagedWithoutPartitions =
-    "it is a managed table without partitions, and dropping one elsewhere would leave the directory in which the next of its name is made"
+    "it is a managed table without partitions, and dropping it at another location would leave behind the directory that the next table of its name uses"
 
-  /** Whether one directory is the other, or in it. */
+  /** Whether the directories are equal, or one contains the other. */
   def overlap(one: Path, other: Path): Boolean = relative(one, other).nonEmpty || relative(other, one).nonEmpty
 }
 
 /**
- * Where the files of one statement go, by the names of partitions; goes to the tasks.
+ * The directories of one statement's files, by partition name; sent to the tasks.
  *
- * @param job that writes
- * @param moved partitions that are in directories of earlier ones
+ * @param job the id of the job
+ * @param moved partitions that are in directories of earlier jobs
  */
 private[write] final case class Directories(job: String, visibility: Visibility, moved: Map[String, String]) {
-  /** Where the files of a partition are written. */
+  /** The directory to which a partition's files are written. */
   def of(partition: String): String = if (visibility == Visibility.IN_PLACE) existing(partition) else own(partition)
 
-  /** Where they are after the commit. */
-  def place(partition: String): String = if (visibility == Visibility.METASTORE_SWAP) own(partition) else existing(partition)
+  /** The directory that contains them after the commit. */
+  def destination(partition: String): String = if (visibility == Visibility.METASTORE_SWAP) own(partition) else existing(partition)
 
-  /** Where all files of a statement are, before and after its commit, if it is one directory that is known from the start; "" otherwise. */
+  /** The directory that contains all files of the statement, before and after its commit, if it is known from the start; "" otherwise. */
   def below(static: String): String =
     if (visibility == Visibility.METASTORE_SWAP) SwapDirectories.root(job) else if (moved.isEmpty) static else ""
 
