@@ -20,7 +20,7 @@ VENV_OLD := build/venv-$(SPARK_OLD)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 JVM_SOURCES  := $(shell find jvm -path '*/target' -prune -o -type f -print)
 
-.PHONY: build tools jar wheel demo test test-rust test-beds test-tools test-gnu test-jvm test-spark test-group test-all package packages fuzz bench fmt clean
+.PHONY: build tools jar wheel demo test test-rust test-beds test-tools test-gnu test-jvm test-spark test-group test-all package packages release fuzz bench fmt clean
 
 build: tools jar wheel
 
@@ -32,7 +32,7 @@ target/release/pfind $(NATIVE) &: $(RUST_SOURCES) $(wildcard jvm/spark/src/main/
 	install -D target/release/libmillstream_jni.so $(NATIVE)
 	touch target/release/pfind
 
-$(LICENSES): packaging/third-party-licenses Cargo.lock
+$(LICENSES): packaging/third-party-licenses packaging/crates.py Cargo.lock
 	mkdir -p $(@D)
 	packaging/third-party-licenses > $@.new
 	mv $@.new $@
@@ -47,7 +47,7 @@ wheel: build/wheel.stamp
 
 build/wheel.stamp: $(JAR) target/release/pfind $(shell find python -type f -not -path '*/dist/*' -not -path '*/__pycache__/*' -not -path '*/.*')
 	$(PYTHON) -m venv build/venv-build
-	build/venv-build/bin/pip -q install build==1.3.0
+	build/venv-build/bin/pip -q install -r python/requirements-build.txt
 	rm -rf python/dist
 	build/venv-build/bin/python -m build --wheel python
 	touch $@
@@ -77,6 +77,7 @@ test-beds:
 	$(PYTHON) -m unittest discover -s testbed/tests -v
 	$(PYTHON) -m unittest discover -s bench/tests -v
 	$(PYTHON) -m unittest discover -s tests -p 'test_groups.py' -v
+	$(PYTHON) -m unittest discover -s tests/packaging -v
 
 test-tools: tools
 	testbed/setup build test
@@ -105,15 +106,21 @@ test-group: tools $(VENV)/ready $(VENV_OLD)/ready
 test-all: test
 	tests/groups run $$(tests/groups list | cut -d' ' -f1)
 
-# The packages, installed and run in a clean root directory.
-package: packages
-	$(PYTHON) -m unittest discover -s tests/packaging -p 'slow_*.py' -v
+# What is published, in dist, installed and run in clean root directories.
+package: release $(VENV)/ready
+	build/venv-package/bin/python -m unittest discover -s tests/packaging -p 'slow_*.py' -v
 
+# Packages, wheel and jar for systems with glibc 2.28 or newer.
+release: build/venv-package/ready $(LICENSES)
+	testbed/setup build package
+	build/venv-package/bin/python packaging/release
+
+# Of these, the .deb and the .rpm of the tools alone, in build/packages.
 packages: build/venv-package/ready
 	testbed/setup build package
 	build/venv-package/bin/python packaging/build
 
-build/venv-package/ready: packaging/requirements.txt
+build/venv-package/ready: packaging/requirements.txt python/requirements-build.txt
 	$(PYTHON) -m venv build/venv-package
 	build/venv-package/bin/pip -q install -r packaging/requirements.txt
 	touch $@
@@ -129,4 +136,4 @@ fmt:
 	cargo fmt
 
 clean:
-	rm -rf build target python/dist jvm/*/target
+	rm -rf build dist target python/dist jvm/*/target

@@ -1,5 +1,10 @@
-"""Puts what cargo and Maven built into the wheel: the jar, its conf block and the tools. `make wheel` builds them first."""
+"""Puts what cargo and Maven built into the wheel: the jar, its conf block and the tools.
 
+`make wheel` builds them first, for this machine and its glibc. packaging/release builds them for older ones, and says by environment variables
+where they are and what platforms they serve: MILLSTREAM_BUILT_TOOLS, MILLSTREAM_BUILT_JAR, MILLSTREAM_PLATFORM.
+"""
+
+import os
 import platform
 import sys
 from pathlib import Path
@@ -7,8 +12,11 @@ from pathlib import Path
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+BUILT_TOOLS = os.environ.get("MILLSTREAM_BUILT_TOOLS", "target/release")
+BUILT_JAR = os.environ.get("MILLSTREAM_BUILT_JAR", "jvm/spark/target/millstream-spark.jar")
+PLATFORM = os.environ.get("MILLSTREAM_PLATFORM", f"{sys.platform}_{platform.machine()}")
 PACKAGE_DATA = {
-    "jvm/spark/target/millstream-spark.jar": "millstream/jars/millstream-spark.jar",
+    BUILT_JAR: "millstream/jars/millstream-spark.jar",
     "jvm/spark/src/main/resources/millstream/spark-defaults.conf": "millstream/spark-defaults.conf",
 }
 TOOLS = sorted(source.stem for source in (REPOSITORY / "crates/millstream-cli/src/bin").glob("*.rs"))
@@ -21,11 +29,11 @@ class CarryBuiltFiles(BuildHookInterface):
         if version == "editable":
             return
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{sys.platform}_{platform.machine()}"
+        build_data["tag"] = f"py3-none-{PLATFORM}"
         for source, target in PACKAGE_DATA.items():
             build_data["force_include"][str(built(source))] = target
         for tool in TOOLS:
-            build_data["shared_scripts"][str(built(f"target/release/{tool}"))] = tool
+            build_data["shared_scripts"][str(built(f"{BUILT_TOOLS}/{tool}"))] = tool
 
 
 def built(name: str) -> Path:

@@ -7,6 +7,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from millstream import jar
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -103,15 +105,11 @@ def compact(
     Raises:
         CompactError: nothing was done, or what has begun is finished by the next compaction.
     """
-    from py4j.java_gateway import JavaClass
     from py4j.protocol import Py4JJavaError
 
-    jvm = getattr(spark, "_jvm", None)
-    job = jvm and jvm.io.millstream.spark.Compact
-    if not isinstance(job, JavaClass):
-        raise CompactError(
-            "Millstream's jar is not in the session's JVM: set its configuration (millstream.enable) before the first session is made"
-        )
+    job = jar.find_class(spark, "io.millstream.spark.Compact")
+    if job is None:
+        raise CompactError(jar.MISSING)
     settings = {
         "source": os.fspath(src),
         "destination": None if dst is None else os.fspath(dst),
@@ -123,7 +121,7 @@ def compact(
         "copy-left": copy_left or None,
         "dry-run": dry_run or None,
     }
-    given = jvm.java.util.HashMap()
+    given = spark._jvm.java.util.HashMap()
     for key, value in settings.items():
         if value is not None:
             given[key] = "true" if value is True else value

@@ -7,6 +7,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from millstream import jar
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -60,15 +62,11 @@ def recover(
     Raises:
         RecoverError: something could not be finished or undone, or `superseded` is none of the three; it can be tried again.
     """
-    from py4j.java_gateway import JavaClass
     from py4j.protocol import Py4JJavaError
 
-    jvm = getattr(spark, "_jvm", None)
-    job = jvm and jvm.io.millstream.spark.Recover
-    if not isinstance(job, JavaClass):
-        raise RecoverError(
-            "Millstream's jar is not in the session's JVM: set its configuration (millstream.enable) before the first session is made"
-        )
+    job = jar.find_class(spark, "io.millstream.spark.Recover")
+    if job is None:
+        raise RecoverError(jar.MISSING)
     try:
         found = json.loads(job.runJson(spark._jsparkSession, os.fspath(target), dry_run, accept_loss, superseded))
     except Py4JJavaError as error:

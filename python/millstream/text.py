@@ -7,6 +7,7 @@ import os
 import warnings
 from typing import TYPE_CHECKING
 
+from millstream import jar
 from millstream.session import FILE_SYSTEM_CLASS
 
 if TYPE_CHECKING:
@@ -123,15 +124,7 @@ def warn_without_millstream_on_server(spark: SparkSession, frame: DataFrame) -> 
 
 def warn_without_jar(spark: SparkSession) -> bool:
     """Whether the session's JVM lacks the jar, of which it warns."""
-    from py4j.java_gateway import JavaClass
-
-    jvm = getattr(spark, "_jvm", None)
-    is_missing = not isinstance(jvm and jvm.org.apache.spark.sql.execution.datasources.millstream.MillstreamExtensions, JavaClass)
+    is_missing = jar.find_class(spark, "io.millstream.spark.PythonLines") is None
     if is_missing:
-        warnings.warn(
-            "Spark reads these files itself, more slowly: Millstream's jar is not in the session's JVM. Set its configuration "
-            "(millstream.enable) before the first session is made",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+        warnings.warn(f"Spark reads these files itself, more slowly: {jar.MISSING}", RuntimeWarning, stacklevel=3)
     return is_missing

@@ -1,93 +1,43 @@
 """The packages and the container image, each installed in a clean root directory and run there on a mounted volume.
 
-`make package` builds the packages and runs this. Needs root and `testbed/setup package`.
+`make package` makes a release and runs this. Needs root and `testbed/setup package`.
 """
 
 import gzip
 import os
-import re
-import runpy
 import shutil
-import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-VERSION, TOOLS, _ = runpy.run_path(str(ROOT / "packaging/build"))["workspace"]()
-GLIBC_OF_RHEL_8 = (2, 28)
+import clean_root
+from clean_root import CARGO, EXERCISES, ROOT, in_root, released, run
 
-# What shows that a tool works, run in the volume by a shell that stops at the first failure.
-EXERCISES = {
-    "pls": 'test "$(pls -lR)" = "$(ls -lR)"',
-    "pfind": 'test "$(pfind . | sort)" = "$(find . | sort)"',
-    "pdu": 'test "$(pdu -a | sort)" = "$(du -a | sort)"',
-    "pchmod": 'pchmod -R g=u . && test "$(stat -c %A sub | cut -c 2-4)" = "$(stat -c %A sub | cut -c 5-7)"',
-    "pchown": 'pchown -R 12:34 . && test "$(stat -c %u:%g sub/file)" = 12:34',
-    "pcopy": "pcopy -a sub copied && diff -r sub copied",
-    "prm": "mkdir -p doomed/below && prm -r doomed && test ! -e doomed",
-    "millstream": "millstream spark-conf --jar=/x.jar | grep -q /x.jar",
-}
+TOOLS = CARGO.tools
 
 
 def setUpModule():
-    global scratch, clean_root
+    global scratch, clean
     directory = tempfile.TemporaryDirectory()
     unittest.addModuleCleanup(directory.cleanup)
     scratch = Path(directory.name)
-    clean_root = scratch / "clean"
-    codename = re.search(r"^VERSION_CODENAME=(\w+)", Path("/etc/os-release").read_text(), re.MULTILINE)[1]
-    sources = run("apt-get", "indextargets", "--format", "$(CODENAME) $(REPO_URI)", "Created-By: Packages").split("\n")
-    mirror = next(line.split()[1] for line in sources if line.startswith(f"{codename} "))
-    run("debootstrap", "--variant=minbase", codename, clean_root, mirror)
-
-
-def run(*command, **options):
-    """The output of a command, which has to succeed."""
-    command = [str(word) for word in command]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
-    assert done.returncode == 0, f"{command} exits with {done.returncode}:\n{done.stdout}"
-    return done.stdout
-
-
-def package(suffix):
-    (found,) = (ROOT / "build/packages").glob(f"millstream*.{suffix}")
-    return found
+    clean = scratch / "clean"
+    clean_root.make_root(clean, clean_root.of_this_system("VERSION_CODENAME"))
 
 
 def new_root(name):
-    run("cp", "-a", clean_root, scratch / name)
+    run("cp", "-a", clean, scratch / name)
     return scratch / name
 
 
 def new_volume():
-    volume = Path(tempfile.mkdtemp(dir=scratch))
-    (volume / "sub").mkdir()
-    for name in ("ä", "sub/file"):
-        (volume / name).write_text(name)
-    return volume
-
-
-def in_root(root, script, volume):
-    """Runs a script in a root directory of its own with `volume` mounted, as a container does."""
-    (root / "volume").mkdir(exist_ok=True)
-    enter = ('mount --bind "$1" "$2/volume" && mount -t proc proc "$2/proc" && '
-             'exec chroot "$2" /usr/bin/env -i -C /volume PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 bash -ec "$3"')
-    return run("unshare", "--mount", "--pid", "--fork", "sh", "-c", enter, "sh", volume, root, script)
+    return clean_root.new_volume(scratch)
 
 
 class Contents(unittest.TestCase):
-    def test_no_newer_glibc_is_needed_than_promised(self):
-        extracted = scratch / "extracted"
-        run("dpkg-deb", "--extract", package("deb"), extracted)
-        for tool in TOOLS:
-            symbols = run("objdump", "-T", extracted / "usr/bin" / tool)
-            versions = {tuple(map(int, version.split("."))) for version in re.findall(r"GLIBC_([\d.]+)", symbols)}
-            self.assertLessEqual(max(versions), GLIBC_OF_RHEL_8, tool)
-
     def test_lintian(self):
         # Releases are described in CHANGELOG.md, not in Debian's format.
-        run("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", "no-changelog", package("deb"))
+        run("lintian", "--allow-root", "--fail-on", "error,warning", "--suppress-tags", "no-changelog", released("*.deb"))
 
     def test_every_tool_has_an_exercise(self):
         self.assertLessEqual(set(TOOLS), set(EXERCISES), "say in EXERCISES what shows that it works")
@@ -103,7 +53,7 @@ class Installed(unittest.TestCase):
                 self.assertIn(f"#compdef {tool}", (share / f"zsh/{zsh_functions}/_{tool}").read_text())
                 loads = f"source /usr/share/bash-completion/completions/{tool}; complete -p {tool}"
                 self.assertIn(tool, in_root(root, loads, new_volume()))
-                self.assertIn(VERSION, in_root(root, f"{tool} --version", new_volume()))
+                self.assertIn(CARGO.version, in_root(root, f"{tool} --version", new_volume()))
                 in_root(root, EXERCISES[tool], new_volume())
         texts = "".join((root / path).read_text() for path in licenses)
         self.assertIn("Apache License", texts)
@@ -111,7 +61,7 @@ class Installed(unittest.TestCase):
 
     def test_deb(self):
         root = new_root("deb")
-        shutil.copy(package("deb"), root / "millstream.deb")
+        shutil.copy(released("*.deb"), root / "millstream.deb")
         in_root(root, "dpkg --install /millstream.deb && dpkg --verify millstream", new_volume())
         self.check(root, "vendor-completions", ["usr/share/doc/millstream/copyright"])
         in_root(root, "dpkg --purge millstream", new_volume())
@@ -122,7 +72,7 @@ class Installed(unittest.TestCase):
         rpm = ("rpm", "--root", root, "--dbpath", "/var/lib/rpm")
         # Debian's C library enters the database with what rpm itself finds that it provides.
         run(*rpm, "--install", "--justdb", self.rpm_of_the_c_library(root))
-        run(*rpm, "--install", package("rpm"))
+        run(*rpm, "--install", released("*.rpm"))
         run(*rpm, "--verify", "millstream")
         licenses = Path("usr/share/licenses/millstream")
         self.check(root, "site-functions", [licenses / "LICENSE", licenses / "THIRD-PARTY-LICENSES"])
@@ -152,10 +102,10 @@ class Container(unittest.TestCase):
         storage = ("--root", scratch / "storage", "--runroot", scratch / "run", "--storage-driver", "vfs")
         cls.buildah = staticmethod(lambda command, *arguments: run("buildah", *storage, command, *arguments).strip())
         base = cls.buildah("from", "scratch")
-        cls.buildah("add", "--quiet", base, clean_root, "/")
+        cls.buildah("add", "--quiet", base, clean, "/")
         cls.buildah("commit", "--quiet", "--rm", base, "clean")
         local = ("--isolation", "chroot", "--pull-never", "--build-arg", "BASE=localhost/clean")
-        recipe = ("--file", ROOT / "packaging/Containerfile", ROOT / "build/packages")
+        recipe = ("--file", ROOT / "packaging/Containerfile", clean_root.DIST)
         cls.buildah("build", *local, "--tag", "millstream", *recipe)
         cls.container = cls.buildah("from", "--pull-never", "localhost/millstream")
 
