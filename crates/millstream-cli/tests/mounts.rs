@@ -92,7 +92,13 @@ fn mounts_are_treated_as_gnu_treats_them() {
     let mut differing = Vec::new();
     for mounts in MOUNTS {
         for command in COMMANDS {
-            let (theirs, mut ours) = (outcome(mounts, "/usr/bin", command), outcome(mounts, ours, command));
+            let (mut theirs, mut ours) =
+                (outcome(mounts, "/usr/bin", command), outcome(mounts, ours, command));
+            if command.starts_with("rm -d") {
+                // coreutils 9.1 looks first whether the directory is empty, 9.10 has rmdir tell (docs/prm.md).
+                let as_rmdir = |line: String| line.replace("Directory not empty", "Device or resource busy");
+                theirs.1 = theirs.1.into_iter().map(as_rmdir).collect();
+            }
             if ["find a", "find a -depth"].contains(command)
                 && ours.1.iter().any(|line| line.contains("loop"))
             {
