@@ -23,6 +23,7 @@
 //! The traversal knows no volume and prints nothing. Errors are reported to the visitor, entry by entry, and never end it.
 
 mod cancel;
+mod census;
 mod directory;
 mod frontier;
 mod handles;
@@ -35,6 +36,7 @@ mod slot;
 mod visitor;
 
 pub use cancel::Cancellation;
+pub use census::Census;
 pub use directory::Directory;
 pub use options::{FollowPolicy, HandleRetention, Order, Threads, WalkOptions};
 pub use pool::{WalkStats, walk};

@@ -207,27 +207,36 @@ pub(crate) struct Meter {
     run_queue: Option<RunQueueDelay>,
     /// What of the run queue's delay has been accounted for.
     delay_ns: u64,
+    /// What of the visitor's sleep has been accounted for.
+    slept: Duration,
 }
 
 impl Meter {
     pub(crate) fn start() -> Self {
-        Meter { started: Instant::now(), usage: thread_usage(), run_queue: None, delay_ns: 0 }
+        Meter {
+            started: Instant::now(),
+            usage: thread_usage(),
+            run_queue: None,
+            delay_ns: 0,
+            slept: Duration::ZERO,
+        }
     }
 
-    /// Reports what the worker used since the last report; whether more workers are wanted because of it.
-    pub(crate) fn report(&mut self, pace: &Pace) -> bool {
+    /// Reports what the worker used since the last report; whether more workers are wanted because of it. `slept` is how
+    /// long its thread has slept on purpose, which is no waiting.
+    pub(crate) fn report(&mut self, pace: &Pace, slept: Duration) -> bool {
         if !pace.adaptive {
             return false;
         }
         let (now, usage) = (Instant::now(), thread_usage());
         let cpu = Duration::from_nanos(usage.cpu_ns.saturating_sub(self.usage.cpu_ns));
         let waits = usage.waits.saturating_sub(self.usage.waits);
-        let mut wall = now - self.started;
+        let mut wall = (now - self.started).saturating_sub(slept.saturating_sub(self.slept));
         // Once there are as many workers as a server wants, knowing better would change nothing.
         if waits > 0 && wall > cpu + ROUND_TRIP && pace.is_starting() {
             wall = wall.saturating_sub(self.run_queue_delay());
         }
-        (self.started, self.usage) = (now, usage);
+        (self.started, self.usage, self.slept) = (now, usage, slept);
         pace.add(now, wall, cpu, waits, process_cpu_time)
     }
 

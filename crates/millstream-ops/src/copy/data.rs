@@ -10,7 +10,7 @@
 //! their end is that less came than there was room for.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use millstream_vfs::{At, Errno, Error, Fields, File, Metadata, Operation, Result};
@@ -82,6 +82,8 @@ pub(super) struct Pair<'a, F> {
     pub(super) device: u64,
     /// Where it is noted how the data was moved.
     pub(super) methods: &'a Methods,
+    /// Bytes that have been copied.
+    pub(super) moved: &'a AtomicU64,
 }
 
 impl<F> Pair<'_, F> {
@@ -134,7 +136,7 @@ impl<'a> Mover<'a> {
         match pair.destination.clone_from(pair.source) {
             Ok(()) => {
                 // No data moves that a bound could be on.
-                self.count(pair.metadata.size);
+                self.count(pair, pair.metadata.size);
                 pair.methods.note(Means::Clone);
                 Ok(true)
             }
@@ -157,7 +159,7 @@ impl<'a> Mover<'a> {
         let n = pair.source.read(buffer, At::Offset(0))?;
         pair.destination.write_all(&buffer[..n], At::Offset(0))?;
         pair.methods.note(Means::ReadAndWrite);
-        self.moved(n as u64);
+        self.moved(pair, n as u64);
         // As long as it was said to be, and no more: that is all of it. Files of /proc are said to be empty.
         if n as u64 == pair.metadata.size && n > 0 { Ok(n as u64) } else { self.rest(pair, n as u64, buffer) }
     }
@@ -179,7 +181,7 @@ impl<'a> Mover<'a> {
             }
             pair.destination.write_all(&buffer[..n], At::Offset(offset))?;
             pair.methods.note(Means::ReadAndWrite);
-            self.moved(n as u64);
+            self.moved(pair, n as u64);
             offset += n as u64;
         }
     }
@@ -194,7 +196,8 @@ impl<'a> Mover<'a> {
                 return Ok(total);
             }
             destination.write_all(&buffer[..n], At::Cursor)?;
-            self.moved(n as u64);
+            self.activity.begun_bytes.fetch_add(n as u64, Ordering::Relaxed);
+            self.pass(n as u64);
             total += n as u64;
         }
     }
@@ -256,7 +259,7 @@ impl<'a> Mover<'a> {
             }
             self.write(pair.destination, &buffer[..n], at)?;
             pair.methods.note(Means::ReadAndWrite);
-            self.moved(n as u64);
+            self.moved(pair, n as u64);
             at += n as u64;
         }
         Ok(())
@@ -271,7 +274,7 @@ impl<'a> Mover<'a> {
                 Ok(0) => break,
                 Ok(n) => {
                     pair.methods.note(Means::Offload);
-                    self.moved(n);
+                    self.moved(pair, n);
                     at += n;
                 }
                 Err(error) if is_unsuitable(error.errno) => {
@@ -317,12 +320,19 @@ impl<'a> Mover<'a> {
         self.throttle.as_ref().map_or(u64::MAX, Throttle::piece)
     }
 
-    fn count(&self, bytes: u64) {
+    fn count<F: File>(&self, pair: &Pair<'_, F>, bytes: u64) {
+        pair.moved.fetch_add(bytes, Ordering::Relaxed);
         self.activity.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    fn moved(&self, bytes: u64) {
-        self.count(bytes);
+    fn moved<F: File>(&self, pair: &Pair<'_, F>, bytes: u64) {
+        pair.moved.fetch_add(bytes, Ordering::Relaxed);
+        self.pass(bytes);
+    }
+
+    /// Counts bytes, and waits until they may pass.
+    fn pass(&self, bytes: u64) {
+        self.activity.bytes.fetch_add(bytes, Ordering::Relaxed);
         if let Some(throttle) = &self.throttle {
             throttle.pass(bytes);
         }
@@ -468,6 +478,7 @@ mod tests {
                 destination: &destination,
                 device: 1,
                 methods: &Methods::default(),
+                moved: &AtomicU64::new(0),
             };
             assert_eq!(mover.whole(&pair, &mut Vec::new()), Ok(300_000), "{errno}");
             assert_eq!(*destination.data(), bytes, "{errno}");
@@ -489,6 +500,7 @@ mod tests {
             destination: &destination,
             device: 1,
             methods: &Methods::default(),
+            moved: &AtomicU64::new(0),
         };
         let started = Instant::now();
         assert_eq!(mover.whole(&pair, &mut Vec::new()), Ok(100_000));
@@ -509,6 +521,7 @@ mod tests {
             destination: &destination,
             device: 1,
             methods: &Methods::default(),
+            moved: &AtomicU64::new(0),
         };
         assert_eq!(mover.whole(&pair, &mut Vec::new()), Ok(0));
     }
@@ -526,6 +539,7 @@ mod tests {
             destination: &destination,
             device: 1,
             methods: &Methods::default(),
+            moved: &AtomicU64::new(0),
         };
         let error = mover.whole(&pair, &mut Vec::new()).expect_err("fstat fails");
         assert_eq!((trouble_of(error), error.errno), (Trouble::Read, Errno::STALE));

@@ -13,7 +13,6 @@ use super::existing::{Decision, Present, Skipped};
 use super::item::{Item, State, split};
 use super::job::Job;
 use super::links::Claim;
-use super::methods::Methods;
 use super::names::Linked;
 use super::options::{Contents, Directories, Effect, Existing, Explanation, Method, Specials, Trace, Update};
 use super::place::Origin;
@@ -201,10 +200,7 @@ impl<V: Volume> Copier<'_, V> {
         }
         if is_data {
             return match self.open_ends(buffers, item, entry, &mut job) {
-                Ok(ends) => {
-                    let transfer = Transfer { job, ends, methods: Methods::default() };
-                    self.transfer(buffers, item, transfer, crew)
-                }
+                Ok(ends) => self.transfer(buffers, item, Transfer::new(job, ends), crew),
                 Err(reported) => {
                     if self.options.explains() {
                         self.tell_copy(buffers, item, &job);

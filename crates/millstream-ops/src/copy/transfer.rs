@@ -3,6 +3,7 @@
 //! Small files are done at once; large ones go to the carriers, which may share the work ([`super::carriers`]).
 
 use std::ffi::{CStr, CString};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use millstream_vfs::{
     Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume,
@@ -50,9 +51,20 @@ pub(super) struct Transfer<V: Volume> {
     pub(super) ends: Ends<V>,
     /// How the data was moved, so far.
     pub(super) methods: Methods,
+    /// Bytes that have been copied.
+    moved: AtomicU64,
 }
 
 impl<V: Volume> Transfer<V> {
+    pub(super) fn new(job: Job<V>, ends: Ends<V>) -> Self {
+        Transfer { job, ends, methods: Methods::default(), moved: AtomicU64::new(0) }
+    }
+
+    /// Whether both ends are files.
+    fn are_files(&self) -> bool {
+        self.job.metadata.kind() == FileKind::File && self.ends.before.kind() == FileKind::File
+    }
+
     pub(super) fn pair(&self) -> Pair<'_, FileOf<V>> {
         Pair {
             source: &self.ends.source,
@@ -60,6 +72,7 @@ impl<V: Volume> Transfer<V> {
             destination: &self.ends.destination,
             device: self.ends.before.dev,
             methods: &self.methods,
+            moved: &self.moved,
         }
     }
 
@@ -207,7 +220,10 @@ impl<V: Volume> Copier<'_, V> {
         crew: &dyn Crew<V>,
     ) -> Done<()> {
         let Transfer { job, ends, .. } = &transfer;
-        let are_files = job.metadata.kind() == FileKind::File && ends.before.kind() == FileKind::File;
+        let are_files = transfer.are_files();
+        if self.options.contents == Contents::Copy && are_files {
+            self.activity.begun_bytes.fetch_add(job.metadata.size, Ordering::Relaxed);
+        }
         if self.options.contents == Contents::Copy && are_files && job.metadata.size >= LARGE {
             let load = Load::new(transfer, item.keep());
             return match self.carriers.offer(load, crew) {
@@ -239,6 +255,10 @@ impl<V: Volume> Copier<'_, V> {
     ) -> Done<()> {
         if self.options.explains() {
             self.tell_explained(buffers, item, transfer, moved.is_ok());
+        }
+        if self.options.contents == Contents::Copy && transfer.are_files() {
+            let spared = transfer.job.metadata.size.wrapping_sub(transfer.moved.load(Ordering::Relaxed));
+            self.activity.spared_bytes.fetch_add(spared, Ordering::Relaxed);
         }
         let done = self.complete(buffers, item, transfer, moved);
         if done.is_err() {
