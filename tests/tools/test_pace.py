@@ -1,8 +1,10 @@
 """Concurrency adapts: few workers on a warm disk, enough to keep a server busy on a slow mount."""
 
 import os
+import re
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -36,6 +38,27 @@ class Pace(unittest.TestCase):
             # not.
             threads = sorted(tools.threads_used(tool, *arguments(tool, self.tree)) for _ in range(9))
             self.assertLessEqual(threads[2], 2 * CPUS, f"{tool}: {threads}")
+
+    @staticmethod
+    def threads_of_a_slow_copy():
+        with tempfile.TemporaryDirectory() as scratch:
+            source = Path(scratch, "source")
+            for i in range(2000):
+                directory = source / f"d{i % 30}"
+                directory.mkdir(parents=True, exist_ok=True)
+                (directory / f"file{i}").write_bytes(b"x" * 1000)
+            process = subprocess.Popen(tools.command("pcopy", "-r", "--bwlimit=1M", source, Path(scratch, "copy")))
+            threads = []
+            while process.poll() is None:
+                threads += re.findall(r"Threads:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text())
+                time.sleep(0.01)
+        return process.returncode, max(map(int, threads))
+
+    def test_the_bound_on_bytes_is_no_slow_storage(self):
+        # Another load may look like slow storage in one run, but not in all.
+        runs = [self.threads_of_a_slow_copy() for _ in range(3)]
+        self.assertEqual({status for status, _ in runs}, {0})
+        self.assertLessEqual(min(threads for _, threads in runs), 2 * CPUS + 2, runs)
 
     def test_slow_mount_gets_64_workers_and_keeps_the_server_busy(self):
         for tool in tools.TOOLS:
