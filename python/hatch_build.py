@@ -1,7 +1,7 @@
-"""Puts what cargo and Maven built into the wheel: the jar, its conf block and the tools.
+"""Adds the files built by cargo and Maven to the wheel: the jar, its conf block and the tools.
 
-`make wheel` builds them first, for this machine and its glibc. packaging/release builds them for older ones, and says by environment variables
-where they are and what platforms they serve: MILLSTREAM_BUILT_TOOLS, MILLSTREAM_BUILT_JAR, MILLSTREAM_PLATFORM.
+`make wheel` builds them first, for this machine and its glibc. packaging/release builds them for older systems, and passes their paths and
+the platform tag in environment variables: MILLSTREAM_BUILT_TOOLS, MILLSTREAM_BUILT_JAR, MILLSTREAM_PLATFORM.
 """
 
 import os
@@ -23,7 +23,7 @@ TOOLS = sorted(source.stem for source in (REPOSITORY / "crates/millstream-cli/sr
 
 
 class CarryBuiltFiles(BuildHookInterface):
-    """Runs for the wheel alone; an editable install (version "editable") gets the Python files only."""
+    """Adds them to the wheel only; an editable install (version "editable") has just the Python files."""
 
     def initialize(self, version: str, build_data: dict) -> None:
         if version == "editable":

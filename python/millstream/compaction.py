@@ -1,4 +1,4 @@
-"""Merging small files into few, on Spark."""
+"""Merges small files into few, on Spark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CompactError(RuntimeError):
-    """Nothing was done, or what has begun is finished by the next compaction; the message says why and what to do."""
+    """Nothing was changed, or the next compaction finishes the work. The message says why, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Left:
 
     Attributes:
         directory: their directory.
-        files: how many.
-        reason: why.
+        files: their number.
+        reason: the reason.
     """
 
     directory: str
@@ -34,24 +34,24 @@ class Left:
 
 @dataclass(frozen=True)
 class CompactSummary:
-    """What a compaction has done.
+    """Result of a compaction.
 
     Attributes:
         source: the directory.
-        destination: where the outputs are; the source, if they replace its files.
-        directories: directories that hold files.
-        files: files that there were.
+        destination: directory of the outputs; the source, if they replace its files.
+        directories: number of directories with files.
+        files: number of files found.
         bytes: their size.
-        outputs: files that were written.
+        outputs: number of files written.
         output_bytes: their size.
-        merged: files that the outputs were made of.
-        kept: files that were as they should be; to a new destination they are copied, so they count in `outputs` and `merged`, too.
-        copied: files that could not be merged, with the reason, and were copied to the destination as they are (`copy_left`); they count in
-            `outputs` and `merged`, too.
-        recovered: outputs of an earlier compaction, interrupted, that were put in their places.
-        dry_run: whether all this is only what would be done.
-        milliseconds: how long it took.
-        left: files that could not be merged, and why: in place they are as they were, and a new destination does not have them.
+        merged: number of files merged into the outputs.
+        kept: files that needed no change. A new destination gets copies of them, so there they also count in `outputs` and `merged`.
+        copied: files that could not be merged and were copied to the destination unchanged (`copy_left`), with the reasons. They also
+            count in `outputs` and `merged`.
+        recovered: outputs of an earlier, interrupted compaction that were moved into place.
+        dry_run: whether this is only a prediction.
+        milliseconds: duration.
+        left: files that could not be merged, with the reasons: unchanged in place, missing from a new destination.
     """
 
     source: str
@@ -83,27 +83,27 @@ def compact(
     copy_left: bool = False,
     dry_run: bool = False,
 ) -> CompactSummary:
-    """Merges the small files of each directory below a local or mounted one into few.
+    """Merges the small files of each directory of a local or mounted tree into few.
 
-    Partition directories stay. Hidden files (names that begin with `.` or `_`) are no data, as in Spark.
+    Partition directories stay. Hidden files (names that begin with `.` or `_`) are not data, as in Spark.
 
     Args:
-        spark: a session with Millstream's jar, for instance made by `millstream.enable`.
-        src: the directory.
-        dst: a directory that does not exist, or is empty.
-        target_size: files are merged until they have about so many bytes; a number, or Spark's notation (`"128m"`).
-        format: `"same"` (lines stay lines, Parquet stays Parquet), `"text"` (lines) or `"parquet"` (lines in a column `value`).
-        codec: `"none"`, `"gzip"`, `"bzip2"`, `"zstd"`, `"lz4"` or `"snappy"`; by default as the files were.
-        header: whether the first line of each file is a header, of which one is kept.
-        in_place: whether the outputs replace the files of `src`, once all of them have been written and verified.
-        copy_left: whether files that cannot be merged are copied to `dst` as they are; without it they are missing there.
-        dry_run: whether only to tell what would be done, as far as the beginnings of the files and the schemas of Parquet files say.
+        spark: a session with Millstream's jar, for instance from `millstream.enable`.
+        src: the tree's root directory.
+        dst: a directory that does not exist or is empty.
+        target_size: the approximate size of an output: bytes, or Spark's notation (`"128m"`).
+        format: `"same"` (text stays text, Parquet stays Parquet), `"text"`, or `"parquet"` (lines in a column `value`).
+        codec: `"none"`, `"gzip"`, `"bzip2"`, `"zstd"`, `"lz4"` or `"snappy"`; by default that of the inputs.
+        header: whether the first line of each file is a header; an output has it once.
+        in_place: whether to replace the files of `src`, after all outputs have been written and verified.
+        copy_left: whether to copy files that cannot be merged to `dst` unchanged; otherwise they are missing there.
+        dry_run: whether only to predict the result, as far as the beginnings of the files and the schemas of Parquet files show.
 
     Returns:
-        What has been done. Files that could not be merged are in `left`, or in `copied`.
+        The result. Files that could not be merged are in `left` or in `copied`.
 
     Raises:
-        CompactError: nothing was done, or what has begun is finished by the next compaction.
+        CompactError: nothing was changed, or the next compaction finishes the work.
     """
     from py4j.protocol import Py4JJavaError
 

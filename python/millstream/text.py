@@ -1,4 +1,4 @@
-"""Lines of many text files, in partitions sized by cost instead of one task for every few files."""
+"""Reads the lines of many text files, in partitions sized by cost instead of one task for every few files."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-# What a server's plan names if it lists or reads with Millstream.
+# Names in a server's plan that show that it lists or reads with Millstream.
 OURS_IN_PLANS = ("NativeTextScan", "CompactFileIndex")
 FILE_SYSTEM_KEY = "fs.file.impl"
-# The reader option that says how many tasks a native scan has.
+# The reader option that sets the number of tasks of a native scan.
 PARTITIONS = "millstream.read.partitions"
 
 
 def read_text(
     spark: SparkSession | SparkContext, path: str | os.PathLike[str], partitions: int | None = None
 ) -> DataFrame:
-    """The lines of all files below a path: `spark.read.option("recursiveFileLookup", True).text(path)`, in so many partitions.
+    """The lines of all files below a path: `spark.read.option("recursiveFileLookup", True).text(path)` with a given number of partitions.
 
-    What Millstream does not read natively (other file systems than local and mounted ones, trees with compressed files in
-    them) is read as `spark.read.text` reads it. Hidden files (names that begin with `.` or `_`) are left out, as in Spark. Where the
-    session's JVM, or the server of Spark Connect, does not have Millstream's jar, all of it is Spark's, with a warning.
+    File systems that are neither local nor mounted, and trees with compressed files, are read by Spark itself, as in
+    `spark.read.text`. Hidden files (names that begin with `.` or `_`) are skipped, as in Spark. If the session's JVM or the Spark
+    Connect server does not have Millstream's jar, Spark reads everything, with a warning.
 
     Args:
         spark: a session made by `millstream.enable`, or its SparkContext.
         path: a directory or a file; without a scheme it is on the session's default file system.
-        partitions: number of partitions at most; by default one for every core, more if one would hold more than
+        partitions: maximum number of partitions; by default one per core, or more if one would exceed
             `spark.sql.files.maxPartitionBytes`.
 
     Returns:
-        A DataFrame with one column, `value: string`, one row for every line, without its line break.
+        A DataFrame with one column, `value: string`, and one row per line, without its line break.
 
     Raises:
-        TypeError: `partitions` is no whole number.
+        TypeError: `partitions` is not an integer.
         ValueError: `partitions` is not positive.
         pyspark.errors.AnalysisException: the path does not exist.
     """
@@ -57,19 +57,19 @@ def read_text(
 def pure_read_text(
     sc_or_spark: SparkContext | SparkSession, path: str | os.PathLike[str], partitions: int | None = None
 ) -> RDD[str]:
-    """The same lines as an RDD of strings: a drop-in for the pattern that lists files in a subprocess, parallelizes their
-    names, and opens and reads each one in Python (`sc.parallelize(names, partitions).flatMap(read_lines)`).
+    """The same lines as an RDD of strings. It replaces the pattern that lists files in a subprocess, parallelizes their names,
+    and opens and reads each one in Python (`sc.parallelize(names, partitions).flatMap(read_lines)`).
 
-    Listing and reading happen in the JVM; a line reaches Python as it does from `sc.textFile`: without its line break, and
-    with replacement characters for what is not UTF-8.
+    Listing and reading happen in the JVM. Lines reach Python as from `sc.textFile`: without line breaks, and with replacement
+    characters for bytes that are not UTF-8.
 
     Args:
         sc_or_spark: the SparkContext, as in that pattern, or the session.
         path: as in `read_text`.
-        partitions: as in `read_text`; by default not many more than cores, since each is a task of Python's.
+        partitions: as in `read_text`; the default is not much more than the number of cores, since each partition is a Python task.
 
     Returns:
-        An RDD with one string for every line.
+        An RDD with one string per line.
 
     Raises:
         as `read_text`.
@@ -83,7 +83,7 @@ def pure_read_text(
     if warn_without_jar(spark):
         strings = getattr(frame._jdf, "as")(sc._jvm.org.apache.spark.sql.Encoders.STRING())
         return RDD(strings.javaRDD(), sc, UTF8Deserializer())
-    # Functions of the standard library: executors need not have this package.
+    # Only functions of the standard library, so that executors do not need this package.
     pieces = RDD(sc._jvm.io.millstream.spark.PythonLines.joined(frame._jdf, partitions is None), sc, NoOpSerializer())
     return pieces.map(operator.methodcaller("decode")).flatMap(operator.methodcaller("split", "\n"))
 
@@ -106,24 +106,24 @@ def lines(spark: SparkSession, path: str | os.PathLike[str], partitions: int | N
 
 
 def is_connected(spark: SparkSession) -> bool:
-    """Whether the session is one of Spark Connect, which has no JVM of its own."""
+    """Whether it is a Spark Connect session, which has no JVM of its own."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
 def warn_without_millstream_on_server(spark: SparkSession, frame: DataFrame) -> None:
-    """Warns if neither the server's settings nor its plan of the lines know Millstream."""
+    """Warns if neither the server's settings nor its plan for the lines mention Millstream."""
     has_settings = spark.conf.get(f"spark.hadoop.{FILE_SYSTEM_KEY}", "") == FILE_SYSTEM_CLASS
     if not has_settings and not any(node in frame._explain_string() for node in OURS_IN_PLANS):
         warnings.warn(
-            "Spark reads these files itself, more slowly: the Spark Connect server does not have Millstream. Start it with what "
-            "`millstream spark-conf` prints",
+            "Spark reads these files itself, more slowly: the Spark Connect server does not have Millstream. Start it with the "
+            "settings that `millstream spark-conf` prints",
             RuntimeWarning,
             stacklevel=3,
         )
 
 
 def warn_without_jar(spark: SparkSession) -> bool:
-    """Whether the session's JVM lacks the jar, of which it warns."""
+    """Warns if the session's JVM lacks the jar, and returns whether it does."""
     is_missing = jar.find_class(spark, "io.millstream.spark.PythonLines") is None
     if is_missing:
         warnings.warn(f"Spark reads these files itself, more slowly: {jar.MISSING}", RuntimeWarning, stacklevel=3)

@@ -1,11 +1,11 @@
-//! Whether Java wants a native call to end.
+//! Cancellation of native calls by Java.
 
 use std::time::{Duration, Instant};
 
 use jni::JNIEnv;
 use jni::objects::JObject;
 
-/// Java is asked no more often than this.
+/// Shortest time between two calls into Java.
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Asks a `BooleanSupplier` whether a call is cancelled.
@@ -21,8 +21,8 @@ impl<'a, 'local> Cancellation<'a, 'local> {
         Cancellation { env, is_cancelled, asked: Instant::now(), cancelled: false }
     }
 
-    /// Whether the call is to go on. An exception of the supplier's ends it, too.
-    pub(crate) fn goes_on(&mut self) -> bool {
+    /// Whether to continue. An exception thrown by the supplier ends the call too.
+    pub(crate) fn should_continue(&mut self) -> bool {
         if !self.cancelled && self.asked.elapsed() >= INTERVAL {
             self.asked = Instant::now();
             let answer = self.env.call_method(self.is_cancelled, "getAsBoolean", "()Z", &[]);

@@ -23,7 +23,7 @@ pub(crate) fn c_string(bytes: Vec<u8>) -> Result<CString, Failure> {
     CString::new(bytes).map_err(|_| Failure::Argument("a path with a NUL byte"))
 }
 
-/// Files, and their names.
+/// The packed inputs and their file names.
 fn inputs(packed: &[u8]) -> Option<(Vec<Input>, Vec<CString>)> {
     let input = |packed: Packed<'_>| {
         let Packed { size, mtime_ms, .. } = packed;
@@ -45,7 +45,7 @@ fn failure(error: &CompactError) -> Failure {
 }
 
 /// `static native long concatenate(byte[] inputs, boolean header, byte[] output, int maxReaders, BooleanSupplier isCancelled)`:
-/// the output's length.
+/// returns the length of the output.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_concatenate<'local>(
     mut env: JNIEnv<'local>,
@@ -64,8 +64,8 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_concatenate<'l
         let max_readers = usize::try_from(max_readers).unwrap_or(0);
         let volume = SharedProcessVolume::default();
         let mut cancellation = Cancellation::new(env, &is_cancelled);
-        let mut goes_on = || cancellation.goes_on();
-        let done = concatenate(&volume, &inputs, header, &output, max_readers, &mut goes_on);
+        let mut should_continue = || cancellation.should_continue();
+        let done = concatenate(&volume, &inputs, header, &output, max_readers, &mut should_continue);
         let done = done.map_err(|error| {
             unreadable(error.input().and_then(|i| inputs.get(i)).map_or(&output, |input| &input.path), &error)
         })?;
@@ -91,8 +91,9 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_check<'local>(
         let header = if header == 0 { Header::None } else { Header::Same };
         let max_readers = usize::try_from(max_readers).unwrap_or(0);
         let mut cancellation = Cancellation::new(env, &is_cancelled);
-        let mut goes_on = || cancellation.goes_on();
-        let checked = check(&SharedProcessVolume::default(), &inputs, header, max_readers, &mut goes_on);
+        let mut should_continue = || cancellation.should_continue();
+        let checked =
+            check(&SharedProcessVolume::default(), &inputs, header, max_readers, &mut should_continue);
         checked.map_err(|error| match error.input().and_then(|i| inputs.get(i)) {
             Some(input) => unreadable(&input.path, &error),
             None => Failure::Unreadable(error.to_string()),
@@ -100,7 +101,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_check<'local>(
     })
 }
 
-/// `static native byte[] links(byte[] directory)`: names of the symbolic links in it, each ended by NUL.
+/// `static native byte[] links(byte[] directory)`: returns the names of the symbolic links in it, each terminated by NUL.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_links<'local>(
     mut env: JNIEnv<'local>,
@@ -115,7 +116,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_links<'local>(
     })
 }
 
-/// `static native void stamp(byte[] inputs, byte[] output)`: writes the manifest of an output that is still to be made.
+/// `static native void stamp(byte[] inputs, byte[] output)`: writes the manifest of an output before the output itself.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_stamp<'local>(
     mut env: JNIEnv<'local>,
@@ -153,7 +154,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_open<'local>(
 /// The staging directory behind a handle.
 ///
 /// # Safety
-/// Java got the handle from `open`, and calls nothing after `close`.
+/// The handle comes from `open`, and Java makes no call after `close`.
 unsafe fn staging<'a>(handle: jlong) -> &'a ProcessStaging {
     // SAFETY: the caller's promise.
     unsafe { &*(handle as *const ProcessStaging) }
@@ -202,8 +203,8 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_commit<'local>
     });
 }
 
-/// `static native byte[] apply(long handle, int threads)`: numbers of outputs and of replaced files, and for each group that was
-/// left as it was its directory, the number of its files and the reason, all ended by NUL.
+/// `static native byte[] apply(long handle, int threads)`: returns the numbers of outputs and of replaced files, then for each
+/// group left unchanged its directory, its number of files and the reason. Each field is terminated by NUL.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_apply<'local>(
     mut env: JNIEnv<'local>,
@@ -234,7 +235,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_close<'local>(
     remove: jboolean,
 ) {
     guard(&mut env, (), |_| {
-        // SAFETY: Java got the handle from `open`, and closes it once.
+        // SAFETY: the handle comes from `open`, and Java closes it once.
         let staging = unsafe { Box::from_raw(handle as *mut ProcessStaging) };
         if remove != 0 { staging.close().map_err(|e| failure(&e)) } else { Ok(()) }
     });
@@ -253,8 +254,8 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_open<'local>(
     })
 }
 
-/// `static native long add(long handle, byte[] piece, int length, boolean first, boolean last)`: where what the piece adds begins
-/// in it, and in the upper half what is to be put before it.
+/// `static native long add(long handle, byte[] piece, int length, boolean first, boolean last)`: returns in the lower half the
+/// offset in the piece from which to append, in the upper half the byte to insert before it (0 for none).
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_add<'local>(
     mut env: JNIEnv<'local>,
@@ -270,7 +271,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_add<'local>(
         let mut copy = vec![0_i8; length];
         env.get_byte_array_region(&piece, 0, &mut copy)?;
         let piece: Vec<u8> = copy.into_iter().map(i8::cast_unsigned).collect();
-        // SAFETY: Java got the handle from `open`, makes one call at a time and none after `close`.
+        // SAFETY: the handle comes from `open`; Java makes one call at a time and none after `close`.
         let joiner = unsafe { &mut *(handle as *mut Joiner) };
         let place = Place { first: first != 0, last: last != 0 };
         let (before, added) =
@@ -288,7 +289,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_close<'local>(
     handle: jlong,
 ) {
     guard(&mut env, (), |_| {
-        // SAFETY: Java got the handle from `open`, and closes it once.
+        // SAFETY: the handle comes from `open`, and Java closes it once.
         drop(unsafe { Box::from_raw(handle as *mut Joiner) });
         Ok(())
     });

@@ -1,8 +1,8 @@
-//! The engine for the JVM: converts arguments and results, holds native objects behind handles, turns failures and panics
-//! into exceptions. What is done is done elsewhere ([`millstream_ops`], [`millstream_scan`]).
+//! The JVM's interface to the engine: converts arguments and results, keeps native objects behind handles, and turns
+//! failures and panics into exceptions. The work itself is in [`millstream_ops`] and [`millstream_scan`].
 //!
-//! A handle is the address of a boxed object that Java owns: `open` makes it, `close` frees it, and Java's
-//! `AutoCloseable`s see to it that nothing is called after `close` and no two calls run at once.
+//! A handle is the address of a boxed object that Java owns: `open` creates it, `close` frees it. Java's `AutoCloseable`
+//! classes guarantee that no call follows `close` and that no two calls on a handle overlap.
 
 mod cancellation;
 mod compact;
@@ -17,22 +17,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use jni::JNIEnv;
 use jni::objects::{JThrowable, JValue};
 
-/// Why a native call fails.
+/// The reason a native call fails.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
-    /// A call into the JVM failed; maybe a Java exception is already pending.
+    /// A call into the JVM failed; a Java exception may already be pending.
     #[error(transparent)]
     Jvm(#[from] jni::errors::Error),
-    /// An argument that the engine cannot take.
+    /// An invalid argument.
     #[error("{0}")]
     Argument(&'static str),
-    /// A file that is not there.
+    /// A file does not exist.
     #[error("{0}")]
     NoFile(String),
-    /// A file that cannot be read.
+    /// A file cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// A file that is not as its checksums say, from a byte on.
+    /// A file does not match its checksums; `offset` is the start of the first bad chunk.
     #[error("{message}")]
     Damaged { message: String, offset: u64 },
     /// The call was cancelled.
@@ -43,7 +43,7 @@ enum Failure {
     Engine(String),
 }
 
-/// Runs `call`; what it returns as failure, or panics with, is thrown as a Java exception and replaced by `otherwise`.
+/// Runs `call`. A failure or a panic is thrown as a Java exception, and `otherwise` is returned.
 fn guard<'local, T>(
     env: &mut JNIEnv<'local>,
     otherwise: T,
@@ -63,7 +63,7 @@ fn guard<'local, T>(
         Failure::Jvm(_) | Failure::Engine(_) => "java/lang/IllegalStateException",
     };
     if !env.exception_check().unwrap_or(true) {
-        // If not even this works, the JVM has an exception of its own pending.
+        // If this fails too, the JVM has an exception of its own pending.
         let _ = match &failure {
             Failure::Damaged { message, offset } => throw_damaged(env, class, message, *offset),
             _ => env.throw_new(class, failure.to_string()),
@@ -72,7 +72,7 @@ fn guard<'local, T>(
     otherwise
 }
 
-/// Hadoop's exception takes the place of the error as well.
+/// Hadoop's exception also carries the offset of the error.
 fn throw_damaged(env: &mut JNIEnv<'_>, class: &str, message: &str, offset: u64) -> jni::errors::Result<()> {
     let message = env.new_string(message)?;
     let arguments = [JValue::Object(&message), JValue::Long(offset as i64)];

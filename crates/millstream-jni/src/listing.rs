@@ -73,7 +73,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeListing_next<'local>(
         if handle == 0 {
             return Err(Failure::Argument("the walk is closed"));
         }
-        // SAFETY: Java got the handle from `open` and calls nothing after `close`, where it forgets it.
+        // SAFETY: the handle comes from `open`; Java clears it in `close` and makes no call after that.
         let enumeration = unsafe { &*(handle as *const Enumeration) };
         let timeout = Duration::from_millis(u64::try_from(timeout_millis).unwrap_or(0));
         match enumeration.next(timeout).map_err(|e| Failure::Engine(e.to_string()))? {
@@ -93,7 +93,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeListing_close<'local>(
 ) {
     guard(&mut env, (), |_| {
         if handle != 0 {
-            // SAFETY: Java got the handle from `open`, and closes it once.
+            // SAFETY: the handle comes from `open`, and Java closes it once.
             drop(unsafe { Box::from_raw(handle as *mut Enumeration) });
         }
         Ok(())

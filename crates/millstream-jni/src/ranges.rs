@@ -5,7 +5,7 @@ use std::ffi::CString;
 const DIRECTORY: u8 = b'd';
 const FILE: u8 = b'f';
 
-/// A range of a file, as it is packed.
+/// A packed range of a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packed<'a> {
     directory: &'a [u8],
@@ -19,13 +19,13 @@ pub(crate) struct Packed<'a> {
 }
 
 impl Packed<'_> {
-    /// The file's path; none if there is a NUL in it.
+    /// The file's path; `None` if it contains a NUL.
     pub(crate) fn path(&self) -> Option<CString> {
         CString::new([self.directory, b"/", self.name].concat()).ok()
     }
 }
 
-/// What `packed` consists of; none if it is malformed.
+/// The ranges in `packed`; `None` if it is malformed.
 pub(crate) fn unpack(mut packed: &[u8]) -> Option<Vec<Packed<'_>>> {
     let mut ranges = Vec::new();
     let (mut directory, mut may_have_checksums) = (&[][..], true);

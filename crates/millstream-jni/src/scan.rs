@@ -20,11 +20,11 @@ const BY_RANGE: jint = 4;
 const SKIP_MISSING: jint = 8;
 const VERIFY: jint = 16;
 
-/// What `next` returns instead of a number of rows.
+/// Returned by `next` at the end, in place of a number of rows.
 const END: jlong = -1;
 
-const TOO_LONG: &str = "a line of more than 2 GB, or a file of more that is to be one row; \
-    mapreduce.input.linerecordreader.line.maxlength leaves long lines out, and another lineSep may make shorter ones";
+const TOO_LONG: &str = "a line of more than 2 GB, or a file of more than 2 GB read as a single row; to skip long lines, \
+    set mapreduce.input.linerecordreader.line.maxlength, or choose another lineSep to get shorter ones";
 
 type ProcessScan = Scan<SharedProcessVolume>;
 
@@ -103,16 +103,16 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_next<'local>(
         // SAFETY: Java got the handle from `open`, makes one call at a time and none after `close`.
         let scan = unsafe { &mut *(handle as *mut ProcessScan) };
         let mut cancellation = Cancellation::new(env, &is_cancelled);
-        let (rows, batch) = match scan.next_batch_while(&mut || cancellation.goes_on()) {
+        let (rows, batch) = match scan.next_batch_while(&mut || cancellation.should_continue()) {
             Ok(None) => (END, None),
             Ok(Some(batch)) => {
                 let (bytes, lines) = (batch.bytes().as_ptr() as jlong, batch.lines().as_ptr() as jlong);
                 (batch.rows() as jlong, Some([bytes, lines, batch.range() as jlong, batch.offset() as jlong]))
             }
-            // The question whether to go on has failed by itself.
+            // `isCancelled` itself has thrown an exception, which is already pending.
             Err(error) if env.exception_check()? => return Err(failure(&error)),
             Err(error) => {
-                // Java tells which file it is.
+                // Java looks up the file of this range for its message.
                 env.set_long_array_region(&out, 2, &[error.range as jlong])?;
                 return Err(failure(&error));
             }

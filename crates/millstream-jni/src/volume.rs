@@ -1,13 +1,13 @@
-//! The POSIX volume within a process that has other uses for file descriptors.
+//! The POSIX volume in a process that needs file descriptors for other things too.
 
 use millstream_vfs::{PosixVolume, Volume};
 
-/// Directory handles are at most this share of the process's limit ...
+/// Directory handles may take one in this many of the process's descriptors.
 const SHARE_OF_DESCRIPTORS: usize = 4;
-/// ... and at most so many.
+/// Most directory handles, whatever the limit.
 const MAX_OPEN_DIRS: usize = 4096;
 
-/// The kernel's file systems, leaving most descriptors to Spark's shuffle files and sockets.
+/// The kernel's file systems; leaves most descriptors to Spark's shuffle files and sockets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SharedProcessVolume(PosixVolume);
 

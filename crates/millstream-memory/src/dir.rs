@@ -20,12 +20,12 @@ pub struct MemoryDir {
     ino: Ino,
 }
 
-/// How far a directory has been read.
+/// Position of a reader in a directory.
 #[derive(Debug, Default)]
 pub struct Cursor {
-    /// Of `.` and `..`, how many have been listed.
+    /// How many of `.` and `..` have been listed.
     dots: usize,
-    /// The name that was listed last.
+    /// The last listed name.
     last: Option<Vec<u8>>,
 }
 
@@ -38,7 +38,7 @@ impl MemoryDir {
         MemoryDir { shared, ino }
     }
 
-    /// Where `name` is, from the root; of an empty name, where this directory is.
+    /// Path of `name` from the root; for an empty name, the path of this directory.
     fn path(&self, name: &[u8]) -> Vec<u8> {
         match name {
             b"" => self.shared.tree().path_of(self.ino),
@@ -47,7 +47,7 @@ impl MemoryDir {
         }
     }
 
-    /// Has `act` done, unless an error is wanted.
+    /// Calls `act`, unless an error is injected here.
     fn attempt<T>(
         &self,
         operation: Operation,
@@ -61,7 +61,7 @@ impl MemoryDir {
         failed(operation, act(self.shared.tree()))
     }
 
-    /// Has `change` done to a node.
+    /// Applies `change` to a node.
     fn change<T>(
         &self,
         operation: Operation,
@@ -132,7 +132,7 @@ impl Dir for MemoryDir {
                 let listed = CString::new(&name[..]).map_err(|_| Errno::INVAL)?;
                 let kind = tree.node(ino).kind;
                 if !batch.add(Dirent { name: &listed, ino: ino as u64 + 1, kind }) {
-                    // Room for not even one is the caller's mistake, as for the kernel.
+                    // A batch too small for one entry is the caller's mistake, as for the kernel.
                     return if batch.is_empty() { Err(Errno::INVAL) } else { Ok(ReadState::More) };
                 }
                 cursor.last = Some(name.clone());
@@ -265,7 +265,7 @@ impl Dir for MemoryDir {
         })
     }
 
-    /// The caller may do everything, except execute what nobody may.
+    /// The caller may do everything, except execute a file without an execute bit.
     fn permits(&self, name: &CStr, permission: Permission, _: User) -> Result<bool> {
         self.attempt(Operation::CheckAccess, name.to_bytes(), |tree| {
             let node = tree.node(tree.find(self.ino, name.to_bytes(), SymlinkBehavior::Follow)?);

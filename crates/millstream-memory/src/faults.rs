@@ -1,8 +1,8 @@
-//! Errors on demand.
+//! Injected errors.
 
 use millstream_vfs::{Errno, Error, Operation, Result};
 
-/// Rules that say where an operation fails.
+/// Rules for failing operations.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     rules: Vec<Rule>,
@@ -11,9 +11,9 @@ pub(crate) struct Faults {
 #[derive(Debug)]
 struct Rule {
     path: Vec<u8>,
-    /// [`None`] is every operation.
+    /// [`None`] stands for every operation.
     operation: Option<Operation>,
-    /// Calls that succeed before.
+    /// Number of calls that still succeed.
     spared: usize,
     errno: Errno,
 }
@@ -23,12 +23,12 @@ impl Faults {
         self.rules.push(Rule { path: normal(path), operation, spared, errno });
     }
 
-    /// Whether there is nothing to ask.
+    /// Whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// Fails if a rule says so.
+    /// Fails if a rule applies.
     pub fn check(&mut self, operation: Operation, path: &[u8]) -> Result<()> {
         let path = normal(path);
         let applies =

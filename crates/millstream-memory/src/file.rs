@@ -14,7 +14,7 @@ use crate::tree::{Ino, Node};
 pub struct MemoryFile {
     shared: Arc<Shared>,
     ino: Ino,
-    /// Where it was when it was opened.
+    /// Path at the time of opening.
     path: Vec<u8>,
     position: AtomicU64,
     has_lock: AtomicBool,
@@ -25,12 +25,12 @@ impl MemoryFile {
         MemoryFile { shared, ino, path, position: AtomicU64::new(0), has_lock: AtomicBool::new(false) }
     }
 
-    /// Fails if an error is wanted.
+    /// Fails if an error is injected here.
     fn check(&self, operation: Operation) -> Result<()> {
         self.shared.faults().check(operation, &self.path)
     }
 
-    /// Has `change` done to the node.
+    /// Applies `change` to the node.
     fn change<T>(
         &self,
         operation: Operation,
@@ -43,14 +43,14 @@ impl MemoryFile {
         Ok(changed)
     }
 
-    /// Has `change` done to the data.
+    /// Applies `change` to the data.
     fn write<T>(&self, change: impl FnOnce(&mut Vec<u8>) -> T) -> Result<T> {
         self.check(Operation::Write)?;
         let mut tree = self.shared.tree();
         tree.data_mut(self.ino).map(change).map_err(|errno| Error::new(Operation::Write, errno))
     }
 
-    /// Where `at` is, for a call that moves on by `length` bytes.
+    /// The offset of `at`; advances the cursor by `length` bytes.
     fn offset(&self, at: At, length: usize) -> usize {
         let offset = match at {
             At::Offset(offset) => offset,

@@ -1,17 +1,17 @@
 #![forbid(unsafe_code)]
-//! A volume in memory, with errors on demand: for tests alone.
+//! A volume in memory with injected errors, for tests.
 //!
 //! ```text
-//! MemoryVolume ── fail(path, operation, errno) ──► faults ─┐ asked before every call on a handle
+//! MemoryVolume ── fail(path, operation, errno) ──► faults ─┐ checked before every call on a handle
 //!      └── create_dir, write, symlink, … ──► tree ─────────┴─► MemoryDir, MemoryFile
 //! ```
 //!
-//! It shows that [`Volume`] can be implemented without the kernel and outside `millstream-vfs`, and it fails where and how
-//! a test asks, which no file system does: `EIO` from the second read of a directory, `EACCES` although root asks, a name
-//! that is listed and gone. The caller is privileged: permissions are kept and told, and hold nobody back.
+//! It shows that [`Volume`] can be implemented without the kernel and outside `millstream-vfs`. It also fails exactly as a
+//! test asks, which no file system does: `EIO` from the second read of a directory, `EACCES` for root, a name that is listed
+//! but gone. The caller is privileged: permissions are stored and reported, but not enforced.
 //!
-//! One lock holds the tree, nothing is ever freed, and a directory lists its names from the last to the first, so that a
-//! test notices who takes them for sorted.
+//! One lock protects the tree, and nothing is ever freed. A directory lists its names in descending order, so that a test
+//! notices code that takes them for sorted.
 
 mod dir;
 mod faults;
@@ -30,7 +30,7 @@ pub use file::MemoryFile;
 use faults::Faults;
 use tree::{Content, ROOT, Tree};
 
-/// What all handles of a volume share.
+/// State shared by all handles of a volume.
 #[derive(Debug, Default)]
 struct Shared {
     tree: Mutex<Tree>,
@@ -47,7 +47,8 @@ impl Shared {
     }
 }
 
-/// A volume in memory. Its methods take paths from the root, with or without the slash before it, and know no faults.
+/// A volume in memory. Its own methods take paths from the root, with or without a leading slash, and are not subject to
+/// injected errors.
 #[derive(Clone, Debug)]
 pub struct MemoryVolume {
     shared: Arc<Shared>,
@@ -61,28 +62,28 @@ impl Default for MemoryVolume {
 }
 
 impl MemoryVolume {
-    /// The same volume, on which fewer directories may be open at once.
+    /// The same volume with another limit of open directories.
     #[must_use]
     pub fn with_max_open_dirs(self, max_open_dirs: usize) -> Self {
         MemoryVolume { max_open_dirs, ..self }
     }
 
-    /// Lets `operation` fail at `path` from now on; reading a directory and opening it are operations at its own path.
+    /// Makes `operation` fail at `path` from now on. Opening and reading a directory are operations at its own path.
     pub fn fail(&self, path: impl AsRef<[u8]>, operation: Operation, errno: Errno) {
         self.fail_after(0, path, operation, errno);
     }
 
-    /// As [`MemoryVolume::fail`], once it has succeeded `calls` times.
+    /// As [`MemoryVolume::fail`], after `calls` successful calls.
     pub fn fail_after(&self, calls: usize, path: impl AsRef<[u8]>, operation: Operation, errno: Errno) {
         self.shared.faults().add(path.as_ref(), Some(operation), calls, errno);
     }
 
-    /// Lets every operation on `path` fail as if it had been removed after its directory was read.
+    /// Makes every operation on `path` fail as if it had been removed after its directory was read.
     pub fn vanish(&self, path: impl AsRef<[u8]>) {
         self.shared.faults().add(path.as_ref(), None, 0, Errno::NOENT);
     }
 
-    /// Makes a directory.
+    /// Creates a directory.
     ///
     /// # Errors
     /// As `mkdir(2)`.
@@ -90,7 +91,7 @@ impl MemoryVolume {
         self.shared.tree().create(ROOT, path.as_ref(), FileKind::Directory, 0o755, Content::Nothing).map(drop)
     }
 
-    /// Gives a file these contents, after making it if there is none.
+    /// Writes a file with these contents, creating it if necessary.
     ///
     /// # Errors
     /// As `open(2)`.
@@ -106,7 +107,7 @@ impl MemoryVolume {
         Ok(())
     }
 
-    /// Makes a symbolic link.
+    /// Creates a symbolic link.
     ///
     /// # Errors
     /// As `symlink(2)`.
@@ -115,7 +116,7 @@ impl MemoryVolume {
         self.shared.tree().create(ROOT, path.as_ref(), FileKind::Symlink, 0o777, target).map(drop)
     }
 
-    /// Makes a pipe, a socket or a device.
+    /// Creates a pipe, a socket or a device.
     ///
     /// # Errors
     /// As `mknod(2)`.
@@ -123,7 +124,7 @@ impl MemoryVolume {
         self.shared.tree().create_node(ROOT, path.as_ref(), kind, 0o644)
     }
 
-    /// Makes another link of a file.
+    /// Creates a hard link.
     ///
     /// # Errors
     /// As `link(2)`.

@@ -1,4 +1,4 @@
-//! Random trees in which things go wrong, and what a traversal should find in them.
+//! Random trees with injected errors, and the entries that a traversal should find in them.
 
 use millstream_vfs::{Errno, FileKind, Operation};
 
@@ -9,7 +9,7 @@ use crate::MemoryVolume;
 pub struct Random(pub u64);
 
 impl Random {
-    /// From `MILLSTREAM_SEED`, or from the clock; prints which.
+    /// Seeded from `MILLSTREAM_SEED` or from the clock; prints the seed.
     ///
     /// # Panics
     /// If the variable is not a number.
@@ -40,7 +40,7 @@ impl Random {
     }
 }
 
-/// What goes wrong at an entry.
+/// The injected error of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// Nothing.
@@ -49,28 +49,28 @@ pub enum Trouble {
     Unopenable,
     /// The directory cannot be read.
     Unreadable,
-    /// Its attributes cannot be had.
+    /// Its attributes cannot be read.
     Unknown,
-    /// It is listed, and gone.
+    /// It is listed, but gone.
     Vanished,
 }
 
 /// An entry of a random tree.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// From the operand on.
+    /// Path, starting with the operand.
     pub path: Vec<u8>,
-    /// Its type.
+    /// Type.
     pub kind: FileKind,
-    /// Bytes of its contents or of its target.
+    /// Size of its contents or of its target in bytes.
     pub size: u64,
-    /// What goes wrong at it.
+    /// Its injected error.
     pub trouble: Trouble,
     parent: Option<usize>,
 }
 
 impl Entry {
-    /// The error that an operation meets here.
+    /// The error of an operation on this entry.
     pub fn error_of(&self, operation: Operation) -> Option<Errno> {
         match (self.trouble, operation) {
             (Trouble::Unopenable, Operation::OpenDir) => Some(Errno::ACCESS),
@@ -82,7 +82,7 @@ impl Entry {
         }
     }
 
-    /// The error that reading its entries meets.
+    /// The error of reading its entries.
     pub fn reading_error(&self) -> Option<(Operation, Errno)> {
         let failing = |operation| self.error_of(operation).map(|errno| (operation, errno));
         failing(Operation::OpenDir).or_else(|| failing(Operation::ReadDir))
@@ -92,15 +92,15 @@ impl Entry {
 /// A random tree.
 #[derive(Debug)]
 pub struct RandomTree {
-    /// The operand and everything below it; directories before what they hold.
+    /// The operand and everything below it; directories come before their entries.
     pub entries: Vec<Entry>,
 }
 
 impl RandomTree {
-    /// Grows a tree of up to `most` entries and puts it on `volume`, troubles included. Nothing is wrong with the operand.
+    /// Grows a tree of up to `most` entries and creates it on `volume` with its errors. The operand has no error.
     ///
     /// # Panics
-    /// If there is something at `operand`.
+    /// If `operand` exists.
     pub fn grow(volume: &MemoryVolume, random: &mut Random, operand: &str, most: usize) -> Self {
         let root = Entry {
             path: operand.into(),

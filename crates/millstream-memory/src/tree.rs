@@ -8,16 +8,16 @@ use millstream_vfs::{Errno, Fields, FileKind, Metadata, NodeKind, SymlinkBehavio
 /// Index of a node, one less than its inode number.
 pub(crate) type Ino = usize;
 
-/// The directory that everything is in.
+/// The root directory.
 pub(crate) const ROOT: Ino = 0;
 
-/// Stands for the volume in `st_dev`; no kernel gives out numbers like this one.
+/// The volume's `st_dev`; no kernel assigns such a number.
 const DEVICE: u64 = 0x4d45_4d00_0000_0001;
 const MAX_LINKS_FOLLOWED: u32 = 40;
 const NAME_MAX: usize = 255;
 const BLOCK: usize = 4096;
 
-/// What is behind a name.
+/// A file of any type.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub kind: FileKind,
@@ -35,16 +35,16 @@ pub(crate) struct Node {
     content: Content,
 }
 
-/// What a node holds.
+/// The content of a node.
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// Nothing, as a device; a directory that is made gets its entries.
+    /// None, as for a device. Also given when creating a directory, which then gets its entries.
     Nothing,
     /// The data of a file.
     Data(Vec<u8>),
     /// The target of a symbolic link.
     Target(Vec<u8>),
-    /// A directory: where it is, and what is in it.
+    /// The entries of a directory, and its own place.
     Entries { parent: Ino, name: Vec<u8>, names: BTreeMap<Vec<u8>, Ino> },
 }
 
@@ -81,7 +81,7 @@ impl Node {
         }
     }
 
-    /// Notes that the attributes have changed.
+    /// Records that the attributes have changed.
     pub fn touch(&mut self) {
         self.ctime = now();
     }
@@ -155,7 +155,7 @@ impl Tree {
         }
     }
 
-    /// The data, to be changed.
+    /// The data, for changing it.
     pub fn data_mut(&mut self, ino: Ino) -> Result<&mut Vec<u8>, Errno> {
         let node = &mut self.nodes[ino];
         (node.mtime, node.ctime) = (now(), now());
@@ -180,7 +180,7 @@ impl Tree {
         }
     }
 
-    /// Where a directory is, from the root, whose path is empty.
+    /// Path of a directory from the root, whose own path is empty.
     pub fn path_of(&self, directory: Ino) -> Vec<u8> {
         let mut parts = Vec::new();
         let mut at = directory;
@@ -193,7 +193,7 @@ impl Tree {
         parts.into_iter().rev().flatten().collect()
     }
 
-    /// What a path leads to.
+    /// The node at a path.
     pub fn find(&self, from: Ino, path: &[u8], symlinks: SymlinkBehavior) -> Result<Ino, Errno> {
         let mut links = MAX_LINKS_FOLLOWED;
         self.follow(from, path, symlinks, &mut links)
@@ -253,7 +253,7 @@ impl Tree {
         }
     }
 
-    /// Makes a node under a name that there is not.
+    /// Creates a node under a new name.
     pub fn create(
         &mut self,
         from: Ino,
@@ -288,7 +288,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Makes another link of a node.
+    /// Creates a hard link of a node.
     pub fn link(&mut self, ino: Ino, from: Ino, path: &[u8]) -> Result<(), Errno> {
         if self.node(ino).kind == FileKind::Directory {
             return Err(Errno::PERM);
@@ -359,7 +359,7 @@ impl Tree {
         self.put(ino, new_parent, new_name)
     }
 
-    /// Gives a node a name, from which it knows where it is.
+    /// Enters a node in a directory, and updates its own place.
     fn put(&mut self, ino: Ino, directory: Ino, new_name: &[u8]) -> Result<(), Errno> {
         self.entries_mut(directory)?.insert(new_name.to_vec(), ino);
         self.nodes[ino].touch();
@@ -369,7 +369,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Gives two nodes each other's names.
+    /// Exchanges the names of two nodes.
     pub fn exchange(&mut self, from: Ino, path: &[u8], other: Ino, other_path: &[u8]) -> Result<(), Errno> {
         let (parent, name) = self.locate(from, path)?;
         let (other_parent, other_name) = self.locate(other, other_path)?;

@@ -11,7 +11,7 @@ use millstream_vfs::{
     Dir, DirentBatch, Errno, Error, Fields, Metadata, Operation, ReadState, SymlinkBehavior, Volume,
 };
 
-/// The volume by paths below `/root`.
+/// Access to the volume by paths below `/root`.
 #[derive(Debug)]
 struct ByPath(MemoryVolume);
 
@@ -73,7 +73,7 @@ fn the_volume_keeps_the_contract() {
 }
 
 #[test]
-fn calls_fail_where_and_how_they_are_told() {
+fn calls_fail_as_injected() {
     let volume = MemoryVolume::default();
     volume.create_dir("d").expect("mkdir");
     volume.write("d/file", b"data").expect("write");
@@ -86,13 +86,13 @@ fn calls_fail_where_and_how_they_are_told() {
     assert_eq!(dir.read_entries(&mut cursor, &mut batch), Ok(ReadState::More));
     assert_eq!(batch.iter().map(|entry| entry.name.to_owned()).collect::<Vec<_>>(), [c"file".to_owned()]);
     assert_eq!(dir.read_entries(&mut cursor, &mut batch), Err(Error::new(Operation::ReadDir, Errno::IO)));
-    // The directory goes elsewhere, and the rule stays with the path.
+    // The rule stays with the path when the directory is renamed.
     volume.rename("d", "e").expect("renamed");
     assert!(stat().is_ok());
 }
 
 #[test]
-fn a_name_vanishes_though_it_is_listed() {
+fn a_vanished_name_is_still_listed() {
     let volume = MemoryVolume::default();
     volume.create_dir("d").expect("mkdir");
     volume.vanish("/d");
@@ -103,7 +103,7 @@ fn a_name_vanishes_though_it_is_listed() {
 }
 
 #[test]
-fn links_that_lead_in_a_circle_are_an_error() {
+fn circular_links_are_an_error() {
     let volume = MemoryVolume::default();
     volume.symlink("b", "a").expect("symlink");
     volume.symlink("/a", "b").expect("symlink");

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use millstream_vfs::{Errno, Error, Fields, Metadata, Operation, Result, Timestamp};
 
-/// Where a row is in its batch.
+/// Position of a row in its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Line {
@@ -14,7 +14,7 @@ pub struct Line {
     pub length: u32,
 }
 
-/// What a file was when it was opened: as long as it has the same stamp it is the same and has the same contents.
+/// Identity and version of a file at the time it was opened: an equal stamp means the same file with the same contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// Inode number.
@@ -26,7 +26,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// What it is made of.
+    /// The attributes that make up a stamp.
     pub const FIELDS: Fields = Fields::INO.union(Fields::SIZE).union(Fields::MTIME);
 
     /// The stamp of a file with this metadata.
@@ -35,7 +35,7 @@ impl Stamp {
     }
 }
 
-/// Rows that are handed over together. Their bytes lie in one buffer, in which there may be others between them.
+/// Rows that are delivered together. Their bytes lie in one buffer, possibly with other bytes between them.
 #[derive(Debug, Default)]
 pub struct Batch {
     pub(crate) buffer: Buffer,
@@ -52,7 +52,7 @@ impl Batch {
         &self.buffer
     }
 
-    /// Where each row is in it; nothing if only the number of rows was asked for.
+    /// Position of each row in the buffer; empty if only the number of rows was requested.
     pub fn lines(&self) -> &[Line] {
         &self.lines
     }
@@ -62,7 +62,7 @@ impl Batch {
         self.rows
     }
 
-    /// The range that its first row belongs to; all of them, if the scan groups by range.
+    /// The range of the first row. With [`crate::Grouping::ByRange`], the range of all rows.
     pub fn range(&self) -> usize {
         self.range
     }
@@ -72,8 +72,8 @@ impl Batch {
         self.lines.get(index).map(|line| &self.buffer[line.start as usize..][..line.length as usize])
     }
 
-    /// Where in its file the buffer begins, if the rows of one range were read into it and all of them are wanted: then a row
-    /// has the same place in the buffer as in the file.
+    /// File offset of the start of the buffer. Valid if the buffer holds one range and no predicate drops rows; a row's offset in
+    /// the file is then this offset plus its offset in the buffer.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -83,7 +83,7 @@ impl Batch {
         (0..self.lines.len()).filter_map(|index| self.row(index))
     }
 
-    /// The files that its rows begin, in their order, if the rows are [`crate::Rows::Bytes`].
+    /// For [`crate::Rows::Bytes`]: stamps of the files whose first piece is in this batch, in order.
     pub fn stamps(&self) -> &[Stamp] {
         &self.stamps
     }
@@ -95,7 +95,7 @@ impl Batch {
         self.rows = 0;
     }
 
-    /// Fails if it cannot take `count` bytes more: files may have grown since they were put together.
+    /// Fails if `count` more bytes do not fit: files may have grown since they were grouped.
     pub(crate) fn check_room(&self, count: usize) -> Result<()> {
         if count > Buffer::MAX - self.buffer.len() {
             return Err(Error::new(Operation::Read, Errno::OVERFLOW));
@@ -103,7 +103,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Adds a row that is in the buffer already, at an offset that fits: a buffer is no longer than [`Buffer::MAX`].
+    /// Adds a row whose bytes are already in the buffer. Its offset fits 32 bits: a buffer is no longer than [`Buffer::MAX`].
     pub(crate) fn add_in_place(&mut self, start: usize, end: usize) {
         self.lines.push(Line { start: start as u32, length: (end - start) as u32 });
     }
@@ -116,7 +116,7 @@ impl Batch {
     }
 }
 
-/// Bytes that are read into again and again: room that was made once is not zeroed again.
+/// A reusable read buffer: space is zeroed once, when it is allocated.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
     storage: Vec<u8>,
@@ -124,14 +124,14 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// The most bytes in a buffer: those that an array of the JVM may have.
+    /// Maximum size in bytes: that of a JVM array.
     pub(crate) const MAX: usize = i32::MAX as usize;
 
     pub(crate) fn clear(&mut self) {
         self.filled = 0;
     }
 
-    /// Room for `count` bytes after those that are there.
+    /// Space for `count` bytes after the filled part.
     pub(crate) fn room(&mut self, count: usize) -> &mut [u8] {
         let end = self.filled + count;
         if self.storage.len() < end {
@@ -140,7 +140,7 @@ impl Buffer {
         &mut self.storage[self.filled..end]
     }
 
-    /// The first `count` bytes of the room hold data now.
+    /// Marks the next `count` bytes as filled.
     pub(crate) fn fill(&mut self, count: usize) {
         self.filled += count;
     }

@@ -1,7 +1,7 @@
-//! The checksums that Hadoop's local file system keeps beside a file.
+//! The checksum files of Hadoop's local file system.
 //!
-//! `.NAME.crc` holds `crc\0`, the number of bytes in a chunk, and the CRC-32 of each chunk, all numbers big-endian; the format is
-//! that of Hadoop's `ChecksumFileSystem`, which ignores a file with another beginning.
+//! `.NAME.crc` holds `crc\0`, the number of bytes in a chunk, and the CRC-32 of each chunk. All numbers are big-endian. The
+//! format is defined by Hadoop's `ChecksumFileSystem`, which ignores a file with a different magic number.
 
 use std::ffi::CString;
 use std::ops::Range;
@@ -14,11 +14,11 @@ use crate::batch::Buffer;
 const HEADER: usize = 8;
 const MAGIC: &[u8] = b"crc\0";
 const SUM: usize = 4;
-/// Bytes of the file that are read at once.
+/// Bytes per read of the file.
 const BLOCK: u64 = 1 << 20;
 
-/// Where the first chunk begins that `part` of `file`, which is at `path`, touches and whose checksum is another, or is missing.
-/// None also where there are no checksums.
+/// Checks the chunks that `part` of `file` touches. Returns the offset of the first chunk whose checksum differs or is missing,
+/// `None` if all match or the file at `path` has no checksum file.
 pub(crate) fn mismatch<D: Dir>(
     base: &D,
     path: &CString,
@@ -54,11 +54,11 @@ pub(crate) fn mismatch<D: Dir>(
     Ok(first.map(|index| (chunks.start + index as u64) * chunk))
 }
 
-/// Checksums of the chunks of consecutive bytes.
+/// Computes the checksums of consecutive chunks.
 struct Chunks {
     size: u64,
     hasher: Hasher,
-    /// Bytes of the chunk that has begun.
+    /// Bytes hashed of the current chunk.
     hashed: u64,
     sums: Vec<u32>,
 }
@@ -94,7 +94,7 @@ fn sum_at(index: usize) -> impl Fn(&[u8]) -> Option<u32> {
     move |bytes| bytes.get(index * SUM..)?.first_chunk().map(|sum| u32::from_be_bytes(*sum))
 }
 
-/// Reads `count` bytes from `offset` on, fewer only at the end of the file.
+/// Reads `count` bytes at `offset`, fewer only at the end of the file.
 fn fill<F: File>(file: &F, offset: u64, count: usize, buffer: &mut Buffer) -> Result<()> {
     buffer.clear();
     while buffer.len() < count {
@@ -112,6 +112,6 @@ fn beside(path: &CString) -> CString {
     let path = path.to_bytes();
     let name = path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
     let beside = [&path[..name], b".", &path[name..], b".crc"].concat();
-    // A C string holds no NUL, nor do the additions.
+    // Neither a C string nor the added parts contain a NUL.
     CString::new(beside).unwrap_or_default()
 }

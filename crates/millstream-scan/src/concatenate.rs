@@ -1,7 +1,7 @@
-//! Writing many files of lines to one.
+//! Concatenates many text files into one.
 //!
-//! Inputs are read ahead as in any [`Scan`]; a single one is cloned where the volume can. What has been written is read again and
-//! compared by its checksum before the output counts as made. [`check`] only looks at the beginnings of the inputs, and writes nothing.
+//! Inputs are read ahead as in any [`Scan`]; a single input is cloned where the volume supports it. The output is then read back
+//! and its checksum compared with that of the written data. [`check`] reads only the beginnings of the inputs and writes nothing.
 
 use std::ffi::{CStr, CString};
 
@@ -15,11 +15,11 @@ use crate::range::FileRange;
 use crate::unit::first_piece;
 use crate::{Grouping, Missing, Output, Predicate, Rows, Scan, ScanOptions, Verification};
 
-/// Bytes written at once, if there are as many.
+/// Size of a write, if there is enough data.
 const BUFFER: usize = 1 << 20;
 const MODE: u32 = 0o666;
 
-/// A file to be concatenated, as it was listed.
+/// A file to concatenate, as it was listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     /// Path of the file.
@@ -31,56 +31,56 @@ pub struct Input {
 }
 
 impl Input {
-    /// Whether a file with this stamp is what was listed.
+    /// Whether the stamp is that of the listed file.
     pub fn is(&self, stamp: &Stamp) -> bool {
         stamp.size == self.size && stamp.mtime.as_millis() == self.mtime_ms
     }
 }
 
-/// What has been written.
+/// Result of a concatenation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Concatenated {
-    /// What each input was when it was read.
+    /// Stamp of each input at the time it was read.
     pub stamps: Vec<Stamp>,
     /// Length of the output in bytes.
     pub length: u64,
 }
 
-/// Why files cannot be concatenated.
+/// The reason files cannot be concatenated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConcatenateError {
     /// An input cannot be read.
     #[error("{cause}")]
     Read {
-        /// Which, counted from 0.
+        /// Index of the input.
         input: usize,
-        /// Why.
+        /// The cause.
         cause: Cause,
     },
-    /// An input is not what it was when it was listed.
+    /// An input has changed since it was listed.
     #[error("has changed since it was listed")]
     Changed {
-        /// Which, counted from 0.
+        /// Index of the input.
         input: usize,
     },
     /// An input cannot be joined to others.
     #[error("{cause}")]
     Join {
-        /// Which, counted from 0.
+        /// Index of the input.
         input: usize,
-        /// Why.
+        /// The cause.
         cause: JoinError,
     },
     /// The output cannot be written.
     #[error("{0}")]
     Write(#[from] Error),
-    /// What was written is not what is read again.
-    #[error("what was written differs from what is read again")]
+    /// The output was read back with different contents.
+    #[error("the file reads back differently from the data written")]
     Differs,
 }
 
 impl ConcatenateError {
-    /// The input that it is about, counted from 0; none if it is about the output.
+    /// Index of the input concerned; `None` if the error concerns the output.
     pub fn input(&self) -> Option<usize> {
         match *self {
             ConcatenateError::Read { input, .. }
@@ -91,43 +91,43 @@ impl ConcatenateError {
     }
 }
 
-/// Writes `inputs` one after the other to the new file `output`, which is on disk when this returns, or not there. While inputs are
-/// read, `goes_on` is asked whether to go on.
+/// Writes `inputs` one after the other to the new file `output`. On return the output is on disk; after an error it does not
+/// exist. `should_continue` is asked repeatedly while inputs are read; false ends the call.
 ///
 /// # Errors
-/// The first one; what an input was listed as must be what it is.
+/// The first error. An input that has changed since it was listed is one.
 pub fn concatenate<V: Volume>(
     volume: &V,
     inputs: &[Input],
     header: Header,
     output: &CStr,
     max_readers: usize,
-    goes_on: &mut dyn FnMut() -> bool,
+    should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<Concatenated, ConcatenateError> {
     let base = volume.base();
     let file = base.create_file(output, MODE)?;
     let written = match cloned(&base, inputs, &file) {
         Some(clone) => Ok(clone),
-        None => joined(volume, inputs, header, &file, max_readers, goes_on),
+        None => joined(volume, inputs, header, &file, max_readers, should_continue),
     };
     let done = written.and_then(|written| file.sync().map(|()| written).map_err(Into::into));
     if done.is_err() {
-        // The first error tells why.
+        // The first error is the one to report.
         let _ = base.remove(output, RemoveKind::File);
     }
     done
 }
 
-/// Whether `inputs` can be concatenated, as far as their beginnings say. Checksums are not verified.
+/// Checks whether `inputs` can be concatenated, as far as their beginnings tell. Checksums are not verified.
 ///
 /// # Errors
-/// The first one of those with which [`concatenate`] would fail at the beginning of an input.
+/// The first error that [`concatenate`] would meet at the beginning of an input.
 pub fn check<V: Volume>(
     volume: &V,
     inputs: &[Input],
     header: Header,
     max_readers: usize,
-    goes_on: &mut dyn FnMut() -> bool,
+    should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<(), ConcatenateError> {
     let decisive = |input: &Input| match header {
         Header::None => input.size.min(BEGINNING as u64),
@@ -141,7 +141,7 @@ pub fn check<V: Volume>(
     });
     let mut scan = Scan::new(volume, ranges.collect(), scan_options(max_readers));
     let (mut joiner, mut seen) = (Joiner::new(header), 0);
-    while let Some(batch) = scan.next_batch_while(goes_on).map_err(unreadable)? {
+    while let Some(batch) = scan.next_batch_while(should_continue).map_err(unreadable)? {
         for (piece, stamp) in batch.iter().zip(batch.stamps()) {
             let input = seen;
             let is_listed = |listed: &&Input| listed.is(stamp) && decisive(listed) == piece.len() as u64;
@@ -158,7 +158,7 @@ fn unreadable(error: ScanError) -> ConcatenateError {
     ConcatenateError::Read { input: error.range, cause: error.cause }
 }
 
-/// What there is to tell if the only input could be cloned, and was what it should be.
+/// Clones a single input. `None` if that is impossible or the input is not as it was listed.
 fn cloned<D: Dir>(base: &D, inputs: &[Input], output: &D::File) -> Option<Concatenated> {
     let [input] = inputs else { return None };
     let source = base.open_file(&input.path, Access::Read, SymlinkBehavior::Follow).ok()?;
@@ -182,7 +182,7 @@ fn joined<V: Volume>(
     header: Header,
     output: &<V::Dir as Dir>::File,
     max_readers: usize,
-    goes_on: &mut dyn FnMut() -> bool,
+    should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<Concatenated, ConcatenateError> {
     let ranges = inputs.iter().map(|input| FileRange {
         path: input.path.clone(),
@@ -195,7 +195,7 @@ fn joined<V: Volume>(
     let mut reading = Reading { inputs, at: 0, left: None, stamps: Vec::with_capacity(inputs.len()) };
     let mut joiner = Joiner::new(header);
     let whole = inputs.len() == 1 && header == Header::None;
-    while let Some(batch) = scan.next_batch_while(goes_on).map_err(unreadable)? {
+    while let Some(batch) = scan.next_batch_while(should_continue).map_err(unreadable)? {
         let mut stamps = batch.stamps().iter();
         for piece in batch.iter() {
             let (input, place) = reading.place(piece, &mut stamps)?;
@@ -228,11 +228,11 @@ fn scan_options(max_readers: usize) -> ScanOptions {
     }
 }
 
-/// Which input the next piece is of.
+/// Assigns pieces to inputs.
 struct Reading<'a> {
     inputs: &'a [Input],
     at: usize,
-    /// Bytes that are still to come of that input, once it has begun.
+    /// Bytes left of that input, once its first piece has arrived.
     left: Option<u64>,
     stamps: Vec<Stamp>,
 }
@@ -296,7 +296,7 @@ impl<F: File> Writer<'_, F> {
         Ok(())
     }
 
-    /// Reads what has been written; its length.
+    /// Reads the output back and compares checksums. Returns its length.
     fn finish(mut self) -> Result<u64, ConcatenateError> {
         self.flush()?;
         let (mut again, mut at) = (Hasher::new(), 0);
@@ -406,12 +406,13 @@ mod tests {
         let output = scratch.path().join("out");
         let inputs = files(scratch.path(), &[&b"line\n"[..]; 20]);
         let mut asked = 0;
-        let mut goes_on = || {
+        let mut should_continue = || {
             asked += 1;
             asked < 10
         };
-        let error = concatenate(&PosixVolume, &inputs, Header::None, &c_path(&output), 8, &mut goes_on)
-            .expect_err("interrupted");
+        let error =
+            concatenate(&PosixVolume, &inputs, Header::None, &c_path(&output), 8, &mut should_continue)
+                .expect_err("interrupted");
         assert!(matches!(error, ConcatenateError::Read { cause: Cause::Interrupted, .. }));
         assert!(!output.exists());
     }

@@ -1,4 +1,4 @@
-//! Why a scan fails.
+//! Errors of a scan.
 
 use millstream_vfs::{Errno, Error, Operation};
 
@@ -6,9 +6,9 @@ use millstream_vfs::{Errno, Error, Operation};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}")]
 pub struct ScanError {
-    /// Which of the ranges, counted from 0, in the order in which they were given.
+    /// Index of the range, in the caller's order, from 0.
     pub range: usize,
-    /// Why.
+    /// The cause.
     pub cause: Cause,
 }
 
@@ -17,31 +17,31 @@ impl ScanError {
         ScanError { range, cause: Cause::Interrupted }
     }
 
-    /// Whether the caller wanted the scan to end.
+    /// Whether the caller ended the scan.
     pub fn is_interrupted(&self) -> bool {
         self.cause == Cause::Interrupted
     }
 }
 
-/// Why a file could not be read.
+/// The reason a file could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Cause {
     /// The volume failed.
     #[error(transparent)]
     Volume(#[from] Error),
-    /// The data is not that of the checksum kept beside the file.
+    /// The data does not match the checksum stored beside the file.
     #[error("checksum error at byte {offset}")]
     Checksum {
-        /// Where the chunk begins.
+        /// Offset of the first byte of the chunk.
         offset: u64,
     },
-    /// The caller wanted the scan to end.
+    /// The caller ended the scan.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl Cause {
-    /// Whether there is no file at the path, or none that may be opened: Java does not tell one from the other, nor does Spark.
+    /// Whether the path has no file, or none that may be opened. Neither Java nor Spark tells these two apart.
     pub fn is_missing(&self) -> bool {
         match self {
             Cause::Volume(Error { errno: Errno::ISDIR, .. }) => true,

@@ -1,52 +1,52 @@
-//! Joining files of lines to one file of the same lines.
+//! Joins text files into one file with the same lines.
 //!
-//! Files are appended as they are but where their lines would change: a line break is added to a last line that has none, a
-//! byte order mark is left out that would no longer be at the beginning of a file, and a CR that ends a file is kept apart
-//! from an LF that begins the next. With [`Header::Same`] the first line of the first file is the first of all.
+//! Files are appended unchanged, except where that would change their lines. A last line without a line break gets one. A byte
+//! order mark is dropped unless it starts the result. A CR at the end of one file is kept apart from an LF at the start of the
+//! next. With [`Header::Same`] all files share their first line, and the result has it once.
 
 use memchr::memchr2;
 
 use crate::range::BYTE_ORDER_MARK;
 
-/// What the first line of a file is.
+/// Meaning of the first line of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Header {
-    /// A line like the others.
+    /// An ordinary line.
     None,
-    /// The same in all files, and wanted once.
+    /// A header, the same in all files; the result has it once.
     Same,
 }
 
-/// Where in its file a piece is.
+/// Position of a piece in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Nothing is before it.
+    /// It is the first piece.
     pub first: bool,
-    /// Nothing is after it.
+    /// It is the last piece.
     pub last: bool,
 }
 
-/// Why a file cannot be joined to others.
+/// The reason a file cannot be joined to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JoinError {
-    /// Its first bytes say that it holds no lines.
-    #[error("begins like a file of {0}, which is not made of lines")]
+    /// Its signature is that of a format that cannot be joined line by line.
+    #[error("starts with the signature of {0}, which cannot be joined line by line")]
     Format(&'static str),
-    /// Its first bytes are not those of text.
-    #[error("has a NUL byte near its beginning, as files have that are not made of lines")]
+    /// Its first bytes are not text.
+    #[error("has a NUL byte near its beginning, so it is not a text file")]
     Binary,
-    /// Its header is not that of the first file.
-    #[error("its first line is not that of the files before it, of which it should be the header")]
+    /// Its header differs from that of the first file.
+    #[error("its header line differs from that of the files before it")]
     Header,
-    /// The header does not end in the first piece.
+    /// The header does not end within the first piece.
     #[error("its first line is too long to be a header")]
     LongHeader,
 }
 
-/// How far from its beginning a file is looked at.
+/// Bytes at the start of a file that are searched for signs of a binary format.
 pub(crate) const BEGINNING: usize = 512;
 
-/// What files begin with that are not made of lines that begin and end with bytes of their own, unless a NUL tells.
+/// Signatures of formats that cannot be joined line by line. Formats with a NUL near their beginning need no entry.
 const FORMATS: [(&[u8], &str); 14] = [
     (b"PAR1", "Parquet"),
     (b"PARE", "encrypted Parquet"),
@@ -72,21 +72,21 @@ pub struct Joiner {
     first_line: Option<Vec<u8>>,
     /// The last byte so far.
     last: Option<u8>,
-    /// All there is so far is a byte order mark.
+    /// The result consists of a byte order mark so far.
     only_mark: bool,
 }
 
 impl Joiner {
-    /// Joins files to nothing yet.
+    /// A joiner with an empty result.
     pub fn new(header: Header) -> Self {
         Joiner { header, first_line: None, last: None, only_mark: false }
     }
 
-    /// What the next piece of the current file, or the first one of the next, adds: bytes to be put before it, and from where
-    /// on it counts.
+    /// Adds the next piece of the current file, or the first of the next file. Returns the bytes to insert before it, and the
+    /// part of the piece to append.
     ///
     /// # Errors
-    /// If the file that it begins cannot be joined to others.
+    /// If the piece starts a file that cannot be joined to others.
     pub fn add<'p>(&mut self, piece: &'p [u8], place: Place) -> Result<(&'static [u8], &'p [u8]), JoinError> {
         if !place.first {
             self.last = piece.last().copied().or(self.last);
@@ -94,7 +94,7 @@ impl Joiner {
             return Ok((b"", piece));
         }
         if let Some((magic, format)) = FORMATS.iter().find(|(magic, _)| piece.starts_with(magic)) {
-            // A line may begin with letters like "ORC".
+            // A line of text may start with letters like "ORC".
             if !(magic.iter().all(u8::is_ascii_alphanumeric) && is_text(piece)) {
                 return Err(JoinError::Format(format));
             }
@@ -120,7 +120,7 @@ impl Joiner {
         Ok((before, added))
     }
 
-    /// What follows the header of a file, unless it is the first that has one.
+    /// Strips the header, except from the first file that has one.
     fn without_header<'p>(&mut self, file: &'p [u8], place: Place) -> Result<&'p [u8], JoinError> {
         if file.is_empty() {
             return Ok(file);
@@ -145,12 +145,12 @@ impl Joiner {
     }
 }
 
-/// Whether bytes are what people write: no control characters but those of text.
+/// Whether the bytes look like text: no control characters other than those of text files.
 fn is_text(piece: &[u8]) -> bool {
     !piece.iter().take(BEGINNING).any(|&b| b < 0x20 && !matches!(b, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b))
 }
 
-/// Joins files made of arbitrary bytes: their lines must be those of the result. The first byte separates files.
+/// Joins files of arbitrary bytes: the result must have the lines of the files. The first byte separates the files.
 #[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_join(bytes: &[u8]) {
     let [separator, rest @ ..] = bytes else { return };
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_stay_what_they_are() {
+    fn lines_are_unchanged() {
         const MARK: &[u8] = BYTE_ORDER_MARK;
         for (files, expected) in [
             (&[&b"a\n"[..], b"b\n"][..], &b"a\nb\n"[..]),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_keep_their_lines() {
+    fn lines_are_unchanged_for_all_short_inputs() {
         let pieces: [&[u8]; 6] = [b"a", b"\n", b"\r", BYTE_ORDER_MARK, b"|", b"|"];
         for number in 0..6_u32.pow(6) {
             let chosen = (0..6).map(|place| pieces[(number / 6_u32.pow(place)) as usize % 6]);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_made_of_lines_is_refused() {
+    fn binary_files_are_refused() {
         assert_eq!(joined(&[b"PAR1\x15\x04"], Header::None), Err(JoinError::Format("Parquet")));
         assert_eq!(joined(&[b"\x1f\x8b\x08"], Header::None), Err(JoinError::Format("gzip")));
         assert_eq!(joined(&[b"ORC\x0a\x00"], Header::None), Err(JoinError::Format("ORC")));

@@ -1,18 +1,18 @@
 #![forbid(unsafe_code)]
-//! Rows of many files: reading ahead, splitting into lines, filtering, packed batches.
+//! Reads the rows of many files: read-ahead, line splitting, filtering, packed batches.
 //!
 //! ```text
-//! ranges of files ─► units ─► readers, as many as waiting for the volume asks for ─► batches, in the order of the ranges
-//!                              read · split at separators · keep what the predicate accepts
+//! ranges of files ─► units ─► readers, more of them while reads wait ─► batches, in the order of the ranges
+//!                              read · split at separators · keep the rows that match the predicate
 //! ```
 //!
-//! A *unit* is what one reader does at once: some small files, or a part of a large range. The caller's thread is the first
-//! reader; others join while reading waits more than it computes, so that files in the page cache are read without handing
-//! anything over, and files on a server with many requests in flight. Batches wait for their turn in a window that bounds
-//! memory.
+//! A *unit* is one reader's piece of work: several small files, or a part of a large range. The caller's thread is the first
+//! reader. More readers join while reading waits more than it computes: files in the page cache are read without any
+//! hand-over between threads, files on a server with many requests in flight. Finished batches wait in a window until it is
+//! their turn; the window bounds memory.
 //!
-//! What a line is, and to which of two ranges one that crosses their border belongs, is as Hadoop's `LineRecordReader` has
-//! it ([`Separator`], [`FileRange`]), so that Spark gets the rows of its own reader. The crate knows nothing of Spark.
+//! Line endings, and the range that a line across a border belongs to, follow Hadoop's `LineRecordReader` ([`Separator`],
+//! [`FileRange`]), so Spark gets the same rows as from its own reader. The crate knows nothing of Spark.
 
 mod batch;
 mod checksum;

@@ -1,17 +1,17 @@
-//! Where lines end.
+//! Finding line separators.
 
 use memchr::{memchr, memchr_iter, memchr2, memchr2_iter, memmem, memrchr, memrchr2};
 
-/// What separates lines.
+/// The separator between lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Separator {
-    /// LF, CR or CRLF, whichever comes.
+    /// LF, CR or CRLF, whichever comes first.
     AnyNewline,
-    /// These bytes, of which there is at least one. Ranges of a file that are not the whole of it need a single one.
+    /// These bytes, at least one. A file can be cut into ranges only if it is exactly one.
     Bytes(Vec<u8>),
 }
 
-/// What is between two separators, and where the next one may begin.
+/// A separator that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     /// Where the separator begins.
@@ -21,8 +21,8 @@ pub(crate) struct Found {
 }
 
 impl Separator {
-    /// The first separator at or after `from`. `None` also where only bytes after `data` could tell how long it is,
-    /// unless they are the end of the file.
+    /// The first separator at or after `from`. `None` if there is none, and also if its length depends on bytes after `data`;
+    /// `at_end` says that there are no such bytes.
     pub(crate) fn find(&self, data: &[u8], from: usize, at_end: bool) -> Option<Found> {
         let rest = data.get(from..)?;
         let start = match self {
@@ -40,8 +40,8 @@ impl Separator {
         Some(Found { start, end })
     }
 
-    /// Whether a search finds the same separators wherever it begins. Those of several bytes may overlap one another, so that
-    /// only one from the beginning of a line finds them.
+    /// Whether a search finds the same separators from any starting point. Separators of several bytes may overlap, so they are
+    /// found reliably only from the beginning of a line.
     pub(crate) fn is_found_from_anywhere(&self) -> bool {
         match self {
             Separator::AnyNewline => true,
@@ -49,7 +49,7 @@ impl Separator {
         }
     }
 
-    /// How many bytes at the end of the data may belong to a separator that goes on after it.
+    /// How many bytes at the end of the data may belong to a separator that continues after it.
     pub(crate) fn max_overlap(&self) -> usize {
         match self {
             Separator::AnyNewline => 1,
@@ -57,7 +57,7 @@ impl Separator {
         }
     }
 
-    /// Whether `literal` may be part of a line.
+    /// Whether a line can contain `literal`.
     pub(crate) fn may_contain(&self, literal: &[u8]) -> bool {
         match self {
             Separator::AnyNewline => memchr2(b'\n', b'\r', literal).is_none(),
@@ -65,8 +65,8 @@ impl Separator {
         }
     }
 
-    /// Where the line begins that `position` is in, looking back no further than `from`, where a line begins; of separators that
-    /// are found from anywhere.
+    /// Start of the line that contains `position`, searching back to `from`, where a line starts. Only for separators that
+    /// [are found from anywhere](Separator::is_found_from_anywhere).
     pub(crate) fn line_start(&self, data: &[u8], from: usize, position: usize) -> usize {
         let before = &data[from..position];
         let found = match self {
@@ -77,7 +77,7 @@ impl Separator {
         found.map_or(from, |at| from + at + 1)
     }
 
-    /// How many lines there are in `data`, which begins with one; what follows the last separator is one if it is not empty.
+    /// Number of lines in `data`, which starts at the beginning of a line. Bytes after the last separator count as a line.
     pub(crate) fn count(&self, data: &[u8]) -> u64 {
         let (separators, ended) = match self {
             Separator::Bytes(bytes) if bytes.len() == 1 => {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_separator_of_ones_own() {
+    fn custom_separators() {
         let bar = Separator::Bytes(b"|".to_vec());
         assert_eq!(lines(&bar, b"a|b\n||"), [&b"a"[..], b"b\n", b""]);
         let long = Separator::Bytes(b"aa".to_vec());
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cr_at_the_end_of_what_is_known_may_go_on() {
+    fn a_cr_at_the_end_of_the_data_may_be_half_of_a_crlf() {
         let any = Separator::AnyNewline;
         assert_eq!(any.find(b"ab\r", 0, false), None);
         assert_eq!(any.find(b"ab\r", 0, true), Some(Found { start: 2, end: 3 }));

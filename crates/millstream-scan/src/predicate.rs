@@ -1,42 +1,42 @@
 //! Conditions on a row's bytes.
 //!
-//! Spark's strings compare byte for byte in their default collation, so these conditions are exact, and may be negated and
-//! joined. A row that a condition with a literal holds for must contain the literal: the scan looks for the longest one in
-//! the whole buffer, and examines only the lines in which it finds it.
+//! In Spark's default collation strings compare byte for byte, so these conditions are exact and may be negated and
+//! combined. If a condition has a literal, every matching row contains it: the scan searches the whole buffer for the longest
+//! literal and evaluates the condition only on the lines that contain it.
 
 use memchr::memmem;
 
 /// A condition on a row.
 #[derive(Clone, Debug)]
 pub enum Predicate {
-    /// Holds for every row.
+    /// Every row matches.
     True,
-    /// The row contains the bytes.
+    /// The row contains these bytes.
     Contains(Box<memmem::Finder<'static>>),
-    /// The row begins with them.
+    /// The row starts with these bytes.
     StartsWith(Vec<u8>),
-    /// It ends with them.
+    /// The row ends with these bytes.
     EndsWith(Vec<u8>),
-    /// It is them.
+    /// The row equals these bytes.
     Equals(Vec<u8>),
-    /// It matches a pattern of SQL's `LIKE` in which `%` is the only wildcard.
+    /// The row matches an SQL `LIKE` pattern whose only wildcard is `%`.
     Like(Like),
-    /// All of them hold.
+    /// All of these hold.
     And(Vec<Predicate>),
-    /// One of them holds.
+    /// At least one of these holds.
     Or(Vec<Predicate>),
-    /// It does not hold.
+    /// This does not hold.
     Not(Box<Predicate>),
 }
 
-/// What is between the `%` of a pattern that has at least one.
+/// The literals of a `LIKE` pattern that has at least one `%`.
 #[derive(Clone, Debug)]
 pub struct Like {
-    /// Before the first.
+    /// Before the first `%`.
     pub prefix: Vec<u8>,
-    /// Between two, in this order.
+    /// Between two `%`, in order.
     pub middle: Vec<memmem::Finder<'static>>,
-    /// After the last.
+    /// After the last `%`.
     pub suffix: Vec<u8>,
 }
 
@@ -52,7 +52,7 @@ impl Like {
     }
 }
 
-/// Why bytes are no encoded predicate.
+/// The bytes are not a well-formed predicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed predicate")]
 pub struct DecodeError;
@@ -78,7 +78,7 @@ impl Predicate {
         }
     }
 
-    /// The longest literal that every row for which it holds contains.
+    /// The longest literal that every matching row must contain.
     pub(crate) fn literal(&self) -> Option<&[u8]> {
         let found = match self {
             Predicate::Contains(finder) => Some(finder.needle()),
@@ -97,8 +97,8 @@ impl Predicate {
         found.filter(|literal| !literal.is_empty())
     }
 
-    /// Reads an encoded predicate: an operator's letter, then its operands. Literals are a length, four bytes big-endian,
-    /// and bytes; a list is its length and its members.
+    /// Decodes a predicate: the operator's letter, then its operands. A literal is a length (four bytes, big-endian) and its
+    /// bytes; a list is a length and its members.
     ///
     /// ```text
     /// t  true          c LITERAL  contains      s LITERAL  starts with    e LITERAL  ends with   = LITERAL  equals
@@ -106,7 +106,7 @@ impl Predicate {
     /// ```
     ///
     /// # Errors
-    /// If the bytes are anything else.
+    /// If the bytes are malformed.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut rest = bytes;
         let predicate = decode(&mut rest, 0)?;
@@ -114,8 +114,8 @@ impl Predicate {
     }
 }
 
-/// Decodes arbitrary bytes; a predicate that they are must not hold for a row without its literal. The first byte is the length of
-/// the row, itself included, that comes before the encoded predicate.
+/// Decodes arbitrary bytes as a row and a predicate. A predicate that holds must have its literal in the row. The first byte is
+/// the row's length, that byte included; the encoded predicate follows the row.
 #[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_predicate(bytes: &[u8]) {
     let (row, encoded) =
@@ -126,7 +126,7 @@ pub fn fuzz_predicate(bytes: &[u8]) {
     }
 }
 
-/// Deeper nesting is no predicate that anybody wrote.
+/// Limit of nesting, well beyond what a query contains.
 const MAX_DEPTH: usize = 64;
 
 fn decode(rest: &mut &[u8], depth: usize) -> Result<Predicate, DecodeError> {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns() {
+    fn like_patterns() {
         for (parts, row, expected) in [
             (&[&b"a"[..], b"b"][..], &b"ab"[..], true),
             (&[b"a", b"a"], b"a", false),
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_encoded_is_decoded() {
+    fn decoding() {
         let both =
             [b"&\0\0\0\x02c".to_vec(), encoded_literal(b"BALT"), b"!s".to_vec(), encoded_literal(b"x")]
                 .concat();
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alternative_needs_no_literal() {
+    fn alternatives_and_negations_have_no_literal() {
         let either = Predicate::Or(vec![Predicate::contains(b"a"), Predicate::contains(b"b")]);
         assert_eq!(either.literal(), None);
         assert_eq!(Predicate::Not(Box::new(either)).literal(), None);

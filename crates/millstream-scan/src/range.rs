@@ -1,4 +1,7 @@
-//! Reading the lines that belong to a range of a file.
+//! Reads the lines that belong to a range of a file.
+//!
+//! A line belongs to the range if it starts in (start, end]; the first line belongs to the range at offset 0. Wherever a file is
+//! cut into ranges, every line therefore belongs to exactly one of them, and lines appended later belong to the last one.
 
 use std::ffi::CString;
 use std::ops::Range;
@@ -8,9 +11,8 @@ use millstream_vfs::{At, Errno, Error, File, Operation, Result};
 use crate::batch::Buffer;
 use crate::lines::Separator;
 
-/// Bytes of a file. Of its lines those belong to the range that begin after its first byte and not after the byte that
-/// follows it, and the first line of the file belongs to the range that begins with the file: so every line of a file that
-/// is cut into ranges belongs to exactly one, and one that has been appended since to the last.
+/// A range of bytes of a file. A line belongs to it if it starts in (start, end]; the first line of the file belongs to the range
+/// at offset 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRange {
     /// Path of the file.
@@ -19,7 +21,7 @@ pub struct FileRange {
     pub start: u64,
     /// Number of bytes.
     pub length: u64,
-    /// Whether there may be checksums beside the file; if not, they are not looked for.
+    /// Whether the file may have a checksum file. If not, none is looked for.
     pub may_have_checksums: bool,
 }
 
@@ -29,17 +31,18 @@ impl FileRange {
     }
 }
 
-/// A mark of UTF-8 that is not part of the first line.
+/// The UTF-8 byte order mark, which is not part of the first line.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// Bytes beyond the range that are read with it, in the hope that the last line ends there.
+/// Extra bytes read after the range: the last line usually ends within them.
 const SLACK: usize = 4 << 10;
-/// Bytes that are read at once after that, at first.
+/// Size of the first read after that; later reads grow.
 const MORE: usize = 64 << 10;
 
-/// Reads the lines of `[start, end)` into `buffer`, replacing what is in it; between which of its bytes they are.
+/// Reads the lines that belong to `[start, end)` into `buffer`, replacing its contents. Returns the part of the buffer that
+/// holds them.
 ///
 /// # Errors
-/// Besides those of reading, `EOVERFLOW` if a line has more bytes than a buffer may hold.
+/// Read errors, and `EOVERFLOW` if a line does not fit in a buffer.
 pub(crate) fn read_lines<F: File>(
     file: &F,
     start: u64,
@@ -54,7 +57,7 @@ pub(crate) fn read_lines<F: File>(
     let first = match start {
         0 if reading.buffer.starts_with(BYTE_ORDER_MARK) => BYTE_ORDER_MARK.len(),
         0 => 0,
-        // The line that the range begins in belongs to the one before, even if it begins with it.
+        // A line that starts before or at the start of the range belongs to the previous range.
         _ => match reading.separator_from(0, length, separator)? {
             Some(end) if end <= length => end,
             _ => return Ok(0..0),
@@ -62,7 +65,7 @@ pub(crate) fn read_lines<F: File>(
     };
     let last = match reading.buffer.len() {
         all if all < length => all,
-        // The LF of a CRLF at the border is the first separator found, so it is no line of its own.
+        // If the border splits a CRLF, the search finds its LF first, so the LF is not taken for an empty line.
         _ => {
             reading.separator_from(length.max(first), usize::MAX, separator)?.unwrap_or(reading.buffer.len())
         }
@@ -70,14 +73,14 @@ pub(crate) fn read_lines<F: File>(
     Ok(first..last)
 }
 
-/// Reads all of a file, which should have `length` bytes, into `buffer`, replacing what is in it.
+/// Reads a whole file, expected to have `length` bytes, into `buffer`, replacing its contents.
 ///
 /// # Errors
 /// As [`read_lines`].
 pub(crate) fn read_whole<F: File>(file: &F, length: u64, buffer: &mut Buffer) -> Result<()> {
     buffer.clear();
     let mut reading = Reading { file, offset: 0, buffer, at_end: false };
-    // One byte more than there should be shows the end.
+    // One byte more than expected, so that one read reaches the end of the file.
     let mut count = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(1);
     while !reading.at_end {
         reading.more(count)?;
@@ -86,7 +89,7 @@ pub(crate) fn read_whole<F: File>(file: &F, length: u64, buffer: &mut Buffer) ->
     Ok(())
 }
 
-/// Reads `length` bytes at `start`, or as many as there are, to the end of `buffer`.
+/// Appends `length` bytes at `start` to `buffer`, fewer at the end of the file.
 pub(crate) fn read_bytes<F: File>(file: &F, start: u64, length: usize, buffer: &mut Buffer) -> Result<()> {
     let mut done = 0;
     while done < length {
@@ -102,14 +105,14 @@ pub(crate) fn read_bytes<F: File>(file: &F, start: u64, length: usize, buffer: &
 
 struct Reading<'a, F> {
     file: &'a F,
-    /// Where the buffer begins in the file.
+    /// File offset of the start of the buffer.
     offset: u64,
     buffer: &'a mut Buffer,
     at_end: bool,
 }
 
 impl<F: File> Reading<'_, F> {
-    /// Reads `count` bytes more, fewer only at the end of the file.
+    /// Reads `count` more bytes, fewer only at the end of the file.
     fn more(&mut self, count: usize) -> Result<()> {
         let mut left = count;
         while left > 0 && !self.at_end {
@@ -126,8 +129,7 @@ impl<F: File> Reading<'_, F> {
         Ok(())
     }
 
-    /// Where the first line begins after a separator at or after `from`. While there is none it reads on, but no further
-    /// than `limit`.
+    /// Start of the line after the first separator at or after `from`. Reads on until it finds one, but not beyond `limit`.
     fn separator_from(
         &mut self,
         mut from: usize,
@@ -156,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// A generator of Marsaglia's xorshift kind.
+    /// Marsaglia's xorshift generator.
     struct Random(u64);
 
     impl Random {
@@ -168,7 +170,7 @@ mod tests {
         }
     }
 
-    /// The lines of a file with the offsets at which they begin, found byte by byte.
+    /// The lines of a file and their offsets, found byte by byte.
     fn model(data: &[u8], separator: &Separator) -> Vec<(u64, Vec<u8>)> {
         let mut lines = Vec::new();
         let (mut start, mut at) = (0, 0);
@@ -195,7 +197,7 @@ mod tests {
         }
         if data.starts_with(BYTE_ORDER_MARK) && !lines.is_empty() {
             lines[0].1.drain(..BYTE_ORDER_MARK.len());
-            // A file that is only a mark has no line.
+            // A file of nothing but a byte order mark has no lines.
             if data.len() == BYTE_ORDER_MARK.len() {
                 lines.clear();
             }
@@ -212,7 +214,7 @@ mod tests {
         lines
     }
 
-    /// Wherever a file is cut into ranges, each line belongs to one of them, and to the one that Hadoop gives it to.
+    /// Wherever a file is cut, each line belongs to exactly one range, the same one as in Hadoop.
     #[test]
     fn every_line_belongs_to_one_range() {
         let given = std::env::var("MILLSTREAM_SEED").ok().map(|seed| seed.parse().expect("a number"));
@@ -229,7 +231,7 @@ mod tests {
                 _ => Separator::AnyNewline,
             };
             let mut data = if random.below(4) == 0 { BYTE_ORDER_MARK.to_vec() } else { Vec::new() };
-            // In some files lines go on beyond what is read with a range at first.
+            // In some files lines are longer than the first read.
             let longest = [3, 3, 40, 90_000][random.below(4)];
             for _ in 0..random.below(12) {
                 data.extend(vec![b'x'; random.below(longest)]);
@@ -259,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_been_appended_belongs_to_the_last_range() {
+    fn appended_lines_belong_to_the_last_range() {
         let scratch = tempfile::tempdir().expect("scratch");
         let path = scratch.path().join("file");
         let name = CString::new(path.to_str().expect("UTF-8")).expect("no NUL");

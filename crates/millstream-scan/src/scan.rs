@@ -1,4 +1,4 @@
-//! Readers and the order of their batches.
+//! Runs the readers and puts their batches in order.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,24 +14,24 @@ use crate::error::ScanError;
 use crate::range::FileRange;
 use crate::unit::{Counts, ScanOptions, Unit, UnitReader};
 
-/// Wall time per CPU time from which reading counts as waiting.
+/// Ratio of wall time to CPU time from which reading counts as waiting.
 const WAITING_RATIO: f64 = 2.0;
-/// No judgement is made of less wall time than this.
+/// The ratio is not judged before this much wall time.
 const JUDGED_AFTER: Duration = Duration::from_micros(500);
-/// Units for each reader that may be done before their turn.
+/// Units per reader that may be read ahead of their turn.
 const AHEAD_PER_READER: usize = 2;
 
-/// A call that has found no rows for so long returns, so that the caller can see whether it still wants any.
+/// A call returns after this time even without rows, so that the caller can stop.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// What a scan has done so far.
+/// Progress of a scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes of the ranges.
+    /// Bytes of the ranges read so far.
     pub bytes: u64,
-    /// Files that were opened.
+    /// Files opened.
     pub files: u64,
-    /// Files that were not there and were left out.
+    /// Missing files that were skipped.
     pub missing: u64,
     /// Time that the caller spent waiting for other readers.
     pub waited: Duration,
@@ -39,7 +39,7 @@ pub struct Progress {
     pub readers: usize,
 }
 
-/// A scan that runs. Dropping it stops the readers; those that are in a call end when it does.
+/// A running scan. Dropping it stops the readers; a reader inside a system call ends when the call returns.
 #[derive(Debug)]
 pub struct Scan<V: Volume> {
     shared: Arc<Shared<V>>,
@@ -60,12 +60,12 @@ struct Shared<V: Volume> {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Units before this one are being read, or have been.
+    /// All units before this one have been taken by a reader.
     claimed: usize,
-    /// Units before this one have been handed over.
+    /// All units before this one have been delivered.
     delivered: usize,
     done: HashMap<usize, Result<Batch, ScanError>>,
-    /// Batches to be filled again.
+    /// Batches for reuse.
     spare: Vec<Batch>,
     readers: usize,
     stopped: bool,
@@ -83,25 +83,26 @@ impl<V: Volume> Scan<V> {
         Scan { shared, current: None, scratch: Buffer::default(), waited: Duration::ZERO }
     }
 
-    /// The next batch; it takes the place of the one before. It has no rows if none were found for a while. `None` at the end.
+    /// The next batch, which replaces the previous one. It is empty if no rows were found for a while. `None` at the end.
     ///
     /// # Errors
-    /// The first one, in the order of the ranges; the scan is over then.
+    /// The first error in the order of the ranges; it ends the scan.
     pub fn next_batch(&mut self) -> Result<Option<&Batch>, ScanError> {
         self.next_batch_while(&mut || true)
     }
 
-    /// As [`Scan::next_batch`], as long as `goes_on` says so, which is asked after each file and while other readers are waited for.
+    /// Like [`Scan::next_batch`], but stops when `should_continue` returns false. It is called after each file, and while waiting
+    /// for other readers.
     ///
     /// # Errors
-    /// [`ScanError::is_interrupted`] once it says no; otherwise as [`Scan::next_batch`].
+    /// [`ScanError::is_interrupted`] after `should_continue` returned false; otherwise as [`Scan::next_batch`].
     pub fn next_batch_while(
         &mut self,
-        goes_on: &mut dyn FnMut() -> bool,
+        should_continue: &mut dyn FnMut() -> bool,
     ) -> Result<Option<&Batch>, ScanError> {
         let shared = Arc::clone(&self.shared);
         let mut own = UnitReader::new(&shared.options, std::mem::take(&mut self.scratch));
-        let found = self.find_batch(&shared, &mut own, goes_on);
+        let found = self.find_batch(&shared, &mut own, should_continue);
         self.scratch = own.scratch;
         Ok(found?.map(|batch| &*self.current.insert(batch)))
     }
@@ -110,7 +111,7 @@ impl<V: Volume> Scan<V> {
         &mut self,
         shared: &Arc<Shared<V>>,
         own: &mut UnitReader<'_>,
-        goes_on: &mut dyn FnMut() -> bool,
+        should_continue: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Batch>, ScanError> {
         let since = Instant::now();
         let mut state = shared.state();
@@ -120,9 +121,9 @@ impl<V: Volume> Scan<V> {
                 return Ok(None);
             }
             let turn = state.delivered;
-            // Readers must not wait for the answer, which may take its time.
+            // Unlocked: the answer may take a while, and readers must not wait for it.
             drop(state);
-            let is_wanted = goes_on();
+            let is_wanted = should_continue();
             state = shared.state();
             if !is_wanted {
                 state.stopped = true;
@@ -141,8 +142,8 @@ impl<V: Volume> Scan<V> {
                     }
                 }
             } else if state.may_claim(&shared.units) {
-                // This thread is a reader like the others, until its turn has come.
-                state = shared.read_next(own, state, goes_on);
+                // Until the next batch is ready, this thread reads like the others.
+                state = shared.read_next(own, state, should_continue);
             } else if since.elapsed() > PATIENCE {
                 return Ok(Some(Batch::default()));
             } else {
@@ -153,7 +154,7 @@ impl<V: Volume> Scan<V> {
         }
     }
 
-    /// Ends the scan: readers stop, and what they have read ahead is freed. The last batch stays as it is.
+    /// Ends the scan: readers stop and batches read ahead are freed. The current batch stays valid.
     pub fn stop(&mut self) {
         let mut state = self.shared.state();
         state.stopped = true;
@@ -162,12 +163,12 @@ impl<V: Volume> Scan<V> {
         self.shared.changed.notify_all();
     }
 
-    /// The batch that was fetched last; `None` before the first one and after an error.
+    /// The current batch; `None` before the first one and after an error.
     pub fn batch(&self) -> Option<&Batch> {
         self.current.as_ref()
     }
 
-    /// What has been done so far.
+    /// Progress so far.
     pub fn progress(&self) -> Progress {
         let state = self.shared.state();
         let Counts { bytes, files, missing } = state.counts;
@@ -199,7 +200,7 @@ impl<V: Volume> Shared<V> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a change, or for as long as a caller has patience.
+    /// Waits for a change, for at most [`PATIENCE`].
     fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
         self.changed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner).0
     }
@@ -209,7 +210,7 @@ impl<V: Volume> Shared<V> {
         self: &'s Arc<Self>,
         own: &mut UnitReader<'_>,
         mut state: MutexGuard<'s, State>,
-        goes_on: &mut dyn FnMut() -> bool,
+        should_continue: &mut dyn FnMut() -> bool,
     ) -> MutexGuard<'s, State> {
         let unit = state.claimed;
         state.claimed += 1;
@@ -218,12 +219,12 @@ impl<V: Volume> Shared<V> {
         let mut meter = Meter::start();
         let read = catch_unwind(AssertUnwindSafe(|| {
             own.read(&self.base, &self.ranges, self.units[unit], &mut batch, || {
-                self.report(&mut meter) && goes_on()
+                self.report(&mut meter) && should_continue()
             })
         }));
         self.report(&mut meter);
         let read = read.unwrap_or_else(|_| {
-            // The message has been printed by the panic.
+            // The panic has printed its message.
             let cause = Error::new(Operation::Read, Errno::IO).into();
             Err(ScanError { range: batch.range, cause })
         });
@@ -239,7 +240,7 @@ impl<V: Volume> Shared<V> {
         state
     }
 
-    /// Tells how long reading took, and starts readers if it waits. Returns whether the scan goes on.
+    /// Records how long reading took, and starts readers if it was waiting. Returns whether the scan continues.
     fn report(self: &Arc<Self>, meter: &mut Meter) -> bool {
         let (wall, cpu) = meter.lap();
         let mut state = self.state();
@@ -258,7 +259,7 @@ impl<V: Volume> Shared<V> {
             let started =
                 thread::Builder::new().name("millstream-scan".into()).spawn(move || shared.read_ahead());
             if started.is_err() {
-                // The process may have no more threads: those that there are do the work.
+                // The limit of threads is reached: the existing readers do the work.
                 self.state().readers -= 1;
             }
         }
@@ -288,8 +289,8 @@ impl Meter {
         Meter { since: Instant::now(), usage: thread_usage() }
     }
 
-    /// What has passed since the last time. Of wall time in which the thread never waited, only in line for a CPU, what it
-    /// had of the CPU: on a busy machine data in the page cache must not look like a slow disk.
+    /// Wall and CPU time since the last lap. If the thread never blocked, but only queued for a CPU, its CPU time stands for the
+    /// wall time as well: on a busy machine, data in the page cache must not look like a slow disk.
     fn lap(&mut self) -> (Duration, Duration) {
         let next = Meter::start();
         let cpu = Duration::from_nanos(next.usage.cpu_ns.saturating_sub(self.usage.cpu_ns));

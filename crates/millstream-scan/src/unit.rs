@@ -1,4 +1,4 @@
-//! What one reader does at once.
+//! Units of work for one reader.
 
 use std::ops::Range;
 
@@ -12,27 +12,27 @@ use crate::lines::Separator;
 use crate::predicate::Predicate;
 use crate::range::{FileRange, read_bytes, read_lines, read_whole};
 
-/// A large range is read in parts of this many bytes ...
+/// Size of the parts of a large range, in bytes.
 const PART: u64 = 1 << 20;
-/// ... if it has more than these: what is left of a range is no part of its own.
+/// A range of more bytes is read in parts. The margin avoids a tiny last part.
 const LARGE: u64 = PART + PART / 2;
-/// Small ranges are read together as long as they have this many bytes, ...
+/// Most bytes in a group of small ranges.
 const GROUP_BYTES: u64 = PART;
-/// ... and there are no more of them than these.
+/// Most ranges in a group.
 const GROUP_RANGES: usize = 64;
 
-/// What a row is.
+/// The meaning of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rows {
-    /// A line; a byte order mark of UTF-8 at the beginning of a file is not part of the first one.
+    /// A line. A UTF-8 byte order mark at the beginning of a file is not part of the first line.
     Lines(Separator),
-    /// All of a file. Ranges are whole files.
+    /// A whole file. Every range is a whole file.
     WholeFiles,
-    /// The bytes of a range, those of a large one in several pieces. A file that is too short has fewer.
+    /// The bytes of a range; a large range arrives in several pieces. A file shorter than its range has fewer bytes.
     Bytes,
 }
 
-/// What is wanted of the rows.
+/// What a scan delivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// The rows.
@@ -44,50 +44,50 @@ pub enum Output {
 /// Which rows may be in one batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grouping {
-    /// Those of several ranges.
+    /// Rows of several ranges.
     Any,
-    /// Those of one range.
+    /// Rows of one range.
     ByRange,
 }
 
-/// What to do about a file that is not there, or that may not be read.
+/// Treatment of a file that is missing or may not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// Fail.
     Fail,
-    /// Go on without it.
+    /// Skip the file.
     Skip,
 }
 
-/// What to do about checksums that are kept beside a file.
+/// Treatment of checksum files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verification {
-    /// Nothing; they are not looked for.
+    /// Do not look for them.
     None,
-    /// Look for them, and fail if the data has others.
+    /// Fail if the data does not match its checksum file, where there is one.
     Checksums,
 }
 
-/// What a scan does.
+/// Options of a scan.
 #[derive(Clone, Debug)]
 pub struct ScanOptions {
-    /// What a row is.
+    /// The meaning of a row.
     pub rows: Rows,
-    /// Which rows are wanted.
+    /// The rows to keep.
     pub predicate: Predicate,
-    /// What is wanted of them.
+    /// What to deliver.
     pub output: Output,
-    /// Which of them may be in one batch.
+    /// Which rows may be in one batch.
     pub grouping: Grouping,
-    /// What to do about a file that is not there, or that may not be read.
+    /// Treatment of missing files.
     pub missing: Missing,
-    /// What to do about checksums.
+    /// Treatment of checksum files.
     pub verification: Verification,
-    /// Most threads that read ahead besides the caller's.
+    /// Maximum number of threads that read ahead, besides the caller's.
     pub max_readers: usize,
 }
 
-/// What one reader does at once.
+/// One reader's piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Bytes of one range.
@@ -126,7 +126,7 @@ impl Unit {
         units
     }
 
-    /// The first range that it reads of.
+    /// The unit's first range.
     pub(crate) fn range(self) -> usize {
         match self {
             Unit::Part { range, .. } => range,
@@ -134,7 +134,7 @@ impl Unit {
         }
     }
 
-    /// The first byte that it reads of that range.
+    /// The first byte of the unit in that range.
     fn start(self, ranges: &[FileRange]) -> u64 {
         match self {
             Unit::Part { start, .. } => start,
@@ -143,7 +143,7 @@ impl Unit {
     }
 }
 
-/// Bytes of the first piece of a range of `length` bytes.
+/// Size of the first piece of a range of `length` bytes.
 pub(crate) fn first_piece(length: u64) -> u64 {
     if length > LARGE { PART } else { length }
 }
@@ -158,7 +158,7 @@ fn parts(range: usize, whole: &FileRange) -> impl Iterator<Item = Unit> {
     })
 }
 
-/// What a scan has read so far.
+/// Counters of a scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) bytes: u64,
@@ -170,16 +170,16 @@ pub(crate) struct Counts {
 #[derive(Debug)]
 pub(crate) struct UnitReader<'a> {
     options: &'a ScanOptions,
-    /// What every row contains that the predicate holds for.
+    /// A literal that every matching row contains.
     literal: Option<memmem::Finder<'a>>,
-    /// The literal is all that the predicate asks for.
+    /// The predicate only asks for the literal.
     literal_suffices: bool,
     pub(crate) scratch: Buffer,
     pub(crate) counts: Counts,
 }
 
 impl<'a> UnitReader<'a> {
-    /// A reader of what `options` ask for; `scratch` is a buffer that it may use.
+    /// A reader for a scan with these options; `scratch` is a buffer to reuse.
     pub(crate) fn new(options: &'a ScanOptions, scratch: Buffer) -> Self {
         let literal = match &options.rows {
             Rows::Lines(separator) if separator.is_found_from_anywhere() => options.predicate.literal(),
@@ -195,14 +195,14 @@ impl<'a> UnitReader<'a> {
         UnitReader { options, literal, literal_suffices, scratch, counts: Counts::default() }
     }
 
-    /// Reads `unit` into `batch`, replacing what is in it; when a file has been read, `goes_on` tells whether to read the next one.
+    /// Reads `unit` into `batch`, replacing its contents. After each file, `should_continue` decides whether to read the next.
     pub(crate) fn read<D: Dir>(
         &mut self,
         base: &D,
         ranges: &[FileRange],
         unit: Unit,
         batch: &mut Batch,
-        mut goes_on: impl FnMut() -> bool,
+        mut should_continue: impl FnMut() -> bool,
     ) -> Result<(), ScanError> {
         batch.clear();
         (batch.range, batch.offset) = (unit.range(), unit.start(ranges));
@@ -213,9 +213,9 @@ impl<'a> UnitReader<'a> {
             Unit::Group { first, end } => (first..end).try_for_each(|range| {
                 let whole = &ranges[range];
                 let read = self.file(base, whole, whole.start..whole.end(), batch);
-                let goes_on = goes_on();
+                let should_continue = should_continue();
                 read.map_err(|cause| ScanError { range, cause })?;
-                if goes_on { Ok(()) } else { Err(ScanError::interrupted(range)) }
+                if should_continue { Ok(()) } else { Err(ScanError::interrupted(range)) }
             }),
         }
     }
@@ -291,7 +291,7 @@ impl<'a> UnitReader<'a> {
         let is_first = batch.buffer.is_empty();
         let takes_all = matches!(self.options.predicate, Predicate::True);
         if takes_all && is_first && self.options.output == Output::Values {
-            // What is read is the batch.
+            // All rows are wanted, so they are read straight into the batch.
             let found = read_lines(file, part.start, part.end, separator, &mut batch.buffer)?;
             let mut lines = std::mem::take(&mut batch.lines);
             let first = found.start;
@@ -311,7 +311,7 @@ impl<'a> UnitReader<'a> {
         Ok(())
     }
 
-    /// Adds the lines of `data` that the predicate holds for.
+    /// Adds the lines of `data` that match the predicate.
     fn filter(&self, data: &[u8], separator: &Separator, batch: &mut Batch) {
         let mut take = |row: &[u8]| {
             batch.rows += 1;
@@ -341,8 +341,8 @@ impl<'a> UnitReader<'a> {
     }
 }
 
-/// Splits and filters arbitrary bytes in both ways that there are, which must find the same rows. The first byte says what
-/// separates lines, the second how many of the following ones are the literal that rows must contain.
+/// Filters arbitrary bytes both ways, line by line and by literal, which must find the same rows. The first byte selects the
+/// separator; the second is the length of the literal, which follows it.
 #[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_lines(bytes: &[u8]) {
     let [kind, length, rest @ ..] = bytes else { return };

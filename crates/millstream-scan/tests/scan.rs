@@ -1,4 +1,4 @@
-//! Scans of real files, compared with reading them plainly.
+//! Scans of real files, compared with plain reads.
 
 use std::ffi::CString;
 use std::fs;
@@ -37,7 +37,7 @@ fn whole(path: &Path) -> FileRange {
     }
 }
 
-/// The rows of a scan, with the range that each batch says it is of.
+/// The rows of a scan, each with the range of its batch.
 fn rows(ranges: Vec<FileRange>, options: ScanOptions) -> Result<Vec<(usize, Vec<u8>)>, ScanError> {
     let mut scan = Scan::new(&PosixVolume, ranges, options);
     let mut rows = Vec::new();
@@ -48,8 +48,8 @@ fn rows(ranges: Vec<FileRange>, options: ScanOptions) -> Result<Vec<(usize, Vec<
     Ok(rows)
 }
 
-/// A thousand small files, and one that is read in parts.
-fn bed() -> (tempfile::TempDir, Vec<FileRange>, Vec<Vec<u8>>) {
+/// A thousand small files, and a large one that is read in parts.
+fn test_files() -> (tempfile::TempDir, Vec<FileRange>, Vec<Vec<u8>>) {
     let scratch = tempfile::tempdir().expect("scratch");
     let (mut ranges, mut lines) = (Vec::new(), Vec::new());
     let mut add = |name: String, count: usize, length: usize| {
@@ -76,15 +76,15 @@ fn values(rows: Vec<(usize, Vec<u8>)>) -> Vec<Vec<u8>> {
 
 #[test]
 fn all_rows_come_in_order_with_any_number_of_readers() {
-    let (_scratch, ranges, lines) = bed();
+    let (_scratch, ranges, lines) = test_files();
     for max_readers in [0, 1, 32] {
         let found = rows(ranges.clone(), ScanOptions { max_readers, ..options() }).expect("readable");
         assert!(values(found) == lines, "{max_readers} readers");
     }
 }
 
-/// On a machine whose every CPU is busy, what is in the page cache is read by the caller alone, unless it happens to wait for
-/// something else.
+/// Even if every CPU is busy, a file in the page cache is read by the caller alone, unless it happens to wait for something
+/// else.
 #[test]
 fn preemption_starts_no_readers() {
     struct Stop<'a>(&'a AtomicBool);
@@ -117,8 +117,8 @@ fn preemption_starts_no_readers() {
 }
 
 #[test]
-fn counting_finds_as_many() {
-    let (_scratch, ranges, lines) = bed();
+fn counting_agrees_with_reading() {
+    let (_scratch, ranges, lines) = test_files();
     for (predicate, expected) in [
         (Predicate::True, lines.len()),
         (
@@ -144,15 +144,15 @@ fn counting_finds_as_many() {
 }
 
 #[test]
-fn predicates_choose_the_rows_that_they_hold_for() {
-    let (_scratch, ranges, lines) = bed();
+fn predicates_select_rows() {
+    let (_scratch, ranges, lines) = test_files();
     let literal = |letter: u8, text: &[u8]| [&[letter, 0, 0, 0, text.len() as u8], text].concat();
     for encoded in [
         literal(b'c', b"17"),
         literal(b's', b"large 89"),
         literal(b'e', b"zz"),
         literal(b'=', b"small3 2 "),
-        // Literals that no line can contain.
+        // A literal that no line can contain, and an empty one.
         literal(b'c', b"1\r\nsmall"),
         literal(b'c', b""),
         [b"!".to_vec(), literal(b'c', b"z")].concat(),
@@ -168,8 +168,8 @@ fn predicates_choose_the_rows_that_they_hold_for() {
 }
 
 #[test]
-fn batches_of_one_range_say_which() {
-    let (_scratch, ranges, _) = bed();
+fn batches_of_one_range_name_it() {
+    let (_scratch, ranges, _) = test_files();
     let found =
         rows(ranges.clone(), ScanOptions { grouping: Grouping::ByRange, ..options() }).expect("readable");
     for (range, row) in found {
@@ -181,9 +181,9 @@ fn batches_of_one_range_say_which() {
 }
 
 #[test]
-fn rows_of_one_range_are_where_they_are_in_the_file() {
-    let (_scratch, mut ranges, _) = bed();
-    // The large file in two ranges, the second of which begins in a line.
+fn offsets_in_a_batch_of_one_range_follow_the_file() {
+    let (_scratch, mut ranges, _) = test_files();
+    // The large file in two ranges, the second of which starts within a line.
     let large = ranges.iter_mut().max_by_key(|range| range.length).expect("a range");
     let mut rest = large.clone();
     large.length = large.length / 2 + 5;
@@ -206,7 +206,7 @@ fn rows_of_one_range_are_where_they_are_in_the_file() {
 
 #[test]
 fn whole_files_are_rows_too() {
-    let (_scratch, ranges, _) = bed();
+    let (_scratch, ranges, _) = test_files();
     let expected: Vec<_> = ranges
         .iter()
         .map(|range| fs::read(std::ffi::OsStr::from_bytes(range.path.to_bytes())).expect("a file"))
@@ -216,8 +216,8 @@ fn whole_files_are_rows_too() {
 }
 
 #[test]
-fn a_file_that_is_not_there_fails_or_is_left_out() {
-    let (_scratch, mut ranges, lines) = bed();
+fn a_missing_file_fails_or_is_skipped() {
+    let (_scratch, mut ranges, lines) = test_files();
     let mut gone = ranges[0].clone();
     gone.path = c"/nowhere".to_owned();
     ranges.insert(700, gone);
@@ -235,7 +235,7 @@ fn a_file_that_is_not_there_fails_or_is_left_out() {
 
 /// The checksums are those that Hadoop writes: CRC-32 of each 512 bytes.
 #[test]
-fn data_that_is_not_that_of_its_checksums_is_an_error() {
+fn data_that_does_not_match_its_checksums_is_an_error() {
     let scratch = tempfile::tempdir().expect("scratch");
     let path = scratch.path().join("file");
     let write = |data: &[u8], sums: &[u32]| {
@@ -263,7 +263,7 @@ fn data_that_is_not_that_of_its_checksums_is_an_error() {
     assert_eq!(verified().expect("ignored, as Hadoop does").len(), 1);
 }
 
-/// Separators of several bytes may overlap one another and the rows around them; here in a file of several parts, too.
+/// Separators of several bytes may overlap one another and the rows around them, also in a large file.
 #[test]
 fn separators_of_several_bytes() {
     let scratch = tempfile::tempdir().expect("scratch");
@@ -294,8 +294,8 @@ fn separators_of_several_bytes() {
 }
 
 #[test]
-fn a_scan_that_finds_nothing_for_long_lets_its_caller_look_up() {
-    let (_scratch, ranges, _) = bed();
+fn a_long_scan_without_matches_returns_empty_batches() {
+    let (_scratch, ranges, _) = test_files();
     let ranges = vec![ranges; 15].concat();
     let count = ranges.len() as u64;
     let mut scan = Scan::new(
@@ -313,8 +313,8 @@ fn a_scan_that_finds_nothing_for_long_lets_its_caller_look_up() {
 }
 
 #[test]
-fn a_scan_that_is_stopped_is_over() {
-    let (_scratch, ranges, _) = bed();
+fn a_stopped_scan_is_at_its_end() {
+    let (_scratch, ranges, _) = test_files();
     let mut scan = Scan::new(&PosixVolume, ranges, options());
     let rows = scan.next_batch().expect("readable").map(|batch| batch.rows());
     assert!(rows.is_some_and(|rows| rows > 0));

@@ -1,17 +1,17 @@
-//! Names of users and groups, from whatever the name service is set up to ask.
+//! Names of users and groups, from the configured name services.
 //!
-//! Every call may go over the network; callers keep the answers.
+//! Every call may go over the network; callers cache the answers.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// Room for one record to begin with; it grows while the C library says that it does not suffice.
+/// Initial size of the buffer for one record; it grows while the C library reports that it is too small.
 const FIRST_BUFFER_BYTES: usize = 1024;
 /// A group with more members than fit here is treated as unknown.
 const MAX_BUFFER_BYTES: usize = 16 << 20;
 
-/// The name of a user, `None` if the identifier has none.
+/// The name of a user; `None` if the identifier is unknown.
 pub fn user_name(uid: u32) -> Option<Vec<u8>> {
     with_growing_buffer(|buffer| {
         let mut record = MaybeUninit::<libc::passwd>::uninit();
@@ -25,7 +25,7 @@ pub fn user_name(uid: u32) -> Option<Vec<u8>> {
     })
 }
 
-/// The name of a group, `None` if the identifier has none.
+/// The name of a group; `None` if the identifier is unknown.
 pub fn group_name(gid: u32) -> Option<Vec<u8>> {
     with_growing_buffer(|buffer| {
         let mut record = MaybeUninit::<libc::group>::uninit();
@@ -84,7 +84,7 @@ pub fn group_id(name: &CStr) -> Option<u32> {
     })
 }
 
-/// Calls `look_up` with a buffer that grows while it answers `ERANGE`.
+/// Calls `look_up` with a larger buffer as long as it returns `ERANGE`.
 fn with_growing_buffer<T>(mut look_up: impl FnMut(&mut [libc::c_char]) -> (i32, Option<T>)) -> Option<T> {
     let mut buffer = vec![0; FIRST_BUFFER_BYTES];
     loop {

@@ -1,12 +1,11 @@
-//! What the C library and the kernel know besides files.
+//! Services of the C library and the kernel other than files.
 //!
-//! The tools that are replaced take these answers from the C library, so ours do too: how names are sorted and which of
-//! their characters can be printed ([`locale`]), who an identifier belongs to, by whatever name service the machine is set
-//! up for ([`accounts`]), and which names a shell pattern or a regular expression of GNU's dialects matches ([`pattern`]).
-//! The rest is about the process itself: its signals and standard output ([`process`]), and what its threads have used
-//! ([`usage`]).
+//! The GNU tools use the C library for these, so ours do too: sort order and printable characters ([`locale`]), names of
+//! users and groups from the machine's name services ([`accounts`]), shell patterns and GNU's dialects of regular
+//! expressions ([`pattern`]). The rest concerns the process itself: its signals and standard output ([`process`]), and the
+//! resource usage of its threads ([`usage`]).
 //!
-//! Nothing here knows a volume. `unsafe` is allowed, for calls of the C library.
+//! Nothing here knows a volume. `unsafe` is allowed, for calls to the C library.
 
 pub mod accounts;
 pub mod locale;

@@ -1,7 +1,7 @@
 //! The locale of the process: collation, character classes, local time, number formats.
 //!
-//! [`Locale::from_environment`] calls `setlocale` once, before any other thread runs; the value it returns is the proof
-//! of that, and all other calls go through it. They only read the locale and are safe on any thread.
+//! [`Locale::from_environment`] calls `setlocale` once, before any other thread runs. The value that it returns proves this,
+//! so all other calls are its methods: they only read the locale and are safe on any thread.
 
 use std::ffi::{CStr, CString};
 use std::mem::MaybeUninit;
@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use libc::{c_char, c_int, c_void, size_t, wchar_t};
 
-/// `mbstate_t` of every Linux C library is at most this large, and all zero at the start of a string.
+/// `mbstate_t` is at most this large in every Linux C library, and all zeros at the start of a string.
 #[repr(C, align(8))]
 struct ConversionState([u8; 128]);
 
@@ -35,27 +35,27 @@ pub struct Locale {
     months: [Vec<u8>; 12],
 }
 
-/// How strings are ordered.
+/// The order of strings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Collation {
     /// By the values of their bytes, as in the locales C, POSIX and C.UTF-8.
     Bytewise,
-    /// By the rules of a language; compare what [`Locale::sort_key`] makes of them.
+    /// By the rules of a language; compare keys from [`Locale::sort_key`].
     Language,
 }
 
-/// How characters are encoded.
+/// The encoding of characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// UTF-8.
     Utf8,
-    /// One byte a character, as in the C locale.
+    /// One byte per character, as in the C locale.
     SingleByte,
-    /// Whatever else the C library converts.
+    /// Any other encoding that the C library converts.
     Multibyte,
 }
 
-/// Whether a category of the locale is the C locale's.
+/// Whether a category of the locale is that of the C locale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocaleKind {
     /// C or POSIX.
@@ -64,34 +64,34 @@ pub enum LocaleKind {
     Natural,
 }
 
-/// How digits of large numbers are grouped.
+/// The grouping of digits in large numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grouping {
-    /// What goes between groups, empty if there is none.
+    /// The separator between groups, possibly empty.
     pub separator: Vec<u8>,
     /// Sizes of the groups from the right; the last one repeats.
     pub sizes: Vec<u8>,
 }
 
-/// The first character of some bytes.
+/// The first character of a byte string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoded {
     /// A character.
     Character {
-        /// Bytes it takes.
+        /// Length in bytes.
         len: usize,
-        /// Columns it takes on a terminal.
+        /// Width in columns on a terminal.
         width: usize,
-        /// What it is good for.
+        /// How a terminal shows it.
         class: CharacterClass,
     },
-    /// The first byte is part of no character.
+    /// The first byte does not start a character.
     Invalid,
-    /// All bytes are the beginning of a character that does not end.
+    /// The bytes are an incomplete character.
     Incomplete,
 }
 
-/// What a character is good for on a terminal.
+/// How a terminal shows a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CharacterClass {
     /// It can be shown.
@@ -103,15 +103,15 @@ pub enum CharacterClass {
 }
 
 impl Locale {
-    /// Sets the locale of the process from its environment (`LC_ALL`, `LC_*`, `LANG`). To be called before other threads
-    /// are started; further calls return what the first one found.
+    /// Sets the locale of the process from its environment (`LC_ALL`, `LC_*`, `LANG`). Call it before starting other
+    /// threads; further calls return the result of the first.
     pub fn from_environment() -> &'static Locale {
         static LOCALE: OnceLock<Locale> = OnceLock::new();
         LOCALE.get_or_init(|| {
-            // SAFETY: the string is NUL-terminated; no other thread runs yet, as the contract of this function says.
+            // SAFETY: the string is NUL-terminated; by this function's contract no other thread runs yet.
             // A locale that is not installed leaves the process in the C locale.
             unsafe { libc::setlocale(libc::LC_ALL, c"".as_ptr()) };
-            // SAFETY: sets the C library's time zone from the environment, which nothing changes afterwards.
+            // SAFETY: sets the C library's time zone from the environment, which does not change afterwards.
             unsafe { tzset() };
             Locale::current()
         })
@@ -135,27 +135,27 @@ impl Locale {
         }
     }
 
-    /// How names are ordered.
+    /// The order of names.
     pub fn collation(&self) -> Collation {
         self.collation
     }
 
-    /// How characters are encoded.
+    /// The encoding of characters.
     pub fn encoding(&self) -> Encoding {
         self.encoding
     }
 
-    /// Whether dates are written the C locale's way.
+    /// Whether dates have the format of the C locale.
     pub fn time(&self) -> LocaleKind {
         self.time
     }
 
-    /// What goes between the whole and the fraction of a number.
+    /// The decimal separator.
     pub fn decimal_point(&self) -> &[u8] {
         &self.decimal_point
     }
 
-    /// How digits are grouped.
+    /// The grouping of digits.
     pub fn grouping(&self) -> &Grouping {
         &self.grouping
     }
@@ -165,7 +165,7 @@ impl Locale {
         &self.months
     }
 
-    /// Appends the bytes whose order is the collation order of `text`.
+    /// Appends a sort key for `text`: keys compared byte by byte give the collation order.
     pub fn sort_key(&self, text: &CStr, key: &mut Vec<u8>) {
         let start = key.len();
         let mut room = text.to_bytes().len() * 4 + 32;
@@ -181,7 +181,7 @@ impl Locale {
         }
     }
 
-    /// The first character of `bytes`, which are not empty.
+    /// The first character of `bytes`, which must not be empty.
     pub fn decode(&self, bytes: &[u8]) -> Decoded {
         let mut state = ConversionState([0; 128]);
         let mut wide: wchar_t = 0;
@@ -199,7 +199,7 @@ impl Locale {
         }
     }
 
-    /// Whether an answer to a question begins as a yes does in the language of messages.
+    /// Whether the answer to a question is a yes in the language of messages.
     pub fn is_affirmative(&self, answer: &CStr) -> bool {
         let mut expression = MaybeUninit::<libc::regex_t>::zeroed();
         // SAFETY: the pattern is a NUL-terminated string of the C library; `regcomp` fills the expression or fails.
@@ -207,7 +207,7 @@ impl Locale {
             let pattern = libc::nl_langinfo(libc::YESEXPR);
             libc::regcomp(expression.as_mut_ptr(), pattern, libc::REG_EXTENDED | libc::REG_NOSUB) == 0
         };
-        // SAFETY: what was compiled is matched with a NUL-terminated string and freed once.
+        // SAFETY: the compiled expression is matched with a NUL-terminated string and freed once.
         compiled
             && unsafe {
                 let result = libc::regexec(expression.as_ptr(), answer.as_ptr(), 0, ptr::null_mut(), 0);
@@ -216,8 +216,8 @@ impl Locale {
             }
     }
 
-    /// The format of dates that coreutils uses here in place of `format`, one of its English ones: languages that order a
-    /// date in another way have theirs in its catalogue of messages. `format` itself where there is no such catalogue.
+    /// Translates `format`, one of coreutils' English date formats, by its message catalogue, which has the formats of languages
+    /// that order dates differently. Returns `format` itself if there is no catalogue.
     pub fn coreutils_date_format(&self, format: &CStr) -> Vec<u8> {
         // SAFETY: both strings are NUL-terminated. The answer is `format`, or a string of the catalogue, which stays in
         // memory as long as the process.
@@ -226,7 +226,7 @@ impl Locale {
         found.to_bytes().to_vec()
     }
 
-    /// Local time of a moment in seconds since 1970, `None` if the year cannot be expressed.
+    /// Local time for seconds since 1970; `None` if the year cannot be represented.
     pub fn local_time(&self, seconds: i64) -> Option<LocalTime> {
         let mut fields = MaybeUninit::<libc::tm>::zeroed();
         // SAFETY: both pointers are valid for the call; the time zone was loaded by `from_environment`.
@@ -235,12 +235,12 @@ impl Locale {
         (!filled.is_null()).then(|| LocalTime { fields: unsafe { fields.assume_init() } })
     }
 
-    /// Appends `time` as the format of `strftime(3)` says.
+    /// Appends `time` in a format of `strftime(3)`.
     pub fn format_time(&self, format: &CStr, time: &LocalTime, out: &mut Vec<u8>) {
         if format.is_empty() {
             return;
         }
-        // A trailing space tells an empty result from one that did not fit.
+        // A trailing space distinguishes an empty result from one that did not fit.
         let mut marked = format.to_bytes().to_vec();
         marked.extend_from_slice(b" ");
         let Ok(marked) = CString::new(marked) else { return };
@@ -270,7 +270,7 @@ impl Locale {
     }
 }
 
-/// A moment broken down into the fields of the local calendar.
+/// A time in the fields of the local calendar.
 #[derive(Clone, Copy)]
 pub struct LocalTime {
     fields: libc::tm,
@@ -320,7 +320,7 @@ impl LocalTime {
         self.fields.tm_sec.unsigned_abs()
     }
 
-    /// Seconds that local time is ahead of UTC.
+    /// Offset of local time from UTC in seconds, positive east of it.
     pub fn utc_offset_seconds(&self) -> i64 {
         self.fields.tm_gmtoff
     }
@@ -336,7 +336,7 @@ impl LocalTime {
 
 /// The name of a category's locale.
 fn category_name(category: c_int) -> Vec<u8> {
-    // SAFETY: a null second argument asks for the name without setting anything.
+    // SAFETY: a null second argument queries the name without setting anything.
     let name = unsafe { libc::setlocale(category, ptr::null()) };
     if name.is_null() {
         return b"C".to_vec();
@@ -368,7 +368,7 @@ fn number_format() -> (Vec<u8>, Grouping) {
     (text(convention.decimal_point), grouping)
 }
 
-/// Columns of a character; the unprintable ones that are not control characters are shown as one.
+/// Width of a character in columns; unprintable characters other than control characters take one.
 fn width_of(wide: wchar_t, class: CharacterClass) -> usize {
     // SAFETY: takes and returns plain values; the locale is not being changed.
     let width = unsafe { wcwidth(wide) };

@@ -1,7 +1,7 @@
-//! Pattern matching of the C library: shell patterns and the dialects of regular expressions.
+//! The C library's pattern matching: shell patterns and dialects of regular expressions.
 //!
-//! The C library's own matchers are used because their behaviour in every locale, and in the corners of every dialect,
-//! is the one that users of the original tools know.
+//! The C library's matchers are used because users of the original tools know their behaviour, in every locale and in the
+//! corners of every dialect.
 
 use std::ffi::{CStr, c_char, c_int, c_ulong, c_void};
 use std::ptr;
@@ -35,17 +35,17 @@ const ICASE: c_ulong = 0x40_0000;
 impl RegexSyntax {
     /// Emacs' dialect, where `.` does not match a newline.
     pub const EMACS: Self = RegexSyntax(0);
-    /// The one that `find` names its default: Emacs' dialect, but for `.`, which matches a newline.
+    /// The default of `find`: Emacs' dialect, except that `.` matches a newline.
     pub const FINDUTILS_DEFAULT: Self = RegexSyntax(0x40);
-    /// That of `awk`.
+    /// The dialect of `awk`.
     pub const AWK: Self = RegexSyntax(0xb_e0cd);
-    /// That of GNU `awk`.
+    /// The dialect of GNU `awk`.
     pub const GNU_AWK: Self = RegexSyntax(0x23_b24d);
-    /// That of POSIX `awk`.
+    /// The dialect of POSIX `awk`.
     pub const POSIX_AWK: Self = RegexSyntax(0x2b_b2fd);
-    /// That of `grep`.
+    /// The dialect of `grep`.
     pub const GREP: Self = RegexSyntax(0x1_0a46);
-    /// That of `grep -E`.
+    /// The dialect of `grep -E`.
     pub const EGREP: Self = RegexSyntax(0x23_ba5c);
     /// Basic regular expressions, also those of `ed` and `sed`.
     pub const POSIX_BASIC: Self = RegexSyntax(0x101_02c6);
@@ -87,7 +87,7 @@ pub struct Regex {
     compiled: Box<PatternBuffer>,
 }
 
-// SAFETY: the compiled pattern is owned by this value alone and is not tied to the thread that made it.
+// SAFETY: the compiled pattern is owned by this value alone and is not tied to a thread.
 unsafe impl Send for Regex {}
 // SAFETY: the only operation on a shared reference is `re_match`, which takes the pattern's own lock.
 unsafe impl Sync for Regex {}
@@ -102,7 +102,7 @@ impl Regex {
     /// Compiles `pattern`.
     ///
     /// # Errors
-    /// The C library's description of what is wrong with it.
+    /// The C library's description of the error.
     pub fn new(pattern: &[u8], syntax: RegexSyntax, case: CaseSensitivity) -> Result<Self, Vec<u8>> {
         /// The syntax is a global of the C library.
         static SYNTAX: Mutex<()> = Mutex::new(());
@@ -123,7 +123,7 @@ impl Regex {
             }),
         };
         let _held = SYNTAX.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: sets a global that only this function uses, under a lock.
+        // SAFETY: sets a global variable that only this function uses, under a lock.
         unsafe { re_set_syntax(bits) };
         // SAFETY: the pointer and length describe `pattern`; a zeroed buffer is what the function expects.
         let message =

@@ -1,8 +1,8 @@
-//! What every volume must do, as a suite that each volume's own tests run.
+//! The contract of a volume, as a suite that each volume's own tests run.
 //!
-//! The suite prepares a directory from [`Outside`] and looks at it through the volume, and the other way round. For what
-//! the kernel mounts, outside is the operating system ([`System`]); a volume of another kind brings its own. Every function
-//! is one clause; [`all`] runs them in turn.
+//! The suite prepares a directory through [`Outside`] and examines it through the volume, and the other way round. For file
+//! systems that the kernel mounts, the outside is the operating system ([`System`]); other volumes bring their own. Every
+//! function is one clause; [`all`] runs them all.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, OsStr};
@@ -21,33 +21,33 @@ use crate::{
     Permission, ReadState, RemoveKind, SymlinkBehavior, Timestamp, User, Volume,
 };
 
-/// A way to the suite's directory that does not lead through the volume's handles. Paths are relative to the directory.
+/// Access to the suite's directory without the volume's handles. Paths are relative to the directory.
 pub trait Outside: Debug {
-    /// Makes a directory.
+    /// Creates a directory.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
-    /// Makes a file of these contents, or gives them to one that there is.
+    /// Writes a file with these contents, creating it if necessary.
     fn write(&self, path: &Path, contents: &[u8]) -> io::Result<()>;
-    /// Makes a symbolic link.
+    /// Creates a symbolic link.
     fn symlink(&self, target: &Path, path: &Path) -> io::Result<()>;
-    /// Makes another link of a file.
+    /// Creates a hard link.
     fn hard_link(&self, path: &Path, new: &Path) -> io::Result<()>;
     /// Renames.
     fn rename(&self, path: &Path, new: &Path) -> io::Result<()>;
     /// Sets permission bits.
     fn set_mode(&self, path: &Path, mode: u32) -> io::Result<()>;
-    /// All that `stat(2)` tells.
+    /// All fields of `stat(2)`.
     fn metadata(&self, path: &Path, symlinks: SymlinkBehavior) -> io::Result<Metadata>;
     /// The contents of a file.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
     /// The target of a link.
     fn read_link(&self, path: &Path) -> io::Result<PathBuf>;
-    /// How many entries a directory has.
+    /// Number of entries of a directory.
     fn count(&self, path: &Path) -> io::Result<usize>;
-    /// Whether the volume lets the suite do everything, whatever the permissions.
+    /// Whether permissions do not restrict the suite on this volume.
     fn is_privileged(&self) -> bool;
 }
 
-/// The operating system's way to a directory.
+/// Access to a directory through the operating system.
 #[derive(Debug)]
 pub struct System(pub PathBuf);
 
@@ -123,7 +123,7 @@ impl Outside for System {
 pub struct Subject<V: Volume> {
     /// The volume.
     pub volume: V,
-    /// The directory from outside; empty.
+    /// Access to the directory, which is empty, from outside.
     pub outside: Box<dyn Outside>,
     /// The same directory as an operand of the volume.
     pub root: CString,
@@ -170,7 +170,7 @@ impl<V: Volume> Subject<V> {
         self.volume.base().open_dir(&self.root, SymlinkBehavior::Follow).expect("the root opens")
     }
 
-    /// Makes a fresh directory for one clause and opens it.
+    /// Creates a new directory for one clause and opens it.
     fn ground<'a>(&'a self, name: &'a str) -> (Ground<'a>, V::Dir) {
         let ground = Ground { outside: &*self.outside, at: Path::new(name) };
         ground.outside.create_dir(ground.at).expect("mkdir");
@@ -220,7 +220,7 @@ pub fn all<V: Volume>(subject: &Subject<V>) {
     errors_tell_operation_and_cause(subject);
 }
 
-/// Any byte but NUL and `/` may occur in a name; `.` and `..` are not entries.
+/// A name may contain any byte but NUL and `/`; `.` and `..` are not entries.
 pub fn names_are_bytes<V: Volume>(subject: &Subject<V>) {
     let (ground, dir) = subject.ground("names");
     let names: [&[u8]; 6] =
@@ -234,7 +234,7 @@ pub fn names_are_bytes<V: Volume>(subject: &Subject<V>) {
     assert_eq!(listed, expected);
 }
 
-/// Reading in many small batches gives every entry once.
+/// Reading in many small batches returns every entry once.
 pub fn large_directories_are_complete<V: Volume>(subject: &Subject<V>) {
     let (ground, dir) = subject.ground("large");
     for i in 0..3_000 {
@@ -245,7 +245,7 @@ pub fn large_directories_are_complete<V: Volume>(subject: &Subject<V>) {
     assert_eq!(entries(&again, 1 << 20).len(), 3_000);
 }
 
-/// A directory entry states its true type or none.
+/// A directory entry has its true type or none.
 pub fn kinds_are_right_or_unknown<V: Volume>(subject: &Subject<V>) {
     let (ground, dir) = subject.ground("kinds");
     ground.create_dir("dir");
@@ -264,7 +264,7 @@ pub fn kinds_are_right_or_unknown<V: Volume>(subject: &Subject<V>) {
     }
 }
 
-/// All that `stat(2)` tells is told, and the fields asked for are marked as filled.
+/// Metadata agrees with `stat(2)`, and the requested fields are marked as filled.
 pub fn metadata_is_that_of_the_system<V: Volume>(subject: &Subject<V>) {
     let (ground, dir) = subject.ground("metadata");
     ground.write("file", &[7; 12_345]);
@@ -277,7 +277,7 @@ pub fn metadata_is_that_of_the_system<V: Volume>(subject: &Subject<V>) {
     assert_eq!((ours.mtime, ours.ctime, ours.blocks), (theirs.mtime, theirs.ctime, theirs.blocks));
 }
 
-/// Opening and examining a link acts on it or on its target as asked.
+/// Opening or examining a link acts on the link or on its target, as requested.
 pub fn links_are_followed_only_when_asked<V: Volume>(subject: &Subject<V>) {
     let (ground, dir) = subject.ground("links");
     ground.create_dir("target");
@@ -293,7 +293,7 @@ pub fn links_are_followed_only_when_asked<V: Volume>(subject: &Subject<V>) {
     assert_eq!(dir.read_link(c"link").expect("readlink"), b"target");
 }
 
-/// Identity tells directories apart, survives renaming, and is what `stat` tells.
+/// Identity distinguishes directories, survives renaming, and agrees with `stat`.
 pub fn identity_is_stable_and_distinct<V: Volume>(subject: &Subject<V>) {
     let (ground, dir) = subject.ground("identity");
     let one = dir.identity().expect("identity");
@@ -313,7 +313,7 @@ pub fn parent_is_reached<V: Volume>(subject: &Subject<V>) {
     assert_eq!(parent.identity().expect("identity"), subject.open().identity().expect("identity"));
 }
 
-/// Removal takes the name itself, never the target of a link, and refuses what is not as announced.
+/// Removal takes the name itself, never the target of a link, and refuses a file of the wrong kind.
 pub fn removal_takes_one_name<V: Volume>(subject: &Subject<V>) {
     let (ground, dir) = subject.ground("removal");
     ground.create_dir("full");
@@ -331,7 +331,7 @@ pub fn removal_takes_one_name<V: Volume>(subject: &Subject<V>) {
     assert_eq!(ground.outside.count(ground.at).expect("readable"), 0);
 }
 
-/// What permissions allow is told; nobody needs them who is above them, but nobody executes what has no such bit.
+/// Permissions are reported. A privileged user needs none, but nobody may execute a file without an execute bit.
 pub fn permissions_are_told<V: Volume>(subject: &Subject<V>) {
     let (ground, dir) = subject.ground("permissions");
     let privileged = ground.outside.is_privileged();
@@ -353,7 +353,7 @@ pub fn permissions_are_told<V: Volume>(subject: &Subject<V>) {
     assert_eq!((missing.operation, missing.errno), (Operation::CheckAccess, Errno::NOENT));
 }
 
-/// A child process starts in a directory that is open, if processes can reach the volume.
+/// A child process can start in an open directory, if processes can reach the volume.
 pub fn children_start_in_directories<V: Volume>(subject: &Subject<V>) {
     let (ground, dir) = subject.ground("children");
     ground.write("file", b"");
@@ -368,7 +368,7 @@ pub fn children_start_in_directories<V: Volume>(subject: &Subject<V>) {
     }
 }
 
-/// Modes are set on the name itself, special bits included; a link is followed only when asked, and has no mode.
+/// Modes are set on the name itself, including the special bits. A link is followed only on request, and has no mode.
 pub fn modes_are_set_by_name<V: Volume>(subject: &Subject<V>) {
     let (ground, dir) = subject.ground("modes");
     ground.write("file", b"");
@@ -387,7 +387,8 @@ pub fn modes_are_set_by_name<V: Volume>(subject: &Subject<V>) {
     assert_eq!((missing.operation, missing.errno), (Operation::SetMode, Errno::NOENT));
 }
 
-/// Owners are set on the name itself, or on a link's target when asked. Only root may, others give what they have.
+/// Owners are set on the name itself, or on a link's target on request. Only root may change them; other users set the
+/// present ones.
 pub fn owners_are_set_by_name<V: Volume>(subject: &Subject<V>) {
     let (ground, dir) = subject.ground("owners");
     ground.write("file", b"");
@@ -408,7 +409,7 @@ pub fn owners_are_set_by_name<V: Volume>(subject: &Subject<V>) {
     assert_eq!((missing.operation, missing.errno), (Operation::SetOwner, Errno::NOENT));
 }
 
-/// Extended attributes of a name are its own, never those of what it leads to. Volumes need not have any.
+/// Extended attributes belong to the name itself, never to a link's target. Volumes need not support them.
 pub fn attributes_are_set_by_name<V: Volume>(subject: &Subject<V>) {
     const NAME: &CStr = c"user.clause";
     let (ground, dir) = subject.ground("attributes");
@@ -420,7 +421,7 @@ pub fn attributes_are_set_by_name<V: Volume>(subject: &Subject<V>) {
     }
     let value = |name: &CStr| dir.get_xattr(name, NAME, SymlinkBehavior::NoFollow);
     assert_eq!(value(c"file"), Ok(b"value".to_vec()));
-    // Links have none of this kind.
+    // Links cannot have attributes of this namespace.
     assert!(dir.set_xattr(c"link", NAME, b"other").is_err());
     assert!(dir.remove_xattr(c"link", NAME).is_err());
     assert_eq!(value(c"file"), Ok(b"value".to_vec()));
@@ -429,7 +430,7 @@ pub fn attributes_are_set_by_name<V: Volume>(subject: &Subject<V>) {
     assert_eq!((missing.operation, missing.errno), (Operation::SetXattr, Errno::NODATA));
 }
 
-/// Data goes where it is said to go; holes are found where the volume knows them; attributes are set on open files.
+/// Data is written at the given offset; holes are found where the volume reports them; attributes are set on open files.
 pub fn files_are_written_at_any_place<V: Volume>(subject: &Subject<V>) {
     let (ground, dir) = subject.ground("files");
     let file = dir.create_file(c"file", 0o600).expect("created");
@@ -458,7 +459,7 @@ pub fn files_are_written_at_any_place<V: Volume>(subject: &Subject<V>) {
     assert_eq!(own.identity(), dir.identity().expect("identity"));
 }
 
-/// Directories, links and nodes are made under new names only; renaming replaces.
+/// Directories, links and special files are created under new names only; renaming replaces.
 pub fn names_are_made_once_and_linked<V: Volume>(subject: &Subject<V>) {
     let (ground, dir) = subject.ground("made");
     dir.create_dir(c"dir", 0o700).expect("mkdir");
@@ -478,7 +479,7 @@ pub fn names_are_made_once_and_linked<V: Volume>(subject: &Subject<V>) {
     assert_eq!(kind(c"two").nlink, 1);
 }
 
-/// Two names change places at once, or the volume says that it cannot. A locked file cannot be locked again.
+/// Two names are exchanged atomically, or the volume reports that it cannot. A locked file cannot be locked again.
 pub fn names_are_exchanged_and_files_locked<V: Volume>(subject: &Subject<V>) {
     let (ground, dir) = subject.ground("exchange");
     for name in ["one", "two"] {

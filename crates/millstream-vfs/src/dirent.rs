@@ -1,8 +1,8 @@
 //! Batches of directory entries.
 //!
-//! A batch holds entries packed as Linux's `getdents64(2)` packs them, so the POSIX volume reads straight into it, and a
-//! batch of a large directory goes to other threads as one allocation. A record is: inode number `u64`, an opaque `u64`,
-//! record length `u16`, `d_type` `u8`, the name and a NUL, padding; native byte order.
+//! A batch has the record format of Linux's `getdents64(2)`: the POSIX volume reads straight into it, and a batch of a large
+//! directory goes to other threads as a single allocation. A record consists of the inode number (`u64`), an opaque `u64`,
+//! the record length (`u16`), `d_type` (`u8`), the name with a NUL, and padding, all in native byte order.
 
 use std::ffi::CStr;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use std::ops::Range;
 use crate::FileKind;
 
 const NAME_AT: usize = 19;
-/// The longest name that a record holds with its length in 16 bits.
+/// The longest name in a record, whose length has 16 bits.
 const MAX_NAME: usize = 65_000;
 
 /// One entry of a directory.
@@ -18,9 +18,9 @@ const MAX_NAME: usize = 65_000;
 pub struct Dirent<'a> {
     /// The name, without a path.
     pub name: &'a CStr,
-    /// Inode number as the directory states it; for a mount point, that of the directory underneath.
+    /// Inode number from the directory entry; for a mount point, that of the directory underneath.
     pub ino: u64,
-    /// Type of the entry, [`FileKind::Unknown`] if the volume does not tell.
+    /// Type of the entry, [`FileKind::Unknown`] if the volume does not report it.
     pub kind: FileKind,
 }
 
@@ -32,7 +32,7 @@ pub struct DirentBatch {
     dots: Dots,
 }
 
-/// Whether `.` and `..` count as entries: never those that a directory lists, always those that a user names.
+/// Whether `.` and `..` count as entries: not if a directory lists them, always if a user names them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Dots {
     #[default]
@@ -41,14 +41,14 @@ enum Dots {
 }
 
 impl DirentBatch {
-    /// An empty batch of `capacity` bytes. A record takes the name's length and up to 27 bytes more.
+    /// An empty batch of `capacity` bytes. A record takes up to 27 bytes more than its name.
     pub fn with_capacity(capacity: usize) -> Self {
         DirentBatch { bytes: vec![0; capacity], len: 0, dots: Dots::Skip }
     }
 
-    /// A batch of exactly these names, of unknown type, for instance the operands of a command.
+    /// A batch of exactly these names, with unknown types: for instance the operands of a command.
     ///
-    /// A name of more than 65,000 bytes is cut there: it is longer than any volume allows, and fails as such either way.
+    /// A name is cut after 65,000 bytes. That is longer than any volume allows, so it fails as too long either way.
     pub fn from_names<'a>(names: impl IntoIterator<Item = &'a CStr>) -> Self {
         let mut batch = DirentBatch { dots: Dots::Keep, ..DirentBatch::default() };
         names.into_iter().for_each(|name| batch.push(name.to_bytes()));
@@ -83,12 +83,12 @@ impl DirentBatch {
         self.len == 0
     }
 
-    /// Empties the batch, whose capacity stays: a volume begins so that adds its entries one by one.
+    /// Empties the batch and keeps its capacity. A volume that adds entries one by one starts with this.
     pub fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// Adds an entry if there is room for it; whether there was. The name is at most 65,000 bytes long.
+    /// Adds an entry if it fits, and returns whether it did. The name must not exceed 65,000 bytes.
     pub fn add(&mut self, entry: Dirent<'_>) -> bool {
         let name = entry.name.to_bytes_with_nul();
         let record = (NAME_AT + name.len()).next_multiple_of(8);
@@ -103,15 +103,15 @@ impl DirentBatch {
         true
     }
 
-    /// Lets `read` fill the buffer with records as the kernel packs them; it returns how many bytes hold records.
+    /// Lets `read` fill the buffer with records in the kernel's format; it returns the number of bytes filled.
     pub(crate) fn fill<E>(&mut self, read: impl FnOnce(&mut [u8]) -> Result<usize, E>) -> Result<usize, E> {
         self.len = 0;
         self.len = read(&mut self.bytes)?.min(self.bytes.len());
         Ok(self.len)
     }
 
-    /// Hands the entries over and leaves an empty batch, that keeps the buffer if the entries take but a small part of it:
-    /// copying them costs less than the page faults of a new one.
+    /// Takes the entries and leaves an empty batch. If they fill only a small part of the buffer, they are copied and the
+    /// batch keeps the buffer: copying them costs less than the page faults of a new one.
     #[must_use]
     pub fn take_entries(&mut self) -> DirentBatch {
         if self.len > self.capacity() / 4 {
@@ -127,13 +127,13 @@ impl DirentBatch {
         self.range(0..self.len)
     }
 
-    /// The entries of a range that [`DirentBatch::split`] made.
+    /// The entries of a range from [`DirentBatch::split`].
     pub fn range(&self, range: Range<usize>) -> Iter<'_> {
         Iter { bytes: &self.bytes[range], dots: self.dots }
     }
 
-    /// Cuts the batch into ranges of at most `entries` entries each, with the number of entries of each; `.` and `..` of
-    /// a directory are counted though they are not delivered.
+    /// Splits the batch into ranges of at most `entries` entries. Returns each range with its number of entries, in which `.`
+    /// and `..` count even if they are not delivered.
     pub fn split(&self, entries: usize) -> Vec<(Range<usize>, usize)> {
         let mut ranges = Vec::new();
         let (mut start, mut at, mut count) = (0, 0, 0);
@@ -151,7 +151,7 @@ impl DirentBatch {
         ranges
     }
 
-    /// The number of records, `.` and `..` included.
+    /// The number of records, including `.` and `..`.
     pub fn count(&self) -> usize {
         let (mut at, mut count) = (0, 0);
         while at < self.len {
@@ -162,7 +162,7 @@ impl DirentBatch {
     }
 }
 
-/// Length of the record at the start of `bytes`; never zero, so that a loop over records ends whatever they hold.
+/// Length of the record at the start of `bytes`. Never zero, so a loop over records ends whatever the bytes are.
 fn record_len(bytes: &[u8]) -> usize {
     if bytes.len() <= NAME_AT {
         return bytes.len();
@@ -171,7 +171,7 @@ fn record_len(bytes: &[u8]) -> usize {
     length.clamp(NAME_AT + 1, bytes.len())
 }
 
-/// Takes any bytes for the records of a directory, for the fuzzer.
+/// Treats arbitrary bytes as the records of a directory, for the fuzzer.
 #[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_records(bytes: &[u8]) {
     let batch = DirentBatch { bytes: bytes.to_vec(), len: bytes.len(), dots: Dots::Keep };
@@ -189,7 +189,7 @@ pub struct Iter<'a> {
 }
 
 impl<'a> Iter<'a> {
-    /// With `.` and `..` where the directory lists them.
+    /// Includes `.` and `..` where the directory lists them.
     #[must_use]
     pub fn with_dots(self) -> Self {
         Iter { dots: Dots::Keep, ..self }
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn few_entries_leave_the_buffer_behind_many_take_it_along() {
+    fn few_entries_are_copied_many_take_the_buffer() {
         for (used, kept) in [(96, 4096), (3000, 0)] {
             let mut source = batch(&[&std::ffi::CString::new(vec![b'x'; used - 24]).expect("no NUL")]);
             let entries: Vec<_> = source.iter().map(|e| e.name.to_owned()).collect();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_records_do_not_panic() {
+    fn malformed_records_do_not_panic() {
         for length in [0, 1, 17, 18, 19, 20, 27, 40] {
             fuzz_records(&vec![0; length]);
             fuzz_records(&vec![0xff; length]);

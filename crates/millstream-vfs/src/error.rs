@@ -1,4 +1,4 @@
-//! Errors of volumes: what was tried and why it failed. The path is added by who knows it (the traversal).
+//! Errors of volumes: the operation and its cause. The traversal, which knows the path, adds it.
 
 use std::fmt;
 
@@ -54,7 +54,7 @@ pub enum Operation {
     SetMode,
     /// Setting owner or group.
     SetOwner,
-    /// Making what was written outlive a failure of the machine.
+    /// Making written data durable.
     Sync,
     /// Locking a file.
     Lock,
@@ -91,10 +91,10 @@ impl fmt::Display for Operation {
     }
 }
 
-/// The text of an error number, as `strerror(3)` has it.
+/// The text of an error number, as from `strerror(3)`.
 pub fn errno_text(errno: Errno) -> String {
     let text = std::io::Error::from(errno).to_string();
-    // Rust adds the number.
+    // Rust appends the number.
     text.rfind(" (os error ").map_or(text.clone(), |at| text[..at].to_owned())
 }
 
@@ -102,9 +102,9 @@ pub fn errno_text(errno: Errno) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{operation}: {}", errno_text(*.errno))]
 pub struct Error {
-    /// What was tried.
+    /// The operation that failed.
     pub operation: Operation,
-    /// Why it failed, as the POSIX error number nearest to the volume's own.
+    /// The cause, as the POSIX error number nearest to the volume's own error.
     pub errno: Errno,
 }
 
@@ -114,12 +114,12 @@ impl Error {
         Error { operation, errno }
     }
 
-    /// Whether the entry was there a moment ago and is gone, which a traversal of a live tree must expect.
+    /// Whether the entry has vanished since it was listed, which a traversal of a live tree must expect.
     pub fn is_vanished(&self) -> bool {
         matches!(self.errno, Errno::NOENT | Errno::STALE)
     }
 
-    /// Whether the same call may succeed if it is made again.
+    /// Whether a retry may succeed.
     pub fn is_retryable(&self) -> bool {
         matches!(self.errno, Errno::INTR | Errno::AGAIN | Errno::TIMEDOUT | Errno::NFILE | Errno::MFILE)
     }

@@ -5,27 +5,27 @@ use std::fmt::Debug;
 
 use crate::{Fields, Metadata, Result, Timestamp};
 
-/// What a file is opened for.
+/// The purpose for which a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Reading; opening a pipe does not wait for a writer.
+    /// Reading. Opening a pipe does not wait for a writer.
     Read,
-    /// Reading, waiting for the writer if it is a pipe.
+    /// Reading. Opening a pipe waits for a writer.
     ReadStream,
-    /// Writing over what is there; opening a pipe that nobody reads fails.
+    /// Writing over the present contents. Opening a pipe without a reader fails.
     Write,
-    /// Writing, after cutting what is there to nothing; opening a pipe that nobody reads fails.
+    /// Writing after truncation. Opening a pipe without a reader fails.
     Truncate,
-    /// Writing, waiting for the reader if it is a pipe.
+    /// Writing. Opening a pipe waits for a reader.
     WriteStream,
 }
 
-/// Where in a file to read or write.
+/// The position at which to read or write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// At this byte.
     Offset(u64),
-    /// Where the last call at this place ended: for pipes and devices, which know no offsets.
+    /// Where the last such call ended: for pipes and devices, which have no offsets.
     Cursor,
 }
 
@@ -34,50 +34,50 @@ pub trait File: Debug + Send + Sync + Sized + 'static {
     /// Metadata of the file.
     fn metadata(&self, fields: Fields) -> Result<Metadata>;
 
-    /// Reads into `buffer`; how many bytes, 0 at the end. Fewer than fit are no sign of the end.
+    /// Reads into `buffer`. Returns the number of bytes, 0 at the end of the file; a short read does not mean the end.
     fn read(&self, buffer: &mut [u8], at: At) -> Result<usize>;
 
     /// Writes all of `bytes`.
     fn write_all(&self, bytes: &[u8], at: At) -> Result<()>;
 
-    /// Has the volume copy up to `length` bytes at `offset` of `source` to the same place here; how many bytes it did,
-    /// 0 at the end of `source`.
+    /// Has the volume copy up to `length` bytes at `offset` of `source` to the same offset of this file. Returns the number
+    /// of bytes copied, 0 at the end of `source`.
     ///
     /// # Errors
-    /// `EXDEV`, `EOPNOTSUPP`, `EINVAL` and `ENOSYS` where the volume cannot.
+    /// `EXDEV`, `EOPNOTSUPP`, `EINVAL` and `ENOSYS` if the volume does not support it.
     fn copy_range(&self, source: &Self, offset: u64, length: u64) -> Result<u64>;
 
     /// Makes this file share the data of `source`.
     ///
     /// # Errors
-    /// `EXDEV`, `EOPNOTSUPP`, `EINVAL` and `ENOTTY` where the volume cannot.
+    /// `EXDEV`, `EOPNOTSUPP`, `EINVAL` and `ENOTTY` if the volume does not support it.
     fn clone_from(&self, source: &Self) -> Result<()>;
 
-    /// Where data begins at or after `offset`; `None` if there is none.
+    /// Offset of the next data at or after `offset`; `None` if there is none.
     fn next_data(&self, offset: u64) -> Result<Option<u64>>;
 
-    /// Where the data at `offset` ends.
+    /// Offset of the end of the data at `offset`.
     fn next_hole(&self, offset: u64) -> Result<u64>;
 
-    /// Cuts the file, or extends it by a hole.
+    /// Truncates the file, or extends it by a hole.
     fn set_len(&self, length: u64) -> Result<()>;
 
-    /// Takes space for `length` bytes without changing the file's length.
+    /// Reserves space for `length` bytes without changing the file's length.
     fn allocate(&self, length: u64) -> Result<()>;
 
-    /// Returns when the data, or the entries of a directory, will outlive a failure of the machine.
+    /// Makes the data, or the entries of a directory, durable before it returns.
     fn sync(&self) -> Result<()>;
 
-    /// The same for everything on the volume that holds the file.
+    /// Makes everything on the file's volume durable before it returns.
     fn sync_volume(&self) -> Result<()>;
 
-    /// Locks the file against others who do so, until it is closed.
+    /// Takes an exclusive advisory lock on the file, until it is closed.
     ///
     /// # Errors
     /// `EAGAIN` if it is locked.
     fn try_lock(&self) -> Result<()>;
 
-    /// The names of the extended attributes, each ended by a NUL, appended to `names`.
+    /// Appends the names of the extended attributes to `names`, each terminated by NUL.
     fn list_xattr(&self, names: &mut Vec<u8>) -> Result<()>;
 
     /// The value of an extended attribute.
@@ -92,7 +92,7 @@ pub trait File: Debug + Send + Sync + Sized + 'static {
     /// Sets the permission bits.
     fn set_mode(&self, mode: u32) -> Result<()>;
 
-    /// Sets owner and group; `None` keeps one.
+    /// Sets owner and group; `None` keeps the present one.
     fn set_owner(&self, uid: Option<u32>, gid: Option<u32>) -> Result<()>;
 
     /// Sets the times of the last access and the last change of the contents.

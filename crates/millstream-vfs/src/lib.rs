@@ -1,17 +1,17 @@
-//! What a file system looks like to the engine.
+//! The engine's interface to file systems.
 //!
-//! A [`Volume`] hands out directory handles ([`Dir`]); every operation is relative to one and takes a single name.
-//! Nothing below the operands is addressed by path, which is what makes a traversal safe against directories that are
-//! swapped for symbolic links while it runs, and cheap on volumes whose own protocol is made of handles (NFS).
+//! A [`Volume`] hands out directory handles ([`Dir`]); every operation is relative to a handle and takes a single name.
+//! Nothing below the operands is addressed by path. This keeps a traversal safe if a directory is swapped for a symbolic
+//! link while it runs, and cheap on volumes whose own protocol uses handles (NFS).
 //!
 //! ```text
 //! Volume --base--> Dir --open_dir(name)--> Dir ...
-//!                   |-- read_entries(cursor) --> DirentBatch: packed dirents, handed to other threads whole
+//!                   |-- read_entries(cursor) --> DirentBatch: packed dirents, passed to other threads as a whole
 //!                   |-- metadata(name, fields) --> Metadata: only the fields asked for
 //! ```
 //!
-//! All calls block; concurrency is the caller's number of threads. Calls on one handle may run on many threads at once,
-//! except that a cursor belongs to one reader at a time.
+//! All calls block; the caller chooses the concurrency by its number of threads. Many threads may use one handle at once,
+//! but a cursor belongs to one reader at a time.
 //!
 //! `unsafe` occurs in [`posix`] only, for the system calls that `rustix` does not wrap.
 
@@ -44,7 +44,7 @@ pub enum SymlinkBehavior {
     NoFollow,
 }
 
-/// What [`Dir::remove`] expects to find under the name.
+/// The kind of file that [`Dir::remove`] expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoveKind {
     /// Anything but a directory.
@@ -56,15 +56,15 @@ pub enum RemoveKind {
 /// The extended attribute that holds the security context.
 pub const SECURITY_CONTEXT: &CStr = c"security.selinux";
 
-/// The extended attribute that holds what a program may do that only root may do otherwise.
+/// The extended attribute that holds a program's file capabilities.
 pub const CAPABILITIES: &CStr = c"security.capability";
 
-/// A file that holds no data.
+/// A special file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeKind {
     /// A named pipe.
     Fifo,
-    /// A socket that nobody listens to.
+    /// A socket without a listener.
     Socket,
     /// A character device of this number.
     CharDevice(u64),
@@ -72,7 +72,7 @@ pub enum NodeKind {
     BlockDevice(u64),
 }
 
-/// An owner and a group to be set; [`None`] leaves what is there.
+/// An owner and a group to set; [`None`] keeps the present one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ownership {
     /// The owner.
@@ -81,23 +81,23 @@ pub struct Ownership {
     pub gid: Option<u32>,
 }
 
-/// Something that a file's permissions let a user do, or not.
+/// A kind of access that a file's permissions grant or deny.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Permission {
     /// Read the file, or list the directory.
     Read,
-    /// Write the file, or change what is in the directory.
+    /// Write the file, or change the directory's entries.
     Write,
     /// Execute the file, or search the directory.
     Execute,
 }
 
-/// Which of the process's users is asked about.
+/// One of the process's user IDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum User {
-    /// The one with whose rights it acts.
+    /// The user whose rights the process has.
     Effective,
-    /// The one who started it.
+    /// The user who started the process.
     Real,
 }
 
@@ -115,8 +115,8 @@ pub trait Volume: Debug + Send + Sync + 'static {
     /// An open directory.
     type Dir: Dir;
 
-    /// The handle against which operands are resolved. Names given to it may be paths, absolute or relative; names
-    /// given to every other handle are single components.
+    /// The handle for resolving operands. It accepts paths, absolute or relative; every other handle accepts only single
+    /// components.
     fn base(&self) -> Self::Dir;
 
     /// How many directory handles may be open at once.
@@ -133,43 +133,43 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// Opens the directory `name` in this one.
     ///
     /// # Errors
-    /// `ENOTDIR` if it is no directory, `ELOOP` or `ENOTDIR` if it is a symbolic link that must not be followed.
+    /// `ENOTDIR` if it is not a directory, `ELOOP` or `ENOTDIR` if it is a symbolic link that must not be followed.
     fn open_dir(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<Self>;
 
-    /// Opens the directory `name` in this one for the names in it alone, which takes no permission to list them. Where
-    /// that is missing, [`Dir::read_entries`] and [`Dir::as_file`] of the handle fail.
+    /// Opens the directory `name` in this one even without permission to list it, to reach names in it. Without that
+    /// permission, [`Dir::read_entries`] and [`Dir::as_file`] of the handle fail.
     ///
     /// # Errors
-    /// Those of [`Dir::open_dir`], but for that permission.
+    /// Those of [`Dir::open_dir`], except for a missing permission to list.
     fn open_dir_for_names(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<Self>;
 
-    /// Opens the directory that holds this one, wherever that is by now.
+    /// Opens the directory that holds this one now.
     fn open_parent(&self) -> Result<Self>;
 
-    /// Metadata of `name`; at least `fields` are filled, [`Metadata::fields`] tells which.
+    /// Metadata of `name` with at least `fields`; [`Metadata::fields`] lists the fields that are filled.
     fn metadata(&self, name: &CStr, symlinks: SymlinkBehavior, fields: Fields) -> Result<Metadata>;
 
-    /// Device and inode number of this directory, which never change while it is open: no server is asked for them.
+    /// Device and inode number of this directory. They cannot change while it is open, so no server is asked.
     fn identity(&self) -> Result<(u64, u64)>;
 
     /// Metadata of this directory.
     fn own_metadata(&self, fields: Fields) -> Result<Metadata>;
 
-    /// Replaces the contents of `batch` with the next entries, at most `batch.capacity()` bytes of them, without `.`
-    /// and `..` unless the batch keeps them. The order is the volume's. One reader at a time.
+    /// Replaces the contents of `batch` with the next entries, at most `batch.capacity()` bytes of them, in the volume's
+    /// order. `.` and `..` are omitted unless the batch keeps them. One reader at a time.
     fn read_entries(&self, cursor: &mut Self::Cursor, batch: &mut DirentBatch) -> Result<ReadState>;
 
     /// The target of the symbolic link `name`, byte for byte.
     fn read_link(&self, name: &CStr) -> Result<Vec<u8>>;
 
-    /// The names of the extended attributes of `name` (of the link itself, if it is one), each ended by a NUL, appended
-    /// to `names`. An access control list shows as `system.posix_acl_access`.
+    /// Appends the names of the extended attributes of `name` to `names`, each terminated by NUL. Never follows a link. An
+    /// access control list appears as `system.posix_acl_access`.
     fn list_xattr(&self, name: &CStr, names: &mut Vec<u8>) -> Result<()>;
 
     /// The value of the extended attribute `attribute` of `name`.
     ///
     /// # Errors
-    /// `ENODATA` if it has none of that name.
+    /// `ENODATA` if there is no such attribute.
     fn get_xattr(&self, name: &CStr, attribute: &CStr, symlinks: SymlinkBehavior) -> Result<Vec<u8>>;
 
     /// Sets an extended attribute of `name`, never following it.
@@ -178,7 +178,7 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// Removes an extended attribute of `name`, never following it.
     ///
     /// # Errors
-    /// `ENODATA` if it has none of that name; of an access control list that is no error.
+    /// `ENODATA` if there is no such attribute, unless it is an access control list.
     fn remove_xattr(&self, name: &CStr, attribute: &CStr) -> Result<()>;
 
     /// Removes `name`, never following it.
@@ -190,41 +190,41 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// `ELOOP` if it is a symbolic link that must not be followed.
     fn open_file(&self, name: &CStr, access: Access, symlinks: SymlinkBehavior) -> Result<Self::File>;
 
-    /// Creates the file `name`, which does not exist, for reading and writing. The mode is that of `open(2)`: what the
-    /// process masks, or the default of the directory's access control list, applies.
+    /// Creates the file `name`, which must not exist, for reading and writing. As with `open(2)`, the process's mask or the
+    /// directory's default access control list applies to the mode.
     fn create_file(&self, name: &CStr, mode: u32) -> Result<Self::File>;
 
-    /// This directory as an open file, for its attributes.
+    /// This directory as an open file, to access its attributes.
     fn as_file(&self) -> Result<Self::File>;
 
-    /// Creates the directory `name`; of the mode as for [`Dir::create_file`].
+    /// Creates the directory `name`; the mode is as for [`Dir::create_file`].
     fn create_dir(&self, name: &CStr, mode: u32) -> Result<()>;
 
     /// Creates the symbolic link `name` that leads to `target`.
     fn create_symlink(&self, name: &CStr, target: &CStr) -> Result<()>;
 
-    /// Creates the node `name`; of the mode as for [`Dir::create_file`].
+    /// Creates the special file `name`; the mode is as for [`Dir::create_file`].
     fn create_node(&self, name: &CStr, kind: NodeKind, mode: u32) -> Result<()>;
 
-    /// Creates `new_name` in `other` as another link of `name`, of its target if that is a symbolic link to follow.
+    /// Creates `new_name` in `other` as another link of `name`, or of its target if it is a symbolic link to follow.
     fn hard_link(&self, name: &CStr, symlinks: SymlinkBehavior, other: &Self, new_name: &CStr) -> Result<()>;
 
-    /// Renames `name` to `new_name` in `other`, replacing what is there.
+    /// Renames `name` to `new_name` in `other`, replacing an existing file.
     fn rename(&self, name: &CStr, other: &Self, new_name: &CStr) -> Result<()>;
 
-    /// Gives `name` and `other_name` in `other`, which both exist, each other's names, at once.
+    /// Exchanges `name` and `other_name` in `other` atomically. Both must exist.
     ///
     /// # Errors
-    /// `EINVAL` or `ENOSYS` where the volume cannot, `EINVAL` also if one is below the other.
+    /// `EINVAL` or `ENOSYS` if the volume does not support it, `EINVAL` also if one is below the other.
     fn exchange(&self, name: &CStr, other: &Self, other_name: &CStr) -> Result<()>;
 
     /// Sets the times of `name`, never following it.
     fn set_times(&self, name: &CStr, atime: Timestamp, mtime: Timestamp) -> Result<()>;
 
-    /// Whether `user` may do this with `name`, or with its target if it is a symbolic link, as the permissions say.
+    /// Whether the permissions of `name`, or of its target if it is a symbolic link, allow `user` this access.
     ///
     /// # Errors
-    /// If they do not tell; `EROFS` on a volume that nobody can write.
+    /// If that cannot be determined; `EROFS` on a read-only volume.
     fn permits(&self, name: &CStr, permission: Permission, user: User) -> Result<bool>;
 
     /// Whether the effective user may write `name`: see [`Dir::permits`].
@@ -235,20 +235,20 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
         self.permits(name, Permission::Write, User::Effective)
     }
 
-    /// A path that leads a child process to this directory, while it is open, wherever that is by now: commands can be
+    /// A path by which a child process reaches this directory while it is open, even after it has moved: commands can be
     /// started in it.
     ///
     /// # Errors
     /// `EOPNOTSUPP` if other processes cannot reach the volume.
     fn path_for_children(&self) -> Result<CString>;
 
-    /// Sets the permission bits of `name`, those of `0o7777`.
+    /// Sets the permission bits (`0o7777`) of `name`.
     ///
     /// # Errors
     /// `EOPNOTSUPP` if it is a symbolic link that must not be followed.
     fn set_mode(&self, name: &CStr, mode: u32, symlinks: SymlinkBehavior) -> Result<()>;
 
-    /// Sets owner and group of `name`, of the link itself if it is one that must not be followed. The system takes
-    /// set-user-ID and set-group-ID bits and capabilities away from a file that it does this to, even if nothing changes.
+    /// Sets owner and group of `name`, or of the link itself if it is one that must not be followed. The system then clears
+    /// set-user-ID and set-group-ID bits and capabilities of the file, even if nothing changes.
     fn set_owner(&self, name: &CStr, owner: Ownership, symlinks: SymlinkBehavior) -> Result<()>;
 }

@@ -1,11 +1,11 @@
-//! Attributes of a file, and the set of them that a caller asks for.
+//! Attributes of a file, and the set of attributes that a caller requests.
 
 use std::cmp::Ordering;
 
 /// The type of a file, as in `d_type` of a dirent or `S_IFMT` of a mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileKind {
-    /// The volume does not tell without a stat.
+    /// Not known without a stat.
     Unknown,
     /// Named pipe.
     Fifo,
@@ -29,7 +29,7 @@ impl FileKind {
         Self::from_dirent_type((mode >> 12) as u8 & 0o17)
     }
 
-    /// From `d_type` of a dirent: `DT_REG` and its kin are the mode's type bits shifted by 12.
+    /// From `d_type` of a dirent: `DT_REG` and the others are the mode's type bits shifted by 12.
     pub fn from_dirent_type(d_type: u8) -> Self {
         match d_type {
             1 => FileKind::Fifo,
@@ -86,12 +86,12 @@ bitflags::bitflags! {
         const BLOCKS = 0x400;
         /// Creation.
         const BTIME = 0x800;
-        /// All that `stat(2)` returns.
+        /// All fields of `stat(2)`.
         const STAT = 0x7ff;
     }
 }
 
-/// A moment, in seconds and nanoseconds since 1970-01-01 UTC; the nanoseconds count forward also before it.
+/// A time in seconds and nanoseconds since 1970-01-01 UTC. Nanoseconds count forward, before 1970 too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Timestamp {
     /// Whole seconds, negative before 1970.
@@ -134,7 +134,7 @@ pub struct Metadata {
     pub gid: u32,
     /// Device that holds the file.
     pub dev: u64,
-    /// Device that the file stands for, if it is a device.
+    /// Device number, if the file is a device.
     pub rdev: u64,
     /// Inode number.
     pub ino: u64,
@@ -160,7 +160,7 @@ impl Metadata {
         FileKind::from_mode(self.mode)
     }
 
-    /// What tells one file from every other: device and inode number.
+    /// Device and inode number, which identify a file.
     pub fn identity(&self) -> (u64, u64) {
         (self.dev, self.ino)
     }

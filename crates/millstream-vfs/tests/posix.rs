@@ -1,4 +1,4 @@
-//! The POSIX volume keeps the contract; `MILLSTREAM_CONTRACT_DIR` puts it to the test on another mount.
+//! The POSIX volume keeps the contract; `MILLSTREAM_CONTRACT_DIR` selects another mount for the test.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;

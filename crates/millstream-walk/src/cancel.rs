@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A flag shared by all who may end a traversal. Workers look at it between calls of the volume; a call that hangs is
-/// not interrupted, so whoever must not wait for it runs the traversal on a thread of its own.
+/// A shared flag that ends a traversal. Workers check it between calls to the volume. A call that hangs is not interrupted;
+/// a caller that cannot wait for it should run the traversal on a thread of its own.
 #[derive(Clone, Debug, Default)]
 pub struct Cancellation {
     cancelled: Arc<AtomicBool>,

@@ -1,8 +1,8 @@
-//! A directory of the traversal: a node that knows its parent, its name and how much of it is still to be done.
+//! A directory of the traversal: a node with its parent, its name and the amount of work left in it.
 //!
-//! Three counters decide its life. `parts` counts its own reading and the chunks handed out: at zero its entries have all
-//! been visited. `unopened` counts its own reading and the children not opened yet: at zero its handle is not needed to
-//! open anything. `pending` counts its own reading and the children not left yet: at zero it is left.
+//! Three counters control its life. `parts` counts its own reading and the chunks handed out: at zero, all entries have
+//! been visited. `unopened` counts its own reading and the children not opened yet: at zero, no child needs its handle any
+//! more. `pending` counts its own reading and the children not left yet: at zero, the directory is left.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -71,7 +71,7 @@ impl<V: Volume, S> Directory<V, S> {
         })
     }
 
-    /// What the visitor keeps with the directory.
+    /// The visitor's state for the directory.
     pub fn state(&self) -> &S {
         &self.state
     }
@@ -81,12 +81,12 @@ impl<V: Volume, S> Directory<V, S> {
         self.parent.as_ref()
     }
 
-    /// The name; for an operand the path as the user gave it, for the virtual directory empty.
+    /// The name. For an operand, the path as the user gave it; empty for the virtual directory.
     pub fn name(&self) -> &CStr {
         &self.name
     }
 
-    /// Distance from the operand, which is at 0; `None` for the virtual directory of the operands.
+    /// Depth below the operand, which is at 0; `None` for the virtual directory of the operands.
     pub fn depth(&self) -> Option<u32> {
         self.entry_depth.checked_sub(1)
     }
@@ -96,7 +96,7 @@ impl<V: Volume, S> Directory<V, S> {
         self.entry_depth
     }
 
-    /// Which operand the directory is, or is below; `None` for the virtual directory of the operands.
+    /// Index of the operand that the directory is or is below; `None` for the virtual directory of the operands.
     pub fn operand(&self) -> Option<u64> {
         self.operand
     }
@@ -106,10 +106,10 @@ impl<V: Volume, S> Directory<V, S> {
         std::iter::successors(Some(self), |d| d.parent.as_deref()).take_while(|d| d.parent.is_some())
     }
 
-    /// The directory of this identity among this one and those above it, where links are not followed.
+    /// The directory with this identity among this one and its ancestors. For traversals that do not follow links.
     ///
-    /// Then only a mount leads a directory into itself, and never without end: the nearest are enough, and a very deep
-    /// chain is not searched from each of its ends.
+    /// Only the nearest ancestors are searched, so that a very deep chain does not cost quadratic time. That is enough:
+    /// without links only a mount can lead a directory into itself, and never endlessly.
     pub fn enclosing(&self, identity: (u64, u64)) -> Option<&Self> {
         const NEAREST: usize = 256;
         self.ancestors().take(NEAREST).find(|above| above.identity.get() == Some(&identity))
@@ -123,9 +123,9 @@ impl<V: Volume, S> Directory<V, S> {
         }
     }
 
-    /// Appends what comes before the name of an entry: the path and a slash, or nothing for an operand.
+    /// Appends the prefix of an entry's name: the path and a slash, or nothing for an operand.
     pub fn write_prefix(&self, path: &mut Vec<u8>) {
-        // Names are filled in from the last to the first, over slashes.
+        // The space is filled with slashes, then names are written over it from the last to the first.
         let length: usize = self.ancestors().map(Self::prefix_len).sum();
         let mut end = path.len() + length;
         path.resize(end, b'/');
@@ -144,33 +144,33 @@ impl<V: Volume, S> Directory<V, S> {
         !self.name.to_bytes().ends_with(b"/")
     }
 
-    /// Counts parts handed out before they are.
+    /// Counts parts, before they are handed out.
     pub(crate) fn add_parts(&self, n: usize) {
         self.parts.fetch_add(n, Ordering::AcqRel);
     }
 
-    /// One part is done. Whether it was the last.
+    /// One part is done. Returns whether it was the last.
     pub(crate) fn part_done(&self) -> bool {
         self.parts.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Counts children before their tasks are visible.
+    /// Counts children, before other workers can see their tasks.
     pub(crate) fn add_children(&self, n: usize) {
         self.unopened.fetch_add(n, Ordering::AcqRel);
         self.pending.fetch_add(n, Ordering::AcqRel);
     }
 
-    /// A child is open, or the directory's own entries are done. Whether the handle has no more children to open.
+    /// A child is open, or the directory's own entries are done. Returns whether no child is left to open.
     pub(crate) fn opened_one(&self) -> bool {
         self.unopened.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// A child has been left, or the directory's own entries are done. Whether the whole subtree is.
+    /// A child has been left, or the directory's own entries are done. Returns whether the whole subtree is done.
     pub(crate) fn left_one(&self) -> bool {
         self.pending.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Makes a directory that has been left one to be opened again: a child that its parent has still to open.
+    /// Resets a directory that has been left: its parent counts it as an unopened child again.
     pub(crate) fn renew(&self) {
         for counter in [&self.parts, &self.unopened, &self.pending] {
             counter.store(1, Ordering::Release);
@@ -180,7 +180,7 @@ impl<V: Volume, S> Directory<V, S> {
         }
     }
 
-    /// Takes the right to open the directory; true once.
+    /// Claims the right to open the directory; returns true only once.
     pub(crate) fn claim(&self) -> bool {
         !self.claimed.swap(true, Ordering::AcqRel)
     }

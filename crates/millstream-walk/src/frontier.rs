@@ -1,8 +1,8 @@
-//! Where tasks wait.
+//! The queues of pending tasks.
 //!
-//! [`Stealing`]: every worker has a stack of its own, from which others steal the oldest task. [`Stacked`]: all share one
-//! stack, so that directories start roughly in the order in which their output is wanted; while too much output waits for
-//! its turn, only the directory whose output is wanted next may start.
+//! [`Stealing`]: every worker has a stack of its own, from which others steal the oldest task. [`Stacked`]: all workers
+//! share one stack, so directories start roughly in output order. While too much output is waiting, only the directory whose
+//! output is next may start.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,13 +23,13 @@ type CursorOf<V> = <<V as Volume>::Dir as Dir>::Cursor;
 pub(crate) enum Task<V: Volume, S> {
     /// Open a directory and read it.
     Open(Arc<Directory<V, S>>),
-    /// Go on reading a directory.
+    /// Continue to read a directory.
     Resume(Box<Reading<V, S>>),
     /// Visit some of a directory's entries.
     Part(Part<V, S>),
 }
 
-/// A directory of which a part has been read.
+/// A partly read directory.
 #[derive(Debug)]
 pub(crate) struct Reading<V: Volume, S> {
     pub(crate) directory: Arc<Directory<V, S>>,
@@ -39,11 +39,11 @@ pub(crate) struct Reading<V: Volume, S> {
     pub(crate) next_index: u64,
     /// Size of the next batch.
     pub(crate) batch_bytes: usize,
-    /// Whether the handle is counted in the budget, so that it may stay open while the reading waits.
+    /// Whether the handle counts against the budget, so that it may stay open while the reading waits.
     pub(crate) kept: bool,
 }
 
-/// Entries to be visited.
+/// Entries to visit.
 #[derive(Debug)]
 pub(crate) struct Part<V: Volume, S> {
     pub(crate) directory: Arc<Directory<V, S>>,
@@ -57,7 +57,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where tasks wait.
+/// The queues of pending tasks.
 #[derive(Debug)]
 pub(crate) enum Frontier<V: Volume, S> {
     Stealing(Stealing<V, S>),
@@ -94,7 +94,7 @@ impl<V: Volume, S> Frontier<V, S> {
         })
     }
 
-    /// The end of worker `index`.
+    /// The local end of worker `index`.
     pub(crate) fn local(&self, index: usize) -> Local<V, S> {
         let own = Deque::new_lifo();
         if let Frontier::Stealing(stealing) = self {
@@ -103,7 +103,7 @@ impl<V: Volume, S> Frontier<V, S> {
         Local { own, index }
     }
 
-    /// Adds tasks; the last one is the first to be taken by this worker.
+    /// Adds tasks; this worker takes the last one first.
     pub(crate) fn push(&self, local: &Local<V, S>, tasks: impl ExactSizeIterator<Item = Task<V, S>>) {
         match self {
             Frontier::Stealing(stealing) => stealing.push(local, tasks),
@@ -111,7 +111,7 @@ impl<V: Volume, S> Frontier<V, S> {
         }
     }
 
-    /// The next task, waited for after `before_sleep`; `None` when there is none left and none can come.
+    /// The next task; calls `before_sleep` before waiting for one. `None` when no task is left and none can come.
     pub(crate) fn next(
         &self,
         local: &Local<V, S>,
@@ -124,7 +124,7 @@ impl<V: Volume, S> Frontier<V, S> {
         }
     }
 
-    /// Work begins that was not pushed as a task; it ends with [`Frontier::done`].
+    /// Starts work that was not pushed as a task; [`Frontier::done`] ends it.
     pub(crate) fn begin(&self) {
         let unfinished = match self {
             Frontier::Stealing(stealing) => &stealing.unfinished,
@@ -133,7 +133,7 @@ impl<V: Volume, S> Frontier<V, S> {
         unfinished.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// A task taken by [`Frontier::next`] is done, and what follows from it has been pushed.
+    /// A task from [`Frontier::next`] is done, and its follow-up tasks have been pushed.
     pub(crate) fn done(&self) {
         match self {
             Frontier::Stealing(stealing) => stealing.done(),
@@ -149,19 +149,19 @@ impl<V: Volume, S> Frontier<V, S> {
         (waiting.load(Ordering::Relaxed), idle.load(Ordering::Relaxed))
     }
 
-    /// Whether tasks wait and nobody is there to take them.
+    /// Whether tasks are waiting and no worker is idle.
     pub(crate) fn wants_workers(&self) -> bool {
         let (waiting, idle) = self.counts();
         idle == 0 && (waiting as isize) > 0
     }
 
-    /// Whether `workers` workers have, or will soon have, nothing to do.
+    /// Whether some of `workers` workers are idle, or soon will be.
     pub(crate) fn is_hungry(&self, workers: usize) -> bool {
         let (waiting, idle) = self.counts();
         idle > 0 || (waiting as isize) < workers as isize
     }
 
-    /// Ends everything: a worker is gone, and its task with it.
+    /// Ends the traversal: a worker is gone, and its task with it.
     pub(crate) fn abandon(&self) {
         match self {
             Frontier::Stealing(stealing) => {
@@ -177,7 +177,7 @@ impl<V: Volume, S> Frontier<V, S> {
         }
     }
 
-    /// Output has moved on, so that workers held back may look again.
+    /// Output has advanced; wakes the workers that were held back.
     pub(crate) fn output_moved(&self) {
         if let Frontier::Stacked(stacked) = self
             && stacked.held_back.swap(false, Ordering::AcqRel)
@@ -188,15 +188,15 @@ impl<V: Volume, S> Frontier<V, S> {
     }
 }
 
-/// One stack a worker.
+/// One stack per worker.
 #[derive(Debug)]
 pub(crate) struct Stealing<V: Volume, S> {
     stealers: Box<[StealerSlot<V, S>]>,
     /// Tasks in the stacks.
     waiting: AtomicUsize,
-    /// Workers that sleep or are about to.
+    /// Workers that are asleep or about to be.
     idle: AtomicUsize,
-    /// Tasks in the stacks or being worked on.
+    /// Tasks in the stacks or in progress.
     unfinished: AtomicUsize,
     gate: Mutex<()>,
     wake: Condvar,
@@ -207,8 +207,8 @@ impl<V: Volume, S> Stealing<V, S> {
         let n = tasks.len();
         self.unfinished.fetch_add(n, Ordering::AcqRel);
         tasks.for_each(|task| local.own.push(task));
-        // An idle worker counts itself before it looks at `waiting`; this looks at `idle` after it has counted. One of
-        // the two sees the other.
+        // An idle worker increments `idle` before it reads `waiting`; this increments `waiting` before it reads `idle`. So
+        // one of the two sees the other.
         self.waiting.fetch_add(n, Ordering::SeqCst);
         let idle = self.idle.load(Ordering::SeqCst);
         if idle > 0 {
@@ -220,7 +220,7 @@ impl<V: Volume, S> Stealing<V, S> {
     fn next(&self, local: &Local<V, S>, mut before_sleep: impl FnMut()) -> Option<Task<V, S>> {
         loop {
             if let Some(task) = local.own.pop().or_else(|| self.steal(local.index)) {
-                // Counts of a push may arrive after its tasks were taken: wrapping keeps the sum right.
+                // A push may count its tasks after they were taken; wrapping keeps the sum right.
                 self.waiting.fetch_sub(1, Ordering::SeqCst);
                 return Some(task);
             }
@@ -245,7 +245,7 @@ impl<V: Volume, S> Stealing<V, S> {
         })
     }
 
-    /// Waits until there may be a task; false if there will be none.
+    /// Waits until there may be a task; returns false if none can come any more.
     fn sleep(&self) -> bool {
         self.idle.fetch_add(1, Ordering::SeqCst);
         let mut gate = lock(&self.gate);
@@ -253,7 +253,7 @@ impl<V: Volume, S> Stealing<V, S> {
             if (self.unfinished.load(Ordering::SeqCst) as isize) <= 0 {
                 break false;
             }
-            // Negative (wrapped) means that a push has not finished counting: its tasks are already taken.
+            // A negative (wrapped) count: a push has not counted its tasks yet, and they are already taken.
             if (self.waiting.load(Ordering::SeqCst) as isize) > 0 {
                 break true;
             }
@@ -272,13 +272,13 @@ impl<V: Volume, S> Stealing<V, S> {
     }
 }
 
-/// One stack for all.
+/// One stack for all workers.
 #[derive(Debug)]
 pub(crate) struct Stacked<V: Volume, S> {
     stacks: Mutex<Stacks<V, S>>,
     waiting: AtomicUsize,
     unfinished: AtomicUsize,
-    /// Whether a worker sleeps because too much output waits.
+    /// Whether a worker sleeps because too much output is waiting.
     held_back: AtomicBool,
     idle: AtomicUsize,
     wake: Condvar,
@@ -286,9 +286,9 @@ pub(crate) struct Stacked<V: Volume, S> {
 
 #[derive(Debug)]
 struct Stacks<V: Volume, S> {
-    /// Directories not started.
+    /// Directories not started yet.
     starts: Vec<Arc<Directory<V, S>>>,
-    /// Work on directories that have been started, which is always welcome.
+    /// Work on started directories, which is never held back.
     parts: Vec<Task<V, S>>,
 }
 
@@ -334,19 +334,19 @@ impl<V: Volume, S> Stacked<V, S> {
         }
         while let Some(wanted) = sequence.and_then(Sequence::held_back_for) {
             if wanted.claim() {
-                // Its entry on the stack stays behind and is passed over when it comes up.
+                // Its entry stays on the stack and is skipped later.
                 return Some(Task::Open(wanted));
             }
             if self.held_back.swap(true, Ordering::AcqRel) {
                 return None;
             }
-            // Asked again now that it is known that somebody sleeps: output may have moved in between.
+            // Check again now that `held_back` is set: output may have advanced in between.
         }
         while let Some(directory) = stacks.starts.pop() {
             if directory.claim() {
                 return Some(Task::Open(directory));
             }
-            // Claimed ahead of its turn: that task was counted when this entry was.
+            // Claimed earlier: that task was counted with this entry.
         }
         None
     }

@@ -3,20 +3,19 @@
 //! ```text
 //!            kept: within the budget, until no child waits for it
 //!  slot ─────┤
-//!            lent: whoever has the handle shares it ── a chunk, a reader, a worker that was there last
+//!            lent: shared with its current user ── a chunk, a reader, the worker that was there last
 //! ```
 //!
 //! A directory keeps its handle while children wait to be opened from it, or to be left. Beyond the budget it keeps none,
-//! but finds the handle as long as anybody has it open, and every worker holds those of the directory that it opened last
-//! and of its parent: of a chain the next level is opened from the one before, whoever read that. A worker without work
-//! of this kind lets go of them: they would keep in memory all that was above a directory that has been removed, and
-//! Linux looks through that at every removal further up.
+//! but it can share the handle while any worker has it open. Every worker holds the handles of the directory that it opened
+//! last and of that directory's parent, so the next level of a chain is opened from the previous one, whichever worker read
+//! it. An idle worker drops these handles: they would keep the cached ancestors of a removed directory in memory, and Linux
+//! searches those at every removal further up.
 //!
-//! A handle that nobody has any more is reopened the shorter of two ways, which are looked for side by side: down from
-//! the nearest ancestor that has one, or from where the worker was last, up through `..` and down again. Every directory
-//! on the way is accepted only if device and inode number are those of the directory that was read before. A worker
-//! that goes depth first climbs what it has descended, so reopening costs at most about one call a directory, not one a
-//! level above it.
+//! A handle that nobody holds is reopened by the shorter of two ways, which are searched in parallel steps: down from the
+//! nearest ancestor with a handle, or from the worker's last directory, up through `..` and down again. Every directory on
+//! the way must have the device and inode number that were recorded when it was read. A depth-first worker climbs the way
+//! it descended, so reopening costs about one call per directory, not one per level.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,10 +24,10 @@ use millstream_vfs::{Dir, Errno, Error, Operation, Result, Volume};
 
 use crate::Directory;
 
-/// Handles that a worker holds to go on from, at most.
+/// Most handles that a worker holds as starting points.
 pub(crate) const RECENT: usize = 2;
 
-/// How many handles directories may keep.
+/// Limits the number of handles that directories keep.
 #[derive(Debug)]
 pub(crate) struct HandleBudget {
     kept: AtomicUsize,
@@ -40,7 +39,7 @@ impl HandleBudget {
         HandleBudget { kept: AtomicUsize::new(0), limit }
     }
 
-    /// Lets `directory` keep `handle` if there is room; whether there was.
+    /// Lets `directory` keep `handle` if the budget allows it; returns whether it did.
     pub(crate) fn keep<V: Volume, S>(&self, directory: &Directory<V, S>, handle: &Arc<V::Dir>) -> bool {
         let kept = self.kept.fetch_add(1, Ordering::AcqRel) < self.limit && directory.slot.keep(handle);
         if !kept {
@@ -49,7 +48,7 @@ impl HandleBudget {
         kept
     }
 
-    /// Has `directory` keep its handle no longer.
+    /// Releases the handle that `directory` keeps.
     pub(crate) fn release<V: Volume, S>(&self, directory: &Directory<V, S>) {
         if directory.parent().is_some() && directory.slot.take().is_some() {
             self.kept.fetch_sub(1, Ordering::AcqRel);
@@ -66,11 +65,11 @@ struct Held<V: Volume, S> {
     handle: Arc<V::Dir>,
 }
 
-/// The directory beyond the budget that a worker used last, after its parent if that is beyond the budget too.
+/// A worker's last directory beyond the budget, preceded by its parent if that is beyond the budget too.
 #[derive(Debug)]
 pub(crate) struct Recent<V: Volume, S> {
     held: Vec<Held<V, S>>,
-    /// Handles opened to get back to directories whose handle had been closed.
+    /// Number of handles opened to return to directories whose handle had been closed.
     pub(crate) reopened: u64,
 }
 
@@ -81,7 +80,7 @@ impl<V: Volume, S> Default for Recent<V, S> {
 }
 
 impl<V: Volume, S> Recent<V, S> {
-    /// Holds the handle of a directory, besides that of its parent only.
+    /// Holds the handle of a directory; of those held so far, only its parent's stays.
     pub(crate) fn hold(&mut self, directory: &Dirs<V, S>, handle: &Arc<V::Dir>) {
         directory.slot.lend(handle);
         self.held
@@ -89,12 +88,12 @@ impl<V: Volume, S> Recent<V, S> {
         self.held.push(Held { directory: Arc::clone(directory), handle: Arc::clone(handle) });
     }
 
-    /// Holds nothing any more.
+    /// Drops all handles.
     pub(crate) fn let_go(&mut self) {
         self.held.clear();
     }
 
-    /// The handle of `directory`, reopened if nobody has it.
+    /// The handle of `directory`, reopened if it is open nowhere.
     ///
     /// # Errors
     /// As [`Directory::handle`].
@@ -112,17 +111,17 @@ impl<V: Volume, S> Recent<V, S> {
 }
 
 impl<V: Volume, S> Directory<V, S> {
-    /// The directory's handle, reopened if it has been closed. A visitor that leaves a directory finds that of its
-    /// parent open, if handles are kept until then.
+    /// The directory's handle, reopened if it has been closed. With [`HandleRetention::UntilLeft`](crate::HandleRetention),
+    /// a visitor that leaves a directory finds its parent's handle open.
     ///
     /// # Errors
-    /// Those of opening the directory, and `ESTALE` if another directory has taken its place meanwhile.
+    /// Those of opening the directory, and `ESTALE` if another directory has taken its place in the meantime.
     pub fn handle(&self) -> Result<Arc<V::Dir>> {
         self.slot.get().map_or_else(|| reopen(self, None, &mut 0), Ok)
     }
 }
 
-/// Reopens `directory` from `last`, where the caller was, or from an ancestor that has its handle, whichever is nearer.
+/// Reopens `directory` from `last`, the caller's last directory, or from an ancestor with a handle, whichever is nearer.
 fn reopen<V: Volume, S>(
     directory: &Directory<V, S>,
     last: Option<&Held<V, S>>,
@@ -146,14 +145,14 @@ fn reopen<V: Volume, S>(
     }
 }
 
-/// The search for the lowest directory that two are in, a step at a time.
+/// Searches for the lowest common ancestor of two directories, one step at a time.
 struct CommonAncestor<'a, V: Volume, S> {
     one: &'a Directory<V, S>,
     other: &'a Directory<V, S>,
 }
 
 impl<'a, V: Volume, S> CommonAncestor<'a, V, S> {
-    /// That directory, or [`None`] if it is further up.
+    /// Takes one step. Returns the ancestor, or [`None`] if it is further up.
     fn step(&mut self) -> Option<&'a Directory<V, S>> {
         if std::ptr::eq(self.one, self.other) {
             return Some(self.one);
@@ -166,7 +165,7 @@ impl<'a, V: Volume, S> CommonAncestor<'a, V, S> {
     }
 }
 
-/// From `from` up to `to`.
+/// Opens directories from `from` up to `to`.
 fn climb<V: Volume, S>(from: &Held<V, S>, to: &Directory<V, S>, reopened: &mut u64) -> Result<Arc<V::Dir>> {
     let mut handle = Arc::clone(&from.handle);
     let below = from.directory.ancestors().take_while(|above| !std::ptr::eq(*above, to));
@@ -177,7 +176,7 @@ fn climb<V: Volume, S>(from: &Held<V, S>, to: &Directory<V, S>, reopened: &mut u
     Ok(handle)
 }
 
-/// From `above`, whose handle is given, down to `directory`.
+/// Opens directories from `above`, whose handle is given, down to `directory`.
 fn descend<V: Volume, S>(
     directory: &Directory<V, S>,
     above: &Directory<V, S>,
@@ -192,7 +191,7 @@ fn descend<V: Volume, S>(
     Ok(handle)
 }
 
-/// A handle that was opened for `directory`, if it is that directory's.
+/// Checks that a newly opened handle is really that of `directory`.
 fn checked<V: Volume, S>(directory: &Directory<V, S>, handle: V::Dir) -> Result<Arc<V::Dir>> {
     match directory.identity.get() {
         Some(known) if handle.identity()? == *known => Ok(Arc::new(handle)),

@@ -1,15 +1,14 @@
-//! Which worker is which.
+//! Worker indices.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Indices of workers: no two have the same one, and all are below the most workers that there may be. The calling
-/// thread has the first.
+/// Hands out worker indices: unique, and below the maximum number of workers. The calling thread has index 0.
 #[derive(Debug)]
 pub(crate) struct Indices {
-    /// How many are in use, to be read without the lock.
+    /// How many are in use; readable without the lock.
     in_use: AtomicUsize,
-    /// Those of workers that could not be started, below the first that nobody has had.
+    /// Indices given back by workers that could not be started.
     returned: Mutex<Vec<usize>>,
 }
 
@@ -28,7 +27,7 @@ impl Indices {
         self.in_use.load(Ordering::Relaxed)
     }
 
-    /// An index for one more worker, unless there are `most`.
+    /// An index for one more worker, unless `most` are in use.
     pub(crate) fn take(&self, most: usize) -> Option<usize> {
         if self.in_use() >= most {
             return None;
@@ -42,7 +41,7 @@ impl Indices {
         Some(returned.pop().unwrap_or(in_use))
     }
 
-    /// Its worker could not be started.
+    /// Returns the index of a worker that could not be started.
     pub(crate) fn give_back(&self, index: usize) {
         let mut returned = self.lock();
         returned.push(index);
@@ -55,16 +54,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_workers_have_one_index() {
+    fn indices_are_unique() {
         let indices = Indices::default();
         let [one, two] = [indices.take(4), indices.take(4)].map(|index| index.expect("room"));
         assert_eq!((one, two), (1, 2));
-        // The next one must not get that of the other, which runs.
+        // The next worker must not get the index of the other one, which is still running.
         indices.give_back(one);
         assert_eq!(indices.in_use(), 2);
         assert_eq!([indices.take(4), indices.take(4), indices.take(4)], [Some(1), Some(3), None]);
         assert_eq!(indices.in_use(), 4);
-        // Whatever comes back in whatever order.
+        // Indices may be returned in any order.
         indices.give_back(2);
         indices.give_back(3);
         let mut again = [indices.take(9), indices.take(9), indices.take(9)];

@@ -1,4 +1,4 @@
-//! How a traversal is to run.
+//! Options of a traversal.
 
 use std::sync::Arc;
 
@@ -29,20 +29,20 @@ impl FollowPolicy {
     }
 }
 
-/// How many worker threads run.
+/// The number of worker threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threads {
-    /// As many as CPUs to begin with, and more, up to `max`, while calls wait instead of computing.
+    /// One per CPU at first, then more, up to `max`, while calls wait instead of computing.
     Adaptive {
-        /// The most workers.
+        /// The maximum number of workers.
         max: usize,
     },
-    /// This many, the caller's thread among them, as far as there is work and address space for them.
+    /// This many, including the caller's thread, as far as work and address space suffice.
     Fixed(usize),
 }
 
 impl Threads {
-    /// The cap of adaptive concurrency unless the user sets one.
+    /// The default maximum of adaptive concurrency.
     pub const DEFAULT_MAX: usize = 256;
 }
 
@@ -52,14 +52,14 @@ impl Default for Threads {
     }
 }
 
-/// In which order blocks of output are emitted. Visits are parallel either way.
+/// The order in which blocks of output are emitted. Visits are parallel either way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Directories are emitted as they are done; a parent's block comes before those of its children.
+    /// Directories are emitted as they are completed; a parent's block comes before those of its children.
     Completion,
     /// A directory, then each of its children in the order in which the visitor descended into them, recursively.
     DepthFirst {
-        /// Bytes of finished output that may wait for their turn before workers stop running ahead.
+        /// Bytes of finished output that may wait to be emitted before workers stop running ahead.
         max_waiting_bytes: usize,
     },
 }
@@ -70,11 +70,11 @@ pub enum HandleRetention {
     /// Until its last child directory has been opened.
     #[default]
     UntilChildrenOpen,
-    /// Until its subtree has been left, so that [`crate::Visitor::leave`] may act on the children of an open parent.
+    /// Until its subtree has been left, so that [`crate::Visitor::leave`] can use the parent's open handle.
     UntilLeft,
 }
 
-/// How a traversal is to run.
+/// Options of a traversal.
 #[derive(Clone, Debug)]
 pub struct WalkOptions {
     /// Number of workers.
@@ -83,9 +83,9 @@ pub struct WalkOptions {
     pub follow: FollowPolicy,
     /// Order of the blocks of output.
     pub order: Order,
-    /// Life time of directory handles.
+    /// How long directory handles are kept.
     pub retention: HandleRetention,
-    /// How many of the volume's handles are left to the visitor.
+    /// Number of the volume's handles reserved for the visitor.
     pub reserved_handles: usize,
     /// Ends the traversal early.
     pub cancellation: Cancellation,

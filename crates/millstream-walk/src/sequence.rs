@@ -1,7 +1,7 @@
-//! Output in directory order from visits in any order.
+//! Puts the output of visits, which happen in any order, into directory order.
 //!
-//! Finished directories deposit their block and the list of their children. A cursor walks the tree depth first and takes
-//! blocks as long as they are there; it stops at the first directory that is not finished. One worker at a time emits.
+//! A finished directory deposits its block and the list of its children. A cursor walks the tree depth first and emits the
+//! blocks that are there; it stops at the first unfinished directory. One worker emits at a time.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use millstream_vfs::Volume;
 
 use crate::Directory;
 
-/// The blocks that wait for their turn.
+/// The blocks waiting to be emitted.
 #[derive(Debug)]
 pub(crate) struct Sequence<V: Volume, S> {
     state: Mutex<State<V, S>>,
@@ -19,9 +19,9 @@ pub(crate) struct Sequence<V: Volume, S> {
 
 #[derive(Debug)]
 struct State<V: Volume, S> {
-    /// From the root to the directory that the cursor is at.
+    /// From the root to the cursor's directory.
     path: Vec<Level<V, S>>,
-    /// By address of the directory, which its `Arc` here or in `path` keeps from being reused.
+    /// By address of the directory; its `Arc` here or in `path` keeps the address from being reused.
     deposits: HashMap<usize, Deposit<V, S>>,
     waiting_bytes: usize,
     emitting: bool,
@@ -60,14 +60,14 @@ impl<V: Volume, S> Sequence<V, S> {
         self.lock().deposit(directory).children.extend(children.iter().cloned());
     }
 
-    /// All children of `directory` have been added; this is its block.
+    /// Deposits the block of `directory`, whose children have all been added.
     pub(crate) fn finish(&self, directory: &Arc<Directory<V, S>>, block: Vec<u8>) {
         let mut state = self.lock();
         state.waiting_bytes += block.len();
         state.deposit(directory).block = Some(block);
     }
 
-    /// Emits what is next for as long as it is there, unless another worker is at it.
+    /// Emits the next blocks as far as they are there, unless another worker is doing so.
     pub(crate) fn advance(&self, mut emit: impl FnMut(&[u8])) {
         let mut state = self.lock();
         if state.emitting {
@@ -83,7 +83,7 @@ impl<V: Volume, S> Sequence<V, S> {
         state.emitting = false;
     }
 
-    /// If too much output waits, the directory that is wanted next.
+    /// If too much output is waiting, the directory whose block is next.
     pub(crate) fn held_back_for(&self) -> Option<Arc<Directory<V, S>>> {
         let state = self.lock();
         if state.waiting_bytes <= self.max_waiting_bytes {
@@ -102,7 +102,7 @@ impl<V: Volume, S> State<V, S> {
         })
     }
 
-    /// Moves the cursor to the next block, if it is there.
+    /// Moves the cursor to the next block and takes it, if it is there.
     fn next_block(&mut self) -> Option<Vec<u8>> {
         loop {
             let level = self.path.last_mut()?;

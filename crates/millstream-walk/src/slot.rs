@@ -1,10 +1,10 @@
-//! Where a directory's handle is found: with the directory, or with whoever has it open.
+//! Finds a directory's handle: kept by the directory, or shared with a worker that has it open.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use millstream_vfs::Volume;
 
-/// Where a directory's handle is found.
+/// A directory's reference to its handle.
 #[derive(Debug)]
 pub(crate) struct HandleSlot<V: Volume> {
     handle: Mutex<SlotState<V>>,
@@ -33,7 +33,7 @@ impl<V: Volume> HandleSlot<V> {
         self.handle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The handle, if anybody has it open.
+    /// The handle, if it is open anywhere.
     pub(crate) fn get(&self) -> Option<Arc<V::Dir>> {
         let state = self.state();
         state.kept.clone().or_else(|| state.lent.upgrade())
@@ -43,12 +43,12 @@ impl<V: Volume> HandleSlot<V> {
         self.state().kept.clone()
     }
 
-    /// Lets others share the handle while somebody has it.
+    /// Lets others share the handle while it is open.
     pub(crate) fn lend(&self, handle: &Arc<V::Dir>) {
         self.state().lent = Arc::downgrade(handle);
     }
 
-    /// Puts a handle in to stay; whether there was none.
+    /// Keeps a handle. Returns false if there is one already.
     pub(crate) fn keep(&self, handle: &Arc<V::Dir>) -> bool {
         let mut state = self.state();
         let empty = state.kept.is_none();

@@ -1,4 +1,4 @@
-//! What a traversal calls: the visitor, and what it is shown.
+//! The visitor of a traversal, and the entries it is given.
 
 use std::cell::OnceCell;
 use std::ffi::CStr;
@@ -13,17 +13,17 @@ use millstream_vfs::{
 
 use crate::{Directory, FollowPolicy};
 
-/// Whether the chunks of a large directory are worth handing to other workers.
+/// How the entries of a large directory are visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FanOut {
-    /// Visiting an entry calls the volume (a stat, a removal).
+    /// Chunks go to other workers. For visits that call the volume (a stat, a removal).
     Parallel,
-    /// Visiting an entry only looks at its name and type; who has read a batch does it, while another may read the next.
+    /// The worker that read a batch visits it, while another may read the next. For visits that only use name and type.
     Inline,
-    /// The same in directory order: a batch is visited before the next is read.
+    /// As [`FanOut::Inline`], in directory order: a batch is visited before the next is read.
     Sequential,
-    /// Entries one by one: the subtree of each is left before the next is visited. For [`crate::Order::Completion`] with
-    /// one thread; directories beyond the budget of handles are visited before the subtrees below them still.
+    /// Entry by entry: each subtree is left before the next entry is visited. For [`crate::Order::Completion`] with one
+    /// thread. Directories beyond the budget of handles are still visited as a whole before the subtrees below them.
     InOrder,
 }
 
@@ -32,26 +32,26 @@ pub enum FanOut {
 /// For each directory, and first of all for the virtual one that holds the operands, the calls are:
 /// [`visit`](Visitor::visit) for every chunk of its entries, possibly on several workers at once;
 /// [`end_of_directory`](Visitor::end_of_directory) once, after the last of them; [`emit`](Visitor::emit), one at a time
-/// for the whole traversal; [`leave`](Visitor::leave) after every directory below it has been left. What a `visit` did
-/// happens before everything that concerns the directories it descended into.
+/// for the whole traversal; [`leave`](Visitor::leave) after every directory below it has been left. A `visit`
+/// happens-before every call for the directories that it descended into.
 pub trait Visitor: Sync {
     /// The volume that is traversed.
     type Volume: Volume;
-    /// What the visitor keeps with every directory.
+    /// State that the visitor keeps for each directory.
     type State: Send + Sync;
-    /// What every worker has for itself: buffers, counters.
+    /// State that the visitor keeps for each worker: buffers, counters.
     type Worker: Send;
 
-    /// Makes the state of the virtual directory that holds the operands.
+    /// Creates the state of the virtual directory that holds the operands.
     fn root_state(&self) -> Self::State;
 
-    /// Makes the state of one worker.
+    /// Creates the state of one worker.
     fn worker(&self) -> Self::Worker;
 
-    /// Whether chunks of large directories go to other workers.
+    /// How the entries of a large directory are visited.
     fn fan_out(&self) -> FanOut;
 
-    /// Looks at entries, and descends into those directories whose subtree is wanted.
+    /// Visits entries, and descends into the directories that are wanted.
     fn visit(
         &self,
         worker: &mut Self::Worker,
@@ -59,8 +59,8 @@ pub trait Visitor: Sync {
         descend: &mut Descend<'_, Self::Volume, Self::State>,
     );
 
-    /// All entries of `directory` have been visited, or it could not be opened (then [`Visitor::fault`] came before).
-    /// May descend into entries remembered from the visits, and add to the directory's block of output.
+    /// All entries of `directory` have been visited, or it could not be opened ([`Visitor::fault`] has reported that).
+    /// May descend into entries remembered from the visits, and write the directory's block of output.
     fn end_of_directory(
         &self,
         _worker: &mut Self::Worker,
@@ -76,13 +76,13 @@ pub trait Visitor: Sync {
     /// The subtree of `directory` is done.
     fn leave(&self, _worker: &mut Self::Worker, _directory: &Arc<Directory<Self::Volume, Self::State>>) {}
 
-    /// Whether `directory`, which has just been left, is to be opened and visited once more, its parent waiting for it.
-    /// For [`crate::Order::Completion`] only.
+    /// Whether to open and visit `directory`, which has just been left, once more, before its parent is left. For
+    /// [`crate::Order::Completion`] only.
     fn again(&self, _directory: &Directory<Self::Volume, Self::State>) -> bool {
         false
     }
 
-    /// Something failed; the traversal goes on.
+    /// Something failed; the traversal continues.
     fn fault(&self, worker: &mut Self::Worker, place: &Place<'_, Self::Volume, Self::State>, fault: &Fault);
 
     /// How long the calling worker has slept since it began because the visitor wanted it to, which says nothing about
@@ -95,16 +95,16 @@ pub trait Visitor: Sync {
     fn finish(&self, _worker: Self::Worker) {}
 }
 
-/// What went wrong during a traversal.
+/// A failure during a traversal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// An operation of the volume failed.
     #[error("{0}")]
     Volume(#[from] Error),
-    /// A followed symbolic link leads to a directory that it is in.
+    /// A followed symbolic link leads to a directory that contains it.
     #[error("file system loop: this directory is the same as {}", .ancestor.escape_ascii())]
     Loop {
-        /// Path of the directory that this one is the same as.
+        /// Path of the ancestor that is the same directory.
         ancestor: Vec<u8>,
     },
 }
@@ -112,7 +112,7 @@ pub enum Fault {
 /// Where a fault happened.
 #[derive(Debug)]
 pub enum Place<'a, V: Volume, S> {
-    /// At a directory as a whole: it could not be opened, or not be read to its end.
+    /// At a directory as a whole: it could not be opened, or not be read completely.
     Directory(&'a Arc<Directory<V, S>>),
     /// At an entry of a directory.
     Entry(&'a Entry<'a, V, S>),
@@ -170,7 +170,7 @@ impl<'a, V: Volume, S> Chunk<'a, V, S> {
         })
     }
 
-    /// Position of the first entry within the directory; chunks of a directory are in order if sorted by it.
+    /// Position of the first entry within the directory; sorting chunks by it gives directory order.
     pub fn first_index(&self) -> u64 {
         self.first_index
     }
@@ -203,38 +203,39 @@ impl<'a, V: Volume, S> Entry<'a, V, S> {
         self.handle
     }
 
-    /// Position within the directory, growing in the order in which the volume listed the entries. Of an operand, its
-    /// place on the command line, from 0.
+    /// Position within the directory, in the order in which the volume listed the entries. For an operand, its position on
+    /// the command line, from 0.
     pub fn index(&self) -> u64 {
         self.index
     }
 
-    /// Distance from the operand, which is at 0.
+    /// Depth below the operand, which is at 0.
     pub fn depth(&self) -> u32 {
         self.directory.entry_depth()
     }
 
-    /// Which operand the entry is, or is below.
+    /// Index of the operand that the entry is or is below.
     pub fn operand(&self) -> u64 {
         self.directory.operand().unwrap_or(self.index)
     }
 
-    /// Inode number as the directory states it, 0 for an operand.
+    /// Inode number from the directory entry, 0 for an operand.
     pub fn ino(&self) -> u64 {
         self.dirent.ino
     }
 
-    /// Type as the directory states it, without any call: of a symbolic link that of the link, maybe unknown.
+    /// Type from the directory entry, without a call: possibly unknown, and never that of a link's target.
     pub fn listed_kind(&self) -> FileKind {
         self.dirent.kind
     }
 
-    /// Whether this entry's metadata is that of the target if it is a symbolic link.
+    /// Whether this entry is followed if it is a symbolic link.
     pub fn symlinks(&self) -> SymlinkBehavior {
         self.follow.at_depth(self.depth())
     }
 
-    /// Type of the entry, of its target where links are followed; calls the volume only if the directory did not tell.
+    /// Type of the entry, or of its target where links are followed. Calls the volume only if the directory entry does not
+    /// tell.
     ///
     /// # Errors
     /// Those of [`Entry::metadata`].
@@ -247,8 +248,8 @@ impl<'a, V: Volume, S> Entry<'a, V, S> {
         if decided { Ok(self.dirent.kind) } else { self.metadata(Fields::KIND).map(|m| m.kind()) }
     }
 
-    /// Metadata with at least `fields`, of the target where links are followed, of a dangling link itself. It is kept:
-    /// asking again for what has been fetched costs nothing, so ask for all that will be needed first.
+    /// Metadata with at least `fields`: of the target where links are followed, of the link itself if it dangles. The first
+    /// answer is cached, so the first request should ask for all fields that will be needed.
     ///
     /// # Errors
     /// Those of the volume's `metadata`.
@@ -257,7 +258,7 @@ impl<'a, V: Volume, S> Entry<'a, V, S> {
             return Ok(*kept);
         }
         let fetched = self.fetch_metadata(fields)?;
-        // A second, larger request is answered but not kept: the visitor asks for the larger one first.
+        // The answer to a second, larger request is not cached.
         let _ = self.metadata.set(fetched);
         Ok(fetched)
     }
@@ -268,7 +269,7 @@ impl<'a, V: Volume, S> Entry<'a, V, S> {
             Err(e)
                 if behavior == SymlinkBehavior::Follow && matches!(e.errno, Errno::NOENT | Errno::LOOP) =>
             {
-                // A dangling link stands for itself. If not even the link is there, the first error tells more.
+                // A dangling link stands for itself. If the link is gone too, the first error says more.
                 self.handle.metadata(self.dirent.name, SymlinkBehavior::NoFollow, fields).map_err(|_| e)
             }
             result => result,
@@ -288,7 +289,7 @@ impl<'a, V: Volume, S> Entry<'a, V, S> {
         }
     }
 
-    /// Metadata of what the entry leads to, links followed whatever the policy.
+    /// Metadata of the entry with links followed, whatever the policy.
     ///
     /// # Errors
     /// Those of the volume's `metadata`.
@@ -311,7 +312,7 @@ impl<'a, V: Volume, S> Entry<'a, V, S> {
     }
 }
 
-/// Collects the directories that a visit descends into; their tasks become visible to other workers when the visit
+/// Collects the directories that a visit descends into. Their tasks become visible to other workers when the visit
 /// returns.
 #[derive(Debug)]
 pub struct Descend<'a, V: Volume, S> {

@@ -1,4 +1,4 @@
-//! Open handles are bounded whatever the tree. A program of its own, because it lowers the limit of the whole process.
+//! Open handles are bounded whatever the tree. A separate program, because it lowers a limit of the whole process.
 
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -16,7 +16,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const LEVELS: u64 = 300;
 const FILES: u64 = 75;
 
-/// Counts entries, stats each of them, and takes every fault as a failure.
+/// Counts and stats all entries; any fault fails the test.
 struct Counter {
     fan_out: FanOut,
     entries: AtomicU64,
@@ -61,7 +61,7 @@ impl Visitor for Counter {
     }
 }
 
-/// A chain of directories, each so large that it is read in several batches, and with another directory beside the next.
+/// A chain of directories. Each is large enough to be read in several batches, and has a second directory beside the next.
 #[test]
 fn a_chain_of_large_directories_needs_few_descriptors() {
     let scratch = tempfile::tempdir().expect("tempdir");

@@ -1,4 +1,4 @@
-//! The traversal of a volume that is not the kernel's, on which things go wrong: against a plain model, at every option.
+//! The traversal of a volume in memory with injected errors, compared with a plain model at every option.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ mod recorder;
 
 type Faults = BTreeSet<(Vec<u8>, String)>;
 
-/// What a traversal should report: directories that cannot be read, and attributes that cannot be had if it asks.
+/// The faults that a traversal should report: unreadable directories and, if it stats entries, unreadable attributes.
 fn expected_faults(reached: &[&Entry], fan_out: FanOut) -> Faults {
     let mut faults = Faults::new();
     for entry in reached {
@@ -36,7 +36,7 @@ fn reported_faults(events: &[Event]) -> Faults {
 }
 
 #[test]
-fn every_entry_and_every_error_once_whatever_the_options() {
+fn every_entry_and_every_error_is_reported_once() {
     let mut random = Random::from_environment();
     for round in 0..40 {
         let volume = MemoryVolume::default();
@@ -61,9 +61,10 @@ fn every_entry_and_every_error_once_whatever_the_options() {
     }
 }
 
-/// A directory that fails in the middle: what was read before is visited, the error is reported once, the rest goes on.
+/// A directory whose reading fails halfway: the entries read before are visited, the error is reported once, the traversal
+/// continues.
 #[test]
-fn a_directory_that_cannot_be_read_to_its_end_ends_early() {
+fn a_partly_readable_directory_ends_early() {
     for threads in [1, 4] {
         let volume = MemoryVolume::default();
         volume.create_dir("root").expect("mkdir");

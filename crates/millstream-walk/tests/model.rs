@@ -1,4 +1,4 @@
-//! The traversal against a plain recursive model, on random trees and at every kind of option.
+//! The traversal compared with a plain recursive model, on random trees and with every option.
 
 use std::collections::BTreeSet;
 use std::ffi::{CString, OsStr, OsString};
@@ -17,7 +17,7 @@ use recorder::{DescendAt, Event, Names, Recorder, check_order};
 
 mod recorder;
 
-/// The POSIX volume with a limit of its own on open directories.
+/// The POSIX volume with a lower limit of open directories.
 #[derive(Debug)]
 struct Narrow {
     max_open_dirs: usize,
@@ -56,7 +56,7 @@ impl Random {
     }
 }
 
-/// Entries of a random tree, without the files that a new directory is filled with.
+/// Most entries of a random tree, not counting the files that fill a directory.
 const MOST_GROWN: u64 = 60;
 
 /// Grows a random tree and returns the paths in it, the root included.
@@ -98,7 +98,7 @@ fn operand(path: &Path) -> CString {
 }
 
 #[test]
-fn every_entry_once_whatever_the_options() {
+fn every_entry_is_visited_once_with_all_options() {
     let seed = seed();
     println!("MILLSTREAM_SEED={seed}");
     let mut random = Random(seed);
@@ -153,8 +153,8 @@ fn make_chain(top: &Path, levels: usize, beside: usize) {
     }
 }
 
-/// However few handles there are, and whichever worker opens or leaves what: getting back to directories takes a few calls
-/// for each of them, not one for each level above it.
+/// Returning to directories takes a few calls for each of them, not one for each level above it, however few handles there
+/// are and whichever worker opens or leaves a directory.
 #[test]
 fn deep_chains_with_few_handles() {
     const LEVELS: usize = 2_000;
@@ -195,7 +195,7 @@ fn deep_chains_with_few_handles() {
     }
 }
 
-/// Descends into everything, and calls its closure when it leaves a directory.
+/// Descends into every directory, and calls its closure when it leaves one.
 struct AtLeave<F>(F);
 
 impl<F: Fn(&Directory<Narrow, ()>) + Sync> Visitor for AtLeave<F> {
@@ -224,7 +224,7 @@ impl<F: Fn(&Directory<Narrow, ()>) + Sync> Visitor for AtLeave<F> {
     }
 }
 
-/// Records in the order of entries, and has each directory opened twice.
+/// Records entries in order, and asks for each directory to be visited twice.
 struct Twice(Recorder<Narrow>);
 
 impl Visitor for Twice {
@@ -273,7 +273,7 @@ impl Visitor for Twice {
     }
 }
 
-/// Depth first in the order of the directories themselves, every directory twice.
+/// The expected events: depth first in directory order, every directory twice.
 fn in_order(path: &Path, events: &mut Vec<Event>) {
     let bytes = path.as_os_str().as_bytes().to_vec();
     events.push(Event::Visited(bytes.clone()));
@@ -366,7 +366,7 @@ fn directory_that_cannot_be_opened_is_reported_and_passed_over() {
     let file = scratch.path().join("file");
     std::fs::write(&file, b"").expect("write");
     let recorder = Recorder::new(FanOut::Inline, DescendAt::Visit);
-    // The operand is a directory when it is looked at and a file when it is opened.
+    // The operand is a directory when it is examined and a file when it is opened.
     let swapped = SwappedVisitor { inner: recorder };
     walk(&Narrow { max_open_dirs: 100 }, &[operand(&file)], &swapped, &WalkOptions::default());
     let faults: Vec<_> =
@@ -375,7 +375,7 @@ fn directory_that_cannot_be_opened_is_reported_and_passed_over() {
         if path == file.as_os_str().as_bytes() && e.errno == millstream_vfs::Errno::NOTDIR));
 }
 
-/// Descends into whatever it sees.
+/// Descends into every entry.
 struct SwappedVisitor {
     inner: Recorder<Narrow>,
 }
@@ -414,18 +414,18 @@ fn cancellation_ends_a_large_walk_early() {
         let options = WalkOptions { threads: Threads::Fixed(2), order, ..WalkOptions::default() };
         let left = AtomicUsize::new(0);
         let canceller = AtLeave(|_: &Directory<Narrow, ()>| {
-            // The operand itself has been opened too, and is not left before its children.
+            // The operand has been opened too, and cannot be left before its children.
             if left.fetch_add(1, Ordering::Relaxed) == 18 {
                 options.cancellation.cancel();
             }
         });
         let stats = walk(&Narrow { max_open_dirs: 100 }, &[operand(scratch.path())], &canceller, &options);
-        // The other worker may be at one more directory, and no more are opened.
+        // The other worker may be in one more directory; no more are opened.
         assert!((20..=22).contains(&stats.directories), "{order:?}: {} of 301", stats.directories);
     }
 }
 
-/// What following every link reaches: the plain recursive way.
+/// The paths reached when every link is followed, found recursively.
 fn follow(path: &Path, above: &mut Vec<(u64, u64)>, paths: &mut BTreeSet<Vec<u8>>) {
     use std::os::unix::fs::MetadataExt;
     paths.insert(path.as_os_str().as_bytes().to_vec());
@@ -481,7 +481,7 @@ fn a_tree_that_changes_meanwhile_is_never_left() {
     let stop = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         let swap = || {
-            // Each place is in turn a directory, a link that leads outside, a file, and nothing.
+            // Each name is in turn a directory, a link to the outside, a file, and absent.
             while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                 let dir = &dirs[random.below(dirs.len() as u64) as usize];
                 let _ = std::fs::create_dir_all(dir).and_then(|()| std::fs::write(dir.join("file"), b""));
@@ -531,7 +531,7 @@ fn panicking_visitor_ends_the_walk() {
     );
 }
 
-/// Panics on every worker but the first, which waits for that.
+/// Panics on every worker but the first, which waits for the panic.
 struct Panicking {
     first: std::thread::ThreadId,
     others_work: AtomicBool,

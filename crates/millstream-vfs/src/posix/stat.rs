@@ -1,4 +1,4 @@
-//! Metadata as `statx(2)` gives it, and times as `utimensat(2)` takes them.
+//! Conversion of metadata from `statx(2)`, and of times for `utimensat(2)`.
 
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;

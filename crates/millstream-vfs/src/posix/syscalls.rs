@@ -20,7 +20,7 @@ fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
-/// Reads directory entries into `buffer`; returns how many bytes are filled, 0 at the end.
+/// Reads directory entries into `buffer`. Returns the number of bytes filled, 0 at the end.
 pub fn getdents64(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
     // SAFETY: the pointer and length describe `buffer`, which the kernel may overwrite with any bytes.
     let read =
@@ -36,8 +36,8 @@ pub fn set_mode_at(dir: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result<(), Er
     }
 }
 
-/// Asked once, with flags that nobody understands: a filter of system calls may refuse one that it does not know with
-/// `EPERM`, which from a call that is meant could be about the file.
+/// Probes once, with invalid flags: a system call filter may refuse an unknown call with `EPERM`, which in a real call could
+/// be about the file.
 fn has_fchmodat2() -> bool {
     static PRESENT: OnceLock<bool> = OnceLock::new();
     *PRESENT.get_or_init(|| fchmodat2(libc::AT_FDCWD, c"", 0, -1) == Err(Errno::INVAL))
@@ -49,7 +49,8 @@ fn fchmodat2(dir: i32, name: &CStr, mode: u32, flags: libc::c_int) -> Result<(),
     if done == 0 { Ok(()) } else { Err(last_errno()) }
 }
 
-/// Before Linux 6.6: a descriptor of the file itself, and `/proc`'s link to it, which can lead nowhere else.
+/// For Linux before 6.6: opens the file itself and sets its mode through `/proc`'s link to the descriptor, which cannot lead
+/// anywhere else.
 fn set_mode_by_descriptor(dir: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result<(), Errno> {
     let file = fs::openat(dir, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     if FileType::from_raw_mode(fs::fstat(&file)?.st_mode) == FileType::Symlink {
@@ -61,8 +62,8 @@ fn set_mode_by_descriptor(dir: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result
 
 /// Appends the names of the extended attributes of `name` in `dir`, never following a link.
 ///
-/// Kernels before 6.13 have no `listxattrat`; there the name is resolved through `/proc/self/fd`, which stays relative
-/// to the handle.
+/// Kernels before 6.13 lack `listxattrat`; there the name is resolved through `/proc/self/fd`, still relative to the
+/// handle.
 pub fn list_xattr_at(dir: BorrowedFd<'_>, name: &CStr, names: &mut Vec<u8>) -> Result<(), Errno> {
     static MISSING: AtomicBool = AtomicBool::new(false);
     if !MISSING.load(Ordering::Relaxed) {
@@ -96,7 +97,7 @@ pub fn get_xattr_at(
     Ok(value)
 }
 
-/// A path that leads to `name` in `dir`, through no link but that of `/proc`.
+/// A path to `name` in `dir` through no link but `/proc`'s own.
 pub fn proc_path(dir: BorrowedFd<'_>, name: &CStr) -> Result<CString, Errno> {
     let fd = dir.as_raw_fd();
     if fd == libc::AT_FDCWD || name.to_bytes().starts_with(b"/") {
@@ -107,7 +108,7 @@ pub fn proc_path(dir: BorrowedFd<'_>, name: &CStr) -> Result<CString, Errno> {
     CString::new(path).map_err(|_| Errno::INVAL)
 }
 
-/// Calls `list` with a buffer that grows until the names, or the value of an attribute, fit.
+/// Calls `list` with a growing buffer until the names, or an attribute's value, fit.
 pub fn append_list(
     names: &mut Vec<u8>,
     mut list: impl FnMut(&mut [u8]) -> Result<usize, Errno>,
@@ -121,7 +122,7 @@ pub fn append_list(
                 names.truncate(start + n);
                 return Ok(());
             }
-            // 64 KiB is the kernel's own bound (XATTR_LIST_MAX, XATTR_SIZE_MAX).
+            // 64 KiB is the kernel's limit (XATTR_LIST_MAX, XATTR_SIZE_MAX).
             Err(Errno::RANGE) if room < 65_536 => room *= 16,
             Err(errno) => {
                 names.truncate(start);
@@ -161,7 +162,7 @@ mod tests {
 
     type SetMode = fn(BorrowedFd<'_>, &CStr, u32) -> Result<(), Errno>;
 
-    /// The way of older kernels works as the other one does.
+    /// The fallback for older kernels behaves like the system call.
     #[test]
     fn modes_are_set_without_following() {
         let ways: [SetMode; 2] = [set_mode_at, set_mode_by_descriptor];

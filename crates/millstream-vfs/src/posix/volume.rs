@@ -19,9 +19,9 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PosixVolume;
 
-/// Descriptors left to everything but directory handles: standard streams, outputs, pipes to children.
+/// Descriptors reserved for everything but directory handles: standard streams, outputs, pipes to children.
 const RESERVED_FDS: u64 = 32;
-/// Assumed where the process has no limit.
+/// Assumed limit if the process has none.
 const UNLIMITED_FDS: u64 = 1 << 20;
 
 impl Volume for PosixVolume {
@@ -42,7 +42,7 @@ impl Volume for PosixVolume {
 pub struct PosixDir {
     /// `None` is the base, `AT_FDCWD`.
     fd: Option<OwnedFd>,
-    /// Whether it is open for the names in it alone.
+    /// Whether it was opened without permission to list it.
     is_for_names: bool,
 }
 
@@ -125,7 +125,7 @@ impl Dir for PosixDir {
         match read {
             Ok(0) => Ok(ReadState::End),
             Ok(_) => Ok(ReadState::More),
-            // Linux answers ENOENT for a directory that was removed while open: it has no entries any more.
+            // Linux returns ENOENT for a directory that was removed while open: it has no entries any more.
             Err(Errno::NOENT) => Ok(ReadState::End),
             Err(errno) => Err(Error::new(Operation::ReadDir, errno)),
         }
@@ -265,7 +265,7 @@ impl Dir for PosixDir {
         }
     }
 
-    /// The child's descriptors are ours until it becomes the command.
+    /// A child has our descriptors until it executes the command.
     fn path_for_children(&self) -> Result<CString> {
         let path = match &self.fd {
             Some(fd) => format!("/proc/self/fd/{}", fd.as_raw_fd()),

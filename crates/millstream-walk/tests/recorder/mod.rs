@@ -1,4 +1,4 @@
-//! A visitor that records what happens.
+//! A visitor that records events.
 
 use std::collections::BTreeSet;
 use std::ffi::{CString, OsStr};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use millstream_vfs::{Fields, FileKind, Volume};
 use millstream_walk::{Chunk, Descend, Directory, FanOut, Fault, Place, Visitor};
 
-/// What happened, in the order in which it did.
+/// An event of a traversal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     Visited(Vec<u8>),
@@ -19,7 +19,7 @@ pub enum Event {
     Fault(Vec<u8>, Fault),
 }
 
-/// Records every event. `Stat` makes it call the volume for each entry, so that chunks are handed out.
+/// Records every event. With [`FanOut::Parallel`] it stats each entry, and chunks go to other workers.
 pub struct Recorder<V> {
     pub fan_out: FanOut,
     descend_at: DescendAt,
@@ -143,7 +143,7 @@ impl<V: Volume> Visitor for Recorder<V> {
     }
 }
 
-/// Whether directories come before what they hold, and are left after it.
+/// Checks that directories are visited before their entries and left after them.
 pub fn check_order(events: &[Event]) {
     let position = |wanted: &Event| events.iter().position(|e| e == wanted);
     for (at, event) in events.iter().enumerate() {

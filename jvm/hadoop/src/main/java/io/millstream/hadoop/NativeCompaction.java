@@ -10,20 +10,21 @@ import java.util.Set;
 import java.util.function.BooleanSupplier;
 
 /**
- * The staging directory of a compaction, in which outputs are made before they take the place of their inputs, natively and
- * all at once. Killed at any moment, it is finished or undone by whoever opens it next; {@code millstream_ops::compact} tells how.
+ * The staging directory of a compaction. Outputs are made in it; native code then moves them into place after a single commit. If the
+ * process is killed at any moment, the next one that opens the directory finishes or undoes the compaction: see
+ * {@code millstream_ops::compact}.
  */
 public final class NativeCompaction implements AutoCloseable {
-  /** Where outputs are made, below the staging directory. */
+  /** Directory of the outputs, below the staging directory. */
   public static final String OUT = "out";
 
   private long handle;
 
   /**
-   * Opens a staging directory, makes it if it is not there, and locks it.
+   * Opens a staging directory, creating it if necessary, and locks it.
    *
    * @param path absolute path
-   * @throws IOException if it cannot be opened, or another compaction is at work in it
+   * @throws IOException if it cannot be opened, or another compaction is using it
    */
   public NativeCompaction(String path) throws IOException {
     requireLibrary();
@@ -32,27 +33,26 @@ public final class NativeCompaction implements AutoCloseable {
 
   private static void requireLibrary() {
     if (!NativeLibrary.isLoaded()) {
-      throw new IllegalStateException("Millstream's native library does not load in this JVM (see its log), and there is no compaction "
-          + "without it");
+      throw new IllegalStateException("Millstream's native library does not load in this JVM (see its log); compaction needs it");
     }
   }
 
-  /** Whether an earlier compaction was committed here, and not finished. */
+  /** Whether an earlier compaction was committed here but not finished. */
   public synchronized boolean isCommitted() throws IOException {
     return isCommitted(handle());
   }
 
-  /** Removes what an earlier one left that was not committed. */
+  /** Removes the uncommitted remains of an earlier compaction. */
   public synchronized void clear() throws IOException {
     clear(handle());
   }
 
-  /** Commits: from now on it is finished, whatever happens. */
+  /** Commits. After this the compaction is always finished, if necessary by the next one. */
   public synchronized void commit(Journal journal) throws IOException {
     commit(handle(), journal.packed());
   }
 
-  /** Does what was committed, or the rest of it. */
+  /** Moves committed outputs into place, as far as that is not done yet. */
   public synchronized Applied apply(int threads) throws IOException {
     return new Applied(new String(apply(handle(), threads), StandardCharsets.UTF_8));
   }
@@ -71,7 +71,7 @@ public final class NativeCompaction implements AutoCloseable {
     close(opened, true);
   }
 
-  /** Closes it and leaves it to the next one. */
+  /** Closes the staging directory and keeps it for the next compaction. */
   @Override
   public synchronized void close() throws IOException {
     if (handle != 0) {
@@ -82,15 +82,15 @@ public final class NativeCompaction implements AutoCloseable {
   }
 
   /**
-   * Writes files of lines one after the other to a new file that is on disk when this returns, and its manifest.
+   * Concatenates text files to a new file, and writes its manifest. The file is on disk when this returns.
    *
-   * @param inputs the files, in whole
-   * @param header whether their first lines are the same, and wanted once
+   * @param inputs the files, each as a whole
+   * @param header whether the files share their first line, which the output then has once
    * @param output the new file
-   * @param maxReaders most native threads that read ahead
-   * @param isCancelled whether nobody wants the output any more
-   * @return its length
-   * @throws IOException if it could not be made; then it is not there. The message names the file that it is about
+   * @param maxReaders maximum number of native threads that read ahead
+   * @param isCancelled whether to stop
+   * @return the length of the output
+   * @throws IOException if it could not be made; then the output does not exist. The message names the file concerned
    */
   public static long concatenate(FileRanges inputs, boolean header, String output, int maxReaders, BooleanSupplier isCancelled)
       throws IOException {
@@ -99,9 +99,9 @@ public final class NativeCompaction implements AutoCloseable {
   }
 
   /**
-   * Looks whether files of lines could be concatenated, as far as their beginnings say.
+   * Checks whether text files can be concatenated, as far as their beginnings show.
    *
-   * @throws IOException if they could not; the message names the file that it is about
+   * @throws IOException if they cannot; the message names the file concerned
    */
   public static void check(FileRanges inputs, boolean header, int maxReaders, BooleanSupplier isCancelled) throws IOException {
     requireLibrary();
@@ -109,7 +109,7 @@ public final class NativeCompaction implements AutoCloseable {
   }
 
   /**
-   * Names of the symbolic links in a directory that this JVM can express.
+   * Returns the names of the symbolic links in a directory, except names that this JVM cannot express.
    *
    * @param directory absolute path
    */
@@ -129,24 +129,24 @@ public final class NativeCompaction implements AutoCloseable {
   }
 
   /**
-   * Writes the manifest of an output that is still to be made.
+   * Writes the manifest of an output, before the output itself.
    *
-   * @throws IOException if it cannot be written, or an input is not what it was when it was listed
+   * @throws IOException if it cannot be written, or an input has changed since it was listed
    */
   public static void stamp(FileRanges inputs, String output) throws IOException {
     requireLibrary();
     stamp(inputs.packed(), LocalPaths.require(output));
   }
 
-  /** Which output goes where. */
+  /** Records where each output goes. */
   public static final class Journal {
     private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
 
     /**
-     * Begins one.
+     * Creates a journal without outputs.
      *
      * @param inPlace whether the outputs replace their inputs
-     * @param root absolute path of the tree that they go to, without links
+     * @param root absolute path of the destination tree, without links
      */
     public Journal(boolean inPlace, String root) throws IOException {
       field("millstream compact 1".getBytes(StandardCharsets.US_ASCII));
@@ -155,7 +155,7 @@ public final class NativeCompaction implements AutoCloseable {
     }
 
     /**
-     * Adds an output; those of a directory follow each other.
+     * Adds an output. Outputs of the same directory must be added consecutively.
      *
      * @param staged its name in the staging directory
      * @param directory path of its directory below the root
@@ -180,7 +180,7 @@ public final class NativeCompaction implements AutoCloseable {
     }
   }
 
-  /** What {@link #apply} has done. */
+  /** Result of {@link #apply}. */
   public static final class Applied {
     private final long outputs;
     private final long replaced;
@@ -195,28 +195,28 @@ public final class NativeCompaction implements AutoCloseable {
       }
     }
 
-    /** Outputs that are in their places. */
+    /** Number of outputs moved into place. */
     public long outputs() {
       return outputs;
     }
 
-    /** Files that they took the place of. */
+    /** Number of files that they replaced. */
     public long replaced() {
       return replaced;
     }
 
-    /** Inputs that are as they were. */
+    /** Inputs that were left unchanged. */
     public List<Left> left() {
       return left;
     }
   }
 
   /**
-   * Inputs that were left as they were.
+   * Inputs that were left unchanged.
    *
    * @param directory path of their directory
-   * @param files how many
-   * @param reason why
+   * @param files their number
+   * @param reason the reason
    */
   public record Left(String directory, long files, String reason) {}
 

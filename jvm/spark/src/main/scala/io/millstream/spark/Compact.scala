@@ -16,17 +16,17 @@ import org.apache.spark.SparkException
 import org.apache.spark.network.util.JavaUtils
 import org.apache.spark.sql.SparkSession
 
-/** Nothing was done, for a reason that the user is told. */
+/** A failure whose message is for the user. */
 class CompactFailure(message: String) extends RuntimeException(message)
 
 /**
- * What is to be compacted, and how.
+ * Options of a compaction.
  *
- * @param destination where the outputs go; none if they replace their inputs
+ * @param destination directory of the outputs; none if they replace their inputs
  * @param format `same`, `text` or `parquet`
- * @param codec of the outputs; that of the inputs if it is not given
+ * @param codec codec of the outputs; by default that of the inputs
  * @param header whether the first line of a file is a header
- * @param copyLeft whether files that cannot be merged go to the destination as they are
+ * @param copyLeft whether files that cannot be merged are copied to the destination unchanged
  */
 final case class CompactOptions(
     source: String,
@@ -46,7 +46,7 @@ object CompactOptions {
   val Text = "text"
   val Parquet = "parquet"
 
-  /** From names and values as the command line and Python give them. */
+  /** Parses names and values from the command line or from Python. */
   def of(settings: Map[String, String]): CompactOptions = {
     val known = Set("source", "destination", "in-place", "target-size", "format", "codec", "header", "copy-left", "dry-run")
     settings.keys.find(!known(_)).foreach(key => throw new CompactFailure(s"unknown option $key"))
@@ -54,22 +54,22 @@ object CompactOptions {
     val source = settings.getOrElse("source", throw new CompactFailure("no directory was given"))
     val destination = settings.get("destination")
     if (destination.isEmpty != isTrue("in-place")) {
-      throw new CompactFailure("give either a destination or ask for the files to be replaced in place")
+      throw new CompactFailure("specify either a destination or --in-place (in_place=True)")
     }
     if (destination.isEmpty && isTrue("copy-left")) {
-      throw new CompactFailure("in place, what cannot be merged stays where it is: there is nothing to copy")
+      throw new CompactFailure("there is nothing to copy in place: files that cannot be merged stay where they are")
     }
     val size = settings.getOrElse("target-size", "128m")
     val bytes = try JavaUtils.byteStringAsBytes(size) catch {
-      case _: IllegalArgumentException => throw new CompactFailure(s"$size: not a size; write for instance 128M")
+      case _: IllegalArgumentException => throw new CompactFailure(s"$size: not a size; write it like 128M")
     }
     if (bytes <= 0) throw new CompactFailure(s"$size: the target size must be positive")
     val format = settings.getOrElse("format", Same)
-    if (!Set(Same, Text, Parquet)(format)) throw new CompactFailure(s"$format: not a format; there are same, text and parquet")
+    if (!Set(Same, Text, Parquet)(format)) throw new CompactFailure(s"$format: not a format; choose same, text or parquet")
     val (codecs, of) = if (format == Parquet) (Codec.OfParquet, " of Parquet") else (Codec.OfLines, "")
     val codec = settings.get("codec").map(name => Codec.named(name, codecs).getOrElse(
-      throw new CompactFailure(s"$name: not a codec$of; there are ${codecs.mkString(", ")}")))
-    if (format == Parquet && isTrue("header")) throw new CompactFailure("a header is for files of lines, not for Parquet")
+      throw new CompactFailure(s"$name: not a codec$of; choose from ${codecs.mkString(", ")}")))
+    if (format == Parquet && isTrue("header")) throw new CompactFailure("a header applies to text files, not to Parquet")
     CompactOptions(source, destination, bytes, format, codec, isTrue("header"), isTrue("copy-left"), isTrue("dry-run"))
   }
 }
@@ -78,22 +78,22 @@ object CompactOptions {
  * Merges small files into few, directory by directory.
  *
  * {{{
- * listing (native) ─► CompactPlanner: outputs ─► CompactTasks: Spark makes them in a hidden staging directory
- *                                                    └─► NativeCompaction: commit, then they take their places
+ * listing (native) ─► CompactPlanner: outputs ─► CompactTasks: Spark writes them to a hidden staging directory
+ *                                                    └─► NativeCompaction: commits, then moves them into place
  * }}}
  */
 object Compact {
   private val Log = LoggerFactory.getLogger("io.millstream.spark.Compact")
   private val StagingName = ".millstream-compact"
   private val MaxName = 255
-  /** Threads with which outputs take the place of inputs. */
+  /** Threads that move outputs into place. */
   private val ApplyThreads = 16
 
   /** For callers in other languages: names and values in, a JSON object out. */
   def runJson(spark: SparkSession, settings: java.util.Map[String, String]): String =
     run(spark, CompactOptions.of(settings.asScala.toMap)).json
 
-  /** @param tell is told beforehand what a new destination will not have, or will have as it is */
+  /** @param tell is called in advance with a message about files that a new destination will lack, or have unmerged */
   def run(spark: SparkSession, options: CompactOptions, tell: String => Unit = Log.warn): CompactSummary = {
     val start = System.nanoTime()
     val source = realDirectory(options.source)
@@ -102,16 +102,16 @@ object Compact {
       if (options.dryRun) look(spark, options, source, target)
       else try compact(spark, options, source, target, tell) finally forgetListings(spark, target)
     } catch {
-      case e: IOException => throw new CompactFailure(s"${e.getMessage}; run the same command again when the cause is gone")
+      case e: IOException => throw new CompactFailure(s"${e.getMessage}; run the same command again once that is fixed")
       case e: SparkException =>
-        throw new CompactFailure(s"Spark could not run the job, and $target is as it was: ${CompactTasks.oneLine(e)}")
+        throw new CompactFailure(s"Spark could not run the job, and $target is unchanged: ${CompactTasks.oneLine(e)}")
     }
     val timed = summary.copy(milliseconds = (System.nanoTime() - start) / 1000000)
     Log.info(s"Millstream compacted $source: ${timed.text}")
     timed
   }
 
-  /** What Spark and Hadoop know of the tree is no longer true. */
+  /** Invalidates what Spark and Hadoop have cached about the tree. */
   private def forgetListings(spark: SparkSession, target: Path): Unit = {
     FileSystem.get(URI.create("file:///"), spark.sparkContext.hadoopConfiguration) match {
       case fileSystem: MillstreamLocalFileSystem => fileSystem.treeChanged()
@@ -123,7 +123,7 @@ object Compact {
   private def planner(spark: SparkSession, options: CompactOptions, source: Path): CompactPlanner =
     new CompactPlanner(options, source, spark.sparkContext.hadoopConfiguration, UUID.randomUUID().toString.take(8))
 
-  /** What would be done, as far as names, sizes, beginnings and schemas say. */
+  /** Predicts the result from names, sizes, the beginnings of files, and schemas. */
   private def look(spark: SparkSession, options: CompactOptions, source: Path, target: Path): CompactSummary = {
     val tasks = new CompactTasks(spark, Site(source.toString, "", options.header, options.codec), s"Millstream compact --dry-run $source")
     val (plan, made) = withCopies(options, planner(spark, options, source).plan(), tasks.check)
@@ -160,14 +160,14 @@ object Compact {
     }
   }
 
-  /** What is known of a new destination before anything is read. */
+  /** Messages about a new destination that are known before anything is read. */
   private def foretell(plan: CompactPlan, source: Path, target: Path): Seq[String] =
     CompactSummary.byReason(s"will be missing from $target, unless it is made with --copy-left (copy_left=True)", plan.left) ++
       CompactSummary.byReason("will be copied as they are", copied(source, plan.outputs))
 
   /**
-   * What became of a plan's outputs. Where copies are wanted, the inputs of those that could not be made become outputs of the plan, each
-   * by itself and as it is.
+   * Makes the outputs of a plan. If copies are wanted, the inputs of each output that could not be made become outputs of their own,
+   * copied unchanged.
    */
   private def withCopies(options: CompactOptions, plan: CompactPlan, make: IndexedSeq[Output] => Seq[Made]): (CompactPlan, Seq[Made]) = {
     val made = make(plan.outputs)
@@ -178,12 +178,12 @@ object Compact {
     (all, others ++ (if (numbered.isEmpty) Nil else make(numbered.toIndexedSeq)))
   }
 
-  /** What has not been committed is removed; the rest is for the next one. */
+  /** Removes the staging directory, unless it is committed: then the next compaction finishes it. */
   private def abandon(staging: NativeCompaction): Unit =
     try {
       if (staging.isCommitted) staging.close() else staging.remove()
     } catch {
-      case e: IOException => Log.warn(s"A staging directory stays for the next compaction to remove: ${e.getMessage}")
+      case e: IOException => Log.warn(s"A staging directory is left for the next compaction to remove: ${e.getMessage}")
     }
 
   private def put(
@@ -204,8 +204,8 @@ object Compact {
     try {
       staging.apply(ApplyThreads)
     } catch {
-      case e: IOException => throw new CompactFailure(s"${e.getMessage}; no line is lost, but $target is between old and new: run the " +
-        "same command again when the cause is gone, and it will be finished")
+      case e: IOException => throw new CompactFailure(s"${e.getMessage}; no line is lost, but $target is partly old and partly new: " +
+        "run the same command again once that is fixed, and it will finish the work")
     }
 
   private def result(
@@ -235,14 +235,14 @@ object Compact {
       left = plan.left ++ failures(source, plan, made) ++ notApplied)
   }
 
-  /** Inputs of which nothing became, and why. */
+  /** Inputs of failed outputs, and why they failed. */
   private def failures(source: Path, plan: CompactPlan, made: Seq[Made]): Seq[NativeCompaction.Left] =
     made.collect { case Made(output, Left(message), _) =>
       val of = plan.outputs(output)
       new NativeCompaction.Left(of.path(source), of.files, message)
     }
 
-  /** Files that are copied because they could not be merged, and why they could not. */
+  /** Files copied because they could not be merged, and the reasons. */
   private def copied(source: Path, outputs: Seq[Output]): Seq[NativeCompaction.Left] =
     outputs.filter(_.isUnmerged).groupBy(output => (output.path(source), output.unmerged.get)).toSeq.sortBy(_._1).map {
       case ((directory, reason), files) => new NativeCompaction.Left(directory, files.length, reason)
@@ -252,7 +252,7 @@ object Compact {
     if (path.startsWith("file:")) {
       Paths.get(new org.apache.hadoop.fs.Path(path).toUri.getPath)
     } else if (path.matches("[A-Za-z][A-Za-z0-9+.-]*://.*")) {
-      throw new CompactFailure(s"$path: only local and mounted directories are compacted")
+      throw new CompactFailure(s"$path: only local and mounted directories can be compacted")
     } else {
       Paths.get(path).toAbsolutePath
     }
@@ -266,18 +266,18 @@ object Compact {
 
   private def destination(path: String, source: Path, dryRun: Boolean): Path = {
     val given = local(path).normalize
-    // As much of it as there is tells where it is.
+    // Its nearest existing ancestor determines its real path.
     val existing = Iterator.iterate(given)(_.getParent).dropWhile(p => p != null && !Files.exists(p)).next()
     val real = existing.toRealPath().resolve(existing.relativize(given)).normalize
     if (real == source) throw new CompactFailure(s"$given: is the source itself; use --in-place (in_place=True) to replace its files")
-    if (real.startsWith(source)) throw new CompactFailure(s"$given: is inside the source $source; choose a destination outside of it")
+    if (real.startsWith(source)) throw new CompactFailure(s"$given: is inside the source $source; choose a destination outside it")
     if (Files.exists(real)) {
       if (!Files.isDirectory(real)) throw new CompactFailure(s"$given: exists and is not a directory")
       val listed = Files.newDirectoryStream(real)
       val isEmpty = try !listed.iterator.hasNext finally listed.close()
       if (!isEmpty && !Files.exists(real.resolve(StagingName))) throw notEmpty(real)
     } else if (dryRun) {
-      if (!Files.isWritable(existing)) throw new CompactFailure(s"$given: cannot be made: $existing may not be written to")
+      if (!Files.isWritable(existing)) throw new CompactFailure(s"$given: cannot be made: no permission to write to $existing")
     } else {
       try Files.createDirectories(real) catch {
         case e: IOException => throw new CompactFailure(s"$given: cannot be made: ${reason(e)}")
@@ -292,9 +292,9 @@ object Compact {
   }
 
   private def notEmpty(target: Path) =
-    new CompactFailure(s"$target: exists and is not empty; choose another destination, or remove what is in it")
+    new CompactFailure(s"$target: exists and is not empty; choose another destination, or empty it")
 
-  /** Where a staging directory may be: beside a tree whose directories it is to replace, or in it. */
+  /** Possible staging directories: inside the tree or, for a compaction in place, also beside it. */
   private def stagingPlaces(options: CompactOptions, target: Path): Seq[Path] = {
     val inside = target.resolve(StagingName)
     val beside = Option(target.getParent).filter(_ => options.inPlace).map(_.resolve(s".${target.getFileName}$StagingName"))
@@ -312,10 +312,10 @@ object Compact {
     try {
       new NativeCompaction(place.toString)
     } catch {
-      case e: IOException => throw new CompactFailure(s"$target: cannot be worked in: ${e.getMessage}")
+      case e: IOException => throw new CompactFailure(s"$target: cannot open the staging directory: ${e.getMessage}")
     }
 
-  /** What was finished of an earlier compaction, and what it had left. */
+  /** Result of finishing an earlier compaction: its outputs, and the files that it left. */
   private final case class Recovered(outputs: Long, left: Seq[NativeCompaction.Left])
 
   /** Finishes what an earlier compaction committed. */
@@ -339,7 +339,7 @@ object Compact {
 
   private val Usage = "usage: Compact [--json] key=value..."
 
-  /** Of `millstream compact`, which parses the command line: settings as `key=value`. */
+  /** Entry point for `millstream compact`, which parses the command line and passes settings as `key=value`. */
   def main(arguments: Array[String]): Unit = {
     val (flags, settings) = arguments.partition(_ == "--json")
     val pairs = settings.map(_.split("=", 2)).collect { case Array(key, value) => key -> value }.toMap

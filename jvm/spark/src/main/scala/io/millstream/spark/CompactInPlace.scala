@@ -8,12 +8,12 @@ import scala.jdk.CollectionConverters._
 
 import io.millstream.hadoop.NativeCompaction
 
-/** What keeps outputs from taking the place of their inputs, as far as it can be seen before. */
+/** Finds obstacles to a compaction in place, as far as they show in advance. */
 private[spark] object CompactInPlace {
-  /** Directories that are looked at at once. */
+  /** Number of directories examined at once. */
   private val Threads = 16
 
-  /** Outputs, by their numbers, that could not take the place of their inputs below `root`, and why. */
+  /** Outputs, by number, that could not replace their inputs below `root`, and why. */
   def obstacles(root: Path, outputs: Seq[Output]): Map[Int, String] = {
     val threads = Executors.newFixedThreadPool(Threads)
     try {

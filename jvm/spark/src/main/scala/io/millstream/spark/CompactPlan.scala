@@ -11,25 +11,25 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.hadoop.io.compress.CompressionCodecFactory
 
-/** How an output is made. */
+/** The way an output is made. */
 private[spark] sealed trait Making extends Serializable
 
 /** Natively, byte for byte. */
 private[spark] case object Concatenate extends Making
 
-/** By Hadoop's codecs: the lines of plain and compressed files, written by the codec that Hadoop calls so, or plain. */
+/** With Hadoop's codecs: lines of plain and compressed files, written with the codec of this Hadoop name, or plain. */
 private[spark] final case class Recode(codec: Option[String]) extends Making
 
-/** By Spark's own reader and writer. */
+/** With Spark's own reader and writer. */
 private[spark] final case class Rewrite(fromParquet: Boolean, toParquet: Boolean) extends Making
 
 /**
- * A file to be made.
+ * An output file.
  *
  * @param directory path of its directory below the root, "" for the root
- * @param inputs what it is made of
- * @param names the same files' names, if the JVM reads them
- * @param unmerged why the one input is copied as it is, if it should have been merged
+ * @param inputs its input files
+ * @param names names of the inputs, if the JVM reads them
+ * @param unmerged the reason why a single input is copied instead of merged
  */
 private[spark] final case class Output(
     id: Int,
@@ -44,19 +44,19 @@ private[spark] final case class Output(
 
   def isUnmerged: Boolean = unmerged.nonEmpty
 
-  /** Whether it is its input, byte for byte. */
+  /** Whether it is an exact copy of a single input. */
   def isCopy: Boolean = making == Concatenate && files == 1
 
   def path(root: Path): String = if (directory.isEmpty) root.toString else s"$root/$directory"
 
-  /** The inputs, and of each its name and size. */
+  /** The inputs with their names and sizes. */
   def members: Iterator[Member] = inputs.each.asScala.iterator.map { one =>
     val file = one.cursor()
     file.next()
     Member(one, file.name, file.size)
   }
 
-  /** Copies of the inputs as they are, which are still to be numbered. */
+  /** Outputs that copy each input unchanged; their numbers are still to be assigned. */
   def copies(reason: String): Iterator[Output] = members.map { member =>
     Output(0, directory, member.name, Concatenate, member.file, Array.empty, 1, member.size, Some(reason))
   }
@@ -66,9 +66,9 @@ private[spark] final case class Output(
 private[spark] final case class Member(file: FileRanges, name: String, size: Long)
 
 /**
- * What there is to do.
+ * The plan of a compaction.
  *
- * @param keptFiles files that are as they should be
+ * @param keptFiles files that need no change
  * @param left directories whose files cannot be merged, and why
  */
 private[spark] final case class CompactPlan(
@@ -82,8 +82,8 @@ private[spark] final case class CompactPlan(
 /**
  * Groups the files of each directory into outputs.
  *
- * Files of one kind are taken in the order of their names until they have the target size. A file that has about as much by
- * itself is left as it is, and so is one that is alone.
+ * Files of one kind are collected in name order until they reach the target size. A file that is about that large already is
+ * kept, and so is a single small one.
  */
 private[spark] final class CompactPlanner(options: CompactOptions, root: Path, conf: Configuration, runId: String) {
   import CompactPlanner._
@@ -97,7 +97,7 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
     val fileSystem = new MillstreamLocalFileSystem
     fileSystem.initialize(java.net.URI.create("file:///"), conf)
     val listings = Option(fileSystem.listDatasetAndInexpressible(java.util.List.of(new HadoopPath(root.toUri)))).getOrElse {
-      throw new CompactFailure(s"$root: cannot be listed natively; a warning before this tells why, or its name needs a UTF-8 locale")
+      throw new CompactFailure(s"$root: cannot be listed natively; an earlier warning says why, or its name needs a UTF-8 locale")
     }.asScala
     val byDirectory = mutable.LinkedHashMap.empty[String, mutable.ArrayBuffer[DirectoryListing]]
     val (expressible, others) = listings.partition(_.directory != null)
@@ -108,10 +108,10 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
     CompactPlan(byDirectory.count(_._2.exists(_.count > 0)), files, bytes, outputs.toIndexedSeq, keptFiles, left.toSeq)
   }
 
-  /** Which files a table consists of stands in its log, and they are not to be replaced behind its back. */
+  /** A table's log lists its files, so they must not be replaced without its knowledge. */
   private def refuseTables(directory: String): Unit =
     TableLogs.find { case (name, _) => Files.exists(Paths.get(directory, name)) }.foreach { case (name, kind) =>
-      throw new CompactFailure(s"$directory: is $kind, whose log ($name) names its files; compact it with its own means")
+      throw new CompactFailure(s"$directory: is $kind, whose log ($name) lists its files; use its own compaction instead")
     }
 
   private def planDirectory(directory: String, parts: collection.Seq[DirectoryListing]): Unit = {
@@ -157,7 +157,7 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
     }
   }
 
-  /** Indices of those that become one file. */
+  /** Groups of indices; each group becomes one file. */
   private def group(entries: collection.Seq[Entry], converts: collection.Seq[Boolean]): Seq[collection.Seq[Int]] = {
     val groups = mutable.ArrayBuffer.empty[mutable.ArrayBuffer[Int]]
     var open = mutable.ArrayBuffer.empty[Int]
@@ -190,7 +190,7 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
     Output(outputs.length, relative, name, making, inputs.build(), names, members.length, members.iterator.map(_.size).sum)
   }
 
-  /** Names of the outputs of one directory, which no file has. */
+  /** Generates unused names for the outputs of one directory. */
   private final class Names(directory: String) {
     private var count = 0
 
@@ -204,9 +204,9 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
 }
 
 private[spark] object CompactPlanner {
-  /** A file of so much of the target size is left as it is. */
+  /** A file of at least this fraction of the target size is kept. */
   private val Large = 0.75
-  /** An output has at most so much of it. */
+  /** An output has at most this multiple of the target size. */
   private val Overfull = 1.25
 
   private val TableLogs = Seq(
@@ -218,7 +218,7 @@ private[spark] object CompactPlanner {
   private final case class Entry(listing: DirectoryListing, index: Int) {
     val name: String = listing.name(index)
     def size: Long = listing.size(index)
-    /** Spark lists summaries of Parquet, whose names begin with an underscore, but does not read them as data. */
+    /** Spark lists Parquet's summary files, whose names begin with an underscore, but does not read them as data. */
     def isData: Boolean = !name.startsWith(".") && (!name.startsWith("_") || name.contains("="))
   }
 
@@ -235,15 +235,15 @@ private[spark] object CompactPlanner {
   private sealed trait Known extends Family {
     def making: Making
     def recoding: Making
-    /** Whether a file is to be written anew though it is large enough. */
+    /** Whether a file must be rewritten even if it is large enough. */
     def converts(name: String, options: CompactOptions, codecs: CompressionCodecFactory): Boolean
     def suffix(codecs: CompressionCodecFactory): String
   }
 
   /**
-   * Lines that become lines.
+   * Text files that become text files.
    *
-   * @param extension of the name without that of a codec: what ends otherwise holds other lines
+   * @param extension the name's extension, not counting a codec's: files with different extensions are not merged
    */
   private final case class Lines(codec: Option[String], extension: String) extends Known {
     override def making: Making = if (codec.isEmpty) Concatenate else recoding
@@ -253,7 +253,7 @@ private[spark] object CompactPlanner {
     override def suffix(codecs: CompressionCodecFactory): String = extension + endingOf(codec, codecs)
   }
 
-  /** @param linesCodec what Hadoop calls the codec of the lines that rows become */
+  /** @param linesCodec Hadoop's name of the codec for output lines */
   private final case class Rows(fromParquet: Boolean, toParquet: Boolean, linesCodec: Option[String]) extends Known {
     override def making: Making = Rewrite(fromParquet, toParquet)
     override def recoding: Making = making
@@ -280,7 +280,7 @@ private[spark] object CompactPlanner {
       }
     }
 
-    /** What Hadoop calls the codec that a file's name tells. */
+    /** Hadoop's name of the codec that a file's name indicates. */
     def codecOf(name: String, codecs: CompressionCodecFactory): Option[String] =
       Codec.ofFile(name, codecs).map(_.getClass.getSimpleName.stripSuffix("Codec").toLowerCase(java.util.Locale.ROOT))
 

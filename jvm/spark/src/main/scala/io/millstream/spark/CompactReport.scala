@@ -8,10 +8,10 @@ import com.fasterxml.jackson.databind.ObjectMapper
 import io.millstream.hadoop.NativeCompaction
 
 /**
- * What a compaction has done, or would do.
+ * Result of a compaction or of a dry run.
  *
- * @param copied files that could not be merged, and are in the destination as they were
- * @param left files that could not be merged: in place they are as they were, a new destination does not have them
+ * @param copied files that could not be merged and were copied to the destination unchanged
+ * @param left files that could not be merged: unchanged in place, missing from a new destination
  */
 final case class CompactSummary(
     source: String,
@@ -48,13 +48,13 @@ final case class CompactSummary(
 
   def text: String = {
     val would = if (dryRun) "would become" else "became"
-    val again = if (recovered > 0) s"; $recovered outputs of an interrupted compaction were put in their places" else ""
+    val again = if (recovered > 0) s"; $recovered outputs of an interrupted compaction were moved into place" else ""
     val copies = if (copied.nonEmpty) s" ${filesOf(copied)} copied as they are," else ""
     s"$merged of $files files ($bytes bytes) in $directories directories $would $outputs files ($outputBytes bytes); " +
       f"$kept kept,$copies ${filesOf(left)} left; ${milliseconds / 1000.0}%.1f s$again"
   }
 
-  /** A line for each reason for which files were not merged, and what to do about it. */
+  /** One line for each reason why files were not merged, and advice. */
   def remarks: Seq[String] = {
     val (copying, leaving) = (if (dryRun) "to be copied as they are" else "copied as they are", (inPlace, dryRun) match {
       case (true, true) => "to be left as they are"
@@ -68,13 +68,13 @@ final case class CompactSummary(
   private def advice: Option[String] = Option.when(left.nonEmpty) {
     if (dryRun && inPlace) "the rest would be compacted"
     else if (dryRun) s"--copy-left copies what can be copied"
-    else if (inPlace) "run the same command again when the cause is gone"
-    else s"to have them there, remove $destination and run the command again with --copy-left, or when the cause is gone"
+    else if (inPlace) "run the same command again once the cause is fixed"
+    else s"to get them there, remove $destination and run the command again with --copy-left, or once the cause is fixed"
   }
 }
 
 private[spark] object CompactSummary {
-  val NotLookedAt: String = "not looked at: what follows the beginnings of the files (damaged data, checksums), free space, and what changes until the run"
+  val NotLookedAt: String = "not looked at: the files beyond their beginnings (damaged data, checksums), free space, and changes before the run"
 
   def filesOf(groups: Seq[NativeCompaction.Left]): Long = groups.iterator.map(_.files).sum
 
@@ -89,7 +89,7 @@ private[spark] object CompactSummary {
   }.asJava
 }
 
-/** What a compaction leaves, noted beside its outputs for a recovery to tell. */
+/** The files that a compaction leaves, recorded beside its outputs so that a recovery can report them. */
 private[spark] object CompactLeft {
   private val Name = "left.json"
 

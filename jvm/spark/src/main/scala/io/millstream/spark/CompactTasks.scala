@@ -22,17 +22,17 @@ import org.apache.spark.sql.execution.datasources.millstream.{Packing, ReadSetti
 import org.apache.spark.sql.types.StringType
 import org.apache.spark.util.{LongAccumulator, SerializableConfiguration}
 
-/** What became of an output: the name under which it is in the staging directory, or why there is none. */
+/** Result of making an output: its name in the staging directory, or the reason why it failed. */
 private[spark] final case class Made(output: Int, staged: Either[String, String], bytes: Long)
 
-/** What the tasks of a compaction need to know. */
+/** Parameters of a compaction that its tasks need. */
 private[spark] final case class Site(root: String, out: String, header: Boolean, codec: Option[Codec]) {
   def directory(output: Output): String = if (output.directory.isEmpty) root else s"$root/${output.directory}"
 
   def inputs(output: Output): Seq[String] = output.names.toSeq.map(name => s"${directory(output)}/$name")
 }
 
-/** Makes outputs in the staging directory, or looks whether they could be made. */
+/** Makes outputs in the staging directory, or checks whether they could be made. */
 private[spark] final class CompactTasks(spark: SparkSession, site: Site, description: String) {
   import CompactTasks._
 
@@ -44,7 +44,7 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
 
   def make(outputs: IndexedSeq[Output]): Seq[Made] = inJobs(outputs, makeOne, rewriteOne)
 
-  /** Looks at the beginnings of inputs and at schemas, and writes nothing. */
+  /** Reads only the beginnings of inputs, and schemas; writes nothing. */
   def check(outputs: IndexedSeq[Output]): Seq[Made] = inJobs(outputs, checkOne, checkRewriting)
 
   private def inJobs(outputs: IndexedSeq[Output], inTask: InTask, asJob: Output => Made): Seq[Made] = {
@@ -75,7 +75,7 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
     try job finally context.setJobDescription(null)
   }
 
-  /** One job an output, as many at once as there are cores. */
+  /** Runs one job per output, as many at once as there are cores. */
   private def rewrite(outputs: Seq[Output], asJob: Output => Made): Seq[Made] = {
     val threads = Executors.newFixedThreadPool(context.defaultParallelism.max(1).min(outputs.length.max(1)))
     try {
@@ -101,7 +101,7 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
       frameWriter.format(if (toParquet) "parquet" else "text").save(uri(folder))
       val part = single(folder)
       val found = if (toParquet) rowsOf(part.toString) else linesOf(part)
-      if (found != rows) throw new IOException(s"$target: $found rows were written, but $rows read")
+      if (found != rows) throw new IOException(s"$target: wrote $found rows, but read $rows")
       sync(part)
       Files.move(part, Paths.get(target))
       files.add(output.files)
@@ -122,7 +122,7 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
       case NonFatal(e) => failed(output, e)
     }
 
-  /** What is to be written. Spark has looked at the schemas then. */
+  /** The rows to write. Building it makes Spark check the schemas. */
   private def rewritingOf(output: Output): Rewriting = {
     val Rewrite(fromParquet, toParquet) = output.making: @unchecked
     site.codec.filter(codec => toParquet && codec.parquet.isEmpty).foreach { codec =>
@@ -135,19 +135,19 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
     if (fromParquet) {
       new Rewriting(parquet(inputs, toParquet), inputs.iterator.map(rowsOf).sum, toParquet, codec)
     } else {
-      // A file may have lost the ending of its name.
+      // A Parquet file may lack its extension.
       inputs.foreach(input => lookAt(Seq(input), header = false, context.hadoopConfiguration))
       val frame = reader(spark).text(inputs.map(uri): _*)
       new Rewriting(frame, frame.count(), toParquet, codec)
     }
   }
 
-  /** Rows, of which `value` is the only column if they are to be lines. */
+  /** The rows of Parquet files. To become lines, they must have a single column of strings. */
   private def parquet(inputs: Seq[String], toParquet: Boolean): DataFrame = {
     val frame = reader(spark).option("mergeSchema", true).parquet(inputs.map(uri): _*)
     val columns = frame.schema.fields
     if (!toParquet && !(columns.length == 1 && columns.head.dataType == StringType)) {
-      throw new IOException(s"${inputs.head}: has the columns ${columns.map(_.name).mkString(", ")}; only one of strings can become lines")
+      throw new IOException(s"${inputs.head}: has the columns ${columns.map(_.name).mkString(", ")}; only a single column of strings can become lines")
     }
     frame
   }
@@ -171,7 +171,7 @@ private object CompactTasks {
   private val MaxMessageLength = 400
   private val BufferBytes = 1 << 16
   private val BeginningBytes = 4096
-  /** As many as [[NativeJoiner]] looks for a header in. */
+  /** The size of the piece in which [[NativeJoiner]] looks for a header. */
   private val HeaderBytes = 1 << 20
 
   type InTask = (Output, Site, Int, Configuration, Counters) => Made
@@ -179,8 +179,8 @@ private object CompactTasks {
   /**
    * Rows that Spark reads and writes.
    *
-   * @param count their number, for which inputs may have to be read
-   * @param codec as Spark's writer calls it
+   * @param count their number; computing it may read the inputs
+   * @param codec name of the codec for Spark's writer
    */
   final class Rewriting(val frame: DataFrame, count: => Long, val toParquet: Boolean, val codec: Option[String]) {
     def rows: Long = count
@@ -189,9 +189,9 @@ private object CompactTasks {
   final case class Counters(files: LongAccumulator, bytes: LongAccumulator, written: LongAccumulator)
 
   def makeOne(output: Output, site: Site, maxReaders: Int, conf: Configuration, counters: Counters): Made = {
-    // Attempts have names of their own: only the one whose result arrives counts.
+    // Each attempt uses a name of its own; only the attempt whose result arrives counts.
     val context = TaskContext.get()
-    if (context.isInterrupted()) throw new TaskKilledException("the compaction is not wanted any more")
+    if (context.isInterrupted()) throw new TaskKilledException("the compaction was cancelled")
     val staged = s"${output.id}.${context.taskAttemptId()}"
     val target = s"${site.out}/$staged"
     try {
@@ -210,7 +210,7 @@ private object CompactTasks {
 
   def checkOne(output: Output, site: Site, maxReaders: Int, conf: Configuration, counters: Counters): Made = {
     val context = TaskContext.get()
-    if (context.isInterrupted()) throw new TaskKilledException("the dry run is not wanted any more")
+    if (context.isInterrupted()) throw new TaskKilledException("the dry run was cancelled")
     try {
       output.making match {
         case Recode(_) => lookAt(site.inputs(output), site.header, conf)
@@ -225,7 +225,7 @@ private object CompactTasks {
     }
   }
 
-  /** Fails if files that the JVM reads do not begin like files of lines that can be joined. */
+  /** Fails if the beginnings of files that the JVM reads show that they are not text files that can be joined. */
   private def lookAt(inputs: Seq[String], header: Boolean, conf: Configuration): Unit = {
     val codecs = new CompressionCodecFactory(conf)
     val joiner = new NativeJoiner(header)
@@ -245,7 +245,7 @@ private object CompactTasks {
       case e: IOException => throw new IOException(s"$input: ${Option(e.getMessage).getOrElse(e.toString)}", e)
     }
 
-  /** What an error says, without where: for a person who asked for one line. */
+  /** An error's message on one line, without stack trace. */
   def oneLine(error: Throwable): String = {
     val lines = Option(error.getMessage).getOrElse(error.toString).linesIterator.map(_.trim)
     val words = lines.takeWhile(line => !line.startsWith("at ") && line != "Driver stacktrace:").filter(_.nonEmpty).mkString(" ")
@@ -275,7 +275,7 @@ private object CompactTasks {
     }
     val in = new CheckedInputStream(decompressed(target, writing, conf), again)
     try in.transferTo(OutputStream.nullOutputStream()) finally in.close()
-    if (plain.getValue != again.getValue) throw new IOException(s"$target: what was written differs from what is read again")
+    if (plain.getValue != again.getValue) throw new IOException(s"$target: the file reads back differently from the data written")
     sync(Paths.get(target))
     Files.size(Paths.get(target))
   }
@@ -317,10 +317,10 @@ private object CompactTasks {
     } finally listed.close()
   }
 
-  /** Paths are taken as they are, directories' names give no columns, and no row is left out for an error. */
+  /** Takes paths literally, infers no partition columns, and fails on errors instead of dropping rows. */
   private def reader(spark: SparkSession) =
     spark.read.option("recursiveFileLookup", true).option("__globPaths__", false).option("ignoreCorruptFiles", false).option("ignoreMissingFiles", false)
 
-  /** As Hadoop's paths have it: nothing is quoted. */
+  /** A URI for Hadoop's paths, which are not escaped. */
   private def uri(path: String): String = s"file://$path"
 }
