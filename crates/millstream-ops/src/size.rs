@@ -1,4 +1,4 @@
-//! How sizes are written: plain, in units of a block, or for people to read. All are rounded up.
+//! Formats of sizes: plain, in units of a block, or human-readable. All are rounded up.
 
 use std::num::NonZeroU64;
 

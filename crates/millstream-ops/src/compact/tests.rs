@@ -1,4 +1,4 @@
-//! Whatever step a compaction ends at, and whatever somebody else does meanwhile: no line is lost or doubled.
+//! Interrupting a compaction at any step, with concurrent changes by others, neither loses nor duplicates a line.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -145,7 +145,7 @@ impl Bed {
 }
 
 /// Ends at step `last`, after `meddle` has been called; whether there was such a step.
-fn interrupted(bed: &Bed, last: usize, meddle: impl Fn() + Sync, goes_on: bool) -> bool {
+fn interrupted(bed: &Bed, last: usize, meddle: impl Fn() + Sync, should_continue: bool) -> bool {
     let steps = AtomicUsize::new(0);
     let staging = bed.open();
     let result = apply(&staging, 1, &|| {
@@ -153,7 +153,7 @@ fn interrupted(bed: &Bed, last: usize, meddle: impl Fn() + Sync, goes_on: bool) 
         if step == last {
             meddle();
         }
-        step < last || goes_on
+        step < last || should_continue
     });
     assert!(result.is_ok() || matches!(result, Err(CompactError::Interrupted)), "{result:?}");
     steps.into_inner() > last
@@ -206,11 +206,11 @@ fn what_others_write_meanwhile_is_kept() {
         for path in
             ["top-2", "k=1/c", "k=2/deep/z", "k=2/beside-a-directory-1", "k=1/new", "k=1/large", "k=2/new"]
         {
-            for (goes_on, stride) in [(true, 1), (false, 3)] {
+            for (should_continue, stride) in [(true, 1), (false, 3)] {
                 for last in (0..).step_by(stride) {
                     let bed = Bed::new(place);
                     let mut expected = bed.lines();
-                    let more = interrupted(&bed, last, || bed.append(path, "more"), goes_on);
+                    let more = interrupted(&bed, last, || bed.append(path, "more"), should_continue);
                     bed.recover();
                     if !more {
                         break;
@@ -219,7 +219,11 @@ fn what_others_write_meanwhile_is_kept() {
                     let lines = expected.get_mut(&directory).expect("lines");
                     lines.push("more".to_owned());
                     lines.sort();
-                    assert_eq!(bed.lines(), expected, "{place:?}, {path}, step {last}, goes on: {goes_on}");
+                    assert_eq!(
+                        bed.lines(),
+                        expected,
+                        "{place:?}, {path}, step {last}, continues: {should_continue}"
+                    );
                 }
             }
         }
@@ -231,8 +235,10 @@ fn what_others_write_meanwhile_is_kept() {
 fn what_others_do_with_kept_files_meanwhile_counts() {
     for directory in ["k=1", "k=2", "k=2/deep", ""] {
         for change in ["remove", "rename", "replace"] {
-            for (goes_on, input) in [(true, None), (false, None), (true, Some("c")), (false, Some("c"))] {
-                for last in (0..).step_by(if goes_on { 1 } else { 3 }) {
+            for (should_continue, input) in
+                [(true, None), (false, None), (true, Some("c")), (false, Some("c"))]
+            {
+                for last in (0..).step_by(if should_continue { 1 } else { 3 }) {
                     let bed = Bed::new(Where::Beside);
                     let of = |name: &str| bed.source.join(directory).join(name);
                     let appended = AtomicBool::new(false);
@@ -250,7 +256,7 @@ fn what_others_do_with_kept_files_meanwhile_counts() {
                         }
                     };
                     let mut expected = bed.lines();
-                    let more = interrupted(&bed, last, meddle, goes_on);
+                    let more = interrupted(&bed, last, meddle, should_continue);
                     bed.recover();
                     if !more {
                         break;
@@ -260,7 +266,9 @@ fn what_others_do_with_kept_files_meanwhile_counts() {
                     lines.extend((change == "replace").then(|| "fresh".to_owned()));
                     lines.extend(appended.into_inner().then(|| "more".to_owned()));
                     lines.sort();
-                    let when = format!("{directory}, {change}, step {last}, goes on: {goes_on}, {input:?}");
+                    let when = format!(
+                        "{directory}, {change}, step {last}, continues: {should_continue}, {input:?}"
+                    );
                     assert_eq!(bed.lines(), expected, "{when}");
                     assert_eq!(of("large").exists(), change == "replace", "{when}");
                 }

@@ -1,4 +1,4 @@
-//! A bound on bytes a second, shared by all threads.
+//! A rate limit in bytes per second, shared by all threads.
 
 use std::sync::{Mutex, PoisonError};
 use std::thread;

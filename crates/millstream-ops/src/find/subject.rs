@@ -1,4 +1,4 @@
-//! What an expression is evaluated on: an entry during a visit, or a directory that is being left.
+//! The subject of an evaluation: an entry during a visit, or a directory that is being left.
 
 use std::cell::OnceCell;
 use std::ffi::CStr;
@@ -25,7 +25,7 @@ pub(super) struct Subject<'a, D> {
 }
 
 impl<'a, D: Dir> Subject<'a, D> {
-    /// A file of which nothing has been asked yet.
+    /// A file that has not been examined yet.
     pub fn new(
         name: &'a CStr,
         handle: &'a D,

@@ -1,7 +1,7 @@
 //! The table of options, tests and actions: name, help and parsing of each in one place.
 //!
-//! What takes more than a line to parse is in a module by its subject: [`options`], the tests of [`names`], [`times`] and
-//! other [`attributes`], and [`actions`].
+//! Parsers longer than a line are in modules by subject: [`options`], the tests of [`names`], [`times`] and other
+//! [`attributes`], and [`actions`].
 
 mod actions;
 mod attributes;
@@ -22,7 +22,7 @@ use super::refusal::Refusal;
 use super::words::{DefaultOutput, Parsed, Verbosity, Warnings, Words, test, truth};
 use crate::terms::FileSystems;
 
-/// What a word of the expression is good for.
+/// The kind of a word in the expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Applies to everything, wherever it stands.
@@ -39,9 +39,9 @@ pub enum Class {
 pub struct Primary {
     /// The word, and others that mean the same.
     pub names: &'static [&'static str],
-    /// What its argument stands for, empty if it takes none.
+    /// The placeholder of its argument, empty if it takes none.
     pub argument: &'static str,
-    /// What it is good for.
+    /// Its kind.
     pub class: Class,
     /// One line of help.
     pub help: &'static str,
