@@ -1,4 +1,4 @@
-//! Jobs on Spark: finds it, and becomes the `spark-submit` that runs a class of Millstream's jar.
+//! Spark jobs: finds Spark, and replaces this process by the `spark-submit` that runs a class of Millstream's jar.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
