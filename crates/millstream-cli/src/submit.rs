@@ -30,7 +30,7 @@ pub(crate) struct Submission {
     pub(crate) spark_settings: Vec<OsString>,
 }
 
-/// What a job is told.
+/// The setting `KEY=VALUE` of a Spark job.
 pub(crate) fn setting(key: &str, value: &OsStr) -> OsString {
     let mut setting = OsString::from(key);
     setting.push("=");

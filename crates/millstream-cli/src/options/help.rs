@@ -92,7 +92,7 @@ mod tests {
             "Usage: ls [OPTION]... [FILE]...\n",
             "\nOptions:\n  -a, --all               do not ignore entries starting with .\n",
             "\n      --color, --colour[=WHEN]\n                          color the output\n",
-            "\nNot in GNU's tool:\n      --json              write one JSON object a line, errors too; see\n                          docs/json.md\n",
+            "\nNot in GNU's tool:\n      --json              write one JSON object per line, also for errors; see\n                          docs/json.md\n",
             "\nExit status:\n0 if all went well.\n  1                       minor problems\n",
         ] {
             assert!(text.contains(line), "{line:?} is not in:\n{text}");

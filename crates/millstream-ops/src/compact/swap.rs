@@ -182,8 +182,8 @@ impl<V: Volume> Work<'_, V> {
         for changed in due {
             let Some(reason) = self.first_changed(old, &changed.manifest.entries) else { continue };
             self.step()?;
-            // Before, since whoever finishes this after an interruption cannot tell any more; after, since then nobody
-            // reaches the new one.
+            // Once before the exchange is undone, because after an interruption it can no longer be told; once after it,
+            // because then nobody reaches the new directory.
             self.forget_removed(&kept, new, old)?.map_err(&failed)?;
             place.parent.exchange(place.name, &self.staging.swap, name).map_err(&failed)?;
             self.forget_removed(&kept, new, old)?.map_err(&failed)?;

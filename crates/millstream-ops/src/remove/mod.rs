@@ -218,7 +218,7 @@ impl<V: Volume> Run<'_, V> {
         }
     }
 
-    /// Runs one traversal; returns the operands of which something is left.
+    /// Runs one traversal; returns the operands that are not completely removed.
     fn pass(&self, operands: &[CString], pass: Pass) -> (WalkStats, Vec<bool>) {
         let left: Vec<_> = operands.iter().map(|_| AtomicBool::new(false)).collect();
         let remover = Remover::new(self.volume, self.options, self.sink, self.activity, pass, &left);
