@@ -1,4 +1,4 @@
-//! `millstream compact`: what the job that merges small files is told.
+//! `millstream compact`: the arguments for the job that merges small files.
 
 use std::ffi::OsString;
 
@@ -17,13 +17,13 @@ macro_rules! codecs {
     ($first:literal $(, $word:literal)*) => {
         pub(crate) const CODECS: &[&str] = &[$first $(, $word)*];
         pub(crate) const CODEC_HELP: &str =
-            concat!("compress by CODEC (", $first $(, ", ", $word)*, "); by default as the files were");
+            concat!("compress by CODEC (", $first $(, ", ", $word)*, "); by default like the input files");
     };
 }
 
 codecs!("none", "gzip", "bzip2", "zstd", "lz4", "snappy");
 
-/// Words that mean themselves.
+/// Words that stand for themselves.
 pub(crate) fn word(
     text: &[u8],
     option: &str,
@@ -35,7 +35,7 @@ pub(crate) fn word(
     choose(text, option, &choices, diagnostics)
 }
 
-/// What the options say.
+/// The values of the options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Compact {
     pub(crate) in_place: bool,
@@ -71,7 +71,7 @@ impl Compact {
         Ok(())
     }
 
-    /// What the class is told.
+    /// The arguments of the class.
     pub(crate) fn settings(&self, operands: &[OsString]) -> Result<Vec<OsString>, UsageError> {
         let wrong = |message: &str| Err(UsageError::argument(message.into()));
         let mut settings = match (operands, self.in_place) {

@@ -1,7 +1,7 @@
-//! Messages on standard error, and the exit code that remembers them.
+//! Messages on standard error, and the exit code that results from them.
 //!
-//! A message is put together in memory and written with one `write(2)`, so that messages of several threads, or of
-//! several processes with one terminal, do not mix. It starts with the name that the program was called by.
+//! A message is assembled in memory and written with one `write(2)`. Messages of several threads, or of several
+//! processes on one terminal, therefore do not mix. A message starts with the name by which the program was called.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, BufRead, Write};
@@ -17,10 +17,10 @@ use millstream_vfs::{Errno, errno_text};
 
 use crate::screen::Screen;
 
-/// The exit code of all failures, of tools that do not tell them apart.
+/// The exit code of every failure, in tools that do not distinguish failures.
 pub const FAILURE: u8 = 1;
 
-/// What a program says about its work.
+/// The messages and the exit code of a program.
 #[derive(Debug)]
 pub struct Diagnostics {
     program: OsString,
@@ -41,14 +41,14 @@ impl Diagnostics {
         &self.program
     }
 
-    /// Whether the program was called by GNU's name for it instead of ours, and must behave as GNU's in all.
+    /// Whether the program was called by the name of GNU's tool and must behave exactly like it.
     pub fn is_called(&self, gnu_name: &str) -> bool {
         self.program == gnu_name
     }
 
-    /// Makes messages take the progress line away while they are written.
+    /// Makes messages clear the progress line while they are written.
     pub fn share_screen(&self, screen: Screen) {
-        // The first one stays; there is one progress line.
+        // Only the first one counts; there is one progress line.
         let _ = self.screen.set(screen);
     }
 
@@ -65,7 +65,7 @@ impl Diagnostics {
         Message { diagnostics: self, text }
     }
 
-    /// Starts and ends GNU's message about a directory that is mounted in itself, which leaves the exit code alone.
+    /// Writes GNU's message about a directory that is mounted inside itself, which leaves the exit code alone.
     pub fn cycle(&self, path: &[u8]) -> Message<'_> {
         let message = self.warning().text("WARNING: Circular directory structure.\n");
         let message = message.text("This almost certainly means that you have a corrupted file system.\n");
@@ -95,7 +95,7 @@ impl Diagnostics {
         self.error(exit_code).text("write error").cause(error).send();
     }
 
-    /// Only the hint at `--help`.
+    /// Writes only the hint at `--help`.
     pub fn usage_hint(&self, exit_code: u8) {
         self.fail(exit_code);
         self.write(&self.hint());
@@ -116,7 +116,7 @@ impl Diagnostics {
     }
 
     fn write(&self, text: &[u8]) {
-        // Where standard error is closed there is nobody to tell.
+        // If standard error is closed, nobody can be told.
         self.with_screen(|| drop(io::stderr().write_all(text)));
     }
 
@@ -143,7 +143,7 @@ pub fn error_text(error: &io::Error) -> String {
     }
 }
 
-/// A message that is being put together.
+/// A message under construction.
 #[derive(Debug)]
 #[must_use = "a message does nothing until it is sent"]
 pub struct Message<'a> {
@@ -200,11 +200,11 @@ impl Message<'_> {
         self.diagnostics.write(&self.text);
     }
 
-    /// Writes the message as it is, without a line end, and takes an answer from standard input: whether it is a yes.
-    /// No answer is none.
+    /// Writes the message as it is, without a newline, and reads an answer from standard input; returns whether it is
+    /// yes. No answer means no.
     pub fn ask(self) -> bool {
         self.diagnostics.with_screen(|| {
-            // Where standard error is closed nobody sees the question; the answer counts all the same.
+            // If standard error is closed, nobody sees the question; the answer counts all the same.
             drop(io::stderr().write_all(&self.text));
             let mut answer = Vec::new();
             let read = io::stdin().lock().read_until(b'\n', &mut answer);
@@ -222,7 +222,7 @@ impl Message<'_> {
     }
 }
 
-/// The work is not begun: it has been said why, or a text has been written in its place.
+/// The work does not start: an error has been reported, or a text has been written instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused;
 
@@ -233,7 +233,7 @@ pub struct UsageError {
     message: Vec<u8>,
 }
 
-/// What the mistake was about; some tools exit with different codes.
+/// The kind of mistake; some tools have different exit codes for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageErrorKind {
     /// An option: unknown, ambiguous, without its argument.
@@ -253,12 +253,12 @@ impl UsageError {
         UsageError { kind: UsageErrorKind::Argument, message }
     }
 
-    /// What the mistake was about.
+    /// The kind of mistake.
     pub fn kind(&self) -> UsageErrorKind {
         self.kind
     }
 
-    /// What is to be said after the name of the program.
+    /// The message after the name of the program.
     pub fn message(&self) -> &[u8] {
         &self.message
     }

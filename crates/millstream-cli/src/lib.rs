@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! What the command line tools share: option tables, diagnostics, progress.
+//! The parts shared by the command line tools: option tables, diagnostics, progress.
 
 mod attributes;
 mod compact;

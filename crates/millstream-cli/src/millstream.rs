@@ -1,5 +1,8 @@
-//! `millstream`: what belongs to no single tool. `spark-conf` prints the settings that switch Millstream on in Spark, the
-//! same block that Python's `millstream.enable` sets; `compact` and `recover` run Spark jobs with it, and `doctor` one without it; `man` and `completions` write what the option tables tell.
+//! `millstream`: the commands that belong to no single tool.
+//!
+//! `spark-conf` prints the settings that switch Millstream on in Spark, the same block that Python's
+//! `millstream.enable` sets. `compact` and `recover` run Spark jobs with these settings, `doctor` runs one without
+//! them. `man` and `completions` write texts generated from the option tables.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -65,7 +68,12 @@ const MILLSTREAM: Command<Id> = Command {
         "completions DIRECTORY",
     ],
     description: &[
-        "Merge the small files of each directory below SOURCE into few, on Spark; finish or undo the writes to a table or directory (what has a slash in it is a path) whose drivers have died; print the settings that switch Millstream on in Spark; say whether it works in the Spark that is found, and what to do where it does not; or write the manual pages or shell completions of all tools into DIRECTORY, which is made if it does not exist.",
+        "compact merges the small files of each directory below SOURCE into a few larger ones, on Spark. \
+         recover finishes or undoes writes whose drivers have died, to a table or to a directory (an argument \
+         with a slash is a path). spark-conf prints the settings that switch Millstream on in Spark. doctor \
+         checks whether Millstream works in the installed Spark, and says how to fix what does not. man and \
+         completions write the manual pages or shell completions of all tools to DIRECTORY, and create it if \
+         needed.",
     ],
     syntax: Syntax::Getopt,
     options: &[
@@ -75,7 +83,8 @@ const MILLSTREAM: Command<Id> = Command {
             &["jar"],
             "PATH",
             GROUP,
-            "the jar's path on the driver, by default that of the environment variable MILLSTREAM_JAR or of the Python package that this program belongs to",
+            "the jar's path on the driver; by default the value of the environment variable MILLSTREAM_JAR, or \
+             the jar of the Python package that contains this program",
         ),
         help_option(GROUP),
         version_option(GROUP),
@@ -85,7 +94,8 @@ const MILLSTREAM: Command<Id> = Command {
             &["target-size"],
             "SIZE",
             COMPACT,
-            "merge files until they have about SIZE bytes, 128M by default, and leave those alone that have",
+            "merge files into outputs of about SIZE bytes, 128M by default; files of that size or more are \
+             left alone",
         ),
         value(
             Id::Format,
@@ -93,7 +103,8 @@ const MILLSTREAM: Command<Id> = Command {
             &["format"],
             "WORD",
             COMPACT,
-            "write 'same', the default: lines as lines, Parquet as Parquet; 'text': lines; 'parquet': Parquet, lines in a column 'value'",
+            "the format of the outputs: 'same', the default, keeps lines as lines and Parquet as Parquet; \
+             'text' writes lines; 'parquet' writes Parquet, with lines in a column 'value'",
         )
         .words(FORMATS),
         value(
@@ -110,28 +121,32 @@ const MILLSTREAM: Command<Id> = Command {
             None,
             &["header"],
             COMPACT,
-            "keep only one of the first lines, which must be the same in all files that are merged",
+            "the first line of each file is a header: keep it once; it must be the same in all files that are \
+             merged",
         ),
         flag(
             Id::InPlace,
             None,
             &["in-place"],
             COMPACT,
-            "replace the files of SOURCE once all that takes their place has been written and verified; the same command finishes it after an interruption",
+            "replace the files of SOURCE, after all outputs have been written and verified; after an \
+             interruption the same command completes the work",
         ),
         flag(
             Id::CopyLeft,
             None,
             &["copy-left"],
             COMPACT,
-            "copy files that cannot be merged to DESTINATION as they are; without it they are missing there",
+            "copy files that cannot be merged to DESTINATION unchanged; without this option DESTINATION lacks \
+             them",
         ),
         flag(
             Id::AcceptLoss,
             None,
             &["accept-loss"],
             RECOVER,
-            "end committed writes that cannot be finished, and list the files that are lost; without it they are errors",
+            "give up committed writes that cannot be completed, and list the lost files; without this option \
+             they are errors",
         ),
         value(
             Id::Superseded,
@@ -139,7 +154,8 @@ const MILLSTREAM: Command<Id> = Command {
             &["superseded"],
             "WORD",
             RECOVER,
-            "what becomes of files of overwrites for directories that another program has overwritten meanwhile: 'apply' puts them in the place of what is there, 'drop' removes them; by default they are kept, unseen",
+            "what to do with an overwrite's files if another program has overwritten the directory meanwhile: \
+             'apply' replaces the current files by them, 'drop' removes them; by default they are kept, hidden",
         )
         .words(SUPERSEDED),
         flag(
@@ -147,18 +163,18 @@ const MILLSTREAM: Command<Id> = Command {
             None,
             &["dry-run"],
             CHANGES,
-            "tell what would be done; compact looks at the beginnings of the files and at schemas for it",
+            "report what would be done; compact reads the beginnings of files and schemas for this",
         ),
-        flag(Id::Json, None, &["json"], JOBS, "write the outcome as JSON"),
+        flag(Id::Json, None, &["json"], JOBS, "write the result as JSON"),
         flag(Id::Verbose, Some(b'v'), &["verbose"], JOBS, "show Spark's log, with its stack traces"),
-        value(Id::Master, None, &["master"], "URL", JOBS, "Spark's master, as of spark-submit"),
+        value(Id::Master, None, &["master"], "URL", JOBS, "Spark's master, as for spark-submit"),
         value(
             Id::Conf,
             None,
             &["conf"],
             "KEY=VALUE",
             JOBS,
-            "a setting of Spark, as of spark-submit; may be repeated",
+            "a Spark setting, as for spark-submit; may be repeated",
         ),
     ],
     long_order: &[],
@@ -175,28 +191,30 @@ const MILLSTREAM: Command<Id> = Command {
         Section {
             title: "Doctor",
             body: &[Paragraph::Text(
-                "Starts Spark as your own programs do, without the settings of spark-conf, and looks at the jar, the class path, the native library, the file system \
-                 of file:, the session extension, the executors and each switch: a line each, with what to do where something is not as it should be.",
+                "Starts Spark as your own programs do, without the settings of spark-conf, and checks the jar, \
+                 the class path, the native library, the file system of file:, the session extension, the \
+                 executors and each switch. It prints one line per check, with a fix for each failure.",
             )],
         },
         Section {
             title: "Recover",
             body: &[Paragraph::Text(
-                "What was committed is finished, and the files of what was not are removed. A write is left alone until its driver \
-                 has given no sign of life for the time of its lease, by default two minutes, unless it is committed. Of a table in a metastore give the \
-                 name, and with --conf what leads to the metastore.",
+                "Completes committed writes, and removes the files of uncommitted ones. An uncommitted write \
+                 is left alone until its driver has been silent for its lease time, two minutes by default. \
+                 For a table in a metastore, give its name, and the metastore's settings with --conf.",
             )],
         },
         Section {
             title: "Exit status",
             body: &[Paragraph::Text(
-                "0 if all went well, 1 if not; files that could not be merged are left as they are, and told about. Files that --copy-left has copied are told about, and no error.",
+                "0 on success, 1 otherwise. Files that could not be merged stay unchanged, are reported and \
+                 count as a failure. Files copied by --copy-left are reported, but are no failure.",
             )],
         },
     ],
 };
 
-/// What texts about `millstream` are made from.
+/// The option table of `millstream`, for texts.
 pub fn reference() -> Reference {
     Reference::from(&MILLSTREAM)
 }
@@ -222,7 +240,7 @@ pub fn run() -> ExitCode {
         Action::parse(&operands, jar, compact, recover, submission, &diagnostics)
             .map_err(|error| diagnostics.usage_error(&error, FAILURE))
     });
-    // The outcome is in the exit code that the diagnostics remember.
+    // The diagnostics hold the exit code.
     let _: Result<(), Refused> = action.and_then(|action| action.carry_out(&diagnostics));
     diagnostics.exit_code()
 }

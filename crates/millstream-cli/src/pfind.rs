@@ -1,4 +1,4 @@
-//! What help, manual and completions say about `pfind`; the words of its expression come from their table in
+//! The help, manual page and completions of `pfind`. The words of its expression come from their table in
 //! [`millstream_ops::find::PRIMARIES`].
 
 use millstream_ops::find::{Class, PRIMARIES, Primary};
@@ -11,14 +11,14 @@ const LEADING_OPTIONS: [OptionSpec<()>; 5] = [
     flag((), Some(b'P'), &[], LEADING, "never follow symbolic links, the default"),
     flag((), Some(b'H'), &[], LEADING, "follow symbolic links that are starting points"),
     flag((), Some(b'L'), &[], LEADING, "follow all symbolic links"),
-    value((), Some(b'D'), &[], "FLAGS", LEADING, "accepted and ignored; -D help lists what GNU's tool knows"),
+    value((), Some(b'D'), &[], "FLAGS", LEADING, "accepted and ignored; -D help lists GNU's flags"),
     value(
         (),
         Some(b'O'),
         &[],
         "LEVEL",
         LEADING,
-        "accepted and ignored: cheap tests always come first where nobody can tell",
+        "accepted and ignored: cheap tests always come first if the result is the same",
     ),
 ];
 
@@ -38,7 +38,8 @@ const SECTIONS: &[Section] = &[
                 ("EXPR , EXPR", "both are evaluated, the value is that of the second"),
             ]),
             Paragraph::Text(
-                "N is a number: exactly N, or +N for more than N, or -N for less. An expression without an action other than -prune prints what it is true of.",
+                "N is a number: exactly N, or +N for more than N, or -N for less. An expression with no action \
+                 except -prune prints the files for which it is true.",
             ),
         ],
     },
@@ -67,19 +68,24 @@ const SECTIONS: &[Section] = &[
     Section {
         title: "Order",
         body: &[Paragraph::Text(
-            "Directories are read by several threads. A directory is printed before its contents, after them with -depth; its entries come in no particular order, nor do the starting points. Commands run one at a time. An expression with -quit prints nothing after it.",
+            "Directories are read by several threads. A directory is printed before its contents, or after \
+             them with -depth. Entries of a directory come in no particular order, and neither do the starting \
+             points. Commands run one at a time. Nothing is printed after -quit.",
         )],
     },
     Section {
         title: "Exit status",
         body: &[Paragraph::Terms(&[
             ("0", "everything was examined"),
-            ("1", "something could not be, a command of -exec ... {} + failed, or the command line is wrong"),
+            (
+                "1",
+                "something could not be examined, a command of -exec ... {} + failed, or the command line is wrong",
+            ),
         ])],
     },
 ];
 
-/// All that texts about `pfind` are made from.
+/// The option table of `pfind`, for texts.
 pub fn reference() -> Reference {
     let mut options = LEADING_OPTIONS.to_vec();
     options.extend(PRIMARIES.iter().map(option_of));
@@ -91,7 +97,7 @@ pub fn reference() -> Reference {
             "Evaluate EXPRESSION on every file at and below the STARTING-POINTs, the current directory if there is none. Without an expression, print all paths.",
         ],
         syntax: Syntax::Expression,
-        // A text is made once in the life of the process.
+        // Leaked once per process.
         options: Vec::leak(options),
         long_order: &[],
         sections: SECTIONS,
@@ -113,7 +119,7 @@ fn group_of(primary: &Primary) -> &'static str {
         _ if primary.names[0].starts_with("--") => EXTENSIONS,
         _ if primary.names.contains(&"--help") || primary.names.contains(&"--version") => "Help",
         Class::GlobalOption => "Global options (always true)",
-        Class::PositionalOption => "Options for what comes after them (always true)",
+        Class::PositionalOption => "Positional options (always true)",
         Class::Test => "Tests",
         Class::Action => "Actions",
     }

@@ -1,4 +1,4 @@
-//! What the options of `millstream recover` tell its Spark job.
+//! `millstream recover`: the arguments for its Spark job.
 
 use std::ffi::OsString;
 
@@ -8,7 +8,7 @@ use crate::submit::setting;
 
 /// The job's class.
 pub(crate) const CLASS: &str = "io.millstream.spark.Recover";
-/// What may become of files for directories in which another writer came first.
+/// How to treat the files of overwrites that another writer has superseded.
 pub(crate) const SUPERSEDED: &[&str] = &["apply", "drop"];
 
 /// The options.
@@ -28,7 +28,7 @@ impl Recover {
         Ok(())
     }
 
-    /// What the class is told.
+    /// The arguments of the class.
     pub(crate) fn settings(&self, target: &OsString) -> Vec<OsString> {
         let mut settings = vec![setting("target", target)];
         if self.accept_loss {

@@ -1,4 +1,4 @@
-//! The terminal: a progress line, and messages and output that it makes way for.
+//! The terminal: a progress line that makes way for messages and output.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,9 +11,9 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Calls `write` while the progress line is away.
+    /// Calls `write` while the progress line is hidden.
     pub fn without_progress<T>(&self, write: impl FnOnce() -> T) -> T {
-        // The lock keeps the line from appearing meanwhile.
+        // The lock keeps the line from reappearing meanwhile.
         let bar = self.bar.lock().unwrap_or_else(PoisonError::into_inner);
         match &*bar {
             Some(bar) => bar.suspend(write),
@@ -21,13 +21,13 @@ impl Screen {
         }
     }
 
-    /// Draws the progress line, or draws it anew.
+    /// Draws or redraws the progress line.
     pub(crate) fn draw(&self, text: String) {
         let mut bar = self.bar.lock().unwrap_or_else(PoisonError::into_inner);
         bar.get_or_insert_with(new_bar).set_message(text);
     }
 
-    /// Takes the line away.
+    /// Hides the line.
     pub(crate) fn clear(&self) {
         if let Some(bar) = self.bar.lock().unwrap_or_else(PoisonError::into_inner).take() {
             bar.finish_and_clear();

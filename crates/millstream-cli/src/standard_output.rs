@@ -1,6 +1,6 @@
-//! Standard output as the kernel has it.
+//! Standard output without the buffering of Rust's library.
 //!
-//! [`std::io::Stdout`] cuts each write at its last newline, and takes a closed descriptor for a successful write.
+//! [`std::io::Stdout`] splits each write at its last newline, and treats a closed descriptor as a successful write.
 
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::diagnostics::Diagnostics;
 use crate::screen::Screen;
 
-/// Standard output without a buffer; a write to a closed one fails.
+/// Unbuffered standard output; a write fails if it is closed.
 #[derive(Clone, Copy, Debug)]
 pub struct StandardOutput;
 
@@ -22,9 +22,9 @@ impl io::Write for StandardOutput {
     }
 }
 
-/// Lines on standard output while there may be a progress line.
+/// Writes lines to standard output while a progress line may be shown.
 ///
-/// That they cannot be written is no reason not to do the rest of the work: it is told once, in the end.
+/// A failed write does not stop the rest of the work: it is reported once, at the end.
 #[derive(Debug)]
 pub(crate) struct Lines {
     screen: Screen,

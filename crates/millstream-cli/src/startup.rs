@@ -1,4 +1,4 @@
-//! What every tool does before anything else.
+//! The first steps of every tool.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! Jobs on Spark: finds it, and becomes the `spark-submit` that runs a class of Millstream's jar.
+//! Spark jobs: finds Spark, and replaces this process by the `spark-submit` that runs a class of Millstream's jar.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -30,7 +30,7 @@ pub(crate) struct Submission {
     pub(crate) spark_settings: Vec<OsString>,
 }
 
-/// What a job is told.
+/// The setting `KEY=VALUE` of a Spark job.
 pub(crate) fn setting(key: &str, value: &OsStr) -> OsString {
     let mut setting = OsString::from(key);
     setting.push("=");

@@ -279,7 +279,7 @@ fn chgrps_options_and_messages_are_gnus() {
     compare_file("chgrp", include_str!("attributes/chgrp-as-root.txt"));
 }
 
-/// What somebody may not do is told as GNU's tools tell it.
+/// Refused changes are reported as by GNU's tools.
 #[test]
 fn failures_of_others_than_root_are_gnus() {
     assert!(is_root(), "this test gives files away");
@@ -496,7 +496,7 @@ fn random_trees_get_the_modes_that_gnus_gives() {
         let mut directories = Vec::new();
         let pair = Pair::new(|root| directories = random_tree(root, &mut random, user));
         for _ in 0..4 {
-            // A mode that closes directories stops GNU's where ours goes on.
+            // A mode that closes directories stops GNU's tool, while ours continues.
             let open = [
                 "755", "u+rwX", "g+s", "go-rwx", "a+rX", "700", "g=u", "+w", "u+s,g-s", "-2000", "a+t",
                 "2770",

@@ -650,7 +650,7 @@ fn lists_of_permissions_of_parents_are_gnus() {
     }
 }
 
-/// Whoever may not list a directory may still put files into it, and what cannot be reached keeps nothing else back.
+/// A directory that cannot be listed may still be writable, and an unreachable file does not hold up the others.
 #[test]
 fn directories_that_cannot_be_read_are_copied_into() {
     assert!(rustix::process::geteuid().is_root(), "this test becomes another user");
@@ -687,7 +687,7 @@ fn directories_that_cannot_be_read_are_copied_into() {
     }
 }
 
-/// What the process masks, or a list that the directory inherits, may keep out of a new directory whoever makes it.
+/// The umask or an inherited access control list may lock the owner out of a new directory.
 #[test]
 fn closed_directories_are_copied_into() {
     assert!(rustix::process::geteuid().is_root(), "this test becomes another user");

@@ -104,7 +104,7 @@ fn a_full_file_system_leaves_no_torn_file() {
     let scratch = tempfile::tempdir().expect("scratch");
     let source = scratch.path().join("source");
     grow(&source, 3, 20, 100_000);
-    // The large file is written by the carriers; it may take all of the space first.
+    // The large file is written by the copy workers; it may take all of the space first.
     for (large, at_least) in [(0, 6), (20 << 20, 0)] {
         fs::write(source.join("large"), vec![7; large]).expect("a file");
         let all = contents(&source);
@@ -118,7 +118,7 @@ fn a_full_file_system_leaves_no_torn_file() {
     }
 }
 
-/// With `--resume` the next run goes on with what there is; it never takes it for complete.
+/// With `--resume` the next run continues an incomplete copy, and never mistakes it for a complete one.
 #[test]
 fn a_full_file_system_leaves_everything_for_a_run_that_resumes() {
     let scratch = tempfile::tempdir().expect("scratch");
@@ -278,7 +278,7 @@ fn swapped_directories_lead_nowhere() {
                     assert_ne!(data, b"secret", "read outside");
                 }
             }
-            // The swapping goes on while the copy is removed.
+            // The swapping continues while the copy is removed.
             let removing = Instant::now();
             while at("copy").exists() {
                 assert!(removing.elapsed() < PATIENCE, "the copy cannot be removed");
@@ -349,7 +349,7 @@ fn lines(bytes: &[u8]) -> Vec<String> {
     lines
 }
 
-/// What was renamed to its backup comes back if there is no copy, whoever moved the data.
+/// If the copy fails, the backup is restored, whichever thread moved the data.
 #[test]
 fn backups_of_copies_that_fail_are_put_back() {
     for size in [2 << 20, 12 << 20] {
@@ -411,7 +411,7 @@ fn names_are_linked_to_complete_copies_only() {
     }
 }
 
-/// Whoever waits for a copy keeps nobody from completing it.
+/// A thread that waits for a copy does not block its completion.
 #[test]
 fn many_names_of_large_files_wait_for_their_copies() {
     let scratch = tempfile::tempdir().expect("scratch");
@@ -567,7 +567,7 @@ fn signals_leave_no_temporary_file() {
     running.signal(Signal::TERM);
     assert_eq!(running.ends().signal(), Some(Signal::TERM.as_raw()));
     assert_eq!(temporaries(), Vec::<PathBuf>::new());
-    // What was started to ignore interrupts goes on ignoring them.
+    // A process started with interrupts ignored keeps ignoring them.
     let script = format!("trap '' INT; exec {PCOPY} -a --atomic --reflink=never --bwlimit=4M -T source copy");
     let mut running = Running::start(Command::new("sh").args(["-c", &script]).current_dir(scratch.path()));
     running.wait_for("temporary file", is_there);

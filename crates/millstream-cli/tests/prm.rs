@@ -25,7 +25,7 @@ use random::Random;
 use tempfile::TempDir;
 use trees::{Links, grow};
 
-/// Permissions stop nobody who is root, so the tools run as this user then.
+/// Permissions do not stop root, so tests run by root run the tools as this user.
 const NOBODY: u32 = 65534;
 
 /// A directory that everybody can use.

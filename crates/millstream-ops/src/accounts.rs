@@ -1,10 +1,10 @@
-//! Names of users and groups, remembered.
+//! Cached names of users and groups.
 
 use std::collections::HashMap;
 
 use millstream_system::accounts;
 
-/// What has been looked up.
+/// The names looked up so far.
 #[derive(Debug, Default)]
 pub struct AccountNames {
     users: HashMap<u32, Option<Vec<u8>>>,

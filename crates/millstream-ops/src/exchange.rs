@@ -1,8 +1,10 @@
-//! A directory that is complete takes the place of another, at once: whoever lists the place sees all of the old one or all of the new.
+//! Replaces a directory by another, complete one in one step: a listing shows all of the old directory or all of the
+//! new one.
 //!
-//! Done again, an exchange undoes itself, and two processes may have the same one to do: one that hung, and one that took it for dead.
-//! So both do it under the lock of a file, the token, which is there until nothing is left to do, and look whether a file of the new
-//! directory, the witness, is in the place already. The kernel frees the lock of a process that ends.
+//! An exchange that is repeated undoes itself, and two processes may attempt the same one: a process that hung, and a
+//! second one that took it for dead. Both therefore lock a file, the token, which exists until nothing is left to do.
+//! Under the lock they check whether the destination already holds the witness, a file of the new directory. The kernel
+//! releases the lock of a process that ends.
 
 use std::ffi::{CStr, CString};
 
@@ -10,55 +12,56 @@ use millstream_vfs::{Access, Dir, Errno, Error, Fields, File, FileKind, SymlinkB
 
 use crate::compact::{entries, like_the_old, parent_below};
 
-/// Which directories; paths below a root, no part of which may be a symbolic link.
+/// The directories to exchange; paths below a root, in which no component may be a symbolic link.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchange<'a> {
-    /// The file that is locked.
+    /// The token: the file that is locked.
     pub token: &'a CStr,
-    /// The directory that is complete.
+    /// The complete directory.
     pub new: &'a CStr,
-    /// Whose place it takes.
+    /// The directory that it replaces.
     pub place: &'a CStr,
-    /// A name in it that the other never had.
+    /// The witness: a name that exists only in the new directory.
     pub witness: &'a CStr,
 }
 
-/// What has become of an exchange.
+/// The outcome of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is done.
     Exchanged,
-    /// The witness was in the place: another has done it.
+    /// The destination already held the witness: another process has done it.
     DoneBefore,
-    /// There is no token: nothing is to be done any more.
+    /// There is no token: nothing is left to do.
     Over,
-    /// Another holds the lock.
+    /// Another process holds the lock.
     Busy,
 }
 
-/// Why directories cannot be exchanged; they are as they were.
+/// Why directories cannot be exchanged; they are unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExchangeError {
-    /// The volume failed, or cannot do it.
+    /// The volume failed, or does not support the exchange.
     #[error("{}: {error}", path.to_string_lossy())]
     Volume {
-        /// What it was about.
+        /// The path of the failed operation.
         path: CString,
         /// Why.
         error: Error,
     },
-    /// Names of others lead into the place, or out of it.
+    /// The destination directory holds directories or symbolic links.
     #[error("{}: there are directories or symbolic links in it", path.to_string_lossy())]
     NotFlat {
-        /// The place.
+        /// The destination directory.
         path: CString,
     },
 }
 
-/// Exchanges two directories below `root`, of which the new one first gets owner, mode and extended attributes of the old.
+/// Exchanges two directories below `root`. The new one first gets the owner, mode and extended attributes of the old
+/// one.
 ///
 /// # Errors
-/// If that is not possible.
+/// If the exchange is not possible.
 pub fn exchange<V: Volume>(volume: &V, root: &CStr, what: &Exchange<'_>) -> Result<Outcome, ExchangeError> {
     let root = volume.base().open_dir(root, SymlinkBehavior::Follow).map_err(failed(root))?;
     let _lock = match lock(&root, what.token) {
@@ -93,7 +96,7 @@ fn lock<D: Dir>(root: &D, token: &CStr) -> Result<D::File, Error> {
     let (dir, name) = parent_below(root, token)?;
     let file = dir.open_file(&name, Access::Read, SymlinkBehavior::NoFollow)?;
     file.try_lock()?;
-    // Whoever had the lock before may have removed it.
+    // The previous owner of the lock may have removed the file.
     dir.metadata(&name, SymlinkBehavior::NoFollow, Fields::INO)?;
     Ok(file)
 }

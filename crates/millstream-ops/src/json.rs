@@ -1,9 +1,9 @@
-//! Records of the `--json` options: one JSON object a line.
+//! Records of the `--json` options: one JSON object per line.
 //!
-//! File names are bytes, JSON strings are Unicode. What is valid UTF-8 in a name stays as it is; every other byte `XX`
-//! becomes the lone surrogate `\udcXX`, as Python's `surrogateescape` has it, so that `os.fsencode(json.loads(...))` is
-//! the name again. No valid UTF-8 holds a surrogate, so nothing else is ever written that way and [`read_string`] can
-//! undo it. Characters at which some reader may end a line are escaped, besides those that JSON requires.
+//! File names are bytes; JSON strings are Unicode. Valid UTF-8 in a name stays as it is. Every other byte `XX` becomes
+//! the lone surrogate `\udcXX`, like Python's `surrogateescape`, so that `os.fsencode(json.loads(...))` restores the
+//! name. Valid UTF-8 contains no surrogates, so the encoding is unambiguous and [`read_string`] can undo it. Besides
+//! the characters that JSON requires, those that some readers take for the end of a line are escaped as well.
 
 use millstream_vfs::{Errno, Metadata, errno_text};
 

@@ -1,6 +1,6 @@
 #![forbid(unsafe_code)]
-//! What the tools and Spark do with a tree, as a library over [`millstream_walk`]: one module an operation, each knowing
-//! the traversal and no volume.
+//! The operations behind the command line tools and the Spark integration, as a library over [`millstream_walk`]. Each
+//! operation is one module. It works through the traversal and knows no particular volume.
 
 pub mod accounts;
 pub mod activity;

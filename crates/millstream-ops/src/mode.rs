@@ -1,7 +1,7 @@
-//! Modes as `chmod` and `find -perm` take them, and as listings show them.
+//! Modes as `chmod` and `find -perm` accept them and listings show them.
 //!
-//! A mode is a list of changes, each of which makes new permission bits of old ones: that is what octal digits mean too,
-//! as they leave the set-user-ID and set-group-ID bits of directories alone unless they name them.
+//! A mode is a list of changes, each of which turns old permission bits into new ones. Octal digits are changes too:
+//! they keep the set-user-ID and set-group-ID bits of directories unless they name them.
 
 /// All bits that a mode sets.
 pub const ALL_BITS: u32 = 0o7777;

@@ -1,14 +1,14 @@
-//! What the paths of operands tell about one another, by their names alone.
+//! How operands relate to one another, judged by their paths alone.
 //!
 //! | two operands are | if their components, without `.`, | and are handled |
 //! |---|---|---|
 //! | the same | are equal | one after the other |
-//! | one in the other | of one begin with all those of the other | one after the other |
-//! | unclear | have `..`, or only one path is absolute | one after the other |
+//! | one inside the other | of one begin with all those of the other | one after the other |
+//! | unclear | include `..`, or only one path is absolute | one after the other |
 //! | apart | are none of these | side by side |
 //!
-//! Operands that are apart can still meet through a symbolic link: one that is an operand, or one in a path. Only
-//! [`are_siblings`] rules the second out.
+//! Operands that are apart can still meet through a symbolic link: the operand itself, or a component of its path. Only
+//! [`are_siblings`] rules out the second case.
 
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};

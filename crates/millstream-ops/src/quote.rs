@@ -1,6 +1,6 @@
-//! How names are shown: the quoting styles, and how many columns the result takes.
+//! Quoting styles for names, and the display width of the result.
 //!
-//! Names of plain ASCII letters, the usual case, are recognised by one pass over a table and copied.
+//! A name of plain ASCII letters, the usual case, is recognised in one pass over a table and copied.
 
 use millstream_system::locale::{CharacterClass, Decoded, Encoding, Locale};
 

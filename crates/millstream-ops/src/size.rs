@@ -1,4 +1,4 @@
-//! How sizes are written: plain, in units of a block, or for people to read. All are rounded up.
+//! Formats of sizes: plain, in units of a block, or human-readable. All are rounded up.
 
 use std::num::NonZeroU64;
 
@@ -110,8 +110,8 @@ impl SizeFormat {
         Ok(SizeFormat::Blocks { bytes, suffix, digits })
     }
 
-    /// From an environment variable, of which as much counts as can be understood: `1Q` is 1, `2Kx` is 2K, and what is
-    /// too large is the largest size.
+    /// From an environment variable. The longest valid prefix counts: `1Q` is 1 and `2Kx` is 2K. A value that is too
+    /// large becomes the largest size.
     pub fn from_variable(text: &str) -> Option<Self> {
         if let Ok(format) = SizeFormat::parse(text) {
             return Some(format);

@@ -1,11 +1,11 @@
-//! Choices that several operations offer, said once.
+//! Options that several operations share.
 
-/// Whether anything is changed.
+/// Whether to make changes or only report them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Execution {
-    /// It is.
+    /// Make them.
     Real,
-    /// It is only told what would be (`--dry-run`).
+    /// Only report them (`--dry-run`).
     DryRun,
 }
 

@@ -1,8 +1,8 @@
-//! How times are written.
+//! Formats of times.
 //!
-//! Breaking a moment down into local time costs more than all else in a long line, so it is done once a quarter of an
-//! hour of file time: offsets from UTC change only at quarters (since 1973), so within one the minute and second just
-//! count on. Formats made of the usual fields are written without `strftime` as well.
+//! Converting a time to local time costs more than everything else in a long line. It is therefore done once per
+//! quarter of an hour of file time: since 1973, offsets from UTC have changed only at quarters, so within one quarter
+//! the minutes and seconds simply count on. Formats made of common fields do not use `strftime` at all.
 
 use std::ffi::CString;
 

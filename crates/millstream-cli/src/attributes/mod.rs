@@ -1,4 +1,4 @@
-//! What `pchmod` and `pchown` have in common: they run a change and tell what came of it, as GNU's tools do.
+//! Shared by `pchmod` and `pchown`: running a change and reporting it as GNU's tools do.
 
 mod options;
 
@@ -23,7 +23,7 @@ pub(crate) use options::{Id, Settings, Shared, WHAT, shared};
 pub(crate) enum Messages {
     /// All.
     All,
-    /// Not those about single files (`-f`).
+    /// All except those about single files (`-f`).
     Few,
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum Format {
     Json,
 }
 
-/// The attributes of a file that is named for them.
+/// The attributes of the reference file.
 pub(crate) fn reference_file(name: &[u8], diagnostics: &Diagnostics) -> Result<Metadata, Refused> {
     stat(name).map_err(|error| {
         diagnostics.error(FAILURE).text("failed to get attributes of ").name(name).errno(error.errno).send();
@@ -49,7 +49,7 @@ fn stat(name: &[u8]) -> VolumeResult<Metadata> {
     PosixVolume.base().metadata(&name, SymlinkBehavior::Follow, Fields::STAT)
 }
 
-/// Complains that operands are missing, after the last of those that are there.
+/// Reports that operands are missing, after the last one given.
 pub(crate) fn missing_operand(last: Option<&[u8]>, diagnostics: &Diagnostics) -> Refused {
     let message = diagnostics.error(FAILURE).text("missing operand");
     match last {
@@ -59,21 +59,21 @@ pub(crate) fn missing_operand(last: Option<&[u8]>, diagnostics: &Diagnostics) ->
     Refused
 }
 
-/// The words of one tool.
+/// The wording of one tool.
 pub(crate) trait Wording: Sync {
     /// The attribute's value.
     type Value: Copy;
 
-    /// What is done, for records.
+    /// The name of the action in records.
     const OPERATION: Operation;
 
-    /// What could not be done, before the name of the file.
+    /// The failed action, before the name of the file.
     fn setting(&self) -> &'static str;
 
-    /// Appends the line of `-c` and `-v` without its end; `name` is in quotes.
+    /// Appends the line of `-c` and `-v` without its terminator; `name` is quoted.
     fn line(&self, event: &Event<'_, Self::Value>, name: &[u8], out: &mut Vec<u8>);
 
-    /// What is not as it may have been expected, after the name of the file.
+    /// The difference from the expected value, after the name of the file.
     fn surprise(&self, _event: &Event<'_, Self::Value>) -> Option<String> {
         None
     }
@@ -82,7 +82,7 @@ pub(crate) trait Wording: Sync {
     fn values<'o>(&self, event: &Event<'_, Self::Value>, record: Object<'o>) -> Object<'o>;
 }
 
-/// Changes `operands` and tells what comes of it.
+/// Changes `operands` and reports the results.
 pub(crate) fn run<A: Attribute, W: Wording<Value = A::Value>>(
     operands: Vec<OsString>,
     attribute: &A,

@@ -1,4 +1,4 @@
-//! The options that `pchmod` and `pchown` have in common.
+//! The options shared by `pchmod` and `pchown`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -14,21 +14,21 @@ use crate::startup::parse_threads;
 /// An option of one of the tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Id<Own> {
-    /// All of them have it.
+    /// A shared option.
     Shared(Shared),
-    /// It is the tool's own.
+    /// An option of this tool only.
     Own(Own),
 }
 
-/// An option of all tools that change attributes.
+/// An option shared by all tools that change attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shared {
     Recursive,
-    /// With its help, as the rest of the command line differs.
+    /// Takes its help, because the rest of the command line differs.
     Reference(&'static str),
     PreserveRoot,
     NoPreserveRoot,
-    /// With its help, as the defaults of the tools differ; likewise the others.
+    /// Takes its help, because the defaults of the tools differ; likewise below.
     Dereference(&'static str),
     NoDereference(&'static str),
     FollowOperands(&'static str),
@@ -44,14 +44,14 @@ pub(crate) enum Shared {
 
 pub(crate) const WHAT: &str = "What is changed";
 const LINKS: &str = "Symbolic links";
-const TOLD: &str = "What is told";
+const TOLD: &str = "Output";
 
-/// How a shared option is written.
+/// The name of a shared option.
 pub(crate) const fn shared<O: Copy>(option: Shared) -> OptionSpec<Id<O>> {
     let id = Id::Shared(option);
     match option {
         Shared::Recursive => {
-            flag(id, Some(b'R'), &["recursive"], WHAT, "change directories and all that is in them")
+            flag(id, Some(b'R'), &["recursive"], WHAT, "change directories and their contents")
         }
         Shared::Reference(help) => value(id, None, &["reference"], "RFILE", WHAT, help),
         Shared::PreserveRoot => {
@@ -70,23 +70,23 @@ pub(crate) const fn shared<O: Copy>(option: Shared) -> OptionSpec<Id<O>> {
         Shared::FollowNone(help) => flag(id, Some(b'P'), &[], LINKS, help),
         Shared::Changes => flag(id, Some(b'c'), &["changes"], TOLD, "a line for each file that is changed"),
         Shared::Silent => {
-            flag(id, Some(b'f'), &["silent", "quiet"], TOLD, "no messages about files that fail")
+            flag(id, Some(b'f'), &["silent", "quiet"], TOLD, "suppress messages about files that fail")
         }
         Shared::Verbose => flag(id, Some(b'v'), &["verbose"], TOLD, "a line for each file"),
-        Shared::DryRun => dry_run(id, "change nothing, tell what would be changed"),
+        Shared::DryRun => dry_run(id, "change nothing; report what would be changed"),
         Shared::Json => json(id),
         Shared::Threads => threads(id),
     }
 }
 
-/// What the shared options said.
+/// The values of the shared options.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) recursion: Recursion,
     pub(crate) reference: Option<Vec<u8>>,
-    /// Whether links stand for what they lead to, if an option told.
+    /// Whether to use the target of a link instead of the link, if an option says so.
     pub(crate) dereference: Option<bool>,
-    /// Links that are traversed, if an option told.
+    /// Which links to traverse, if an option says so.
     pub(crate) follow: Option<FollowPolicy>,
     root: Root,
     pub(super) detail: Detail,
@@ -96,7 +96,7 @@ pub(crate) struct Settings {
     threads: Threads,
 }
 
-/// Whether the root directory is traversed.
+/// Whether to traverse the root directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Root {
     /// Like any other.
@@ -123,7 +123,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Takes a shared option, with the argument that came with it.
+    /// Handles a shared option and its argument.
     pub(crate) fn take(
         &mut self,
         option: Shared,
@@ -154,7 +154,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What is told: a trial run and records are there for what is told, so that they tell of changes at least.
+    /// The level of detail. Dry runs and JSON records exist for their reports, so they report changes at least.
     fn detail(&self) -> Detail {
         match (self.execution, self.format) {
             (Execution::Real, Format::Text) => self.detail,
@@ -162,13 +162,13 @@ impl Settings {
         }
     }
 
-    /// Complains that links are to be dereferenced in a traversal that follows none.
+    /// Reports that links should be dereferenced in a traversal that follows none.
     pub(crate) fn refuse_dereference(diagnostics: &Diagnostics) -> Refused {
         diagnostics.error(FAILURE).text("-R --dereference requires either -H or -L").send();
         Refused
     }
 
-    /// All that the change needs to know.
+    /// All settings of the change.
     pub(crate) fn options(
         &self,
         follow: FollowPolicy,

@@ -15,7 +15,7 @@ use millstream_cli::startup::{restore_open_files, startup};
 use millstream_ops::find::{Find, Refusal, Reporter, Verbosity};
 use millstream_vfs::PosixVolume;
 
-/// What `-D help` prints.
+/// The output of `-D help`.
 const DEBUG_HELP: &str = "Valid arguments for -D:
 exec, opt, rates, search, stat, time, tree, all, help
 They are accepted for compatibility and have no effect.
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     if findings.success { ExitCode::SUCCESS } else { ExitCode::from(FAILURE) }
 }
 
-/// Prints what was asked for in place of a search, or what is wrong.
+/// Prints the requested text instead of searching, or the error.
 fn refuse(refusal: &Refusal, diagnostics: &Diagnostics) -> ExitCode {
     let write_text = |text| options::write_text(text, &pfind::reference(), diagnostics, FAILURE);
     match refusal {

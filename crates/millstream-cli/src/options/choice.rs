@@ -1,17 +1,17 @@
-//! Arguments that are one of a few words, abbreviations allowed, as GNU's tools take them.
+//! Arguments chosen from a list of words, which may be abbreviated, as in GNU's tools.
 
 use crate::diagnostics::{Diagnostics, UsageError};
 
-/// Words that mean the same.
+/// Synonyms.
 #[derive(Clone, Copy, Debug)]
 pub struct Choice<T: 'static> {
     /// The words; the first is the usual one.
     pub words: &'static [&'static str],
-    /// What they mean.
+    /// Their meaning.
     pub meaning: T,
 }
 
-/// What `word` means: exactly, or as an abbreviation that fits one meaning only.
+/// The meaning of `word`, which is exact or an abbreviation with only one meaning.
 ///
 /// # Errors
 /// A message about `context` (`--sort`) that lists the choices.

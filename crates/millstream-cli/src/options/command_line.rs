@@ -1,4 +1,4 @@
-//! From a command line to the operands: `--help` and `--version` are answered here, other options are the tool's.
+//! From a command line to the operands. `--help` and `--version` are answered here; the tool handles all other options.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -7,19 +7,20 @@ use super::{Command, Occurrence, Parser, Reference, Role, help, version};
 use crate::diagnostics::{Diagnostics, Refused, UsageError};
 use crate::standard_output::StandardOutput;
 
-/// A text in place of work.
+/// A text to print instead of working.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Text {
-    /// What `--help` prints.
+    /// The text of `--help`.
     Help,
-    /// What `--version` prints.
+    /// The text of `--version`.
     Version,
 }
 
-/// Hands the options, and the mistakes among them, to `take` in their order; the operands.
+/// Passes the options, and mistakes among them, to `take` in order; returns the operands.
 ///
 /// # Errors
-/// If `take` refused one, or a text was asked for and has been written. `failure` is the exit code if it could not be.
+/// If `take` refused an option, or a requested text has been written. `failure` is the exit code if it could not be
+/// written.
 pub fn take_options<I: Copy + PartialEq + 'static>(
     command: &'static Command<I>,
     arguments: impl IntoIterator<Item = OsString>,
@@ -43,7 +44,7 @@ pub fn take_options<I: Copy + PartialEq + 'static>(
     Ok(parser.into_operands())
 }
 
-/// Writes a text in place of work.
+/// Writes a text instead of working.
 pub fn write_text(text: Text, reference: &Reference, diagnostics: &Diagnostics, failure: u8) {
     let program = diagnostics.program().to_string_lossy();
     let text = match text {

@@ -1,9 +1,9 @@
-//! Completions for the shells.
+//! Shell completions.
 
 use super::reference::ReferenceEntry;
 use super::{Argument, Reference};
 
-/// A shell that completions can be written for.
+/// A supported shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shell {
     /// bash, with or without the bash-completion package.

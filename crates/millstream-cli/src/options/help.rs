@@ -1,13 +1,13 @@
-//! The text of `--help`: made to fit 80 columns.
+//! The text of `--help`, wrapped to 80 columns.
 
 use super::reference::ReferenceEntry;
 use super::{Paragraph, Reference};
 
 const COLUMNS: usize = 79;
-/// Where the explanations of options begin.
+/// The column of the explanations.
 const HELP_COLUMN: usize = 26;
 
-/// What `--help` prints, for a tool that was called by the name `program`.
+/// The text of `--help` for a tool called as `program`.
 pub fn help(command: &Reference, program: &str) -> String {
     let mut text = String::new();
     for (i, usage) in command.usage.iter().enumerate() {
@@ -39,7 +39,7 @@ pub fn help(command: &Reference, program: &str) -> String {
     text
 }
 
-/// What `--version` prints.
+/// The text of `--version`.
 pub fn version(command: &Reference, program: &str) -> String {
     let name = command.name;
     let also = if program == name { String::new() } else { format!(" as {program}") };
@@ -52,7 +52,7 @@ fn label(entry: &ReferenceEntry) -> String {
     format!("{indent}{}{}", entry.spellings().join(", "), entry.argument_suffix())
 }
 
-/// Appends `text` wrapped, from `column` on, after `label`, on a line of its own if there is no room for both.
+/// Appends `text`, wrapped, from `column` on, after `label`; it starts on a new line if the label leaves no room.
 fn wrap(out: &mut String, label: &str, column: usize, text: &str) {
     out.push_str(label);
     let mut at = label.chars().count();
@@ -92,7 +92,7 @@ mod tests {
             "Usage: ls [OPTION]... [FILE]...\n",
             "\nOptions:\n  -a, --all               do not ignore entries starting with .\n",
             "\n      --color, --colour[=WHEN]\n                          color the output\n",
-            "\nNot in GNU's tool:\n      --json              write one JSON object a line, errors too; see\n                          docs/json.md\n",
+            "\nNot in GNU's tool:\n      --json              write one JSON object per line, also for errors; see\n                          docs/json.md\n",
             "\nExit status:\n0 if all went well.\n  1                       minor problems\n",
         ] {
             assert!(text.contains(line), "{line:?} is not in:\n{text}");

@@ -1,4 +1,4 @@
-//! Option tables: each option of a tool is written down once, and everything that mentions it is made from there.
+//! Option tables: each option of a tool is defined once, and every text that mentions it is generated from the table.
 //!
 //! ```text
 //!                     ┌─ parse.rs ─────> command_line.rs ─> the tool's settings, operands
@@ -7,8 +7,9 @@
 //!                     └─ completions.rs  bash, zsh, fish
 //! ```
 //!
-//! The parser makes arguments to occurrences, as `getopt_long(3)` does, message for message; `command_line.rs` answers
-//! `--help` and `--version`, and hands the others on in order. It decides nothing: which of two wins is the tool's rule.
+//! The parser turns arguments into occurrences of options, as `getopt_long(3)` does, with the same messages.
+//! `command_line.rs` answers `--help` and `--version` and passes on the other options in order. It makes no decisions:
+//! which of two conflicting options wins is up to the tool.
 
 mod choice;
 mod command_line;
@@ -32,79 +33,79 @@ pub use reference::Reference;
 pub struct Command<I: 'static> {
     /// Name of the binary.
     pub name: &'static str,
-    /// What it does, as a phrase for the manual's NAME section: no capital, no full stop.
+    /// Its purpose, as a phrase for the manual's NAME section: no capital, no full stop.
     pub summary: &'static str,
-    /// What may follow the name, one line for each form.
+    /// The usage after the name, one line per form.
     pub usage: &'static [&'static str],
     /// Paragraphs that explain the tool.
     pub description: &'static [&'static str],
-    /// How options are spelled.
+    /// The syntax of the options.
     pub syntax: Syntax,
-    /// The options, those of a group together.
+    /// The options; those of a group are adjacent.
     pub options: &'static [OptionSpec<I>],
-    /// Long names in the order in which a message about an ambiguous abbreviation lists them, where that is not the
-    /// order of the table; names that are missing come after those that are there.
+    /// Long names in the order in which a message about an ambiguous abbreviation lists them, if that differs from the
+    /// table. Names not given here come last.
     pub long_order: &'static [&'static str],
-    /// What comes after the options.
+    /// The texts after the options.
     pub sections: &'static [Section],
 }
 
-/// How the options of a command are spelled.
+/// The syntax of a command's options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
     /// `-a`, `-n5`, `--all`, `--depth=5`, in clusters and abbreviated.
     Getopt,
-    /// The words of an expression: long names follow a single dash. The command has a parser of its own.
+    /// The words of an expression: long names follow a single dash. The command has its own parser.
     Expression,
 }
 
-/// What an option takes.
+/// The argument of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Argument {
-    /// Nothing.
+    /// None.
     None,
-    /// An argument of this name, attached or in the next word.
+    /// A required argument of this name, attached or in the next word.
     Required(&'static str),
-    /// Maybe an argument of this name, attached.
+    /// An optional argument of this name, attached.
     Optional(&'static str),
 }
 
-/// Whether abbreviations of an option's long names are understood.
+/// Whether an option's long names may be abbreviated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Abbreviation {
-    /// As long as they are unambiguous.
+    /// If the abbreviation is unambiguous.
     Allowed,
-    /// Never: the option is not GNU's, and must not make an abbreviation ambiguous that works with GNU's tool.
+    /// Never: GNU's tool does not have the option, and it must not make an abbreviation ambiguous that works there.
     Never,
 }
 
-/// Who acts on an option.
+/// Which code handles an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role<I> {
-    /// The tool, which calls it so.
+    /// The tool, under this identifier.
     Tool(I),
-    /// Nobody: a text is written in place of work.
+    /// None: a text is printed instead of working.
     Text(Text),
 }
 
 /// One option.
 #[derive(Clone, Copy, Debug)]
 pub struct OptionSpec<I: 'static> {
-    /// Who acts on it.
+    /// Which code handles it.
     pub id: Role<I>,
     /// The letter.
     pub short: Option<u8>,
     /// The long names, without dashes.
     pub long: &'static [&'static str],
-    /// What it takes.
+    /// Its argument.
     pub argument: Argument,
-    /// What the argument may be, if that is one of a few words.
+    /// The possible arguments, if they are a few words.
     pub words: &'static [&'static str],
-    /// Whether the long names may be abbreviated.
+    /// Whether its long names may be abbreviated.
     pub abbreviation: Abbreviation,
     /// Heading under which it is listed.
     pub group: &'static str,
-    /// What it does, in a sentence without capital and full stop; empty for options that are not listed.
+    /// Its effect, as a sentence without capital and full stop; empty for unlisted options.
     pub help: &'static str,
 }
 
@@ -120,7 +121,7 @@ impl<I: 'static> OptionSpec<I> {
         OptionSpec { id, short, long, argument, words: &[], abbreviation: Abbreviation::Allowed, group, help }
     }
 
-    /// Names what the argument may be, for completions.
+    /// Sets the possible arguments, for completions.
     #[must_use]
     pub const fn words(mut self, words: &'static [&'static str]) -> Self {
         self.words = words;
@@ -151,7 +152,7 @@ pub const fn value<I: 'static>(
     OptionSpec::new(Role::Tool(id), short, long, Argument::Required(name), group, help)
 }
 
-/// An option that may have an argument, called `name`.
+/// An option with an optional argument called `name`.
 pub const fn optional<I: 'static>(
     id: I,
     short: Option<u8>,
@@ -180,19 +181,19 @@ pub const fn extension<I: 'static>(
 
 /// `--threads=N`.
 pub const fn threads<I: 'static>(id: I) -> OptionSpec<I> {
-    const HELP: &str = "use up to N threads; 0, the default, starts with one a CPU and adds more, up to 256, while calls wait";
+    const HELP: &str = "use up to N threads; 0, the default, starts with one per CPU and adds more, up to 256, while calls wait";
     extension(id, &["threads"], Argument::Required("N"), HELP)
 }
 
 /// `--verbose`.
 pub const fn verbose<I: 'static>(id: I) -> OptionSpec<I> {
-    const HELP: &str = "tell on standard error at the end how many entries, threads and seconds it was";
+    const HELP: &str = "report entries, threads and seconds on standard error at the end";
     extension(id, &["verbose"], Argument::None, HELP)
 }
 
 /// `--json`.
 pub const fn json<I: 'static>(id: I) -> OptionSpec<I> {
-    const HELP: &str = "write one JSON object a line, errors too; see docs/json.md";
+    const HELP: &str = "write one JSON object per line, also for errors; see docs/json.md";
     extension(id, &["json"], Argument::None, HELP)
 }
 

@@ -1,4 +1,4 @@
-//! Arguments to occurrences of options, as `getopt_long(3)` of the GNU C library does it.
+//! Parses arguments into occurrences of options, as `getopt_long(3)` of the GNU C library does.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -15,9 +15,9 @@ pub struct Occurrence<I> {
     pub id: I,
     /// Its argument.
     pub value: Option<OsString>,
-    /// How it was written, for messages.
+    /// Its spelling, for messages.
     pub spelling: Spelling,
-    /// The whole word it was in, with its dashes and what came with it.
+    /// The whole word that contained it, dashes and attached argument included.
     pub word: OsString,
 }
 
@@ -28,7 +28,7 @@ impl<I> Occurrence<I> {
     }
 }
 
-/// How an option was written. Displayed as `-B` or `--block-size`.
+/// The spelling of an option. Displayed as `-B` or `--block-size`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spelling {
     /// By its letter.
@@ -46,23 +46,23 @@ impl fmt::Display for Spelling {
     }
 }
 
-/// Where operands may be.
+/// Where operands may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Permutation {
-    /// Anywhere; options are found among and after them.
+    /// Anywhere: options are recognised among and after them.
     Anywhere,
-    /// After the options: the first operand ends these (`POSIXLY_CORRECT`).
+    /// After the options: the first operand ends the options (`POSIXLY_CORRECT`).
     Last,
 }
 
-/// Yields the options of a command line one by one, so that the tool acts on them, and on mistakes, in their order.
-/// An error does not end the parsing; a tool that wants to stop at the first one stops.
+/// Yields the options of a command line one by one, so that the tool handles options and mistakes in order. An error
+/// does not end the parsing; the tool decides whether to stop.
 #[derive(Debug)]
 pub struct Parser<I: 'static> {
     command: &'static Command<I>,
     permutation: Permutation,
     arguments: VecDeque<OsString>,
-    /// Letters of a cluster that are still to be looked at.
+    /// Remaining letters of a cluster.
     cluster: VecDeque<u8>,
     /// The whole word that the last option came from.
     word: OsString,
@@ -95,7 +95,7 @@ impl<I: Copy + PartialEq + 'static> Parser<I> {
         }
     }
 
-    /// The operands, when all options have been taken.
+    /// The operands, after all options have been taken.
     pub fn into_operands(mut self) -> Vec<OsString> {
         self.operands.extend(self.arguments);
         self.operands
@@ -119,7 +119,7 @@ impl<I: Copy + PartialEq + 'static> Parser<I> {
         Ok(Occurrence { id: spec.id, value, spelling: Spelling::Short(letter), word: self.word.clone() })
     }
 
-    /// The rest of a cluster as an argument, `None` if nothing is left of it.
+    /// The rest of a cluster as an argument; `None` if nothing is left.
     fn take_cluster(&mut self) -> Option<OsString> {
         let rest: Vec<u8> = std::mem::take(&mut self.cluster).into();
         (!rest.is_empty()).then(|| OsString::from_vec(rest))
@@ -148,7 +148,7 @@ impl<I: Copy + PartialEq + 'static> Parser<I> {
         Ok(Occurrence { id: spec.id, value, spelling: Spelling::Long(name), word: self.word.clone() })
     }
 
-    /// The option that `name` is, or is the only possible abbreviation of; `text` is the whole word for messages.
+    /// The option with this name or unambiguous abbreviation; `text` is the whole word for messages.
     fn find_long(
         &self,
         name: &[u8],

@@ -1,8 +1,8 @@
-//! How an option is written in texts: the part that help, manual and completions share.
+//! The spelling of options in help, manual pages and completions.
 
 use super::{Argument, Command, OptionSpec, Paragraph, Section, Syntax};
 
-/// A command without the type of its options' identifiers: all that a text about it needs.
+/// A command without the type of its options' identifiers: everything that texts need.
 #[derive(Clone, Debug)]
 pub struct Reference {
     /// See [`Command::name`].
@@ -58,7 +58,7 @@ impl Reference {
         self.entries.chunk_by(|a, b| a.group == b.group).map(|group| (group[0].group, group))
     }
 
-    /// The words with which a tool of several commands is called, as its usage has them.
+    /// The subcommand words of a tool, taken from its usage.
     pub(super) fn commands(&self) -> Vec<&'static str> {
         let first = self.usage.iter().filter_map(|line| line.split_whitespace().next());
         let mut commands: Vec<_> =
@@ -67,12 +67,12 @@ impl Reference {
         commands
     }
 
-    /// All words by which options are given, with their dashes.
+    /// All spellings of the options, with their dashes.
     pub(super) fn words(&self) -> Vec<String> {
         self.entries.iter().flat_map(ReferenceEntry::spellings).collect()
     }
 
-    /// The terms that the sections define and that begin with a dash: words of an expression, with their definitions.
+    /// The terms defined in the sections that begin with a dash, with their definitions: words of an expression.
     pub(super) fn expression_words(&self) -> Vec<(&'static str, &'static str)> {
         let terms = self.sections.iter().flat_map(|s| s.body).filter_map(|p| match p {
             Paragraph::Terms(terms) => Some(*terms),

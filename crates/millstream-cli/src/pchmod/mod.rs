@@ -19,7 +19,7 @@ use crate::startup::{Startup, startup};
 use table::{ModeLetter, PCHMOD};
 use wording::ModeWording;
 
-/// What texts about `pchmod` are made from.
+/// The option table of `pchmod`, for texts.
 pub fn reference() -> Reference {
     Reference::from(&PCHMOD)
 }
@@ -27,7 +27,7 @@ pub fn reference() -> Reference {
 /// Runs `pchmod` with the arguments of the process.
 pub fn run() -> ExitCode {
     let Startup { arguments, diagnostics, .. } = startup(PCHMOD.name);
-    // The outcome is in the exit code that the diagnostics remember.
+    // The diagnostics hold the exit code.
     let _: Result<(), Refused> = prepare(arguments, &diagnostics);
     diagnostics.exit_code()
 }
@@ -35,7 +35,7 @@ pub fn run() -> ExitCode {
 #[derive(Debug, Default)]
 struct Settings {
     shared: attributes::Settings,
-    /// Words that looked like options and are modes.
+    /// Words that looked like options but are modes.
     modes: Vec<Vec<u8>>,
 }
 
@@ -61,7 +61,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Links that are traversed, and what becomes of the others.
+    /// Which links to traverse, and how to treat the others.
     fn links(&self, diagnostics: &Diagnostics) -> Result<(FollowPolicy, Links), Refused> {
         let given = self.shared.follow.unwrap_or(FollowPolicy::Operands);
         let (follow, below) = match self.shared.recursion {
@@ -79,7 +79,7 @@ impl Settings {
         }
     }
 
-    /// The mode, which is the first operand unless an option told it, and the files.
+    /// The mode, which is the first operand unless an option set it, and the files.
     fn change(
         &self,
         mut operands: Vec<OsString>,
@@ -112,7 +112,7 @@ impl Settings {
     }
 }
 
-/// The umask, which can only be asked for by setting it.
+/// The umask, which can only be read by setting it.
 fn current_umask() -> u32 {
     let mask = umask(rustix::fs::Mode::empty());
     umask(mask);

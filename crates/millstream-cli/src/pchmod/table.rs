@@ -5,7 +5,7 @@ use crate::options::{
     Command, OptionSpec, Paragraph, Section, Syntax, help_option, optional, version_option,
 };
 
-/// A letter that a mode may begin with: the word is one that looks like options.
+/// A letter that a mode may begin with: such a word looks like options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ModeLetter;
 
@@ -26,19 +26,19 @@ pub(super) static PCHMOD: Command<Id<ModeLetter>> = Command {
     ],
     description: &[
         "Change the mode of each FILE to MODE, or to the mode of RFILE.",
-        "Options are those of GNU chmod. With -R a file that has the mode already is left alone, and a directory \
-         whose new mode would keep its owner out is changed after what is in it, any other before.",
+        "The options are those of GNU chmod. With -R, a file that already has the mode is skipped. A directory \
+         is changed before its contents, or after them if its new mode would lock out its owner.",
     ],
     syntax: Syntax::Getopt,
     options: &[
         shared(Shared::Recursive),
-        shared(Shared::Reference("use the mode of RFILE instead of a MODE")),
+        shared(Shared::Reference("use the mode of RFILE instead of MODE")),
         shared(Shared::PreserveRoot),
         shared(Shared::NoPreserveRoot),
         shared(Shared::Dereference(
-            "change what a link leads to (the default for operands; below them links are left alone)",
+            "change the target of a link (the default for operands; links below them are left alone)",
         )),
-        shared(Shared::NoDereference("leave links alone, and what they lead to")),
+        shared(Shared::NoDereference("change neither links nor their targets")),
         shared(Shared::FollowOperands("with -R, traverse operands that lead to directories (the default)")),
         shared(Shared::FollowAll),
         shared(Shared::FollowNone("with -R, traverse no links")),
@@ -91,29 +91,31 @@ pub(super) static PCHMOD: Command<Id<ModeLetter>> = Command {
             title: "Modes",
             body: &[
                 Paragraph::Text(
-                    "A MODE is octal digits, or clauses with commas between them, each of the form \
+                    "A MODE is octal digits, or comma-separated clauses, each of the form \
                      [ugoa]*([-+=]([rwxXst]*|[ugo]))+ or [-+=][0-7]+.",
                 ),
                 Paragraph::Terms(&[
                     (
                         "u, g, o, a",
-                        "the owner, the group, others, all; without any, all, but no bits that the umask masks",
+                        "the owner, the group, others, all; without any of them, all, except for bits in the \
+                         umask",
                     ),
                     ("+, -, =", "add, remove, set"),
                     ("r, w, x", "read, write, execute or search"),
-                    ("X", "x for directories, and for files that somebody may execute"),
+                    ("X", "x for directories, and for files with any x bit"),
                     ("s, t", "set user or group ID on execution; sticky, or restricted deletion"),
-                    ("u, g, o", "after an operator: what the owner, the group or others have"),
+                    ("u, g, o", "after an operator: the bits of the owner, the group or others"),
                 ]),
                 Paragraph::Text(
-                    "Directories keep their set-ID bits unless a clause names them, or a number of five digits or more.",
+                    "Directories keep their set-ID bits unless a clause names them or the number has at least \
+                     five digits.",
                 ),
             ],
         },
         Section {
             title: "Exit status",
             body: &[Paragraph::Text(
-                "0 if all has been changed, 1 if something could not be, or an option is wrong.",
+                "0 if everything was changed; 1 if something could not be changed, or an option is wrong.",
             )],
         },
     ],

@@ -1,4 +1,4 @@
-//! The words of GNU `chmod`.
+//! The wording of GNU `chmod`.
 
 use millstream_ops::attributes::{Event, Outcome, Problem};
 use millstream_ops::json::{Object, octal_as_decimal};

@@ -20,7 +20,7 @@ use spec::{Mistake, Parsed, Separator, Spec};
 use table::{CHGRP, From, PCHOWN};
 use wording::OwnerWording;
 
-/// What texts about `pchown` are made from.
+/// The option table of `pchown`, for texts.
 pub fn reference() -> Reference {
     Reference::from(&PCHOWN)
 }
@@ -29,12 +29,12 @@ pub fn reference() -> Reference {
 pub fn run() -> ExitCode {
     let Startup { arguments, diagnostics, .. } = startup(PCHOWN.name);
     let tool = if diagnostics.is_called("chgrp") { Tool::Chgrp } else { Tool::Chown };
-    // The outcome is in the exit code that the diagnostics remember.
+    // The diagnostics hold the exit code.
     let _: Result<(), Refused> = prepare(tool, arguments, &diagnostics);
     diagnostics.exit_code()
 }
 
-/// Whose options and words are used.
+/// Which tool's options and wording to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tool {
     Chown,
@@ -116,7 +116,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Links that are traversed, and what becomes of the others.
+    /// Which links to traverse, and how to treat the others.
     fn links(&self, diagnostics: &Diagnostics) -> Result<(FollowPolicy, Links), Refused> {
         let follow = self.shared.follow.unwrap_or(FollowPolicy::Never);
         match (self.shared.recursion, follow, self.shared.dereference) {
@@ -132,17 +132,17 @@ impl Settings {
     }
 }
 
-/// Reads any text as `OWNER:GROUP`, for the fuzzer: what is understood has numbers that mean the same.
+/// Parses any text as `OWNER:GROUP`, for the fuzzer: a valid one must have numbers that parse to the same value.
 #[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_spec(text: &[u8]) {
     if let Ok(Parsed { spec, .. }) = spec::parse(text) {
         let Ownership { uid, gid } = spec.owner;
         let number = |id: Option<u32>| id.map_or(String::new(), |id| format!("+{id}"));
         let told = format!("{}:{}", number(uid), number(gid));
-        // A number before a colon would want a login group, which it has none of.
+        // A number before a colon would need a login group, which it does not have.
         let told = if gid.is_none() { told.trim_end_matches(':') } else { &told };
         assert_eq!(spec::parse(told.as_bytes()).map(|parsed| parsed.spec.owner), Ok(spec.owner));
     }
-    // A group alone is understood or not, but without a panic.
+    // A group alone may be invalid, but must not cause a panic.
     let _ = spec::parse_group(text);
 }

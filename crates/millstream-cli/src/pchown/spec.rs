@@ -1,4 +1,4 @@
-//! `OWNER:GROUP`, and how it is told.
+//! `OWNER:GROUP`: parsing and display.
 
 use std::ffi::CString;
 
@@ -6,33 +6,33 @@ use millstream_ops::accounts::AccountNames;
 use millstream_system::accounts;
 use millstream_vfs::{Metadata, Ownership};
 
-/// An owner and a group, with the words for them.
+/// An owner and a group, with their names for messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spec {
     pub(super) owner: Ownership,
-    /// What the user is called; empty where a group has a name and the user has none, which GNU's tool tells as `:GROUP`.
+    /// The name of the user; empty if the group has a name and the user has none, which GNU's tool prints as `:GROUP`.
     pub(super) user: Option<Vec<u8>>,
-    /// What the group is called.
+    /// The name of the group.
     pub(super) group: Option<Vec<u8>>,
 }
 
-/// A specification, and whether it was understood only with a dot for the colon.
+/// A specification, and whether it is only valid with a dot in place of the colon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parsed {
     pub(super) spec: Spec,
     pub(super) separator: Separator,
 }
 
-/// What stands between owner and group.
+/// The separator between owner and group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Separator {
     /// A colon, or nothing.
     Colon,
-    /// A dot, as it was once.
+    /// A dot, the historical separator.
     Dot,
 }
 
-/// What is wrong with a specification.
+/// An error in a specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mistake {
     /// There is no such user.
@@ -118,12 +118,12 @@ pub(super) fn parse_group(text: &[u8]) -> Result<Spec, Mistake> {
     }
     let name = CString::new(text).map_err(|_| Mistake::Group)?;
     let gid = accounts::group_id(&name).or_else(|| number(text)).ok_or(Mistake::Group)?;
-    // The largest number stands for "as it is" in the system call.
+    // The largest number means "unchanged" in the system call.
     let gid = Some(gid).filter(|&gid| gid != u32::MAX);
     Ok(Spec { owner: Ownership { uid: None, gid }, user: None, group: Some(text.to_vec()) })
 }
 
-/// What a file has.
+/// The owner and group of a file.
 pub(super) fn of_file(metadata: &Metadata) -> Spec {
     Spec {
         owner: Ownership { uid: Some(metadata.uid), gid: Some(metadata.gid) },
@@ -146,12 +146,12 @@ fn group_text(gid: u32) -> Vec<u8> {
     AccountNames::default().group(gid).map_or_else(|| gid.to_string().into_bytes(), <[u8]>::to_vec)
 }
 
-/// The name to be looked up; with a plus sign it is a number whatever names there are.
+/// The name to look up; with a plus sign it is a number, whatever names exist.
 fn named(text: &[u8]) -> Option<CString> {
     if text.starts_with(b"+") { None } else { CString::new(text).ok() }
 }
 
-/// A number as `strtoul(3)` reads it, but not below zero.
+/// A number as `strtoul(3)` reads it, but not negative.
 fn number(text: &[u8]) -> Option<u32> {
     let is_space = |b: &u8| matches!(b, b' ' | b'\t' | b'\n' | 0x0b | 0x0c | b'\r');
     let digits = &text[text.iter().take_while(|b| is_space(b)).count()..];

@@ -1,4 +1,4 @@
-//! The options of `pchown`, and of `chgrp`, which takes a group where that takes an owner.
+//! The options of `pchown`, and of `chgrp`, which takes a group instead of an owner.
 
 use crate::attributes::{Id, Shared, WHAT, shared};
 use crate::options::{Command, OptionSpec, Paragraph, Section, Syntax, help_option, value, version_option};
@@ -18,7 +18,7 @@ const FROM: OptionSpec<Id<From>> = value(
     "change only files that have this owner and group; one of them may be left out",
 );
 const DEREFERENCE: OptionSpec<Id<From>> = shared(Shared::Dereference(
-    "change what a link leads to (the default, except with -R and neither -H nor -L)",
+    "change the target of a link (the default, except with -R and neither -H nor -L)",
 ));
 const NO_DEREFERENCE: OptionSpec<Id<From>> = shared(Shared::NoDereference("change links themselves"));
 const FOLLOW_OPERANDS: OptionSpec<Id<From>> =
@@ -45,12 +45,12 @@ const LONG_ORDER: &[&str] = &[
 const EXIT_STATUS: Section = Section {
     title: "Exit status",
     body: &[Paragraph::Text(
-        "0 if all has been changed, 1 if something could not be, or an option is wrong.",
+        "0 if everything was changed; 1 if something could not be changed, or an option is wrong.",
     )],
 };
 
-const LEFT_ALONE: &str = "With -R a file that has the owner already is left alone, unless the call might take set-ID \
-     bits or capabilities away, and directories are changed after what is in them.";
+const LEFT_ALONE: &str = "With -R, a file that already has the owner is skipped, unless the call might clear set-ID \
+     bits or capabilities. Directories are changed after their contents.";
 
 /// `pchown`.
 pub(super) static PCHOWN: Command<Id<From>> = Command {
@@ -59,13 +59,13 @@ pub(super) static PCHOWN: Command<Id<From>> = Command {
     usage: &["[OPTION]... [OWNER][:[GROUP]] FILE...", "[OPTION]... --reference=RFILE FILE..."],
     description: &[
         "Change the owner, the group or both of each FILE, or make them those of RFILE.",
-        "Options are those of GNU chown, and of GNU chgrp when called by that name.",
+        "The options are those of GNU chown, or of GNU chgrp when called by that name.",
         LEFT_ALONE,
     ],
     syntax: Syntax::Getopt,
     options: &[
         shared(Shared::Recursive),
-        shared(Shared::Reference("use owner and group of RFILE instead of OWNER:GROUP")),
+        shared(Shared::Reference("use the owner and group of RFILE instead of OWNER:GROUP")),
         FROM,
         shared(Shared::PreserveRoot),
         shared(Shared::NoPreserveRoot),
@@ -94,7 +94,9 @@ pub(super) static PCHOWN: Command<Id<From>> = Command {
                     ("OWNER:", "a user and that user's login group"),
                     (":GROUP", "a group; the owner stays"),
                 ]),
-                Paragraph::Text("Both may be numbers; with a + before them they are never taken for names."),
+                Paragraph::Text(
+                    "Both may be numbers; a number with a + before it is never taken for a name.",
+                ),
             ],
         },
         EXIT_STATUS,
@@ -110,7 +112,7 @@ pub(super) static CHGRP: Command<Id<From>> = Command {
     syntax: Syntax::Getopt,
     options: &[
         shared(Shared::Recursive),
-        shared(Shared::Reference("use the group of RFILE instead of a GROUP")),
+        shared(Shared::Reference("use the group of RFILE instead of GROUP")),
         FROM,
         shared(Shared::PreserveRoot),
         shared(Shared::NoPreserveRoot),

@@ -1,4 +1,4 @@
-//! The words of GNU `chown` and `chgrp`.
+//! The wording of GNU `chown` and `chgrp`.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -22,7 +22,7 @@ impl OwnerWording {
         OwnerWording { spec, names: Mutex::default() }
     }
 
-    /// `ownership` or `group`: what the specification is about.
+    /// `ownership` or `group`, depending on the specification.
     fn subject(&self) -> &'static str {
         match (&self.spec.user, &self.spec.group) {
             (None, Some(_)) => "group",
@@ -30,7 +30,7 @@ impl OwnerWording {
         }
     }
 
-    /// What a file has, as far as the specification is about it.
+    /// The current owner and group of a file, as far as the specification covers them.
     fn before(&self, owner: Ownership) -> Vec<u8> {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let number = |id: u32| id.to_string().into_bytes();
@@ -41,7 +41,7 @@ impl OwnerWording {
         joined(user.as_deref(), group.as_deref())
     }
 
-    /// What files are to have.
+    /// The requested owner and group.
     fn after(&self) -> Vec<u8> {
         joined(self.spec.user.as_deref(), self.spec.group.as_deref())
     }

@@ -1,4 +1,4 @@
-//! The words for what went wrong.
+//! The wording of error messages.
 
 use millstream_ops::copy::{Problem, Question, Removal, Sink, Trouble};
 

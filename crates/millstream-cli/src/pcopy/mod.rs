@@ -23,7 +23,7 @@ use messages::Output;
 use settings::Settings;
 use table::PCOPY;
 
-/// What texts about `pcopy` are made from.
+/// The option table of `pcopy`, for texts.
 pub fn reference() -> Reference {
     Reference::from(&PCOPY)
 }
@@ -31,7 +31,7 @@ pub fn reference() -> Reference {
 /// Runs `pcopy` with the arguments of the process.
 pub fn run() -> ExitCode {
     let Startup { arguments, diagnostics, .. } = startup(PCOPY.name);
-    // The outcome is in the exit code that the diagnostics remember.
+    // The diagnostics hold the exit code.
     let _: Result<(), Refused> = prepare(arguments, &diagnostics);
     diagnostics.exit_code()
 }
@@ -74,7 +74,7 @@ fn carry_out(
 ) {
     if options.makes_temporaries() {
         let temporaries = options.temporaries.clone();
-        // Without it temporary files stay, as after any other end.
+        // If that fails, temporary files stay, as after any other abrupt end.
         let _ = process::before_termination(move |end| {
             let _no_more = temporaries.remove_all();
             end();

@@ -1,4 +1,4 @@
-//! Which operands are sources, and where their copies go.
+//! Splits the operands into sources and destination.
 
 use std::ffi::{CStr, CString, OsString};
 use std::os::unix::ffi::OsStringExt;
@@ -9,7 +9,7 @@ use millstream_vfs::{Dir, Errno, Fields, FileKind, PosixVolume, SymlinkBehavior,
 use super::settings::Settings;
 use crate::diagnostics::{Diagnostics, Refused};
 
-/// The sources and where they go.
+/// The sources and their destination.
 pub(super) fn operands(
     given: Vec<OsString>,
     settings: &Settings<'_>,
@@ -30,7 +30,7 @@ pub(super) fn operands(
         return Err(Refused);
     }
     let into = into_directory(&mut paths, target, settings, diagnostics)?;
-    // Without a directory GNU's tool takes the operands as they are.
+    // Without a directory GNU's tool leaves the operands as they are.
     if settings.strip_trailing_slashes && into.is_some() {
         paths.iter_mut().for_each(strip);
     }
@@ -47,7 +47,7 @@ pub(super) fn operands(
     Ok((paths, destination))
 }
 
-/// The directory that copies go into, taken from the operands; none if the last operand is to be the copy itself.
+/// The destination directory, taken from the operands; [`None`] if the last operand is the copy itself.
 fn into_directory(
     paths: &mut Vec<CString>,
     target: Option<Vec<u8>>,
@@ -103,7 +103,7 @@ fn strip(path: &mut CString) {
     *path = CString::new(&bytes[..end]).unwrap_or_default();
 }
 
-/// Whether two operands are spelled the same, so that with `-f` and a backup the copy is the backup.
+/// Whether two operands have the same spelling; then, with `-f` and a backup, the copy is the backup.
 pub(super) fn is_own_backup(sources: &[CString], destination: &Destination) -> bool {
     let is_file = |path: &CStr| {
         PosixVolume

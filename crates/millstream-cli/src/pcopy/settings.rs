@@ -1,4 +1,4 @@
-//! From options to what is to be done.
+//! Converts the options to settings of the copy.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -62,14 +62,14 @@ const BACKUPS: &[Choice<Option<BackupStyle>>] = &[
     Choice { words: &["numbered", "t"], meaning: Some(BackupStyle::Numbered) },
 ];
 
-/// Whether the security context is kept, which only SELinux has.
+/// Whether to keep the security context, which exists only with SELinux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeepContext {
     No,
     Required,
 }
 
-/// What the options said.
+/// The values of the options.
 #[derive(Debug)]
 pub(super) struct Settings<'a> {
     diagnostics: &'a Diagnostics,
@@ -91,7 +91,7 @@ pub(super) struct Settings<'a> {
     pub(super) strip_trailing_slashes: bool,
 }
 
-/// What the user and the environment decide before any option.
+/// The defaults that depend on the user and the environment.
 fn default_options() -> Options {
     let mut options = Options::default();
     if std::env::var_os("POSIXLY_CORRECT").is_some() {
@@ -126,7 +126,7 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// Takes an option.
+    /// Handles an option.
     pub(super) fn take(&mut self, option: &Occurrence<Id>) -> Result<(), Refused> {
         match option.id {
             Id::Archive => {
@@ -215,7 +215,7 @@ impl<'a> Settings<'a> {
         self.diagnostics.usage_error(error, 1)
     }
 
-    /// Takes an option whose argument may be wrong.
+    /// Handles an option whose argument may be invalid.
     fn take_argument(&mut self, option: &Occurrence<Id>) -> Result<(), UsageError> {
         let text = option.bytes();
         match option.id {
@@ -287,7 +287,7 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// What is to be done, if the options can be taken together.
+    /// The settings of the copy, if the options are compatible.
     pub(super) fn finish(&mut self) -> Result<Options, Refused> {
         let wrong = |text: &str| {
             self.diagnostics.error(1).text(text).send_with_hint();

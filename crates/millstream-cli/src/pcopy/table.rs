@@ -74,12 +74,12 @@ pub(super) static PCOPY: Command<Id> = Command {
     ],
     description: &[
         "Copy SOURCE to DEST, or SOURCEs into DIRECTORY.",
-        "Options are those of GNU cp. Files are copied side by side, large ones by several threads where that helps; the \
-         lines of -v come in the order of the work, a directory's before those of what is in it.",
+        "The options are those of GNU cp. Files are copied in parallel, and a large file by several threads \
+         where that helps. -v prints lines in the order of the work: a directory comes before its contents.",
     ],
     syntax: Syntax::Getopt,
     options: &[
-        flag(Id::Recursive, Some(b'R'), &["recursive"], WHAT, "copy directories with all that is in them"),
+        flag(Id::Recursive, Some(b'R'), &["recursive"], WHAT, "copy directories and their contents"),
         flag(Id::Recursive, Some(b'r'), &[], WHAT, "the same as -R"),
         flag(Id::Archive, Some(b'a'), &["archive"], WHAT, "the same as -dR --preserve=all"),
         flag(
@@ -103,7 +103,7 @@ pub(super) static PCOPY: Command<Id> = Command {
             None,
             &["copy-contents"],
             WHAT,
-            "with -R copy what can be read from pipes and devices",
+            "with -R, copy the contents of pipes and devices",
         ),
         flag(Id::OneFileSystem, Some(b'x'), &["one-file-system"], WHAT, "stay on the operand's file system"),
         flag(Id::Link, Some(b'l'), &["link"], WHAT, "make hard links instead of copies"),
@@ -138,16 +138,17 @@ pub(super) static PCOPY: Command<Id> = Command {
             EXISTING,
             "remove a file that cannot be opened for writing, and try again",
         ),
-        flag(Id::Interactive, Some(b'i'), &["interactive"], EXISTING, "ask before a file is written over"),
-        flag(Id::NoClobber, Some(b'n'), &["no-clobber"], EXISTING, "leave files as they are"),
-        flag(Id::Update, Some(b'u'), &[], EXISTING, "leave files that are not older than their source"),
+        flag(Id::Interactive, Some(b'i'), &["interactive"], EXISTING, "ask before overwriting a file"),
+        flag(Id::NoClobber, Some(b'n'), &["no-clobber"], EXISTING, "do not overwrite files"),
+        flag(Id::Update, Some(b'u'), &[], EXISTING, "keep files that are not older than their source"),
         optional(
             Id::UpdateWhich,
             None,
             &["update"],
             "WHICH",
             EXISTING,
-            "replace older files, the default; all; none; or none-fail: none, and fail where there are some",
+            "which existing files to replace: older, the default; all; none; or none-fail, which reports \
+             existing files as errors",
         )
         .words(UPDATES),
         flag(
@@ -155,16 +156,16 @@ pub(super) static PCOPY: Command<Id> = Command {
             None,
             &["keep-directory-symlink"],
             EXISTING,
-            "copy directories into those that symbolic links in their place lead to",
+            "if a symbolic link to a directory has a directory's name, copy into its target",
         ),
         flag(
             Id::RemoveDestination,
             None,
             &["remove-destination"],
             EXISTING,
-            "remove files instead of writing over them",
+            "remove existing files instead of overwriting them",
         ),
-        optional(Id::Backup, None, &["backup"], "CONTROL", EXISTING, "keep files under another name")
+        optional(Id::Backup, None, &["backup"], "CONTROL", EXISTING, "rename existing files to backups")
             .words(BACKUPS),
         flag(Id::BackupByDefault, Some(b'b'), &[], EXISTING, "like --backup, without an argument"),
         value(
@@ -173,7 +174,7 @@ pub(super) static PCOPY: Command<Id> = Command {
             &["suffix"],
             "SUFFIX",
             EXISTING,
-            "what simple backups end with, ~ by default",
+            "the suffix of simple backups, ~ by default",
         ),
         flag(
             Id::PreserveDefault,
@@ -188,10 +189,10 @@ pub(super) static PCOPY: Command<Id> = Command {
             &["preserve"],
             "LIST",
             ATTRIBUTES,
-            "keep mode, ownership, timestamps, links, xattr, or all; the first three by default",
+            "preserve mode, ownership, timestamps, links, xattr, or all; the first three by default",
         )
         .words(ATTRIBUTE_WORDS),
-        value(Id::NoPreserve, None, &["no-preserve"], "LIST", ATTRIBUTES, "do not keep these")
+        value(Id::NoPreserve, None, &["no-preserve"], "LIST", ATTRIBUTES, "do not preserve these")
             .words(ATTRIBUTE_WORDS),
         flag(Id::AttributesOnly, None, &["attributes-only"], ATTRIBUTES, "copy attributes and no data"),
         flag(Id::SelinuxDefault, Some(b'Z'), &[], ATTRIBUTES, "accepted; has no effect without SELinux"),
@@ -218,16 +219,16 @@ pub(super) static PCOPY: Command<Id> = Command {
             &["sparse"],
             "WHEN",
             DATA,
-            "where copies have holes: auto, as the source; always, for all zeros; never",
+            "where to create holes: auto, as in the source; always, for all zeros; never",
         )
         .words(WHEN),
-        flag(Id::Verbose, Some(b'v'), &["verbose"], OTHER, "tell what is copied"),
+        flag(Id::Verbose, Some(b'v'), &["verbose"], OTHER, "report each copy"),
         flag(
             Id::Debug,
             None,
             &["debug"],
             OTHER,
-            "like -v, and tell what is skipped, and how the data of files was copied, after it was",
+            "like -v, but also report skipped files and, after each copy, how the data was copied",
         ),
         help_option(OTHER),
         version_option(OTHER),
@@ -235,13 +236,13 @@ pub(super) static PCOPY: Command<Id> = Command {
             Id::Resume,
             &["resume"],
             Argument::None,
-            "leave files whose copy is complete, by kind, size and time, and keep timestamps",
+            "skip files whose copy is complete (same type, size and time), and preserve timestamps",
         ),
         extension(
             Id::Atomic,
             &["atomic"],
             Argument::None,
-            "write to temporary names and rename, so that no name ever has half a file",
+            "write to temporary names and rename, so that no name ever shows half a file",
         ),
         extension(
             Id::Verify,
@@ -249,12 +250,12 @@ pub(super) static PCOPY: Command<Id> = Command {
             Argument::None,
             "read source and copy again and compare checksums",
         ),
-        dry_run(Id::DryRun, "tell what would be copied, and change nothing"),
+        dry_run(Id::DryRun, "report what would be copied, and change nothing"),
         extension(
             Id::BandwidthLimit,
             &["bwlimit"],
             Argument::Required("RATE"),
-            "copy at most RATE bytes a second; K, M, G, ... as for dd(1)",
+            "copy at most RATE bytes per second; K, M, G, ... as for dd(1)",
         ),
         json(Id::Json),
         threads(Id::Threads),
@@ -299,7 +300,7 @@ pub(super) static PCOPY: Command<Id> = Command {
                 Paragraph::Terms(&[
                     ("none, off", "no backups"),
                     ("numbered, t", "name.~1~, name.~2~, ..."),
-                    ("existing, nil", "numbered where there are numbered ones, else simple (the default)"),
+                    ("existing, nil", "numbered if numbered backups exist, otherwise simple (the default)"),
                     ("simple, never", "name~"),
                 ]),
             ],
@@ -307,18 +308,18 @@ pub(super) static PCOPY: Command<Id> = Command {
         Section {
             title: "Environment",
             body: &[Paragraph::Terms(&[
-                ("SIMPLE_BACKUP_SUFFIX", "what simple backups end with, if -S does not tell"),
-                ("VERSION_CONTROL", "the kind of backups, if --backup does not tell"),
+                ("SIMPLE_BACKUP_SUFFIX", "the suffix of simple backups, unless -S sets it"),
+                ("VERSION_CONTROL", "the kind of backups, unless --backup sets it"),
                 (
                     "POSIXLY_CORRECT",
-                    "options end at the first operand; copies are written through dangling links",
+                    "options end at the first operand; dangling links at the destination are written through",
                 ),
             ])],
         },
         Section {
             title: "Exit status",
             body: &[Paragraph::Text(
-                "0 if all has been copied, 1 if something could not be, or an option is wrong.",
+                "0 if everything was copied; 1 if something could not be copied, or an option is wrong.",
             )],
         },
     ],

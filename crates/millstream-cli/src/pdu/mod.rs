@@ -1,4 +1,4 @@
-//! `pdu`: disk usage, as GNU `du` tells it.
+//! `pdu`: disk usage, as GNU `du` reports it.
 
 mod number;
 mod operands;
@@ -26,7 +26,7 @@ use crate::startup::{Startup, startup};
 use settings::Settings;
 use table::PDU;
 
-/// What texts about `pdu` are made from.
+/// The option table of `pdu`, for texts.
 pub fn reference() -> Reference {
     Reference::from(&PDU)
 }
@@ -34,7 +34,7 @@ pub fn reference() -> Reference {
 /// Runs `pdu` with the arguments of the process.
 pub fn run() -> ExitCode {
     let Startup { arguments, diagnostics, locale, .. } = startup(PDU.name);
-    // The outcome is in the exit code that the diagnostics remember.
+    // The diagnostics hold the exit code.
     let _: Result<(), Refused> = prepare(arguments, locale, &diagnostics);
     diagnostics.exit_code()
 }
@@ -78,7 +78,7 @@ fn work(
     drop(progress);
     if let Some(error) = output.into_failure() {
         let message = diagnostics.error(FAILURE).text("write error");
-        // The cause of a write that failed is not told, that of a closed output is, as by GNU's tool.
+        // As in GNU's tool, the cause of a failed write is not reported, but that of a closed output is.
         match Errno::from_io_error(&error) {
             Some(Errno::BADF) => message.cause(&error).send(),
             _ => message.send(),
@@ -95,7 +95,7 @@ struct Output<'a> {
     diagnostics: &'a Diagnostics,
     screen: Screen,
     cancellation: Cancellation,
-    /// Standard output could not be written; there is no point in going on then.
+    /// Standard output could not be written; continuing is pointless.
     failure: Mutex<Option<io::Error>>,
 }
 
@@ -133,13 +133,13 @@ impl Sink for Output<'_> {
     }
 }
 
-/// Reads any text as the arguments of `--block-size`, `--threshold` and `--max-depth`, for the fuzzer.
+/// Parses any text as the arguments of `--block-size`, `--threshold` and `--max-depth`, for the fuzzer.
 #[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_numbers(text: &[u8]) {
     let is_block_size = number::block_size(text).is_ok();
     // A threshold is a size with a sign, or 0.
     let is_threshold = number::threshold(text).is_ok();
     assert!(!is_threshold || is_block_size || text.iter().any(|b| b"+-0".contains(b)));
-    // A number is one or none, but without a panic.
+    // A number may be invalid, but must not cause a panic.
     let _ = number::unsigned(text);
 }

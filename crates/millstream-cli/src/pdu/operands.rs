@@ -11,10 +11,10 @@ use millstream_vfs::Errno;
 use crate::diagnostics::{Diagnostics, FAILURE, Refused};
 use crate::operand::trimmed;
 
-/// No system call takes a longer path, its NUL included.
+/// The maximum length of a path in a system call, including its NUL.
 const PATH_MAX: usize = 4096;
 
-/// The operands that can be measured; the others are reported.
+/// The operands that can be measured. The others are reported.
 pub(super) fn operands(
     given: Vec<OsString>,
     files0_from: Option<&[u8]>,

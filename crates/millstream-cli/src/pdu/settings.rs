@@ -1,4 +1,4 @@
-//! From options to what is to be done.
+//! Converts the options to settings of the measurement.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -32,7 +32,7 @@ const STYLES: &[Choice<&str>] = &[
     Choice { words: &["iso"], meaning: "%Y-%m-%d" },
 ];
 
-/// What the options said.
+/// The values of the options.
 #[derive(Debug)]
 pub(super) struct Settings<'a> {
     diagnostics: &'a Diagnostics,
@@ -55,11 +55,11 @@ pub(super) struct Settings<'a> {
     terminator: u8,
     json: bool,
     threads: Threads,
-    /// Something was wrong that lets the options after it be looked at still.
+    /// An error was found that does not prevent checking the options after it.
     wrong: bool,
     /// Name of the file with the names of operands.
     pub(super) files0_from: Option<Vec<u8>>,
-    /// Whether to tell of the work at the end.
+    /// Whether to print a summary at the end.
     pub(super) verbose: bool,
 }
 
@@ -96,12 +96,12 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// Remembers that an option was wrong; the others are looked at before the command is refused.
+    /// Records that an option was invalid. The others are still checked before the command is refused.
     pub(super) fn note_wrong(&mut self) {
         self.wrong = true;
     }
 
-    /// Takes an option.
+    /// Handles an option.
     pub(super) fn take(&mut self, option: &Occurrence<Id>) -> Result<(), Refused> {
         match option.id {
             Id::All => self.lines = Lines::All,
@@ -136,7 +136,7 @@ impl<'a> Settings<'a> {
         Ok(())
     }
 
-    /// Takes an option whose argument may be wrong.
+    /// Handles an option whose argument may be invalid.
     fn take_argument(&mut self, option: &Occurrence<Id>) -> Result<(), Refused> {
         let text = option.bytes();
         let bad_size = |error| {
@@ -148,7 +148,7 @@ impl<'a> Settings<'a> {
             Id::BlockSize => self.size = Some(block_size(text).map_err(bad_size)?),
             Id::Threshold => {
                 self.threshold = Some(threshold(text).map_err(|error| {
-                    // GNU's tool names the long option where the number itself is in order.
+                    // If the number itself is valid, GNU's tool names the long option.
                     let is_minus_zero = text.strip_prefix(b"-").is_some_and(|n| unsigned(n) == Some(0));
                     let spelling = if is_minus_zero { Spelling::Long("threshold") } else { option.spelling };
                     report_bad_size(error, spelling, text, self.diagnostics);
@@ -173,7 +173,7 @@ impl<'a> Settings<'a> {
     fn exclude_from(&mut self, name: &[u8]) {
         let mut text = Vec::new();
         let read = match name {
-            // Its name in /dev could be another user's, who opened it.
+            // Its name in /dev could belong to another user who opened it.
             b"-" => io::stdin().read_to_end(&mut text),
             name => File::open(OsStr::from_bytes(name)).and_then(|mut file| file.read_to_end(&mut text)),
         };
@@ -186,7 +186,7 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// What is to be done, if the options can be taken together.
+    /// The settings of the measurement, if the options are compatible.
     pub(super) fn finish(mut self, gnu: bool) -> Result<Options, Refused> {
         if self.wrong {
             self.diagnostics.usage_hint(FAILURE);
@@ -269,7 +269,7 @@ impl<'a> Settings<'a> {
     }
 }
 
-/// `TIME_STYLE` means `ls` in the first place: what only that understands is passed over.
+/// `TIME_STYLE` is primarily meant for `ls`: styles that only `ls` understands are ignored.
 fn style_from_environment() -> Option<Vec<u8>> {
     let style = std::env::var_os("TIME_STYLE")?;
     let mut style = style.as_bytes();

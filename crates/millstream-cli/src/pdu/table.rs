@@ -52,10 +52,10 @@ pub(super) static PDU: Command<Id> = Command {
     summary: "estimate file space usage, in parallel",
     usage: &["[OPTION]... [FILE]...", "[OPTION]... --files0-from=F"],
     description: &[
-        "Sum up the space that the FILEs take, the current directory by default, directories recursively.",
-        "Options are those of GNU du. Lines come when an operand and all before it have been measured, \
-         directories after what is in them, names sorted. A file with several links counts once, for the first \
-         operand that has it, in that for the first directory.",
+        "Sum up the disk usage of the FILEs, directories recursively; of the current directory by default.",
+        "The options are those of GNU du. The lines of an operand are printed when it and all operands before \
+         it have been measured; names are sorted, and a directory comes after its contents. A file with \
+         several links counts once: in the first operand that contains it, and there in the first directory.",
     ],
     syntax: Syntax::Getopt,
     options: &[
@@ -64,10 +64,10 @@ pub(super) static PDU: Command<Id> = Command {
             Some(b'A'),
             &["apparent-size"],
             WHAT,
-            "sizes of regular files and symbolic links instead of the space that files take",
+            "sizes of regular files and symbolic links instead of disk usage",
         ),
-        flag(Id::Inodes, None, &["inodes"], WHAT, "numbers of inodes instead of space"),
-        flag(Id::CountLinks, Some(b'l'), &["count-links"], WHAT, "count a file as often as it is met"),
+        flag(Id::Inodes, None, &["inodes"], WHAT, "numbers of inodes instead of disk usage"),
+        flag(Id::CountLinks, Some(b'l'), &["count-links"], WHAT, "count a file once for each of its links"),
         flag(
             Id::DereferenceArgs,
             Some(b'D'),
@@ -91,7 +91,7 @@ pub(super) static PDU: Command<Id> = Command {
             &["exclude"],
             "PATTERN",
             WHAT,
-            "leave out files whose path, or its end after a slash, matches PATTERN",
+            "exclude files whose path, or the part of it after any slash, matches PATTERN",
         ),
         value(
             Id::ExcludeFrom,
@@ -99,7 +99,7 @@ pub(super) static PDU: Command<Id> = Command {
             &["exclude-from"],
             "FILE",
             WHAT,
-            "leave out files that match a pattern in FILE, one a line",
+            "exclude files that match a pattern in FILE, one per line",
         ),
         value(
             Id::Files0From,
@@ -114,7 +114,8 @@ pub(super) static PDU: Command<Id> = Command {
             Some(b'a'),
             &["all"],
             LINES,
-            "a line for every file, not only for directories; with -s, which GNU du refuses, it has no effect",
+            "a line for every file, not only for directories; no effect with -s, a combination that GNU du \
+             refuses",
         ),
         flag(Id::Summarize, Some(b's'), &["summarize"], LINES, "a line for each operand only"),
         value(
@@ -123,7 +124,7 @@ pub(super) static PDU: Command<Id> = Command {
             &["max-depth"],
             "N",
             LINES,
-            "lines for what is N or fewer levels below",
+            "lines for entries at most N levels below an operand",
         ),
         flag(
             Id::SeparateDirs,
@@ -138,7 +139,7 @@ pub(super) static PDU: Command<Id> = Command {
             &["threshold"],
             "SIZE",
             LINES,
-            "only lines of SIZE or more, or if SIZE is negative of -SIZE or less",
+            "only lines of at least SIZE; if SIZE is negative, of at most -SIZE",
         ),
         flag(Id::Total, Some(b'c'), &["total"], LINES, "a grand total at the end"),
         value(
@@ -216,23 +217,24 @@ pub(super) static PDU: Command<Id> = Command {
         Section {
             title: "Memory",
             body: &[Paragraph::Text(
-                "Directories that get no line take none, unless -S is given. Others take about 250 bytes each, files with -a about 10 \
-                 and their name, paths of files with several links 4, such files 100, until their operand is \
-                 printed. With -L every directory and file counts as one of these.",
+                "A directory with a line takes about 250 bytes until its operand has been printed; one without \
+                 a line takes none, unless -S is given. With -a, a file takes its name and about 10 bytes. A \
+                 file with several links takes about 100 bytes, and each of its paths 4. With -L every \
+                 directory takes its 250 bytes, and every file counts as having several links.",
             )],
         },
         Section {
             title: "Environment",
             body: &[Paragraph::Terms(&[
-                ("DU_BLOCK_SIZE", "the unit, if no option sets it; else BLOCK_SIZE, else BLOCKSIZE"),
-                ("POSIXLY_CORRECT", "if none of these is set the unit is 512, not 1024"),
-                ("TIME_STYLE", "the time style, if no option sets it"),
+                ("DU_BLOCK_SIZE", "the unit, unless an option sets it; then BLOCK_SIZE, then BLOCKSIZE"),
+                ("POSIXLY_CORRECT", "if none of these is set, the unit is 512, not 1024"),
+                ("TIME_STYLE", "the time style, unless an option sets it"),
             ])],
         },
         Section {
             title: "Exit status",
             body: &[Paragraph::Text(
-                "0 if all has been measured, 1 if something could not be, or an option is wrong.",
+                "0 if everything was measured; 1 if something could not be measured, or an option is wrong.",
             )],
         },
     ],

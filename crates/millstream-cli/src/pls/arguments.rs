@@ -1,4 +1,4 @@
-//! What the arguments of options may be.
+//! The possible arguments of options.
 
 use std::ffi::{CStr, CString, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -61,7 +61,7 @@ pub const INDICATORS: &[Choice<Indicator>] = &[
     Choice { words: &["classify"], meaning: Indicator::Classify },
 ];
 
-/// When something is done that is meant for a terminal.
+/// When to do something that is meant for a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// Always.
@@ -79,7 +79,7 @@ pub const WHENS: &[Choice<When>] = &[
     Choice { words: &["auto", "tty", "if-tty"], meaning: When::Auto },
 ];
 
-/// A number as C writes it, decimal, octal or hexadecimal: `None` if it is none, `Some(None)` if it is too large.
+/// A number as C writes it: decimal, octal or hexadecimal. `None` if invalid, `Some(None)` if too large.
 pub fn integer(text: &[u8]) -> Option<Option<usize>> {
     let text = std::str::from_utf8(text).ok()?.trim_start_matches([' ', '\t']);
     let text = text.strip_prefix('+').unwrap_or(text);
@@ -92,7 +92,7 @@ pub fn integer(text: &[u8]) -> Option<Option<usize>> {
     valid.then(|| usize::from_str_radix(digits, radix).ok())
 }
 
-/// What is wrong with a block size, in GNU's words.
+/// The error in a block size, in GNU's words.
 pub fn block_size_message(error: BlockSizeError, option: &Occurrence<Id>) -> Vec<u8> {
     let text = option.bytes();
     let name = "--block-size argument '".as_bytes();
@@ -106,7 +106,7 @@ pub fn block_size_message(error: BlockSizeError, option: &Occurrence<Id>) -> Vec
     }
 }
 
-/// Whether the terminal is one that `dircolors` knows to have colors.
+/// Whether `dircolors` lists the terminal as having colors.
 pub fn known_terminal() -> bool {
     const TERMINALS: [&CStr; 25] = [
         c"Eterm",
@@ -141,7 +141,7 @@ pub fn known_terminal() -> bool {
     !variable("COLORTERM").is_empty() || TERMINALS.iter().any(is_known)
 }
 
-/// Operands, the current directory if there are none.
+/// The operands; the current directory if there are none.
 pub fn operands(operands: Vec<OsString>) -> Vec<CString> {
     let operands: Vec<_> = operands.into_iter().filter_map(|o| CString::new(o.as_bytes()).ok()).collect();
     if operands.is_empty() { vec![c".".to_owned()] } else { operands }

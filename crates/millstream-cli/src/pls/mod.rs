@@ -29,7 +29,7 @@ const SERIOUS: u8 = 2;
 /// The exit code of a wrong word in the argument of an option.
 const MINOR: u8 = 1;
 
-/// What texts about `pls` are made from.
+/// The option table of `pls`, for texts.
 pub fn reference() -> Reference {
     Reference::from(&PLS)
 }
@@ -38,7 +38,7 @@ pub fn reference() -> Reference {
 pub fn run() -> ExitCode {
     let started = Instant::now();
     let Startup { arguments, diagnostics, locale, .. } = startup(PLS.name);
-    // The outcome is in the exit code that the diagnostics remember.
+    // The diagnostics hold the exit code.
     let _: Result<(), Refused> = prepare(arguments, started, locale, &diagnostics);
     diagnostics.exit_code()
 }
@@ -66,7 +66,7 @@ fn prepare(
 
 fn refuse(refusal: &Refusal, diagnostics: &Diagnostics) -> Refused {
     match refusal {
-        // The exit code for a word that is none of those possible is GNU's, though it documents another.
+        // An ambiguous or unknown word has the exit code that GNU's tool uses, though its documentation names another.
         Refusal::WithHint(error) if error.kind() == UsageErrorKind::Argument => {
             diagnostics.usage_error(error, MINOR)
         }
@@ -99,8 +99,8 @@ fn work(
     }
 }
 
-/// Whether messages would end up among the records: callers that read both as one stream find an error's record there,
-/// and a line that is no record would stop them.
+/// Whether messages would end up among the records. Callers that read both as one stream find an error's record there;
+/// a line that is not a record would stop them.
 fn shares_records() -> bool {
     match (fstat(io::stdout()), fstat(io::stderr())) {
         (Ok(out), Ok(err)) => {

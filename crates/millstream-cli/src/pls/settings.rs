@@ -1,4 +1,4 @@
-//! Occurrences of options, and the environment, to the options of a listing.
+//! Converts options and environment to the options of a listing.
 
 use std::ffi::{CStr, CString, OsString};
 use std::io::IsTerminal;
@@ -23,18 +23,18 @@ use crate::diagnostics::{Diagnostics, UsageError};
 use crate::options::{Choice, Occurrence, choose};
 use crate::startup::parse_threads;
 
-/// What a command line asks for.
+/// The request of a command line.
 #[derive(Debug)]
 pub struct Settings {
     /// The listing.
     pub list: ListOptions,
-    /// What is printed instead of a listing.
+    /// The form of the output if it is not a listing.
     pub tree: Option<TreeForm>,
-    /// Whether to report at the end.
+    /// Whether to print a summary at the end.
     pub verbose: bool,
 }
 
-/// What the command line has said so far; what it has not said depends on the rest.
+/// The options given so far; the defaults of the others depend on the rest of the command line.
 #[derive(Debug)]
 pub struct Collector<'a> {
     diagnostics: &'a Diagnostics,
@@ -57,12 +57,12 @@ pub struct Collector<'a> {
     stdout_is_terminal: bool,
 }
 
-/// Why there will be no listing.
+/// Why there is no listing.
 #[derive(Debug)]
 pub enum Refusal {
-    /// A mistake that the hint at `--help` goes with.
+    /// A mistake to report together with the hint at `--help`.
     WithHint(UsageError),
-    /// Any other mistake, in full.
+    /// Any other mistake, as a complete message.
     Plain(Vec<u8>),
 }
 
@@ -73,7 +73,7 @@ impl From<UsageError> for Refusal {
 }
 
 impl<'a> Collector<'a> {
-    /// Nothing said yet.
+    /// No options given yet.
     pub fn new(locale: &'static Locale, diagnostics: &'a Diagnostics) -> Self {
         Collector {
             diagnostics,
@@ -97,10 +97,10 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Takes one option. The groups of the table hand on what is not theirs.
+    /// Handles one option. Each group of the table passes on the options of other groups.
     ///
     /// # Errors
-    /// If its argument is wrong.
+    /// If the argument is invalid.
     pub fn take(&mut self, option: &Occurrence<Id>) -> Result<(), Refusal> {
         match option.id {
             Id::All => self.list.hidden = Hidden::ShowWithDots,
@@ -172,7 +172,7 @@ impl<'a> Collector<'a> {
             Id::OnePerLine => self.set_one_per_line(),
             Id::Format => self.layout = Some(self.choose(option, FORMATS)?),
             Id::Width => {
-                // What is too large is no limit.
+                // A number that is too large means no limit.
                 let width =
                     integer(option.bytes()).ok_or_else(|| self.refuse("invalid line width: ", option))?;
                 self.line_width = Some(width.unwrap_or(0));
@@ -200,7 +200,7 @@ impl<'a> Collector<'a> {
         Ok(())
     }
 
-    /// One name a line, but not instead of long lines.
+    /// One name per line, unless long lines were chosen.
     fn set_one_per_line(&mut self) {
         if self.layout != Some(Layout::Long) {
             self.layout = Some(Layout::OnePerLine);
@@ -278,10 +278,10 @@ impl<'a> Collector<'a> {
         Refusal::Plain([what.as_bytes(), &self.diagnostics.quoted(option.bytes())].concat())
     }
 
-    /// All that was said, and what follows from it and the environment.
+    /// The options given, and the settings that follow from them and the environment.
     ///
     /// # Errors
-    /// If the options do not go together, or a style of times is none.
+    /// If the options are incompatible, or a time style does not exist.
     pub fn finish(mut self) -> Result<Settings, Refusal> {
         let terminal = self.stdout_is_terminal;
         let default_layout = if terminal { Layout::Columns } else { Layout::OnePerLine };
@@ -323,7 +323,7 @@ impl<'a> Collector<'a> {
         let shows_links = self.list.depth == Depth::Entries
             || self.list.indicator == Indicator::Classify
             || self.list.layout == Layout::Long;
-        // Records and paths are of trees, so they go through links to them.
+        // Records and paths describe trees, so links to trees are followed.
         if shows_links && self.tree.is_none() { Dereference::Never } else { Dereference::OperandDirectories }
     }
 
@@ -488,9 +488,9 @@ impl<'a> Collector<'a> {
 /// Formats of dates, for old files and for recent ones.
 #[derive(Clone, Copy)]
 enum ChosenTimeStyle {
-    /// These, in every language.
+    /// These formats, in every language.
     Fixed(&'static [u8], &'static [u8]),
-    /// What the language of dates has in place of these.
+    /// The formats that the language of dates uses in their place.
     OfLocale(&'static CStr, &'static CStr),
 }
 

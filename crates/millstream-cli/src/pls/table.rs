@@ -88,21 +88,21 @@ pub const PLS: Command<Id> = Command {
     summary: "list directory contents in parallel",
     usage: &["[OPTION]... [FILE]..."],
     description: &[
-        "List the FILEs, of directories their contents; the current directory if there are none.",
+        "List the FILEs, and the contents of those that are directories; the current directory by default.",
         "Output, messages and exit codes are those of GNU ls for the same options.",
     ],
     syntax: Syntax::Getopt,
     options: &[
-        flag(Id::All, Some(b'a'), &["all"], WHICH, "list names that begin with a dot too"),
+        flag(Id::All, Some(b'a'), &["all"], WHICH, "also list names that begin with a dot"),
         flag(Id::AlmostAll, Some(b'A'), &["almost-all"], WHICH, "likewise, but not . and .."),
-        flag(Id::IgnoreBackups, Some(b'B'), &["ignore-backups"], WHICH, "leave out names that end with ~"),
+        flag(Id::IgnoreBackups, Some(b'B'), &["ignore-backups"], WHICH, "omit names that end with ~"),
         value(
             Id::Ignore,
             Some(b'I'),
             &["ignore"],
             "PATTERN",
             WHICH,
-            "leave out names that match the shell PATTERN",
+            "omit names that match the shell PATTERN",
         ),
         value(Id::Hide, None, &["hide"], "PATTERN", WHICH, "likewise, unless -a or -A is given"),
         flag(
@@ -110,10 +110,10 @@ pub const PLS: Command<Id> = Command {
             Some(b'd'),
             &["directory"],
             WHICH,
-            "list directories themselves, not what is in them",
+            "list directories themselves, not their contents",
         ),
-        flag(Id::Recursive, Some(b'R'), &["recursive"], WHICH, "list directories below directories too"),
-        flag(Id::Dereference, Some(b'L'), &["dereference"], WHICH, "show what symbolic links lead to"),
+        flag(Id::Recursive, Some(b'R'), &["recursive"], WHICH, "list subdirectories recursively"),
+        flag(Id::Dereference, Some(b'L'), &["dereference"], WHICH, "show the targets of symbolic links"),
         flag(
             Id::DereferenceOperands,
             Some(b'H'),
@@ -128,10 +128,10 @@ pub const PLS: Command<Id> = Command {
             WHICH,
             "likewise for FILEs that lead to directories only",
         ),
-        flag(Id::Long, Some(b'l'), &[], WHAT, "one line a file, with its attributes"),
+        flag(Id::Long, Some(b'l'), &[], WHAT, "one line per file, with its attributes"),
         flag(Id::NoOwner, Some(b'g'), &[], WHAT, "like -l, without the owner"),
         flag(Id::NoGroupLong, Some(b'o'), &[], WHAT, "like -l, without the group"),
-        flag(Id::NoGroup, Some(b'G'), &["no-group"], WHAT, "leave out the group in long lines"),
+        flag(Id::NoGroup, Some(b'G'), &["no-group"], WHAT, "omit the group in long lines"),
         flag(
             Id::NumericIds,
             Some(b'n'),
@@ -151,7 +151,7 @@ pub const PLS: Command<Id> = Command {
         flag(Id::Columns, Some(b'C'), &[], LAYOUT, "columns, sorted downwards; the default on a terminal"),
         flag(Id::Across, Some(b'x'), &[], LAYOUT, "columns, sorted across"),
         flag(Id::Commas, Some(b'm'), &[], LAYOUT, "names separated by commas"),
-        flag(Id::OnePerLine, Some(b'1'), &[], LAYOUT, "one name a line; the default elsewhere"),
+        flag(Id::OnePerLine, Some(b'1'), &[], LAYOUT, "one name per line; the default elsewhere"),
         value(Id::Format, None, &["format"], "WORD", LAYOUT, "choose the layout by its name").words(&[
             "across",
             "commas",
@@ -170,11 +170,11 @@ pub const PLS: Command<Id> = Command {
             LAYOUT,
             "tab stops every COLS columns; 0 is no tabs",
         ),
-        flag(Id::Zero, None, &["zero"], LAYOUT, "end lines with NUL, and change no name"),
+        flag(Id::Zero, None, &["zero"], LAYOUT, "end lines with NUL, and print names literally"),
         flag(Id::SortTime, Some(b't'), &[], ORDER, "newest first"),
         flag(Id::SortSize, Some(b'S'), &[], ORDER, "largest first"),
-        flag(Id::SortExtension, Some(b'X'), &[], ORDER, "by the ending of the name"),
-        flag(Id::SortVersion, Some(b'v'), &[], ORDER, "by name, numbers in it as numbers"),
+        flag(Id::SortExtension, Some(b'X'), &[], ORDER, "by extension"),
+        flag(Id::SortVersion, Some(b'v'), &[], ORDER, "by name, with numbers compared as numbers"),
         flag(
             Id::Unsorted,
             Some(b'U'),
@@ -216,7 +216,7 @@ pub const PLS: Command<Id> = Command {
             "full-iso, long-iso, iso, locale, or +FORMAT as for date(1); posix-STYLE is STYLE outside of the \
              POSIX locale",
         ),
-        flag(Id::Escape, Some(b'b'), &["escape"], NAMES, "C escapes for what cannot be shown"),
+        flag(Id::Escape, Some(b'b'), &["escape"], NAMES, "C escapes for nonprintable characters"),
         flag(Id::Literal, Some(b'N'), &["literal"], NAMES, "names as they are"),
         flag(Id::QuoteName, Some(b'Q'), &["quote-name"], NAMES, "names in double quotes"),
         value(Id::QuotingStyle, None, &["quoting-style"], "WORD", NAMES, "choose the quotes by their name")
@@ -232,9 +232,9 @@ pub const PLS: Command<Id> = Command {
                 "clocale",
                 "escape",
             ]),
-        flag(Id::HideControl, Some(b'q'), &["hide-control-chars"], NAMES, "? for what cannot be shown"),
-        flag(Id::ShowControl, None, &["show-control-chars"], NAMES, "what cannot be shown as it is"),
-        flag(Id::Classify, Some(b'F'), &[], NAMES, "append one of */=@| that tells the type"),
+        flag(Id::HideControl, Some(b'q'), &["hide-control-chars"], NAMES, "? for nonprintable characters"),
+        flag(Id::ShowControl, None, &["show-control-chars"], NAMES, "nonprintable characters as they are"),
+        flag(Id::Classify, Some(b'F'), &[], NAMES, "append one of */=@| to show the type"),
         optional(Id::ClassifyWhen, None, &["classify"], "WHEN", NAMES, "likewise, always, auto or never")
             .words(WHEN),
         flag(Id::FileType, None, &["file-type"], NAMES, "likewise, without *"),
@@ -245,7 +245,7 @@ pub const PLS: Command<Id> = Command {
             &["indicator-style"],
             "WORD",
             NAMES,
-            "choose what is appended by its name",
+            "choose the appended indicators by name",
         )
         .words(&["none", "slash", "file-type", "classify"]),
         optional(Id::Color, None, &["color"], "WHEN", NAMES, "color names by type: always, auto or never")
@@ -259,13 +259,13 @@ pub const PLS: Command<Id> = Command {
             "link names to files: always, auto or never",
         )
         .words(WHEN),
-        flag(Id::Dired, Some(b'D'), &["dired"], OTHER, "like -l, and tell Emacs where the names are"),
+        flag(Id::Dired, Some(b'D'), &["dired"], OTHER, "like -l, with the offsets of names for Emacs"),
         json(Id::Json),
         extension(
             Id::Paths,
             &["paths"],
             Argument::None,
-            "write the path of every file of the whole tree, in no order, as soon as it is found",
+            "write the path of every file of the whole tree as soon as it is found, in no particular order",
         ),
         threads(Id::Threads),
         verbose(Id::Verbose),
@@ -322,24 +322,25 @@ pub const PLS: Command<Id> = Command {
         Section {
             title: "Whole trees",
             body: &[Paragraph::Text(
-                "--json writes a record for every entry below the FILEs, hidden ones too, and with -d for the \
-                     FILEs themselves; names that are not UTF-8 can be told back from it. --paths writes the paths \
-                     of regular files and of links to them, byte for byte, hidden ones with -a or -A only. Neither \
-                     needs -R, sorts, or holds more than a few thousand entries. -I and -B also keep it from \
-                     entering the directories they name.",
+                "--json writes a record for every entry below the FILEs, including hidden ones, and with -d \
+                 for the FILEs themselves. Names that are not UTF-8 can be restored from it. --paths writes \
+                 the paths of regular files and of links to them, byte for byte; hidden ones only with -a or \
+                 -A. Neither needs -R, sorts, or holds more than a few thousand entries. Directories that \
+                 match -I or -B are not entered.",
             )],
         },
         Section {
             title: "Memory",
             body: &[Paragraph::Text(
-                "Names in directory order, one a line (-U1), are written as they are read. All other listings hold \
-                 one directory: about 40 bytes and the name for each entry, with -l about 104.",
+                "Names in directory order, one per line (-U1), are written as they are read. Every other \
+                 listing holds one directory in memory: the name and about 40 bytes for each entry, 104 with \
+                 -l.",
             )],
         },
         Section {
             title: "Exit status",
             body: &[Paragraph::Terms(&[
-                ("0", "all went well"),
+                ("0", "success"),
                 ("1", "something below the FILEs could not be listed"),
                 ("2", "one of the FILEs could not be listed, or an option is wrong"),
             ])],

@@ -23,7 +23,7 @@ use crate::startup::{Startup, startup};
 use settings::Settings;
 use table::PRM;
 
-/// What texts about `prm` are made from.
+/// The option table of `prm`, for texts.
 pub fn reference() -> Reference {
     Reference::from(&PRM)
 }
@@ -31,7 +31,7 @@ pub fn reference() -> Reference {
 /// Runs `prm` with the arguments of the process.
 pub fn run() -> ExitCode {
     let Startup { arguments, diagnostics, locale, .. } = startup(PRM.name);
-    // The outcome is in the exit code that the diagnostics remember.
+    // The diagnostics hold the exit code.
     let _: Result<(), Refused> = prepare(&arguments, locale, &diagnostics);
     diagnostics.exit_code()
 }
@@ -56,7 +56,7 @@ fn prepare(
     Ok(())
 }
 
-/// Reports a mistake in an option; where the word is the name of a file, with how to remove that.
+/// Reports an invalid option. If the word is the name of a file, explains how to remove that.
 fn refuse(error: &UsageError, arguments: &[OsString], diagnostics: &Diagnostics) -> Refused {
     let looks_like_an_option = |word: &&OsString| word.len() > 1 && word.as_bytes().starts_with(b"-");
     let file =
@@ -92,11 +92,11 @@ fn work(options: &Options, operands: Vec<OsString>, diagnostics: &Diagnostics) {
 struct Output<'a> {
     diagnostics: &'a Diagnostics,
     lines: Lines,
-    /// Lines that are still to be written.
+    /// Lines not written yet.
     waiting: Mutex<Vec<u8>>,
 }
 
-/// Lines for anything but a terminal are written in pieces of about this many bytes.
+/// Output to anything but a terminal is written in pieces of about this many bytes.
 const PIECE: usize = 4096;
 
 impl Output<'_> {
@@ -125,7 +125,7 @@ impl Sink for Output<'_> {
     }
 
     fn problem(&self, problem: &Problem<'_>) {
-        // What was told before comes first where both go to the same file.
+        // If both go to the same file, earlier output must come first.
         self.write(&mut self.lock());
         let message = self.diagnostics.error(FAILURE);
         match problem.cause {

@@ -1,4 +1,4 @@
-//! From options to what is to be done.
+//! Converts the options to settings of the removal.
 
 use millstream_ops::quote::{ControlCharacters, Quoter, QuotingStyle};
 use millstream_ops::remove::{
@@ -33,14 +33,14 @@ enum Overview {
     Ask,
 }
 
-/// What the options said.
+/// The values of the options.
 #[derive(Debug)]
 pub(super) struct Settings<'a> {
     diagnostics: &'a Diagnostics,
     recursive: bool,
     empty_directories: bool,
     missing: Missing,
-    /// `None` until an option decides: what is write-protected, if there is a terminal.
+    /// `None` until an option decides: ask about write-protected files if there is a terminal.
     prompts: Option<Prompts>,
     overview: Overview,
     presume_input_tty: bool,
@@ -71,7 +71,7 @@ impl<'a> Settings<'a> {
         }
     }
 
-    /// Takes an option.
+    /// Handles an option.
     pub(super) fn take(&mut self, option: &Occurrence<Id>) -> Result<(), Refused> {
         let refuse = |error| self.diagnostics.usage_error(&error, FAILURE);
         match option.id {
@@ -134,12 +134,12 @@ impl<'a> Settings<'a> {
         self.missing = Missing::Report;
     }
 
-    /// Whether no operands are in order.
+    /// Whether an empty list of operands is allowed.
     pub(super) fn needs_no_operands(&self) -> bool {
         self.missing == Missing::Ignore
     }
 
-    /// The question about all operands that has to be answered with yes first.
+    /// The question about all operands that must be answered with yes first.
     pub(super) fn overview(&self, operands: usize) -> Option<String> {
         let wanted = self.overview == Overview::Ask
             && self.execution == Execution::Real
@@ -149,7 +149,7 @@ impl<'a> Settings<'a> {
         wanted.then(|| format!("remove {operands} {noun}{how}? "))
     }
 
-    /// What is to be done.
+    /// The settings of the removal.
     pub(super) fn finish(self, locale: &'static Locale) -> Options {
         let is_terminal = || self.presume_input_tty || rustix::termios::isatty(std::io::stdin());
         let text =

@@ -24,7 +24,7 @@ pub(super) enum Id {
 }
 
 const WHAT: &str = "What is removed";
-const PROMPTS: &str = "What is asked and told";
+const PROMPTS: &str = "Prompts and output";
 const OTHER: &str = "Other";
 
 /// `prm`.
@@ -34,8 +34,9 @@ pub(super) static PRM: Command<Id> = Command {
     usage: &["[OPTION]... [FILE]..."],
     description: &[
         "Remove the FILEs, directories only with -r or, if they are empty, with -d.",
-        "Options are those of GNU rm. Without -f, -i and --interactive=never, what the user may not write is asked \
-         about if standard input is a terminal; what needs no question is removed first then.",
+        "The options are those of GNU rm. If standard input is a terminal and neither -f, -i nor \
+         --interactive=never is given, prm asks before it removes a write-protected file. Everything that \
+         needs no question is removed first.",
     ],
     syntax: Syntax::Getopt,
     options: &[
@@ -44,7 +45,7 @@ pub(super) static PRM: Command<Id> = Command {
             Some(b'r'),
             &["recursive"],
             WHAT,
-            "remove directories and what is in them",
+            "remove directories and their contents",
         ),
         flag(Id::Recursive, Some(b'R'), &[], WHAT, "the same as -r"),
         flag(Id::Dir, Some(b'd'), &["dir"], WHAT, "remove empty directories"),
@@ -53,10 +54,10 @@ pub(super) static PRM: Command<Id> = Command {
             None,
             &["one-file-system"],
             WHAT,
-            "with -r, skip directories that are on another file system than their operand",
+            "with -r, skip directories on a file system other than the operand's",
         ),
         optional(Id::PreserveRoot, None, &["preserve-root"], "all", WHAT,
-            "do not remove / (the default); with all, no operand that is on another device than its parent either",
+            "do not remove / (the default); with all, also refuse operands on another device than their parent",
         )
         .words(&["all"]),
         flag(Id::NoPreserveRoot, None, &["no-preserve-root"], WHAT, "do not treat / specially"),
@@ -65,7 +66,7 @@ pub(super) static PRM: Command<Id> = Command {
             Some(b'f'),
             &["force"],
             PROMPTS,
-            "ignore files that do not exist, and ask nothing",
+            "ignore files that do not exist, and never ask",
         ),
         flag(Id::PromptAlways, Some(b'i'), &[], PROMPTS, "ask before every removal"),
         flag(
@@ -76,14 +77,14 @@ pub(super) static PRM: Command<Id> = Command {
             "ask once before removing more than three files, or removing recursively",
         ),
         optional(Id::Interactive, None, &["interactive"], "WHEN", PROMPTS,
-            "ask never, once (-I) or always (-i, which is also meant without WHEN)",
+            "ask never, once (-I) or always (-i); always without WHEN",
         )
         .words(&["never", "no", "none", "once", "always", "yes"]),
-        flag(Id::Verbose, Some(b'v'), &["verbose"], PROMPTS, "tell what is removed"),
+        flag(Id::Verbose, Some(b'v'), &["verbose"], PROMPTS, "report each removal"),
         flag(Id::PresumeInputTty, None, &["-presume-input-tty"], PROMPTS, ""),
         help_option(OTHER),
         version_option(OTHER),
-        dry_run(Id::DryRun, "remove nothing, ask nothing, tell what would be removed"),
+        dry_run(Id::DryRun, "remove nothing and ask nothing; report what would be removed"),
         json(Id::Json),
         threads(Id::Threads),
     ],
@@ -108,7 +109,7 @@ pub(super) static PRM: Command<Id> = Command {
         Section {
             title: "Exit status",
             body: &[Paragraph::Text(
-                "0 if everything that was to be removed has been, or was declined; 1 otherwise.",
+                "0 if everything was removed, or the user declined; 1 otherwise.",
             )],
         },
     ],

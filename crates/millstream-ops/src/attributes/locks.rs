@@ -1,4 +1,4 @@
-//! Files that may be reached twice are changed by one worker at a time.
+//! Locks that serialise changes to files that several workers may reach.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

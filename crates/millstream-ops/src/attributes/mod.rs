@@ -1,20 +1,21 @@
-//! Changes of attributes: modes and owners, of single files and of whole trees.
+//! Attribute changes: modes and owners, of single files and of whole trees.
 //!
 //! ```text
 //!  visit (parallel)                                      leave (parallel, children before their parents)
-//!  stat ─► Attribute::plan ─┬─► nothing to be done
-//!                           ├─► set, relative to the handle of the directory that holds the file
-//!                           └─► a directory whose change waits ─► set, when all below it is done
+//!  stat ─► Attribute::plan ─┬─► nothing to do
+//!                           ├─► set, relative to the handle of the parent directory
+//!                           └─► a directory whose change is deferred ─► set, after its subtree
 //! ```
 //!
-//! What is the same already is left alone in a tree, without a call, unless the call would do more than it says. A directory's
-//! owner is set when its subtree is done, and its mode too if that takes away what the traversal needs; any other mode
-//! is set before the directory is opened, as it may be what makes that possible.
+//! In a tree, a file that already has the value is skipped without a call, unless the call would have a further effect.
+//! A directory's owner is set after its subtree. So is its mode if the new mode removes permissions that the traversal
+//! needs. Any other mode is set before the directory is opened, because the new mode may be what makes opening
+//! possible.
 //!
-//! Nobody is followed below the operands but links that the options say to follow: every other call names an entry of an
-//! open directory and refuses to go through a link. A file that may be reached twice (by several links, by operands
-//! that overlap, through links) is examined and changed under a lock that its inode number chooses, so that the second
-//! to come finds what the first one did.
+//! Below the operands, only the links selected by the options are followed: every other call names an entry of an open
+//! directory and refuses to follow a link. A file may be reached twice: through several hard links, overlapping
+//! operands or symbolic links. Such a file is examined and changed under a lock chosen by its inode number, so the
+//! second worker sees the first one's change.
 
 mod locks;
 mod mode;
@@ -35,15 +36,15 @@ pub use crate::terms::Execution;
 use crate::activity::Activity;
 use tree::Tree;
 
-/// An attribute, and what is to become of it.
+/// An attribute and the change to make to it.
 pub trait Attribute: Sync {
     /// The attribute's value.
     type Value: Copy + Debug + Send + Sync;
 
-    /// What the user `uid` is to do about a file.
+    /// Plans the change of one file, made by the user `uid`.
     fn plan(&self, file: &Status, uid: u32) -> Plan<Self::Value>;
 
-    /// The value that every file gets, whatever it has; [`None`] if it depends on that.
+    /// The value that every file gets, if it is the same for all files; [`None`] if it depends on the file's own value.
     fn unconditional(&self) -> Option<Self::Value>;
 
     /// Sets the value.
@@ -55,71 +56,72 @@ pub trait Attribute: Sync {
     /// When a directory is changed that is traversed.
     fn turn(&self, directory: &Status) -> Turn;
 
-    /// Whether some directory may have to wait for its turn.
+    /// Whether the change of some directory may be deferred.
     fn may_wait(&self) -> bool;
 
-    /// What becomes of a directory that waited and could not be read.
+    /// What to do with a directory whose change was deferred and that could not be read.
     fn if_unreadable(&self) -> IfUnreadable;
 
-    /// Whether `file`, after `value` was set, may have another one: the system sets some bits for those only who may.
+    /// Whether `file` may still differ from `value` after it was set: the system sets some bits only for privileged
+    /// callers.
     fn is_doubtful(&self, value: Self::Value) -> bool;
 
-    /// Whether `file` has another value now than when it was planned for.
+    /// Whether the value of `file` has changed since the plan was made.
     fn differs(&self, planned: &Status, now: &Status) -> bool;
 
-    /// The value that who gave the change may have expected, if that is not the one that was set.
+    /// The value that the user may have expected, if it differs from the one that was set.
     fn expected_instead(&self, file: &Status) -> Option<Self::Value>;
 }
 
-/// When a directory is changed.
+/// When to change a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// Before it is opened.
     BeforeSubtree,
-    /// When all below it is done.
+    /// After its subtree.
     AfterSubtree,
 }
 
-/// What becomes of a directory that waited for its subtree and could not be read.
+/// What to do with a directory whose change was deferred and that could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfUnreadable {
-    /// It is changed all the same.
+    /// Change it all the same.
     Change,
-    /// It stays as it is.
+    /// Leave it as it is.
     Leave,
 }
 
-/// What is to be done about a file.
+/// The plan for one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan<V> {
-    /// It is not meant.
+    /// The change does not apply to this file.
     Leave {
-        /// What it has.
+        /// The current value.
         before: V,
     },
-    /// A value is to be set.
+    /// Set a value.
     Set {
-        /// What it has.
+        /// The current value.
         before: V,
-        /// What it is to have.
+        /// The new value.
         after: V,
-        /// What comes of it.
+        /// The effect of the call.
         effect: Effect,
     },
 }
 
-/// What comes of setting a value.
+/// The effect of setting a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It is another one.
+    /// The value changes.
     Changes,
-    /// It is the same, but the call may change something else.
+    /// The value stays the same, but the call may change something else.
     Touches,
-    /// None.
+    /// No effect.
     Nothing,
 }
 
-/// What is known of a file.
+/// The examined metadata of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// Type and permission bits.
@@ -151,50 +153,50 @@ impl From<Metadata> for Status {
     }
 }
 
-/// How changes are made, whatever the attribute.
+/// Settings that do not depend on the attribute.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What is changed.
+    /// Which files to change.
     pub recursion: Recursion,
-    /// Links that the traversal follows.
+    /// Which links the traversal follows.
     pub follow: FollowPolicy,
-    /// What becomes of the other links.
+    /// How to treat the links that are not followed.
     pub links: Links,
-    /// Device and inode number of the root directory, if it is not to be traversed.
+    /// Device and inode number of the root directory, if it must not be traversed.
     pub preserved_root: Option<(u64, u64)>,
-    /// What is told besides failures.
+    /// What to report besides failures.
     pub detail: Detail,
-    /// Whether anything is changed at all.
+    /// Whether to make the changes or only report them.
     pub execution: Execution,
-    /// Workers.
+    /// Number of workers.
     pub threads: Threads,
     /// Ends the work early.
     pub cancellation: Cancellation,
 }
 
-/// What is changed.
+/// Which files to change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recursion {
-    /// The operands.
+    /// Only the operands.
     Operands,
-    /// They and all that is below them (`-R`).
+    /// The operands and everything below them (`-R`).
     Trees,
 }
 
-/// What becomes of links that the traversal does not follow.
+/// How to treat links that the traversal does not follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// Nothing; one that the traversal would follow must lead somewhere.
+    /// Ignore them; a link that the traversal would follow must lead somewhere.
     PassOver,
-    /// Nothing, nor of what a link leads to that the traversal follows, but of what is below that.
+    /// Ignore them. The target of a followed link is ignored too, but its contents are changed.
     Leave,
-    /// They are changed themselves.
+    /// Change the links themselves.
     Change,
-    /// What they lead to is changed.
+    /// Change their targets.
     Dereference,
 }
 
-/// What is told besides failures.
+/// What to report besides failures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
     /// Nothing.
@@ -205,33 +207,33 @@ pub enum Detail {
     Everything,
 }
 
-/// What happened to a file.
+/// The outcome for one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<'a, V> {
     /// Its path, starting with the operand.
     pub path: &'a [u8],
-    /// What it had, if that is known.
+    /// The old value, if known.
     pub before: Option<V>,
-    /// What it was to have, if that is known.
+    /// The requested value, if known.
     pub after: Option<V>,
-    /// What came of it.
+    /// The result.
     pub outcome: Outcome<V>,
 }
 
-/// What came of a change.
+/// The result of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome<V> {
     /// It was made.
     Changed,
     /// It would have been made.
     WouldChange,
-    /// The file has what it had.
+    /// The file already had the value.
     Retained,
-    /// A link, which is left alone as is what it leads to.
+    /// A link; neither it nor its target is changed.
     PassedOver,
-    /// It was made, but another one may have been expected.
+    /// It was made, but the user may have expected another value.
     Surprising {
-        /// That one.
+        /// The expected value.
         expected: V,
     },
     /// It was not made.
@@ -239,7 +241,7 @@ pub enum Outcome<V> {
 }
 
 impl<V> Outcome<V> {
-    /// From which detail on it is told.
+    /// The lowest level of detail that reports this result.
     fn detail(&self) -> Detail {
         match self {
             Outcome::Failed(_) | Outcome::Surprising { .. } => Detail::Failures,
@@ -256,30 +258,30 @@ pub enum Problem {
     Access(Errno),
     /// It is a link that leads nowhere.
     Dangling,
-    /// It is a link, and what it leads to could not be examined.
+    /// It is a link whose target could not be examined.
     Dereference(Errno),
     /// The value could not be set.
     Set(Errno),
-    /// The value was set, but not what came of it could be examined.
+    /// The value was set, but the resulting value could not be read.
     Check(Errno),
     /// The directory could not be read.
     ReadDirectory(Errno),
-    /// It is the root directory, which is not to be traversed.
+    /// It is the root directory, which must not be traversed.
     PreservedRoot,
-    /// It is a directory that it is in.
+    /// It is a directory that contains itself.
     Cycle,
 }
 
-/// Takes the results. Calls may come from several threads at once.
+/// Receives the results. Calls may come from several threads at once.
 pub trait Sink<V>: Sync {
-    /// Tells about an event; what goes to the output is appended to `lines`.
+    /// Reports an event; text for the output is appended to `lines`.
     fn event(&self, event: &Event<'_, V>, lines: &mut Vec<u8>);
 
     /// Writes whole lines.
     fn lines(&self, lines: &[u8]);
 }
 
-/// Changes an attribute of `operands`, tells `sink`, and counts on `activity`.
+/// Changes an attribute of `operands`, reports to `sink`, and counts on `activity`.
 pub fn change<V: Volume, A: Attribute>(
     volume: &V,
     operands: &[CString],

@@ -7,9 +7,9 @@ use millstream_vfs::{Dir, FileKind, Result, SymlinkBehavior};
 use super::{Attribute, Effect, IfUnreadable, Plan, Status, Turn};
 use crate::mode::{ALL_BITS, FileClass, Mode};
 
-/// What the owner needs to traverse a directory.
+/// The permissions that the owner needs to traverse a directory.
 const TRAVERSAL_BITS: u32 = 0o500;
-/// What the system may refuse without an error.
+/// The bits that the system may drop without an error.
 const SPECIAL_BITS: u32 = 0o7000;
 const SET_GROUP_ID: u32 = 0o2000;
 
@@ -20,16 +20,16 @@ pub struct ModeChange {
     pub mode: Mode,
     /// The process' umask.
     pub umask: u32,
-    /// Whether bits that the umask keeps are a surprise: they are if the mode looks like an option.
+    /// Whether to warn about bits that the umask kept: yes if the mode looks like an option.
     pub surprise: Surprise,
 }
 
-/// Whether bits that the umask keeps are told.
+/// Whether to warn about bits that the umask kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Surprise {
-    /// They are.
+    /// Warn.
     Told,
-    /// They are not.
+    /// Do not warn.
     Untold,
 }
 
@@ -57,7 +57,7 @@ impl Attribute for ModeChange {
         let (before, after) = (file.mode & ALL_BITS, self.after(file));
         let effect = match before == after {
             false => Effect::Changes,
-            // Who is not in the file's group takes the bit away with every call.
+            // For a caller outside the file's group, every call clears the bit.
             true if after & SET_GROUP_ID != 0 && uid != 0 => Effect::Touches,
             true => Effect::Nothing,
         };

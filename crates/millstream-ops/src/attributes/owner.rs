@@ -12,19 +12,19 @@ const EXECUTE_BITS: u32 = 0o111;
 /// A change of owner and group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnerChange {
-    /// What files get.
+    /// The owner and group to set.
     pub owner: Ownership,
-    /// What files must have to be meant.
+    /// The owner and group that a file must have for the change to apply.
     pub from: Ownership,
 }
 
-/// Whether a file that has `has` has what is wanted.
+/// Whether `has` already matches the requested owner and group.
 fn matches(wanted: Ownership, has: &Status) -> bool {
     wanted.uid.is_none_or(|uid| uid == has.uid) && wanted.gid.is_none_or(|gid| gid == has.gid)
 }
 
-/// Whether setting the owner may take something away: the system drops set-ID bits, and the capabilities of executable
-/// files, which no stat tells of.
+/// Whether setting the owner may remove something: the system drops set-ID bits and the capabilities of executable
+/// files, which stat does not show.
 fn has_privileges(file: &Status) -> bool {
     match file.kind() {
         FileKind::Directory | FileKind::Symlink => false,
@@ -56,7 +56,7 @@ impl Attribute for OwnerChange {
         dir.set_owner(name, value, symlinks)
     }
 
-    /// After its subtree, which who gives a directory away may not be able to read any more.
+    /// After its subtree: a user who gives a directory away may no longer be able to read it.
     fn turn(&self, _directory: &Status) -> Turn {
         Turn::AfterSubtree
     }

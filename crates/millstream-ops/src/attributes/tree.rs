@@ -1,4 +1,4 @@
-//! The visitor: examines, sets, and has directories wait.
+//! The visitor: examines and changes files, and defers the change of directories.
 
 use std::ffi::{CStr, CString};
 use std::marker::PhantomData;
@@ -28,14 +28,14 @@ pub(super) struct Tree<'a, V, A: Attribute> {
     options: &'a Options,
     sink: &'a dyn Sink<A::Value>,
     activity: &'a Activity,
-    /// Every file may be reached twice, not only those with several links.
+    /// Every file may be reached twice, not only files with several links.
     overlap: bool,
     locks: InodeLocks,
     uid: u32,
     volume: PhantomData<fn() -> V>,
 }
 
-/// What a directory remembers until it is left.
+/// The state of a directory until it is left.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     file: Option<Found>,
@@ -46,27 +46,27 @@ pub(super) struct Waiting {
 #[derive(Clone, Copy, Debug)]
 struct Found {
     status: Status,
-    /// What was examined, should the name be a link.
+    /// Which file was examined if the name is a link.
     examined: SymlinkBehavior,
-    /// What is to be changed, should the name be a link.
+    /// Which file to change if the name is a link.
     changed: SymlinkBehavior,
 }
 
-/// What there is under a name.
+/// The result of examining a name.
 enum Examined<A: Attribute> {
     File {
         found: Found,
         is_traversed: bool,
     },
     Link,
-    /// A link that is left alone and leads to a directory that is traversed.
+    /// A link that is not changed and leads to a directory that is traversed.
     LinkToTree(Status),
-    /// It cannot be examined; setting this will tell why, or do.
+    /// It cannot be examined. Trying to set the value either succeeds or gives the reason.
     Unknown(A::Value),
     Failed(Option<Status>, Problem),
 }
 
-/// A name in an open directory, and how its path is written.
+/// A name in an open directory, and a function that writes its path.
 struct Target<'a, D, P> {
     dir: &'a D,
     name: &'a CStr,
@@ -141,7 +141,7 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
             && must_lead
             && entry.target_metadata(FIELDS).is_err_and(|error| error.errno == Errno::LOOP)
         {
-            // A loop of links cannot be followed, so the traversal meets no file.
+            // A loop of links cannot be followed, so the traversal finds no file there.
             return Examined::Failed(None, Problem::Access(Errno::LOOP));
         }
         match self.options.links {
@@ -160,12 +160,12 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
         }
     }
 
-    /// Examining a file only saves the call that changes it, unless it is to be told what it had.
+    /// Examining a file only serves to skip the call, unless the old value is reported.
     fn unexamined(&self, entry: &Entry<'_, V, Waiting>, errno: Errno) -> Examined<A> {
         let is_plain = match entry.listed_kind() {
             FileKind::Directory | FileKind::Unknown => false,
             FileKind::Symlink => self.options.links == Links::Change,
-            // Where links are dereferenced the original examines every file first.
+            // GNU's tool examines every file first when it dereferences links.
             _ => self.options.links != Links::Dereference,
         };
         match self.attribute.unconditional() {
@@ -200,14 +200,14 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
                     self.fail(buffers, &target, None, problem);
                 }
             }
-            Examined::File { found, is_traversed: false } => self.settle(buffers, &target, found),
+            Examined::File { found, is_traversed: false } => self.carry_out(buffers, &target, found),
             Examined::File { found, is_traversed: true } => {
                 if let Some(problem) = self.refused(entry, &found.status) {
                     return self.fail(buffers, &target, Some(found.status), problem);
                 }
                 let waits = self.attribute.turn(&found.status) == Turn::AfterSubtree;
                 if !waits {
-                    self.settle(buffers, &target, found);
+                    self.carry_out(buffers, &target, found);
                 }
                 let file = waits.then_some(found);
                 descend.into_entry(entry, Waiting { file, unreadable: AtomicBool::new(false) });
@@ -240,8 +240,8 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
         }
     }
 
-    /// Does what is to be done about a file, and tells it.
-    fn settle<D: Dir, P: Fn(&mut Vec<u8>)>(
+    /// Carries out the plan for a file and reports the result.
+    fn carry_out<D: Dir, P: Fn(&mut Vec<u8>)>(
         &self,
         buffers: &mut Buffers,
         target: &Target<'_, D, P>,
@@ -286,11 +286,11 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
         self.attribute.plan(file, self.uid)
     }
 
-    /// Whether anything comes of the call. For who must not make it that is the refusal.
+    /// Whether the call has any effect. For an unprivileged caller, being refused is an effect.
     fn is_call_needed(&self, plan: &Plan<A::Value>, found: &Found) -> bool {
         match plan {
             Plan::Leave { .. } => false,
-            // A file that is named gets what GNU's tools give it, a new time of change at least.
+            // A named file gets the same call as from GNU's tools, so at least its change time is updated.
             Plan::Set { effect: Effect::Nothing, .. } => {
                 self.options.recursion == Recursion::Operands
                     || found.examined != found.changed
@@ -304,7 +304,7 @@ impl<'a, V: Volume, A: Attribute> Tree<'a, V, A> {
         self.overlap || status.has_several_links
     }
 
-    /// Sets the value; what came of it, as far as somebody wants to be told.
+    /// Sets the value; returns the result in the detail that the report needs.
     fn set_and_check<D: Dir, P>(
         &self,
         target: &Target<'_, D, P>,
@@ -437,7 +437,7 @@ impl<V: Volume, A: Attribute> Visitor for Tree<'_, V, A> {
         match parent.handle() {
             Ok(handle) => {
                 let target = Target { dir: &*handle, name: directory.name(), write_path };
-                self.settle(buffers, &target, found);
+                self.carry_out(buffers, &target, found);
             }
             Err(error) => {
                 let target = Target { dir: &(), name: directory.name(), write_path };
@@ -448,7 +448,7 @@ impl<V: Volume, A: Attribute> Visitor for Tree<'_, V, A> {
     }
 
     fn fault(&self, buffers: &mut Buffers, place: &Place<'_, V, Waiting>, fault: &Fault) {
-        // A loop is a directory that is traversed already, or about to be.
+        // A loop is a directory that is already being traversed, or is about to be.
         let Fault::Volume(error) = fault else { return };
         if let Place::Directory(directory) = place {
             directory.state().unreadable.store(true, Ordering::Release);

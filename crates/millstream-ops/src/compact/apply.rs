@@ -1,4 +1,4 @@
-//! Carries out a journal, or what an earlier attempt has left of it.
+//! Carries out a journal, or the rest of one that an earlier attempt began.
 
 use millstream_vfs::{Dir, FileKind, RemoveKind, SymlinkBehavior, Volume};
 
@@ -9,14 +9,15 @@ use super::parallel::in_parallel;
 use super::staging::{Staging, entries, remove_entries};
 use super::work::{Done, MANY, Work};
 
-/// Does what the journal in `staging` tells, or the rest of it, with up to `threads` threads; `going_on` is asked before each step.
+/// Carries out the journal in `staging`, or the rest of it, on up to `threads` threads. `should_continue` is called
+/// before each step.
 ///
 /// # Errors
-/// If there is no going on; the journal stays then.
+/// If `should_continue` returns false; the journal then stays.
 pub fn apply<V: Volume>(
     staging: &Staging<V>,
     threads: usize,
-    going_on: &(dyn Fn() -> bool + Sync),
+    should_continue: &(dyn Fn() -> bool + Sync),
 ) -> Result<Applied, CompactError> {
     let Some(journal) = staging.journal()? else { return Ok(Applied::default()) };
     let root = staging
@@ -26,7 +27,7 @@ pub fn apply<V: Volume>(
     let directories: Vec<_> = journal.outputs.chunk_by(|a, b| a.directory == b.directory).collect();
     let threads = threads.max(1);
     let inner_threads = (threads / directories.len().max(1)).max(1);
-    let work = Work { staging, root, root_path: &journal.root, going_on, inner_threads };
+    let work = Work { staging, root, root_path: &journal.root, should_continue, inner_threads };
     let done = in_parallel(&directories, threads, |index, outputs| match journal.kind {
         Kind::InPlace => work.replace(index, outputs),
         Kind::New => work.reveal(outputs),
@@ -45,7 +46,7 @@ pub fn apply<V: Volume>(
 }
 
 impl<V: Volume> Work<'_, V> {
-    /// Removes what has been replaced.
+    /// Removes the replaced files and directories.
     fn remove_old(&self, threads: usize) -> Done<()> {
         let failed = self.failed(c"old");
         let all = entries(&self.staging.old).map_err(&failed)?;

@@ -1,4 +1,4 @@
-//! Outputs take the place of their inputs: by a directory that changes places with another, or one by one.
+//! Outputs replace their inputs: a new directory is exchanged with the old one, or the files are replaced one by one.
 
 use std::ffi::{CStr, CString};
 
@@ -13,7 +13,7 @@ use super::swap::Exchange;
 use super::work::{Done, Due, Place, Work, checksum_name};
 
 impl<V: Volume> Work<'_, V> {
-    /// Outputs of one directory take the place of their inputs.
+    /// Replaces the inputs of one directory by their outputs.
     pub(super) fn replace(&self, index: usize, outputs: &[Planned]) -> Done<Applied> {
         let mut applied = Applied::default();
         let Some(first) = outputs.first() else { return Ok(applied) };
@@ -51,7 +51,7 @@ impl<V: Volume> Work<'_, V> {
                 if self.exists(&self.staging.out, staged).map_err(self.failed(staged))? {
                     due.push(one);
                 } else {
-                    // An earlier attempt ended when it had done all but to note it.
+                    // An earlier attempt was interrupted after the last step, before it could record it.
                     self.count(&one, &mut applied)?;
                 }
             }
@@ -69,7 +69,7 @@ impl<V: Volume> Work<'_, V> {
         Ok(applied)
     }
 
-    /// The directory that holds the one of this path, and its name there.
+    /// Opens the parent directory of this path; also returns the entry's name.
     fn parent_of(&self, path: &CStr) -> Result<(V::Dir, CString), Error> {
         if path.is_empty() {
             let (parent, name) = split_last(self.root_path);
@@ -78,7 +78,7 @@ impl<V: Volume> Work<'_, V> {
         parent_below(&self.root, path)
     }
 
-    /// Directories of the directory `index` in `swap`, and the inode number of the one that it is to replace.
+    /// The directory in `swap` for the directory `index`, and the inode number of the directory that it replaces.
     fn swapped(&self, index: usize) -> Done<Option<(CString, u64)>> {
         let prefix = format!("{index}.");
         let all = entries(&self.staging.swap).map_err(self.failed(c"swap"))?;
@@ -92,7 +92,7 @@ impl<V: Volume> Work<'_, V> {
         self.exists(&self.staging.swap, &hidden_name(output))
     }
 
-    /// Moves the inputs of an output away, and gives it its name.
+    /// Moves the inputs of an output away and gives the output its name.
     fn replace_one_by_one(
         &self,
         place: &Place<'_, V::Dir>,
@@ -169,7 +169,7 @@ impl<V: Volume> Work<'_, V> {
         Ok(())
     }
 
-    /// Leaves those whose inputs are not what they were.
+    /// Drops the outputs whose inputs have changed.
     fn unchanged_only<'p>(
         &self,
         place: &Place<'_, V::Dir>,
@@ -187,7 +187,7 @@ impl<V: Volume> Work<'_, V> {
     }
 }
 
-/// Where the inputs of an output are while it gets its name.
+/// The name in `swap` of the directory that holds the inputs of an output while the output gets its name.
 fn hidden_name(output: &Planned) -> CString {
     c_string([output.staged.to_bytes(), b".hidden"].concat())
 }

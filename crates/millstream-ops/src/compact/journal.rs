@@ -1,4 +1,4 @@
-//! What is written down: fields of bytes or decimal numbers, each ended by a NUL.
+//! The format of journals and manifests: fields of bytes or decimal numbers, each terminated by a NUL.
 
 use std::ffi::{CStr, CString};
 
@@ -9,30 +9,30 @@ const IN_PLACE: &[u8] = b"in place";
 const NEW: &[u8] = b"new";
 const END: &[u8] = b"end";
 
-/// What becomes of the inputs.
+/// The fate of the inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The outputs replace them.
     InPlace,
-    /// Nothing: the outputs go to another tree.
+    /// They stay: the outputs go to another tree.
     New,
 }
 
-/// An output and where it goes.
+/// An output and its destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Planned {
     /// The directory's path below the root; empty for the root.
     pub directory: CString,
-    /// Its name in the staging directory; that of its manifest begins with it.
+    /// Its name in the staging directory; the name of its manifest begins with it.
     pub staged: CString,
-    /// Its name in the directory.
+    /// Its name in the destination directory.
     pub name: CString,
 }
 
-/// Which outputs there are, those of a directory together.
+/// The list of outputs, grouped by directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Journal {
-    /// What becomes of the inputs.
+    /// The fate of the inputs.
     pub kind: Kind,
     /// Path of the tree that the outputs go to.
     pub root: CString,
@@ -40,7 +40,7 @@ pub struct Journal {
     pub outputs: Vec<Planned>,
 }
 
-/// Not written by this program, or not all of it.
+/// The text was not written by this program, or is incomplete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a journal of a compaction")]
 pub struct Malformed;
@@ -59,7 +59,7 @@ impl<'a> Iterator for FieldsOf<'a> {
 }
 
 impl Journal {
-    /// As it is written.
+    /// Serialises the journal.
     pub fn encode(&self) -> Vec<u8> {
         let mut text = Vec::new();
         let mut add = |field: &[u8]| {
@@ -81,10 +81,10 @@ impl Journal {
         text
     }
 
-    /// What was written.
+    /// Parses a journal.
     ///
     /// # Errors
-    /// If it is something else, or not all of it.
+    /// If the text is not a complete journal.
     pub fn decode(text: &[u8]) -> Result<Self, Malformed> {
         let mut fields = FieldsOf(text);
         let mut next = || fields.next().ok_or(Malformed);
@@ -122,7 +122,7 @@ fn is_path_below(path: &CStr) -> bool {
     path.is_empty() || path.to_bytes().split(|&b| b == b'/').all(|name| !matches!(name, b"" | b"." | b".."))
 }
 
-/// A file that an output was made of, as it was when it was read.
+/// An input file as it was when it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManifestEntry {
     /// Its name in its directory.
@@ -135,7 +135,7 @@ pub struct ManifestEntry {
     pub mtime: Timestamp,
 }
 
-/// What an output was made of.
+/// The inputs of an output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
     /// The files, in their order.
@@ -143,7 +143,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// As it is written.
+    /// Serialises the manifest.
     pub fn encode(&self) -> Vec<u8> {
         let mut text = Vec::new();
         for entry in &self.entries {
@@ -156,10 +156,10 @@ impl Manifest {
         text
     }
 
-    /// What was written.
+    /// Parses a manifest.
     ///
     /// # Errors
-    /// If it is something else, or not all of it.
+    /// If the text is not a complete manifest.
     pub fn decode(text: &[u8]) -> Result<Self, Malformed> {
         let mut fields = FieldsOf(text);
         let mut entries = Vec::new();

@@ -1,4 +1,4 @@
-//! What of a directory stays as it is while its other files are replaced, and how a file is known again.
+//! Files of a directory that stay while others are replaced, and how each is recognised later.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
@@ -10,23 +10,23 @@ use super::outcome::Reason;
 
 pub(super) const STAMP: Fields = Fields::KIND.union(Fields::INO).union(Fields::SIZE).union(Fields::MTIME);
 
-/// Files that stay what they are, by their names, as they were when links of them were made.
+/// The files that stay, by name, as they were when they were linked into the new directory.
 pub(super) struct Kept(pub(super) HashMap<CString, ManifestEntry>);
 
 impl Kept {
-    /// Whether `dir` has one of them by this name.
+    /// Whether the file `name` in `dir` is one of them.
     pub(super) fn has<D: Dir>(&self, dir: &D, name: &CStr) -> Result<bool, Error> {
         self.0.get(name).map_or(Ok(false), |entry| is_same(dir, entry))
     }
 
-    /// Whether `dir` certainly has one of them by this name, which may be removed then: the number of a file that is gone may
-    /// be that of somebody's new one.
+    /// Whether the file `name` in `dir` is certainly one of them and may therefore be removed. The inode number alone
+    /// is no proof: a new file may have got the number of a deleted one.
     pub(super) fn has_unchanged<D: Dir>(&self, dir: &D, name: &CStr) -> bool {
         self.0.get(name).is_some_and(|entry| change(dir, entry).is_ok())
     }
 }
 
-/// Whether a file is what it was when it was read.
+/// Whether a file is unchanged since it was read.
 pub(super) fn change<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<(), Reason> {
     match dir.metadata(&entry.name, SymlinkBehavior::NoFollow, STAMP) {
         Ok(found) if found.kind() == FileKind::Symlink => Err(Reason::Link(entry.name.clone())),
@@ -37,13 +37,13 @@ pub(super) fn change<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<(), Reaso
     }
 }
 
-/// A file as it is now.
+/// The current state of a file.
 pub(super) fn stamped<D: Dir>(dir: &D, name: &CStr) -> Result<ManifestEntry, Error> {
     let found = dir.metadata(name, SymlinkBehavior::NoFollow, STAMP)?;
     Ok(ManifestEntry { name: name.to_owned(), ino: found.ino, size: found.size, mtime: found.mtime })
 }
 
-/// Whether `dir` has this file by its name, whatever is in it now.
+/// Whether `dir` has this file under its name, whatever its contents are now.
 pub(super) fn is_same<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<bool, Error> {
     match dir.metadata(&entry.name, SymlinkBehavior::NoFollow, Fields::INO) {
         Ok(found) => Ok(found.ino == entry.ino),
@@ -52,8 +52,8 @@ pub(super) fn is_same<D: Dir>(dir: &D, entry: &ManifestEntry) -> Result<bool, Er
     }
 }
 
-/// Whether somebody has removed `name` from `dir`. It is an error if the directory itself has been removed: then nobody can have
-/// meant the file.
+/// Whether `name` has been removed from `dir`. It is an error if the directory itself has been removed: then nobody can
+/// have meant this one file.
 pub(super) fn is_gone<D: Dir>(dir: &D, name: &CStr) -> Result<bool, Error> {
     match dir.metadata(name, SymlinkBehavior::NoFollow, Fields::INO) {
         Ok(_) => Ok(false),
@@ -62,7 +62,7 @@ pub(super) fn is_gone<D: Dir>(dir: &D, name: &CStr) -> Result<bool, Error> {
     }
 }
 
-/// Whether both directories have the same file by this name.
+/// Whether both directories have the same file under this name.
 pub(super) fn is_link<D: Dir>(one: &D, other: &D, name: &CStr) -> Result<bool, Error> {
     let ino = |dir: &D| match dir.metadata(name, SymlinkBehavior::NoFollow, Fields::INO) {
         Ok(metadata) => Ok(Some(metadata.identity())),

@@ -1,4 +1,4 @@
-//! What an output is made of, taken down before or after its inputs are read.
+//! The inputs of an output, recorded before or after they are read.
 
 use std::ffi::CString;
 
@@ -22,10 +22,10 @@ pub struct ListedFile {
 }
 
 impl Manifest {
-    /// Files that are still to be read, as they are now.
+    /// Records files that have not been read yet, as they are now.
     ///
     /// # Errors
-    /// Those of the volume, and if a file is not what was listed.
+    /// Those of the volume, and if a file has changed since it was listed.
     pub fn of_listed<V: Volume>(volume: &V, files: Vec<ListedFile>) -> Result<Self, CompactError> {
         let base = volume.base();
         let entry = |file: ListedFile| {
@@ -40,7 +40,7 @@ impl Manifest {
         Ok(Manifest { entries: files.into_iter().map(entry).collect::<Result<_, _>>()? })
     }
 
-    /// Files that have been read, with the inode number, the size and the time that each had then.
+    /// Records files that have been read, with the inode number, size and time that each had then.
     pub fn of_read(names: Vec<CString>, stamps: impl IntoIterator<Item = (u64, u64, Timestamp)>) -> Self {
         let entry = |(name, (ino, size, mtime))| ManifestEntry { name, ino, size, mtime };
         Manifest { entries: names.into_iter().zip(stamps).map(entry).collect() }

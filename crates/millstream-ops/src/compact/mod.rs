@@ -1,18 +1,22 @@
-//! The last steps of a compaction: outputs that are complete take the place of the files that they were made of.
+//! The last steps of a compaction: the finished outputs replace the files they were made of.
 //!
 //! ```text
 //! staging directory (hidden, on the same volume, locked)
-//!   out/      outputs, each with its manifest: which files it was made of, and what these were when they were read
-//!   journal   which output goes where: from the moment it has this name the compaction is finished, whatever happens
-//!   swap/     directories and inputs that have changed places with what replaces them, but may have to change back
-//!   old/      what has been replaced: to be removed
+//!   out/      outputs, each with a manifest: its input files, and their state when they were read
+//!   journal   the destination of each output: once this file exists, the compaction will be completed
+//!   swap/     directories and inputs that were exchanged with their replacements and may have to be exchanged back
+//!   old/      replaced files and directories, to be removed
 //! ```
 //!
-//! Where a directory holds files alone, a new one with the outputs, and links of all that stays, changes places with it, at
-//! once; whoever lists it sees all of the old or all of the new. Elsewhere the inputs of one output are moved away one by one, and
-//! the output is given its name. Only then it is looked whether they still are what was read: nothing reaches them by name any more. If not, all
-//! goes back. Each step can be done again, so whoever finds a journal finishes what it tells, and whoever finds a staging
-//! directory without one removes it: nothing has happened yet.
+//! If a directory holds only files, a new directory is prepared with the outputs and links to all files that stay. The
+//! two directories are then exchanged in one step, so a listing shows all of the old state or all of the new one. In
+//! any other directory the inputs of each output are moved away one by one and the output gets its name.
+//!
+//! Only then are the inputs compared with the manifest, because nobody can reach them by name any more. If they have
+//! changed, the step is undone.
+//!
+//! Every step can be repeated. Whoever finds a journal completes it. Whoever finds a staging directory without a
+//! journal removes it, because nothing has been replaced yet.
 
 mod apply;
 mod in_place;
@@ -44,10 +48,10 @@ pub(crate) use paths::parent_below;
 pub(crate) use staging::entries;
 pub(crate) use swap::like_the_old;
 
-/// Why a compaction cannot go on. What has begun is finished by the next one.
+/// Why a compaction cannot continue. The next one completes the steps already begun.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompactError {
-    /// Another one is at work.
+    /// Another compaction is running.
     #[error("another compaction is at work in {}", path.to_string_lossy())]
     Busy {
         /// The staging directory.
@@ -56,18 +60,18 @@ pub enum CompactError {
     /// The volume failed.
     #[error("{}: {error}", path.to_string_lossy())]
     Volume {
-        /// What it was about.
+        /// The path of the failed operation.
         path: CString,
         /// Why.
         error: Error,
     },
-    /// An input is not what it was when it was listed.
+    /// An input has changed since it was listed.
     #[error("{}: has changed since it was listed", path.to_string_lossy())]
     Changed {
         /// The input.
         path: CString,
     },
-    /// The journal is none.
+    /// The journal is invalid.
     #[error("{}: {malformed}", path.to_string_lossy())]
     Malformed {
         /// The journal.
@@ -75,18 +79,18 @@ pub enum CompactError {
         /// Why.
         malformed: Malformed,
     },
-    /// Files that were moved away, and no journal that tells where they belong.
+    /// There are moved files, but no journal that records their origin.
     #[error("{}: holds files of a data set but no journal; move them back by hand", path.to_string_lossy())]
     Orphans {
-        /// Where they are.
+        /// The directory that holds them.
         path: CString,
     },
-    /// It was asked to end.
+    /// It was told to stop.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// Names of the symbolic links in the directory `path` on `volume`: files that would not be replaced.
+/// Names of the symbolic links in the directory `path` on `volume`: files that a compaction would not replace.
 ///
 /// # Errors
 /// If the directory cannot be read.

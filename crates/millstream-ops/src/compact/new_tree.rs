@@ -1,4 +1,4 @@
-//! Outputs of a new tree, in which they replace nothing.
+//! Outputs in a new tree, where they replace nothing.
 
 use std::ffi::CStr;
 
@@ -10,7 +10,7 @@ use super::paths::names;
 use super::work::{Done, Work};
 
 impl<V: Volume> Work<'_, V> {
-    /// Outputs get their names in a tree in which they replace nothing.
+    /// Gives the outputs their names in the new tree.
     pub(super) fn reveal(&self, outputs: &[Planned]) -> Done<Applied> {
         let mut applied = Applied::default();
         let Some(first) = outputs.first() else { return Ok(applied) };

@@ -1,42 +1,42 @@
-//! What became of a compaction.
+//! The result of a compaction.
 
 use std::ffi::CString;
 use std::fmt;
 
 use millstream_vfs::Error;
 
-/// What has been done.
+/// The result of a compaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Outputs that are in their places.
+    /// Number of outputs in their destination directories.
     pub outputs: u64,
-    /// Files that they took the place of.
+    /// Number of files that they replaced.
     pub replaced: u64,
-    /// Outputs that are not in their places: their inputs are as they were.
+    /// Outputs that were discarded; their inputs are unchanged.
     pub left: Vec<Left>,
 }
 
-/// Inputs that were left as they were.
+/// Inputs that were left unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
     /// Path of their directory.
     pub directory: CString,
-    /// How many.
+    /// Number of inputs.
     pub inputs: u64,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// Why inputs were left as they were.
+/// Why inputs were left unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// One of them is not what it was when it was read.
+    /// One of them has changed since it was read.
     Changed(CString),
     /// One of them is a symbolic link.
     Link(CString),
-    /// The place of the output is taken.
+    /// The name of the output is taken.
     Taken(CString),
-    /// The directory cannot be changed, or is not there any more.
+    /// The directory cannot be changed, or no longer exists.
     Failed(Error),
 }
 

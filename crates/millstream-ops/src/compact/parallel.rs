@@ -1,4 +1,4 @@
-//! Work on many things at once.
+//! Processing of many items in parallel.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -10,7 +10,7 @@ pub(super) fn names(path: &CStr) -> impl Iterator<Item = CString> {
     path.to_bytes().split(|&b| b == b'/').filter(|name| !name.is_empty()).map(|name| c_string(name.to_vec()))
 }
 
-/// The directory that holds the entry of this path below `root`, no part of it a symbolic link, and the entry's name.
+/// Opens the parent directory of this path below `root`, following no symbolic link; also returns the entry's name.
 pub(crate) fn parent_below<D: Dir>(root: &D, path: &CStr) -> Result<(D, CString), Error> {
     let mut all: Vec<_> = names(path).collect();
     let last = all.pop().unwrap_or_default();

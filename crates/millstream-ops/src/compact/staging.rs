@@ -16,12 +16,12 @@ const NEW_JOURNAL: &CStr = c"journal.new";
 const OUT: &CStr = c"out";
 const SWAP: &CStr = c"swap";
 const OLD: &CStr = c"old";
-/// What the names of manifests end with.
+/// The suffix of manifests' names.
 const MANIFEST: &[u8] = b".inputs";
-/// What the names of lists of kept files begin with; no output is called so.
+/// The prefix of the lists of kept files; no output has such a name.
 const KEPT: &[u8] = b"kept-";
 
-/// Bytes of directory entries that are read at once.
+/// Bytes of directory entries read at once.
 const BATCH: usize = 64 << 10;
 
 /// The staging directory of one compaction, locked against others.
@@ -33,15 +33,15 @@ pub struct Staging<V: Volume> {
     pub(super) out: V::Dir,
     pub(super) swap: V::Dir,
     pub(super) old: V::Dir,
-    /// Its lock ends when it is closed.
+    /// Closing it releases the lock.
     _lock: <V::Dir as Dir>::File,
 }
 
 impl<V: Volume> Staging<V> {
-    /// Opens the directory `path` on `volume`, makes it if it is not there, and locks it.
+    /// Opens the directory `path` on `volume`, creating it if needed, and locks it.
     ///
     /// # Errors
-    /// Those of the volume, and if another compaction has it.
+    /// Those of the volume, and if another compaction holds the lock.
     pub fn open(volume: &V, path: &CStr) -> std::result::Result<Self, CompactError> {
         let base = volume.base();
         loop {
@@ -52,7 +52,7 @@ impl<V: Volume> Staging<V> {
                 }
                 opened => opened.map_err(|error| CompactError::Volume { path: path.to_owned(), error })?,
             };
-            // Whoever had the lock may have removed the directory before giving it up.
+            // The previous owner of the lock may have removed the directory before releasing it.
             let ino = |metadata: Result<millstream_vfs::Metadata>| metadata.ok().map(|m| m.identity());
             let named = ino(dir.metadata(LOCK, SymlinkBehavior::NoFollow, Fields::INO));
             if named.is_none() || named != ino(lock.metadata(Fields::INO)) {
@@ -78,7 +78,7 @@ impl<V: Volume> Staging<V> {
         Ok((dir, lock))
     }
 
-    /// The journal, if an earlier compaction wrote one and was not finished.
+    /// The journal, if an earlier compaction wrote one and did not complete it.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -92,10 +92,10 @@ impl<V: Volume> Staging<V> {
         }
     }
 
-    /// Removes what a compaction left that wrote no journal.
+    /// Removes the leftovers of a compaction that wrote no journal.
     ///
     /// # Errors
-    /// If it cannot, or there is something that cannot be removed.
+    /// If something cannot be removed.
     pub fn clear(&self) -> std::result::Result<(), CompactError> {
         let is_empty = entries(&self.swap).map_err(|error| self.failed(SWAP, error))?.is_empty();
         if !is_empty {
@@ -110,10 +110,10 @@ impl<V: Volume> Staging<V> {
         }
     }
 
-    /// Writes the journal: from now on the compaction is finished, whatever happens.
+    /// Writes the journal: from now on the compaction will be completed.
     ///
     /// # Errors
-    /// If it cannot be written; then there is none.
+    /// If it cannot be written; then there is no journal.
     pub fn commit(&self, journal: &Journal) -> std::result::Result<(), CompactError> {
         write_file(&self.dir, NEW_JOURNAL, &journal.encode())
             .and_then(|()| self.out.as_file()?.sync())
@@ -122,12 +122,12 @@ impl<V: Volume> Staging<V> {
             .map_err(|error| self.failed(JOURNAL, error))
     }
 
-    /// Removes the journal: all that it told is done.
+    /// Removes the journal: everything in it is done.
     pub(super) fn finish(&self) -> std::result::Result<(), CompactError> {
         self.dir.remove(JOURNAL, RemoveKind::File).map_err(|error| self.failed(JOURNAL, error))
     }
 
-    /// All on the volume outlives a failure of the machine.
+    /// Flushes the volume, so that everything on it survives a crash of the machine.
     pub(super) fn sync_volume(&self) -> std::result::Result<(), CompactError> {
         self.dir.as_file().and_then(|dir| dir.sync_volume()).map_err(|error| self.failed(c"", error))
     }
@@ -135,7 +135,7 @@ impl<V: Volume> Staging<V> {
     /// Removes the directory.
     ///
     /// # Errors
-    /// As [`Staging::clear`]. What somebody has still open on NFS stays until the next compaction.
+    /// As [`Staging::clear`]. Files that are still open on NFS stay until the next compaction.
     pub fn close(self) -> std::result::Result<(), CompactError> {
         self.clear()?;
         for (name, kind) in [
@@ -177,7 +177,7 @@ impl<V: Volume> Staging<V> {
         }
     }
 
-    /// Notes which files the directory `swapped` in `swap` is about to get links of.
+    /// Records the files that the directory `swapped` in `swap` is about to get links to.
     pub(super) fn note_kept(&self, swapped: &CStr, kept: &Manifest) -> Result<()> {
         let name = kept_name(swapped);
         match self.out.remove(&name, RemoveKind::File) {
@@ -187,7 +187,7 @@ impl<V: Volume> Staging<V> {
         }
     }
 
-    /// What was noted. Where the note is not complete, no link has been made.
+    /// Reads that record. If it is incomplete, no link has been made.
     pub(super) fn kept(&self, swapped: &CStr) -> std::result::Result<Manifest, CompactError> {
         let name = kept_name(swapped);
         match read_file(&self.out, &name) {
@@ -197,7 +197,7 @@ impl<V: Volume> Staging<V> {
         }
     }
 
-    /// Forgets an output: its inputs stay.
+    /// Drops an output: its inputs stay.
     pub(super) fn drop_output(&self, staged: &CStr) -> Result<()> {
         for name in [staged, &manifest_name(staged)] {
             match self.out.remove(name, RemoveKind::File) {
@@ -210,7 +210,7 @@ impl<V: Volume> Staging<V> {
 }
 
 impl Manifest {
-    /// Writes it beside the output `output`, a path on `volume`.
+    /// Writes the manifest next to the output `output`, a path on `volume`.
     ///
     /// # Errors
     /// Those of the volume.
@@ -227,7 +227,7 @@ fn kept_name(swapped: &CStr) -> CString {
     c_string([KEPT, swapped.to_bytes()].concat())
 }
 
-/// `bytes` without what follows a NUL, of which there is none in names.
+/// `bytes` up to the first NUL; names contain none.
 pub(super) fn c_string(mut bytes: Vec<u8>) -> CString {
     bytes.truncate(bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len()));
     CString::new(bytes).unwrap_or_default()
@@ -240,12 +240,12 @@ pub(super) fn path_below(path: &CStr, name: &CStr) -> CString {
     c_string([path.to_bytes(), b"/", name.to_bytes()].concat())
 }
 
-/// Somebody has a file in it open: NFS keeps it under another name.
+/// A file in the directory is still open: NFS keeps it under another name.
 fn is_busy(error: Error) -> bool {
     matches!(error.errno, Errno::NOTEMPTY | Errno::BUSY | Errno::EXIST)
 }
 
-/// Opens the directory `name`, and makes it if it is not there.
+/// Opens the directory `name`, creating it if needed.
 pub(super) fn make_dir<D: Dir>(parent: &D, name: &CStr) -> Result<D> {
     match parent.create_dir(name, 0o700) {
         Err(error) if error.errno != Errno::EXIST => Err(error),
@@ -281,9 +281,9 @@ fn write_file<D: Dir>(dir: &D, name: &CStr, text: &[u8]) -> Result<()> {
     file.sync()
 }
 
-/// The names in a directory and what they are.
+/// The entries of a directory, with their types.
 pub(crate) fn entries<D: Dir>(dir: &D) -> Result<Vec<(CString, FileKind)>> {
-    // A handle can be read once.
+    // A handle can be listed only once.
     let dir = dir.open_dir(c".", SymlinkBehavior::NoFollow)?;
     let (mut found, mut cursor) = (Vec::new(), D::Cursor::default());
     let mut batch = DirentBatch::with_capacity(BATCH);
@@ -296,7 +296,7 @@ pub(crate) fn entries<D: Dir>(dir: &D) -> Result<Vec<(CString, FileKind)>> {
     Ok(found)
 }
 
-/// Removes all that is in a directory. What is busy stays.
+/// Removes the contents of a directory. Busy files stay.
 pub(super) fn remove_entries<D: Dir>(dir: &D) -> Result<()> {
     for (name, kind) in entries(dir)? {
         let removed = match kind {

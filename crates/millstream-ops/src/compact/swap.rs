@@ -1,4 +1,4 @@
-//! A new directory changes places with that of the inputs, and what is done if that ended half way.
+//! Exchanges a new directory with the inputs' directory, and recovers an exchange that was interrupted.
 
 use std::ffi::{CStr, CString};
 
@@ -13,10 +13,10 @@ use super::outcome::Applied;
 use super::staging::{c_string, entries, make_dir};
 use super::work::{Done, Due, Place, Work, replaced_names};
 
-/// Whether a directory could change places with a new one.
+/// Whether a directory could be exchanged with a new one.
 pub(super) enum Exchange {
     Done,
-    /// This is as it was before.
+    /// The directory is unchanged, for this reason.
     NotPossible,
 }
 
@@ -39,7 +39,7 @@ impl From<CompactError> for Stop {
 }
 
 impl<V: Volume> Work<'_, V> {
-    /// Prepares a directory and lets it change places with that of the inputs.
+    /// Prepares a directory and exchanges it with that of the inputs.
     pub(super) fn exchange(
         &self,
         index: usize,
@@ -74,7 +74,7 @@ impl<V: Volume> Work<'_, V> {
         }
         let swapped = self.staging.swap.metadata(&name, SymlinkBehavior::NoFollow, Fields::INO);
         if swapped.map_err(self.failed(&name))?.ino != metadata.ino {
-            // Somebody had given the directory's name to another.
+            // Somebody had given the directory's name to another directory.
             place.parent.exchange(place.name, &self.staging.swap, &name).map_err(self.failed(&place.path))?;
             self.undo_preparation(place, &new, &name, &all)?;
             return Ok(Exchange::NotPossible);
@@ -83,7 +83,7 @@ impl<V: Volume> Work<'_, V> {
         Ok(Exchange::Done)
     }
 
-    /// Makes `new` what the directory is to be.
+    /// Fills `new` with everything that the directory is to hold.
     fn prepare(
         &self,
         place: &Place<'_, V::Dir>,
@@ -117,7 +117,7 @@ impl<V: Volume> Work<'_, V> {
         Ok(())
     }
 
-    /// Brings back what was prepared in a directory that has not changed places, or has done so twice.
+    /// Undoes the preparation of a directory that was not exchanged, or was exchanged back.
     pub(super) fn undo_preparation(
         &self,
         place: &Place<'_, V::Dir>,
@@ -127,7 +127,7 @@ impl<V: Volume> Work<'_, V> {
     ) -> Done<()> {
         let failed = self.failed(&place.path);
         let kept = self.kept(name)?;
-        // It may have got the mode of one that may not be written.
+        // It may already have the mode of a directory that is not writable.
         new.as_file().and_then(|dir| dir.set_mode(0o700)).map_err(&failed)?;
         for (entry, kind) in entries(new).map_err(&failed)? {
             self.step()?;
@@ -143,13 +143,14 @@ impl<V: Volume> Work<'_, V> {
         self.staging.swap.remove(name, RemoveKind::Directory).map_err(self.failed(name))
     }
 
-    /// The files of which the directory `swapped` has got links.
+    /// The files that the directory `swapped` has links to.
     fn kept(&self, swapped: &CStr) -> Done<Kept> {
         let entries = self.staging.kept(swapped)?.entries;
         Ok(Kept(entries.into_iter().map(|entry| (entry.name.clone(), entry)).collect()))
     }
 
-    /// Removes from `other` the links of kept files that are no longer in `tree`, where people could reach them by name.
+    /// Removes from `other` the links to kept files that are no longer in `tree`; otherwise a removed file could still
+    /// be reached by name.
     fn forget_removed(&self, kept: &Kept, tree: &V::Dir, other: &V::Dir) -> Done<Result<(), Error>> {
         for name in kept.0.keys() {
             match is_gone(tree, name) {
@@ -166,7 +167,7 @@ impl<V: Volume> Work<'_, V> {
         Ok(Ok(()))
     }
 
-    /// `old` and `new` have changed places: keeps that if the inputs are what they were.
+    /// `old` and `new` have been exchanged: keeps the exchange if the inputs are unchanged.
     pub(super) fn resolve_exchanged(
         &self,
         place: &Place<'_, V::Dir>,
@@ -181,8 +182,8 @@ impl<V: Volume> Work<'_, V> {
         for changed in due {
             let Some(reason) = self.first_changed(old, &changed.manifest.entries) else { continue };
             self.step()?;
-            // Before, since whoever finishes this after an interruption cannot tell any more; after, since then nobody
-            // reaches the new one.
+            // Once before the exchange is undone, because after an interruption it can no longer be told; once after it,
+            // because then nobody reaches the new directory.
             self.forget_removed(&kept, new, old)?.map_err(&failed)?;
             place.parent.exchange(place.name, &self.staging.swap, name).map_err(&failed)?;
             self.forget_removed(&kept, new, old)?.map_err(&failed)?;
@@ -202,7 +203,7 @@ impl<V: Volume> Work<'_, V> {
         for (entry, kind) in entries(old).map_err(&failed)? {
             let is_known = replaced.contains(&entry) || kept.has(old, &entry).map_err(&failed)?;
             if !is_known && !is_link(old, new, &entry).map_err(&failed)? {
-                // It came after the directory had been listed, maybe in the place of a file that was there.
+                // It was created after the directory had been listed, and may have replaced a file that was there.
                 self.step()?;
                 if kept.has_unchanged(new, &entry) {
                     new.remove(&entry, RemoveKind::File).map_err(&failed)?;
@@ -220,7 +221,7 @@ impl<V: Volume> Work<'_, V> {
     }
 }
 
-/// Gives a directory the attributes of the one that it is to replace.
+/// Gives a directory the attributes of the one that it replaces.
 pub(crate) fn like_the_old<D: Dir>(old: &D, new: &D, metadata: &Metadata) -> Result<(), Error> {
     let (source, target) = (old.as_file()?, new.as_file()?);
     let own = target.metadata(Fields::STAT)?;
@@ -236,7 +237,7 @@ pub(crate) fn like_the_old<D: Dir>(old: &D, new: &D, metadata: &Metadata) -> Res
     for name in names.split_inclusive(|&b| b == 0) {
         if let Ok(name) = CStr::from_bytes_with_nul(name) {
             let value = source.xattr(name)?;
-            // What the system has set already need not be permitted.
+            // No permission is needed for attributes that the system has already set.
             if target.xattr(name).ok().as_ref() != Some(&value) {
                 target.set_xattr(name, &value)?;
             }

@@ -1,4 +1,4 @@
-//! Whatever step a compaction ends at, and whatever somebody else does meanwhile: no line is lost or doubled.
+//! Interrupting a compaction at any step, with concurrent changes by others, neither loses nor duplicates a line.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -222,7 +222,7 @@ fn what_others_write_meanwhile_is_kept() {
                     assert_eq!(
                         bed.lines(),
                         expected,
-                        "{place:?}, {path}, step {last}, should_continue: {should_continue}"
+                        "{place:?}, {path}, step {last}, continues: {should_continue}"
                     );
                 }
             }
@@ -267,7 +267,7 @@ fn what_others_do_with_kept_files_meanwhile_counts() {
                     lines.extend(appended.into_inner().then(|| "more".to_owned()));
                     lines.sort();
                     let when = format!(
-                        "{directory}, {change}, step {last}, should_continue: {should_continue}, {input:?}"
+                        "{directory}, {change}, step {last}, continues: {should_continue}, {input:?}"
                     );
                     assert_eq!(bed.lines(), expected, "{when}");
                     assert_eq!(of("large").exists(), change == "replace", "{when}");

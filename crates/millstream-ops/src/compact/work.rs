@@ -1,5 +1,5 @@
-//! What each way of giving outputs their places needs: steps that can be interrupted, outputs that are due, and moving
-//! files without losing any.
+//! Shared parts of all ways to publish outputs: interruptible steps, the outputs still to do, and moving files without
+//! losing any.
 
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
@@ -13,14 +13,14 @@ use super::outcome::{Applied, Left, Reason};
 use super::parallel::in_parallel;
 use super::staging::{Staging, c_string, path_below};
 
-/// Manifests of fewer entries are looked through by one thread.
+/// Manifests with fewer entries are checked by one thread.
 pub(super) const MANY: usize = 512;
 
 pub(super) struct Work<'a, V: Volume> {
     pub(super) staging: &'a Staging<V>,
     pub(super) root: V::Dir,
     pub(super) root_path: &'a CStr,
-    pub(super) going_on: &'a (dyn Fn() -> bool + Sync),
+    pub(super) should_continue: &'a (dyn Fn() -> bool + Sync),
     /// Threads for the files of one directory.
     pub(super) inner_threads: usize,
 }
@@ -43,9 +43,9 @@ pub(super) struct Place<'a, D> {
 pub(super) type Done<T> = Result<T, CompactError>;
 
 impl<V: Volume> Work<'_, V> {
-    /// To be asked before something is changed.
+    /// Called before every change.
     pub(super) fn step(&self) -> Done<()> {
-        if (self.going_on)() { Ok(()) } else { Err(CompactError::Interrupted) }
+        if (self.should_continue)() { Ok(()) } else { Err(CompactError::Interrupted) }
     }
 
     pub(super) fn path_of(&self, directory: &CStr) -> CString {
@@ -69,7 +69,7 @@ impl<V: Volume> Work<'_, V> {
         self.staging.drop_output(&output.staged).map_err(|error| self.staging.failed(&output.staged, error))
     }
 
-    /// The outputs that are still to be resolved.
+    /// The outputs still to be resolved.
     pub(super) fn due<'p>(&self, outputs: &'p [Planned]) -> Done<Vec<Due<'p>>> {
         let mut due = Vec::new();
         for planned in outputs {
@@ -93,7 +93,7 @@ impl<V: Volume> Work<'_, V> {
         self.drop_output(due.planned)
     }
 
-    /// Why one of the files is not what it was.
+    /// Why one of the files has changed.
     pub(super) fn first_changed(&self, dir: &V::Dir, files: &[ManifestEntry]) -> Option<Reason> {
         let chunks: Vec<_> = files.chunks(MANY).collect();
         let found = in_parallel(&chunks, self.inner_threads, |_, chunk| {
@@ -107,7 +107,7 @@ impl<V: Volume> Work<'_, V> {
         let Some(first) = due.manifest.entries.first() else { return };
         let fields = Fields::MODE | Fields::UID | Fields::GID;
         let (out, staged) = (&self.staging.out, &due.planned.staged);
-        // An output that belongs to whoever compacts is no loss.
+        // A failure is harmless: the output then belongs to the user who runs the compaction.
         let _ = dir.metadata(&first.name, SymlinkBehavior::NoFollow, fields).and_then(|of| {
             let own = out.metadata(staged, SymlinkBehavior::NoFollow, fields)?;
             if (own.uid, own.gid) != (of.uid, of.gid) {
@@ -118,7 +118,7 @@ impl<V: Volume> Work<'_, V> {
         });
     }
 
-    /// Moves an entry to `to`, by another name if its own is taken there by something younger.
+    /// Moves an entry to `to`, under another name if a newer entry there has its own.
     pub(super) fn put_back(
         &self,
         from: &V::Dir,
@@ -148,18 +148,18 @@ impl<V: Volume> Work<'_, V> {
     pub(super) fn count(&self, due: &Due<'_>, applied: &mut Applied) -> Done<()> {
         applied.outputs += 1;
         applied.replaced += due.manifest.entries.len() as u64;
-        // Without a manifest it is resolved.
+        // An output without a manifest is already resolved.
         self.step()?;
         self.drop_output(due.planned)
     }
 }
 
-/// The file in which Hadoop keeps checksums of another.
+/// Hadoop's checksum file of a file.
 pub(super) fn checksum_name(name: &CStr) -> CString {
     c_string([b".", name.to_bytes(), b".crc"].concat())
 }
 
-/// The inputs, and the files with their checksums.
+/// The inputs and their checksum files.
 pub(super) fn replaced_names(due: &[Due<'_>]) -> HashSet<CString> {
     let inputs = due.iter().flat_map(|due| &due.manifest.entries).map(|entry| &entry.name);
     inputs.flat_map(|name| [name.clone(), checksum_name(name)]).collect()

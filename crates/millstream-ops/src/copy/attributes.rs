@@ -1,8 +1,8 @@
-//! What a copy gets besides its data.
+//! The attributes that a copy gets.
 //!
-//! The order matters: the owner first, for setting it takes set-user-ID bits and capabilities away; attributes while the
-//! file can still be written; the mode; the times last, so that the time of a file that is not complete is never that of
-//! its source.
+//! The order matters. The owner comes first, because setting it clears set-user-ID bits and capabilities. Extended
+//! attributes follow while the file is still writable, then the mode. The times come last, so that an incomplete file
+//! never has the time of its source.
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString};
@@ -23,36 +23,36 @@ const SPECIAL_BITS: u32 = 0o7000;
 /// Extended attributes with their values.
 pub(super) type XattrValues = Vec<(CString, Vec<u8>)>;
 
-/// What decides on attributes.
+/// The settings and process state that decide on attributes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Attributes {
     pub(super) preserve: Preserve,
     pub(super) mode: ModeSource,
     errors: OwnershipErrors,
-    /// What the process takes off the mode of all it makes.
+    /// The umask of the process.
     pub(super) umask: u32,
     update: Update,
 }
 
-/// What a file has before its attributes are set.
+/// The state of a file before its attributes are set.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Before<'a> {
     /// Its metadata.
     pub(super) metadata: &'a Metadata,
-    /// The permission bits that it was made with, if its owner has got more since.
+    /// The permission bits it was created with, if its owner has been given more since.
     pub(super) made_with: Option<u32>,
-    /// Whether it was made by this run.
+    /// Whether this run created it.
     pub(super) fresh: bool,
     /// Whether it may have an access control list of its own.
     pub(super) may_have_acl: bool,
 }
 
-/// Takes what went wrong.
+/// Receives failures.
 pub(super) type Report<'r> = &'r mut dyn FnMut(Trouble, Errno);
 
 impl Attributes {
     pub(super) fn new(options: &Options) -> Self {
-        // There is no call that only reads it. No other thread makes files yet.
+        // Reading the umask means setting it. No other thread creates files yet.
         let umask = rustix::process::umask(rustix::fs::Mode::empty());
         rustix::process::umask(umask);
         Attributes {
@@ -64,8 +64,8 @@ impl Attributes {
         }
     }
 
-    /// The mode to make something with. What is to have another owner, mode or list of permissions in the end is nobody
-    /// else's until then.
+    /// The mode to create something with. If the owner, mode or access control list will change later, nobody else gets
+    /// access until then.
     pub(super) fn creation_mode(&self, source: &Metadata) -> u32 {
         let mode = match (self.mode, self.preserve.mode, source.kind()) {
             (ModeSource::Default, false, FileKind::Directory) => 0o777 | source.mode & 0o1000,
@@ -77,15 +77,15 @@ impl Attributes {
         if source.kind() == FileKind::Directory { mode | 0o700 } else { mode }
     }
 
-    /// The mode to make a file with, of which it is known that it gets no list of permissions, and what files are that are
-    /// made in the same place: the one that it keeps, if nobody whom it lets in would be let in too early.
+    /// The mode to create a file with, if it is known to get no access control list and how new files look in the same
+    /// directory. It is the final mode if that gives nobody access too early.
     pub(super) fn mode_at_once(&self, source: &Metadata, new_file: &Metadata) -> u32 {
         let is_owner = !self.preserve.ownership || (source.uid, source.gid) == (new_file.uid, new_file.gid);
         let is_kept = self.preserve.mode && source.mode & (SPECIAL_BITS | self.umask) == 0;
         if is_owner && is_kept { source.mode & 0o777 } else { self.creation_mode(source) }
     }
 
-    /// The permission bits that something new must end up with that was made with the mode `made`.
+    /// The final permission bits of something new that was created with the mode `made`.
     fn final_mode(&self, source: &Metadata, made: u32) -> u32 {
         if self.preserve.mode {
             return source.mode & 0o7777;
@@ -96,42 +96,42 @@ impl Attributes {
             (ModeSource::Default, _) => 0o666,
         };
         match source.kind() {
-            // It was made with it, less what the process or a list of the directory it is in takes away.
+            // It was created with that mode, less what the umask or the parent's default list removed.
             kind if kind != FileKind::Directory && self.is_made_as_wanted() => made & 0o7777,
-            // What the directory itself adds stays: set-group-ID of the parent.
+            // Bits that the directory adds, such as the parent's set-group-ID bit, stay.
             FileKind::Directory if self.is_made_as_wanted() => made & (given | SPECIAL_BITS),
             FileKind::Directory => given & !self.umask | made & SPECIAL_BITS,
             _ => given & !self.umask,
         }
     }
 
-    /// Whether files are made with the mode that they keep.
+    /// Whether files are created with their final mode.
     fn is_made_as_wanted(&self) -> bool {
         self.mode == ModeSource::Source && !self.preserve.mode && !self.preserve.ownership
     }
 
-    /// Whether a list of permissions that the source does not have goes.
+    /// Whether to remove an access control list that the source does not have.
     pub(super) fn drops_acl(&self, fresh: bool) -> bool {
         self.preserve.mode || (fresh && self.mode == ModeSource::Default)
     }
 
-    /// Whether anything is to be known of the attributes of a source.
+    /// Whether any attribute of a source is needed.
     fn gathers(&self) -> bool {
         self.preserve.mode || self.preserve.xattrs != Xattrs::Ignore
     }
 
-    /// Whether a new directory must be looked at again when everything in it is done.
+    /// Whether to examine a new directory again after its subtree.
     pub(super) fn finishes_directory(&self, source: &Metadata) -> bool {
         let made = self.creation_mode(source) & 0o777 & !self.umask;
         self.preserve.any() || made != self.final_mode(source, made)
     }
 
-    /// The attributes of `source` that a copy gets.
+    /// The attributes of `source` to give to its copy.
     pub(super) fn gather<F: File>(&self, source: &F, report: Report<'_>) -> XattrValues {
         self.gather_from(&|names| source.list_xattr(names), &|name| source.xattr(name), report)
     }
 
-    /// The attributes of `entry`, a symbolic link or node, that a copy gets.
+    /// The attributes of `entry`, a symbolic link or special file, to give to its copy.
     pub(super) fn gather_by_name<V: Volume, S>(
         &self,
         entry: &Entry<'_, V, S>,
@@ -144,7 +144,7 @@ impl Attributes {
         let symlinks = if is_followed { SymlinkBehavior::Follow } else { SymlinkBehavior::NoFollow };
         let get = |attribute: &CStr| entry.handle().get_xattr(entry.name(), attribute, symlinks);
         if is_followed {
-            // Attributes are listed of names themselves only; who may do what is what must not be lost.
+            // Attributes can only be listed by name. Access control lists must not be lost.
             let list = |names: &mut Vec<u8>| {
                 names.extend_from_slice(ACCESS_ACL.to_bytes_with_nul());
                 Ok(())
@@ -154,7 +154,7 @@ impl Attributes {
         self.gather_from(&|names| entry.handle().list_xattr(entry.name(), names), &get, report)
     }
 
-    /// The lists of permissions of a directory that a copy gets; `get` looks one up.
+    /// The access control lists of a directory to give to its copy; `get` reads one.
     pub(super) fn gather_acls(
         &self,
         get: &dyn Fn(&CStr) -> Result<Vec<u8>>,
@@ -206,7 +206,7 @@ impl Attributes {
     fn wants(&self, name: &CStr) -> bool {
         match name.to_bytes() {
             b"system.posix_acl_access" | b"system.posix_acl_default" => self.preserve.mode,
-            // Other lists of permissions, and what the system computes from the file itself.
+            // Other access control lists, and attributes that the system derives from the file itself.
             name if name.starts_with(b"system.")
                 || name == b"security.evm"
                 || name == b"security.selinux" =>
@@ -223,7 +223,7 @@ impl Attributes {
         }
     }
 
-    /// Sets what `file` gets from `source`.
+    /// Gives `file` the attributes of `source`.
     pub(super) fn set<F: File>(
         &self,
         file: &F,
@@ -255,7 +255,7 @@ impl Attributes {
         if is_wanted && let Err(error) = file.set_mode(mode) {
             report(Trouble::Mode, error.errno);
         }
-        // A copy with the time of its source is left alone by the next run that resumes.
+        // The next run with `--resume` skips a copy that has the time of its source.
         let may_have_times = is_complete.get() || self.update != Update::Incomplete;
         if self.preserve.timestamps
             && may_have_times
@@ -265,7 +265,7 @@ impl Attributes {
         }
     }
 
-    /// Sets the owner; whether that was done.
+    /// Sets the owner; returns whether it succeeded.
     fn set_owner(
         &self,
         source: &Metadata,
@@ -274,7 +274,7 @@ impl Attributes {
     ) -> bool {
         let Err(error) = set(Some(source.uid), Some(source.gid)) else { return true };
         if matches!(error.errno, Errno::PERM | Errno::INVAL) {
-            // Whoever may not give files away may still be a member of the group; if not, that is no news.
+            // A user who may not give files away may still be a member of the group. A failure here is expected.
             let _ = set(None, Some(source.gid));
             if self.errors == OwnershipErrors::Ignored {
                 return false;
@@ -284,7 +284,7 @@ impl Attributes {
         false
     }
 
-    /// Sets extended attributes; whether the mode had to be widened for it.
+    /// Sets extended attributes; returns whether the mode had to be widened for that.
     fn set_xattrs<F: File>(
         &self,
         file: &F,
@@ -298,7 +298,7 @@ impl Attributes {
         for (name, value) in xattrs {
             let mut done = file.set_xattr(name, value);
             if done.is_err_and(|error| error.errno == Errno::ACCESS) {
-                // Who may not write to the file may not set them; the mode is set after this.
+                // Setting them needs write permission; the mode is set afterwards.
                 widened = true;
                 done = file.set_mode(mode & 0o777 | 0o600).and_then(|()| file.set_xattr(name, value));
             }
@@ -311,10 +311,10 @@ impl Attributes {
         if before.may_have_acl && self.drops_acl(before.fresh) {
             for acl in [ACCESS_ACL, DEFAULT_ACL] {
                 let is_wanted = xattrs.iter().any(|(name, _)| **name == *acl);
-                // Without the source's list for what is made in a directory that of the directory above remains.
+                // If the source has no default list, remove the one inherited from the parent directory.
                 let is_dropped = acl == ACCESS_ACL || (kind == FileKind::Directory && self.preserve.mode);
                 if !is_wanted && is_dropped {
-                    // Mostly there is none; where there is one that cannot be removed the mode tells.
+                    // Usually there is none. If there is one and it cannot be removed, the mode shows it.
                     let _ = file.remove_xattr(acl);
                 }
             }
@@ -322,7 +322,7 @@ impl Attributes {
         widened
     }
 
-    /// Sets what the new symbolic link or node `name` in `dir` gets from `source`.
+    /// Gives the new symbolic link or special file `name` in `dir` the attributes of `source`.
     pub(super) fn set_by_name<D: Dir>(
         &self,
         dir: &D,
@@ -334,7 +334,7 @@ impl Attributes {
     ) {
         const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
         let mut mode = source.mode & 0o7777;
-        // The group of what is new may be that of the directory.
+        // A new file may have inherited the group of the directory.
         if self.preserve.ownership
             && !self.set_owner(source, &|uid, gid| dir.set_owner(name, Ownership { uid, gid }, LINK), report)
         {
@@ -350,7 +350,7 @@ impl Attributes {
         if source.kind() != FileKind::Symlink {
             let has_acl = xattrs.iter().any(|(name, _)| is_acl(name));
             if may_have_acl && !has_acl && self.drops_acl(true) {
-                // Where it cannot be removed the mode tells.
+                // If it cannot be removed, the mode shows it.
                 let _ = dir.remove_xattr(name, ACCESS_ACL);
             }
             let wanted = if self.preserve.mode { mode } else { self.final_mode(source, source.mode) };
@@ -372,15 +372,15 @@ fn is_acl(name: &CStr) -> bool {
     name == ACCESS_ACL || name == DEFAULT_ACL
 }
 
-/// Whether what is made in `directory` gets an access control list from it.
+/// Whether files created in `directory` inherit an access control list.
 pub(super) fn has_default_acl<F: File>(directory: &F) -> bool {
     directory.xattr(DEFAULT_ACL).is_ok()
 }
 
-/// The error of an operation that another one has failed at.
+/// The problem to report for a failed call that moves data.
 pub(super) fn trouble_of(error: Error) -> Trouble {
     match error.operation {
-        // Of the source only it is asked, whether it has become shorter, when data moves.
+        // Only the source is examined while data moves, to see whether it has become shorter.
         Operation::Read | Operation::Stat => Trouble::Read,
         Operation::Clone => Trouble::Clone,
         _ => Trouble::Write,

@@ -1,4 +1,4 @@
-//! Names under which existing files are kept.
+//! Names of backups.
 
 use std::ffi::{CStr, CString};
 
@@ -9,7 +9,7 @@ use millstream_vfs::{Dir, DirentBatch, Errno, Fields, ReadState, Result, Symlink
 pub struct Backup {
     /// The scheme of names.
     pub style: BackupStyle,
-    /// What is added to a simple name.
+    /// The suffix of a simple backup.
     pub suffix: Vec<u8>,
 }
 
@@ -20,7 +20,7 @@ pub enum BackupStyle {
     Simple,
     /// `name.~N~`.
     Numbered,
-    /// Numbered where there are numbered ones, else simple.
+    /// Numbered if numbered backups exist, otherwise simple.
     Existing,
 }
 
@@ -30,7 +30,7 @@ impl Backup {
         appended(name, &self.suffix)
     }
 
-    /// The name under which `name` in `dir` is to be kept. `name` is one component, or in the base a path.
+    /// The backup name for `name` in `dir`. `name` is one component or, in the base directory, a path.
     ///
     /// # Errors
     /// If the directory cannot be read.
@@ -49,7 +49,7 @@ impl Backup {
     }
 }
 
-/// Names of backups are no longer than this: one byte less than file systems allow, as for GNU's tool.
+/// The maximum length of a backup name: one byte less than file systems allow, as in GNU's tool.
 const LONGEST: usize = 254;
 
 /// The path `name` with a suffix after its last component, or `~` in place of the end of one that is too long for it.
@@ -96,14 +96,15 @@ fn highest_number<D: Dir>(dir: &D, name: &CStr) -> Result<Option<Vec<u8>>> {
     Ok(highest)
 }
 
-/// The digits of the number of a backup, as many as a name has room for; without zeros before them the longer is higher.
+/// The digits of a backup's number, up to the length of a name. Without leading zeros, the longer number is the higher
+/// one.
 fn number<'e>(entry: &'e [u8], name: &[u8]) -> Option<&'e [u8]> {
     let digits = entry.strip_prefix(name)?.strip_prefix(b".~")?.strip_suffix(b"~")?;
     let is_number = digits.first().is_some_and(|&b| b != b'0') && digits.iter().all(u8::is_ascii_digit);
     is_number.then_some(digits)
 }
 
-/// The number after that with these digits.
+/// The number that follows these digits.
 fn next(mut digits: Vec<u8>) -> Vec<u8> {
     for digit in digits.iter_mut().rev() {
         if *digit < b'9' {

@@ -1,4 +1,4 @@
-//! What all parts of the copying share.
+//! The state shared by all parts of a copy operation.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,11 +18,11 @@ use super::report::{Problem, Sink, Trouble};
 use super::trace::{Action, Step};
 use crate::activity::Activity;
 
-/// Something went wrong and has been reported.
+/// A failure that has already been reported.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reported;
 
-/// The outcome of something that reports its own errors.
+/// The outcome of an operation that reports its own errors.
 pub(super) type Done<T> = Result<T, Reported>;
 
 pub(super) type Identity = (u64, u64);
@@ -30,38 +30,38 @@ pub(super) type Identity = (u64, u64);
 /// Buffers of a thread.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
-    /// Lines and records that have not been written yet.
+    /// Lines and records not written yet.
     pub(super) lines: Vec<u8>,
-    /// Data on its way.
+    /// Data being copied.
     pub(super) data: Vec<u8>,
 }
 
-/// A directory that an operand is, or was copied to.
+/// The source or destination directory of an operand.
 #[derive(Debug)]
 pub(super) struct Top {
     pub(super) operand: usize,
     pub(super) role: Role,
 }
 
-/// Which end of the copying a directory is.
+/// Whether a directory is a source or a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Source,
     Destination,
 }
 
-/// What has been done for operands so far; operands that could meet are copied one after the other.
+/// The operands processed so far. Operands that could overlap are copied one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// Directories at the top of the trees.
+    /// The top directories of the trees.
     pub(super) tops: HashMap<Identity, Top>,
-    /// Operands, by their inodes and the last components of their paths.
+    /// Operands, by inode and last path component.
     pub(super) sources: HashMap<(Identity, Vec<u8>), Vec<usize>>,
-    /// Files and links made for operands, with the paths that they were made under. Further names of a copy are none.
+    /// Files and links created for operands, with their paths. Further links to a copy are not included.
     pub(super) made: HashSet<(Identity, Vec<u8>)>,
 }
 
-/// A copying that runs.
+/// A copy operation in progress.
 #[derive(Debug)]
 pub(super) struct Copier<'a, V: Volume> {
     pub(super) options: &'a Options,
@@ -77,7 +77,7 @@ pub(super) struct Copier<'a, V: Volume> {
     base: V::Dir,
 }
 
-/// Counts a problem and tells it.
+/// Counts and reports a problem.
 pub(super) fn report(problem: &Problem<'_>, trace: Trace, sink: &dyn Sink, activity: &Activity) -> Reported {
     activity.add_error();
     sink.problem(problem);
@@ -89,7 +89,7 @@ pub(super) fn report(problem: &Problem<'_>, trace: Trace, sink: &dyn Sink, activ
     Reported
 }
 
-/// Without it other threads would wait for ever for what a thread that panics has begun.
+/// Releases the waiters if a thread panics; otherwise they would wait for ever for work that it had begun.
 #[derive(Debug)]
 pub(super) struct AbandonOnPanic<'s, 'a, V: Volume>(pub(super) &'s Copier<'a, V>);
 
@@ -103,7 +103,7 @@ impl<V: Volume> Drop for AbandonOnPanic<'_, '_, V> {
     }
 }
 
-/// A sink that can be shown in debugging.
+/// A sink with a `Debug` implementation.
 struct Shared<'a>(&'a dyn Sink);
 
 impl std::fmt::Debug for Shared<'_> {
@@ -112,7 +112,7 @@ impl std::fmt::Debug for Shared<'_> {
     }
 }
 
-/// Lines are written when there are this many bytes of them.
+/// Lines are written once they reach this many bytes.
 const LINES: usize = 8 << 10;
 
 impl<'a, V: Volume> Copier<'a, V> {
@@ -144,7 +144,7 @@ impl<'a, V: Volume> Copier<'a, V> {
         self.sink.0
     }
 
-    /// The handle that paths of operands are relative to.
+    /// The handle that operand paths are relative to.
     pub(super) fn base(&self) -> &V::Dir {
         &self.base
     }
@@ -158,19 +158,19 @@ impl<'a, V: Volume> Copier<'a, V> {
         report(problem, self.options.trace, self.sink(), self.activity)
     }
 
-    /// Reports what went wrong with an entry.
+    /// Reports a failure that concerns an entry.
     pub(super) fn trouble(&self, item: &Item<'_, V>, trouble: Trouble, errno: Option<Errno>) -> Reported {
         let (source, destination) = (item.source_path(self.targets), item.destination_path(self.targets));
         self.problem(&Problem { trouble, source: &source, destination: &destination, errno })
     }
 
-    /// Makes an error of a call a reported one.
+    /// Reports the error of a call.
     pub(super) fn failed(&self, item: &Item<'_, V>, trouble: Trouble) -> impl Fn(Error) -> Reported {
         let item = *item;
         move |error| self.trouble(&item, trouble, Some(error.errno))
     }
 
-    /// Tells what has been done with an entry.
+    /// Reports an action on an entry.
     pub(super) fn tell(
         &self,
         lines: &mut Vec<u8>,
@@ -188,7 +188,7 @@ impl<'a, V: Volume> Copier<'a, V> {
         self.options.trace.step(&step, lines);
     }
 
-    /// Tells that the existing file was removed.
+    /// Reports that the existing file was removed.
     pub(super) fn tell_removed(&self, lines: &mut Vec<u8>, item: &Item<'_, V>) {
         if self.options.trace != Trace::Nothing {
             self.options.trace.removed(&item.destination_path(self.targets), self.options.effect, lines);
@@ -210,7 +210,7 @@ impl<'a, V: Volume> Copier<'a, V> {
         }
     }
 
-    /// Something in a directory has been done: if that was the last, its attributes are set, and so on upwards.
+    /// One item of a directory is done. After the last one the directory gets its attributes, and so on upwards.
     pub(super) fn done_in(&self, place: &Place<V::Dir>) {
         for place in place.ancestors() {
             if !place.done() {

@@ -1,13 +1,13 @@
-//! Moving the bytes of one file into another.
+//! Moving the bytes of a file.
 //!
 //! ```text
-//!  clone the whole ──► copy_range (the volume copies) ──► read and write
-//!        └ where a pair of devices cannot, it is not asked again; an odd file goes the next way alone
+//!  clone the whole file ──► copy_range (the volume copies) ──► read and write
+//!        └ a pair of devices that cannot do it is not tried again; a single file that cannot falls back alone
 //! ```
 //!
-//! A file with less space than length is copied piece by piece of its data, and what is between stays a hole; so does,
-//! with `--sparse=always`, every block of zeros. Small files are read and written at once: two calls, and the sign of
-//! their end is that less came than there was room for.
+//! A file with less allocated space than its length is copied one data extent at a time, and the gaps stay holes. With
+//! `--sparse=always`, every block of zeros becomes a hole too. Small files are read and written in two calls: a read
+//! that returns less than the buffer holds means end of file.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Directories: made before anything in them, given their attributes after everything.
+//! Directories: created before their contents, given their attributes after them.
 
 use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, SymlinkBehavior, Volume};
 use millstream_walk::FollowPolicy;
@@ -13,7 +13,7 @@ use super::report::{Problem, Trouble};
 use super::trace::Action;
 
 impl<V: Volume> Copier<'_, V> {
-    /// Makes the copy of a directory; where its entries go, if they are wanted.
+    /// Creates the copy of a directory; returns the destination of its entries if they are to be copied.
     pub(super) fn directory(
         &self,
         buffers: &mut Buffers,
@@ -26,7 +26,7 @@ impl<V: Volume> Copier<'_, V> {
         let present = self.present(item)?.map(|present| self.at_directory(present));
         if present.is_some_and(|(found, _)| found.identity() == source.identity()) {
             return match self.options.method {
-                // Links of all that is in it are there.
+                // The links for everything in it already exist.
                 Method::HardLink => Ok(None),
                 _ => Err(self.trouble(item, Trouble::SameFile, None)),
             };
@@ -41,14 +41,14 @@ impl<V: Volume> Copier<'_, V> {
         }
         place.begin();
         if self.options.file_systems == FileSystems::One && source.dev != device {
-            // A mount point is made, and nothing in it is copied.
+            // A mount point is created, but nothing in it is copied.
             self.done_in(&place);
             return Ok(None);
         }
         Ok(Some(place))
     }
 
-    /// What a directory finds where it is to be copied to, and whether it is found through a link.
+    /// Examines the destination of a directory; also returns whether it was reached through a symbolic link.
     fn at_directory(&self, present: Present) -> (Metadata, SymlinkBehavior) {
         match present.target {
             Some(target)
@@ -87,7 +87,7 @@ impl<V: Volume> Copier<'_, V> {
         Ok(origin)
     }
 
-    /// Refuses directories that would be copied for ever, or twice.
+    /// Refuses directories that would be copied endlessly, or twice.
     fn refuse_cycles(&self, item: &Item<'_, V>, source: &Metadata) -> Done<()> {
         let known = match self.progress().tops.get(&source.identity()) {
             Some(top) if top.operand <= item.operand => Some((top.operand, top.role)),
@@ -95,7 +95,7 @@ impl<V: Volume> Copier<'_, V> {
         };
         let identity = source.identity();
         let follows = self.options.follow == FollowPolicy::Always;
-        // An operand that is followed may lead to where another one does.
+        // A followed operand may lead to the same directory as another one.
         let may_recur = follows || (self.options.follow == FollowPolicy::Operands && item.is_operand());
         let is_source = |place: &Place<V::Dir>| place.source.is_some_and(|s| s.identity() == identity);
         let is_in_itself = match follows {
@@ -123,7 +123,7 @@ impl<V: Volume> Copier<'_, V> {
         }
     }
 
-    /// Remembers both ends of an operand, so that neither is taken for something to be copied.
+    /// Records source and destination of an operand, so that neither is mistaken for something to copy.
     fn remember_top(&self, item: &Item<'_, V>, source: &Metadata, place: &Place<V::Dir>) -> Done<()> {
         let operand = item.operand;
         let mut progress_role = vec![(source.identity(), Role::Source)];
@@ -138,8 +138,8 @@ impl<V: Volume> Copier<'_, V> {
         Ok(())
     }
 
-    /// All entries of a source directory have been visited: what its copy gets besides them is looked up while there
-    /// is a handle.
+    /// All entries of a source directory have been visited. The attributes for its copy are read while its handle is
+    /// still open.
     pub(super) fn gather_directory(&self, directory: &super::item::SourceDirectory<V>) {
         let place = directory.state();
         let is_copied = place.source.is_some() && place.origin != Origin::Imagined;
@@ -157,7 +157,7 @@ impl<V: Volume> Copier<'_, V> {
         place.xattrs.get_or_init(|| gathered.unwrap_or_default());
     }
 
-    /// Everything in the copy of a directory is done: its attributes are set.
+    /// Everything in the copy of a directory is done: sets its attributes.
     pub(super) fn finish_directory(&self, place: &Place<V::Dir>) {
         let Some(source) = &place.source else { return };
         let fresh = place.origin == Origin::Made;
@@ -212,14 +212,14 @@ impl<V: Volume> Copier<'_, V> {
         let target = &self.targets[place.operand];
         let mut names: Vec<_> =
             place.ancestors().take_while(|p| p.source.is_some()).map(Place::name).collect();
-        // The last one is the operand's own.
+        // The last one belongs to the operand itself.
         names.pop();
         names.reverse();
         let below = names.iter().map(|name| name.to_bytes()).collect::<Vec<_>>().join(&b'/');
         (joined(target.source.to_bytes(), &below), joined(&target.path, &below))
     }
 
-    /// Whether what is made in a place may get an access control list from it.
+    /// Whether files created in a destination directory may inherit an access control list.
     pub(super) fn may_inherit_acl(&self, place: &Place<V::Dir>) -> bool {
         if !self.attributes.drops_acl(true) {
             return false;
@@ -228,12 +228,12 @@ impl<V: Volume> Copier<'_, V> {
             place
                 .handle(&self.budget)
                 .and_then(|handle| handle.as_file())
-                // Of a directory that cannot be read it is not known.
+                // If the directory cannot be read, this is unknown.
                 .map_or(true, |file| has_default_acl(&file))
         })
     }
 
-    /// Whether actions are told in records.
+    /// Whether actions are reported as JSON records.
     pub(super) fn tells_records(&self) -> bool {
         self.options.trace == Trace::Json
     }

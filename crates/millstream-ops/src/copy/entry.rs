@@ -1,4 +1,4 @@
-//! One entry: what it is, what is in its place, and what is made of it.
+//! One entry: examines source and destination, decides, and creates the copy.
 
 use std::ffi::{CStr, CString};
 
@@ -23,7 +23,7 @@ use super::transfer::Transfer;
 type FileOf<V> = <<V as Volume>::Dir as Dir>::File;
 
 impl<V: Volume> Copier<'_, V> {
-    /// Copies an entry; directories are descended into.
+    /// Copies an entry, and descends into directories.
     pub(super) fn entry(
         &self,
         buffers: &mut Buffers,
@@ -46,7 +46,7 @@ impl<V: Volume> Copier<'_, V> {
         self.place_entry(buffers, item, entry, job, crew)
     }
 
-    /// Looks at the source: what the directory says is a file is opened at once if it will surely be copied.
+    /// Examines the source. An entry listed as a file is opened at once if it will surely be copied.
     fn examine(&self, item: &Item<'_, V>, entry: &Entry<'_, V, State<V>>) -> Done<Job<V>> {
         let surely_copied = self.options.method == Method::Copy
             && self.options.contents == Contents::Copy
@@ -57,7 +57,7 @@ impl<V: Volume> Copier<'_, V> {
         if entry.listed_kind() == FileKind::File && surely_copied {
             match self.open_listed_file(entry) {
                 Ok(Some(opened)) => return Ok(opened),
-                // Something else has taken its place.
+                // It has been replaced by something else.
                 Ok(None) => {}
                 Err(error) if error.errno == Errno::LOOP => {}
                 Err(error) => return Err(self.trouble(item, Trouble::OpenSource, Some(error.errno))),
@@ -99,8 +99,8 @@ impl<V: Volume> Copier<'_, V> {
         is_known
     }
 
-    /// Whether the names that two paths end with are in the same directory. As for GNU's tool, a path through a link is
-    /// not one through what the link leads to.
+    /// Whether the last components of two paths are in the same directory. As in GNU's tool, a path through a symbolic
+    /// link differs from one through the link's target.
     fn are_in_one_directory(&self, one: &CStr, other: &CStr) -> bool {
         let identity = |path: &CStr| {
             let (parent, _) = split(path.to_bytes());
@@ -151,7 +151,7 @@ impl<V: Volume> Copier<'_, V> {
         self.carry_out(buffers, item, entry, job, decision, crew)
     }
 
-    /// Makes what was decided on.
+    /// Carries out the decision.
     fn carry_out(
         &self,
         buffers: &mut Buffers,
@@ -164,21 +164,21 @@ impl<V: Volume> Copier<'_, V> {
         match decision {
             Decision::Skip(skipped) => {
                 self.tell_skipped(buffers, item);
-                return self.settle(buffers, item, &job, skipped.inode(), Ok(()));
+                return self.finish_copy(buffers, item, &job, skipped.inode(), Ok(()));
             }
             Decision::Make { .. } => {}
             Decision::Reuse(present) => job.reused = Some(*present),
             Decision::Replace => {
                 let removed = self.remove(buffers, item);
                 if removed.is_err() {
-                    return self.settle(buffers, item, &job, None, removed);
+                    return self.finish_copy(buffers, item, &job, None, removed);
                 }
             }
         }
         self.make(buffers, item, entry, job, crew)
     }
 
-    /// Makes the copy of an entry.
+    /// Creates the copy of an entry.
     fn make(
         &self,
         buffers: &mut Buffers,
@@ -205,7 +205,7 @@ impl<V: Volume> Copier<'_, V> {
                     if self.options.explains() {
                         self.tell_copy(buffers, item, &job);
                     }
-                    self.settle(buffers, item, &job, None, Err(reported))
+                    self.finish_copy(buffers, item, &job, None, Err(reported))
                 }
             };
         }
@@ -220,10 +220,10 @@ impl<V: Volume> Copier<'_, V> {
         if made.is_ok() {
             self.note_made(item);
         }
-        self.settle(buffers, item, &job, None, made)
+        self.finish_copy(buffers, item, &job, None, made)
     }
 
-    /// Tells in text that data is copied.
+    /// Reports in text that data is being copied.
     pub(super) fn tell_copy(&self, buffers: &mut Buffers, item: &Item<'_, V>, job: &Job<V>) {
         let backup = job.backup.as_ref().map(|name| self.backup_path(item, name));
         self.tell(&mut buffers.lines, item, Action::File, backup.as_deref(), None);
@@ -247,7 +247,7 @@ impl<V: Volume> Copier<'_, V> {
         }
     }
 
-    /// Opens the source for reading, and makes sure that it is what was looked at.
+    /// Opens the source for reading, and checks that it is the file that was examined.
     pub(super) fn open_source(
         &self,
         item: &Item<'_, V>,
@@ -266,7 +266,7 @@ impl<V: Volume> Copier<'_, V> {
         Ok(file)
     }
 
-    /// What was made for an operand must not be written over for another one.
+    /// A file created for one operand must not be overwritten for another.
     pub(super) fn note_made(&self, item: &Item<'_, V>) {
         if item.is_operand() && self.targets.len() > 1 {
             let found = item
@@ -350,7 +350,7 @@ impl<V: Volume> Copier<'_, V> {
     ) -> Done<()> {
         let place =
             item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
-        // What has been made may be linked to, whatever attribute it lacks.
+        // A complete copy may be linked to even if some attribute could not be set.
         let mut report = |trouble, errno| {
             self.trouble(item, trouble, Some(errno));
         };

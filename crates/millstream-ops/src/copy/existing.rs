@@ -1,4 +1,4 @@
-//! What becomes of what is in the place of a copy.
+//! Decisions about whatever already exists at the destination of a copy.
 
 use std::ffi::{CStr, CString};
 
@@ -16,16 +16,16 @@ use super::report::{Question, Trouble};
 use super::trace::Action;
 use super::verify::checksum;
 
-/// What is in the place of a copy.
+/// The existing file at the destination.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Present {
     /// Metadata of the name itself.
     pub(super) link: Metadata,
-    /// Metadata of what it leads to; none if it is a symbolic link that leads nowhere.
+    /// Metadata of its target; [`None`] for a dangling symbolic link.
     pub(super) target: Option<Metadata>,
     /// Whether it is a symbolic link to a name that does not exist.
     pub(super) dangles: bool,
-    /// Why it is not known what a symbolic link leads to.
+    /// Why the target of a symbolic link could not be examined.
     unreachable: Option<Errno>,
 }
 
@@ -39,28 +39,28 @@ impl Present {
     }
 }
 
-/// What to do about an entry that is no directory.
+/// What to do about an entry that is not a directory.
 #[derive(Clone, Debug)]
 pub(super) enum Decision {
     /// Nothing.
     Skip(Skipped),
-    /// Make something new; there is nothing.
+    /// Create something new; the destination is free.
     Make {
-        /// Where the existing file went.
+        /// The backup of the existing file.
         backup: Option<CString>,
     },
-    /// Write over what is there, if it is a file; anything else is in the way.
+    /// Overwrite the existing file; anything else there is in the way.
     Reuse(Box<Present>),
-    /// Remove what is there and make something new.
+    /// Remove what exists and create something new.
     Replace,
 }
 
-/// Why nothing is done.
+/// Why an entry is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Skipped {
-    /// It was there before and stays.
+    /// It existed before and stays.
     Kept,
-    /// It is as it should be, and so may other names of it be linked to this inode.
+    /// It is up to date, so other names of the source may be linked to this inode.
     UpToDate(Identity),
 }
 
@@ -74,21 +74,21 @@ impl Skipped {
     }
 }
 
-/// What two names have to do with each other.
+/// How source and destination are related.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sameness {
-    /// Nothing that matters.
+    /// They are different files, or the relation does not matter.
     Different,
-    /// They are the same, and nothing is to be done about it.
-    Settled,
-    /// They are the same, and the one may be removed for the other.
+    /// They are the same file, and nothing needs to be done.
+    UpToDate,
+    /// They are the same file, and one name may be removed for the other.
     Replaceable,
-    /// They are the same.
+    /// They are the same file, which is an error.
     Same,
 }
 
 impl<V: Volume> Copier<'_, V> {
-    /// Looks what is in the place of the copy.
+    /// Examines the destination of the copy.
     pub(super) fn present(&self, item: &Item<'_, V>) -> Done<Option<Present>> {
         match item.place.origin {
             Origin::Made | Origin::Imagined => return Ok(None),
@@ -107,13 +107,13 @@ impl<V: Volume> Copier<'_, V> {
         let target = place.metadata(item.name, SymlinkBehavior::Follow, Fields::STAT);
         let errno = target.err().map(|error| error.errno);
         let dangles = errno == Some(Errno::NOENT);
-        // With `-f` a loop of links is replaced.
+        // `-f` replaces a loop of symbolic links.
         let forced = self.options.removal == Removal::IfUnwritable && errno == Some(Errno::LOOP);
         let unreachable = errno.filter(|_| !dangles && !forced);
         Ok(Some(Present { link, target: target.ok(), dangles, unreachable }))
     }
 
-    /// Decides what to do about an entry that is no directory.
+    /// Decides what to do about an entry that is not a directory.
     pub(super) fn decide(
         &self,
         buffers: &mut Buffers,
@@ -144,7 +144,7 @@ impl<V: Volume> Copier<'_, V> {
             _ => {}
         }
         match self.sameness(item, entry, source, present)? {
-            Sameness::Settled => return Ok(Decision::Skip(Skipped::UpToDate(present.link.identity()))),
+            Sameness::UpToDate => return Ok(Decision::Skip(Skipped::UpToDate(present.link.identity()))),
             Sameness::Same => return Err(self.trouble(item, Trouble::SameFile, None)),
             Sameness::Replaceable | Sameness::Different => {}
         }
@@ -169,7 +169,7 @@ impl<V: Volume> Copier<'_, V> {
         self.make_room(item, source, present)
     }
 
-    /// Whether this command made what is there for another operand.
+    /// Whether this command created the existing file for another operand.
     fn is_just_created(&self, item: &Item<'_, V>, present: &Present) -> bool {
         if !item.is_operand() || self.targets.len() == 1 {
             return false;
@@ -204,7 +204,7 @@ impl<V: Volume> Copier<'_, V> {
         if is_checked { self.has_same_data(buffers, item, entry, source) } else { Ok(true) }
     }
 
-    /// Reads the source and what is there.
+    /// Whether source and destination have the same contents.
     fn has_same_data(
         &self,
         buffers: &mut Buffers,
@@ -219,7 +219,7 @@ impl<V: Volume> Copier<'_, V> {
             .handle(&self.budget)
             .and_then(|place| place.open_file(item.name, Access::Read, SymlinkBehavior::NoFollow))
             .and_then(|copy| checksum(&copy, &mut buffers.data));
-        // What cannot be read is not complete.
+        // A file that cannot be read counts as incomplete.
         Ok(found.is_ok_and(|found| found == expected))
     }
 
@@ -261,12 +261,12 @@ impl<V: Volume> Copier<'_, V> {
         }
         let replaced = self.options.backup.is_some() || self.options.removal == Removal::Always;
         if present.is_link() && !is_name {
-            // The destination is a link to the source: to replace the link is harmless, to write through it is not.
+            // The destination is a link to the source: replacing the link is harmless, writing through it is not.
             let harmless = replaced || method != Method::Copy;
             return Ok(if harmless { Sameness::Replaceable } else { Sameness::Same });
         }
         if method == Method::HardLink {
-            return Ok(Sameness::Settled);
+            return Ok(Sameness::UpToDate);
         }
         let through_link =
             entry.link_metadata(Fields::STAT).is_ok_and(|link| link.kind() == FileKind::Symlink);
@@ -285,27 +285,27 @@ impl<V: Volume> Copier<'_, V> {
     ) -> Sameness {
         if is_name {
             return match self.options.method {
-                Method::HardLink => Sameness::Settled,
+                Method::HardLink => Sameness::UpToDate,
                 _ if self.is_same_name(item) => Sameness::Same,
-                _ if self.options.backup.is_none() => Sameness::Settled,
+                _ if self.options.backup.is_none() => Sameness::UpToDate,
                 _ => Sameness::Replaceable,
             };
         }
         if present.is_link() {
             return Sameness::Different;
         }
-        // To remove what the link leads to would leave it leading nowhere.
+        // Removing the target would leave the link dangling.
         let leads_here = entry
             .target_metadata(Fields::STAT)
             .is_ok_and(|target| target.identity() == present.link.identity());
         match self.options.method {
             _ if !leads_here || self.options.backup.is_some() => Sameness::Different,
-            Method::HardLink => Sameness::Settled,
+            Method::HardLink => Sameness::UpToDate,
             _ => Sameness::Same,
         }
     }
 
-    /// Whether source and destination are one name in one directory.
+    /// Whether source and destination are the same name in the same directory.
     fn is_same_name(&self, item: &Item<'_, V>) -> bool {
         let (source, destination) = (item.source_path(self.targets), item.destination_path(self.targets));
         let ((source_in, source), (destination_in, destination)) = (split(&source), split(&destination));
@@ -325,7 +325,7 @@ impl<V: Volume> Copier<'_, V> {
         source_in.is_some() && source_in == identity(&destination_in)
     }
 
-    /// Renames what is there to its backup, or tells whether it must go.
+    /// Renames the existing file to its backup, or decides whether to remove it.
     fn make_room(&self, item: &Item<'_, V>, source: &Metadata, present: &Present) -> Done<Decision> {
         if let Some(backup) = self.back_up(item, source)? {
             return Ok(Decision::Make { backup: Some(backup) });
@@ -334,13 +334,13 @@ impl<V: Volume> Copier<'_, V> {
             Method::HardLink => present.link.nlink > 1,
             _ => present.target.is_some_and(|target| target.nlink > 1),
         };
-        // Where no data is copied what is there keeps its own.
+        // If no data is copied, the existing data stays.
         let must_go = self.options.removal == Removal::Always
             || (self.options.method != Method::SymbolicLink
                 && self.options.contents == Contents::Copy
                 && ((self.options.preserve.links && has_other_names)
                     || self.replaces(source)
-                    // What is read from a pipe or device goes into a file of its own, unless links are followed.
+                    // Data from a pipe or device goes into a new file, unless links are followed.
                     || (source.kind() != FileKind::File && self.options.follow == FollowPolicy::Never)));
         if must_go && !self.is_replaced_at_once(source, present) {
             return Ok(Decision::Replace);
@@ -348,7 +348,7 @@ impl<V: Volume> Copier<'_, V> {
         Ok(Decision::Reuse(Box::new(*present)))
     }
 
-    /// Whether the complete copy takes the name from what is there, which stays until then.
+    /// Whether the existing file stays until the complete copy takes its name.
     fn is_replaced_at_once(&self, source: &Metadata, present: &Present) -> bool {
         self.options.placement == Placement::Atomic
             && self.options.method == Method::Copy
@@ -357,7 +357,7 @@ impl<V: Volume> Copier<'_, V> {
             && present.link.kind() == FileKind::File
     }
 
-    /// Whether a symbolic link in the place of the copy would be written through.
+    /// Whether a symbolic link at the destination would be written through.
     fn would_write_through(&self, source: &Metadata, present: &Present) -> bool {
         present.is_link()
             && self.options.method == Method::Copy
@@ -366,7 +366,7 @@ impl<V: Volume> Copier<'_, V> {
             && !self.replaces(source)
     }
 
-    /// Whether the copy is made anew even if something is there: all but what data is written into.
+    /// Whether the copy is always created anew: true unless data is written into it.
     fn replaces(&self, source: &Metadata) -> bool {
         match source.kind() {
             FileKind::File => false,
@@ -375,7 +375,7 @@ impl<V: Volume> Copier<'_, V> {
         }
     }
 
-    /// Renames what is there to its backup; the name of that.
+    /// Renames the existing file to its backup; returns the backup's name.
     fn back_up(&self, item: &Item<'_, V>, source: &Metadata) -> Done<Option<CString>> {
         let Some(backup) = &self.options.backup else { return Ok(None) };
         let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::Backup))?;
@@ -403,7 +403,7 @@ impl<V: Volume> Copier<'_, V> {
         [&path[..start], name].concat()
     }
 
-    /// Removes what is there.
+    /// Removes the existing file.
     pub(super) fn remove(&self, buffers: &mut Buffers, item: &Item<'_, V>) -> Done<()> {
         if self.options.effect == Effect::Real {
             let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::Remove))?;

@@ -1,4 +1,4 @@
-//! One entry that is copied: where it is, and where its copy goes.
+//! One entry to copy: its source and its destination.
 
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
@@ -8,37 +8,37 @@ use millstream_walk::Directory;
 
 use super::place::Place;
 
-/// The state of a source directory: its copy.
+/// The traversal's state for a source directory: its copy.
 pub(super) type State<V> = Arc<Place<<V as Volume>::Dir>>;
 /// A source directory.
 pub(super) type SourceDirectory<V> = Arc<Directory<V, State<V>>>;
 
-/// What the user named, and where it goes.
+/// An operand and its destination.
 #[derive(Debug)]
 pub(super) struct Target<D> {
     /// The operand as it was given.
     pub(super) source: CString,
     /// Path of the copy, for messages.
     pub(super) path: Vec<u8>,
-    /// The directory that the copy is in.
+    /// The directory that holds the copy.
     pub(super) place: Arc<Place<D>>,
-    /// Name of the copy in that directory; in the base, its path.
+    /// Name of the copy in that directory; in the base directory, its path.
     pub(super) name: CString,
 }
 
 impl<D> Target<D> {
-    /// The path of a source as messages show it, from that of the traversal.
+    /// Converts a source path of the traversal to the one shown in messages.
     pub(super) fn source_path(&self, path: &[u8]) -> Vec<u8> {
         joined(self.source.to_bytes(), self.below(path))
     }
 
-    /// The part of a path of the traversal that is below the operand, which is empty for that itself.
+    /// The part of a traversal path below the operand; empty for the operand itself.
     fn below<'p>(&self, path: &'p [u8]) -> &'p [u8] {
         without_leading_slashes(path.strip_prefix(self.source.to_bytes()).unwrap_or_default())
     }
 }
 
-/// One entry that is copied.
+/// One entry to copy.
 #[derive(Debug)]
 pub(super) struct Item<'a, V: Volume> {
     pub(super) directory: &'a SourceDirectory<V>,
@@ -57,7 +57,7 @@ impl<V: Volume> Clone for Item<'_, V> {
 impl<V: Volume> Copy for Item<'_, V> {}
 
 impl<V: Volume> Item<'_, V> {
-    /// Whether this is what the user named, not something below it.
+    /// Whether this is the operand itself, not something below it.
     pub(super) fn is_operand(&self) -> bool {
         self.directory.parent().is_none()
     }
@@ -89,7 +89,7 @@ impl<V: Volume> Item<'_, V> {
     }
 }
 
-/// The directory of a path, with the slash that ends it or empty, and the last component.
+/// Splits a path into the directory, with its final slash or empty, and the last component.
 pub(super) fn split(path: &[u8]) -> (CString, &[u8]) {
     let end = path.iter().rposition(|&b| b != b'/').map_or(0, |at| at + 1);
     let start = path[..end].iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
@@ -101,7 +101,7 @@ fn without_leading_slashes(path: &[u8]) -> &[u8] {
     &path[start..]
 }
 
-/// A path and a name below it, with one slash between them.
+/// Joins a path and a name below it with one slash.
 pub(super) fn joined(directory: &[u8], name: &[u8]) -> Vec<u8> {
     let mut path = directory.to_vec();
     if !name.is_empty() {

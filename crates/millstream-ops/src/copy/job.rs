@@ -1,7 +1,8 @@
-//! What is made of one entry that is no directory, from the decision to the end of its copy.
+//! The copy of one entry that is not a directory, from the decision to the end.
 //!
-//! A small file ends where it began; a large one ends with the last of its carriers. Either way [`Copier::settle`] ends
-//! it, once: what was kept under another name comes back if there is no copy, and other names of the source are told.
+//! A small file ends on the thread that began it; a large one ends on the last of its copy workers. In both cases
+//! [`Copier::finish_copy`] runs exactly once: without a copy it restores the backup, and in any case it releases the
+//! tasks that wait to link further names of the source.
 
 use std::ffi::CString;
 
@@ -16,31 +17,31 @@ use super::report::Trouble;
 
 type FileOf<V> = <<V as Volume>::Dir as Dir>::File;
 
-/// The making of one copy.
+/// One copy.
 #[derive(Debug)]
 pub(super) struct Job<V: Volume> {
     /// Metadata of the source.
     pub(super) metadata: Metadata,
-    /// The source, if it has been opened.
+    /// The open source, if it has been opened.
     pub(super) source: Option<FileOf<V>>,
-    /// What is there and is written over.
+    /// The existing file that is overwritten.
     pub(super) reused: Option<Present>,
-    /// The name under which what was there is kept.
+    /// The backup of the existing file.
     pub(super) backup: Option<CString>,
     /// Whether other names of the source wait for the copy.
     pub(super) is_claimed: bool,
 }
 
 impl<V: Volume> Job<V> {
-    /// What is known of a source that has been examined, or opened for it.
+    /// A job for a source that has been examined and possibly opened.
     pub(super) fn of(metadata: Metadata, source: Option<FileOf<V>>) -> Self {
         Job { metadata, source, reused: None, backup: None, is_claimed: false }
     }
 }
 
 impl<V: Volume> Copier<'_, V> {
-    /// The copy is complete, or there will be none. `inode` is that of the copy, as far as it came.
-    pub(super) fn settle(
+    /// Ends a copy, whether it is complete or failed. `inode` is the inode of the copy, as far as it was created.
+    pub(super) fn finish_copy(
         &self,
         buffers: &mut Buffers,
         item: &Item<'_, V>,
@@ -55,17 +56,17 @@ impl<V: Volume> Copier<'_, V> {
             self.put_back(buffers, item, job, inode);
         }
         if job.is_claimed {
-            self.settle_claim(item, &job.metadata, inode, done);
+            self.resolve_claim(item, &job.metadata, inode, done);
         }
         done
     }
 
-    /// Other names of the source may be linked to the copy, if there is one.
-    fn settle_claim(&self, item: &Item<'_, V>, source: &Metadata, inode: Option<Identity>, done: Done<()>) {
+    /// Releases the tasks that wait to link other names of the source.
+    fn resolve_claim(&self, item: &Item<'_, V>, source: &Metadata, inode: Option<Identity>, done: Done<()>) {
         let inode = match (done, inode) {
             (Err(_), _) => None,
             (Ok(()), Some(inode)) => Some(inode),
-            // What cannot be examined is copied again under its next name.
+            // If the copy cannot be examined, the next name of the source is copied again.
             (Ok(()), None) => self.identity_of(item).ok(),
         };
         match inode {
@@ -83,8 +84,8 @@ impl<V: Volume> Copier<'_, V> {
         place.metadata(item.name, SymlinkBehavior::NoFollow, Fields::INO).map(|found| found.identity())
     }
 
-    /// There is no copy: what was there comes back in place of what there is of one. Where something else has come in
-    /// its place it stays a backup.
+    /// The copy failed: the backup replaces what there is of the copy. If another file has taken the name meanwhile,
+    /// the backup stays a backup.
     pub(super) fn put_back(
         &self,
         buffers: &mut Buffers,

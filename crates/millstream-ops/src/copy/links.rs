@@ -1,7 +1,8 @@
-//! Where files with several links have been copied to, so that their other names become links of the copy.
+//! Records the copies of files with several links, so that further names become links to the copy.
 //!
-//! Whoever meets an inode first copies it; others wait until the copy is complete, or until it has failed, when one of
-//! them takes over. They wait for a visit that is under way or for a carrier, neither of which ever waits for a claim.
+//! The first thread to meet an inode claims and copies it. Others wait until the copy is complete, or until it has
+//! failed and one of them takes over. They wait for a visit in progress or for a copy worker; neither of these ever
+//! waits for a claim, so there is no deadlock.
 
 use std::collections::HashMap;
 use std::ffi::CStr;
@@ -30,7 +31,7 @@ enum State<D> {
 struct Known<D> {
     copies: HashMap<Identity, State<D>>,
     waiting: usize,
-    /// Whoever claimed one may be gone.
+    /// The owner of a claim may have ended.
     is_abandoned: bool,
 }
 
@@ -48,10 +49,10 @@ impl<D> Default for Links<D> {
     }
 }
 
-/// What is known of an inode.
+/// The state of an inode.
 #[derive(Debug)]
 pub(super) enum Claim<D> {
-    /// Nobody has copied it: the caller does, and says so with [`Links::made`] or [`Links::failed`].
+    /// Not copied yet: the caller copies it and then calls [`Links::made`] or [`Links::failed`].
     Ours,
     /// It has been copied.
     Copied(Arc<Copied<D>>),
@@ -62,7 +63,7 @@ impl<D> Links<D> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the copying of an inode, or tells where its copy is.
+    /// Claims an inode, or returns its copy.
     pub(super) fn claim(&self, identity: Identity) -> Claim<D> {
         let mut known = self.lock();
         loop {
@@ -96,7 +97,7 @@ impl<D> Links<D> {
         self.wake(&known);
     }
 
-    /// Something else has the name of a copy: the next name of its source is copied again.
+    /// The name of a copy now belongs to another file: the next name of its source is copied again.
     pub(super) fn forget(&self, identity: Identity, copied: &Arc<Copied<D>>) {
         let mut known = self.lock();
         let is_this =
@@ -106,14 +107,14 @@ impl<D> Links<D> {
         }
     }
 
-    /// A thread is gone, and its claims with it: nobody waits for them any more.
+    /// A thread has ended and its claims with it: nobody waits for them any more.
     pub(super) fn abandon(&self) {
         let mut known = self.lock();
         known.is_abandoned = true;
         self.wake(&known);
     }
 
-    /// Nobody is woken, which is a call, where nobody waits.
+    /// Skips the wake-up call if nobody waits.
     fn wake(&self, known: &Known<D>) {
         if known.waiting > 0 {
             self.changed.notify_all();

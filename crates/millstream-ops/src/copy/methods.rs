@@ -1,10 +1,10 @@
-//! How the data of a file was moved, for who wants it explained (`--debug`).
+//! How the data of a file was moved (`--debug`).
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::options::{Options, Reflink, Sparse};
 
-/// Something that was done with the data of a file, or tried.
+/// A method that was used, or tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Means {
     /// The copy shares the data.
@@ -17,11 +17,11 @@ pub(super) enum Means {
     OffloadRefused = 8,
     /// Data was read and written.
     ReadAndWrite = 16,
-    /// Holes were told from data by the volume.
+    /// The volume told data from holes.
     SkipHoles = 32,
 }
 
-/// What was done with the data of one file, by one thread or several.
+/// The methods used for one file, by one or several threads.
 #[derive(Debug, Default)]
 pub(super) struct Methods(AtomicU8);
 
@@ -34,7 +34,7 @@ impl Methods {
         self.0.load(Ordering::Relaxed) & means as u8 != 0
     }
 
-    /// Appends the line that explains it, in GNU's words.
+    /// Appends the explanation, in GNU's words.
     pub(super) fn explain(&self, options: &Options, out: &mut Vec<u8>) {
         let words = ["copy offload: ", self.offload(options), ", reflink: ", self.reflink(options)];
         let line = [words.concat().as_str(), ", sparse detection: ", self.detection(options), "\n"].concat();

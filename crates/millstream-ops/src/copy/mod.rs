@@ -2,21 +2,21 @@
 //!
 //! ```text
 //!  visit (parallel)                        one entry                                   later
-//!  directory ─► make it, u+rwx ────────────────────────────► leave: mode, owner, times, when all in it is done
-//!  file ──────► what is in its place? ─► open both ─► small: move the data, attributes, name
-//!                (same file, -n -i -u,             └► large: carriers, chunk by chunk, side by side
+//!  directory ─► create it, u+rwx ──────────────────────────► leave: mode, owner, times, after its subtree
+//!  file ──────► examine the destination ─► open both ─► small: move the data, set attributes and name
+//!                (same file, -n -i -u,               └► large: copy workers, chunk by chunk, in parallel
 //!                 backup, removal)
 //!  further name of a file already copied ─► wait for its copy, link
-//!  symbolic link, pipe, device ─► make it, attributes by name
+//!  symbolic link, pipe, device ─► create it, set attributes by name
 //! ```
 //!
-//! Every source directory has a [`place::Place`], its copy; whatever is done is relative to the handles of the two. In a
-//! directory that this run made nothing can be there but what this run put there, so nothing is looked up before it is
-//! created, with `O_EXCL`, and no symbolic link is ever followed. In a directory that was there, what was there is treated
-//! as GNU's tool does: a file is written over, a link to one is written through.
+//! Every source directory has a [`place::Place`], the destination directory that is its copy. All calls are relative to
+//! the handles of these two. A directory created by this run holds only files of this run. Nothing is therefore looked
+//! up before it is created with `O_EXCL`, and no symbolic link is followed. In a directory that existed before,
+//! existing entries are treated as in GNU's tool: a file is overwritten, and a link to a file is written through.
 //!
-//! Operands whose copies would have one name, or be in one another, are copied one after the other, so that the first one
-//! wins. With prompts (`-i`) all is done by one thread.
+//! Operands whose copies would have the same name, or contain one another, are copied one after the other, so that the
+//! first one wins. With prompts (`-i`) one thread does everything.
 
 mod attributes;
 mod backup;
@@ -62,19 +62,19 @@ use parents::Parents;
 use place::{Budget, Origin, Place};
 use visitor::Pass;
 
-/// Where copies go.
+/// Destination of the copies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// The one operand becomes this.
+    /// The path of the single operand's copy.
     Exactly(CString),
-    /// Each operand goes into this directory, under its last component.
+    /// A directory; each copy is named after the last component of its operand.
     Into(CString),
-    /// Each operand goes into this directory, under all of its path (`--parents`).
+    /// A directory; each copy keeps the whole path of its operand (`--parents`).
     IntoWithParents(CString),
 }
 
 impl Destination {
-    /// What of the path of a copy is below the directory that all copies go into, whatever that is called.
+    /// The path of a copy relative to the destination directory, whatever that is called.
     fn below<'p>(&self, path: &'p [u8]) -> &'p [u8] {
         match self {
             Destination::Exactly(_) => path,
@@ -85,17 +85,17 @@ impl Destination {
     }
 }
 
-/// What a copying did.
+/// The result of a copy operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Most workers that there were.
+    /// Largest number of workers.
     pub threads_peak: usize,
 }
 
-/// Copies `sources`, tells `sink`, and counts on `activity`.
+/// Copies `sources`, reports to `sink`, and counts on `activity`.
 ///
 /// # Errors
-/// If the directory that the copies are to go into cannot be opened.
+/// If the destination directory cannot be opened.
 pub fn copy<V: Volume>(
     volume: &V,
     sources: &[CString],
@@ -131,7 +131,7 @@ pub fn copy<V: Volume>(
         }
     };
     activity.expect(targets.len());
-    // A place waits for its operands.
+    // The destination directory stays incomplete until its operands are done.
     targets.iter().for_each(|target| target.place.begin());
     let copier = Copier::new(volume, &targets, options, sink, activity, budget);
     let mut outcome = Outcome::default();
@@ -145,17 +145,17 @@ pub fn copy<V: Volume>(
     Ok(outcome)
 }
 
-/// How the handles of a volume are divided. What is left is for the two files and the places that each worker of the
-/// traversal has open.
+/// How the handles of a volume are divided. The rest is for the two files and the destination directories that each
+/// traversal worker has open.
 #[derive(Clone, Copy, Debug)]
 struct Shares {
-    /// For all but the directories of the source.
+    /// For everything but the source directories.
     reserved: usize,
-    /// Places that keep theirs.
+    /// Destination directories that keep their handle.
     places: usize,
-    /// Large files that wait, each with two.
+    /// Queued large files, with two handles each.
     waiting_files: usize,
-    /// Carriers, each with two files and a place or two.
+    /// Copy workers, with two files and one or two destination directories each.
     carriers: usize,
 }
 
@@ -166,7 +166,7 @@ impl Shares {
     }
 }
 
-/// Copies the operands from `first` on, side by side; the most workers that there were.
+/// Copies the operands from `first` on in parallel; returns the largest number of workers.
 fn run<V: Volume>(volume: &V, copier: &Copier<'_, V>, first: usize, count: usize) -> usize {
     let options = copier.options;
     let sources: Vec<CString> =
@@ -189,10 +189,10 @@ fn run<V: Volume>(volume: &V, copier: &Copier<'_, V>, first: usize, count: usize
     })
 }
 
-/// What the copy of an operand is called.
+/// The name of an operand's copy.
 fn last_component(path: &CStr) -> CString {
     let name = path.to_bytes().split(|&b| b == b'/').rfind(|c| !c.is_empty()).unwrap_or(b".");
-    // What is copied from `..` goes into the directory itself, not above it.
+    // The contents of `..` go into the destination directory itself, not above it.
     let name = if name == b".." { b"." } else { name };
     CString::new(name).unwrap_or_default()
 }

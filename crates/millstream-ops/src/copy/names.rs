@@ -1,4 +1,4 @@
-//! Names that take the place of others, in one step and only when what they name is there.
+//! Replaces names in one step, only after the new file exists.
 
 use std::ffi::CStr;
 
@@ -13,17 +13,17 @@ use super::report::{Problem, Trouble};
 use super::temporaries::Temporary;
 use super::trace::Action;
 
-/// What came of making another name of a copy.
+/// The outcome of linking a further name to a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Linked {
-    /// There it is.
+    /// The link exists.
     Yes,
-    /// What has the name of the copy is not the copy any more.
+    /// The name of the copy now belongs to another file.
     CopyIsGone,
 }
 
 impl<V: Volume> Copier<'_, V> {
-    /// Makes a name; with `-f` what is there is replaced by it, in one step.
+    /// Creates a name. With `-f` it replaces an existing file in one step.
     pub(super) fn replacing(
         &self,
         item: &Item<'_, V>,
@@ -46,15 +46,15 @@ impl<V: Volume> Copier<'_, V> {
         made.map_err(self.failed(item, trouble))
     }
 
-    /// Gives what has a temporary name its own; it goes if that fails.
+    /// Gives a temporary file its final name; removes it on failure.
     pub(super) fn take_name(&self, place: &V::Dir, temporary: &Temporary, name: &CStr) -> Result<(), Error> {
         place.rename(&temporary.name, place, name).inspect_err(|_| {
-            // The first error tells why.
+            // The first error gives the reason.
             let _ = place.remove(&temporary.name, RemoveKind::File);
         })
     }
 
-    /// Makes a further name of a file that has been copied.
+    /// Creates a further name of a file that has been copied.
     pub(super) fn link_to_copy(
         &self,
         buffers: &mut Buffers,
@@ -82,7 +82,7 @@ impl<V: Volume> Copier<'_, V> {
         let is_free = matches!(decision, Decision::Make { .. });
         let linked = if is_linked { Ok(Linked::Yes) } else { self.link(item, copied, is_free) };
         let linked = match linked {
-            // The name of the copy has just become its backup's.
+            // The name of the copy has just become the backup's name.
             Ok(Linked::CopyIsGone) if was_linked => Err(Error::new(Operation::HardLink, Errno::NOENT)),
             linked => linked,
         };
@@ -107,7 +107,7 @@ impl<V: Volume> Copier<'_, V> {
         Ok(linked)
     }
 
-    /// Links a copy to the name of an item. What has that name stays until the link is there.
+    /// Links an item's name to a copy. An existing file stays until the link is there.
     fn link(&self, item: &Item<'_, V>, copied: &Copied<V::Dir>, is_free: bool) -> Result<Linked, Error> {
         const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
         let from = copied.place.handle(&self.budget)?;
@@ -127,16 +127,16 @@ impl<V: Volume> Copier<'_, V> {
         let linked = self.checked(&place, &temporary.name, copied)?;
         if linked == Linked::Yes {
             self.take_name(&place, &temporary, item.name)?;
-            // Two names of one inode are not renamed to each other.
+            // Renaming one name of an inode to another does nothing.
             let _ = place.remove(&temporary.name, RemoveKind::File);
         }
         Ok(linked)
     }
 
-    /// Whether a new link leads to the copy; one that leads elsewhere, or nobody knows where, is removed.
+    /// Whether a new link leads to the copy; otherwise the link is removed.
     fn checked(&self, place: &V::Dir, name: &CStr, copied: &Copied<V::Dir>) -> Result<Linked, Error> {
         let found = place.metadata(name, SymlinkBehavior::NoFollow, Fields::INO).inspect_err(|_| {
-            // The first error tells why.
+            // The first error gives the reason.
             let _ = place.remove(name, RemoveKind::File);
         })?;
         if found.identity() == copied.inode {

@@ -1,4 +1,4 @@
-//! What is to be copied, and how.
+//! Options of a copy operation.
 
 use millstream_vfs::Metadata;
 use millstream_walk::{Cancellation, FollowPolicy, Threads};
@@ -7,56 +7,56 @@ use super::backup::Backup;
 use super::temporaries::Temporaries;
 pub use crate::terms::FileSystems;
 
-/// What is to be copied, and how.
+/// Options of a copy operation.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What becomes of directories.
+    /// How to treat directories.
     pub directories: Directories,
-    /// Symbolic links of the source that are followed.
+    /// Which symbolic links of the source are followed.
     pub follow: FollowPolicy,
-    /// What is made of a file.
+    /// What to create for a file.
     pub method: Method,
-    /// What becomes of pipes, sockets and devices.
+    /// How to treat pipes, sockets and devices.
     pub specials: Specials,
-    /// Whether data is copied.
+    /// Whether to copy data.
     pub contents: Contents,
-    /// What becomes of files that exist.
+    /// How to treat existing files.
     pub existing: Existing,
     /// Which existing files are out of date.
     pub update: Update,
-    /// What becomes of symbolic links to directories where a directory is to be copied to.
+    /// How to treat a symbolic link to a directory at the destination of a directory.
     pub directory_links: DirectoryLinks,
-    /// How an existing file makes room.
+    /// When to remove an existing file.
     pub removal: Removal,
-    /// How existing files are kept under another name.
+    /// How to back up existing files.
     pub backup: Option<Backup>,
-    /// Attributes of the source that the copy gets.
+    /// Which attributes to preserve.
     pub preserve: Preserve,
-    /// Where the permission bits of what is made come from.
+    /// Source of the permission bits of new files.
     pub mode: ModeSource,
-    /// Whether files share their data with the source.
+    /// Whether to share data with the source.
     pub reflink: Reflink,
-    /// Where the copy has holes.
+    /// Where to create holes.
     pub sparse: Sparse,
-    /// Which file systems are entered.
+    /// Which file systems to enter.
     pub file_systems: FileSystems,
-    /// What becomes of a symbolic link in the destination that leads nowhere.
+    /// How to treat a dangling symbolic link at the destination.
     pub dangling: Dangling,
-    /// Whether anything is changed.
+    /// Whether to make changes or only report them.
     pub effect: Effect,
-    /// Under which name data is written.
+    /// Under which name to write data.
     pub placement: Placement,
-    /// Whether source and copy are read again and compared.
+    /// Whether to read source and copy again and compare them.
     pub verification: Verification,
-    /// Most bytes read a second.
+    /// Maximum bytes read per second.
     pub bytes_per_second: Option<u64>,
-    /// What is told of each action.
+    /// How to report actions.
     pub trace: Trace,
-    /// Whether the text about an action tells how it was done.
+    /// Whether the text about an action explains how the data was copied.
     pub explanation: Explanation,
-    /// Whether a refusal to set the owner is an error: for a process that may set any.
+    /// Whether failing to set the owner is an error: true for a process that may set any owner.
     pub ownership_errors: OwnershipErrors,
-    /// Workers.
+    /// Number of workers.
     pub threads: Threads,
     /// Ends the work early.
     pub cancellation: Cancellation,
@@ -65,7 +65,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// What `cp` does without options.
+    /// The options of `cp` without arguments.
     fn default() -> Self {
         Options {
             directories: Directories::Omit,
@@ -107,51 +107,51 @@ macro_rules! choice {
 }
 
 choice!(
-    /// What becomes of directories.
+    /// How to treat directories.
     Directories {
-        /// They are left out, with an error.
+        /// Skip them, with an error.
         Omit,
-        /// They are copied with all that is in them (`-r`).
+        /// Copy them recursively (`-r`).
         Copy,
     }
 );
 choice!(
-    /// What is made of a file.
+    /// What to create for a file.
     Method {
         /// A copy.
         Copy,
-        /// Another link (`-l`).
+        /// Another hard link (`-l`).
         HardLink,
         /// A symbolic link to it (`-s`).
         SymbolicLink,
     }
 );
 choice!(
-    /// What becomes of pipes, sockets and devices.
+    /// How to treat pipes, sockets and devices.
     Specials {
-        /// What can be read from them is copied.
+        /// Copy their contents.
         CopyContents,
-        /// They are made anew.
+        /// Create new ones.
         Recreate,
     }
 );
 choice!(
-    /// Whether data is copied.
+    /// Whether to copy data.
     Contents {
-        /// It is.
+        /// Copy it.
         Copy,
-        /// Only attributes are (`--attributes-only`).
+        /// Only copy attributes (`--attributes-only`).
         Omit,
     }
 );
 choice!(
-    /// What becomes of files that exist.
+    /// How to treat existing files.
     Existing {
-        /// They are written over.
+        /// Overwrite them.
         Overwrite,
-        /// They stay (`-n`).
+        /// Keep them (`-n`).
         Keep,
-        /// The user decides (`-i`).
+        /// Ask the user (`-i`).
         Ask,
     }
 );
@@ -166,54 +166,54 @@ choice!(
         Incomplete,
         /// None (`--update=none`).
         None,
-        /// None, and that there is one is an error (`--update=none-fail`).
+        /// None, and an existing file is an error (`--update=none-fail`).
         NoneOrFail,
     }
 );
 choice!(
-    /// What becomes of symbolic links to directories where a directory is to be copied to.
+    /// How to treat a symbolic link to a directory at the destination of a directory.
     DirectoryLinks {
-        /// They are in its way.
+        /// It is in the way.
         InTheWay,
-        /// They are followed (`--keep-directory-symlink`).
+        /// Follow it (`--keep-directory-symlink`).
         Followed,
     }
 );
 choice!(
-    /// How an existing file makes room.
+    /// When to remove an existing file.
     Removal {
-        /// Its data is written over.
+        /// Never: overwrite its data.
         Never,
-        /// It is removed if it cannot be opened (`-f`).
+        /// If it cannot be opened (`-f`).
         IfUnwritable,
-        /// It is removed in any case (`--remove-destination`).
+        /// Always (`--remove-destination`).
         Always,
     }
 );
 choice!(
-    /// Where the permission bits of what is made come from.
+    /// Source of the permission bits of new files.
     ModeSource {
-        /// The source, less what the process masks.
+        /// The source, less the umask.
         Source,
-        /// The default for something new (`--no-preserve=mode`).
+        /// The default for new files (`--no-preserve=mode`).
         Default,
     }
 );
 choice!(
-    /// Whether files share their data with the source.
+    /// Whether to share data with the source.
     Reflink {
-        /// Where the file system can.
+        /// If the file system can.
         Auto,
-        /// They must.
+        /// Always; otherwise it is an error.
         Always,
-        /// They must not.
+        /// Never.
         Never,
     }
 );
 choice!(
-    /// Where the copy has holes.
+    /// Where to create holes.
     Sparse {
-        /// Where the source has.
+        /// Where the source has holes.
         Auto,
         /// Wherever the source has zeros.
         Always,
@@ -222,43 +222,43 @@ choice!(
     }
 );
 choice!(
-    /// What becomes of a symbolic link in the destination that leads nowhere.
+    /// How to treat a dangling symbolic link at the destination.
     Dangling {
         /// It is an error.
         Refuse,
-        /// The file that it names is made.
+        /// Create its target.
         WriteThrough,
     }
 );
 choice!(
-    /// Whether anything is changed.
+    /// Whether to make changes or only report them.
     Effect {
-        /// It is.
+        /// Make them.
         Real,
-        /// It is only told (`--dry-run`).
+        /// Only report them (`--dry-run`).
         Told,
     }
 );
 choice!(
-    /// Under which name data is written.
+    /// Under which name to write data.
     Placement {
         /// The final one.
         Direct,
-        /// A temporary one, renamed when all is written (`--atomic`).
+        /// A temporary one, renamed after all data is written (`--atomic`).
         Atomic,
     }
 );
 choice!(
-    /// Whether source and copy are read again and compared.
+    /// Whether to read source and copy again and compare them.
     Verification {
-        /// They are not.
+        /// Do not compare.
         None,
-        /// They are (`--verify`).
+        /// Compare (`--verify`).
         Checksum,
     }
 );
 choice!(
-    /// What is told of each action.
+    /// How to report actions.
     Trace {
         /// Nothing.
         Nothing,
@@ -269,7 +269,7 @@ choice!(
     }
 );
 choice!(
-    /// Whether the text about an action tells how it was done.
+    /// Whether the text about an action explains how the data was copied.
     Explanation {
         /// It does not.
         None,
@@ -278,7 +278,7 @@ choice!(
     }
 );
 choice!(
-    /// Whether a refusal to set the owner is an error.
+    /// Whether failing to set the owner is an error.
     OwnershipErrors {
         /// It is.
         Reported,
@@ -287,18 +287,18 @@ choice!(
     }
 );
 choice!(
-    /// Whether extended attributes are copied.
+    /// Whether to copy extended attributes.
     Xattrs {
-        /// They are not.
+        /// Do not copy them.
         Ignore,
-        /// Those that can be.
+        /// Copy those that can be copied.
         IfPossible,
-        /// All, or it is an error.
+        /// Copy all of them; a failure is an error.
         Required,
     }
 );
 
-/// Attributes of the source that the copy gets.
+/// Which attributes to preserve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preserve {
     /// Permission bits and access control lists.
@@ -307,7 +307,7 @@ pub struct Preserve {
     pub ownership: bool,
     /// Times.
     pub timestamps: bool,
-    /// Which names are links of one file.
+    /// Which names are links to the same file.
     pub links: bool,
     /// Extended attributes.
     pub xattrs: Xattrs,
@@ -318,14 +318,14 @@ impl Preserve {
     pub const NONE: Preserve =
         Preserve { mode: false, ownership: false, timestamps: false, links: false, xattrs: Xattrs::Ignore };
 
-    /// Whether the copy gets anything that is set after it has been made.
+    /// Whether any attribute is set after the copy has been created.
     pub(super) fn any(self) -> bool {
         self.mode || self.ownership || self.timestamps || self.xattrs != Xattrs::Ignore
     }
 }
 
 impl Options {
-    /// Whether anything may be made under a temporary name: data, or a link that takes the place of what is there.
+    /// Whether temporary names may be used, for data or for a link that replaces an existing file.
     pub fn makes_temporaries(&self) -> bool {
         self.effect == Effect::Real
             && (self.placement == Placement::Atomic
@@ -334,17 +334,18 @@ impl Options {
                 || self.existing == Existing::Ask)
     }
 
-    /// Whether the text about a file waits for its end, to tell how its data was moved.
+    /// Whether the text about a file is written at its end, to explain how its data was copied.
     pub(super) fn explains(&self) -> bool {
         self.explanation == Explanation::Methods && self.trace == Trace::Text && self.effect == Effect::Real
     }
 
-    /// Whether the volume may be asked to copy data, which may make files share it, and need not keep what is no hole.
+    /// Whether the volume may copy data itself, which may share blocks between the files and
+    /// may not keep the layout of holes.
     pub(super) fn may_offload(&self) -> bool {
         self.sparse == Sparse::Auto && self.reflink != Reflink::Never
     }
 
-    /// Whether an existing file is up to date and stays as it is.
+    /// Whether an existing file is up to date and is therefore kept.
     pub(super) fn is_up_to_date(&self, source: &Metadata, existing: &Metadata) -> bool {
         match self.update {
             Update::All | Update::None | Update::NoneOrFail => false,

@@ -1,4 +1,4 @@
-//! The directories of `--parents`: those that lead to an operand are made in the destination as well.
+//! `--parents`: the directories that lead to an operand are created in the destination as well.
 
 use std::ffi::{CStr, CString};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ struct Parent<D> {
     /// Its access control lists, if the copy gets them.
     acls: XattrValues,
     is_new: bool,
-    /// Whether it gets the attributes of the source: not if all that lead to the operand were there.
+    /// Whether it gets the attributes of the source: not if all directories on the path existed.
     gets_attributes: bool,
 }
 
@@ -50,7 +50,8 @@ struct Maker<'a, V: Volume> {
 }
 
 impl<D: Dir> Parents<D> {
-    /// Makes the directories that lead to `sources` below `directory`; where the operands go, as far as that worked.
+    /// Creates the directories that lead to `sources` below `directory`; returns the destination directory of each
+    /// operand for which that succeeded.
     pub(super) fn make<V: Volume<Dir = D>>(
         volume: &V,
         sources: &[CString],
@@ -98,7 +99,7 @@ impl<D: Dir> Parents<D> {
                 .and_then(|file| Ok((file.metadata(Fields::STAT)?, file)));
             match opened {
                 Ok((metadata, file)) => {
-                    // As GNU's tool has it, without the mode a list inherited from the directory above stays.
+                    // As in GNU's tool, an inherited access control list stays if the mode is not preserved.
                     let may_have_acl = copier.attributes.preserve.mode;
                     let made_with = parent.place.made_with();
                     let before = Before { metadata: &metadata, made_with, fresh, may_have_acl };
@@ -147,7 +148,7 @@ impl<V: Volume> Maker<'_, V> {
         Some(Target { source: source.clone(), path, place, name })
     }
 
-    /// Which of `made` is the directory `name` in `above`.
+    /// Finds the entry of `made` for the directory `name` in `above`.
     fn parent(
         &mut self,
         above: &Arc<Place<V::Dir>>,

@@ -1,9 +1,9 @@
-//! Directories of the destination.
+//! Destination directories.
 //!
-//! A place is a directory that is copied into: one per source directory, linked to its parent as the traversal's
-//! directories are. Its handle is opened when the first entry needs it and kept until all in it is done, subdirectories
-//! too, as long as there is room for handles; without room, and after that, it is reopened from the nearest ancestor that
-//! has one, and accepted only if device and inode number are the same.
+//! A [`Place`] is the copy of one source directory, linked to its parent like the traversal's own directories. Its
+//! handle is opened when the first entry needs it and, while the budget of handles allows, kept until everything in it
+//! is done, subdirectories included. Without a kept handle it is reopened from the nearest ancestor that has one, and
+//! accepted only if device and inode number are unchanged.
 
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,18 +11,18 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use millstream_vfs::{Dir, Errno, Error, Fields, Metadata, Operation, Result, SymlinkBehavior};
 
-/// Where a directory of the destination comes from.
+/// Origin of a destination directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// This run made it: it holds nothing else, and no link in it is ever followed.
+    /// This run created it: it holds nothing else, and no link in it is ever followed.
     Made,
-    /// It was there.
+    /// It existed before.
     Found,
-    /// A run that changes nothing would have made it.
+    /// A run that changes nothing would have created it.
     Imagined,
 }
 
-/// How many handles places may keep.
+/// How many destination directories may keep their handle.
 #[derive(Debug)]
 pub(super) struct Budget {
     kept: AtomicUsize,
@@ -35,42 +35,41 @@ impl Budget {
     }
 }
 
-/// A directory of the destination.
+/// A destination directory.
 #[derive(Debug)]
 pub(super) struct Place<D> {
     parent: Option<Arc<Place<D>>>,
     name: CString,
     symlinks: SymlinkBehavior,
     pub(super) origin: Origin,
-    /// Whether this run made it, whoever may put something into it meanwhile.
+    /// Whether this run created it, even if others may add entries meanwhile.
     is_new: bool,
-    /// The permission bits that it was made with, if they kept its owner out.
+    /// The permission bits it was created with, if they locked out its owner.
     made_with: OnceLock<u32>,
     slot: Mutex<Option<Arc<D>>>,
     identity: OnceLock<(u64, u64)>,
-    /// Metadata of the source directory; none for directories that only hold operands.
+    /// Metadata of the source directory; [`None`] for directories that only hold operands.
     pub(super) source: Option<Metadata>,
     /// Device of the operand.
     pub(super) device: u64,
-    /// Which operand the directory belongs to.
+    /// The operand that the directory belongs to.
     pub(super) operand: usize,
-    /// Extended attributes to set when all else is done.
+    /// Extended attributes to set at the end.
     pub(super) xattrs: OnceLock<Vec<(CString, Vec<u8>)>>,
-    /// Whether files that are made in it get an access control list.
+    /// Whether files created in it get an access control list.
     pub(super) default_acl: OnceLock<bool>,
-    /// What the first file that was made in it was like before it got attributes, if all are made with the mode that is
-    /// asked for.
+    /// The initial metadata of the first file created in it, if every file gets exactly the mode that is asked for.
     pub(super) new_file: OnceLock<Option<Metadata>>,
-    /// What is still to be done in it: the traversal of the source directory or the operands, the files still to be
-    /// written, and the directories in it.
+    /// Number of unfinished items: the traversal of the source directory or the operands, files still to be written,
+    /// and subdirectories.
     pending: AtomicUsize,
 }
 
 impl<D: Dir> Place<D> {
-    /// A directory with an open handle that is not reopened.
+    /// A directory with an open handle that is never reopened.
     pub(super) fn holding(handle: D) -> Arc<Self> {
         let mut place = Self::unopened(None, c"".to_owned(), SymlinkBehavior::Follow, Origin::Found);
-        // It is never done.
+        // It is never finished.
         place.pending = AtomicUsize::new(1);
         place.slot = Mutex::new(Some(Arc::new(handle)));
         Arc::new(place)
@@ -112,14 +111,14 @@ impl<D: Dir> Place<D> {
         Arc::new(place)
     }
 
-    /// The directory `name` in `parent`, which operands are copied into.
+    /// The directory `name` in `parent`, into which operands are copied.
     pub(super) fn below(parent: &Arc<Self>, name: &CStr, origin: Origin) -> Arc<Self> {
         let symlinks = SymlinkBehavior::Follow;
         Arc::new(Self::unopened(Some(Arc::clone(parent)), name.to_owned(), symlinks, origin))
     }
 
-    /// The directory `name` in `parent`, which leads to operands. Another operand may have put something into it by the
-    /// time that it is used.
+    /// The directory `name` in `parent`, which leads to operands. Another operand may have added entries to it before
+    /// it is used.
     pub(super) fn leading(parent: &Arc<Self>, name: &CStr, origin: Origin) -> Arc<Self> {
         let found = if origin == Origin::Made { Origin::Found } else { origin };
         let mut place =
@@ -131,7 +130,7 @@ impl<D: Dir> Place<D> {
     /// The directory's handle.
     ///
     /// # Errors
-    /// Those of opening it; `ESTALE` if another directory has taken its place, `ENOENT` if it is only imagined.
+    /// Those of opening it; `ESTALE` if another directory has replaced it, `ENOENT` if it exists only in a dry run.
     pub(super) fn handle(&self, budget: &Budget) -> Result<Arc<D>> {
         if self.origin == Origin::Imagined {
             return Err(Error::new(Operation::OpenDir, Errno::NOENT));
@@ -172,24 +171,24 @@ impl<D: Dir> Place<D> {
         Ok(opened)
     }
 
-    /// Lets the owner into a new directory that what the process masks, or a list of permissions, keeps out of it; whether
-    /// that was so. The directory gets its own mode when all in it is done.
+    /// Gives the owner access to a new directory if the umask or an access control list denies it; returns whether that
+    /// was needed. The directory gets its final mode at the end.
     fn admit_owner(&self, parent: &D, opened: &D) -> Result<bool> {
         let mode = opened.own_metadata(Fields::MODE)?.mode & 0o7777;
         if mode & 0o700 == 0o700 {
             return Ok(false);
         }
         self.made_with.get_or_init(|| mode);
-        // Where that fails, what is to be made in the directory tells.
+        // If that fails, creating files in the directory reports it.
         Ok(parent.set_mode(&self.name, mode | 0o700, SymlinkBehavior::NoFollow).is_ok())
     }
 
-    /// The permission bits that it was made with, if its owner got more until all in it is done.
+    /// The permission bits it was created with, if its owner has more until the end.
     pub(super) fn made_with(&self) -> Option<u32> {
         self.made_with.get().copied()
     }
 
-    /// The directory that holds it.
+    /// Its parent directory.
     pub(super) fn parent(&self) -> Option<&Self> {
         self.parent.as_deref()
     }
@@ -204,7 +203,7 @@ impl<D: Dir> Place<D> {
         self.identity.get().copied()
     }
 
-    /// Something in the directory is still to be done; the directory itself is something in its parent.
+    /// Adds an unfinished item. The directory itself is one item of its parent.
     pub(super) fn begin(&self) {
         for place in self.ancestors() {
             if place.pending.fetch_add(1, Ordering::AcqRel) > 0 {
@@ -213,12 +212,12 @@ impl<D: Dir> Place<D> {
         }
     }
 
-    /// Something in the directory has been done. Whether that was the last.
+    /// Finishes an item; returns whether it was the last.
     pub(super) fn done(&self) -> bool {
         self.pending.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// Closes the handle that is kept, when all is done.
+    /// Closes the kept handle at the end.
     pub(super) fn close(&self, budget: &Budget) {
         if self.parent.is_some() && self.slot.lock().unwrap_or_else(PoisonError::into_inner).take().is_some()
         {
@@ -226,7 +225,7 @@ impl<D: Dir> Place<D> {
         }
     }
 
-    /// This directory and those above it.
+    /// This directory and its ancestors.
     pub(super) fn ancestors(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |place| place.parent.as_deref())
     }
@@ -250,7 +249,7 @@ mod tests {
 
     use super::*;
 
-    /// Handles are given back when all is done, a directory's after those in it, and no later use keeps one again.
+    /// Handles are released at the end, children before parents, and no later use keeps one again.
     #[test]
     fn what_is_done_keeps_no_handle() {
         let scratch = tempfile::tempdir().expect("scratch");

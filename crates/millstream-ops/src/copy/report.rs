@@ -1,4 +1,4 @@
-//! What the copying tells, and asks.
+//! Reports and questions of a copy operation.
 
 use millstream_vfs::Errno;
 
@@ -15,7 +15,7 @@ pub enum Trouble {
     OpenDestinationDirectory,
     /// The source could not be opened.
     OpenSource,
-    /// The source was replaced while it was looked at.
+    /// The source was replaced while it was examined.
     SourceReplaced,
     /// The source symbolic link could not be read.
     ReadLink,
@@ -33,7 +33,7 @@ pub enum Trouble {
     CreateParent,
     /// A symbolic link to `source` could not be created.
     CreateSymlink,
-    /// A symbolic link that copies one could not be created.
+    /// The copy of a symbolic link could not be created.
     CopySymlink,
     /// A pipe could not be created.
     CreateFifo,
@@ -59,41 +59,41 @@ pub enum Trouble {
     Xattr,
     /// The kind of the file is unknown.
     UnknownKind,
-    /// Directories are to be omitted.
+    /// Directories are skipped.
     OmittedDirectory,
     /// Both are the same file.
     SameFile,
-    /// A directory would be copied into itself; `destination` is in it.
+    /// A directory would be copied into itself; `destination` is inside it.
     IntoItself,
-    /// There is something, and it is not to be replaced.
+    /// The destination exists and must not be replaced.
     NotReplaced,
-    /// The destination was made by this very command from another source.
+    /// This command created the destination from another source.
     JustCreated,
-    /// The destination is a link made by this very command.
+    /// The destination is a link created by this command.
     ThroughJustCreatedLink,
     /// A directory is in the way of a file.
     DirectoryInTheWay,
     /// A file is in the way of a directory.
     FileInTheWay,
-    /// The destination is a symbolic link that leads nowhere.
+    /// The destination is a dangling symbolic link.
     ThroughDanglingLink,
-    /// The backup would be written over the source.
+    /// The backup would overwrite the source.
     BackupIsSource,
-    /// A followed symbolic link leads to a directory it is in.
+    /// A followed symbolic link leads to a directory that contains it.
     Cycle,
-    /// A directory given twice would be a hard link to a directory.
+    /// A directory given twice would need a hard link to a directory.
     DirectoryHardLink,
     /// Source and copy differ after copying.
     Differs,
-    /// What is in the place of a directory of `--parents` is none.
+    /// A path component of `--parents` exists and is not a directory.
     ParentNotDirectory,
     /// A directory of `--parents` could not be examined.
     ParentAttributes,
-    /// A symbolic link to a relative path would be in another directory than that path is relative to.
+    /// A relative symbolic link would be created in a directory other than the current one.
     RelativeSymlink,
 }
 
-/// Something that could not be done.
+/// A failure to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem<'a> {
     /// What.
@@ -102,7 +102,7 @@ pub struct Problem<'a> {
     pub source: &'a [u8],
     /// Path of the destination.
     pub destination: &'a [u8],
-    /// Why, if a call failed.
+    /// The error of the call that failed, if any.
     pub errno: Option<Errno>,
 }
 
@@ -115,18 +115,18 @@ pub struct Question<'a> {
     pub unwritable: Option<u32>,
 }
 
-/// Takes what is told.
+/// Receives reports and answers questions.
 pub trait Sink: Sync {
-    /// Whole lines of what has been done. Calls may come from several threads at once.
+    /// Whole lines about finished actions. Calls may come from several threads at once.
     fn lines(&self, lines: &[u8]);
 
     /// Something failed. Calls may come from several threads at once.
     fn problem(&self, problem: &Problem<'_>);
 
-    /// An operand was given twice, which is no error.
+    /// An operand was given twice, which is not an error.
     fn given_twice(&self, source: &[u8], is_directory: bool);
 
-    /// Whether the user agrees to have a file written over.
+    /// Whether the user agrees to overwrite a file.
     fn confirm(&self, question: &Question<'_>) -> bool;
 }
 
@@ -171,7 +171,7 @@ impl Trouble {
         }
     }
 
-    /// The error number nearest to it, where no call has failed.
+    /// The closest error number, if no call has failed.
     pub fn nearest_errno(self) -> Errno {
         match self {
             Trouble::OmittedDirectory | Trouble::DirectoryInTheWay => Errno::ISDIR,
@@ -189,7 +189,7 @@ impl Trouble {
 }
 
 impl Problem<'_> {
-    /// Whether the path that the trouble is about is that of the source.
+    /// Whether the problem concerns the path of the source.
     pub fn is_about_source(&self) -> bool {
         matches!(
             self.trouble,

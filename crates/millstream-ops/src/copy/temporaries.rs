@@ -1,7 +1,7 @@
-//! Files under temporary names, and their removal when the process must end.
+//! Temporary files, and their removal if the process must end early.
 //!
-//! A name is known from before it is made until it has gone, so that whoever ends the process (on a signal) can remove
-//! all of them at any moment, whatever calls the other threads are in.
+//! A name is recorded from before the file is created until after it is gone. The code that
+//! ends the process on a signal can therefore remove all of them at any moment, whatever calls the other threads are in.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
@@ -13,7 +13,7 @@ use millstream_vfs::{Dir, Errno, RemoveKind, Result};
 
 type Removal = Box<dyn FnOnce() + Send>;
 
-/// The temporary files that there are. Clones are the same.
+/// The existing temporary files. Clones share the same set.
 #[derive(Clone, Default)]
 pub struct Temporaries {
     shared: Arc<Shared>,
@@ -21,7 +21,7 @@ pub struct Temporaries {
 
 #[derive(Default)]
 struct Shared {
-    /// Held for reading by whoever makes one.
+    /// Held for reading while one is created.
     gate: RwLock<()>,
     removals: Mutex<HashMap<u64, Removal>>,
 }
@@ -32,7 +32,7 @@ impl fmt::Debug for Temporaries {
     }
 }
 
-/// As long as it is there no temporary file is made: who would make one waits.
+/// Blocks the creation of temporary files while it exists.
 #[derive(Debug)]
 pub struct NoMore<'a> {
     _gate: RwLockWriteGuard<'a, ()>,
@@ -51,7 +51,7 @@ impl Temporaries {
         self.shared.removals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes all temporary files. Files that cannot be removed stay: this is for a process that ends.
+    /// Removes all temporary files. Failures are ignored, because the process is about to end.
     pub fn remove_all(&self) -> NoMore<'_> {
         let gate = self.shared.gate.write().unwrap_or_else(PoisonError::into_inner);
         let removals = std::mem::take(&mut *self.lock());
@@ -61,7 +61,7 @@ impl Temporaries {
         NoMore { _gate: gate }
     }
 
-    /// Makes something in `dir` under a name beside `name` that nothing has.
+    /// Creates something in `dir` under an unused name next to `name`.
     pub(super) fn make<D: Dir, T>(
         &self,
         dir: &Arc<D>,
@@ -77,14 +77,14 @@ impl Temporaries {
             });
             self.lock().insert(temporary.serial, remove);
             match make(&temporary.name) {
-                // Left over from a process of the same number that was killed.
+                // Left over from a killed process with the same process ID.
                 Err(error) if error.errno == Errno::EXIST => {}
                 made => return made.map(|made| (temporary, made)),
             }
         }
     }
 
-    /// A name that no two copies of this process share.
+    /// A name that is unique within this process.
     fn name(&self, name: &CStr) -> Temporary {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);

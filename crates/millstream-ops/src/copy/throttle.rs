@@ -1,4 +1,4 @@
-//! A bound on bytes a second, shared by all threads.
+//! A rate limit in bytes per second, shared by all threads.
 
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Lines and records of what has been done.
+//! Reports of finished actions, as lines or JSON records.
 
 use millstream_system::locale::Locale;
 
@@ -29,7 +29,7 @@ impl Action {
     }
 }
 
-/// The name of an action, or of one that is only told.
+/// The name of an action, or of one that is only reported.
 fn in_words(words: &str, effect: Effect) -> Vec<u8> {
     match effect {
         Effect::Real => words.into(),
@@ -55,7 +55,7 @@ fn quoted(name: &[u8], out: &mut Vec<u8>) {
 }
 
 impl Trace {
-    /// Appends what is told of a step.
+    /// Appends the report of a step.
     pub(super) fn step(self, step: &Step<'_>, out: &mut Vec<u8>) {
         match self {
             Trace::Nothing => {}
@@ -86,7 +86,7 @@ impl Trace {
         }
     }
 
-    /// Appends what is told of a directory of `--parents`.
+    /// Appends the report of a directory of `--parents`.
     pub(super) fn parent(self, source: &[u8], destination: &[u8], effect: Effect, out: &mut Vec<u8>) {
         match self {
             Trace::Text => out.extend([source, b" -> ", destination, b"\n"].concat()),
@@ -115,7 +115,7 @@ impl Trace {
         }
     }
 
-    /// Appends that a backup has its own name again.
+    /// Appends that a backup has been renamed back.
     pub(super) fn put_back(self, backup: &[u8], destination: &[u8], out: &mut Vec<u8>) {
         match self {
             Trace::Nothing => {}
@@ -135,7 +135,7 @@ impl Trace {
         }
     }
 
-    /// Appends that nothing was to be done.
+    /// Appends that nothing had to be done.
     pub(super) fn skipped(self, source: &[u8], destination: &[u8], out: &mut Vec<u8>) {
         match self {
             Trace::Nothing => {}

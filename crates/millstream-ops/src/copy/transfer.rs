@@ -1,6 +1,6 @@
-//! The data of one file: opened, moved, checked, given its attributes and its name.
+//! The data of one file: opens both ends, moves and verifies the data, and sets attributes and name.
 //!
-//! Small files are done at once; large ones go to the carriers, which may share the work ([`super::carriers`]).
+//! Small files are copied at once. Large ones go to the copy workers, which may share the work ([`super::carriers`]).
 
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ use super::verify::checksum;
 
 type FileOf<V> = <<V as Volume>::Dir as Dir>::File;
 
-/// Files from this size on are left to the carriers.
+/// Files from this size on are left to the copy workers.
 const LARGE: u64 = 8 << 20;
 
 /// An open source and its open copy.
@@ -211,7 +211,7 @@ impl<V: Volume> Copier<'_, V> {
         place.create_file(&CString::new(path).unwrap_or_default(), mode)
     }
 
-    /// Moves the data, here or by the carriers.
+    /// Moves the data, here or on the copy workers.
     pub(super) fn transfer(
         &self,
         buffers: &mut Buffers,
@@ -265,7 +265,7 @@ impl<V: Volume> Copier<'_, V> {
             self.discard(item, transfer.ends.temporary.as_ref());
             self.discard_incomplete(item, transfer);
         }
-        self.settle(buffers, item, &transfer.job, transfer.inode(), done)
+        self.finish_copy(buffers, item, &transfer.job, transfer.inode(), done)
     }
 
     /// Tells of a copy, and if there are data how they were moved.

@@ -1,9 +1,9 @@
-//! Reading source and copy again.
+//! Comparison of source and copy by reading both again.
 
 use millstream_vfs::{At, File, Result};
 use xxhash_rust::xxh3::Xxh3;
 
-/// The checksum and the length of all that a file holds.
+/// The checksum and the length of a file's contents.
 pub(super) fn checksum<F: File>(file: &F, buffer: &mut Vec<u8>) -> Result<(u128, u64)> {
     const BUFFER: usize = 256 << 10;
     if buffer.len() < BUFFER {

@@ -1,13 +1,14 @@
 //! Patterns of `--exclude` and `--exclude-from`.
 //!
-//! A pattern excludes a path that matches it as a whole or from after any of its slashes on; wildcards match slashes.
+//! A pattern excludes a path if it matches the whole path or the part after any of its slashes. Wildcards match
+//! slashes.
 
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 
 use millstream_system::pattern::{CaseSensitivity, matches_glob};
 
-/// What is left out.
+/// The exclude patterns.
 #[derive(Clone, Debug, Default)]
 pub struct Exclude {
     /// Patterns without any character that is special in a pattern.
@@ -31,12 +32,12 @@ impl Exclude {
         lines.filter(|line| !line.is_empty()).for_each(|line| self.add(line));
     }
 
-    /// Whether nothing is left out.
+    /// Whether nothing is excluded.
     pub fn is_empty(&self) -> bool {
         self.literals.is_empty() && self.globs.is_empty()
     }
 
-    /// Whether `path` is left out.
+    /// Whether `path` is excluded.
     pub fn matches(&self, path: &CStr) -> bool {
         let bytes = path.to_bytes_with_nul();
         let after_slash = |at: &usize| *at == 0 || (bytes[*at - 1] == b'/' && bytes[*at] != b'/');

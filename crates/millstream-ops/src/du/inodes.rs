@@ -1,4 +1,4 @@
-//! Inodes that must be counted once, numbered, in a table of many locks.
+//! The table of inodes that must be counted once: numbered, and sharded over many locks.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -77,12 +77,12 @@ pub(super) struct Inodes {
 #[derive(Debug, Default)]
 struct Shard {
     numbers: IdentityMap<u32>,
-    /// What each adds when it is counted; `None` once it has been.
+    /// The totals that each inode adds when it is counted; `None` after that.
     uncounted: Vec<Option<Totals>>,
 }
 
 impl Inodes {
-    /// The number of an inode; the first call for one keeps its totals.
+    /// The number of an inode; the first call for an inode stores its totals.
     pub(super) fn number(&self, identity: Identity, totals: &Totals) -> u32 {
         let index = shard_of(identity);
         let shard = &mut *self.shards.shard(index);
@@ -96,7 +96,7 @@ impl Inodes {
         place * SHARDS as u32 + index as u32
     }
 
-    /// What the inode adds: its totals the first time, nothing after that.
+    /// The totals to add for an inode: its own the first time, nothing after that.
     pub(super) fn count(&self, number: u32) -> Option<Totals> {
         let (place, index) = (number as usize / SHARDS, number as usize % SHARDS);
         self.shards.shard(index).uncounted[place].take()

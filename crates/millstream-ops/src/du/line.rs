@@ -1,4 +1,4 @@
-//! Lines of the output.
+//! Output lines.
 
 use millstream_system::locale::Locale;
 
@@ -11,14 +11,14 @@ use crate::time::Clock;
 /// How lines are written.
 #[derive(Clone, Debug)]
 pub enum LineFormat {
-    /// Number, maybe a time, and path.
+    /// Number, optional time, and path.
     Text {
         /// How numbers are written.
         sizes: Sizes,
-        /// What ends a line.
+        /// The line terminator.
         terminator: u8,
     },
-    /// A JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -36,7 +36,7 @@ pub struct Sizes {
 pub(super) struct LineWriter<'a> {
     options: &'a Options,
     clock: Clock,
-    /// A time in the last line that no calendar has.
+    /// The last line had a time outside the range of the calendar.
     odd_time: Option<i64>,
 }
 
@@ -45,12 +45,12 @@ impl<'a> LineWriter<'a> {
         LineWriter { options, clock: Clock::new(Locale::from_environment()), odd_time: None }
     }
 
-    /// The time of the line written last, if it stands there as a number of seconds.
+    /// The time in the last line, if it was written as a number of seconds.
     pub(super) fn take_odd_time(&mut self) -> Option<i64> {
         self.odd_time.take()
     }
 
-    /// The number that stands for `totals`.
+    /// The number to print for `totals`.
     pub(super) fn value(&self, totals: &Totals) -> u64 {
         match self.options.measure {
             Measure::Allocated => totals.blocks.saturating_mul(512),
@@ -88,7 +88,7 @@ impl<'a> LineWriter<'a> {
         match (self.options.measure, &sizes.format) {
             (Measure::Inodes, SizeFormat::Blocks { suffix, .. }) => {
                 write_integer(value, out);
-                // Of the suffix of a unit that does not apply GNU's tool leaves the last letter.
+                // If the unit of a suffix does not apply, GNU's tool keeps the last letter.
                 out.extend(suffix.bytes().last().filter(|&letter| letter == b'B'));
             }
             _ => sizes.format.write(value.into(), sizes.locale, out),

@@ -3,20 +3,20 @@
 //! ```text
 //!  visit (parallel)                                      report (one operand at a time, in order)
 //!  stat an entry ─► add to the totals of its node        walk the nodes depth first, names sorted:
-//!                   hard link ─► node remembers inode ─►   first node that remembers an inode counts it
-//!                   directory ─► child of its node    ─►   first parent of a directory owns it
+//!                   hard link ─► node records inode ──►    first node with an inode counts it
+//!                   directory ─► child of its node ───►    first parent of a directory owns it
 //!                                                          line of each node, children before parents
 //! ```
 //!
-//! What is printed does not depend on the order in which threads find things. A visit adds up a chunk and then takes the
-//! lock of one [`tree::Node`]; what may be counted once only, inodes with several links and directories reached
-//! twice, is just remembered, and given to the first who has it when the tree is walked for the report. An operand is
-//! reported when it and all before it are complete, so that an earlier operand always comes first.
+//! The output does not depend on the order in which threads find files. A visit adds up a chunk and then takes the lock
+//! of one [`tree::Node`]. Inodes with several links and directories reached twice must be counted once. A visit only
+//! records them; the report counts each for the first node that has it. An operand is reported when it and all operands
+//! before it are complete, so that an earlier operand always comes first.
 //!
-//! Memory: directories deeper than lines are printed add to the node above and leave nothing. Otherwise a directory
-//! takes about 250 bytes, a printed file (`-a`) its name and about 10 bytes, a path of an inode with several links 4
-//! bytes and such an inode about 100, each until its operand has been reported. With `-S` every
-//! directory has a node; where links are followed (`-L`) also, and every file counts as having several links.
+//! Memory: a directory below the printed depth adds to the node above it and takes none. Any other directory takes
+//! about 250 bytes, and a printed file (`-a`) its name and about 10 bytes. Each path of an inode with several links
+//! takes 4 bytes and each such inode about 100. All of it is freed when the operand has been reported. With `-S` and
+//! with followed links (`-L`) every directory has a node, and with `-L` every file counts as having several links.
 
 mod exclude;
 mod inodes;
@@ -40,40 +40,40 @@ use crate::time::TimeStyle;
 use inodes::Inodes;
 use survey::Survey;
 
-/// What is to be measured, and how it is to be printed.
+/// Options of a measurement.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The number that is printed.
+    /// The number to print.
     pub measure: Measure,
     /// What gets a line.
     pub lines: Lines,
-    /// Operands are at depth 0; what is deeper than this gets no line.
+    /// The maximum depth of lines; operands are at depth 0.
     pub max_depth: u32,
     /// How files with several links are counted.
     pub hard_links: HardLinks,
-    /// Whether the line of a directory includes what is in its subdirectories.
+    /// Whether the line of a directory includes its subdirectories.
     pub subdirectories: Subdirectories,
-    /// Which file systems are entered.
+    /// Which file systems to enter.
     pub file_systems: FileSystems,
-    /// Symbolic links that are followed.
+    /// Which symbolic links to follow.
     pub follow: FollowPolicy,
-    /// What is left out.
+    /// The exclude patterns.
     pub exclude: Exclude,
-    /// Lines that are left out for their size.
+    /// The size threshold for lines.
     pub threshold: Option<Threshold>,
-    /// The time that is printed.
+    /// The time to print.
     pub time: Option<(TimeField, TimeStyle)>,
-    /// Whether the sum of all operands gets a line.
+    /// Whether to print a grand total.
     pub grand_total: GrandTotal,
     /// How lines are written.
     pub format: LineFormat,
-    /// Workers.
+    /// Number of workers.
     pub threads: Threads,
     /// Ends the work early.
     pub cancellation: Cancellation,
 }
 
-/// A number that is summed.
+/// The number to sum up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// Allocated space.
@@ -102,7 +102,7 @@ pub enum HardLinks {
     Each,
 }
 
-/// Whether the line of a directory includes what is in its subdirectories.
+/// Whether the line of a directory includes its subdirectories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subdirectories {
     /// It does.
@@ -111,7 +111,7 @@ pub enum Subdirectories {
     Separate,
 }
 
-/// Lines that are wanted, by their number.
+/// A threshold for lines, by their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
     /// This much or more.
@@ -140,7 +140,7 @@ pub enum TimeField {
     Changed,
 }
 
-/// Whether the sum of all operands gets a line.
+/// Whether to print a grand total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GrandTotal {
     /// It does (`-c`).
@@ -149,18 +149,18 @@ pub enum GrandTotal {
     Omit,
 }
 
-/// Something that could not be measured.
+/// An entry that could not be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem<'a> {
-    /// What was tried: [`Operation::Stat`] on an entry, or opening or reading a directory.
+    /// The failed operation: [`Operation::Stat`] on an entry, or opening or reading a directory.
     pub operation: Operation,
-    /// Why it failed; [`None`] where a link that was to be followed leads nowhere.
+    /// The error; [`None`] if a symbolic link to follow is dangling.
     pub errno: Option<Errno>,
     /// The path, starting with the operand.
     pub path: &'a [u8],
 }
 
-/// Takes the results.
+/// Receives the results.
 pub trait Sink: Sync {
     /// Whole lines. One call at a time.
     fn lines(&self, lines: &[u8]);

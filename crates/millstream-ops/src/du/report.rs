@@ -8,10 +8,10 @@ use super::line::LineWriter;
 use super::tree::{Child, FileLines, Node, NodeKind, Totals};
 use super::{Lines, Options, Sink, Subdirectories};
 
-/// Lines are handed on when this many bytes of them have gathered.
+/// The buffer is flushed when it reaches this many bytes.
 const FLUSH_BYTES: usize = 64 << 10;
 
-/// The part of the output that has been made.
+/// The buffered output.
 pub(super) struct Report<'a> {
     options: &'a Options,
     sink: &'a dyn Sink,
@@ -21,17 +21,17 @@ pub(super) struct Report<'a> {
     grand_total: Totals,
 }
 
-/// A directory on the way from the operand to where the report is.
+/// A directory on the path from the operand to the current position of the report.
 struct Level {
     path_len: usize,
     items: Items,
-    /// Of the directory and all below it so far.
+    /// Totals of the directory and everything below it so far.
     inclusive: Totals,
-    /// Without subdirectories.
+    /// Totals without subdirectories.
     own: Totals,
 }
 
-/// What is in a directory, by name: lines of files, and directories.
+/// The contents of a directory by name: lines of files, and directories.
 struct Items {
     files: FileLines,
     file_starts: IntoIter<usize>,
@@ -74,7 +74,7 @@ impl<'a> Report<'a> {
         Report { options, sink, inodes, writer, lines: Vec::new(), grand_total: Totals::ZERO }
     }
 
-    /// Adds the lines of an operand; none if it has been counted before. The tree is left empty.
+    /// Adds the lines of an operand; none if it has been counted before. Empties the tree.
     pub(super) fn operand(&mut self, path: &[u8], root: &Arc<Node>) {
         let mut path = path.to_vec();
         let mut levels = Vec::new();
@@ -97,7 +97,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Counts what belongs to a node. `None` if the node has been reported before.
+    /// Counts the totals of a node. `None` if the node has already been reported.
     fn enter(&mut self, node: &Node, path: &[u8], depth: usize) -> Option<Level> {
         let mut contents = node.spend()?;
         for inode in contents.links.iter() {
@@ -122,7 +122,7 @@ impl<'a> Report<'a> {
         Some(Level { path_len: path.len(), items, inclusive: contents.own, own: contents.own })
     }
 
-    /// Writes the line of the last level, which is complete, and adds it to the one above.
+    /// Writes the line of the deepest level, which is complete, and adds it to the level above.
     fn leave(&mut self, path: &[u8], levels: &mut Vec<Level>) {
         let Some(level) = levels.pop() else { return };
         let shown = match self.options.subdirectories {
@@ -156,7 +156,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Hands on what has gathered.
+    /// Flushes the buffer.
     pub(super) fn flush(&mut self) {
         if !self.lines.is_empty() {
             self.sink.lines(&self.lines);

@@ -1,4 +1,4 @@
-//! The visitor: adds up what it sees.
+//! The visitor: adds up the entries it sees.
 
 use std::ffi::{CStr, CString};
 use std::marker::PhantomData;
@@ -24,12 +24,13 @@ pub(super) struct Survey<'a, V> {
     fields: Fields,
     reach: Reach,
     inodes: &'a Inodes,
-    /// Nodes of directories that may be reached twice: of all where links are followed, else of the operands.
+    /// Nodes of directories that may be reached twice: all directories if links are followed, otherwise the operands.
     directories: Sharded<IdentityMap<Arc<Node>>>,
-    /// Operands that are no directories, if there are other operands that may hold them.
+    /// Operands that are not directories, if another operand may contain them.
     file_operands: OnceLock<IdentityMap<()>>,
     progress: Mutex<Progress<'a>>,
-    /// An operand was found in another one: which lines are whose is known only when all are complete.
+    /// An operand was found inside another one. Which lines belong to which is known only when all operands are
+    /// complete.
     overlap: AtomicBool,
     volume: PhantomData<fn() -> V>,
 }
@@ -37,11 +38,11 @@ pub(super) struct Survey<'a, V> {
 /// What may be reached by more than one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
-    /// It does not matter: everything counts each time.
+    /// Irrelevant: everything counts each time.
     Ignored,
     /// Files with several links.
     Links,
-    /// Those, and operands in other operands.
+    /// Files with several links, and operands inside other operands.
     Operands,
     /// Everything, because links are followed.
     Everything,
@@ -58,7 +59,7 @@ impl Reach {
     }
 }
 
-/// Which operands are complete, and the report of those before the first that is not.
+/// The complete operands, and the report of those before the first incomplete one.
 struct Progress<'a> {
     operands: Vec<Operand>,
     reported: usize,
@@ -78,10 +79,10 @@ struct FoundOperand {
     node: Arc<Node>,
 }
 
-/// What a directory's entries are added to.
+/// The node that a directory's entries are added to.
 pub(super) struct Base {
     node: Arc<Node>,
-    /// That of the operand.
+    /// The node of the operand.
     device: u64,
 }
 
@@ -145,7 +146,7 @@ impl<'a, V: Volume> Survey<'a, V> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports what is left when the traversal is over.
+    /// Reports the rest when the traversal is over.
     pub(super) fn report_rest(&self) {
         let mut progress = self.progress();
         progress.operands.iter_mut().for_each(|operand| operand.complete = true);
@@ -163,7 +164,7 @@ impl<'a, V: Volume> Survey<'a, V> {
 
     fn problem(&self, error: Error, is_dangling: bool, path: &[u8]) {
         self.activity.add_error();
-        // The original gives no reason for a link that leads nowhere.
+        // GNU's tool gives no reason for a dangling link.
         let errno = (!is_dangling || error.errno != millstream_vfs::Errno::NOENT).then_some(error.errno);
         self.sink.problem(&Problem { operation: error.operation, errno, path });
         if let LineFormat::Json = self.options.format {
@@ -173,7 +174,7 @@ impl<'a, V: Volume> Survey<'a, V> {
         }
     }
 
-    /// Whether the entry at the end of `path` is left out by its name.
+    /// Whether the entry at the end of `path` is excluded by its name.
     fn is_excluded(&self, path: &mut Vec<u8>, prefix_len: usize, name: &CStr) -> bool {
         if self.options.exclude.is_empty() {
             return false;
@@ -183,7 +184,7 @@ impl<'a, V: Volume> Survey<'a, V> {
         CStr::from_bytes_with_nul(path).is_ok_and(|path| self.options.exclude.matches(path))
     }
 
-    /// Metadata of an entry, or a problem. A link that is to be followed and leads nowhere is one.
+    /// Metadata of an entry, or a problem. A dangling link that should be followed is a problem.
     fn metadata<S>(&self, entry: &Entry<'_, V, S>) -> Option<Metadata> {
         let failed = |error: Error, is_dangling: bool| {
             let mut path = Vec::new();
@@ -211,7 +212,7 @@ impl<'a, V: Volume> Survey<'a, V> {
         self.options.time.as_ref().map(|(field, _)| *field)
     }
 
-    /// Whether an entry at `depth` gets a line, its threshold aside.
+    /// Whether an entry at `depth` gets a line, apart from the threshold.
     fn has_line(&self, depth: u32) -> bool {
         depth <= self.options.max_depth
     }
@@ -250,12 +251,13 @@ impl<'a, V: Volume> Survey<'a, V> {
         }
     }
 
-    /// Whether a directory in `above` is one of those that hold it, and so is counted already.
+    /// Whether a directory in `above` is one of its own ancestors, and so already counted.
     fn is_mounted_in_itself(&self, above: &Directory<V, Base>, metadata: &Metadata) -> bool {
         self.options.follow != FollowPolicy::Always && above.enclosing(metadata.identity()).is_some()
     }
 
-    /// Adds a directory to the node `base` and returns where its entries go, if they are wanted and not on their way.
+    /// Adds a directory to the node `base`; returns the node for its entries if they are wanted and not yet being
+    /// counted.
     fn directory(
         &self,
         buffers: &mut Buffers,
@@ -293,8 +295,8 @@ impl<'a, V: Volume> Survey<'a, V> {
         }
     }
 
-    /// Whether directories without a line have a node: because it may be another's, or because what is below does not
-    /// belong to the line of the directory above.
+    /// Whether directories without a line have a node: either the directory may belong to another one's line, or its
+    /// contents do not belong to the line above.
     fn keeps_all_directories(&self) -> bool {
         self.options.follow == FollowPolicy::Always || self.options.subdirectories == Subdirectories::Separate
     }
@@ -320,7 +322,7 @@ impl<'a, V: Volume> Survey<'a, V> {
         }
     }
 
-    /// Looks at operands: each gets a node, if it can be measured.
+    /// Examines the operands and gives each one a node if it can be measured.
     fn visit_operands(&self, buffers: &mut Buffers, chunk: &Chunk<'_, V, Base>) {
         for entry in chunk.entries() {
             if self.is_excluded(&mut buffers.path, 0, entry.name()) {
@@ -348,7 +350,7 @@ impl<'a, V: Volume> Survey<'a, V> {
         FoundOperand { kind, identity: metadata.identity(), node }
     }
 
-    /// Descends into the operands that are directories, now that all of them are known.
+    /// Descends into operands that are directories, now that all operands are known.
     fn descend_into_operands(&self, descend: &mut Descend<'_, V, Base>) {
         let mut progress = self.progress();
         let mut files = IdentityMap::default();
@@ -362,7 +364,7 @@ impl<'a, V: Volume> Survey<'a, V> {
             if matches!(self.reach, Reach::Operands | Reach::Everything) {
                 let mut known = self.directories.lock(found.identity);
                 if let Some(node) = known.get(&found.identity) {
-                    // Given twice: whoever comes first has its lines.
+                    // A directory given twice: the first operand gets its lines.
                     found.node = Arc::clone(node);
                     continue;
                 }
@@ -378,7 +380,7 @@ impl<'a, V: Volume> Survey<'a, V> {
         }
     }
 
-    /// Adds what a visit has gathered to its node.
+    /// Adds the totals of a visit to its node.
     fn commit(buffers: &mut Buffers, node: &Node) {
         let mut contents = node.lock();
         contents.own.add(&buffers.totals);
@@ -391,7 +393,7 @@ impl<'a, V: Volume> Survey<'a, V> {
 }
 
 impl Progress<'_> {
-    /// Reports operands up to the first that is not complete.
+    /// Reports operands up to the first incomplete one.
     fn report_complete(&mut self, names: &[CString]) {
         while let Some(operand) = self.operands.get_mut(self.reported).filter(|o| o.complete) {
             if let Some(found) = operand.found.take() {
@@ -482,7 +484,8 @@ impl<V: Volume> Visitor for Survey<'_, V> {
                 place.write_path(&mut path);
                 self.problem(*error, false, &path);
             }
-            // A directory in itself, met again where everything counts each time: it ends there, without a line.
+            // A directory that contains itself, found again where everything counts each time: it ends there, without a
+            // line.
             (Fault::Loop { .. }, Place::Directory(directory)) => drop(directory.state().node.spend()),
             (Fault::Loop { .. }, Place::Entry(_)) => {}
         }
@@ -490,12 +493,12 @@ impl<V: Volume> Visitor for Survey<'_, V> {
 }
 
 enum Known {
-    /// It can be reached once only, or counts each time.
+    /// It can be reached only once, or counts each time.
     Untracked,
     /// It is an operand.
     AnOperand(Arc<Node>),
-    /// Somebody has been there, or is.
+    /// It has already been reached.
     Seen(Arc<Node>),
-    /// Nobody has been there; here is its node.
+    /// It is reached for the first time; this is its node.
     New(Arc<Node>),
 }

@@ -1,4 +1,4 @@
-//! What is known of the directories that get lines, and of those that lines depend on.
+//! The nodes of the directories that get lines or that lines depend on.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,18 +10,18 @@ use super::TimeField;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Totals {
     pub(super) bytes: u64,
-    /// Of 512 bytes.
+    /// In units of 512 bytes.
     pub(super) blocks: u64,
     pub(super) inodes: u64,
     pub(super) latest: Timestamp,
 }
 
 impl Totals {
-    /// Of nothing, which is older than everything.
+    /// The totals of nothing, with a time older than any other.
     pub(super) const ZERO: Totals =
         Totals { bytes: 0, blocks: 0, inodes: 0, latest: Timestamp { sec: i64::MIN, nsec: 0 } };
 
-    /// Those of one file.
+    /// The totals of one file.
     pub(super) fn of(metadata: &Metadata, time: Option<TimeField>) -> Self {
         let latest = match time {
             None => Totals::ZERO.latest,
@@ -29,13 +29,13 @@ impl Totals {
             Some(TimeField::Accessed) => metadata.atime,
             Some(TimeField::Changed) => metadata.ctime,
         };
-        // Of other files POSIX does not say what a size means.
+        // POSIX does not define the size of other files.
         let has_size = matches!(metadata.kind(), FileKind::File | FileKind::Symlink);
         let bytes = if has_size { metadata.size } else { 0 };
         Totals { bytes, blocks: metadata.blocks, inodes: 1, latest }
     }
 
-    /// The latest time; that of nothing is shown as 1970.
+    /// The latest time; without any file it is shown as 1970.
     pub(super) fn shown_time(&self) -> Timestamp {
         if self.latest == Totals::ZERO.latest { Timestamp { sec: 0, nsec: 0 } } else { self.latest }
     }
@@ -48,25 +48,25 @@ impl Totals {
     }
 }
 
-/// A directory, or an operand that is none.
+/// A directory, or an operand that is not one.
 #[derive(Debug, Default)]
 pub(super) struct Node {
     contents: Mutex<Contents>,
 }
 
-/// What a [`Node`] knows.
+/// The contents of a [`Node`].
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     pub(super) kind: NodeKind,
-    /// Of the directory itself, its files with one link, and all below it that have no node.
+    /// Totals of the directory itself, its files with one link, and everything below it that has no node.
     pub(super) own: Totals,
     /// Inodes with several links, by their number in the table of inodes.
     pub(super) links: Links,
-    /// The same with their names, where they get lines.
+    /// The same with names, if they get lines.
     pub(super) linked_files: Vec<LinkedFile>,
     /// The other files that get lines.
     pub(super) files: FileLines,
-    /// Directories in this one that have nodes. A directory may be a child of several.
+    /// Subdirectories that have nodes. A directory may be a child of several.
     pub(super) children: Vec<Child>,
 }
 
@@ -76,9 +76,9 @@ pub(super) enum NodeKind {
     /// A directory.
     #[default]
     Directory,
-    /// An operand that is no directory; it gets a line if it is not counted elsewhere.
+    /// An operand that is not a directory; it gets a line unless it is counted elsewhere.
     File,
-    /// A directory that has been reported, or must not be: it is in itself.
+    /// A directory that has been reported, or must not be because it contains itself.
     Spent,
 }
 
@@ -95,7 +95,7 @@ pub(super) struct LinkedFile {
     pub(super) name: Box<[u8]>,
 }
 
-/// A directory in another.
+/// A directory inside another.
 #[derive(Debug)]
 pub(super) struct Child {
     pub(super) name: Box<[u8]>,
@@ -111,7 +111,7 @@ impl Node {
         self.contents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes everything out for the report; `None` if that has been done before, or must not be.
+    /// Moves the contents out for the report; `None` if that has been done before, or must not be.
     pub(super) fn spend(&self) -> Option<Contents> {
         let mut contents = self.lock();
         if contents.kind == NodeKind::Spent {
@@ -121,7 +121,7 @@ impl Node {
     }
 }
 
-/// A set of inode numbers, as a vector that is freed of duplicates whenever it has doubled.
+/// A set of inode numbers, as a vector that is deduplicated whenever it has doubled.
 #[derive(Debug, Default)]
 pub(super) struct Links {
     inodes: Vec<u32>,
@@ -145,7 +145,7 @@ impl Links {
     }
 }
 
-/// Lines of files, packed: name, NUL, the numbers with seven bits a byte.
+/// Packed lines of files: name, NUL, then the numbers in seven bits per byte.
 #[derive(Debug, Default)]
 pub(super) struct FileLines {
     packed: Vec<u8>,
@@ -169,7 +169,7 @@ impl FileLines {
         self.packed.append(&mut other.packed);
     }
 
-    /// Where the lines begin, by the order of their names.
+    /// Offsets of the lines, sorted by name.
     pub(super) fn sorted(&self) -> Vec<usize> {
         let mut starts = Vec::new();
         let mut at = 0;

@@ -4,7 +4,7 @@ use millstream_vfs::{FileKind, Metadata};
 
 /// The block is followed by another of the same directory.
 pub(super) const FLAG_MORE: u32 = 1;
-/// The block stands for a root that is no directory.
+/// The block stands for a root that is not a directory.
 pub(super) const FLAG_NOT_DIRECTORY: u32 = 2;
 /// There are checksum files in the directory.
 pub(super) const FLAG_CHECKSUMS: u32 = 4;

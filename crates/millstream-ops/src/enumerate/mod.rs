@@ -6,16 +6,16 @@
 //!  end_of_directory: parts in directory order ─► blocks ─► bounded queue ─► Enumeration::next: whole blocks
 //! ```
 //!
-//! A directory is delivered whole, in the order in which the volume lists it, because Spark takes some decisions by the
-//! first file; directories are delivered as they are done, with their position, by which the consumer can put them in the
-//! order of a serial traversal. The consumer may stop at any time: dropping the [`Enumeration`] ends the traversal, and a
-//! thread that hangs in the volume is not waited for.
+//! A directory is delivered whole and in the order in which the volume lists it, because Spark bases some decisions on
+//! the first file. Directories are delivered as they are completed, each with its position, so that the consumer can
+//! restore the order of a serial traversal. The consumer may stop at any time: dropping the [`Enumeration`] ends the
+//! traversal without waiting for threads that hang in the volume.
 //!
-//! Memory: what waits for the consumer is bounded (by bytes in [`queue`], and by a number of entries in a block for every
-//! worker); what is being listed is not: each directory is held until its last entry is known.
+//! Memory: blocks that wait for the consumer are bounded, by bytes in [`queue`] and by the number of entries in each
+//! worker's block. Directories still being listed are not bounded: each is held until its last entry is known.
 //!
-//! The layout of a block is that of Java's `NativeListing`, which documents it; `tests::block_is_the_shared_vector` and
-//! Java's `DirectoryListingTest` hold both sides to one example.
+//! Java's `NativeListing` documents the layout of a block; `tests::block_is_the_shared_vector` and Java's
+//! `DirectoryListingTest` check both sides against the same example.
 
 mod block;
 mod options;
@@ -45,7 +45,7 @@ pub struct Enumeration {
 }
 
 impl Enumeration {
-    /// Starts to enumerate `roots` on threads of its own; symbolic links are followed.
+    /// Starts to enumerate `roots` on its own threads; symbolic links are followed.
     ///
     /// # Errors
     /// If no thread can be started.
@@ -72,7 +72,7 @@ impl Enumeration {
         Ok(Enumeration { queue, cancellation })
     }
 
-    /// The next blocks; waits for them at most `timeout`.
+    /// Returns the next blocks, waiting at most `timeout`.
     ///
     /// # Errors
     /// [`Panicked`] at the end, if the traversal did.

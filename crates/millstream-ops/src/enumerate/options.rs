@@ -1,8 +1,8 @@
-//! What is enumerated, and which names are left out.
+//! Options of an enumeration.
 
 use millstream_walk::Threads;
 
-/// How deep to go.
+/// The depth of an enumeration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     /// The entries of the roots.
@@ -11,7 +11,7 @@ pub enum Depth {
     Tree,
 }
 
-/// Whether subdirectories are entries of the listing.
+/// Whether subdirectories are listed as entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subdirectories {
     /// They are reported with their attributes.
@@ -20,12 +20,12 @@ pub enum Subdirectories {
     Omit,
 }
 
-/// Which names do not count.
+/// Which names are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IgnoredNames {
     /// Hadoop's checksum files.
     Checksums,
-    /// Those that Spark ignores in a data set, checksum files among them.
+    /// All names that Spark ignores in a data set, including checksum files.
     Hidden,
 }
 
@@ -52,14 +52,14 @@ fn is_hidden_from_spark(name: &[u8]) -> bool {
         || name.ends_with(b"._COPYING_")
 }
 
-/// What to enumerate.
+/// Options of an enumeration.
 #[derive(Clone, Copy, Debug)]
 pub struct EnumerateOptions {
-    /// How deep to go.
+    /// The depth.
     pub depth: Depth,
     /// Whether subdirectories are reported.
     pub subdirectories: Subdirectories,
-    /// Names left out, and not descended into.
+    /// Names that are ignored and not descended into.
     pub ignored: IgnoredNames,
     /// Number of workers.
     pub threads: Threads,

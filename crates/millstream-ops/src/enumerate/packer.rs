@@ -1,4 +1,4 @@
-//! The traversal's visitor: gathers the entries of each directory and packs them once it is done.
+//! The traversal's visitor: collects the entries of each directory and packs them once it is complete.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,10 +10,10 @@ use super::block::{Columns, FLAG_CHECKSUMS, FLAG_MORE, FLAG_NOT_DIRECTORY, Heade
 use super::options::{Depth, EnumerateOptions, Subdirectories, is_checksum_file};
 use super::queue::Queue;
 
-/// Entries in one block; a larger directory comes in several.
+/// Entries per block; a larger directory is split into several blocks.
 pub(super) const MAX_BLOCK_ENTRIES: usize = 1 << 20;
 
-/// What is known of a directory before it is done.
+/// The state of a directory until it is complete.
 #[derive(Debug, Default)]
 pub(super) struct Listing {
     parts: Mutex<Vec<Columns>>,
@@ -21,8 +21,8 @@ pub(super) struct Listing {
     errno: AtomicI32,
     has_checksums: AtomicBool,
     listed_at_millis: u32,
-    /// The index of each directory on the way here among its parent's entries, from the root's, as big-endian u32:
-    /// sorted by this, a directory is followed by its subtrees, in the order in which it lists them.
+    /// The position of each ancestor among its parent's entries, from the root down, as big-endian u32. Sorted by this,
+    /// a directory is followed by its subtrees in the order in which it lists them.
     position: Vec<u8>,
 }
 
@@ -103,7 +103,8 @@ impl<V: Volume> Packer<'_, V> {
                     self.descend(entry, descend);
                 }
             }
-            // What Java's File.exists denies: gone, a loop of links, behind a directory that may not be searched.
+            // Java's `File.exists` returns false for these: a vanished file, a loop of links, a file below a directory
+            // without search permission.
             Err(e) if e.is_vanished() || matches!(e.errno, Errno::LOOP | Errno::ACCESS | Errno::NOTDIR) => {}
             Err(_) => {
                 entry.directory().state().unexamined.fetch_add(1, Ordering::Relaxed);
@@ -123,7 +124,7 @@ impl<V: Volume> Packer<'_, V> {
         self.queue.put(block);
     }
 
-    /// Sends a directory in blocks of at most [`MAX_BLOCK_ENTRIES`], give or take a part.
+    /// Sends a directory in blocks of about [`MAX_BLOCK_ENTRIES`] entries; parts are not split.
     pub(super) fn send_directory(&self, header: Header<'_>, parts: &[Columns]) {
         let mut start = 0;
         let mut entries = 0;

@@ -1,4 +1,4 @@
-//! Blocks on their way to the consumer: bounded, so that a traversal does not run away from who reads slowly.
+//! The queue of blocks to the consumer: bounded, so that the traversal does not outrun a slow reader.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,19 +6,19 @@ use std::time::{Duration, Instant};
 
 use millstream_walk::Cancellation;
 
-/// Bytes of blocks that may wait for the consumer before the traversal pauses.
+/// Bytes of queued blocks at which the traversal pauses.
 const MAX_QUEUED_BYTES: usize = 32 << 20;
-/// Bytes that one call of [`Enumeration::next`] delivers, if no single block is larger.
+/// Maximum bytes that one call of [`Enumeration::next`] delivers, unless a single block is larger.
 const MAX_DELIVERY_BYTES: usize = 1 << 20;
-/// How long a producer waits for room before it looks whether the enumeration was cancelled.
+/// How long a producer waits for room before it checks for cancellation.
 const ROOM_POLL: Duration = Duration::from_millis(50);
 
-/// What [`Enumeration::next`] returns.
+/// The result of [`Enumeration::next`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivery {
     /// One or more whole blocks.
     Blocks(Vec<u8>),
-    /// Nothing came within the time.
+    /// Nothing arrived within the timeout.
     NotYet,
     /// Everything has been delivered.
     End,
@@ -29,7 +29,7 @@ pub enum Delivery {
 #[error("the enumeration failed: {0}")]
 pub struct Panicked(pub(super) String);
 
-/// Blocks on their way to the consumer.
+/// The queue of blocks.
 #[derive(Debug)]
 pub(super) struct Queue {
     state: Mutex<QueueState>,
@@ -57,7 +57,7 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// Waits for room, unless nobody will take the block any more.
+    /// Waits for room; returns early if the enumeration has ended.
     pub(super) fn put(&self, block: Vec<u8>) {
         let mut state = self.lock();
         while state.bytes > MAX_QUEUED_BYTES && !self.cancellation.is_cancelled() {

@@ -1,4 +1,4 @@
-//! What can be known of an expression before it is evaluated: a better order, the attributes it needs, what it does.
+//! Analysis of an expression before it is evaluated: a better order, the attributes it needs, its effects.
 
 use millstream_vfs::Fields;
 use millstream_walk::{FanOut, FollowPolicy};
@@ -8,7 +8,7 @@ use super::format::{Attribute, Field};
 use super::moment::TimeField;
 use crate::terms::FileSystems;
 
-/// An expression, and what a traversal must know of it.
+/// An expression, and the properties that a traversal needs.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub options: GlobalOptions,
@@ -41,7 +41,7 @@ pub(super) enum ActionOrder {
 pub(super) enum OperandOrder {
     /// All at the same time.
     Together,
-    /// One after the other: `-quit` in one keeps those after it from being looked at.
+    /// One after the other: `-quit` in one keeps later ones from being examined.
     InTurn,
 }
 
@@ -76,7 +76,7 @@ impl Plan {
             *fields |= plan.fields;
         }
         if plan.options.visits == VisitOrder::PostOrder && !plan.fields.is_empty() {
-            // A directory is judged by what it was before its contents were dealt with.
+            // A directory is judged by its state before its contents were processed.
             plan.directory_fields.get_or_insert(plan.fields);
         }
         plan.expression = expression;
@@ -210,7 +210,7 @@ fn field_of_time(which: TimeField) -> Fields {
     }
 }
 
-/// Flattens nested lists, drops what is always true, and evaluates cheap tests before expensive ones.
+/// Flattens nested lists, drops tests that are always true, and evaluates cheap tests before expensive ones.
 ///
 /// Only neighbouring tests change places, never an action, and no test passes one that may print an error except those
 /// that look at the name alone.
@@ -258,18 +258,18 @@ fn sort_runs(mut all: Vec<Expr>) -> Vec<Expr> {
     all
 }
 
-/// What a test costs, roughly.
+/// The rough cost of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost(u32);
 
 impl Cost {
     /// Nothing but the name is looked at.
     const NAME: Cost = Cost(1);
-    /// The volume is asked, and what it answers may have to be reported.
+    /// It asks the volume, and a failure may have to be reported.
     const NOISY: Cost = Cost(100);
 }
 
-/// `None` of an action, or of what contains one.
+/// `None` for an action, and for an expression that contains one.
 fn cost(expr: &Expr) -> Option<Cost> {
     match expr {
         Expr::And(all) | Expr::Or(all) | Expr::Comma(all) => {

@@ -14,7 +14,7 @@ pub(super) fn comparison(text: &[u8]) -> (Comparison, &[u8]) {
     }
 }
 
-/// What the C library's functions read before a number: white space, then at most one sign.
+/// The prefix of a number that the C library accepts: white space, then at most one sign.
 fn without_white_space(text: &[u8]) -> &[u8] {
     let start = text.iter().position(|b| !matches!(b, b' ' | b'\t'..=b'\r')).unwrap_or(text.len());
     &text[start..]
@@ -79,9 +79,9 @@ fn hexadecimal(text: &str) -> Option<f64> {
 pub(super) enum SizeError {
     /// There is nothing.
     Empty,
-    /// The letter after the number is none of the units.
+    /// The letter after the number is not a known unit.
     Unit,
-    /// What comes before the unit is no number.
+    /// The text before the unit is not a number.
     Digits,
 }
 

@@ -1,6 +1,6 @@
-//! What parsing an expression needs from outside: files, accounts, the clock, the terminal.
+//! The outside world as the parser sees it: files, accounts, the clock, the terminal.
 //!
-//! Tests and the fuzzer give an environment in which there is nothing.
+//! Tests and the fuzzer use an empty environment.
 
 use std::ffi::CStr;
 
@@ -191,11 +191,11 @@ pub(super) fn parse_date(text: &CStr) -> Option<Timestamp> {
     Some(Timestamp { sec, nsec: u32::try_from(nanoseconds.rem_euclid(1_000_000_000)).ok()? })
 }
 
-/// An environment without anything: no file exists, nobody is known, nothing is written.
+/// An empty environment: no file exists, no account is known, nothing is written.
 #[cfg(any(test, feature = "fuzzing"))]
 #[derive(Debug, Default)]
 pub(super) struct Nothing {
-    /// What was complained about.
+    /// The warnings that were issued.
     pub complaints: Vec<Vec<u8>>,
 }
 

@@ -1,10 +1,10 @@
 //! Evaluation of an expression on one file.
 //!
-//! Nothing is allocated for a file that only tests and `-print` look at: the path is put together in the worker's buffer
-//! when somebody asks for it, and output goes to the worker's own buffer.
+//! Nothing is allocated for a file that only meets tests and `-print`: the path is built in the worker's buffer on
+//! demand, and output goes to the worker's own buffer.
 //!
-//! Where actions must not happen side by side, an entry's first side effect takes the right to act, and the evaluation
-//! keeps it to its end. Whoever gets it after `-quit` abandons the entry.
+//! If actions must not run in parallel, an entry takes the action lock before its first side effect and keeps it until
+//! its evaluation ends. An entry that gets the lock after `-quit` is abandoned.
 
 use std::ops::ControlFlow;
 use std::sync::{MutexGuard, PoisonError};
@@ -25,23 +25,23 @@ use super::run::{Shared, Turn};
 use super::subject::{Fetched, Subject};
 use crate::accounts::AccountNames;
 
-/// What a worker has for itself.
+/// The state of a worker.
 #[derive(Default)]
 pub(super) struct Worker {
     /// Output that is not committed yet.
     pub out: Vec<u8>,
     /// Path of the directory at hand, and behind it room for a name.
     pub path: Vec<u8>,
-    /// Length of what is before the name.
+    /// Length of the path before the name.
     pub prefix: usize,
     /// Names of users and groups.
     pub accounts: AccountNames,
-    /// Inode number of the directory at hand, once somebody asked for it.
+    /// Inode number of the current directory, once it has been looked up.
     pub directory_inode: Option<u64>,
     scratch: Vec<u8>,
 }
 
-/// What a subject's evaluation means for the traversal.
+/// The result of an evaluation for the traversal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Descend if it is a directory.
@@ -136,7 +136,7 @@ impl<'a, 'w, D: Dir> Evaluation<'a, 'w, D> {
         path
     }
 
-    /// Metadata, or a message the first time there is none.
+    /// Metadata; the first failure to get it is reported.
     pub fn metadata(&mut self) -> Option<&'a Metadata> {
         match self.subject.metadata(self.plan.fields | Fields::KIND) {
             Ok(metadata) => Some(metadata),
@@ -160,7 +160,7 @@ impl<'a, 'w, D: Dir> Evaluation<'a, 'w, D> {
         }
     }
 
-    /// Reports that something failed at this file, unless it has vanished and nobody wants to know.
+    /// Reports a failure on this file, unless the file has vanished and that is to be ignored.
     pub fn complain(&mut self, errno: Errno, operation: &str) {
         let listed = self.subject.depth > 0;
         if listed && errno == Errno::NOENT && self.plan.options.vanished == VanishedFiles::Ignore {
@@ -363,7 +363,7 @@ impl<'a, 'w, D: Dir> Evaluation<'a, 'w, D> {
         true
     }
 
-    /// Lets `write` append to what goes to a stream.
+    /// Lets `write` append to the output of a stream.
     fn write_to(&mut self, stream: StreamId, write: impl FnOnce(&mut Self, &mut Vec<u8>)) -> bool {
         if stream == StreamId::STDOUT {
             let mut out = std::mem::take(&mut self.worker.out);
@@ -469,7 +469,8 @@ impl<'a, 'w, D: Dir> Evaluation<'a, 'w, D> {
         self.shared.confirm(program, &self.worker.path)
     }
 
-    /// Adds the name to a command line. That of an operand's directory runs at once: nobody tells when it is done.
+    /// Adds the name to a command line. For the directory of an operand it runs at once, because no event marks its
+    /// end.
     fn exec_later(&mut self, exec: &'a Exec, name: Vec<u8>) {
         let directory = match exec.place {
             ExecPlace::Start => 0,

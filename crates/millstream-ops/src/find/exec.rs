@@ -1,8 +1,8 @@
-//! Running commands: `-exec`, `-execdir`, `-ok`, `-okdir`.
+//! Commands: `-exec`, `-execdir`, `-ok`, `-okdir`.
 //!
-//! Commands run one at a time, under the lock that keeps actions in order. Those of `-execdir` run in the directory that
-//! holds the file: the child changes to it through the handle, so a directory that is renamed meanwhile is still the
-//! right one. `{} +` gathers names until a command line is full; for `-execdir` one for every directory.
+//! Commands run one at a time, under the lock that keeps actions in order. Those of `-execdir` run in the directory
+//! that holds the file. The child changes to it through the handle, so a directory that is renamed meanwhile is still
+//! the right one. `{} +` collects names until a command line is full; `-execdir` has one command line per directory.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -99,7 +99,7 @@ struct Batch {
 pub(super) type FullBatch = Vec<Vec<u8>>;
 
 impl Batches {
-    /// Adds a name. Returns those before it if they must run first.
+    /// Adds a name. Returns the earlier names if they must run first.
     pub fn add(&mut self, exec: &Exec, directory: usize, name: Vec<u8>, limit: usize) -> Option<FullBatch> {
         let batch = self.waiting.entry((exec.index, directory)).or_default();
         let fixed: usize = exec.words.iter().map(|word| cost(word)).sum();
@@ -110,13 +110,13 @@ impl Batches {
         ready
     }
 
-    /// Takes what waits for a command in a directory.
+    /// Takes the names waiting for a command in a directory.
     pub fn take(&mut self, exec: &Exec, directory: usize) -> Option<FullBatch> {
         self.waiting.remove(&(exec.index, directory)).map(|batch| batch.names)
     }
 }
 
-/// What a word takes of the space for arguments: itself, its NUL, a pointer.
+/// The argument space that a word takes: its bytes, a NUL, a pointer.
 fn cost(word: &[u8]) -> usize {
     word.len() + 1 + size_of::<usize>()
 }
@@ -158,7 +158,7 @@ pub(super) enum Ending {
     NotStarted(Errno),
 }
 
-/// What a child reads.
+/// The standard input of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChildInput {
     /// Our standard input.

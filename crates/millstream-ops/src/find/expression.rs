@@ -1,4 +1,4 @@
-//! The expression as a tree. It is made once and only read afterwards, by all workers at once.
+//! The expression as a tree. It is built once and then only read, by all workers concurrently.
 
 use std::ffi::CString;
 
@@ -54,7 +54,7 @@ impl Expr {
     }
 }
 
-/// What is at the ends of the tree.
+/// The leaves of the tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Leaf<'e> {
     /// A test.
@@ -250,7 +250,7 @@ pub(super) enum VisitOrder {
     PostOrder,
 }
 
-/// What to say about files that disappear between being listed and being looked at.
+/// How to treat files that disappear between being listed and being examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VanishedFiles {
     /// That they are gone.

@@ -5,7 +5,7 @@ use super::moment::TimeField;
 /// A compiled format.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Format {
-    /// What to print, in order.
+    /// The parts to print, in order.
     pub pieces: Vec<Piece>,
 }
 
@@ -118,7 +118,7 @@ pub(super) enum Attribute {
     TimePart(TimeField, u8),
 }
 
-/// What is wrong with a format.
+/// An error in a format.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FormatError {
     /// It ends in a `%`.
@@ -128,7 +128,7 @@ pub(super) enum FormatError {
 }
 
 impl Format {
-    /// Compiles a format; what is odd but printable as it stands goes to `warn`.
+    /// Compiles a format; oddities that can still be printed as they stand are reported to `warn`.
     pub fn compile(text: &[u8], warn: &mut dyn FnMut(&[u8])) -> Result<Self, FormatError> {
         let mut compiler = Compiler { rest: text, format: Format::default(), warn };
         while let Some((&byte, rest)) = compiler.rest.split_first() {

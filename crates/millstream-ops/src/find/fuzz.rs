@@ -1,4 +1,4 @@
-//! What the fuzzer calls: every parser of the module, on any bytes.
+//! Entry points of the fuzzer: every parser of the module, on arbitrary bytes.
 
 use std::ffi::{CStr, CString};
 
@@ -34,7 +34,7 @@ mod tests {
     use super::super::PRIMARIES;
     use super::*;
 
-    /// Words of expressions in any order, with bytes that are none, never make the parser panic.
+    /// Words of expressions in any order, mixed with invalid bytes, never make the parser panic.
     #[test]
     fn any_bytes_are_parsed_or_refused() {
         let mut seed = 0x9e37_79b9_7f4a_7c15_u64;

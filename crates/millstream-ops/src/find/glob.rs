@@ -1,7 +1,7 @@
-//! Shell patterns, with a short cut for the most common shapes.
+//! Shell patterns, with a fast path for the most common shapes.
 //!
-//! A pattern of plain ASCII characters with at most one `*` at either end needs no matcher if the text is ASCII too. All
-//! else goes to the C library, which knows the locale.
+//! A pattern of plain ASCII characters with at most one `*` at either end needs no matcher if the text is ASCII too.
+//! Everything else goes to the C library, which knows the locale.
 
 use std::ffi::{CStr, CString};
 
@@ -15,7 +15,7 @@ pub(super) struct Glob {
     shape: Shape,
 }
 
-/// What kind of pattern it is; the text lies at these places of the pattern.
+/// The kind of the pattern, with the range of its literal text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
     Literal,

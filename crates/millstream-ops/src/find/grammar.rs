@@ -19,7 +19,7 @@ pub(super) struct Token {
     pub name: CString,
 }
 
-/// What a word of the expression is.
+/// The role of a word in the expression.
 #[derive(Debug)]
 pub(super) enum TokenKind {
     /// `(`

@@ -6,15 +6,15 @@
 //!          (one table)                             fan-out        └─ one value, read by all workers
 //! ```
 //!
-//! * The **tree** ([`expression`]) is made once; patterns are compiled, names of users resolved, files of `-fprint`
-//!   opened while the words are read, so mistakes are found before anything is traversed.
-//! * The **plan** ([`analysis`]) says which attributes are needed, all fetched by one call at the first test that wants
-//!   one, and whether entries may act side by side.
-//! * The **visitor** ([`visit`]) decides what is descended into; [`evaluate`] walks the tree for one entry.
-//! * Output of siblings comes in no particular order, but a directory always before its contents (after them with
-//!   `-depth`): a worker hands over what it printed before anything that it descended into can be seen by others.
+//! * The **tree** ([`expression`]) is built once. Patterns are compiled, user names resolved and files of `-fprint`
+//!   opened while the words are read, so mistakes are found before the traversal starts.
+//! * The **plan** ([`analysis`]) lists the attributes needed, all fetched by one call at the first test that uses one,
+//!   and says whether entries may be processed in parallel.
+//! * The **visitor** ([`visit`]) decides where to descend; [`evaluate`] walks the tree for one entry.
+//! * Siblings are printed in no particular order, but a directory always comes before its contents (after them with
+//!   `-depth`): a worker hands over its output before other workers can see the directories it found.
 //!
-//! The volume is any. Where a child process cannot enter its directories, `-execdir` is an error.
+//! Any volume will do. If a child process cannot enter its directories, `-execdir` is an error.
 
 mod analysis;
 mod arguments;
@@ -76,7 +76,7 @@ pub struct Find {
     verbosity: Verbosity,
 }
 
-/// What became of it.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Findings {
     /// Whether everything went well.
@@ -90,7 +90,7 @@ impl Find {
     /// are looked at on `volume`.
     ///
     /// # Errors
-    /// What is to be said instead of finding anything.
+    /// Text to print instead of finding anything.
     pub fn parse<V: Volume>(
         arguments: impl IntoIterator<Item = OsString>,
         volume: &V,
@@ -130,7 +130,7 @@ impl Find {
         Ok(Find { shared, options, verbosity: parsed.verbosity })
     }
 
-    /// Whether the user wants to know what was done.
+    /// Whether to print a summary of the work.
     pub fn verbosity(&self) -> Verbosity {
         self.verbosity
     }

@@ -1,4 +1,4 @@
-//! `-perm`: a mode, and how it is compared.
+//! `-perm`: a mode, and the way to compare it.
 
 use millstream_vfs::FileKind;
 

@@ -1,4 +1,4 @@
-//! The times of a file, and stretches of time that a test compares them with.
+//! The times of a file, and the periods that tests compare them with.
 
 use millstream_vfs::{Metadata, Timestamp};
 

@@ -1,7 +1,7 @@
-//! Where output goes: standard output and the files of `-fprint` and its kin.
+//! Output streams: standard output and the files of `-fprint` and its relatives.
 //!
-//! A stream is a buffer under a lock, written out when it is large. Workers hand over whole pieces, so pieces of
-//! different workers never mix.
+//! A stream is a buffer under a lock, flushed when it is large. Workers hand over whole pieces, so the output of
+//! different workers never mixes within a piece.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -40,7 +40,7 @@ enum Target {
     File(File),
 }
 
-/// What an output is connected to.
+/// The target of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StreamDevice {
     /// Somebody looks at it: it is written at once, and names are shown without control characters.
@@ -102,7 +102,7 @@ impl Streams {
         StreamId(self.streams.len() - 1)
     }
 
-    /// What the stream is connected to.
+    /// The target of the stream.
     pub fn device(&self, stream: StreamId) -> StreamDevice {
         self.streams[stream.0].device
     }
@@ -112,7 +112,7 @@ impl Streams {
         self.streams[stream.0].append(bytes);
     }
 
-    /// Writes out what all streams have gathered.
+    /// Flushes all streams.
     pub fn flush(&self) {
         for stream in &self.streams {
             stream.write_out(&mut stream.buffer.lock().unwrap_or_else(PoisonError::into_inner));

@@ -1,7 +1,8 @@
 //! The command line: leading options, operands, and the words of the expression.
 //!
-//! Words are read one after the other, each test or action taking its arguments, into a list of tokens; [`super::grammar`]
-//! makes the tree. A mistake in a word is therefore reported before one in the structure, as users are used to.
+//! Words are read one after the other into a list of tokens; each test or action takes its arguments.
+//! [`super::grammar`] then builds the tree. A mistake in a word is therefore reported before one in the structure, as
+//! users expect.
 
 use std::ffi::{CStr, CString};
 
@@ -138,7 +139,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Warns of global options that stand after what they apply to.
+    /// Warns about global options placed after the tests they apply to.
     fn note_position(&mut self, primary: &Primary, word: &'a CStr) {
         match (primary.class, self.first_positional) {
             (Class::GlobalOption, Some(first)) => {
@@ -272,7 +273,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// What the expression does, as far as the command line's own rules depend on it.
+/// The properties of the expression that the rules of the command line depend on.
 #[derive(Default)]
 struct Facts {
     deletes: bool,

@@ -1,4 +1,4 @@
-//! Why a command line is not carried out, and in which words.
+//! Why a command line is refused, and the wording of the message.
 
 /// Why a command line is not carried out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

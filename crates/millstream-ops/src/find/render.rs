@@ -1,4 +1,4 @@
-//! What `-printf` and `-ls` print about a file.
+//! The text that `-printf` and `-ls` print about a file.
 
 use std::io::Write;
 
@@ -16,7 +16,7 @@ use crate::json::{Account, EntryRecord};
 use crate::mode::permission_text;
 
 impl<D: Dir> Evaluation<'_, '_, D> {
-    /// Appends what a format says about the file.
+    /// Appends the text of a format for the file.
     pub(super) fn render(&mut self, format: &Format, stream: StreamId, out: &mut Vec<u8>) {
         for piece in &format.pieces {
             match piece {

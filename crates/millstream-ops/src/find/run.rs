@@ -1,4 +1,4 @@
-//! What all workers share while an expression is evaluated: outputs, the right to act, messages, the exit status.
+//! The state shared by all workers of an evaluation: outputs, the action lock, messages, the exit status.
 
 use std::ffi::CString;
 use std::io::{BufRead, Write};
@@ -20,14 +20,14 @@ use super::words::DefaultOutput;
 use crate::activity::Activity;
 use crate::json::ErrorRecord;
 
-/// What changes under the right to act.
+/// The state under the action lock.
 #[derive(Debug, Default)]
 pub(super) struct Turn {
     /// Command lines that wait for more names.
     pub batches: Batches,
 }
 
-/// What all workers share.
+/// The state shared by all workers.
 pub(super) struct Shared {
     pub plan: Plan,
     pub locale: &'static Locale,
@@ -40,7 +40,7 @@ pub(super) struct Shared {
     streams: Streams,
     reporter: Arc<dyn Reporter>,
     errors: DefaultOutput,
-    /// What has been done, for who watches.
+    /// The progress counters.
     pub activity: Arc<Activity>,
     failed: AtomicBool,
     quit: AtomicBool,
@@ -158,7 +158,7 @@ impl Shared {
         self.record_error(path, Errno::LOOP, "open directory", out);
     }
 
-    /// Reports what the exit status of a command does not tell.
+    /// Reports failures that the exit status of a command does not show.
     pub fn report_ending(&self, program: &[u8], ending: Ending) {
         match ending {
             Ending::Success | Ending::Failure => {}
@@ -203,7 +203,7 @@ impl Shared {
     /// Asks whether a command shall run.
     pub fn confirm(&self, program: &[u8], path: &[u8]) -> bool {
         let prompt = [b"< ", program, b" ... ", path, b" > ? "].concat();
-        // Where there is no standard error nobody sees the question; the answer counts all the same.
+        // Without standard error nobody sees the question; the answer counts all the same.
         let _ = std::io::stderr().write_all(&prompt);
         let mut answer = Vec::new();
         match std::io::stdin().lock().read_until(b'\n', &mut answer) {
@@ -228,7 +228,7 @@ impl Shared {
         }
     }
 
-    /// Runs what has been gathered for a directory that is done.
+    /// Runs the commands collected for a directory that is finished.
     ///
     /// # Errors
     /// If there are commands to run and `start` cannot say where.
@@ -249,7 +249,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Runs what has been gathered where the program was started.
+    /// Runs the collected commands in the starting directory.
     pub fn run_last_batches(&self) {
         for (exec, batch) in self.take_batches(ExecPlace::Start, 0) {
             self.run_batch(exec, batch, &StartDirectory::Inherited);
@@ -268,7 +268,7 @@ impl Shared {
         waiting
     }
 
-    /// Writes out everything and reports what could not be written.
+    /// Flushes everything and reports failures to write.
     pub fn close(&self) {
         for (name, errno) in self.streams.failures() {
             let reason = errno_text(errno);

@@ -1,4 +1,4 @@
-//! What an expression is evaluated on: an entry during a visit, or a directory that is being left.
+//! The subject of an evaluation: an entry during a visit, or a directory that is being left.
 
 use std::cell::OnceCell;
 use std::ffi::CStr;
@@ -25,7 +25,7 @@ pub(super) struct Subject<'a, D> {
 }
 
 impl<'a, D: Dir> Subject<'a, D> {
-    /// A file of which nothing has been asked yet.
+    /// A file that has not been examined yet.
     pub fn new(
         name: &'a CStr,
         handle: &'a D,
@@ -79,7 +79,8 @@ impl<'a, D: Dir> Subject<'a, D> {
         self.handle.metadata(self.name, SymlinkBehavior::NoFollow, fields).map_err(|error| error.errno)
     }
 
-    /// After a link was found to lead through something that is no directory: the same subject, standing for the link.
+    /// After a link was found to lead through something that is not a directory: the same subject, for the
+    /// link itself.
     pub fn standing_for_link(self, fields: Fields) -> Self {
         let metadata = self.fetch_link(fields | Fields::KIND).ok();
         Subject { metadata: OnceCell::new(), ..self }.with_metadata(metadata)

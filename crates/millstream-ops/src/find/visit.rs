@@ -1,4 +1,4 @@
-//! The traversal's visitor: decides what is descended into, and evaluates the expression before or after.
+//! The traversal's visitor: decides where to descend, and evaluates the expression before or after.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use crate::terms::FileSystems;
 /// Output that a worker gathers before it hands it over.
 const WORKER_BUFFER: usize = 32 << 10;
 
-/// What is kept with a directory.
+/// The state of a directory.
 pub(super) struct Frame {
     /// Type as its parent states it: a directory, or a link to one.
     listed: FileKind,
     /// Device and inode number, where loops or devices matter.
     identity: Option<(u64, u64)>,
-    /// What it was before its contents were dealt with, where it is evaluated after them.
+    /// Its state before its contents were processed, if it is evaluated after them.
     metadata: Option<Box<Metadata>>,
 }
 

@@ -1,7 +1,7 @@
-//! The words of a command line, and what the options among them have set.
+//! The words of a command line, and the settings made by its options.
 //!
-//! This is what the parsing of one word gets to see: the words behind it, for its arguments, and the settings that it may
-//! change or go by. The order of words and the structure of the expression are the business of [`super::parser`].
+//! The parser of one word sees the words after it, for its arguments, and the settings that it may read or change.
+//! [`super::parser`] handles the order of words and the structure of the expression.
 
 use std::ffi::{CStr, CString};
 
@@ -15,7 +15,7 @@ use super::moment::nanoseconds;
 use super::refusal::Refusal;
 use crate::terms::FileSystems;
 
-/// What is printed for an entry where the expression does not say.
+/// The default output for an entry, if the expression has no action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DefaultOutput {
     /// The path.
@@ -29,7 +29,7 @@ pub(super) enum DefaultOutput {
 pub enum Verbosity {
     /// Nothing.
     Quiet,
-    /// What was done, with how many threads, in which time.
+    /// A summary of the work, the number of threads and the time.
     Statistics,
 }
 
@@ -42,7 +42,7 @@ pub(super) enum Warnings {
     Off,
 }
 
-/// What a word of the expression turns out to be.
+/// The kind of a word in the expression.
 pub(super) type Parsed = Result<Expr, Refusal>;
 
 /// The words of a command line, read from left to right, and the settings that they have made.
@@ -149,7 +149,7 @@ pub(super) fn test(test: Test) -> Parsed {
     Ok(Expr::Test(test))
 }
 
-/// What an option is, where it stands among tests.
+/// What an option affects, depending on its position among tests.
 pub(super) fn truth() -> Parsed {
     test(Test::True)
 }

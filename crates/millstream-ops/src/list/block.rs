@@ -1,10 +1,10 @@
-//! A directory's part of the output, made by one worker and written by another.
+//! The output of one directory, packed by one worker and written by another.
 //!
 //! Some of the output depends on what came before it: the blank line above a heading, the reset before the first color,
-//! the offsets that Emacs is told. A block notes where these are, in a trailer after its text, so that emitting it is
-//! still little more than a copy.
+//! the offsets reported to Emacs. A block records their positions in a trailer after its text, so that writing it is
+//! little more than a copy.
 
-/// Text and what is to be known about it when it is written.
+/// A text, and what must be known about it when it is written.
 #[derive(Debug, Default)]
 pub struct Block {
     /// The text, without a blank line before the heading.
@@ -21,7 +21,7 @@ pub struct Block {
     pub heading: Option<(usize, usize)>,
 }
 
-/// What the trailer takes besides the offsets of names: count of names, first color, heading, uncounted bytes, flags.
+/// Size of the trailer without the offsets of names: count of names, first color, heading, uncounted bytes, flags.
 const TRAILER: usize = 8 * 6;
 const ABSENT: u64 = u64::MAX;
 
@@ -34,7 +34,7 @@ impl Block {
         self.uncounted += self.text.len() - start;
     }
 
-    /// Where Emacs sees the end of the text.
+    /// The end of the text as Emacs counts.
     pub fn position(&self) -> usize {
         self.text.len() - self.uncounted
     }

@@ -1,15 +1,16 @@
 //! Colors of names: the `LS_COLORS` language.
 //!
-//! `LS_COLORS` is a list of `xx=SEQUENCE` and `*ENDING=SEQUENCE`, separated by colons. A sequence is written between
-//! those of `lc` and `rc`; after a name comes `ec`, or `rs` between `lc` and `rc`. The case of an ending matters if it is
-//! given with another sequence in another case; of several sequences for the same ending the last one counts.
+//! `LS_COLORS` is a colon-separated list of `xx=SEQUENCE` and `*ENDING=SEQUENCE`. A sequence is written between those
+//! of `lc` and `rc`. After a name comes `ec`, or else `rs` between `lc` and `rc`. The case of an ending matters if the
+//! list has the same ending in another case with another sequence. If an ending is given several times, the last one
+//! counts.
 
 use std::collections::{HashMap, HashSet};
 
 use millstream_system::pattern::CaseSensitivity;
 use millstream_vfs::FileKind;
 
-/// What can have a color.
+/// The roles that can have a color.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// `lc`: begins a sequence.
@@ -54,7 +55,7 @@ pub enum Role {
     OtherWritable,
     /// `tw`
     StickyOtherWritable,
-    /// `ca`: files with capabilities, which are looked for only if these have a color.
+    /// `ca`: files with capabilities, which are only looked up if they have a color.
     Capability,
     /// `mh`
     MultipleHardLinks,
@@ -107,7 +108,7 @@ struct Ending {
     case: CaseSensitivity,
 }
 
-/// What is wrong with `LS_COLORS`.
+/// An error in `LS_COLORS`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ColorError {
     /// A key that does not exist.
@@ -118,7 +119,7 @@ pub enum ColorError {
     Unparsable,
 }
 
-/// What decides the color of an entry.
+/// The properties that decide the color of an entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// The name, whose ending may have a color.
@@ -127,22 +128,22 @@ pub struct Subject<'a> {
     pub kind: FileKind,
     /// Mode and number of links, if they are known.
     pub attributes: Option<(u32, u32)>,
-    /// Whether it is known to have capabilities.
+    /// Whether it has capabilities.
     pub is_capable: bool,
-    /// If it is a link, what is known of its target.
+    /// The state of its target, if it is a link.
     pub target: Target,
 }
 
-/// What is known of the target of a link.
+/// The state of a link's target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// Nothing.
+    /// Unknown.
     Unknown,
-    /// It is there.
+    /// It exists.
     Exists,
-    /// It is not there, and the subject is the link.
+    /// It is missing, and the subject is the link.
     MissingFromLink,
-    /// It is not there, and the subject is the target.
+    /// It is missing, and the subject is the target.
     Missing,
 }
 
@@ -267,7 +268,7 @@ impl Colors {
         self.append(Role::Right, out);
     }
 
-    /// Appends what goes back to normal.
+    /// Appends the sequence that resets the color.
     pub fn write_end(&self, out: &mut Vec<u8>) {
         if self.sequence(Role::End).is_some() {
             self.append(Role::End, out);
@@ -278,7 +279,7 @@ impl Colors {
         }
     }
 
-    /// Appends what the whole listing ends with once a color was written: nothing if `lc` and `rc` are the usual ones.
+    /// Appends the end of a listing in which a color was written: nothing if `lc` and `rc` are the usual ones.
     pub fn write_farewell(&self, out: &mut Vec<u8>) {
         let usual = self.sequence(Role::Left) == Some(b"\x1b[") && self.sequence(Role::Right) == Some(b"m");
         if !usual {
@@ -302,7 +303,8 @@ impl Ending {
     }
 }
 
-/// Makes the case of endings matter that differ in it and in their sequences; the later of equal endings do not count.
+/// Makes case significant for endings that differ only in case and have different sequences; drops repeated endings,
+/// except the last.
 fn tell_cases_apart(endings: &mut Vec<Ending>) {
     let mut seen = HashSet::new();
     endings.retain(|ending| seen.insert(ending.text.clone()));
@@ -319,14 +321,14 @@ fn tell_cases_apart(endings: &mut Vec<Ending>) {
     }
 }
 
-/// What ends a part of `LS_COLORS` besides its own end.
+/// The terminators of a part of `LS_COLORS`, besides its own end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Terminator {
     Colon,
     Equals,
 }
 
-/// Reads a part with its `\` and `^` escapes; returns it and what follows, terminator included.
+/// Reads a part with its `\` and `^` escapes; returns it and the rest, terminator included.
 fn unescape(text: &[u8], terminator: Terminator) -> Result<(Vec<u8>, &[u8]), ColorError> {
     let mut value = Vec::new();
     let mut rest = text;

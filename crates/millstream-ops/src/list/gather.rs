@@ -1,4 +1,4 @@
-//! Examining entries: only what the listing shows, sorts by or colors is asked of the volume.
+//! Examines entries. The volume is asked only for what the listing shows, sorts by or colors.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +36,7 @@ impl<'a> Gatherer<'a> {
     }
 
     fn needs_some_kinds(&self) -> bool {
-        // Types alone come with the names; only a volume that does not tell them costs calls.
+        // Types come with the names; they cost calls only on a volume that does not list them.
         use FileKind::{Directory, File, Symlink};
         [Directory, File, Symlink].into_iter().any(|kind| self.wants_attributes(kind))
     }
@@ -129,7 +129,7 @@ impl<'a> Gatherer<'a> {
         part.push(entry.name(), kind, ino);
         let mut facts = Facts::new(metadata, self.options.time.of(metadata));
         let is_long = self.options.layout == Layout::Long;
-        // Attributes of a link that was followed would be those of the link.
+        // Attributes fetched for a followed link would be those of the link.
         if is_long && (kind == FileKind::Symlink || entry.listed_kind() != FileKind::Symlink) {
             facts.access = self.access(entry.handle(), entry.name(), metadata, names);
         }
@@ -192,7 +192,7 @@ impl<'a> Gatherer<'a> {
 
     fn complain<V: Volume, S>(&self, entry: &Entry<'_, V, S>, what: &str, error: Error, severity: Severity) {
         let mut path = Vec::new();
-        // As in a listing, what is in the current directory goes by its name.
+        // As in a listing, entries of the current directory go by their name.
         if entry.depth() == 1 && entry.directory().name() == c"." {
             path.extend_from_slice(entry.name().to_bytes());
         } else {

@@ -1,4 +1,4 @@
-//! Layouts of several names a line: columns, downwards or across, and commas.
+//! Layouts with several names per line: columns (down or across) and comma-separated.
 
 use super::block::Block;
 
@@ -52,7 +52,7 @@ impl Grid {
             if needed > columns[column] {
                 total += needed - columns[column];
                 columns[column] = needed;
-                // As in GNU's, columns of the least width are not held to the last column of the line.
+                // As in GNU's tool, a column of minimum width may extend past the last column of the line.
                 if total >= line_width {
                     return None;
                 }

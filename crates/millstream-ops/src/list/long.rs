@@ -1,4 +1,4 @@
-//! Columns besides the name, and long lines.
+//! The columns besides the name, and long lines.
 
 use std::path::Path;
 
@@ -47,7 +47,7 @@ struct Largest {
     devices: bool,
 }
 
-/// What a worker needs to write attributes.
+/// The state a worker needs to write attributes.
 #[derive(Debug)]
 pub struct Ledger {
     owners: Owners,
@@ -152,7 +152,7 @@ impl<'a> Attributes<'a> {
         self.options.block_size.write(u128::from(blocks) * 512, self.options.locale, out);
     }
 
-    /// Columns of what [`Attributes::write_frills`] writes.
+    /// Width of the columns that [`Attributes::write_frills`] writes.
     pub fn frills_width(&self, entry: &EntryView<'_>, widths: &Widths, scratch: &mut Vec<u8>) -> usize {
         scratch.clear();
         self.write_frills(entry, widths, scratch);
@@ -213,7 +213,7 @@ impl<'a> Attributes<'a> {
             Some(facts) => self.write_facts(&entry, facts, widths, ledger, &mut block.text),
             None => self.write_unknown(widths, &mut block.text),
         };
-        // GNU's forgets what is before the size once it has written an owner.
+        // GNU's tool ignores the text before the size once it has written an owner.
         let column = block.text.len() - if self.shows_owners() { size_start } else { line_start };
         let width = self.painter.write_name(&entry, link_directory, alignment, column, block);
         if let Some(target) = entry.target() {
@@ -344,7 +344,7 @@ impl<'a> Attributes<'a> {
 
 impl Largest {
     fn add(&mut self, facts: &Facts) {
-        // Everything that exists has a link; a volume that does not count them says 0.
+        // Every existing file has a link; a volume that does not count links reports 0.
         self.nlink = self.nlink.max(u64::from(facts.nlink)).max(1);
         self.blocks = self.blocks.max(facts.blocks);
         if facts.is_device() {

@@ -5,10 +5,11 @@
 //!  last chunk of a directory ──► order ──► long | grid, with paint for names ──► block ──► output, in order
 //! ```
 //!
-//! Memory: a directory is held until its last entry is known, because sorting and columns need all of it: 40 bytes an
-//! entry and its name for a sorted listing of names, 104 and the name for `-l`, targets of links and in other locales
-//! than C the sort keys on top; and its text, once it is written. A listing in directory order, one name a line, holds
-//! one batch of names. Output that waits for its turn below `-R` is bounded by [`MAX_WAITING_BYTES`].
+//! Memory: a directory is held until its last entry is known, because sorting and columns need all of it. A sorted
+//! listing of names takes 40 bytes per entry plus the name; `-l` takes 104 plus the name and the targets of links.
+//! Outside the C locale the sort keys come on top, and so does the directory's text once it is formatted. A listing in
+//! directory order, one name per line, holds one batch of names. With `-R`, output that waits for its turn is bounded
+//! by [`MAX_WAITING_BYTES`].
 
 mod block;
 pub mod color;
@@ -51,26 +52,26 @@ use crate::activity::Activity;
 /// Bytes of finished output that may wait for their turn.
 pub const MAX_WAITING_BYTES: usize = 64 << 20;
 
-/// What became of a listing.
+/// The result of a listing.
 #[derive(Debug)]
 pub struct Outcome {
     /// The worst failure, which is the exit code.
     pub severity: Severity,
     /// The first error of the output, after which nothing more was written.
     pub output_error: Option<io::Error>,
-    /// What the traversal did.
+    /// Statistics of the traversal.
     pub stats: WalkStats,
 }
 
-/// Where a listing goes.
+/// The outputs of a listing.
 pub struct Sinks<'a> {
-    /// Takes the listing.
+    /// Receives the listing.
     pub writer: Box<dyn Write + Send + 'a>,
     /// When it is written.
     pub flush: Flush,
-    /// Takes messages, at once.
+    /// Receives messages, immediately.
     pub console: Console<'a>,
-    /// Counts what is done.
+    /// Counts progress.
     pub activity: &'a Activity,
 }
 
@@ -84,7 +85,7 @@ pub fn list<V: Volume>(volume: &V, operands: &[CString], options: &ListOptions, 
     })
 }
 
-/// Prints the trees below `operands` for programs, see [`TreeForm`].
+/// Prints the trees below `operands` in machine-readable form, see [`TreeForm`].
 pub fn print_trees<V: Volume>(
     volume: &V,
     operands: &[CString],
@@ -98,7 +99,7 @@ pub fn print_trees<V: Volume>(
     })
 }
 
-/// What the visitors of a listing share.
+/// The state shared by the visitors of a listing.
 #[derive(Debug)]
 struct Shared<'a, 'o> {
     quoter: Quoter,
@@ -143,7 +144,7 @@ fn run(
     Outcome { severity: shared.diagnostics.worst(), output_error: written.err(), stats }
 }
 
-/// Operands that are listed as directories are always entered through links: those that may not be are listed as files.
+/// Operands listed as directories are always entered through links; links that must not be entered are listed as files.
 fn follow_policy(dereference: Dereference) -> FollowPolicy {
     match dereference {
         Dereference::Always => FollowPolicy::Always,

@@ -1,4 +1,4 @@
-//! What a listing is to show, and how.
+//! Options of a listing.
 
 use std::ffi::{CStr, CString};
 
@@ -15,9 +15,9 @@ use crate::time::TimeStyle;
 /// How the entries of a directory are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// One line an entry, with its attributes (`-l`).
+    /// One line per entry, with its attributes (`-l`).
     Long,
-    /// One line an entry (`-1`).
+    /// One line per entry (`-1`).
     OnePerLine,
     /// Columns, sorted downwards (`-C`).
     Columns,
@@ -27,7 +27,7 @@ pub enum Layout {
     Commas,
 }
 
-/// What entries are sorted by.
+/// The sort key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SortKey {
     /// The order of the directory (`-U`).
@@ -38,7 +38,7 @@ pub enum SortKey {
     Extension,
     /// Name, with numbers as numbers (`-v`).
     Version,
-    /// Columns of the name.
+    /// Width of the name.
     Width,
     /// Size, largest first (`-S`).
     Size,
@@ -46,7 +46,7 @@ pub enum SortKey {
     Time,
 }
 
-/// Which time is shown and sorted by.
+/// Which time to show and sort by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeField {
     /// Last change of the contents.
@@ -60,7 +60,7 @@ pub enum TimeField {
 }
 
 impl TimeField {
-    /// What the volume is asked for.
+    /// The fields to request from the volume.
     pub fn field(self) -> Fields {
         match self {
             TimeField::Modification => Fields::MTIME,
@@ -81,7 +81,7 @@ impl TimeField {
     }
 }
 
-/// Which names that begin with a dot are listed.
+/// Which names that begin with a dot to list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hidden {
     /// None.
@@ -92,7 +92,7 @@ pub enum Hidden {
     ShowWithDots,
 }
 
-/// What is appended to names to tell their type.
+/// The indicators to append to names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Indicator {
     /// Nothing.
@@ -105,7 +105,7 @@ pub enum Indicator {
     Classify,
 }
 
-/// Which symbolic links stand for their targets.
+/// Which symbolic links to replace by their targets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dereference {
     /// None.
@@ -118,14 +118,14 @@ pub enum Dereference {
     Always,
 }
 
-/// What becomes of directories.
+/// How to treat directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// They are listed like files (`-d`).
+    /// List them like files (`-d`).
     Entries,
-    /// The contents of those that are operands.
+    /// List the contents of operands.
     Operands,
-    /// The contents of all (`-R`).
+    /// List the contents of all (`-R`).
     Tree,
 }
 
@@ -148,7 +148,7 @@ pub struct Columns {
     pub numeric_ids: bool,
 }
 
-/// A shell pattern for names that are not listed.
+/// A shell pattern for names to omit.
 #[derive(Clone, Debug)]
 pub struct NamePattern {
     pattern: CString,
@@ -168,7 +168,7 @@ impl NamePattern {
     }
 }
 
-/// What a listing is to show, and how.
+/// Options of a listing.
 #[derive(Clone, Debug)]
 pub struct ListOptions {
     /// The locale of names, dates and numbers.
@@ -187,44 +187,44 @@ pub struct ListOptions {
     pub time: TimeField,
     /// How times are written.
     pub time_style: TimeStyle,
-    /// What becomes of directories.
+    /// How to treat directories.
     pub depth: Depth,
-    /// Which links stand for their targets.
+    /// Which links to replace by their targets.
     pub dereference: Dereference,
-    /// Which hidden names are listed.
+    /// Which hidden names to list.
     pub hidden: Hidden,
     /// Names that are never listed (`-I`, `-B`).
     pub ignore: Vec<NamePattern>,
     /// Names that are not listed unless `-a` or `-A` is given (`--hide`).
     pub hide: Vec<NamePattern>,
-    /// What is appended to names.
+    /// The indicators to append to names.
     pub indicator: Indicator,
     /// How names are quoted.
     pub quoting: QuotingStyle,
-    /// What becomes of control characters in names.
+    /// How to show control characters in names.
     pub control: ControlCharacters,
     /// Colors of names, if any.
     pub colors: Option<Colors>,
-    /// Host name in the hyperlinks of names, if there are to be any.
+    /// Host name for hyperlinks, if names are links.
     pub hyperlink_host: Option<Vec<u8>>,
     /// How sizes are written.
     pub file_size: SizeFormat,
     /// How allocated space is written.
     pub block_size: SizeFormat,
-    /// Columns of a line, 0 without limit.
+    /// Line width in columns, 0 for no limit.
     pub line_width: usize,
     /// Columns between tab stops, 0 for no tabs.
     pub tab_width: usize,
-    /// What lines end with: a newline or a NUL.
+    /// The line terminator: a newline or a NUL.
     pub line_end: u8,
-    /// Whether Emacs is told the offsets of names (`-D`).
+    /// Whether to print the offsets of names for Emacs (`-D`).
     pub dired: bool,
     /// Number of workers.
     pub threads: Threads,
 }
 
 impl ListOptions {
-    /// The listing of names, one a line, that a plain call to a pipe makes.
+    /// The options of a plain call that writes to a pipe: names, one per line.
     pub fn new(locale: &'static Locale) -> Self {
         let old = b"%b %e  %Y";
         let recent = b"%b %e %H:%M";
@@ -310,7 +310,7 @@ impl ListOptions {
         self.indicator >= Indicator::FileType
     }
 
-    /// What the volume is asked for where attributes are needed.
+    /// The fields to request from the volume when attributes are needed.
     pub(super) fn fields(&self) -> Fields {
         let mut fields = Fields::KIND | Fields::MODE;
         if self.layout == Layout::Long {

@@ -1,7 +1,8 @@
-//! The order of entries.
+//! Sorting of entries.
 //!
-//! An entry is sorted by a [`Place`] of 16 bytes: where its row is, and the first eight bytes of its key, which decide
-//! most comparisons without a look at the row. In a language's order the keys are `strxfrm`'s, made once for each name.
+//! An entry is sorted by a [`Place`] of 16 bytes: the position of its row and the first eight bytes of its key, which
+//! decide most comparisons without access to the row. In the order of a language the keys come from `strxfrm`, once per
+//! name.
 
 use std::cmp::Ordering;
 
@@ -12,7 +13,7 @@ use super::options::{ListOptions, SortKey};
 use super::rows::{EntryView, Part};
 use super::version;
 
-/// Where an entry is, and the beginning of its key.
+/// The position of an entry, and the beginning of its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     prefix: u64,
@@ -69,7 +70,7 @@ fn leads_to_directory(entry: &EntryView<'_>) -> bool {
         || entry.facts().is_some_and(|f| FileKind::from_mode(f.target_mode()) == FileKind::Directory)
 }
 
-/// Keys that are made once, because the name itself does not compare as wanted.
+/// Precomputed keys, for orders in which the names themselves cannot be compared.
 struct Keys {
     bytes: Vec<u8>,
     /// Where each key ends, by ordinal; empty if names are compared themselves.
@@ -108,7 +109,7 @@ impl Keys {
                     _ => self.bytes.extend_from_slice(&name[dot..]),
                 }
             }
-            // No key has a zero byte in it, so this one separates.
+            // No key contains a zero byte, so it can separate the parts.
             self.bytes.push(0);
         }
         if by_language {

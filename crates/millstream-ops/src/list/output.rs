@@ -1,4 +1,4 @@
-//! Where listings go: one writer for all workers.
+//! The output of listings: one writer for all workers.
 
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -61,7 +61,7 @@ impl<'a> Output<'a> {
         Output { flush, cancellation, state: Mutex::new(state) }
     }
 
-    /// Whether output should not be kept waiting.
+    /// Whether output should be written without delay.
     pub fn is_immediate(&self) -> bool {
         self.flush == Flush::Always
     }
@@ -74,7 +74,7 @@ impl<'a> Output<'a> {
     pub fn write(&self, bytes: &[u8]) {
         let mut state = self.lock();
         state.put(bytes);
-        self.settle(&mut state);
+        self.after_write(&mut state);
     }
 
     /// Writes a block that was packed.
@@ -86,10 +86,10 @@ impl<'a> Output<'a> {
         }
         state.headed |= block.headed;
         state.put_text(&block, colors);
-        self.settle(&mut state);
+        self.after_write(&mut state);
     }
 
-    fn settle(&self, state: &mut State<'_>) {
+    fn after_write(&self, state: &mut State<'_>) {
         if self.flush == Flush::Always {
             state.write_out();
         }
@@ -98,7 +98,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Writes what is left, with the ends that colors and Emacs need.
+    /// Writes the rest, with the ends that colors and Emacs need.
     ///
     /// # Errors
     /// The first error of the writer.

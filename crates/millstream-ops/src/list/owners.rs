@@ -1,4 +1,4 @@
-//! Names of users and groups, asked for once each.
+//! Cached names of users and groups, each looked up once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -66,7 +66,7 @@ pub enum AccountStyle {
     Numbers,
 }
 
-/// What all workers know together.
+/// The cache shared by all workers.
 #[derive(Debug)]
 pub struct SharedOwners {
     style: AccountStyle,
@@ -85,14 +85,14 @@ impl SharedOwners {
         if let Some(owner) = known().get(&account) {
             return Arc::clone(owner);
         }
-        // The name service is asked without the lock: it may be a server.
+        // The lock is not held during the lookup, because the name service may be a server.
         let name = if self.style == AccountStyle::Names { account.name() } else { None };
         let owner = Arc::new(Owner::new(account.id(), name, &self.quoter));
         Arc::clone(known().entry(account).or_insert(owner))
     }
 }
 
-/// What one worker knows.
+/// The cache of one worker.
 #[derive(Debug, Default)]
 pub struct Owners {
     known: Known,

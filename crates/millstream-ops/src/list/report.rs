@@ -1,4 +1,4 @@
-//! Messages about what failed, and how bad it was.
+//! Failure messages and their severity.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -7,7 +7,7 @@ use millstream_vfs::{Errno, errno_text};
 
 use crate::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
 
-/// How bad a failure is; the worst one is the exit code.
+/// Severity of a failure; the worst one is the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Nothing failed.
@@ -18,10 +18,10 @@ pub enum Severity {
     Serious = 2,
 }
 
-/// Takes messages, without the name of the program and without a newline, one at a time from any thread.
+/// Receives messages, without program name and newline, one at a time from any thread.
 pub type Console<'a> = &'a (dyn Fn(&[u8]) + Sync);
 
-/// Where failures go.
+/// The destination of failures.
 pub struct Diagnostics<'a> {
     console: Console<'a>,
     quoter: Quoter,

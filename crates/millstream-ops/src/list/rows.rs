@@ -1,9 +1,9 @@
-//! What is kept of a directory until its last entry is known, in the least space.
+//! Compact storage of a directory until its last entry is known.
 //!
-//! Each chunk of the traversal becomes a [`Part`]: its names in one allocation, a [`Row`] of 24 bytes for each, and where
-//! the listing shows attributes 64 bytes of [`Facts`] more. With the 16 bytes of a sort key that makes 40 bytes an entry
-//! besides its name for a sorted listing of names, and 104 for `-l`; targets of links come on top. A part is never moved
-//! or merged: the order is an array of references to rows.
+//! Each chunk of the traversal becomes a [`Part`]: its names in one allocation, a [`Row`] of 24 bytes each and, if the
+//! listing shows attributes, 64 bytes of [`Facts`]. With the 16 bytes of a sort key, a sorted listing of names takes 40
+//! bytes per entry besides its name, and `-l` takes 104. Targets of links come on top. A part is never moved or merged:
+//! the order is an array of references to rows.
 
 use std::ffi::CStr;
 use std::ops::Range;
@@ -21,7 +21,7 @@ pub struct Part {
     targets: Vec<u8>,
     /// Security contexts, one for each of `facts` where the listing shows them.
     contexts: Vec<Box<[u8]>>,
-    /// Operands that could not be examined. As in GNU's listing they take part in deciding whether quotes are lined up.
+    /// Operands that could not be examined. As in GNU's tool, they count when deciding whether quotes are aligned.
     pub missing: Vec<Box<[u8]>>,
 }
 
@@ -40,7 +40,7 @@ pub struct Row {
     ino: u64,
 }
 
-/// Older than the oldest time that file systems leave where they know none.
+/// Older than the oldest time that file systems report for an unknown time.
 const UNKNOWN_TIME: Timestamp = Timestamp { sec: -1, nsec: 0 };
 
 const NO_FACTS: u32 = u32::MAX;
@@ -67,14 +67,14 @@ pub struct Facts {
     pub access: AccessMarker,
     /// Whether it has capabilities, if these have a color.
     pub is_capable: bool,
-    /// What is known of a link's target.
+    /// The state of a link's target.
     pub link: LinkState,
     target_at: u32,
     target_len: u16,
     target_mode: u16,
 }
 
-/// What is shown after the permission bits.
+/// The character after the permission bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessMarker {
     /// Nothing.
@@ -85,16 +85,16 @@ pub enum AccessMarker {
     List,
 }
 
-/// What is known of a link's target.
+/// The state of a link's target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkState {
-    /// It is no link, or its target was not read.
+    /// It is not a link, or its target was not read.
     NotRead,
     /// The target was read and nothing more.
     Read,
-    /// The target is there.
+    /// The target exists.
     Exists,
-    /// The target is not there.
+    /// The target is missing.
     Missing,
 }
 
@@ -187,7 +187,7 @@ impl Part {
         self.targets.extend_from_slice(&target[..usize::from(facts.target_len)]);
     }
 
-    /// Gives back what was allocated too much.
+    /// Frees unused capacity.
     pub fn shrink(&mut self) {
         self.names.shrink_to_fit();
         self.rows.shrink_to_fit();
@@ -216,7 +216,7 @@ impl Part {
     }
 }
 
-/// One entry with all that is known of it.
+/// One entry with all its known properties.
 #[derive(Clone, Copy, Debug)]
 pub struct EntryView<'a> {
     part: &'a Part,

@@ -1,13 +1,13 @@
 //! Whole trees for programs: `--json`, a record for every entry, and `--paths`, the path of every file.
 //!
-//! Both print as soon as an entry is known, in no order but that a directory comes before what is in it, and hold no more
-//! than a chunk a worker. A worker's lines are written before its visit ends if the visit found directories: nobody can
-//! be quicker to write something about their contents.
+//! Both print entries as soon as they are known. The only guaranteed order is that a directory comes before its
+//! contents. They hold no more than one chunk per worker. If a visit found directories, its lines are written before
+//! the visit ends, so nobody can write about their contents earlier.
 //!
-//! Records are meant for scans of everything below the operands, so hidden entries have one with or without `-a`, while
-//! `.`, `..` and operands that are directories have none; `-I` and `-B` leave out what they name, and what is below it.
-//! Paths are of what `open` reads, regular files and links to them, as far as a listing shows them: hidden ones with
-//! `-a` or `-A` only.
+//! Records are meant for scans of everything below the operands. Hidden entries therefore have one with or without
+//! `-a`, while `.`, `..` and operands that are directories have none. `-I` and `-B` omit the entries they match and
+//! everything below them. Paths name what `open` can read: regular files and links to them, as far as a listing shows
+//! them. Hidden ones appear only with `-a` or `-A`.
 
 use std::ffi::{CStr, CString};
 use std::marker::PhantomData;
@@ -22,7 +22,7 @@ use super::owners::{Account as AccountKey, Owner, Owners};
 use super::report::Severity;
 use crate::json::{Account, EntryRecord, ErrorRecord};
 
-/// What is printed of a tree.
+/// The form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TreeForm {
     /// A JSON record for every entry.
@@ -31,7 +31,7 @@ pub enum TreeForm {
     Paths,
 }
 
-/// Bytes that a worker keeps before it writes them.
+/// Bytes that a worker buffers.
 const COMMIT_BYTES: usize = 32 << 10;
 
 /// Prints trees of a volume.
@@ -43,13 +43,13 @@ pub struct TreePrinter<'a, 'o, V> {
     volume: PhantomData<fn() -> V>,
 }
 
-/// What is kept with a directory.
+/// The state of a directory.
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
     ino: u64,
 }
 
-/// What a worker has for itself.
+/// The state of a worker.
 #[derive(Debug)]
 pub struct Worker {
     owners: Owners,
@@ -127,7 +127,8 @@ impl<'a, 'o, V: Volume> TreePrinter<'a, 'o, V> {
         let fields = if self.form == TreeForm::Records { Fields::STAT } else { Fields::KIND | Fields::INO };
         let target = entry.handle().metadata(entry.name(), symlinks, fields);
         let is_directory = target.as_ref().is_ok_and(|m| m.kind() == FileKind::Directory);
-        // As in a listing, a link that is an operand stands for a directory but not for a file, unless told so.
+        // As in a listing, an operand that is a link stands for a directory but not for a file, unless the options say
+        // so.
         let kept =
             is_directory || matches!(self.options.dereference, Dereference::Always | Dereference::Operands);
         let metadata = match target {
@@ -210,7 +211,7 @@ fn account(owner: &Owner, id: u32) -> Account<'_> {
     if owner.named { Account::Name(&owner.text) } else { Account::Id(id) }
 }
 
-/// Inode number of the directory that holds an operand, 0 if it cannot be told.
+/// Inode number of an operand's parent directory, 0 if unknown.
 fn parent_ino<D: Dir>(base: &D, operand: &CStr) -> u64 {
     let path = operand.to_bytes();
     let end = path.iter().rposition(|&b| b != b'/').map_or(0, |last| last + 1);

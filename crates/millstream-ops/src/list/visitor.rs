@@ -1,8 +1,9 @@
-//! The listing as a visitor of the traversal.
+//! The visitor of a listing.
 //!
-//! Chunks of a directory are examined on all workers and kept as parts; the last one to finish sorts them, writes the
-//! directory's block, and descends in that order, so that blocks come out in the order of a recursive listing while
-//! everything before that runs ahead. One directory listed in its own order, a line a name, is written as it is read.
+//! Chunks of a directory are examined on all workers and kept as parts. The last worker to finish sorts them, writes
+//! the directory's block, and descends in the sorted order. Blocks therefore come out in the order of a recursive
+//! listing, while everything before the output runs ahead. A single directory in its own order, one name per line, is
+//! written as it is read.
 
 use std::ffi::OsStr;
 use std::marker::PhantomData;
@@ -26,7 +27,7 @@ use super::report::Severity;
 use super::rows::Part;
 use crate::time::Clock;
 
-/// What is kept with a directory.
+/// The state of a directory.
 #[derive(Debug)]
 pub struct Listed {
     heading: Heading,
@@ -42,7 +43,7 @@ enum Heading {
     None,
 }
 
-/// When entries are written.
+/// When to write entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Delivery {
     /// When the last one is known.
@@ -57,7 +58,7 @@ impl Listed {
     }
 }
 
-/// What a worker has for itself.
+/// The state of a worker.
 #[derive(Debug)]
 pub struct Worker {
     ledger: Ledger,
@@ -97,7 +98,7 @@ impl<'a, 'o, V: Volume> Lister<'a, 'o, V> {
         }
     }
 
-    /// Whether each entry of a directory is written without regard to the others.
+    /// Whether each entry of a directory is written independently of the others.
     fn writes_singly(&self) -> bool {
         self.options.layout == Layout::OnePerLine
             && self.options.sort == SortKey::None
@@ -480,7 +481,7 @@ impl<V: Volume> Visitor for Lister<'_, '_, V> {
         }
         let depth = match place {
             WalkPlace::Directory(directory) => {
-                // What was read before the failure is still listed; nothing is of what was not opened.
+                // Entries read before the failure are still listed. A directory that could not be opened has none.
                 let unread = !matches!(fault, Fault::Volume(error) if error.operation == Operation::ReadDir);
                 directory.state().failed.fetch_or(unread, Ordering::Release);
                 directory.depth()
@@ -502,7 +503,8 @@ impl<V: Volume> Visitor for Lister<'_, '_, V> {
     }
 }
 
-/// Path of a directory as headings and messages show it: below an operand that ends with slashes one of them is left.
+/// Path of a directory for headings and messages: of several slashes at the end of an operand, one is kept for paths
+/// below it.
 fn shown_path<V: Volume>(directory: &Node<V>) -> Vec<u8> {
     let mut path = Vec::new();
     directory.write_path(&mut path);

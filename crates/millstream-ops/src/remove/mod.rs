@@ -1,22 +1,22 @@
 //! Removal of files and trees.
 //!
 //! ```text
-//!  visit: unlink ──────────────► gone              leave: rmdir ─► gone, or once more where entries were passed over
+//!  visit: unlink ──────────────► gone              leave: rmdir ─► gone, or read again where entries were skipped
 //!     │ a directory ─► descend                         ▲
-//!     └ a failure, a refusal ─► all directories above stay: nothing more is said about them
+//!     └ failed or refused ─► all ancestors stay: nothing more is reported about them
 //! ```
 //!
-//! Every call names one entry of an open directory. The type that the directory lists decides between unlink and
-//! descent; an entry of unknown type is unlinked, which fails harmlessly on a directory.
+//! Every call names one entry of an open directory. The listed type decides between unlink and descent; an entry of
+//! unknown type is unlinked, which fails harmlessly on a directory.
 //!
-//! **Questions.** Where every removal is to be confirmed, one worker goes through the trees in the order of the original.
-//! Where only write-protected files are (standard input is a terminal), all workers first sweep away what needs no
-//! question, silently leaving everything else, failures included; if anything is left of an operand, one worker goes
-//! through that in order, asks, and reports. What is removed in the end is the same.
+//! **Questions.** If every removal needs confirmation, one worker walks the trees in the same order as GNU's tool. If
+//! only write-protected files need it (standard input is a terminal), all workers first remove everything that needs no
+//! question and silently leave the rest, failures included. If anything of an operand is left, one worker then walks it
+//! in order, asks, and reports. The end result is the same.
 //!
-//! **Operands** are removed together if there are many, unless one may hold another; what is said about one waits until
-//! all before it are done (`turn`). Otherwise each is done before the next: questions come in their order too, and what
-//! has gone with the first is missing for the second, as for the original.
+//! **Operands** are removed together if there are many, unless one may contain another. Reports about an operand wait
+//! until all operands before it are done (`turn`). A few operands are removed one after the other. Their questions then
+//! come in order too, and a file removed with the first is missing for the second, as with GNU's tool.
 
 mod outcome;
 mod report;
@@ -37,55 +37,55 @@ use crate::activity::Activity;
 use crate::operands::may_overlap;
 use visitor::Remover;
 
-/// What is to be removed, and how.
+/// Options of a removal.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which directories are removed.
+    /// Which directories to remove.
     pub directories: Directories,
-    /// What happens about operands that do not exist.
+    /// How to treat operands that do not exist.
     pub missing: Missing,
-    /// What is asked about before it is removed.
+    /// When to ask before a removal.
     pub prompts: Prompts,
-    /// Which file systems are entered.
+    /// Which file systems to enter.
     pub file_systems: FileSystems,
     /// Operands that are never removed recursively.
     pub preserve_root: PreserveRoot,
-    /// Whether anything is removed at all.
+    /// Whether to make changes or only report them.
     pub execution: Execution,
-    /// How removals are reported, if they are.
+    /// How to report removals, if at all.
     pub report: Option<ReportFormat>,
-    /// Workers.
+    /// Number of workers.
     pub threads: Threads,
 }
 
-/// Which directories are removed.
+/// Which directories to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Directories {
     /// None.
     Refuse,
     /// Empty ones (`-d`).
     Empty,
-    /// All, with what is in them (`-r`).
+    /// All, with their contents (`-r`).
     Recursive,
 }
 
-/// What happens about things that do not exist.
+/// How to treat files that do not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// They are problems.
+    /// Report a problem.
     Report,
-    /// Nothing (`-f`).
+    /// Ignore them (`-f`).
     Ignore,
 }
 
-/// What is asked about before it is removed.
+/// When to ask before a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prompts {
-    /// Nothing.
+    /// Never.
     Never,
-    /// What the user may not write.
+    /// For files that the user may not write.
     WriteProtected,
-    /// Everything (`-i`).
+    /// Always (`-i`).
     Always,
 }
 
@@ -96,20 +96,20 @@ pub enum PreserveRoot {
     Off,
     /// `/`.
     Root,
-    /// `/`, and what is on another device than its parent (`--preserve-root=all`).
+    /// `/`, and any operand on another device than its parent (`--preserve-root=all`).
     MountPoints,
 }
 
-/// Something that stays, and why.
+/// An entry that stays, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem<'a> {
-    /// Why.
+    /// The reason.
     pub cause: Cause,
     /// The path, starting with the operand.
     pub path: &'a [u8],
 }
 
-/// Why something stays.
+/// Why an entry stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// A call failed.
@@ -122,7 +122,7 @@ pub enum Cause {
     OtherDevice,
     /// The operand is on another device than its parent.
     MountPoint,
-    /// It is a directory that it is in.
+    /// It is a directory that contains itself.
     Cycle,
     /// The parent of the operand cannot be examined, so its device is unknown.
     UnknownParent(Error),
@@ -131,20 +131,20 @@ pub enum Cause {
 /// A question to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question<'a> {
-    /// What is about to happen.
+    /// The action to confirm.
     pub step: Step,
-    /// Whether the user may not write it.
+    /// Whether the user lacks write permission for it.
     pub write_protected: bool,
     /// The path, starting with the operand.
     pub path: &'a [u8],
 }
 
-/// What a question is about.
+/// The action to confirm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Removing what is in a directory.
+    /// Descending into a directory.
     Descend,
-    /// Removing a directory that cannot be read, so that it is not known whether it is empty.
+    /// Removing a directory that cannot be read, and so may not be empty.
     Attempt,
     /// Removing a file or an empty directory.
     Remove {
@@ -155,12 +155,12 @@ pub enum Step {
     },
 }
 
-/// Takes reports, and answers questions.
+/// Receives reports and answers questions.
 pub trait Sink: Sync {
     /// Whole lines. Calls may come from several threads at once.
     fn lines(&self, lines: &[u8]);
 
-    /// Something stays. Calls may come from several threads at once.
+    /// An entry stays. Calls may come from several threads at once.
     fn problem(&self, problem: &Problem<'_>);
 
     /// Whether the user agrees. Asked from one thread.
@@ -172,13 +172,13 @@ pub trait Sink: Sync {
 enum Pass {
     /// There are none.
     Unasked,
-    /// What they are about is left, and so is what fails; nothing is reported but removals.
+    /// Entries that need a question stay, and so do those that fail; only removals are reported.
     Sweep,
-    /// They are asked, in order.
+    /// They are asked in order.
     Ordered,
 }
 
-/// So many operands are removed one after the other, each in parallel.
+/// Up to this many operands are removed one after the other, each in parallel.
 const FEW_OPERANDS: usize = 16;
 
 /// Removes `operands`, reports to `sink`, and counts on `activity`.
@@ -219,7 +219,7 @@ impl<V: Volume> Run<'_, V> {
         }
     }
 
-    /// One traversal; which operands are left.
+    /// Runs one traversal; returns the operands that are not completely removed.
     fn pass(&self, operands: &[CString], pass: Pass) -> (WalkStats, Vec<bool>) {
         let left: Vec<_> = operands.iter().map(|_| AtomicBool::new(false)).collect();
         let remover = Remover::new(self.volume, self.options, self.sink, self.activity, pass, &left);

@@ -1,4 +1,4 @@
-//! What follows from what became of an entry: a line, a message, directories that stay.
+//! The consequences of each entry's outcome: a line, a message, ancestors that stay.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,7 @@ use super::visitor::{Buffers, Done, Node, Outcome, Remover};
 use super::{Cause, Execution, Missing, Pass, Problem};
 
 impl<V: Volume> Remover<'_, V> {
-    /// Draws the consequences of what became of an entry of `above`.
+    /// Handles the outcome of an entry of `above`.
     pub(super) fn conclude(
         &self,
         own: &mut Buffers,
@@ -37,7 +37,7 @@ impl<V: Volume> Remover<'_, V> {
                 let is_unexamined =
                     matches!(cause, Cause::Failed(error) if error.operation == Operation::Stat);
                 if self.pass == Pass::Ordered && is_unexamined {
-                    // As the original, which asks about the directory nevertheless.
+                    // GNU's tool asks about the directory nevertheless.
                     above.state().spared.store(true, Ordering::Relaxed);
                 } else {
                     self.keep(above, operand);
@@ -67,7 +67,7 @@ impl<V: Volume> Remover<'_, V> {
         self.turns.problem(operand, &problem);
     }
 
-    /// `directory` and all above it stay.
+    /// `directory` and all its ancestors stay.
     pub(super) fn keep(&self, directory: &Directory<V, Node>, operand: u64) {
         for above in directory.ancestors() {
             if above.state().stays.swap(true, Ordering::Relaxed) {
@@ -79,8 +79,8 @@ impl<V: Volume> Remover<'_, V> {
         }
     }
 
-    /// `directory` is one that it is in. As the original, which says nothing more about the directory that holds it, but
-    /// then tries the one above, or the operand, and says that it is not empty.
+    /// `directory` contains itself. As in GNU's tool, nothing more is reported about its parent, but the directory
+    /// above that, or the operand, is tried and reported as not empty.
     pub(super) fn cycle(&self, own: &mut Buffers, directory: &Arc<Directory<V, Node>>) {
         let operand = directory.operand().unwrap_or_default();
         self.report(own, &Place::Directory(directory), operand, Cause::Cycle);

@@ -1,4 +1,4 @@
-//! The line of a removal, and of a problem.
+//! The output for removals and problems.
 
 use millstream_vfs::{Errno, Error, Operation, RemoveKind};
 
@@ -44,7 +44,7 @@ impl ReportFormat {
         }
     }
 
-    /// Appends the record of a problem, which only JSON has: as text it goes to standard error.
+    /// Appends the record of a problem. Only JSON output has it: text goes to standard error.
     pub(super) fn problem(&self, problem: &Problem<'_>, out: &mut Vec<u8>) {
         if let ReportFormat::Json = self {
             let Error { operation, errno } = match problem.cause {

@@ -1,7 +1,7 @@
-//! Reports in the order of the operands, whose removal is parallel.
+//! Keeps reports in the order of the operands, which are removed in parallel.
 //!
-//! What is said about an operand waits until all before it are done. What waits is bounded: beyond [`MAX_WAITING`] bytes it
-//! is said at once, out of order.
+//! Reports about an operand wait until all operands before it are done. The waiting reports are bounded: beyond
+//! [`MAX_WAITING`] bytes they are emitted at once, out of order.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use super::{Cause, Problem, Sink};
 /// Bytes of reports that may wait.
 const MAX_WAITING: usize = 16 << 20;
 
-/// Says what there is to say, operand by operand.
+/// Emits reports, operand by operand.
 pub(super) struct Turns<'a> {
     sink: &'a dyn Sink,
     state: Mutex<State>,
@@ -19,9 +19,9 @@ pub(super) struct Turns<'a> {
 
 #[derive(Default)]
 struct State {
-    /// The first operand that is not done.
+    /// The first unfinished operand.
     turn: u64,
-    /// By operand from `turn` on, what was said about it.
+    /// Waiting reports, for each operand from `turn` on.
     waiting: BTreeMap<u64, Operand>,
     waiting_bytes: usize,
 }
@@ -57,12 +57,12 @@ impl<'a> Turns<'a> {
         Turns { sink, state: Mutex::default() }
     }
 
-    /// Whole lines about an operand or what is below it.
+    /// Whole lines about an operand or its contents.
     pub(super) fn lines(&self, operand: u64, lines: &[u8]) {
         self.say(operand, Said::Lines(lines.to_vec()));
     }
 
-    /// Something of an operand stays.
+    /// Part of an operand stays.
     pub(super) fn problem(&self, operand: u64, problem: &Problem<'_>) {
         self.say(operand, Said::Problem(problem.cause, problem.path.to_vec()));
     }
@@ -76,7 +76,7 @@ impl<'a> Turns<'a> {
         state.waiting.entry(operand).or_default().said.push(said);
     }
 
-    /// No more will be said about an operand.
+    /// An operand is finished.
     pub(super) fn done(&self, operand: u64) {
         let mut state = self.state();
         state.waiting.entry(operand).or_default().done = true;

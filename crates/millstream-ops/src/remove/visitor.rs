@@ -1,4 +1,4 @@
-//! The visitor: unlinks what it sees, and removes directories when it leaves them.
+//! The visitor: unlinks files, and removes directories when it leaves them.
 
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -17,10 +17,10 @@ use super::{
 use crate::activity::Activity;
 use crate::operands::ends_in_dots;
 
-/// How often a directory is read again because it was not empty after all that it listed had gone. A file system whose
-/// readers pass over every other entry while entries go needs 20 for a million.
+/// How often a directory is read again if it was not empty after all listed entries were removed. On a file system
+/// whose listing skips every other entry during removals, a million entries need 20 passes.
 const MAX_PASSES: u32 = 64;
-/// Bytes of entries that are read to see whether there are any.
+/// Buffer size for checking whether a directory has any entries.
 const PEEK: usize = 1024;
 
 pub(super) struct Remover<'a, V: Volume> {
@@ -30,16 +30,16 @@ pub(super) struct Remover<'a, V: Volume> {
     pub(super) activity: &'a Activity,
     pub(super) pass: Pass,
     pub(super) prompts: Prompts,
-    /// By operand: whether anything is left of it.
+    /// For each operand, whether anything of it is left.
     pub(super) left: &'a [AtomicBool],
     pub(super) base: V::Dir,
     pub(super) root_identity: OnceLock<Result<(u64, u64)>>,
 }
 
-/// A directory that is being emptied.
+/// A directory being emptied.
 #[derive(Debug, Default)]
 pub(super) struct Node {
-    /// Something below stays for good: the directory is not removed, and nothing is said about it.
+    /// Something below stays for good: the directory is not removed, and nothing is reported about it.
     pub(super) stays: AtomicBool,
     /// The user wanted to keep something in it.
     pub(super) spared: AtomicBool,
@@ -61,22 +61,22 @@ pub(super) struct Buffers {
     pub(super) path: Vec<u8>,
 }
 
-/// What became of an entry.
+/// The outcome of an entry.
 pub(super) enum Outcome {
     Removed(RemoveKind),
     Descended,
     /// The user wants to keep it.
     Spared,
-    /// It stays, and so does what is above it.
+    /// It stays, and so do its ancestors.
     Stays,
 }
 
-/// What became of a question.
+/// The outcome of a question.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     Yes,
     No,
-    /// It has to be asked in another pass.
+    /// It must be asked in a later pass.
     Later,
 }
 
@@ -122,9 +122,9 @@ impl<'a, V: Volume> Remover<'a, V> {
         };
         let metadata = entry.metadata(Fields::KIND | Fields::INO | Fields::SIZE);
         let metadata = metadata.map_err(|error| match failed {
-            // A file system that is read-only says so before it looks whether there is anything.
+            // A read-only file system reports that before it checks whether the file exists.
             Some(failed) if failed.errno == Errno::ROFS => error,
-            // Else what was tried first tells more than that the entry cannot be examined either.
+            // Otherwise the first error says more than the failed stat.
             Some(failed) => failed,
             None => error,
         })?;
@@ -134,7 +134,7 @@ impl<'a, V: Volume> Remover<'a, V> {
         let refused = |errno| Cause::Failed(Error::new(Operation::Remove, errno));
         match self.options.directories {
             Directories::Refuse => return Err(refused(Errno::ISDIR)),
-            // Whether it is empty the removal tells best, but of a directory that may not be read.
+            // The removal itself shows best whether it is empty, unless the directory may not be read.
             Directories::Empty if self.options.execution == Execution::DryRun => {
                 if let Contents::Some = contents(entry) {
                     return Err(refused(Errno::NOTEMPTY));
@@ -146,7 +146,7 @@ impl<'a, V: Volume> Remover<'a, V> {
         self.directory(own, entry, metadata.dev, descend)
     }
 
-    /// Refuses directories that must not be removed as operands.
+    /// Refuses operands that must not be removed.
     fn check_operand(
         &self,
         entry: &Entry<'_, V, Node>,
@@ -215,7 +215,8 @@ impl<'a, V: Volume> Remover<'a, V> {
             }
         }
         self.unlink(entry, RemoveKind::File).map_err(|cause| match self.pass {
-            // What cannot be examined either is told apart: the original asks about the directory nevertheless.
+            // A file that cannot be examined either is a separate case: GNU's tool asks about the directory
+            // nevertheless.
             Pass::Ordered => entry.metadata(Fields::SIZE).map_or_else(Cause::from, |_| cause),
             _ => cause,
         })
@@ -298,7 +299,7 @@ impl<'a, V: Volume> Remover<'a, V> {
         }
     }
 
-    /// Removes a directory that has been emptied.
+    /// Removes an emptied directory.
     fn remove_left(
         &self,
         own: &mut Buffers,
@@ -408,7 +409,7 @@ impl<V: Volume> Visitor for Remover<'_, V> {
         let Place::Directory(directory) = place else { return };
         let Fault::Volume(error) = fault else { return self.cycle(own, directory) };
         if error.operation == Operation::OpenDir {
-            // It may be empty: whether it can be removed nevertheless is seen when it is left.
+            // It may be empty: the attempt to remove it when leaving shows that.
             let _ = directory.state().unreadable.set(error.errno);
         } else {
             let operand = directory.operand().unwrap_or_default();
@@ -423,7 +424,7 @@ fn is_not_empty(error: Error) -> bool {
     matches!(error.errno, Errno::NOTEMPTY | Errno::EXIST)
 }
 
-/// Where permissions do not tell, removal will.
+/// If permissions do not tell, the removal will.
 fn is_write_protected(handle: &impl Dir, name: &CStr) -> bool {
     handle.is_writable(name) == Ok(false)
 }
@@ -437,7 +438,7 @@ enum Contents {
     Unknown(Error),
 }
 
-/// Whether a directory lists any entries; one whose listing fails may have some.
+/// Whether a directory lists any entries; if listing fails, it may have some.
 fn contents<V: Volume>(entry: &Entry<'_, V, Node>) -> Contents {
     let directory = match entry.handle().open_dir(entry.name(), SymlinkBehavior::NoFollow) {
         Ok(directory) => directory,
@@ -454,7 +455,7 @@ fn contents<V: Volume>(entry: &Entry<'_, V, Node>) -> Contents {
     }
 }
 
-/// The path of the directory that holds the directory `operand`.
+/// The parent of the directory `operand`.
 fn parent_of(operand: &CStr) -> CString {
     CString::new([operand.to_bytes(), b"/.."].concat()).unwrap_or_default()
 }

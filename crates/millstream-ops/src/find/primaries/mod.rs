@@ -1,7 +1,7 @@
 //! The table of options, tests and actions: name, help and parsing of each in one place.
 //!
-//! What takes more than a line to parse is in a module by its subject: [`options`], the tests of [`names`], [`times`] and
-//! other [`attributes`], and [`actions`].
+//! Parsers longer than a line are in modules by subject: [`options`], the tests of [`names`], [`times`] and other
+//! [`attributes`], and [`actions`].
 
 mod actions;
 mod attributes;
@@ -22,7 +22,7 @@ use super::refusal::Refusal;
 use super::words::{DefaultOutput, Parsed, Verbosity, Warnings, Words, test, truth};
 use crate::terms::FileSystems;
 
-/// What a word of the expression is good for.
+/// The kind of a word in the expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Applies to everything, wherever it stands.
@@ -39,9 +39,9 @@ pub enum Class {
 pub struct Primary {
     /// The word, and others that mean the same.
     pub names: &'static [&'static str],
-    /// What its argument stands for, empty if it takes none.
+    /// The placeholder of its argument, empty if it takes none.
     pub argument: &'static str,
-    /// What it is good for.
+    /// Its kind.
     pub class: Class,
     /// One line of help.
     pub help: &'static str,
@@ -79,11 +79,11 @@ pub static PRIMARIES: &[Primary] = &[
         "dialect of the regular expressions after it",
         options::regextype,
     ),
-    primary(&["-warn"], "", PositionalOption, "warn of oddities", |p, _| {
+    primary(&["-warn"], "", PositionalOption, "warn about unusual usage", |p, _| {
         p.warnings = Warnings::On;
         truth()
     }),
-    primary(&["-nowarn"], "", PositionalOption, "do not warn of oddities", |p, _| {
+    primary(&["-nowarn"], "", PositionalOption, "do not warn about unusual usage", |p, _| {
         p.warnings = Warnings::Off;
         truth()
     }),
@@ -133,21 +133,27 @@ pub static PRIMARIES: &[Primary] = &[
         &["-ignore_readdir_race"],
         "",
         GlobalOption,
-        "say nothing about files that vanish meanwhile",
+        "ignore files that vanish during the search",
         |p, _| {
             p.options.vanished = VanishedFiles::Ignore;
             truth()
         },
     ),
-    primary(&["-noignore_readdir_race"], "", GlobalOption, "report files that vanish meanwhile", |p, _| {
-        p.options.vanished = VanishedFiles::Report;
-        truth()
-    }),
+    primary(
+        &["-noignore_readdir_race"],
+        "",
+        GlobalOption,
+        "report files that vanish during the search",
+        |p, _| {
+            p.options.vanished = VanishedFiles::Report;
+            truth()
+        },
+    ),
     primary(
         &["--json"],
         "",
         PositionalOption,
-        "print a JSON record for every match in place of its path",
+        "print a JSON record for every match instead of its path",
         |p, _| {
             p.output = DefaultOutput::Record;
             truth()
@@ -160,7 +166,7 @@ pub static PRIMARIES: &[Primary] = &[
         "use up to N threads; 0, the default, adapts their number",
         options::threads,
     ),
-    primary(&["--verbose"], "", PositionalOption, "say at the end what was done", |p, _| {
+    primary(&["--verbose"], "", PositionalOption, "print a summary at the end", |p, _| {
         p.verbosity = Verbosity::Statistics;
         truth()
     }),
@@ -303,7 +309,7 @@ pub static PRIMARIES: &[Primary] = &[
         &["-exec"],
         "COMMAND ;",
         Action,
-        "run COMMAND, or with {} + at its end on many files at a time",
+        "run COMMAND; ending in {} +, on many files at a time",
         actions::exec,
     ),
     primary(
@@ -322,9 +328,9 @@ pub static PRIMARIES: &[Primary] = &[
     primary(&["-okdir"], "COMMAND ;", Action, "as -execdir, after asking", actions::okdir),
     primary(&["-print"], "", Action, "print the path and a newline", actions::print),
     primary(&["-print0"], "", Action, "print the path and a NUL", actions::print0),
-    primary(&["-printf"], "FORMAT", Action, "print what FORMAT says", actions::printf),
+    primary(&["-printf"], "FORMAT", Action, "print according to FORMAT", actions::printf),
     primary(&["-prune"], "", Action, "do not descend into the directory", actions::prune),
-    primary(&["-quit"], "", Action, "end at once", actions::quit),
+    primary(&["-quit"], "", Action, "exit immediately", actions::quit),
 ];
 
 /// Looks a word up; `-newerXY` stands for all its forms.
