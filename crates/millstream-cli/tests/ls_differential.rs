@@ -37,7 +37,9 @@ fn name(random: &mut Random) -> Vec<u8> {
         if random.below(10) == 0 {
             name.push(random.pick(&[0xff, 0xc3, 0x80]));
         }
-        if name != b"." && name != b".." {
+        // What quoting for a shell begins with differs between releases if a name has both (docs/pls.md); tests/newest has such.
+        let is_quoted_alike = !name.contains(&b'\'') || name.iter().all(|byte| (b' '..=b'~').contains(byte));
+        if name != b"." && name != b".." && is_quoted_alike {
             return name;
         }
     }
