@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use millstream_ops::activity::Activity;
+use millstream_ops::activity::{Activity, Share};
 
 use crate::diagnostics::Diagnostics;
 
@@ -80,6 +80,7 @@ impl Progress {
         let visible = io::stderr().is_terminal()
             && (stdout == StdoutUse::WithoutProgress || !io::stdout().is_terminal());
         let drawer = visible.then(|| {
+            activity.watch();
             diagnostics.share_screen(screen.clone());
             let (stop, stopped) = mpsc::channel();
             let (screen, activity) = (screen.clone(), Arc::clone(activity));
@@ -112,29 +113,56 @@ impl Drop for Progress {
     }
 }
 
-/// `12,345 entries (6,789/s), 12 directories, 3 errors, 2 threads`
+/// `62%, 9 s left, 12,345 of 20,000 entries (823/s), 12 directories, 3 errors, 2 threads`; without the first two as long
+/// as there may be more entries than have been found.
 fn line(activity: &Activity) -> String {
     let count = |counter: &AtomicU64, noun| counted(counter.load(Ordering::Relaxed), noun, grouped);
+    let seconds = activity.elapsed().as_secs_f64().max(0.001);
     let entries = activity.entries.load(Ordering::Relaxed);
-    let per_second = entries as f64 / activity.elapsed().as_secs_f64().max(0.001);
-    let mut parts = vec![
-        format!("{} ({}/s)", counted(entries, ENTRIES, grouped), grouped(per_second as u64)),
-        count(&activity.directories, DIRECTORIES),
-    ];
+    let per_second = grouped((entries as f64 / seconds) as u64);
+    let mut parts = Vec::new();
+    if let Some(total) = activity.total() {
+        parts.extend(left(&[total, activity.data()], seconds));
+    }
+    let found = match (activity.total(), activity.found()) {
+        (Some(Share { done, total }), _) if done < total => {
+            format!("{} of {}", grouped(done), counted(total, ENTRIES, grouped))
+        }
+        (None, Some(Share { done, total })) if done < total => {
+            format!("{} of {} found", counted(done, ENTRIES, grouped), grouped(total))
+        }
+        _ => counted(entries, ENTRIES, grouped),
+    };
+    parts.extend([format!("{found} ({per_second}/s)"), count(&activity.directories, DIRECTORIES)]);
     let bytes = activity.bytes.load(Ordering::Relaxed);
     if bytes > 0 {
-        let per_second = bytes as f64 / activity.elapsed().as_secs_f64().max(0.001);
-        parts.push(format!(
-            "{} MB ({} MB/s)",
-            grouped(bytes / 1_000_000),
-            grouped(per_second as u64 / 1_000_000)
-        ));
+        let per_second = (bytes as f64 / seconds) as u64;
+        parts.push(format!("{} MB ({} MB/s)", grouped(bytes / 1_000_000), grouped(per_second / 1_000_000)));
     }
     if activity.errors.load(Ordering::Relaxed) > 0 {
         parts.push(count(&activity.errors, ERRORS));
     }
     parts.push(count(&activity.threads, THREADS));
     parts.join(", ")
+}
+
+/// Percent done and time left, at the mean rate since the start, of whichever of several things lags behind.
+fn left(shares: &[Share], seconds: f64) -> Vec<String> {
+    let slowest = shares.iter().map(|share| share.fraction()).fold(1.0, f64::min);
+    let mut parts = vec![format!("{}%", (slowest * 100.0) as u64)];
+    if slowest > 0.0 && slowest < 1.0 {
+        parts.push(format!("{} left", rounded((seconds / slowest - seconds).ceil() as u64)));
+    }
+    parts
+}
+
+/// `9 s`, `2 min 5 s`, `3 h 20 min`.
+fn rounded(seconds: u64) -> String {
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{} h {minutes} min", grouped(hours)),
+    }
 }
 
 /// A noun for one, and for several.
@@ -192,6 +220,27 @@ mod tests {
         activity.bytes.store(0, Ordering::Relaxed);
         activity.errors.store(1000, Ordering::Relaxed);
         assert!(line(&activity).ends_with("/s), 89 directories, 1,000 errors, 2 threads"));
+    }
+
+    #[test]
+    fn what_is_left_is_told_once_it_is_known() {
+        let share = |done, total| Share { done, total };
+        assert_eq!(left(&[share(1, 4), share(0, 0)], 10.0), ["25%", "30 s left"]);
+        assert_eq!(
+            left(&[share(4, 4), share(1, 10)], 10.0),
+            ["10%", "1 min 30 s left"],
+            "the data lags behind"
+        );
+        assert_eq!(left(&[share(3, 3), share(5, 5)], 1.0), ["100%"]);
+        assert_eq!(left(&[share(0, 3)], 1.0), ["0%"], "no rate yet");
+        assert_eq!(left(&[share(1, 1001)], 12.0), ["0%", "3 h 20 min left"]);
+        let activity = Activity::default();
+        activity.entries.store(5, Ordering::Relaxed);
+        assert!(line(&activity).starts_with("5 entries ("), "nothing is known that nobody counts");
+        activity.watch();
+        let census = activity.census().expect("watched");
+        census.expect(9);
+        assert!(line(&activity).starts_with("5 entries of 9 found ("), "{}", line(&activity));
     }
 
     #[test]

@@ -1,7 +1,10 @@
-//! What an operation has done so far, for who wants to watch it.
+//! What an operation has done so far, and how much it has to do, for who wants to watch it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+
+use millstream_walk::Census;
 
 /// Counters of an operation that runs. They are added to once a chunk, not once an entry.
 #[derive(Debug)]
@@ -12,11 +15,37 @@ pub struct Activity {
     pub directories: AtomicU64,
     /// Bytes copied.
     pub bytes: AtomicU64,
+    /// Bytes that need not be copied any more: holes, and what is left of files that failed. Modulo 2^64, as a file can
+    /// also grow.
+    pub spared_bytes: AtomicU64,
+    /// Bytes of all files whose data has begun to be copied, or waits for a thread.
+    pub begun_bytes: AtomicU64,
     /// Errors reported.
     pub errors: AtomicU64,
     /// Workers started.
     pub threads: AtomicU64,
+    census: OnceLock<Arc<Census>>,
     started: Instant,
+}
+
+/// How much of something has been done, and how much there is of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// What has been done.
+    pub done: u64,
+    /// What there is, never less than what has been done.
+    pub total: u64,
+}
+
+impl Share {
+    fn new(done: u64, total: u64) -> Self {
+        Share { done, total: total.max(done) }
+    }
+
+    /// Between 0 and 1.
+    pub fn fraction(self) -> f64 {
+        if self.total == 0 { 1.0 } else { self.done as f64 / self.total as f64 }
+    }
 }
 
 impl Default for Activity {
@@ -25,14 +54,53 @@ impl Default for Activity {
             entries: AtomicU64::new(0),
             directories: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
+            spared_bytes: AtomicU64::new(0),
+            begun_bytes: AtomicU64::new(0),
             errors: AtomicU64::new(0),
             threads: AtomicU64::new(0),
+            census: OnceLock::new(),
             started: Instant::now(),
         }
     }
 }
 
 impl Activity {
+    /// Has the operation, which has not begun yet, count what it finds, so that its total can be known.
+    pub fn watch(&self) {
+        self.census.get_or_init(Arc::default);
+    }
+
+    /// Where the traversals of a watched operation count what they find.
+    pub fn census(&self) -> Option<Arc<Census>> {
+        self.census.get().cloned()
+    }
+
+    /// Announces operands to whoever watches, before the first of them is traversed.
+    pub(crate) fn expect(&self, operands: usize) {
+        if let Some(census) = self.census.get() {
+            census.expect(operands);
+        }
+    }
+
+    /// Entries done and found so far, of a watched operation that counts them.
+    pub fn found(&self) -> Option<Share> {
+        let found = self.census.get()?.found();
+        (found > 0).then(|| Share::new(self.entries.load(Ordering::Relaxed), found))
+    }
+
+    /// Entries done, and all that there are, if that is known.
+    pub fn total(&self) -> Option<Share> {
+        let total = self.census.get()?.total()?;
+        (total > 0).then(|| Share::new(self.entries.load(Ordering::Relaxed), total))
+    }
+
+    /// Bytes done, and those of all files begun so far: all that there are once every entry has been visited.
+    pub fn data(&self) -> Share {
+        let [copied, spared, begun] =
+            [&self.bytes, &self.spared_bytes, &self.begun_bytes].map(|bytes| bytes.load(Ordering::Relaxed));
+        Share::new(copied.wrapping_add(spared), begun)
+    }
+
     /// How long the operation has been running.
     pub fn elapsed(&self) -> Duration {
         self.started.elapsed()

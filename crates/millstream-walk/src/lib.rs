@@ -23,6 +23,7 @@
 //! The traversal knows no volume and prints nothing. Errors are reported to the visitor, entry by entry, and never end it.
 
 mod cancel;
+mod census;
 mod directory;
 mod frontier;
 mod handles;
@@ -34,6 +35,7 @@ mod sequence;
 mod visitor;
 
 pub use cancel::Cancellation;
+pub use census::Census;
 pub use directory::Directory;
 pub use options::{FollowPolicy, HandleRetention, Order, Threads, WalkOptions};
 pub use pool::{WalkStats, walk};

@@ -1,8 +1,10 @@
 //! How a traversal is to run.
 
+use std::sync::Arc;
+
 use millstream_vfs::SymlinkBehavior;
 
-use crate::Cancellation;
+use crate::{Cancellation, Census};
 
 /// Which symbolic links are followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,6 +89,8 @@ pub struct WalkOptions {
     pub reserved_handles: usize,
     /// Ends the traversal early.
     pub cancellation: Cancellation,
+    /// Counts what is found. The operands have been counted before.
+    pub census: Option<Arc<Census>>,
 }
 
 impl Default for WalkOptions {
@@ -98,6 +102,7 @@ impl Default for WalkOptions {
             retention: HandleRetention::default(),
             reserved_handles: 0,
             cancellation: Cancellation::default(),
+            census: None,
         }
     }
 }

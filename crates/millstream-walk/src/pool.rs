@@ -118,6 +118,20 @@ impl<X: Visitor> Pool<'_, X> {
         self.options.cancellation.is_cancelled()
     }
 
+    /// Counts directories that are to be read.
+    fn descend(&self, directories: usize) {
+        if let Some(census) = &self.options.census {
+            census.descend(directories);
+        }
+    }
+
+    /// Counts a directory as read.
+    fn read_to_end(&self) {
+        if let Some(census) = &self.options.census {
+            census.read_to_end();
+        }
+    }
+
     /// Waits while there are more workers than the pace wants; worker 0 never does.
     fn wait_while_surplus(&self, index: usize) {
         let mut surplus = self.surplus.lock().unwrap_or_else(PoisonError::into_inner);
@@ -258,8 +272,12 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         let opened = if self.pool.cancelled() { None } else { Some(self.open_handle(&directory)) };
         self.child_opened(&directory);
         match opened {
-            None => self.part_done(&directory, None),
+            None => {
+                self.pool.read_to_end();
+                self.part_done(&directory, None);
+            }
             Some(Err(fault)) => {
+                self.pool.read_to_end();
                 self.pool.visitor.fault(&mut self.own, &Place::Directory(&directory), &fault);
                 self.part_done(&directory, None);
             }
@@ -348,6 +366,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
                 self.batch = DirentBatch::with_capacity(INLINE_BATCH);
             }
         }
+        self.pool.read_to_end();
         self.part_done(&reading.directory, Some(reading.handle));
     }
 
@@ -362,7 +381,12 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             self.report();
         }
         match read {
-            Ok(ReadState::More) => Some(self.batch.count()),
+            Ok(ReadState::More) => {
+                if let Some(census) = &self.pool.options.census {
+                    census.list(&self.batch, self.pool.options.follow);
+                }
+                Some(self.batch.count())
+            }
             Ok(ReadState::End) => None,
             Err(error) => {
                 let place = Place::Directory(&reading.directory);
@@ -432,9 +456,12 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         first_index: u64,
     ) {
         let follow = self.pool.options.follow;
-        let chunk = Chunk { directory, handle: &**handle, batch, range, first_index, follow };
+        let chunk = Chunk { directory, handle: &**handle, batch, range: range.clone(), first_index, follow };
         let mut descend = Descend { directory, found: &mut self.found, follow };
         self.pool.visitor.visit(&mut self.own, &chunk, &mut descend);
+        if let Some(census) = &self.pool.options.census {
+            census.visited(batch, range, follow, self.found.len());
+        }
         self.publish(directory);
     }
 
@@ -461,6 +488,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         let follow = self.pool.options.follow;
         let mut descend = Descend { directory, found: &mut self.found, follow };
         self.pool.visitor.end_of_directory(&mut self.own, directory, &mut descend, &mut block);
+        self.pool.descend(self.found.len());
         self.publish(directory);
         self.emit(directory, block);
         self.opened_one(directory);
@@ -497,6 +525,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             self.pool.budget.release(&directory);
             if self.pool.visitor.again(&directory) {
                 directory.renew();
+                self.pool.descend(1);
                 return self.push([Task::Open(directory)].into_iter());
             }
             let Some(parent) = directory.parent() else { return };

@@ -299,8 +299,10 @@ pub fn change<V: Volume, A: Attribute>(
         follow: options.follow,
         retention: if waits { HandleRetention::UntilLeft } else { HandleRetention::UntilChildrenOpen },
         cancellation: options.cancellation.clone(),
+        census: activity.census(),
         ..WalkOptions::default()
     };
     let tree = Tree::<V, A>::new(operands, attribute, options, sink, activity);
+    activity.expect(operands.len());
     walk(volume, operands, &tree, &walk_options)
 }

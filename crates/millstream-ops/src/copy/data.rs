@@ -10,7 +10,7 @@
 //! their end is that less came than there was room for.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use millstream_vfs::{At, Errno, Error, Fields, File, Metadata, Operation, Result};
@@ -79,6 +79,8 @@ pub(super) struct Pair<'a, F> {
     pub(super) destination: &'a F,
     /// Device of the copy.
     pub(super) device: u64,
+    /// Bytes that have been copied.
+    pub(super) moved: &'a AtomicU64,
 }
 
 impl<F> Pair<'_, F> {
@@ -128,7 +130,7 @@ impl<'a> Mover<'a> {
         match pair.destination.clone_from(pair.source) {
             Ok(()) => {
                 // No data moves that a bound could be on.
-                self.count(pair.metadata.size);
+                self.count(pair, pair.metadata.size);
                 Ok(true)
             }
             Err(error) if must => Err(error),
@@ -148,7 +150,7 @@ impl<'a> Mover<'a> {
         }
         let n = pair.source.read(buffer, At::Offset(0))?;
         pair.destination.write_all(&buffer[..n], At::Offset(0))?;
-        self.moved(n as u64);
+        self.moved(pair, n as u64);
         // As long as it was said to be, and no more: that is all of it. Files of /proc are said to be empty.
         if n as u64 == pair.metadata.size && n > 0 { Ok(n as u64) } else { self.rest(pair, n as u64, buffer) }
     }
@@ -169,7 +171,7 @@ impl<'a> Mover<'a> {
                 return Ok(offset);
             }
             pair.destination.write_all(&buffer[..n], At::Offset(offset))?;
-            self.moved(n as u64);
+            self.moved(pair, n as u64);
             offset += n as u64;
         }
     }
@@ -184,7 +186,8 @@ impl<'a> Mover<'a> {
                 return Ok(total);
             }
             destination.write_all(&buffer[..n], At::Cursor)?;
-            self.moved(n as u64);
+            self.activity.begun_bytes.fetch_add(n as u64, Ordering::Relaxed);
+            self.pass(n as u64);
             total += n as u64;
         }
     }
@@ -237,7 +240,7 @@ impl<'a> Mover<'a> {
                 return Ok(());
             }
             self.write(pair.destination, &buffer[..n], at)?;
-            self.moved(n as u64);
+            self.moved(pair, n as u64);
             at += n as u64;
         }
         Ok(())
@@ -251,7 +254,7 @@ impl<'a> Mover<'a> {
                 // The end, or a file that has no data to be copied that way.
                 Ok(0) => break,
                 Ok(n) => {
-                    self.moved(n);
+                    self.moved(pair, n);
                     at += n;
                 }
                 Err(error) if is_unsuitable(error.errno) => {
@@ -296,12 +299,19 @@ impl<'a> Mover<'a> {
         self.throttle.as_ref().map_or(u64::MAX, Throttle::piece)
     }
 
-    fn count(&self, bytes: u64) {
+    fn count<F: File>(&self, pair: &Pair<'_, F>, bytes: u64) {
+        pair.moved.fetch_add(bytes, Ordering::Relaxed);
         self.activity.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    fn moved(&self, bytes: u64) {
-        self.count(bytes);
+    fn moved<F: File>(&self, pair: &Pair<'_, F>, bytes: u64) {
+        pair.moved.fetch_add(bytes, Ordering::Relaxed);
+        self.pass(bytes);
+    }
+
+    /// Counts bytes, and waits until they may pass.
+    fn pass(&self, bytes: u64) {
+        self.activity.bytes.fetch_add(bytes, Ordering::Relaxed);
         if let Some(throttle) = &self.throttle {
             throttle.pass(bytes);
         }
@@ -441,7 +451,13 @@ mod tests {
             let source = Odd::holding(&bytes);
             let destination = Odd { clone: Some(errno), copy_range: Some(errno), ..Odd::default() };
             let metadata = metadata(300_000, 600);
-            let pair = Pair { source: &source, metadata: &metadata, destination: &destination, device: 1 };
+            let pair = Pair {
+                source: &source,
+                metadata: &metadata,
+                destination: &destination,
+                device: 1,
+                moved: &AtomicU64::new(0),
+            };
             assert_eq!(mover.whole(&pair, &mut Vec::new()), Ok(300_000), "{errno}");
             assert_eq!(*destination.data(), bytes, "{errno}");
             let missing = mover.abilities.missing(pair.devices());
@@ -456,7 +472,13 @@ mod tests {
         let mover = Mover::new(&options, &activity);
         let (source, destination) = (Odd::holding(&[7; 100_000]), Odd::default());
         let metadata = metadata(100_000, 200);
-        let pair = Pair { source: &source, metadata: &metadata, destination: &destination, device: 1 };
+        let pair = Pair {
+            source: &source,
+            metadata: &metadata,
+            destination: &destination,
+            device: 1,
+            moved: &AtomicU64::new(0),
+        };
         let started = Instant::now();
         assert_eq!(mover.whole(&pair, &mut Vec::new()), Ok(100_000));
         assert!(started.elapsed() < Duration::from_secs(20));
@@ -470,7 +492,13 @@ mod tests {
         let mover = Mover::new(&options, &activity);
         let source = Odd { hole: Some(Errno::NXIO), ..Odd::holding(b"") };
         let (destination, metadata) = (Odd::default(), metadata(300_000, 8));
-        let pair = Pair { source: &source, metadata: &metadata, destination: &destination, device: 1 };
+        let pair = Pair {
+            source: &source,
+            metadata: &metadata,
+            destination: &destination,
+            device: 1,
+            moved: &AtomicU64::new(0),
+        };
         assert_eq!(mover.whole(&pair, &mut Vec::new()), Ok(0));
     }
 
@@ -481,7 +509,13 @@ mod tests {
         let mover = Mover::new(&options, &activity);
         let source = Odd { stat: Some(Errno::STALE), ..Odd::holding(b"x") };
         let (destination, metadata) = (Odd::default(), metadata(300_000, 600));
-        let pair = Pair { source: &source, metadata: &metadata, destination: &destination, device: 1 };
+        let pair = Pair {
+            source: &source,
+            metadata: &metadata,
+            destination: &destination,
+            device: 1,
+            moved: &AtomicU64::new(0),
+        };
         let error = mover.whole(&pair, &mut Vec::new()).expect_err("fstat fails");
         assert_eq!((trouble_of(error), error.errno), (Trouble::Read, Errno::STALE));
     }

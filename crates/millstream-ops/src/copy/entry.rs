@@ -199,7 +199,7 @@ impl<V: Volume> Copier<'_, V> {
         }
         if is_data {
             return match self.open_ends(buffers, item, entry, &mut job) {
-                Ok(ends) => self.transfer(buffers, item, Transfer { job, ends }, crew),
+                Ok(ends) => self.transfer(buffers, item, Transfer::new(job, ends), crew),
                 Err(reported) => self.settle(buffers, item, &job, None, Err(reported)),
             };
         }

@@ -129,6 +129,7 @@ pub fn copy<V: Volume>(
             Parents::make(volume, sources, directory, &place, &budget, (options, sink, activity))
         }
     };
+    activity.expect(targets.len());
     // A place waits for its operands.
     targets.iter().for_each(|target| target.place.begin());
     let copier = Copier::new(volume, &targets, options, sink, activity, budget);
@@ -174,6 +175,7 @@ fn run<V: Volume>(volume: &V, copier: &Copier<'_, V>, first: usize, count: usize
         follow: options.follow,
         reserved_handles: Shares::of(volume).reserved,
         cancellation: options.cancellation.clone(),
+        census: copier.activity.census(),
         ..WalkOptions::default()
     };
     copier.carriers.reopen();

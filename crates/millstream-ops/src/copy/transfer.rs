@@ -3,6 +3,7 @@
 //! Small files are done at once; large ones go to the carriers, which may share the work ([`super::carriers`]).
 
 use std::ffi::{CStr, CString};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use millstream_vfs::{
     Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume,
@@ -47,15 +48,27 @@ pub(super) struct Ends<V: Volume> {
 pub(super) struct Transfer<V: Volume> {
     pub(super) job: Job<V>,
     pub(super) ends: Ends<V>,
+    /// Bytes that have been copied.
+    moved: AtomicU64,
 }
 
 impl<V: Volume> Transfer<V> {
+    pub(super) fn new(job: Job<V>, ends: Ends<V>) -> Self {
+        Transfer { job, ends, moved: AtomicU64::new(0) }
+    }
+
+    /// Whether both ends are files.
+    fn are_files(&self) -> bool {
+        self.job.metadata.kind() == FileKind::File && self.ends.before.kind() == FileKind::File
+    }
+
     pub(super) fn pair(&self) -> Pair<'_, FileOf<V>> {
         Pair {
             source: &self.ends.source,
             metadata: &self.job.metadata,
             destination: &self.ends.destination,
             device: self.ends.before.dev,
+            moved: &self.moved,
         }
     }
 
@@ -202,8 +215,11 @@ impl<V: Volume> Copier<'_, V> {
         transfer: Transfer<V>,
         crew: &dyn Crew<V>,
     ) -> Done<()> {
-        let Transfer { job, ends } = &transfer;
-        let are_files = job.metadata.kind() == FileKind::File && ends.before.kind() == FileKind::File;
+        let Transfer { job, ends, .. } = &transfer;
+        let are_files = transfer.are_files();
+        if self.options.contents == Contents::Copy && are_files {
+            self.activity.begun_bytes.fetch_add(job.metadata.size, Ordering::Relaxed);
+        }
         if self.options.contents == Contents::Copy && are_files && job.metadata.size >= LARGE {
             let load = Load::new(transfer, item.keep());
             return match self.carriers.offer(load, crew) {
@@ -230,6 +246,10 @@ impl<V: Volume> Copier<'_, V> {
         transfer: &Transfer<V>,
         moved: Result<u64, Error>,
     ) -> Done<()> {
+        if self.options.contents == Contents::Copy && transfer.are_files() {
+            let spared = transfer.job.metadata.size.wrapping_sub(transfer.moved.load(Ordering::Relaxed));
+            self.activity.spared_bytes.fetch_add(spared, Ordering::Relaxed);
+        }
         let done = self.complete(buffers, item, transfer, moved);
         if done.is_err() {
             self.discard(item, transfer.ends.temporary.as_ref());
@@ -299,7 +319,7 @@ impl<V: Volume> Copier<'_, V> {
         let mut report = |trouble, errno| {
             self.trouble(item, trouble, Some(errno));
         };
-        let Transfer { job, ends } = transfer;
+        let Transfer { job, ends, .. } = transfer;
         let may_have_acl = !ends.fresh || self.may_inherit_acl(item.place);
         let before = Before { metadata: &ends.before, made_with: None, fresh: ends.fresh, may_have_acl };
         self.attributes.set(&ends.destination, &job.metadata, &ends.xattrs, before, &mut report);

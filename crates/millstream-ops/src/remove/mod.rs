@@ -203,6 +203,7 @@ pub fn remove<V: Volume>(
     activity: &Activity,
 ) -> WalkStats {
     let run = Run { volume, options, sink, activity };
+    activity.expect(operands.len());
     let in_turn = operands.len() <= FEW_OPERANDS || may_overlap(operands);
     if options.directories == Directories::Recursive && in_turn {
         return operands.chunks(1).map(|one| run.remove(one)).fold(WalkStats::default(), add);
@@ -239,6 +240,7 @@ impl<V: Volume> Run<'_, V> {
             threads: if pass == Pass::Ordered { Threads::Fixed(1) } else { self.options.threads },
             retention: HandleRetention::UntilLeft,
             cancellation: Cancellation::default(),
+            census: if pass == Pass::Ordered { None } else { self.activity.census() },
             ..WalkOptions::default()
         };
         let stats = walk(self.volume, operands, &remover, &walk_options);

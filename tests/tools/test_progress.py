@@ -1,0 +1,105 @@
+"""The progress line on a terminal: percent and time left once the total is known, and nothing where nobody looks."""
+
+import os
+import pty
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import tools
+from latency_mount import LatencyMount
+
+LEFT = re.compile(r"(\d+)%, (?:(?:\d+ h )?\d+ min |\d+ s )")
+ENTRIES = re.compile(r"([\d,]+) of ([\d,]+) entries")
+
+
+def shown(command):
+    """What a run writes to the terminal that is its standard error."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [*map(str, command)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=slave,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "160"},
+    )
+    os.close(slave)
+    text = b""
+    while True:
+        try:
+            read = os.read(master, 65536)
+        except OSError:
+            # The other end is closed.
+            break
+        if not read:
+            break
+        text += read
+    os.close(master)
+    return process.wait(timeout=60), text.decode()
+
+
+class Progress(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.scratch = Path(scratch.name)
+
+    def flat(self, name, files):
+        directory = self.scratch / name
+        directory.mkdir()
+        for i in range(files):
+            (directory / f"file{i}").touch()
+        return directory
+
+    def check_line(self, text, total):
+        """The line tells percent and time left, of the right total, and percent never falls."""
+        percents = [int(found[1]) for found in LEFT.finditer(text)]
+        self.assertTrue(percents, text)
+        self.assertEqual(percents, sorted(percents))
+        totals = {found[2].replace(",", "") for found in ENTRIES.finditer(text)}
+        self.assertEqual(totals, {str(total)}, text)
+
+    def test_large_directories_are_counted_before_the_work_is_done(self):
+        for tool, *arguments in (["prm", "-r"], ["pchmod", "-R", "700"], ["pchown", "-R", "12345"]):
+            with self.subTest(tool):
+                directory = self.flat(tool, 1600)
+                with LatencyMount(self.scratch, delay_us=10_000, ttl_s=60) as mount:
+                    command = tools.command(tool, "--threads=8", *arguments, Path(mount.path, directory.name))
+                    status, text = shown(command)
+                self.assertEqual(status, 0, text)
+                self.check_line(text, 1601)
+
+    def test_a_copy_counts_bytes(self):
+        data = self.scratch / "data"
+        data.mkdir()
+        for i in range(3):
+            with open(data / f"file{i}", "wb") as file:
+                # One has a hole, which takes no time and is done all the same.
+                file.seek(10_000_000 if i == 1 else 0)
+                file.write(os.urandom(10_000_000))
+        command = tools.command("pcopy", "-r", "--bwlimit=10M", data, self.scratch / "copy")
+        status, text = shown(command)
+        self.assertEqual(status, 0, text)
+        percents = [int(found[1]) for found in LEFT.finditer(text)]
+        self.assertTrue(percents and percents == sorted(percents) and percents[-1] >= 70, text)
+        self.assertRegex(text, r"4 entries \(")
+
+    def test_before_all_is_found_the_line_tells_how_much_is(self):
+        deep = self.scratch / "deep"
+        for i in range(60):
+            deep = deep / "d"
+        deep.mkdir(parents=True)
+        with LatencyMount(self.scratch, delay_us=20_000, ttl_s=60) as mount:
+            status, text = shown(tools.command("pchmod", "-R", "700", Path(mount.path, "deep")))
+        self.assertEqual(status, 0, text)
+        self.assertRegex(text, r"entr(y|ies)( of \d+ found)? \(")
+        self.assertNotRegex(text, r"%, \d+ s left", "nobody knows what a directory holds that has not been read")
+
+    def test_without_a_terminal_there_is_no_line(self):
+        directory = self.flat("many", 150)
+        with LatencyMount(self.scratch, delay_us=20_000, ttl_s=60) as mount:
+            result = tools.run("pchmod", "--threads=2", "-R", "700", Path(mount.path, directory.name))
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+
+
+if __name__ == "__main__":
+    unittest.main()
