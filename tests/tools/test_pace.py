@@ -1,8 +1,10 @@
 """Concurrency adapts: few workers on a warm disk, a server's worth of them on a slow mount."""
 
 import os
+import re
 import subprocess
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -42,6 +44,21 @@ class Pace(unittest.TestCase):
                 threads = tools.threads_used(tool, *arguments(tool, mount.path))
             self.assertGreaterEqual(threads, 64, tool)
             self.assertGreaterEqual(mount.statistics.max_in_flight, 48, f"{tool}: {mount.statistics.line}")
+
+    def test_the_bound_on_bytes_is_no_slow_storage(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            source = Path(scratch, "source")
+            for i in range(3000):
+                directory = source / f"d{i % 30}"
+                directory.mkdir(parents=True, exist_ok=True)
+                (directory / f"file{i}").write_bytes(b"x" * 1000)
+            process = subprocess.Popen(tools.command("pcopy", "-r", "--bwlimit=1M", source, Path(scratch, "copy")))
+            threads = []
+            while process.poll() is None:
+                threads += re.findall(r"Threads:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text())
+                time.sleep(0.01)
+        self.assertEqual(process.returncode, 0)
+        self.assertLessEqual(max(map(int, threads)), 2 * CPUS + 2)
 
     def test_no_more_requests_than_the_original(self):
         original = {"pfind": "find", "pls": "ls", "pdu": "du"}

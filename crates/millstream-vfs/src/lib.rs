@@ -30,7 +30,7 @@ pub use dirent::{Dirent, DirentBatch, Iter as DirentIter, fuzz_records};
 pub use error::{Error, Operation, Result, errno_text};
 pub use file::{Access, At, File};
 pub use metadata::{Fields, FileKind, Metadata, Timestamp};
-pub use posix::{PosixVolume, RunQueueDelay, ThreadUsage, process_cpu_time, thread_usage};
+pub use posix::{CpuTimes, PosixVolume, RunQueueDelay, ThreadUsage, process_cpu_time, thread_usage};
 pub use rustix::io::Errno;
 
 /// Whether an operation acts on a symbolic link or on what it points to.

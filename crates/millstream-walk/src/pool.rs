@@ -189,7 +189,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             local: pool.frontier.local(index),
             own: pool.visitor.worker(),
             batch: DirentBatch::default(),
-            meter: Meter::start(),
+            meter: Meter::start(&pool.pace, index),
             found: Vec::new(),
             recent: Recent::default(),
         }
@@ -219,7 +219,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
 
     /// Reports to the pace, and has more workers started if that is what comes of it.
     fn report(&mut self) {
-        if self.meter.report(&self.pool.pace) {
+        if self.meter.report(&self.pool.pace, self.pool.visitor.slept()) {
             self.pool.wake_surplus();
             self.start_worker_if_wanted();
         }

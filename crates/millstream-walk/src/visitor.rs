@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::ffi::CStr;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use millstream_vfs::{
     Dir, Dirent, DirentBatch, DirentIter, Errno, Error, Fields, FileKind, Metadata, Result, SymlinkBehavior,
@@ -83,6 +84,12 @@ pub trait Visitor: Sync {
 
     /// Something failed; the traversal goes on.
     fn fault(&self, worker: &mut Self::Worker, place: &Place<'_, Self::Volume, Self::State>, fault: &Fault);
+
+    /// How long the calling worker has slept since it began because the visitor wanted it to, which says nothing about
+    /// the volume.
+    fn slept(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// The worker will not be used any more.
     fn finish(&self, _worker: Self::Worker) {}

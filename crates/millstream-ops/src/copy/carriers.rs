@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use millstream_vfs::{Error, File, RunQueueDelay, Volume, thread_usage};
 use millstream_walk::Threads;
@@ -18,6 +18,7 @@ use millstream_walk::Threads;
 use super::copier::{AbandonOnPanic, Buffers, Copier, Done};
 use super::item::OwnedItem;
 use super::options::Sparse;
+use super::throttle::slept;
 use super::transfer::Transfer;
 
 /// A carrier's share of a large file.
@@ -223,18 +224,20 @@ struct Watch {
     started: Instant,
     cpu_ns: u64,
     delay_ns: u64,
+    slept: Duration,
 }
 
 impl Watch {
     fn start() -> Self {
         let run_queue = RunQueueDelay::of_this_thread();
         let delay_ns = run_queue.nanoseconds();
-        Watch { run_queue, started: Instant::now(), cpu_ns: thread_usage().cpu_ns, delay_ns }
+        Watch { run_queue, started: Instant::now(), cpu_ns: thread_usage().cpu_ns, delay_ns, slept: slept() }
     }
 
-    /// Whether more than half of the time since the start went by waiting for something other than a CPU.
+    /// Whether more than half of the time since the start went by waiting for something other than a CPU. Time that
+    /// the bound on bytes took does not count.
     fn has_waited(&self) -> bool {
-        let wall = self.started.elapsed().as_nanos() as u64;
+        let wall = self.started.elapsed().saturating_sub(slept() - self.slept).as_nanos() as u64;
         let busy = thread_usage().cpu_ns.saturating_sub(self.cpu_ns)
             + self.run_queue.nanoseconds().saturating_sub(self.delay_ns);
         busy < wall / 2

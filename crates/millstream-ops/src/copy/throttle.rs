@@ -1,5 +1,6 @@
 //! A bound on bytes a second, shared by all threads.
 
+use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,7 +37,17 @@ impl Throttle {
             *paid_at
         };
         thread::sleep(paid_at.saturating_duration_since(now));
+        SLEPT.set(SLEPT.get() + now.elapsed());
     }
+}
+
+thread_local! {
+    static SLEPT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+/// How long the calling thread has waited for bytes to pass since it began.
+pub(super) fn slept() -> Duration {
+    SLEPT.get()
 }
 
 #[cfg(test)]
@@ -54,5 +65,17 @@ mod tests {
         });
         let seconds = started.elapsed().as_secs_f64();
         assert!(seconds > 0.29, "400,000 bytes at 1 MB/s took {seconds} s");
+    }
+
+    #[test]
+    fn a_thread_knows_how_long_it_has_slept() {
+        let throttle = Throttle::new(1_000_000);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                throttle.pass(300_000);
+                assert!(slept() > Duration::from_millis(150), "{:?}", slept());
+            });
+        });
+        assert_eq!(slept(), Duration::ZERO, "another thread has");
     }
 }

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use millstream_vfs::{Operation, Volume};
 use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place as Spot, Visitor};
 use std::thread::Scope;
+use std::time::Duration;
 
 use super::carriers::Crew;
 use super::copier::{AbandonOnPanic, Buffers, Copier};
 use super::item::{Item, State};
 use super::place::Place;
 use super::report::{Problem, Trouble};
+use super::throttle::slept;
 
 /// One traversal: that of operands whose copies cannot meet.
 pub(super) struct Pass<'s, 'e, 'c, V: Volume> {
@@ -121,6 +123,10 @@ impl<'s, 'c, V: Volume> Visitor for Pass<'s, '_, 'c, V> {
             Fault::Loop { .. } => (Trouble::Cycle, None),
         };
         self.copier.problem(&Problem { trouble, source: &source, destination: b"", errno });
+    }
+
+    fn slept(&self) -> Duration {
+        slept()
     }
 
     fn finish(&self, mut hands: Self::Worker) {

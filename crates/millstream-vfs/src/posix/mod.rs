@@ -14,5 +14,5 @@ mod usage;
 mod volume;
 
 pub use file::PosixFile;
-pub use usage::{RunQueueDelay, ThreadUsage, process_cpu_time, thread_usage};
+pub use usage::{CpuTimes, RunQueueDelay, ThreadUsage, process_cpu_time, thread_usage};
 pub use volume::{PosixDir, PosixVolume};
