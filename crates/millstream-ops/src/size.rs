@@ -93,21 +93,20 @@ impl SizeFormat {
         if text.len() >= 5 && "human-readable".starts_with(text) || text == "human-readable" {
             return Ok(SizeFormat::Human(Base::Binary));
         }
-        let (number, unit) = split_number(text);
-        let count: u64 = match number {
-            "" if unit.is_empty() => return Err(BlockSizeError::Invalid),
-            "" => 1,
-            _ => number.parse().map_err(|_| BlockSizeError::TooLarge)?,
-        };
-        let (factor, suffix) = parse_unit(unit).ok_or(match number {
-            "" if power_of(unit).is_none() => BlockSizeError::Invalid,
-            _ => BlockSizeError::InvalidSuffix,
-        })?;
-        let bytes =
-            u64::try_from(factor).ok().and_then(|f| f.checked_mul(count)).ok_or(BlockSizeError::TooLarge)?;
+        // Nothing is no size, whatever follows it.
+        let is_nothing = split_number(text).0 == Some(Some(0));
+        let (bytes, suffix) =
+            parse_bytes(text).map_err(|error| if is_nothing { BlockSizeError::Invalid } else { error })?;
         let bytes = NonZeroU64::new(bytes).ok_or(BlockSizeError::Invalid)?;
-        let suffix = if number.is_empty() { suffix } else { String::new() };
         Ok(SizeFormat::Blocks { bytes, suffix, digits })
+    }
+
+    /// A number of bytes: a number, a unit or both.
+    ///
+    /// # Errors
+    /// If `text` is none of these.
+    pub fn bytes(text: &str) -> Result<u64, BlockSizeError> {
+        parse_bytes(text).map(|(bytes, _)| bytes)
     }
 
     /// From an environment variable, of which as much counts as can be understood: `1Q` is 1, `2Kx` is 2K, and what is
@@ -123,9 +122,9 @@ impl SizeFormat {
         let (number, unit) = split_number(text);
         let known = (1..=unit.len().min(3)).rev().find_map(|end| parse_unit(unit.get(..end)?));
         let count = match (number, &known) {
-            ("", None) => return None,
-            ("", Some(_)) => 1,
-            _ => number.parse().unwrap_or(u64::MAX),
+            (None, None) => return None,
+            (None, Some(_)) => 1,
+            (Some(count), _) => count.unwrap_or(u64::MAX),
         };
         let factor = known.map_or(1, |(factor, _)| u64::try_from(factor).unwrap_or(u64::MAX));
         let bytes = NonZeroU64::new(count.saturating_mul(factor))?;
@@ -153,14 +152,39 @@ impl SizeFormat {
     }
 }
 
-/// The digits that a size begins with, which may follow white space and a plus sign, and the rest.
-fn split_number(text: &str) -> (&str, &str) {
+/// A number of bytes, and the suffix that a unit alone stands for.
+fn parse_bytes(text: &str) -> Result<(u64, String), BlockSizeError> {
+    let (number, unit) = split_number(text);
+    let count = match number {
+        None if unit.is_empty() => return Err(BlockSizeError::Invalid),
+        None => 1,
+        Some(count) => count.ok_or(BlockSizeError::TooLarge)?,
+    };
+    let (factor, suffix) = parse_unit(unit).ok_or(match number {
+        None if power_of(unit).is_none() => BlockSizeError::Invalid,
+        _ => BlockSizeError::InvalidSuffix,
+    })?;
+    let bytes = u64::try_from(factor).ok().and_then(|factor| factor.checked_mul(count));
+    let suffix = if number.is_none() { suffix } else { String::new() };
+    Ok((bytes.ok_or(BlockSizeError::TooLarge)?, suffix))
+}
+
+/// The number that a size begins with, [`None`] inside if it is too large, and the rest. It is in C's notation (octal
+/// after a 0, hexadecimal after 0x), and may follow white space and a plus sign.
+fn split_number(text: &str) -> (Option<Option<u64>>, &str) {
     let number = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
     let number = number.strip_prefix('+').unwrap_or(number);
     if !number.starts_with(|c: char| c.is_ascii_digit()) {
-        return ("", text);
+        return (None, text);
     }
-    number.split_at(number.find(|c: char| !c.is_ascii_digit()).unwrap_or(number.len()))
+    let hexadecimal = number.strip_prefix("0x").or_else(|| number.strip_prefix("0X"));
+    let (radix, number) = match hexadecimal.filter(|rest| rest.starts_with(|c: char| c.is_ascii_hexdigit())) {
+        Some(digits) => (16, digits),
+        None if number.starts_with('0') => (8, number),
+        None => (10, number),
+    };
+    let end = number.find(|c: char| !c.is_digit(radix)).unwrap_or(number.len());
+    (Some(u64::from_str_radix(&number[..end], radix).ok()), &number[end..])
 }
 
 /// The power that the letter of a unit stands for.
@@ -295,6 +319,9 @@ mod tests {
             ("10K", 1_000_000, "98"),
             ("512", 8192, "16"),
             ("1", 12_345, "12345"),
+            ("010", 16, "2"),
+            ("0x1b", 54, "2"),
+            ("+0X1K", 2048, "2"),
             ("si", 8192, "8.2k"),
         ] {
             assert_eq!(written(&SizeFormat::parse(text).expect(text), bytes), expected, "{text}");
@@ -307,6 +334,9 @@ mod tests {
             ("", BlockSizeError::Invalid),
             ("z", BlockSizeError::Invalid),
             ("0", BlockSizeError::Invalid),
+            ("08", BlockSizeError::Invalid),
+            ("0xK", BlockSizeError::Invalid),
+            ("018", BlockSizeError::InvalidSuffix),
             ("1x", BlockSizeError::InvalidSuffix),
             ("B", BlockSizeError::Invalid),
             ("1B", BlockSizeError::InvalidSuffix),
@@ -333,6 +363,9 @@ mod tests {
             ("Q", 0),
             ("-1", 0),
             ("0x", 0),
+            ("0x10", 16),
+            ("08", 0),
+            ("018", 1),
         ] {
             assert_eq!(SizeFormat::from_variable(text), blocks(bytes), "{text}");
         }

@@ -18,16 +18,7 @@ pub(super) fn threshold(text: &[u8]) -> Result<Threshold, BlockSizeError> {
         [b'+', rest @ ..] => (false, rest),
         rest => (false, rest),
     };
-    let bytes = if digits.first() == Some(&b'\'') {
-        return Err(BlockSizeError::Invalid);
-    } else if !digits.is_empty() && digits.iter().all(|&b| b == b'0') {
-        0
-    } else {
-        match block_size(digits)? {
-            SizeFormat::Blocks { bytes, .. } => bytes.get(),
-            SizeFormat::Human(_) => return Err(BlockSizeError::Invalid),
-        }
-    };
+    let bytes = SizeFormat::bytes(std::str::from_utf8(digits).map_err(|_| BlockSizeError::Invalid)?)?;
     match (negative, bytes) {
         (true, 0) => Err(BlockSizeError::Invalid),
         (true, most) => Ok(Threshold::AtMost(most)),
@@ -103,6 +94,9 @@ mod tests {
             ("si", Err(Invalid)),
             ("'1", Err(Invalid)),
             ("1x", Err(InvalidSuffix)),
+            ("010K", Ok(Threshold::AtLeast(8 << 10))),
+            ("-0x10", Ok(Threshold::AtMost(16))),
+            ("08", Err(InvalidSuffix)),
             ("99999999999999999999", Err(TooLarge)),
         ] {
             assert_eq!(threshold(text.as_bytes()), expected, "{text}");

@@ -85,6 +85,10 @@ impl<V: Volume> Copier<'_, V> {
         if self.targets.len() == 1 || is_refused || is_kept {
             return false;
         }
+        if is_directory && self.is_in_place(item, source) {
+            // That is what is said about it, each time.
+            return false;
+        }
         let path = &self.targets[item.operand].source;
         let key = (source.identity(), split(path.to_bytes()).1.to_vec());
         let mut progress = self.progress();
@@ -97,6 +101,13 @@ impl<V: Volume> Copier<'_, V> {
             self.sink().given_twice(&item.source_path(self.targets), is_directory);
         }
         is_known
+    }
+
+    /// Whether what has the name of the copy is the source itself.
+    fn is_in_place(&self, item: &Item<'_, V>, source: &Metadata) -> bool {
+        let place = item.place.handle(&self.budget);
+        let found = place.and_then(|place| place.metadata(item.name, SymlinkBehavior::NoFollow, Fields::INO));
+        found.is_ok_and(|found| found.identity() == source.identity())
     }
 
     /// Whether the names that two paths end with are in the same directory. As for GNU's tool, a path through a link is

@@ -1,8 +1,9 @@
 //! Arguments of tests: numbers, sizes, ages, lists of types.
 
-use millstream_vfs::FileKind;
+use millstream_vfs::{Errno, FileKind, errno_text};
 
 use super::expression::{Comparison, KindSet, Number, Window};
+use super::parser::Refusal;
 
 /// Splits the sign that says how a number is compared from the rest.
 pub(super) fn comparison(text: &[u8]) -> (Comparison, &[u8]) {
@@ -25,6 +26,19 @@ pub(super) fn decimal(text: &[u8]) -> Option<u64> {
         return None;
     }
     text.iter().try_fold(0_u64, |value, digit| value.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
+}
+
+/// Digits that C's `int` can hold, as `-user` and `-maxdepth` take them; `None` if there is anything else.
+///
+/// # Errors
+/// If the number is larger.
+pub(super) fn integer(text: &[u8]) -> Option<Result<u32, Refusal>> {
+    if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let fitting = decimal(text).and_then(|value| i32::try_from(value).ok());
+    let too_large = || Refusal::mistake(&[text, b": ", errno_text(Errno::RANGE).as_bytes()]);
+    Some(fitting.map(i32::unsigned_abs).ok_or_else(too_large))
 }
 
 /// `N`, `+N` or `-N`; `N` may have white space and a plus sign before it.

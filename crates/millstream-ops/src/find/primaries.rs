@@ -359,16 +359,15 @@ fn number(p: &mut Parser<'_>, name: &CStr) -> Result<Number, Refusal> {
 
 fn depth(p: &mut Parser<'_>, name: &CStr) -> Result<u32, Refusal> {
     let argument = p.argument(name)?;
-    let levels = arguments::decimal(argument.to_bytes()).ok_or_else(|| {
+    arguments::integer(argument.to_bytes()).unwrap_or_else(|| {
         let quoted = p.quote(argument);
-        Refusal::mistake(&[
+        Err(Refusal::mistake(&[
             b"Expected a positive decimal integer argument to ",
             name.to_bytes(),
             b", but got ",
             &quoted,
-        ])
-    })?;
-    Ok(u32::try_from(levels).unwrap_or(u32::MAX))
+        ]))
+    })
 }
 
 fn threads(p: &mut Parser<'_>, name: &CStr) -> Parsed {
@@ -438,8 +437,8 @@ fn group(p: &mut Parser<'_>, name: &CStr) -> Parsed {
     if group.is_empty() {
         return Err(Refusal::mistake(&[b"argument to -group is empty, but should be a group name"]));
     }
-    let id = p.env.group_id(group).map(u64::from).or_else(|| arguments::decimal(group.to_bytes()));
-    match id {
+    let id = p.env.group_id(group).map(Ok).or_else(|| arguments::integer(group.to_bytes())).transpose()?;
+    match id.map(u64::from) {
         Some(value) => test(Test::Gid(Number { comparison: Comparison::Equal, value })),
         None => Err(Refusal::mistake(&[&p.quote(group), b" is not the name of an existing group"])),
     }
@@ -450,8 +449,8 @@ fn user(p: &mut Parser<'_>, name: &CStr) -> Parsed {
     if user.is_empty() {
         return Err(Refusal::mistake(&[b"The argument to -user should not be empty"]));
     }
-    let id = p.env.user_id(user).map(u64::from).or_else(|| arguments::decimal(user.to_bytes()));
-    match id {
+    let id = p.env.user_id(user).map(Ok).or_else(|| arguments::integer(user.to_bytes())).transpose()?;
+    match id.map(u64::from) {
         Some(value) => test(Test::Uid(Number { comparison: Comparison::Equal, value })),
         None => Err(Refusal::mistake(&[&p.quote(user), b" is not the name of a known user"])),
     }
