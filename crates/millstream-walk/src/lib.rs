@@ -26,6 +26,7 @@
 mod cancel;
 mod census;
 mod directory;
+mod follow;
 mod frontier;
 mod handles;
 mod indices;
@@ -39,6 +40,7 @@ mod visitor;
 pub use cancel::Cancellation;
 pub use census::Census;
 pub use directory::Directory;
-pub use options::{FollowPolicy, HandleRetention, Order, Threads, WalkOptions};
+pub use follow::FollowPolicy;
+pub use options::{HandleRetention, Order, Threads, WalkOptions};
 pub use pool::{WalkStats, walk};
 pub use visitor::{Chunk, Descend, Entry, FanOut, Fault, Place, Visitor};

@@ -2,32 +2,7 @@
 
 use std::sync::Arc;
 
-use millstream_vfs::SymlinkBehavior;
-
-use crate::{Cancellation, Census};
-
-/// Which symbolic links are followed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FollowPolicy {
-    /// None (`-P`).
-    #[default]
-    Never,
-    /// Those that are operands (`-H`).
-    Operands,
-    /// All (`-L`).
-    Always,
-}
-
-impl FollowPolicy {
-    /// The behaviour towards an entry at `depth`; operands are at depth 0.
-    pub fn at_depth(self, depth: u32) -> SymlinkBehavior {
-        match self {
-            FollowPolicy::Always => SymlinkBehavior::Follow,
-            FollowPolicy::Operands if depth == 0 => SymlinkBehavior::Follow,
-            FollowPolicy::Operands | FollowPolicy::Never => SymlinkBehavior::NoFollow,
-        }
-    }
-}
+use crate::{Cancellation, Census, FollowPolicy};
 
 /// The number of worker threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
