@@ -69,6 +69,7 @@ test-rust:
 	testbed/setup build test
 	cargo fmt --check
 	cargo clippy --all-targets --locked -- -D warnings
+	cargo check --locked --manifest-path fuzz/Cargo.toml --target-dir target/fuzz-check
 	$(PYTHON) tests/architecture/check_dependencies.py
 	cargo test --locked
 

@@ -3,8 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use millstream_ops::time::{Clock, TimeStyle};
-use millstream_vfs::Timestamp;
 use millstream_system::locale::Locale;
+use millstream_vfs::Timestamp;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((sec, rest)) = bytes.split_first_chunk::<8>() else { return };

@@ -24,12 +24,20 @@ pub(crate) fn c_string(bytes: Vec<u8>) -> Result<CString, Failure> {
 }
 
 /// The packed inputs and their file names.
-fn inputs(packed: &[u8]) -> Option<(Vec<Input>, Vec<CString>)> {
+fn inputs(env: &JNIEnv<'_>, packed: &JByteArray<'_>) -> Result<(Vec<Input>, Vec<CString>), Failure> {
+    let packed = bytes(env, packed)?;
     let input = |packed: Packed<'_>| {
         let Packed { size, mtime_ms, .. } = packed;
         Some((Input { path: packed.path()?, size, mtime_ms }, CString::new(packed.name).ok()?))
     };
-    unpack(packed)?.into_iter().map(input).collect()
+    unpack(&packed)
+        .and_then(|inputs| inputs.into_iter().map(input).collect())
+        .ok_or(Failure::Argument("malformed list of inputs"))
+}
+
+/// What first lines are.
+fn header_from(flag: jboolean) -> Header {
+    if flag == 0 { Header::None } else { Header::Same }
 }
 
 fn write_manifest(manifest: &Manifest, output: &CString) -> Result<(), Failure> {
@@ -57,10 +65,9 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_concatenate<'l
     is_cancelled: JObject<'local>,
 ) -> jlong {
     guard(&mut env, 0, |env| {
-        let (inputs, names) =
-            inputs(&bytes(env, &packed)?).ok_or(Failure::Argument("malformed list of inputs"))?;
+        let (inputs, names) = inputs(env, &packed)?;
         let output = c_string(bytes(env, &output)?)?;
-        let header = if header == 0 { Header::None } else { Header::Same };
+        let header = header_from(header);
         let max_readers = usize::try_from(max_readers).unwrap_or(0);
         let volume = SharedProcessVolume::default();
         let mut cancellation = Cancellation::new(env, &is_cancelled);
@@ -86,9 +93,8 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_check<'local>(
     is_cancelled: JObject<'local>,
 ) {
     guard(&mut env, (), |env| {
-        let (inputs, _) =
-            inputs(&bytes(env, &packed)?).ok_or(Failure::Argument("malformed list of inputs"))?;
-        let header = if header == 0 { Header::None } else { Header::Same };
+        let (inputs, _) = inputs(env, &packed)?;
+        let header = header_from(header);
         let max_readers = usize::try_from(max_readers).unwrap_or(0);
         let mut cancellation = Cancellation::new(env, &is_cancelled);
         let mut should_continue = || cancellation.should_continue();
@@ -125,8 +131,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_stamp<'local>(
     output: JByteArray<'local>,
 ) {
     guard(&mut env, (), |env| {
-        let (inputs, names) =
-            inputs(&bytes(env, &packed)?).ok_or(Failure::Argument("malformed list of inputs"))?;
+        let (inputs, names) = inputs(env, &packed)?;
         let output = c_string(bytes(env, &output)?)?;
         let listed = inputs.into_iter().zip(names).map(|(input, name)| {
             let Input { path, size, mtime_ms } = input;
@@ -249,7 +254,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_open<'local>(
     header: jboolean,
 ) -> jlong {
     guard(&mut env, 0, |_| {
-        let header = if header == 0 { Header::None } else { Header::Same };
+        let header = header_from(header);
         Ok(Box::into_raw(Box::new(Joiner::new(header))) as jlong)
     })
 }

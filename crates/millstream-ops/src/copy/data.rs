@@ -379,6 +379,18 @@ mod tests {
         Metadata { size, blocks, ..Metadata::default() }
     }
 
+    /// How data was moved, and how much.
+    type Tally = (Methods, AtomicU64);
+
+    fn pair<'a>(
+        source: &'a Odd,
+        metadata: &'a Metadata,
+        destination: &'a Odd,
+        (methods, moved): &'a Tally,
+    ) -> Pair<'a, Odd> {
+        Pair { source, metadata, destination, device: 1, methods, moved }
+    }
+
     impl File for Odd {
         fn metadata(&self, _: Fields) -> Result<Metadata> {
             unless(self.stat, Operation::Stat, metadata(self.data().len() as u64, 1))
@@ -472,14 +484,8 @@ mod tests {
             let source = Odd::holding(&bytes);
             let destination = Odd { clone: Some(errno), copy_range: Some(errno), ..Odd::default() };
             let metadata = metadata(300_000, 600);
-            let pair = Pair {
-                source: &source,
-                metadata: &metadata,
-                destination: &destination,
-                device: 1,
-                methods: &Methods::default(),
-                moved: &AtomicU64::new(0),
-            };
+            let tally = Tally::default();
+            let pair = pair(&source, &metadata, &destination, &tally);
             assert_eq!(mover.whole(&pair, &mut Vec::new()), Ok(300_000), "{errno}");
             assert_eq!(*destination.data(), bytes, "{errno}");
             let missing = mover.abilities.missing(pair.devices());
@@ -494,14 +500,8 @@ mod tests {
         let mover = Mover::new(&options, &activity);
         let (source, destination) = (Odd::holding(&[7; 100_000]), Odd::default());
         let metadata = metadata(100_000, 200);
-        let pair = Pair {
-            source: &source,
-            metadata: &metadata,
-            destination: &destination,
-            device: 1,
-            methods: &Methods::default(),
-            moved: &AtomicU64::new(0),
-        };
+        let tally = Tally::default();
+        let pair = pair(&source, &metadata, &destination, &tally);
         let started = Instant::now();
         assert_eq!(mover.whole(&pair, &mut Vec::new()), Ok(100_000));
         assert!(started.elapsed() < Duration::from_secs(20));
@@ -515,14 +515,8 @@ mod tests {
         let mover = Mover::new(&options, &activity);
         let source = Odd { hole: Some(Errno::NXIO), ..Odd::holding(b"") };
         let (destination, metadata) = (Odd::default(), metadata(300_000, 8));
-        let pair = Pair {
-            source: &source,
-            metadata: &metadata,
-            destination: &destination,
-            device: 1,
-            methods: &Methods::default(),
-            moved: &AtomicU64::new(0),
-        };
+        let tally = Tally::default();
+        let pair = pair(&source, &metadata, &destination, &tally);
         assert_eq!(mover.whole(&pair, &mut Vec::new()), Ok(0));
     }
 
@@ -533,14 +527,8 @@ mod tests {
         let mover = Mover::new(&options, &activity);
         let source = Odd { stat: Some(Errno::STALE), ..Odd::holding(b"x") };
         let (destination, metadata) = (Odd::default(), metadata(300_000, 600));
-        let pair = Pair {
-            source: &source,
-            metadata: &metadata,
-            destination: &destination,
-            device: 1,
-            methods: &Methods::default(),
-            moved: &AtomicU64::new(0),
-        };
+        let tally = Tally::default();
+        let pair = pair(&source, &metadata, &destination, &tally);
         let error = mover.whole(&pair, &mut Vec::new()).expect_err("fstat fails");
         assert_eq!((trouble_of(error), error.errno), (Trouble::Read, Errno::STALE));
     }
