@@ -125,15 +125,20 @@ def built_by_one(name: str) -> Iterator[Path]:
 
 def run(command: list[str], settings: dict[str, str], program: str) -> int:
     """Runs `command` with the settings in its environment; returns the status a shell would see."""
+    # The death of a server ends us only once there is a child to end as well.
+    on_death = signal.signal(signal.SIGUSR2, lambda *_: None)
     try:
         child = subprocess.Popen(command, env={**os.environ, **settings})
     except OSError as error:
         print(f"{program}: {command[0]}: {error.strerror}", file=sys.stderr)
         return 127
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda received, _: child.send_signal(received))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal also sends it to the command
     try:
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda received, _: child.send_signal(received))
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal also sends it to the command
+        signal.signal(signal.SIGUSR2, on_death)
+        if Server.deaths:
+            end_with("\n".join(Server.deaths))
         status = child.wait()
     except ServiceError:
         child.kill()
