@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
+use rustix::thread::{CpuSet, sched_getaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
 /// CPU time and waits of one thread since it began.
@@ -37,6 +38,48 @@ pub fn process_cpu_time() -> Duration {
     Duration::new(used.tv_sec.unsigned_abs(), used.tv_nsec.try_into().unwrap_or(0))
 }
 
+/// Time of the CPUs that this process may use, since the system started, in ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTimes {
+    /// Spent with nothing to run.
+    pub idle: u64,
+    /// All of it.
+    pub total: u64,
+}
+
+impl CpuTimes {
+    /// The present times, by `/proc/stat`; `None` where the kernel does not tell.
+    pub fn now() -> Option<Self> {
+        let allowed = sched_getaffinity(None).ok()?;
+        let text = std::fs::read_to_string("/proc/stat").ok()?;
+        Some(Self::parse(&text, |cpu| cpu < CpuSet::MAX_CPU && allowed.is_set(cpu)))
+    }
+
+    /// Adds up the lines `cpu0 user nice system idle iowait irq softirq steal ...` of some CPUs.
+    fn parse(text: &str, is_wanted: impl Fn(usize) -> bool) -> Self {
+        let mut times = CpuTimes::default();
+        for line in text.lines() {
+            let mut words = line.split_ascii_whitespace();
+            let cpu = words.next().and_then(|word| word.strip_prefix("cpu")).and_then(|n| n.parse().ok());
+            if !cpu.is_some_and(&is_wanted) {
+                continue;
+            }
+            // What comes after the first eight is part of the first two.
+            for (at, ticks) in words.take(8).map_while(|ticks| ticks.parse::<u64>().ok()).enumerate() {
+                times.total += ticks;
+                times.idle += if matches!(at, 3 | 4) { ticks } else { 0 };
+            }
+        }
+        times
+    }
+
+    /// The idle share of the time since `before`, if there was any.
+    pub fn idle_since(&self, before: &Self) -> Option<f64> {
+        let total = self.total.checked_sub(before.total).filter(|&total| total > 0)?;
+        Some(self.idle.saturating_sub(before.idle) as f64 / total as f64)
+    }
+}
+
 /// Tells how long the thread that opened it has waited for a CPU: `/proc/thread-self/schedstat`, see the kernel's
 /// `Documentation/scheduler/sched-stats.rst`.
 #[derive(Debug)]
@@ -67,6 +110,17 @@ mod tests {
     #[test]
     fn the_process_has_used_at_least_what_this_thread_has() {
         assert!(process_cpu_time() >= Duration::from_nanos(thread_usage().cpu_ns));
+    }
+
+    #[test]
+    fn the_times_of_wanted_cpus_are_added_up() {
+        let text = "cpu  99 99 99 99\ncpu0 1 2 3 4 5 6 7 8 9 10\ncpu1 0 0 0 50 0 0 0 0 0 0\ncpu2 7 7 7 7 7\nintr 5 5\n";
+        let before = CpuTimes::parse(text, |cpu| cpu < 2);
+        assert_eq!(before, CpuTimes { idle: 4 + 5 + 50, total: 36 + 50 });
+        assert_eq!(CpuTimes { idle: 60, total: 90 }.idle_since(&before), Some(0.25));
+        assert_eq!(before.idle_since(&before), None);
+        let now = CpuTimes::now().expect("Linux tells");
+        assert!(now.total > now.idle, "{now:?}");
     }
 
     #[test]

@@ -39,8 +39,19 @@ pub(crate) struct Reading<V: Volume, S> {
     pub(crate) next_index: u64,
     /// Size of the next batch.
     pub(crate) batch_bytes: usize,
+    pub(crate) ahead: Ahead,
     /// Whether the handle counts against the budget, so that it may stay open while the reading waits.
     pub(crate) kept: bool,
+}
+
+/// What is known of the batch that follows the one being visited.
+#[derive(Debug, Default)]
+pub(crate) enum Ahead {
+    #[default]
+    Unread,
+    Read(DirentBatch),
+    /// There is none.
+    End,
 }
 
 /// Entries to visit.

@@ -7,16 +7,17 @@
 //! Where a single wait lasts as long as a round trip to a server, 64 is the least (32 on a single CPU, which drives no
 //! more): a filer serves that many in parallel, and the first directories of a tree do not tell how wide it is. Growth that
 //! far is at once, because the first answers of a slow server are all it takes to know it. Beyond, every worker there is
-//! must have been heard before the number doubles, and only if the whole process, starting and waking threads included,
-//! leaves the CPUs idle; what they wait for is otherwise a CPU, here or in the server. Shrinking waits for several windows
-//! to agree, unless the process keeps the CPUs busy: then workers wait for each other (a local disk's journal, the lock of a
-//! directory), and half of them will do. Where they do not, the CPUs have time again, and that halving was the last.
+//! must have been heard before the number doubles, and only if the CPUs are idle, because neither the whole process,
+//! starting and waking threads included, nor anybody else uses them: what workers wait for is otherwise a CPU, here or in the
+//! server. Shrinking waits for several windows to agree, unless the process keeps the CPUs busy: then workers wait for each
+//! other (a local disk's journal, the lock of a directory), and half of them will do. Where they do not, the CPUs have time
+//! again, and that halving was the last.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use millstream_system::usage::{RunQueueDelay, ThreadUsage, process_cpu_time, thread_usage};
+use millstream_system::usage::{CpuTimes, RunQueueDelay, ThreadUsage, process_cpu_time, thread_usage};
 use rustix::process::{Resource, getrlimit};
 
 use crate::Threads;
@@ -40,6 +41,9 @@ const SERVER_WORKERS: usize = 64;
 const WORKERS_PER_CPU: usize = 32;
 /// Share of the CPUs that the process may use for their number to grow beyond a server's worth.
 const IDLE_SHARE: f64 = 0.25;
+/// Share of the time that the CPUs have nothing to run for anybody, from which more workers would find one. It is small, as
+/// a FUSE server on this machine works for this process.
+const IDLE_CPUS: f64 = 0.05;
 /// Share of the CPUs from which they are busy.
 const BUSY_SHARE: f64 = 0.8;
 /// Share of the CPUs up to which they have time for more workers than there are after a halving.
@@ -63,6 +67,8 @@ pub(crate) struct Pace {
 struct Window {
     /// Since when the use of the CPUs has been watched, and the CPU time of the process then.
     watched_since: Option<(Instant, Duration)>,
+    /// The times of the CPUs when more workers than a server is worth were last thought of.
+    cpu_times: Option<CpuTimes>,
     samples: u32,
     wall: Duration,
     cpu: Duration,
@@ -113,7 +119,7 @@ impl Pace {
     }
 
     /// Takes a sample; whether the target rose by it. `process_cpu` is the CPU time of the process, which costs a pass
-    /// over its threads.
+    /// over its threads, `cpu_times` those of the CPUs, which costs more.
     fn add(
         &self,
         now: Instant,
@@ -121,6 +127,7 @@ impl Pace {
         cpu: Duration,
         waits: u64,
         process_cpu: impl Fn() -> Duration,
+        cpu_times: impl Fn() -> Option<CpuTimes>,
     ) -> bool {
         // Workers that meet here would wait for each other, on a single CPU for a time slice: a sample less does no harm.
         let Ok(mut window) = self.window.try_lock() else { return false };
@@ -150,7 +157,8 @@ impl Pace {
             _ => f64::NAN,
         };
         let is_busy = target > self.cpus && target / 2 > window.too_few && share > BUSY_SHARE;
-        let is_idle = watched >= GROWTH_WINDOW && share < IDLE_SHARE;
+        let leaves_cpus = watched >= GROWTH_WINDOW && share < IDLE_SHARE;
+        let is_idle = leaves_cpus && (target < enough || window.finds_idle_cpus(&cpu_times));
         let is_eased = window.contended && share < EASED_SHARE;
         if is_busy || is_eased || watched >= GROWTH_WINDOW {
             window.watched_since = cpu_now.map(|cpu_now| (now, cpu_now));
@@ -168,6 +176,7 @@ impl Pace {
         let calm = if wanted < target { window.calm + 1 } else { 0 };
         *window = Window {
             watched_since: window.watched_since,
+            cpu_times: window.cpu_times,
             calm: calm % SHRINK_AFTER,
             contended: (window.contended || is_busy) && !is_idle,
             too_few: if is_eased { target } else { window.too_few },
@@ -178,6 +187,20 @@ impl Pace {
             self.target.store(wanted, Ordering::Relaxed);
         }
         rises
+    }
+}
+
+impl Window {
+    /// Whether the CPUs have had nothing to run, for anybody, for some of the time since the last question. The first one
+    /// just begins that time.
+    fn finds_idle_cpus(&mut self, cpu_times: impl Fn() -> Option<CpuTimes>) -> bool {
+        let now = cpu_times();
+        match (now, std::mem::replace(&mut self.cpu_times, now)) {
+            (Some(now), Some(then)) => now.idle_since(&then).is_some_and(|idle| idle > IDLE_CPUS),
+            (Some(_), None) => false,
+            // Nobody tells.
+            (None, _) => true,
+        }
     }
 }
 
@@ -237,7 +260,7 @@ impl Meter {
             wall = wall.saturating_sub(self.run_queue_delay());
         }
         (self.started, self.usage, self.slept) = (now, usage, slept);
-        pace.add(now, wall, cpu, waits, process_cpu_time)
+        pace.add(now, wall, cpu, waits, process_cpu_time, CpuTimes::now)
     }
 
     /// Time on the run queue since it was last asked for. That may be longer than the time being accounted for, which
@@ -273,14 +296,26 @@ mod tests {
 
     /// Samples of as many workers as there are to be, side by side, that are all that the process does.
     fn feed(pace: &Pace, samples: u32, wall_us: u64, cpu_us: u64, waits: u64) {
+        feed_beside(0.0, pace, samples, wall_us, cpu_us, waits);
+    }
+
+    /// The same, while others use a share of the CPUs.
+    fn feed_beside(others: f64, pace: &Pace, samples: u32, wall_us: u64, cpu_us: u64, waits: u64) {
         let (wall, cpu) = (Duration::from_micros(wall_us), Duration::from_micros(cpu_us));
         let since = pace.window.lock().expect("no panic").watched_since;
         let (mut now, mut used) = since.unwrap_or((Instant::now(), Duration::ZERO));
+        let (started, asked_first) =
+            (now, pace.window.lock().expect("no panic").cpu_times.unwrap_or_default());
         for _ in 0..samples {
             now += wall / u32::try_from(pace.target()).expect("few workers");
             // Not in ticks.
             used += cpu + Duration::from_nanos(1);
-            pace.add(now, wall, cpu, waits, || used);
+            let ticks = (now - started).as_micros() as u64;
+            let cpu_times = CpuTimes {
+                idle: asked_first.idle + (ticks as f64 * (1.0 - others)) as u64,
+                total: asked_first.total + ticks,
+            };
+            pace.add(now, wall, cpu, waits, || used, || Some(cpu_times));
         }
     }
 
@@ -307,8 +342,31 @@ mod tests {
         assert_eq!(pace.target(), SERVER_WORKERS, "however extreme that one answer is");
         feed(&pace, 64, 1000, 5, 1);
         assert_eq!(pace.target(), SERVER_WORKERS, "64 answers in 1 ms do not tell how idle the CPUs are");
-        feed(&pace, 64 * 50, 1000, 5, 1);
-        assert_eq!(pace.target(), 2 * SERVER_WORKERS, "50 ms of them do");
+        feed(&pace, 64 * 100, 1000, 5, 1);
+        assert_eq!(pace.target(), 2 * SERVER_WORKERS, "twice 50 ms of them do");
+    }
+
+    #[test]
+    fn cpus_that_others_use_are_not_idle() {
+        let pace = pace();
+        feed_beside(0.99, &pace, 1, 1000, 1, 1);
+        feed_beside(0.99, &pace, 64 * 1000, 1000, 5, 1);
+        assert_eq!(pace.target(), SERVER_WORKERS, "who gets little of a busy machine does not leave it idle");
+        feed_beside(0.8, &pace, 64 * 1000, 1000, 5, 1);
+        assert!(pace.target() > SERVER_WORKERS, "others may be the server");
+    }
+
+    #[test]
+    fn where_nobody_tells_of_others_there_are_none() {
+        let pace = pace();
+        feed(&pace, 1, 1000, 1, 1);
+        let now = Instant::now();
+        for i in 0..64 * 300 {
+            let used = || Duration::from_nanos(1_000_000 + i);
+            let at = now + Duration::from_micros(20) * u32::try_from(i).expect("few");
+            pace.add(at, Duration::from_millis(1), Duration::from_micros(5), 1, used, || None);
+        }
+        assert!(pace.target() > SERVER_WORKERS);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::thread;
 
 use millstream_vfs::{Dir, DirentBatch, Errno, Error, Operation, ReadState, Result, Volume};
 
-use crate::frontier::{Frontier, Local, Part, Reading, Task};
+use crate::frontier::{Ahead, Frontier, Local, Part, Reading, Task};
 use crate::handles::{HandleBudget, RECENT, Recent};
 use crate::indices::Indices;
 use crate::pace::{Meter, Pace};
@@ -24,6 +24,8 @@ use crate::{
 /// First batch of a directory, in bytes: about 1,000 entries, one request on FUSE and NFS for most directories. FUSE
 /// allocates pages for all of it at every call.
 const FIRST_BATCH: usize = 32 << 10;
+/// No file system of Linux has entries that take more bytes of a batch.
+const LONGEST_RECORD: usize = 280;
 /// Batches of a large directory that its reader visits itself.
 const INLINE_BATCH: usize = 1 << 20;
 /// Batches of a large directory that are handed to others; every worker may hold one.
@@ -172,6 +174,8 @@ struct Worker<'w, 's, 'e, X: Visitor> {
     local: Local<X::Volume, X::State>,
     own: X::Worker,
     batch: DirentBatch,
+    /// An empty batch to read ahead with.
+    spare: DirentBatch,
     meter: Meter,
     found: Vec<Arc<Directory<X::Volume, X::State>>>,
     recent: Recent<X::Volume, X::State>,
@@ -189,6 +193,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             local: pool.frontier.local(index),
             own: pool.visitor.worker(),
             batch: DirentBatch::default(),
+            spare: DirentBatch::default(),
             meter: Meter::start(),
             found: Vec::new(),
             recent: Recent::default(),
@@ -295,6 +300,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
                     cursor,
                     next_index: 0,
                     batch_bytes: FIRST_BATCH,
+                    ahead: Ahead::Unread,
                     kept,
                 });
             }
@@ -366,34 +372,68 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
                 self.batch = DirentBatch::with_capacity(INLINE_BATCH);
             }
         }
-        self.pool.read_to_end();
         self.part_done(&reading.directory, Some(reading.handle));
     }
 
     /// Fills the worker's batch; the number of entries, `None` when there are no more.
     fn read_batch(&mut self, reading: &mut Reading<X::Volume, X::State>) -> Option<usize> {
-        if self.pool.cancelled() {
-            return None;
+        match std::mem::take(&mut reading.ahead) {
+            Ahead::Unread => {
+                let mut batch = std::mem::take(&mut self.batch);
+                let has_more = self.read_entries(reading, &mut batch);
+                self.batch = batch;
+                if !has_more {
+                    return None;
+                }
+            }
+            Ahead::Read(_) if self.pool.cancelled() => {
+                self.pool.read_to_end();
+                return None;
+            }
+            Ahead::Read(batch) => self.batch = batch,
+            Ahead::End => return None,
         }
-        let read: Result<ReadState> = reading.handle.read_entries(&mut reading.cursor, &mut self.batch);
+        if self.pool.options.census.is_some() && self.batch.len() + LONGEST_RECORD <= self.batch.capacity() {
+            // Likely the last one. To know that before the visits takes the same call as to learn it after them.
+            let mut batch = match self.spare.capacity() {
+                0 => DirentBatch::with_capacity(FIRST_BATCH),
+                _ => std::mem::take(&mut self.spare),
+            };
+            if self.read_entries(reading, &mut batch) {
+                reading.ahead = Ahead::Read(batch);
+            } else {
+                reading.ahead = Ahead::End;
+                self.spare = batch;
+            }
+        }
+        Some(self.batch.count())
+    }
+
+    /// Reads the next entries of a directory into `batch`; whether there are any.
+    fn read_entries(&mut self, reading: &mut Reading<X::Volume, X::State>, batch: &mut DirentBatch) -> bool {
+        if self.pool.cancelled() {
+            self.pool.read_to_end();
+            return false;
+        }
+        let read: Result<ReadState> = reading.handle.read_entries(&mut reading.cursor, batch);
         if self.pool.pace.is_starting() {
             // The end of the task may be far away.
             self.report();
         }
-        match read {
-            Ok(ReadState::More) => {
-                if let Some(census) = &self.pool.options.census {
-                    census.list(&self.batch, self.pool.options.follow);
-                }
-                Some(self.batch.count())
-            }
-            Ok(ReadState::End) => None,
+        let has_more = match read {
+            Ok(state) => state == ReadState::More,
             Err(error) => {
                 let place = Place::Directory(&reading.directory);
                 self.pool.visitor.fault(&mut self.own, &place, &Fault::Volume(error));
-                None
+                false
             }
+        };
+        match &self.pool.options.census {
+            Some(census) if has_more => census.list(batch, self.pool.options.follow),
+            _ if !has_more => self.pool.read_to_end(),
+            _ => {}
         }
+        has_more
     }
 
     fn is_shared(&self, count: usize) -> bool {

@@ -125,6 +125,18 @@ fn the_total_of_a_large_directory_is_known_long_before_its_end() {
 }
 
 #[test]
+fn the_total_is_known_before_the_last_entries_are_visited() {
+    let scratch = tempfile::tempdir().expect("tempdir");
+    let one_batch = scratch.path().join("one_batch");
+    fill(&one_batch, 900);
+    for threads in [1, 2, 8] {
+        let (done, known) = watch(&[&one_batch], Threads::Fixed(threads), false);
+        assert_eq!(done, 901);
+        assert_eq!(known.first(), Some(&(901, 1)), "with {threads} threads: {known:?}");
+    }
+}
+
+#[test]
 fn what_is_read_again_is_found_again() {
     let scratch = tempfile::tempdir().expect("tempdir");
     let top = scratch.path().join("top");

@@ -89,7 +89,8 @@ fn a_chain_of_large_directories_needs_few_descriptors() {
                     let stats = walk(&PosixVolume, std::slice::from_ref(&operand), &counter, &options);
                     assert_eq!(counter.entries.into_inner(), 1 + LEVELS * (FILES + 2), "{options:?}");
                     assert_eq!(counter.left.into_inner(), 2 * LEVELS + 2, "and the virtual directory");
-                    assert!(stats.reopened <= 2 * stats.directories, "{stats:?} {options:?}");
+                    // How many depends on who is where. From the top each time, they would be 150 for each directory.
+                    assert!(stats.reopened <= 6 * stats.directories, "{stats:?} {options:?}");
                 }
             }
         }
