@@ -42,7 +42,6 @@ const COMMANDS: &[&str] = &[
     "du -ax a",
     "find a",
     "find a -xdev",
-    "find a -mount -type d",
     "find a -depth",
     "find a -xdev -delete",
     "cp -r a copy",

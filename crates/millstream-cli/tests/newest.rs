@@ -12,7 +12,8 @@ use programs::copy_program;
 
 const NOBODY: u32 = 65534;
 
-const TOOLS: [(&str, &str); 7] = [
+const TOOLS: [(&str, &str); 8] = [
+    ("find", env!("CARGO_BIN_EXE_pfind")),
     ("ls", env!("CARGO_BIN_EXE_pls")),
     ("du", env!("CARGO_BIN_EXE_pdu")),
     ("rm", env!("CARGO_BIN_EXE_prm")),

@@ -3,7 +3,7 @@
 use millstream_vfs::Fields;
 use millstream_walk::{FanOut, FollowPolicy};
 
-use super::expression::{Action, Expr, GlobalOptions, Leaf, StreamId, Test, VisitOrder};
+use super::expression::{Action, Expr, GlobalOptions, Leaf, MountPoints, StreamId, Test, VisitOrder};
 use super::format::{Attribute, Field};
 use super::moment::TimeField;
 use crate::terms::FileSystems;
@@ -61,9 +61,9 @@ impl Plan {
         let mut plan = Plan {
             fields: Fields::empty(),
             directory_fields: directory_fields(&options),
-            fan_out: match options.follow {
-                FollowPolicy::Always => FanOut::Parallel,
-                FollowPolicy::Never | FollowPolicy::Operands => FanOut::Inline,
+            fan_out: match (options.follow, options.mount_points) {
+                (FollowPolicy::Always, _) | (_, MountPoints::LeaveOut) => FanOut::Parallel,
+                (FollowPolicy::Never | FollowPolicy::Operands, MountPoints::Evaluate) => FanOut::Inline,
             },
             actions: ActionOrder::Parallel,
             commands: Commands::None,

@@ -28,6 +28,11 @@ pub(super) fn decimal(text: &[u8]) -> Option<u64> {
     text.iter().try_fold(0_u64, |value, digit| value.checked_mul(10)?.checked_add(u64::from(digit - b'0')))
 }
 
+/// The number of a user or a group, which may have a plus sign before it.
+pub(super) fn account(text: &[u8]) -> Option<u32> {
+    decimal(text.strip_prefix(b"+").unwrap_or(text)).and_then(|id| u32::try_from(id).ok())
+}
+
 /// `N`, `+N` or `-N`; `N` may have white space and a plus sign before it.
 pub(super) fn number(text: &[u8]) -> Option<Number> {
     let (comparison, rest) = comparison(text);
@@ -54,6 +59,13 @@ fn real(text: &[u8]) -> Option<f64> {
         None => return None,
     };
     Some(sign * value)
+}
+
+/// Whether `strtod(3)` reads it as something that is not a number.
+pub(super) fn is_nan(text: &[u8]) -> bool {
+    let text = without_white_space(text);
+    let text = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text).to_ascii_lowercase();
+    text == b"nan" || (text.starts_with(b"nan(") && text.ends_with(b")"))
 }
 
 /// Hexadecimal digits that may have a fraction and a power of two.
@@ -219,6 +231,32 @@ mod tests {
             (b"18446744073709551616", None),
         ] {
             assert_eq!(number(text), expected);
+        }
+    }
+
+    #[test]
+    fn accounts_have_32_bits() {
+        for (text, expected) in [
+            (&b"0"[..], Some(0)),
+            (b"+1", Some(1)),
+            (b"007", Some(7)),
+            (b"4294967295", Some(u32::MAX)),
+            (b"4294967296", None),
+            (b"-1", None),
+            (b"1x", None),
+            (b"", None),
+        ] {
+            assert_eq!(account(text), expected);
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_says_so() {
+        for text in [&b"nan"[..], b"NaN", b" -nan", b"nan(1)"] {
+            assert!(is_nan(text), "{}", text.escape_ascii());
+        }
+        for text in [&b""[..], b"1", b"nano", b"inf", b"nan("] {
+            assert!(!is_nan(text), "{}", text.escape_ascii());
         }
     }
 

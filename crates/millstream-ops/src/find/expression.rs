@@ -237,6 +237,8 @@ pub(super) struct GlobalOptions {
     pub max_depth: u32,
     /// `-xdev`
     pub file_systems: FileSystems,
+    /// `-mount`
+    pub mount_points: MountPoints,
     /// `-ignore_readdir_race`
     pub vanished: VanishedFiles,
 }
@@ -248,6 +250,15 @@ pub(super) enum VisitOrder {
     PreOrder,
     /// After them.
     PostOrder,
+}
+
+/// How to treat what is mounted from another file system, where that is not descended into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MountPoints {
+    /// The expression is evaluated on it.
+    Evaluate,
+    /// It is as if it was not there.
+    LeaveOut,
 }
 
 /// How to treat files that disappear between being listed and being examined.

@@ -121,7 +121,19 @@ impl<'a> Parser<'a> {
     }
 
     fn word(&mut self, word: &'a CStr) -> Result<(), Refusal> {
-        if let Some(kind) = TokenKind::of_operator(word.to_bytes()) {
+        let (operator, is_deprecated) = match word.to_bytes() {
+            [b'-', operator @ (b'(' | b')' | b'!' | b',')] => (std::slice::from_ref(operator), true),
+            word => (word, false),
+        };
+        if is_deprecated {
+            let message = [
+                b"operator '",
+                word.to_bytes(),
+                b"' (with leading dash '-') will no longer be accepted in future findutils releases!",
+            ];
+            self.words.env.complain(Severity::Warning, &message.concat());
+        }
+        if let Some(kind) = TokenKind::of_operator(operator) {
             self.first_positional.get_or_insert(word);
             self.last_predicate = Some(word);
             self.tokens.push(Token { kind, name: word.to_owned() });
@@ -214,14 +226,14 @@ impl<'a> Parser<'a> {
         }
         if facts.asks && file.as_bytes() == b"-" {
             return Err(Refusal::mistake(&[
-                b"option -files0-from reading from standard input cannot be combined with -ok, -okdir\n",
+                b"when -ok or -okdir is in use, the option -files0-from cannot also read from standard input",
             ]));
         }
         if facts.asks && self.is_standard_input(&file) {
             return Err(Refusal::mistake(&[
-                b"option -files0-from: standard input must not refer to the same file when combined with -ok, -okdir: ",
+                b"when -ok or -okdir is in use, the option -files0-from cannot also read from standard input, but the file (",
                 &self.words.quote(&file),
-                b"\n",
+                b") used for -files0-from appears to refer to the same file as the standard input",
             ]));
         }
         let shown = if file.as_bytes() == b"-" {
@@ -312,7 +324,12 @@ fn check_optimisation(level: &[u8]) -> Result<(), Refusal> {
     }
     match super::arguments::decimal(level) {
         Some(level) if level <= u64::from(u16::MAX) => Ok(()),
-        _ => Err(Refusal::mistake(&[b"Invalid optimisation level ", level])),
+        Some(_) => Err(Refusal::mistake(&[
+            b"Optimisation level ",
+            level,
+            b" is too high.  If you want to find files very quickly, consider using GNU locate.",
+        ])),
+        None => Err(Refusal::mistake(&[b"Invalid optimisation level ", level])),
     }
 }
 

@@ -8,7 +8,7 @@ use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, FollowPol
 use super::analysis::ActionOrder;
 use super::evaluate::{Evaluation, Verdict, Worker};
 use super::exec::StartDirectory;
-use super::expression::{StreamId, VanishedFiles, VisitOrder};
+use super::expression::{MountPoints, StreamId, VanishedFiles, VisitOrder};
 use super::run::Shared;
 use super::subject::{Fetched, Subject};
 use crate::terms::FileSystems;
@@ -53,7 +53,7 @@ enum Plan {
     Descend(Frame),
     /// Look at it, but not into it.
     Stay,
-    /// It is one of its own ancestors, and was reported.
+    /// Neither: it is one of its own ancestors, which was reported, or a mount point that is left out.
     Skip,
 }
 
@@ -78,6 +78,9 @@ impl<V: Volume> FindVisitor<'_, V> {
             Ok(FileKind::Directory) => {}
             Ok(_) if subject.depth < options.min_depth => return,
             Ok(_) => {
+                if options.mount_points == MountPoints::LeaveOut && !self.is_here(worker, &subject, entry) {
+                    return;
+                }
                 Evaluation::run(self.shared, &subject, worker);
                 return;
             }
@@ -141,7 +144,10 @@ impl<V: Volume> FindVisitor<'_, V> {
                 return Plan::Skip;
             }
             if plan.options.file_systems == FileSystems::One && self.is_elsewhere(entry, metadata) {
-                return Plan::Stay;
+                return match plan.options.mount_points {
+                    MountPoints::Evaluate => Plan::Stay,
+                    MountPoints::LeaveOut => Plan::Skip,
+                };
             }
         }
         if subject.depth >= plan.options.max_depth { Plan::Stay } else { Plan::Descend(frame) }
@@ -164,7 +170,24 @@ impl<V: Volume> FindVisitor<'_, V> {
         true
     }
 
-    /// Whether a directory is on another device than the one above it, which is on the operand's.
+    /// Whether something that is no directory is on the device of the directory that holds it; if that cannot be told, it
+    /// is reported.
+    fn is_here(
+        &self,
+        worker: &mut Worker,
+        subject: &Subject<'_, V::Dir>,
+        entry: &Entry<'_, V, Frame>,
+    ) -> bool {
+        match subject.metadata(self.shared.plan.fields | Fields::KIND) {
+            Ok(metadata) => !self.is_elsewhere(entry, metadata),
+            Err(fetched) => {
+                self.report_unreachable(worker, subject, fetched);
+                false
+            }
+        }
+    }
+
+    /// Whether an entry is on another device than the directory that holds it, which is on the operand's.
     fn is_elsewhere(&self, entry: &Entry<'_, V, Frame>, metadata: &Metadata) -> bool {
         let above = entry.directory().state().identity;
         above.is_some_and(|(dev, _)| dev != metadata.dev)

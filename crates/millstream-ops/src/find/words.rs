@@ -10,7 +10,7 @@ use millstream_vfs::{Errno, Metadata, SymlinkBehavior, errno_text};
 use millstream_walk::{FollowPolicy, Threads};
 
 use super::environment::{Environment, Severity};
-use super::expression::{Expr, GlobalOptions, Test, VanishedFiles, VisitOrder};
+use super::expression::{Expr, GlobalOptions, MountPoints, Test, VanishedFiles, VisitOrder};
 use super::moment::nanoseconds;
 use super::refusal::Refusal;
 use crate::terms::FileSystems;
@@ -77,6 +77,7 @@ impl<'a> Words<'a> {
                 min_depth: 0,
                 max_depth: u32::MAX,
                 file_systems: FileSystems::All,
+                mount_points: MountPoints::Evaluate,
                 vanished: VanishedFiles::Report,
             },
             depth_asked: false,

@@ -131,8 +131,8 @@ fn command_words(
         match word.to_bytes() {
             b";" if words.is_empty() => return Err(invalid(word, name)),
             b";" => return Ok((words, mode)),
-            b"+" if mode == ExecMode::Each && words.last().is_some_and(|last| has_braces(last)) => {
-                check_batch(p, name, &words)?;
+            b"+" if mode == ExecMode::Each && words.last().is_some_and(|last| last == b"{}") => {
+                check_batch(name, &words)?;
                 return Ok((words, ExecMode::Batch));
             }
             word => words.push(word.to_vec()),
@@ -144,25 +144,12 @@ fn has_braces(word: &[u8]) -> bool {
     word.windows(2).any(|pair| pair == b"{}")
 }
 
-fn check_batch(p: &Words<'_>, name: &CStr, words: &[Vec<u8>]) -> Result<(), Refusal> {
-    let name = name.to_bytes();
+fn check_batch(name: &CStr, words: &[Vec<u8>]) -> Result<(), Refusal> {
     if words.iter().filter(|word| has_braces(word)).count() > 1 {
+        let name = name.to_bytes();
         return Err(Refusal::mistake(&[b"Only one instance of {} is supported with ", name, b" ... +"]));
     }
-    match words.last() {
-        Some(last) if last != b"{}" => {
-            let form = [name, b" ... {} +"].concat();
-            Err(Refusal::mistake(&[
-                b"In ",
-                &p.env.quote(&form),
-                b" the ",
-                &p.env.quote(b"{}"),
-                b" must appear by itself, but you specified ",
-                &p.env.quote(last),
-            ]))
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// Refuses a search path through which a file of the traversed tree might be run.

@@ -7,47 +7,41 @@ use super::super::environment::Severity;
 use super::super::expression::{Comparison, KindSet, Number, Test};
 use super::super::mode::{ModeRelation, ModeTest};
 use super::super::refusal::Refusal;
-use super::super::words::{Parsed, Words, invalid, test};
+use super::super::words::{Parsed, Words, test};
 
 pub(super) fn number(p: &mut Words<'_>, name: &CStr) -> Result<Number, Refusal> {
-    let argument = p.next().ok_or_else(|| invalid(name, name))?;
-    arguments::number(argument.to_bytes()).ok_or_else(|| invalid(argument, name))
+    let argument = p.argument(name)?;
+    arguments::number(argument.to_bytes()).ok_or_else(|| {
+        Refusal::mistake(&[b"non-numeric argument to ", name.to_bytes(), b": ", &p.quote(argument)])
+    })
 }
 
 pub(super) fn group(p: &mut Words<'_>, name: &CStr) -> Parsed {
     let group = p.argument(name)?;
-    if group.is_empty() {
-        return Err(Refusal::mistake(&[b"argument to -group is empty, but should be a group name"]));
-    }
-    let id = p.env.group_id(group).map(u64::from).or_else(|| arguments::decimal(group.to_bytes()));
-    match id {
-        Some(value) => test(Test::Gid(Number { comparison: Comparison::Equal, value })),
-        None => Err(Refusal::mistake(&[&p.quote(group), b" is not the name of an existing group"])),
+    match p.env.group_id(group).or_else(|| arguments::account(group.to_bytes())) {
+        Some(id) => test(Test::Gid(Number { comparison: Comparison::Equal, value: id.into() })),
+        None => Err(Refusal::mistake(&[b"invalid group name or GID argument to -group: ", &p.quote(group)])),
     }
 }
 
 pub(super) fn user(p: &mut Words<'_>, name: &CStr) -> Parsed {
     let user = p.argument(name)?;
-    if user.is_empty() {
-        return Err(Refusal::mistake(&[b"The argument to -user should not be empty"]));
-    }
-    let id = p.env.user_id(user).map(u64::from).or_else(|| arguments::decimal(user.to_bytes()));
-    match id {
-        Some(value) => test(Test::Uid(Number { comparison: Comparison::Equal, value })),
-        None => Err(Refusal::mistake(&[&p.quote(user), b" is not the name of a known user"])),
+    match p.env.user_id(user).or_else(|| arguments::account(user.to_bytes())) {
+        Some(id) => test(Test::Uid(Number { comparison: Comparison::Equal, value: id.into() })),
+        None => Err(Refusal::mistake(&[b"invalid user name or UID argument to -user: ", &p.quote(user)])),
     }
 }
 
 pub(super) fn permissions(p: &mut Words<'_>, name: &CStr) -> Parsed {
     let argument = p.argument(name)?;
     let Some(mode) = ModeTest::parse(argument.to_bytes()) else {
-        return Err(Refusal::mistake(&[b"invalid mode ", &p.quote(argument)]));
+        return Err(Refusal::mistake(&[b"invalid file mode ", &p.quote(argument)]));
     };
     if mode.relation == ModeRelation::Any && mode.file == 0 && mode.directory == 0 {
         let message = [
             b"you have specified a mode pattern ",
             argument.to_bytes(),
-            b" (which is equivalent to /000). The meaning of -perm /000 has now been changed to be consistent with -perm -000; that is, while it used to match no files, it now matches all files.",
+            b" (which is equivalent to /000). The meaning of -perm /000 was changed in 2007 to be consistent with -perm -000; that is, while it used to match no files, it now matches all files. This warning message will be removed in a future findutils release.",
         ];
         p.env.complain(Severity::Warning, &message.concat());
     }

@@ -16,7 +16,7 @@ use millstream_vfs::Permission;
 use millstream_walk::FollowPolicy;
 
 use super::arguments::AgeUnit;
-use super::expression::{Expr, Test, VanishedFiles};
+use super::expression::{Expr, MountPoints, Test, VanishedFiles};
 use super::moment::TimeField;
 use super::refusal::Refusal;
 use super::words::{DefaultOutput, Parsed, Verbosity, Warnings, Words, test, truth};
@@ -125,8 +125,13 @@ pub static PRIMARIES: &[Primary] = &[
             truth()
         },
     ),
-    primary(&["-xdev", "-mount"], "", GlobalOption, "do not descend into other file systems", |p, _| {
+    primary(&["-xdev"], "", GlobalOption, "do not descend into other file systems", |p, _| {
         p.options.file_systems = FileSystems::One;
+        truth()
+    }),
+    primary(&["-mount"], "", GlobalOption, "as -xdev, and leave out what is mounted from them", |p, _| {
+        p.options.file_systems = FileSystems::One;
+        p.options.mount_points = MountPoints::LeaveOut;
         truth()
     }),
     primary(

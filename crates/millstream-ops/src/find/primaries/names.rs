@@ -12,7 +12,8 @@ use super::super::words::{Parsed, Words, test};
 
 pub(super) fn base_name(p: &mut Words<'_>, name: &CStr, case: CaseSensitivity) -> Parsed {
     let pattern = p.argument(name)?;
-    if pattern.to_bytes().contains(&b'/') {
+    // The name of the root directory is a slash.
+    if pattern != c"/" && pattern.to_bytes().contains(&b'/') {
         let instead: &CStr = if case == CaseSensitivity::Sensitive { c"-wholename" } else { c"-iwholename" };
         let (this, slash, instead) = (p.quote(name), p.quote(c"/"), p.quote(instead));
         p.warn(&[

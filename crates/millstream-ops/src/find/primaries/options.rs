@@ -46,15 +46,15 @@ pub(super) fn threads(p: &mut Words<'_>, name: &CStr) -> Parsed {
 /// The dialects of `-regextype`.
 const DIALECTS: [(&str, RegexSyntax); 13] = [
     ("findutils-default", RegexSyntax::FINDUTILS_DEFAULT),
+    ("awk", RegexSyntax::AWK),
     ("ed", RegexSyntax::POSIX_BASIC),
+    ("egrep", RegexSyntax::EGREP),
     ("emacs", RegexSyntax::EMACS),
     ("gnu-awk", RegexSyntax::GNU_AWK),
     ("grep", RegexSyntax::GREP),
     ("posix-awk", RegexSyntax::POSIX_AWK),
-    ("awk", RegexSyntax::AWK),
     ("posix-basic", RegexSyntax::POSIX_BASIC),
     ("posix-egrep", RegexSyntax::EGREP),
-    ("egrep", RegexSyntax::EGREP),
     ("posix-extended", RegexSyntax::POSIX_EXTENDED),
     ("posix-minimal-basic", RegexSyntax::POSIX_MINIMAL_BASIC),
     ("sed", RegexSyntax::POSIX_BASIC),

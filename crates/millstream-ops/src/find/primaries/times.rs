@@ -13,7 +13,9 @@ use super::super::words::{Parsed, Words, invalid, test};
 pub(super) fn age(p: &mut Words<'_>, name: &CStr, which: TimeField, unit: AgeUnit) -> Parsed {
     let argument = p.argument(name)?;
     let window = arguments::age(argument.to_bytes(), unit, p.age_origin);
-    window.map(|window| Expr::Test(Test::Time { which, window })).ok_or_else(|| invalid(argument, name))
+    window
+        .map(|window| Expr::Test(Test::Time { which, window }))
+        .ok_or_else(|| not_a_number(argument).unwrap_or_else(|| invalid(argument, name)))
 }
 
 pub(super) fn newer(p: &mut Words<'_>, name: &CStr, which: TimeField, of_reference: TimeField) -> Parsed {
@@ -41,7 +43,11 @@ pub(super) fn newer_xy(p: &mut Words<'_>, name: &CStr) -> Parsed {
         return Err(refused());
     }
     let Some(reference) = p.next() else {
-        return Err(Refusal::mistake(&[b"The ", &p.quote(name), b" test needs an argument"]));
+        return Err(Refusal::mistake(&[
+            b"The ",
+            &p.quote(name),
+            b" test needs to be followed by an argument",
+        ]));
     };
     match field(y) {
         Some(y) => {
@@ -61,7 +67,18 @@ pub(super) fn newer_xy(p: &mut Words<'_>, name: &CStr) -> Parsed {
 
 pub(super) fn used(p: &mut Words<'_>, name: &CStr) -> Parsed {
     let argument = p.argument(name)?;
-    arguments::span_of_days(argument.to_bytes())
-        .map(|window| Expr::Test(Test::Used(window)))
-        .ok_or_else(|| Refusal::mistake(&[b"Invalid argument ", argument.to_bytes(), b" to -used"]))
+    arguments::span_of_days(argument.to_bytes()).map(|window| Expr::Test(Test::Used(window))).ok_or_else(
+        || {
+            not_a_number(argument).unwrap_or_else(|| {
+                Refusal::mistake(&[b"Invalid argument ", argument.to_bytes(), b" to -used"])
+            })
+        },
+    )
+}
+
+/// That an argument is not a number, if the C library says so.
+fn not_a_number(argument: &CStr) -> Option<Refusal> {
+    let (_, digits) = arguments::comparison(argument.to_bytes());
+    let refusal = || Refusal::mistake(&[b"invalid not-a-number argument: `", digits, b"'"]);
+    arguments::is_nan(digits).then(refusal)
 }
