@@ -160,6 +160,7 @@ def test_a_renamed_table_is_recovered_by_its_path_alone(drivers, tmp_path):
     assert finding["verdict"] == "roll-forward" and not any("is gone" in step for step in finding["steps"]), finding
     assert drivers.rows(f"{database}.u") == in_partition("1", 0, 1, 2, 3)
     assert drivers.call("recover", target=f"{database}.u") == []
+    assert not (folder / "t").exists(), "CREATE TABLE t needs an empty place"
 
 
 @contextlib.contextmanager

@@ -7,6 +7,8 @@ import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
 import io.millstream.hadoop.{DirectoryListing, FileRanges, MillstreamLocalFileSystem, NativeCompaction}
+import io.millstream.write.protocol.{Journal, Resolution, TableAccess}
+import io.millstream.write.store.Store
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.hadoop.io.compress.CompressionCodecFactory
@@ -102,7 +104,11 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
     val byDirectory = mutable.LinkedHashMap.empty[String, mutable.ArrayBuffer[DirectoryListing]]
     val (expressible, others) = listings.partition(_.directory != null)
     if (others.nonEmpty) left += new NativeCompaction.Left(root.toString, others.length, "directories, whose names this JVM cannot express")
-    expressible.foreach(part => refuseTables(part.directory))
+    Iterator.iterate(root.getParent)(_.getParent).takeWhile(_ != null).foreach(above => refuseUnfinishedWrites(above.toString))
+    expressible.foreach { part =>
+      refuseTables(part.directory)
+      refuseUnfinishedWrites(part.directory)
+    }
     expressible.foreach(part => byDirectory.getOrElseUpdate(part.directory, mutable.ArrayBuffer.empty) += part)
     byDirectory.foreach { case (directory, parts) => planDirectory(directory, parts) }
     CompactPlan(byDirectory.count(_._2.exists(_.count > 0)), files, bytes, outputs.toIndexedSeq, keptFiles, left.toSeq)
@@ -112,6 +118,16 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
   private def refuseTables(directory: String): Unit =
     TableLogs.find { case (name, _) => Files.exists(Paths.get(directory, name)) }.foreach { case (name, kind) =>
       throw new CompactFailure(s"$directory: is $kind, whose log ($name) lists its files; use its own compaction instead")
+    }
+
+  /** A statement with direct writes looks for its files where it has put them, and readers have seen none or all of them only once it is over. */
+  private def refuseUnfinishedWrites(directory: String): Unit =
+    if (Files.isDirectory(Paths.get(directory, Store.JOURNAL))) {
+      val table = TableAccess.of(new HadoopPath(Paths.get(directory).toUri), conf, null)
+      val resolution = new Resolution(table)
+      Journal.of(table.store).jobs.asScala.find(job => !job.isFinished && (job.hasBegun || resolution.isCommitted(job))).foreach { job =>
+        throw new CompactFailure(s"$directory: statement ${job.id} with direct writes is not over; wait until it is, or run `millstream recover` on the table")
+      }
     }
 
   private def planDirectory(directory: String, parts: collection.Seq[DirectoryListing]): Unit = {

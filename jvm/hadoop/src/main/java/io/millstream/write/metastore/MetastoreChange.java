@@ -133,13 +133,14 @@ public final class MetastoreChange implements Serializable {
   /**
    * The same change without some partitions.
    *
-   * @param names of the partitions to leave out
+   * @param names of the partitions to leave out; an empty name is a table without partitions, which then stays where and as it is
    * @return the change
    */
   public MetastoreChange without(Set<String> names) {
+    boolean isOfTable = !names.contains("");
     return new MetastoreChange(database, table, partitions.stream().filter(partition -> !names.contains(partition.name())).toList(),
-        droppedPartitions.stream().filter(name -> !names.contains(name)).toList(), tableParameters, removedParameters, isSwap, emptyDirectory,
-        tableLocation, tableId);
+        droppedPartitions.stream().filter(name -> !names.contains(name)).toList(), isOfTable ? tableParameters : Map.of(), removedParameters, isSwap,
+        emptyDirectory, isOfTable ? tableLocation : null, tableId);
   }
 
   /**

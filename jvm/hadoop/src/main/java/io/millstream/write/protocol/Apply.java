@@ -99,7 +99,7 @@ final class Apply {
       withdraw(publication.withdrawn());
       if (record.isSwap()) {
         tellMetastore(rest);
-        if (record.hasReplaced() && untold.isEmpty()) {
+        if (rest.hasReplaced() && untold.isEmpty()) {
           table.store().replace(Journal.replaced(job), Journal.NOTHING);
         }
       } else {
@@ -260,7 +260,7 @@ final class Apply {
   private Publication publication() throws IOException {
     byte[] made = role == Role.HELPER ? table.store().read(Journal.published(job)) : null;
     if (made != null) {
-      return Publication.of(made);
+      return publishedAgain(Publication.of(made));
     }
     Set<String> superseded = phases.time(Phase.LIST, this::superseded);
     List<StagedFile> files = record.without(superseded).added();
@@ -286,6 +286,17 @@ final class Apply {
     // The other process found directories overwritten to which this one has published since.
     withdraw(decided.superseded().stream().filter(directory -> !superseded.contains(directory)).toList());
     return decided;
+  }
+
+  /**
+   * Publishes what is staged although the entry says that all is published: after a power failure, a file system may have kept the entry and lost the
+   * renames that came before it.
+   */
+  private Publication publishedAgain(Publication publication) throws IOException {
+    if (!publication.isRevoked() && !record.isSwap() && !record.isExchange()) {
+      publish(record.without(publication.without()).added());
+    }
+    return publication;
   }
 
   /**
@@ -370,7 +381,7 @@ final class Apply {
     }
     if (rest.change() != null && untold.isEmpty()) {
       String root = table.root().toUri().getPath();
-      for (MetastoreChange.Partition partition : rest.change().partitions()) {
+      for (MetastoreChange.Partition partition : rest.change().moved(record.root(), root()).partitions()) {
         String path = partition.location() == null ? root + "/" + partition.name() : new Path(partition.location()).toUri().getPath();
         String directory = path.startsWith(root + "/") ? path.substring(root.length() + 1) : path;
         if (!filled.contains(directory)) {
@@ -394,6 +405,11 @@ final class Apply {
     table.store().invalidateListings(changed);
   }
 
+  /** The table's directory now, which may not be that of the record. */
+  private String root() {
+    return table.root().toString();
+  }
+
   private void tellMetastore(CommitRecord rest) throws IOException {
     if (rest.change() == null) {
       return;
@@ -401,7 +417,7 @@ final class Apply {
     check();
     phases.time(Phase.METASTORE, () -> {
       MetastoreChange change = record.isSwap() || record.isExchange() ? rest.change() : rest.change().without(occupied(rest));
-      MetastoreChange current = metastore().current(change.moved(record.root(), table.root().toString()), table.root());
+      MetastoreChange current = metastore().current(change.moved(record.root(), root()), table.root());
       if (current == null) {
         untold = record.change().database() + "." + record.change().table() + " is gone, or its name belongs to another table: job " + job + " of "
             + record.owner() + " is committed, its files are in " + new Path(table.root(), record.isSwap() ? SwapDirectories.root(job) : ".")

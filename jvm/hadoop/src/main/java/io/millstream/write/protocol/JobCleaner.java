@@ -52,7 +52,7 @@ final class JobCleaner {
       table.store().remove(Journal.liveEntries(job));
       isOver = true;
       List<String> rest = new ArrayList<>(List.of(lock.entry()));
-      rest.addAll(lock.journal().forgettable(record.kindOf(ending), Resolution.KEPT_MILLIS));
+      rest.addAll(lock.journal().forgettable(record.kindOf(ending)));
       if (!keepsFiles) {
         rest.add(Journal.published(job));
       }

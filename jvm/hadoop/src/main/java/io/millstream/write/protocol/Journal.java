@@ -65,7 +65,7 @@ public final class Journal {
   }
 
   /** The done mark of a job. */
-  public record Done(long number, Kind kind, String job, long millis) {
+  public record Done(long number, Kind kind, String job) {
     String entry() {
       return done(number, kind, job);
     }
@@ -134,9 +134,9 @@ public final class Journal {
       return abandoned;
     }
 
-    /** Whether only its done mark is left: its own driver has ended it. */
+    /** Whether only its done mark is left. */
     private boolean isCleanedUp() {
-      return !hasBegun() && !isDecided() && publishedMillis == 0 && replacedMillis == 0;
+      return !hasBegun() && !isDecided() && !superseded && publishedMillis == 0 && replacedMillis == 0;
     }
 
     /** When any of its entries was last written. */
@@ -181,7 +181,7 @@ public final class Journal {
     } else if (LOCKS.matcher(name).matches()) {
       locks.put(Long.parseLong(name.substring(LOCK.length())), name);
     } else if (finished.matches()) {
-      addDone(new Done(Long.parseLong(finished.group("number")), kind(finished.group("kind")), finished.group("job"), modifiedMillis));
+      addDone(new Done(Long.parseLong(finished.group("number")), kind(finished.group("kind")), finished.group("job")));
     } else if (dot > 0) {
       Job job = jobs.computeIfAbsent(name.substring(0, dot), Job::new);
       switch (name.substring(dot)) {
@@ -217,18 +217,18 @@ public final class Journal {
   }
 
   /**
-   * Done marks that are no longer needed: those of jobs that their own drivers have ended, and all others after some time. The marks that are the
-   * table's version stay.
+   * Done marks that are no longer needed: those of jobs that have no other entry left. However old a mark is, it stays beside a commit record, because
+   * a record without a mark is of a job that has yet to be finished. The marks that are the table's version stay.
    *
    * @param next the kind of the mark written after this listing; null if there is none
    */
-  List<String> forgettable(Kind next, long keptMillis) {
+  List<String> forgettable(Kind next) {
     TableVersion version = version();
     List<String> forgettable = new ArrayList<>();
     for (Done mark : done.values()) {
       boolean isVersion = mark.number == version.changed() && next == null || mark.number == version.overwritten() && next != Kind.OVER;
       Job job = jobs.get(mark.job);
-      if (!isVersion && !job.superseded && (job.isCleanedUp() || nowMillis - mark.millis > keptMillis)) {
+      if (!isVersion && job.isCleanedUp()) {
         forgettable.add(mark.entry());
       }
     }
@@ -264,6 +264,11 @@ public final class Journal {
     return Math.max(locks.isEmpty() ? 0 : locks.lastKey(), done.isEmpty() ? 0 : done.lastKey());
   }
 
+  /** Whether a job with this number of a commit lock, or a higher one, is over. */
+  boolean hasReached(long number) {
+    return !done.isEmpty() && done.lastKey() >= number;
+  }
+
   public static String lock(long number) {
     return LOCK + number;
   }
@@ -281,7 +286,7 @@ public final class Journal {
   }
 
   public static String commit(String job) {
-    return job + COMMIT;
+    return Names.commit(job);
   }
 
   public static String published(String job) {
@@ -289,7 +294,7 @@ public final class Journal {
   }
 
   public static String superseded(String job) {
-    return job + SUPERSEDED;
+    return Names.superseded(job);
   }
 
   public static String replaced(String job) {

@@ -61,7 +61,7 @@ public final class Resolution {
   }
 
   private void forget(Journal journal) throws IOException {
-    List<String> forgotten = new ArrayList<>(journal.forgettable(null, KEPT_MILLIS));
+    List<String> forgotten = new ArrayList<>(journal.forgettable(null));
     for (Journal.Job job : journal.jobs()) {
       if (replaced.isRemovable(journal, job)) {
         replaced.tryRemove(job.id);

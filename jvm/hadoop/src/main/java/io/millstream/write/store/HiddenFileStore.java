@@ -12,6 +12,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 
@@ -308,19 +309,19 @@ public abstract class HiddenFileStore implements Store {
 
   @Override
   public List<Leftover> withoutOtherRoots(List<Leftover> leftovers) throws IOException {
-    Set<Path> begins = new HashSet<>();
-    for (Leftover leftover : leftovers) {
-      otherRoots(leftover).forEach(root -> begins.add(begin(root, leftover)));
-    }
+    Set<Path> entries = new HashSet<>();
+    leftovers.forEach(leftover -> entries.addAll(entriesElsewhere(leftover)));
     Set<Path> found = ConcurrentHashMap.newKeySet();
-    Parallel.map(options.threads, begins, begin -> status(begin) != null && found.add(begin));
-    return leftovers.stream()
-        .filter(leftover -> otherRoots(leftover).stream().noneMatch(root -> found.contains(begin(root, leftover))))
-        .toList();
+    Parallel.map(options.threads, entries, entry -> status(entry) != null && found.add(entry));
+    return leftovers.stream().filter(leftover -> Collections.disjoint(entriesElsewhere(leftover), found)).toList();
   }
 
-  private static Path begin(Path root, Leftover leftover) {
-    return Names.path(root, JOURNAL + "/" + Names.begin(leftover.job()));
+  /** The entries of other journals that show that a file is theirs: its job has begun, is committed, or keeps files. */
+  private List<Path> entriesElsewhere(Leftover leftover) {
+    String job = leftover.job();
+    return otherRoots(leftover).stream()
+        .flatMap(root -> Stream.of(Names.begin(job), Names.commit(job), Names.superseded(job)).map(entry -> Names.path(root, JOURNAL + "/" + entry)))
+        .toList();
   }
 
   /** Directories that may be the roots of jobs that write to a leftover's directory. */

@@ -14,6 +14,15 @@ public final class Names {
     return job + ".begin";
   }
 
+  /** The journal entry that decides whether a job is committed. */
+  public static String commit(String job) {
+    return job + ".commit";
+  }
+
+  /** The journal entry of a job that is over and some of whose files are kept. */
+  public static String superseded(String job) {
+    return job + ".superseded";
+  }
 
   /**
    * The path of a name relative to a directory; an absolute name is on the same file system. Hadoop's constructor would take {@code a:b}

@@ -44,6 +44,10 @@ class CommitLockTest {
     return new TableAccess(new Path("memory:///table"), store, new WriteOptions(conf), null, millis -> { });
   }
 
+  private static TableAccess patient(Store store) {
+    return new TableAccess(new Path("memory:///table"), store, new WriteOptions(new Configuration(false)), null, millis -> { });
+  }
+
   /** Takes the commit lock, runs a planner, and commits no files. */
   private static void commit(DirectJob job, CommitPlan.MetastorePlanner during) throws IOException {
     job.commit(new CommitPlan(List.of(), Overwrite.nothing()).metastore(during));
@@ -83,6 +87,35 @@ class CommitLockTest {
     }));
 
     assertTrue(wasTried[0]);
+  }
+
+  /** A statement compares numbers to learn that a table has changed since it began. */
+  @Test
+  void aLateLockDoesNotRepeatTheNumberOfAJobThatIsOver() throws IOException {
+    long[] taken = {0};
+    store = new MemoryStore(new MemoryStore.Steps() {
+      @Override
+      public void before(String step) throws IOException {
+        if (step.startsWith("create lock-") && !isHeld) {
+          isHeld = true;
+          try (DirectJob quicker = DirectJob.begin(patient(store), HOLDER, "")) {
+            commit(quicker, nothing -> null);
+          }
+          taken[0] = Journal.of(store).version().changed();
+        }
+      }
+
+      @Override
+      public void after(String step, Object result) { }
+    });
+
+    try (DirectJob late = DirectJob.begin(patient(store), LATE, "")) {
+      commit(late, nothing -> null);
+    }
+
+    assertTrue(taken[0] > 0);
+    assertTrue(Journal.of(store).version().changed() > taken[0]);
+    assertEquals(List.of(HOLDER, LATE), store.commits());
   }
 
   @Test

@@ -324,6 +324,25 @@ abstract class DirectJobContract {
   }
 
   @Test
+  void recoveryLeavesKeptFilesOfOtherRoots() throws IOException {
+    Assumptions.assumeTrue(hasDirectories());
+    Store store = fixture.access(null).store();
+    String id = TestTable.newId();
+    store.begin(Journal.begin(id), new Journal.Begin("owner", 1, "").toBytes());
+    TaskAttempt attempt = store.attempt(id, "0");
+    fixture.fill(attempt, id, "k=1/l=1", "kept");
+    attempt.commit(path -> true);
+    store.create(Journal.superseded(id), Journal.NOTHING);
+    store.remove(Journal.liveEntries(id));
+
+    for (Path other : List.of(new Path(fixture.table, "k=1"), fixture.table.getParent())) {
+      Recovery.recover(other, fixture.conf, null, Choices.of(Run.REAL));
+
+      assertEquals(1, store.leftovers("", id::equals).size(), "recover " + other);
+    }
+  }
+
+  @Test
   void aDeadJobThatCannotBeResolvedDoesNotBlockOthers() throws IOException {
     String damaged = "00000000" + TestTable.newId().substring(8);
     String dead = "ffffffff" + TestTable.newId().substring(8);

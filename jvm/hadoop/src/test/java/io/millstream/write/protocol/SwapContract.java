@@ -348,6 +348,27 @@ abstract class SwapContract {
     assertThrows(IOException.class, () -> fixture.fixture.fs.getFileStatus(new Path(outside, "old")));
   }
 
+  @Test
+  void aTableThatAnotherProgramOverwroteFirstStaysWhereItIs() throws IOException {
+    for (int step = 1;; step++) {
+      SwapTable fixture = newBed(WHOLE);
+      fixture.allowAnything();
+      String id = TestTable.newId();
+      String diedAt = dieAt(fixture, id, WHOLE, step, Moment.AFTER);
+      assertTrue(diedAt != null, "there is a commit");
+      if (diedAt.endsWith(Journal.commit(id))) {
+        fixture.fixture.fs.delete(new Path(fixture.fixture.table, "old"), false);
+        fixture.fixture.write(new Path(fixture.fixture.table, "foreign"), "f");
+
+        Recovery.recover(fixture.through(store(fixture)), Choices.of(Run.REAL));
+
+        assertEquals(rows(":f"), fixture.rows());
+        assertEquals(1, store(fixture).leftovers("", id::equals).size(), "the job's rows are kept");
+        return;
+      }
+    }
+  }
+
   /** A write by a program that does not know the journal, at the partition's current location. */
   private enum Foreign {
     OVERWRITE, INSERT_INTO, DROP_PARTITION;
