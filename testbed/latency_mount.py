@@ -104,10 +104,10 @@ class LatencyMount(_Mount):
     """`source` with `delay_us` per request. `ttl_s`: how long the kernel may keep attributes and names.
 
     Without `links`, as on exFAT, no file gets a second name; `prepared` answers listings from memory, which halves the server's CPU; `hang_after` makes the mount
-    stop answering after so many requests.
+    stop answering after so many requests. Without `quota`, closing a file fails.
     """
 
-    def __init__(self, source, delay_us=500, ttl_s=0.0, readdirplus=True, links=True, prepared=False, hang_after=0):
+    def __init__(self, source, delay_us=500, ttl_s=0.0, readdirplus=True, links=True, prepared=False, hang_after=0, quota=True):
         arguments = ["latfs", "-d", str(delay_us), "-T", str(ttl_s)]
         if not readdirplus:
             arguments.append("-n")
@@ -115,6 +115,8 @@ class LatencyMount(_Mount):
             arguments.append("-l")
         if prepared:
             arguments.append("-p")
+        if not quota:
+            arguments.append("-q")
         if hang_after:
             arguments += ["-x", str(hang_after)]
         super().__init__([*arguments, str(source)])

@@ -1,12 +1,13 @@
 // latfs.c - a pass-through file system on which every request takes as long as on a file server.
 //
-//   latfs [-d DELAY_US] [-T TTL_S] [-n] [-l] [-p] [-x REQUESTS] [-s STATISTICS] SOURCE MOUNT_POINT
+//   latfs [-d DELAY_US] [-T TTL_S] [-n] [-l] [-p] [-q] [-x REQUESTS] [-s STATISTICS] SOURCE MOUNT_POINT
 //
 //   -d  delay of one request in microseconds (default 500); requests are served in parallel
 //   -T  seconds for which the kernel may keep attributes and names (default 0; 60 is like NFS)
 //   -n  no READDIRPLUS
 //   -l  no hard links: LINK is answered with EPERM, as by exFAT and many FUSE file systems
 //   -p  prepare the answers to all listings before mounting
+//   -q  closing a file fails with EDQUOT, as on NFS for a user whose quota is used up: only then the client has sent the data
 //   -x  stop answering after that many requests
 //   -s  statistics go there (default: standard error), at unmount and on SIGUSR1
 //
@@ -55,6 +56,7 @@ static uint64_t cache_seconds;
 static uint32_t cache_nanoseconds;
 static bool prepared_listings_are_true;
 static bool has_no_links;
+static bool has_no_quota;
 
 // ---- file handles ----
 
@@ -672,6 +674,11 @@ static int serve_readdirplus(const struct fuse_in_header *header, const void *bo
     return list(body, reply, NAMES_AND_ATTRIBUTES);
 }
 
+static int serve_flush(const struct fuse_in_header *header, const void *body, struct reply *reply) {
+    (void)header, (void)body, (void)reply;
+    return has_no_quota ? -EDQUOT : -ENOSYS;
+}
+
 // Not supported, and therefore answered with ENOSYS, after which the kernel does not ask again:
 // extended attributes (not in NFSv3), flush, ioctl, locks, seeking for holes.
 static const struct operation operations[OPERATION_COUNT] = {
@@ -694,6 +701,7 @@ static const struct operation operations[OPERATION_COUNT] = {
     [FUSE_WRITE] = {"WRITE", ONE_RPC, serve_write},
     [FUSE_FSYNC] = {"FSYNC", ONE_RPC, serve_fsync},
     [FUSE_FSYNCDIR] = {"FSYNCDIR", ONE_RPC, serve_fsync},
+    [FUSE_FLUSH] = {"FLUSH", FREE_OF_DELAY, serve_flush},
     [FUSE_RELEASE] = {"RELEASE", FREE_OF_DELAY, serve_release},
     [FUSE_OPENDIR] = {"OPENDIR", ONE_RPC, serve_opendir},
     [FUSE_READDIR] = {"READDIR", ONE_RPC, serve_readdir},
@@ -702,7 +710,7 @@ static const struct operation operations[OPERATION_COUNT] = {
 };
 
 static int usage(void) {
-    fprintf(stderr, "usage: latfs [-d DELAY_US] [-T TTL_S] [-n] [-l] [-p] [-x REQUESTS] [-s STATISTICS] "
+    fprintf(stderr, "usage: latfs [-d DELAY_US] [-T TTL_S] [-n] [-l] [-p] [-q] [-x REQUESTS] [-s STATISTICS] "
                     "SOURCE MOUNT_POINT\n");
     return 2;
 }
@@ -722,13 +730,14 @@ int main(int argc, char **argv) {
     struct server_options options = {.name = "latfs", .delay_us = 500, .readdirplus = true};
     double ttl = 0;
     bool prepare = false;
-    for (int option; (option = getopt(argc, argv, "d:T:nlpx:s:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "d:T:nlpqx:s:")) != -1;) {
         switch (option) {
         case 'd': options.delay_us = strtoull(optarg, NULL, 10); break;
         case 'T': ttl = strtod(optarg, NULL); break;
         case 'n': options.readdirplus = false; break;
         case 'l': has_no_links = true; break;
         case 'p': prepare = true; break;
+        case 'q': has_no_quota = true; break;
         case 'x': options.hang_after = strtoull(optarg, NULL, 10); break;
         case 's': options.statistics_file = optarg; break;
         default: return usage();

@@ -31,6 +31,28 @@ class HangingMount(unittest.TestCase):
                     self.assertEqual(running.wait(timeout=5), -signal.SIGINT)
 
 
+class UsedUpQuota(unittest.TestCase):
+    def test_a_copy_whose_closing_fails_is_reported_and_replaces_nothing(self):
+        for options in [], ["-a"], ["--atomic"], ["--verify"]:
+            with self.subTest(options), tempfile.TemporaryDirectory() as scratch:
+                source, target = Path(scratch, "source"), Path(scratch, "target")
+                source.mkdir(), target.mkdir()
+                (source / "new").write_bytes(b"x" * 10_000)
+                (source / "old").write_bytes(b"y" * 10_000)
+                (source / "large").write_bytes(b"z" * 20_000_000)
+                (target / "old").write_bytes(b"old")
+                names = ["new", "old", "large"]
+                with LatencyMount(target, delay_us=0, quota=False) as mount:
+                    result = tools.run("pcopy", *options, *(source / name for name in names), mount.path)
+                failed = {Path(line.split(b"'")[1].decode()).name for line in result.stderr.splitlines() if b"failed to close" in line}
+                self.assertEqual((result.returncode, failed), (1, set(names)), result.stderr)
+                self.assertIn(b"Disk quota exceeded", result.stderr)
+                left = {path.name for path in target.iterdir()}
+                self.assertEqual(left, {"old"}, "what was made is removed")
+                if options == ["--atomic"]:
+                    self.assertEqual((target / "old").read_bytes(), b"old")
+
+
 class VanishingTree(unittest.TestCase):
     def test_a_tree_removed_meanwhile_causes_errors_only_for_its_entries(self):
         for tool in tools.TOOLS:

@@ -191,11 +191,11 @@ fn a_resumed_copy_does_not_forget_what_failed() {
     assert!(rustix::process::geteuid().is_root(), "this test sets attributes that only root may set");
     let scratch = tempfile::tempdir().expect("scratch");
     grow(&scratch.path().join("source"), 1, 2, 100);
-    let attribute = Command::new("setfattr")
-        .args(["-n", "trusted.secret", "-v", "x", "source/d0/f0"])
+    let attributes = Command::new("sh")
+        .args(["-c", "mkfifo source/d0/pipe && setfattr -n trusted.secret -v x source/d0/f0 source/d0/pipe"])
         .current_dir(scratch.path())
         .status();
-    assert!(attribute.expect("setfattr runs").success());
+    assert!(attributes.expect("sh runs").success());
     fs::create_dir(scratch.path().join("mnt")).expect("a directory");
     let mounted =
         Command::new("mount").args(["-t", "ramfs", "ramfs"]).arg(scratch.path().join("mnt")).status();
@@ -209,7 +209,34 @@ fn a_resumed_copy_does_not_forget_what_failed() {
     assert!(unmounted.expect("umount runs").success());
     for output in outputs {
         assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-        assert!(text(&output.stderr).contains("d0/f0"), "{}", text(&output.stderr));
+        for name in ["d0/f0", "d0/pipe"] {
+            assert!(text(&output.stderr).contains(name), "{name}: {}", text(&output.stderr));
+        }
+    }
+}
+
+/// Several sources that end in one file, by hard links or symbolic ones: it gets the contents of one of them as a whole.
+#[test]
+fn a_file_with_several_names_gets_one_source_as_a_whole() {
+    for (large, small, rounds) in [(20 << 20, 9 << 20, 2), (200_000, 100_000, 20)] {
+        for link in ["ln target/a target/b", "ln -s a target/b"] {
+            for round in 0..rounds {
+                let scratch = tempfile::tempdir().expect("scratch");
+                let made = Command::new("sh")
+                    .args(["-c", &format!("mkdir source target && touch target/a && {link}")])
+                    .current_dir(scratch.path())
+                    .status();
+                assert!(made.expect("sh runs").success());
+                fs::write(scratch.path().join("source/a"), vec![b'a'; large]).expect("a file");
+                fs::write(scratch.path().join("source/b"), vec![b'b'; small]).expect("a file");
+                let threads = ["--threads=1", "--threads=8"][round % 2];
+                let output = pcopy(&["-r", threads, "source/.", "target"], scratch.path());
+                assert!(output.status.success(), "{}", text(&output.stderr));
+                let found = fs::read(scratch.path().join("target/a")).expect("a copy");
+                let is_one = found == vec![b'a'; large] || found == vec![b'b'; small];
+                assert!(is_one, "{link}, {threads}: {} bytes, of neither source", found.len());
+            }
+        }
     }
 }
 

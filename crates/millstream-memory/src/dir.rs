@@ -246,6 +246,14 @@ impl Dir for MemoryDir {
         })
     }
 
+    fn rename_new(&self, name: &CStr, other: &Self, new_name: &CStr) -> Result<()> {
+        match other.metadata(new_name, SymlinkBehavior::NoFollow, Fields::INO) {
+            Err(error) if error.errno == Errno::NOENT => self.rename(name, other, new_name),
+            Err(error) => Err(error),
+            Ok(_) => Err(Error::new(Operation::Rename, Errno::EXIST)),
+        }
+    }
+
     fn rename(&self, name: &CStr, other: &Self, new_name: &CStr) -> Result<()> {
         self.attempt(Operation::Rename, name.to_bytes(), |mut tree| {
             tree.rename(self.ino, name.to_bytes(), other.ino, new_name.to_bytes())

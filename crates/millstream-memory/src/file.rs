@@ -127,6 +127,10 @@ impl File for MemoryFile {
         self.check(Operation::Write)
     }
 
+    fn flush(&self) -> Result<()> {
+        self.check(Operation::Close)
+    }
+
     fn sync(&self) -> Result<()> {
         self.check(Operation::Sync)
     }

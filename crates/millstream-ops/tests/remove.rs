@@ -156,6 +156,10 @@ impl Dir for ShiftingDir {
         self.0.hard_link(name, symlinks, &other.0, new_name)
     }
 
+    fn rename_new(&self, name: &CStr, other: &Self, new_name: &CStr) -> Result<()> {
+        self.0.rename_new(name, &other.0, new_name)
+    }
+
     fn rename(&self, name: &CStr, other: &Self, new_name: &CStr) -> Result<()> {
         self.0.rename(name, &other.0, new_name)
     }

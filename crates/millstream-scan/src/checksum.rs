@@ -108,7 +108,8 @@ fn fill<F: File>(file: &F, offset: u64, count: usize, buffer: &mut Buffer) -> Re
     Ok(())
 }
 
-fn beside(path: &CString) -> CString {
+/// The file that holds the checksums of the file `path`.
+pub(crate) fn beside(path: &CString) -> CString {
     let path = path.to_bytes();
     let name = path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
     let beside = [&path[..name], b".", &path[name..], b".crc"].concat();

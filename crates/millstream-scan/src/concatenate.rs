@@ -9,6 +9,7 @@ use crc32fast::Hasher;
 use millstream_vfs::{Access, At, Dir, Error, Fields, File, RemoveKind, SymlinkBehavior, Volume};
 
 use crate::batch::Stamp;
+use crate::checksum;
 use crate::error::{Cause, ScanError};
 use crate::join::{BEGINNING, Header, JoinError, Joiner, Place};
 use crate::range::FileRange;
@@ -158,9 +159,13 @@ fn unreadable(error: ScanError) -> ConcatenateError {
     ConcatenateError::Read { input: error.range, cause: error.cause }
 }
 
-/// Clones a single input. `None` if that is impossible or the input is not as it was listed.
+/// Clones a single input. `None` if that is impossible, the input is not as it was listed, or it has checksums, which must be
+/// verified: the clone's own data are not looked at.
 fn cloned<D: Dir>(base: &D, inputs: &[Input], output: &D::File) -> Option<Concatenated> {
     let [input] = inputs else { return None };
+    if base.metadata(&checksum::beside(&input.path), SymlinkBehavior::Follow, Fields::KIND).is_ok() {
+        return None;
+    }
     let source = base.open_file(&input.path, Access::Read, SymlinkBehavior::Follow).ok()?;
     let before = Stamp::of(&source.metadata(Stamp::FIELDS).ok()?);
     if !input.is(&before) || input.size == 0 {

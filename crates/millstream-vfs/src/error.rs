@@ -54,6 +54,8 @@ pub enum Operation {
     SetMode,
     /// Setting owner or group.
     SetOwner,
+    /// Closing a file.
+    Close,
     /// Making written data durable.
     Sync,
     /// Locking a file.
@@ -85,6 +87,7 @@ impl fmt::Display for Operation {
             Operation::SetTimes => "set times",
             Operation::SetMode => "change mode",
             Operation::SetOwner => "change owner",
+            Operation::Close => "close",
             Operation::Sync => "sync",
             Operation::Lock => "lock",
         })

@@ -65,6 +65,10 @@ pub trait File: Debug + Send + Sync + Sized + 'static {
     /// Reserves space for `length` bytes without changing the file's length.
     fn allocate(&self, length: u64) -> Result<()>;
 
+    /// Hands what was written to the volume, as closing the file does, whose errors nobody sees. Only then some volumes, such
+    /// as NFS and FUSE, tell that there is no room.
+    fn flush(&self) -> Result<()>;
+
     /// Makes the data, or the entries of a directory, durable before it returns.
     fn sync(&self) -> Result<()>;
 

@@ -209,6 +209,12 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// Creates `new_name` in `other` as another link of `name`, or of its target if it is a symbolic link to follow.
     fn hard_link(&self, name: &CStr, symlinks: SymlinkBehavior, other: &Self, new_name: &CStr) -> Result<()>;
 
+    /// Renames `name` to `new_name` in `other`, unless there is something.
+    ///
+    /// # Errors
+    /// `EEXIST` if there is; `EINVAL` or `ENOSYS` if the volume does not support it.
+    fn rename_new(&self, name: &CStr, other: &Self, new_name: &CStr) -> Result<()>;
+
     /// Renames `name` to `new_name` in `other`, replacing an existing file.
     fn rename(&self, name: &CStr, other: &Self, new_name: &CStr) -> Result<()>;
 

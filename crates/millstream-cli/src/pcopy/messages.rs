@@ -86,6 +86,7 @@ fn describe<'m>(message: Message<'m>, problem: &Problem<'_>) -> Message<'m> {
         Trouble::ReadLink => message.text("cannot read symbolic link ").name(source),
         Trouble::Read => message.text("error reading ").name(source),
         Trouble::Write => message.text("error writing ").name(destination),
+        Trouble::Close => message.text("failed to close ").name(destination),
         Trouble::Clone => message.text("failed to clone ").name(destination).text(" from ").name(source),
         Trouble::CreateFile => message.text("cannot create regular file ").name(destination),
         Trouble::CreateParent => message.text("cannot make directory ").name(destination),

@@ -45,6 +45,8 @@ pub(super) struct Before<'a> {
     pub(super) fresh: bool,
     /// Whether it may have an access control list of its own.
     pub(super) may_have_acl: bool,
+    /// Whether an attribute of its source could not be read.
+    pub(super) lacks_attribute: bool,
 }
 
 /// Receives failures.
@@ -185,7 +187,12 @@ impl Attributes {
         }
         let mut names = Vec::new();
         if let Err(error) = list(&mut names) {
-            self.xattr_trouble(error, report);
+            match error.errno {
+                Errno::OPNOTSUPP | Errno::NOSYS => self.xattr_trouble(error, report),
+                // An access control list may be among those that are not known.
+                errno if self.preserve.mode => report(Trouble::Mode, errno),
+                _ => self.xattr_trouble(error, report),
+            }
             return Vec::new();
         }
         let mut gathered = Vec::new();
@@ -197,6 +204,9 @@ impl Attributes {
             match get(name) {
                 Ok(value) => gathered.push((name.to_owned(), value)),
                 Err(error) if error.errno == Errno::NODATA => {}
+                Err(error) if is_acl(name) && error.errno != Errno::OPNOTSUPP => {
+                    report(Trouble::Mode, error.errno)
+                }
                 Err(error) => self.xattr_trouble(error, report),
             }
         }
@@ -232,7 +242,7 @@ impl Attributes {
         before: Before<'_>,
         report: Report<'_>,
     ) {
-        let is_complete = Cell::new(true);
+        let is_complete = Cell::new(!before.lacks_attribute);
         let report: Report<'_> = &mut |trouble, errno| {
             is_complete.set(false);
             report(trouble, errno);
@@ -333,6 +343,11 @@ impl Attributes {
         report: Report<'_>,
     ) {
         const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
+        let is_complete = Cell::new(true);
+        let report: Report<'_> = &mut |trouble, errno| {
+            is_complete.set(false);
+            report(trouble, errno);
+        };
         let mut mode = source.mode & 0o7777;
         // A new file may have inherited the group of the directory.
         if self.preserve.ownership
@@ -360,7 +375,9 @@ impl Attributes {
                 report(Trouble::Mode, error.errno);
             }
         }
+        let may_have_times = is_complete.get() || self.update != Update::Incomplete;
         if self.preserve.timestamps
+            && may_have_times
             && let Err(error) = dir.set_times(name, source.atime, source.mtime)
         {
             report(Trouble::Times, error.errno);
@@ -383,6 +400,7 @@ pub(super) fn trouble_of(error: Error) -> Trouble {
         // Only the source is examined while data moves, to see whether it has become shorter.
         Operation::Read | Operation::Stat => Trouble::Read,
         Operation::Clone => Trouble::Clone,
+        Operation::Close => Trouble::Close,
         _ => Trouble::Write,
     }
 }

@@ -11,8 +11,9 @@ use super::attributes::Attributes;
 use super::carriers::Carriers;
 use super::data::Mover;
 use super::item::{Item, Target};
+use super::job::Job;
 use super::links::Links;
-use super::options::{Options, Trace};
+use super::options::{DirectoryLinks, Options, Trace};
 use super::place::{Budget, Place};
 use super::report::{Problem, Sink, Trouble};
 use super::trace::{Action, Step};
@@ -72,6 +73,8 @@ pub(super) struct Copier<'a, V: Volume> {
     pub(super) links: Links<V::Dir>,
     pub(super) mover: Mover<'a>,
     pub(super) carriers: Carriers<V>,
+    /// Held while an existing file with several names is written to; the number of a lock is that of the inode.
+    several_names: [Mutex<()>; 64],
     progress: Mutex<Progress>,
     sink: Shared<'a>,
     base: V::Dir,
@@ -87,6 +90,23 @@ pub(super) fn report(problem: &Problem<'_>, trace: Trace, sink: &dyn Sink, activ
         sink.lines(&record);
     }
     Reported
+}
+
+impl<V: Volume> Copier<'_, V> {
+    /// The inode of an existing file that another task may write to under another name.
+    pub(super) fn other_names(&self, job: &Job<V>) -> Option<u64> {
+        let present = job.reused?;
+        let target = present.target?;
+        let has_some =
+            target.nlink > 1 || present.is_link() || self.options.directory_links == DirectoryLinks::Followed;
+        has_some.then_some(target.ino)
+    }
+
+    /// Keeps other tasks from such a file, so that it gets the contents of one source as a whole.
+    pub(super) fn alone(&self, job: &Job<V>) -> Option<MutexGuard<'_, ()>> {
+        let lock = &self.several_names[(self.other_names(job)? % 64) as usize];
+        Some(lock.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 /// Releases the waiters if a thread panics; otherwise they would wait for ever for work that it had begun.
@@ -134,6 +154,7 @@ impl<'a, V: Volume> Copier<'a, V> {
             links: Links::default(),
             mover: Mover::new(options, activity),
             carriers: Carriers::new(options.threads, shares.waiting_files, shares.carriers),
+            several_names: std::array::from_fn(|_| Mutex::default()),
             progress: Mutex::default(),
             sink: Shared(sink),
             base: volume.base(),

@@ -435,6 +435,9 @@ mod tests {
         fn allocate(&self, _: u64) -> Result<()> {
             unreachable!("data only")
         }
+        fn flush(&self) -> Result<()> {
+            unreachable!("data only")
+        }
         fn sync(&self) -> Result<()> {
             unreachable!("data only")
         }

@@ -186,7 +186,13 @@ impl<V: Volume> Copier<'_, V> {
         };
         let xattrs = place.xattrs.get().map_or(&[][..], Vec::as_slice);
         let may_have_acl = !fresh || self.has_acl_to_drop(place);
-        let before = Before { metadata: &metadata, made_with: place.made_with(), fresh, may_have_acl };
+        let before = Before {
+            metadata: &metadata,
+            made_with: place.made_with(),
+            fresh,
+            may_have_acl,
+            lacks_attribute: false,
+        };
         let mut report = |trouble, errno| {
             self.directory_trouble(place, trouble, errno);
         };

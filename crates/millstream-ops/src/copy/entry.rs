@@ -199,6 +199,7 @@ impl<V: Volume> Copier<'_, V> {
             return Ok(());
         }
         if is_data {
+            let _alone = self.alone(&job);
             return match self.open_ends(buffers, item, entry, &mut job) {
                 Ok(ends) => self.transfer(buffers, item, Transfer::new(job, ends), crew),
                 Err(reported) => {

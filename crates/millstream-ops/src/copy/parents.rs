@@ -102,7 +102,13 @@ impl<D: Dir> Parents<D> {
                     // As in GNU's tool, an inherited access control list stays if the mode is not preserved.
                     let may_have_acl = copier.attributes.preserve.mode;
                     let made_with = parent.place.made_with();
-                    let before = Before { metadata: &metadata, made_with, fresh, may_have_acl };
+                    let before = Before {
+                        metadata: &metadata,
+                        made_with,
+                        fresh,
+                        may_have_acl,
+                        lacks_attribute: false,
+                    };
                     copier.attributes.set(&file, &parent.metadata, &parent.acls, before, &mut report);
                 }
                 Err(error) => report(Trouble::OpenDestinationDirectory, error.errno),

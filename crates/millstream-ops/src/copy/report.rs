@@ -23,6 +23,8 @@ pub enum Trouble {
     Read,
     /// Data could not be written.
     Write,
+    /// The copy could not be closed: its data may not all be there.
+    Close,
     /// Data could not be shared.
     Clone,
     /// A file could not be created or opened for writing.
@@ -141,6 +143,7 @@ impl Trouble {
             Trouble::ReadLink => "read symbolic link",
             Trouble::Read => "read",
             Trouble::Write => "write",
+            Trouble::Close => "close",
             Trouble::Clone => "clone",
             Trouble::CreateFile => "create file",
             Trouble::CreateDirectory | Trouble::CreateParent => "create directory",

@@ -36,6 +36,8 @@ pub(super) struct Ends<V: Volume> {
     source: FileOf<V>,
     /// What the copy gets of the source's extended attributes.
     xattrs: XattrValues,
+    /// Whether one of them could not be read.
+    lacks_attribute: bool,
     pub(super) destination: FileOf<V>,
     /// Metadata of the copy before any data went into it; without the inode number where nobody asks for it.
     before: Metadata,
@@ -114,7 +116,9 @@ impl<V: Volume> Copier<'_, V> {
             Some(source) => source,
             None => self.open_source(item, entry, &job.metadata)?,
         };
+        let mut lacks_attribute = false;
         let xattrs = self.attributes.gather(&source, &mut |trouble, errno| {
+            lacks_attribute = true;
             self.trouble(item, trouble, Some(errno));
         });
         let expected = self.expect(item, &job.metadata, &xattrs);
@@ -134,7 +138,7 @@ impl<V: Volume> Copier<'_, V> {
         if temporary.is_none() {
             self.note_made(item);
         }
-        Ok(Ends { source, xattrs, destination, before, fresh, temporary })
+        Ok(Ends { source, xattrs, lacks_attribute, destination, before, fresh, temporary })
     }
 
     /// What a file is like that is made for `source`. In a directory that this run made, without a list of permissions
@@ -224,7 +228,11 @@ impl<V: Volume> Copier<'_, V> {
         if self.options.contents == Contents::Copy && are_files {
             self.activity.begun_bytes.fetch_add(job.metadata.size, Ordering::Relaxed);
         }
-        if self.options.contents == Contents::Copy && are_files && job.metadata.size >= LARGE {
+        if self.options.contents == Contents::Copy
+            && are_files
+            && job.metadata.size >= LARGE
+            && self.other_names(job).is_none()
+        {
             let load = Load::new(transfer, item.keep());
             return match self.carriers.offer(load, crew) {
                 Ok(()) => Ok(()),
@@ -320,6 +328,9 @@ impl<V: Volume> Copier<'_, V> {
         if is_file && may_end_in_hole && self.options.contents == Contents::Copy && bytes > 0 {
             ends.destination.set_len(bytes).map_err(self.failed(item, Trouble::Write))?;
         }
+        if is_file && self.options.contents == Contents::Copy {
+            ends.destination.flush().map_err(self.failed(item, Trouble::Close))?;
+        }
         if self.options.verification == Verification::Checksum
             && is_file
             && self.options.contents == Contents::Copy
@@ -329,7 +340,11 @@ impl<V: Volume> Copier<'_, V> {
         self.set_file_attributes(item, transfer);
         if let Some(temporary) = &ends.temporary {
             let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::Rename))?;
-            place.rename(&temporary.name, &place, item.name).map_err(self.failed(item, Trouble::Rename))?;
+            let renamed = match transfer.job.reused {
+                Some(_) => place.rename(&temporary.name, &place, item.name),
+                None => rename_new(&*place, &temporary.name, item.name),
+            };
+            renamed.map_err(self.failed(item, Trouble::Rename))?;
             self.note_made(item);
         }
         if self.tells_records() {
@@ -345,7 +360,13 @@ impl<V: Volume> Copier<'_, V> {
         };
         let Transfer { job, ends, .. } = transfer;
         let may_have_acl = !ends.fresh || self.may_inherit_acl(item.place);
-        let before = Before { metadata: &ends.before, made_with: None, fresh: ends.fresh, may_have_acl };
+        let before = Before {
+            metadata: &ends.before,
+            made_with: None,
+            fresh: ends.fresh,
+            may_have_acl,
+            lacks_attribute: ends.lacks_attribute,
+        };
         self.attributes.set(&ends.destination, &job.metadata, &ends.xattrs, before, &mut report);
     }
 
@@ -382,6 +403,16 @@ impl<V: Volume> Copier<'_, V> {
             return Err(self.trouble(item, Trouble::Differs, None));
         }
         Ok(())
+    }
+}
+
+/// Renames to a name under which nothing was found; what has come there since stays, where the volume can do that.
+fn rename_new<D: Dir>(place: &D, temporary: &CStr, name: &CStr) -> Result<(), Error> {
+    match place.rename_new(temporary, place, name) {
+        Err(error) if matches!(error.errno, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            place.rename(temporary, place, name)
+        }
+        renamed => renamed,
     }
 }
 

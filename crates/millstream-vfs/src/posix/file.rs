@@ -7,7 +7,7 @@ use rustix::fs::{self, AtFlags, FallocateFlags, FlockOperation, Gid, Mode, SeekF
 use rustix::io::{Errno, retry_on_intr};
 
 use super::stat::{statx, times};
-use super::syscalls::append_list;
+use super::syscalls::{self, append_list};
 use crate::{At, Error, Fields, File, Metadata, Operation, Result, Timestamp};
 
 /// A file descriptor.
@@ -89,6 +89,12 @@ impl File for PosixFile {
     fn allocate(&self, length: u64) -> Result<()> {
         let done = retry_on_intr(|| fs::fallocate(self, FallocateFlags::KEEP_SIZE, 0, length));
         failed(Operation::Write, done)
+    }
+
+    fn flush(&self) -> Result<()> {
+        // Linux flushes a file each time that one of its descriptors is closed.
+        let duplicate = failed(Operation::Close, rustix::io::dup(self))?;
+        failed(Operation::Close, syscalls::close(duplicate))
     }
 
     fn sync(&self) -> Result<()> {

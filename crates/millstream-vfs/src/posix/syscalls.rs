@@ -1,7 +1,7 @@
 //! The system calls that `rustix` does not wrap.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -18,6 +18,13 @@ const SYS_FCHMODAT2: libc::c_long = 452;
 
 fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+/// Closes a descriptor, and tells what Rust's own closing does not.
+pub fn close(fd: OwnedFd) -> Result<(), Errno> {
+    // SAFETY: nobody else has the descriptor, which is closed whatever the result is.
+    let closed = unsafe { libc::close(fd.into_raw_fd()) };
+    if closed == 0 { Ok(()) } else { Err(last_errno()) }
 }
 
 /// Reads directory entries into `buffer`. Returns the number of bytes filled, 0 at the end.

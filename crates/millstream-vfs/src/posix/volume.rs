@@ -232,6 +232,11 @@ impl Dir for PosixDir {
             .map_err(|errno| Error::new(Operation::HardLink, errno))
     }
 
+    fn rename_new(&self, name: &CStr, other: &Self, new_name: &CStr) -> Result<()> {
+        retry_on_intr(|| fs::renameat_with(self, name, other, new_name, RenameFlags::NOREPLACE))
+            .map_err(|errno| Error::new(Operation::Rename, errno))
+    }
+
     fn rename(&self, name: &CStr, other: &Self, new_name: &CStr) -> Result<()> {
         retry_on_intr(|| fs::renameat(self, name, other, new_name))
             .map_err(|errno| Error::new(Operation::Rename, errno))
