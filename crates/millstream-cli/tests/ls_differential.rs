@@ -309,6 +309,10 @@ fn random_case(rivals: &Rivals, root: &Path, random: &mut Random) -> Case {
             }
         }
     }
+    if arguments.iter().any(|a| a == "-v" || a == "--sort=version") {
+        // The installed release sorts hidden names otherwise than 9.10, which has .TXT before .c.txt.
+        arguments.retain(|a| a != "-a" && a != "-A" && (a.len() == 1 || !a.as_bytes().starts_with(b".")));
+    }
     let environment = (0..random.below(3)).map(|_| random.pick(ENVIRONMENTS)).collect();
     Case { locale: random.pick(&rivals.locales), environment, arguments }
 }
