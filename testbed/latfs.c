@@ -680,7 +680,7 @@ static int serve_flush(const struct fuse_in_header *header, const void *body, st
 }
 
 // Not supported, and therefore answered with ENOSYS, after which the kernel does not ask again:
-// extended attributes (not in NFSv3), flush, ioctl, locks, seeking for holes.
+// extended attributes (not in NFSv3), flush without -q, ioctl, locks, seeking for holes.
 static const struct operation operations[OPERATION_COUNT] = {
     [FUSE_LOOKUP] = {"LOOKUP", ONE_RPC, serve_lookup},
     [FUSE_GETATTR] = {"GETATTR", ONE_RPC, serve_getattr},

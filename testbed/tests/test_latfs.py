@@ -266,6 +266,16 @@ class CommandLine(WithSource):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertRegex(counters.read_text(), r"total=\d+ max_inflight=\d+\n$")
 
+    def test_options_reach_the_mount(self):
+        for options, script in (
+            ([], 'ln "$MNT/file_0" "$MNT/link"; cp "$MNT/file_0" "$MNT/copy"'),
+            (["--no-quota"], '! cp "$MNT/file_0" "$MNT/copy"'),
+            (["--hang-after", "1"], '! timeout 1 ls -l "$MNT"'),
+        ):
+            with self.subTest(options):
+                result = self.run_latfs("--delay-us", "0", *options, self.make_files(1), "--", "sh", "-ec", script)
+                self.assertEqual(result.returncode, 0, result.stderr)
+
     def test_bad_use(self):
         source = self.make_source()
         for status, arguments in (

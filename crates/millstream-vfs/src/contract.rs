@@ -474,6 +474,10 @@ pub fn names_are_made_once_and_linked<V: Volume>(subject: &Subject<V>) {
     dir.set_times(c"link", time, time).expect("utimes");
     let kind = |name| dir.metadata(name, SymlinkBehavior::NoFollow, Fields::STAT).expect("stat");
     assert_eq!((kind(c"link").mtime, kind(c"two").nlink, kind(c"pipe").kind()), (time, 2, FileKind::Fifo));
+    let taken = dir.rename_new(c"link", &below, c"one").expect_err("there is something");
+    assert_eq!((taken.operation, taken.errno), (Operation::Rename, Errno::EXIST));
+    dir.rename_new(c"link", &below, c"new").expect("nothing is there");
+    below.rename_new(c"new", &dir, c"link").expect("nothing is there");
     dir.rename(c"link", &below, c"one").expect("renamed over");
     assert_eq!(ground.outside.read_link(&ground.path("dir/one")).expect("a link"), Path::new("two"));
     assert_eq!(kind(c"two").nlink, 1);

@@ -341,7 +341,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
     }
 
     fn read(&mut self, mut reading: Reading<X::Volume, X::State>) {
-        if self.batch.capacity() != reading.batch_bytes {
+        if matches!(reading.ahead, Ahead::Unread) && self.batch.capacity() != reading.batch_bytes {
             self.batch = DirentBatch::with_capacity(reading.batch_bytes);
         }
         while let Some(count) = self.read_batch(&mut reading) {
@@ -428,10 +428,10 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
                 false
             }
         };
-        match &self.pool.options.census {
-            Some(census) if has_more => census.list(batch, self.pool.options.follow),
-            _ if !has_more => self.pool.read_to_end(),
-            _ => {}
+        if !has_more {
+            self.pool.read_to_end();
+        } else if let Some(census) = &self.pool.options.census {
+            census.list(batch, self.pool.options.follow);
         }
         has_more
     }

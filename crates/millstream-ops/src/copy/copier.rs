@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use millstream_vfs::{Errno, Error, Volume};
+use millstream_vfs::{Errno, Error, FileKind, Volume};
 
 use super::Shares;
 use super::attributes::Attributes;
@@ -74,7 +74,7 @@ pub(super) struct Copier<'a, V: Volume> {
     pub(super) mover: Mover<'a>,
     pub(super) carriers: Carriers<V>,
     /// Held while an existing file with several names is written to; the number of a lock is that of the inode.
-    several_names: [Mutex<()>; 64],
+    several_names: [Mutex<()>; NAME_LOCKS],
     progress: Mutex<Progress>,
     sink: Shared<'a>,
     base: V::Dir,
@@ -90,23 +90,6 @@ pub(super) fn report(problem: &Problem<'_>, trace: Trace, sink: &dyn Sink, activ
         sink.lines(&record);
     }
     Reported
-}
-
-impl<V: Volume> Copier<'_, V> {
-    /// The inode of an existing file that another task may write to under another name.
-    pub(super) fn other_names(&self, job: &Job<V>) -> Option<u64> {
-        let present = job.reused?;
-        let target = present.target?;
-        let has_some =
-            target.nlink > 1 || present.is_link() || self.options.directory_links == DirectoryLinks::Followed;
-        has_some.then_some(target.ino)
-    }
-
-    /// Keeps other tasks from such a file, so that it gets the contents of one source as a whole.
-    pub(super) fn alone(&self, job: &Job<V>) -> Option<MutexGuard<'_, ()>> {
-        let lock = &self.several_names[(self.other_names(job)? % 64) as usize];
-        Some(lock.lock().unwrap_or_else(PoisonError::into_inner))
-    }
 }
 
 /// Releases the waiters if a thread panics; otherwise they would wait for ever for work that it had begun.
@@ -134,6 +117,8 @@ impl std::fmt::Debug for Shared<'_> {
 
 /// Lines are written once they reach this many bytes.
 const LINES: usize = 8 << 10;
+/// Files with several names that can be written to at the same time.
+const NAME_LOCKS: usize = 64;
 
 impl<'a, V: Volume> Copier<'a, V> {
     pub(super) fn new(
@@ -168,6 +153,21 @@ impl<'a, V: Volume> Copier<'a, V> {
     /// The handle that operand paths are relative to.
     pub(super) fn base(&self) -> &V::Dir {
         &self.base
+    }
+
+    /// The inode of an existing file that another task may write to under another name.
+    pub(super) fn other_names(&self, job: &Job<V>) -> Option<u64> {
+        let present = job.reused?;
+        let target = present.target.filter(|target| target.kind() == FileKind::File)?;
+        let has_some =
+            target.nlink > 1 || present.is_link() || self.options.directory_links == DirectoryLinks::Followed;
+        has_some.then_some(target.ino)
+    }
+
+    /// Keeps other tasks from such a file, so that it gets the contents of one source as a whole.
+    pub(super) fn alone(&self, job: &Job<V>) -> Option<MutexGuard<'_, ()>> {
+        let lock = &self.several_names[self.other_names(job)? as usize % NAME_LOCKS];
+        Some(lock.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(super) fn progress(&self) -> MutexGuard<'_, Progress> {

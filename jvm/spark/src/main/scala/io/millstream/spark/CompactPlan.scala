@@ -120,7 +120,7 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
       throw new CompactFailure(s"$directory: is $kind, whose log ($name) lists its files; use its own compaction instead")
     }
 
-  /** A statement with direct writes looks for its files where it has put them, and readers have seen none or all of them only once it is over. */
+  /** Until a statement with direct writes is over, only some of its files may be visible, and it looks for them under their names. */
   private def refuseUnfinishedWrites(directory: String): Unit =
     if (Files.isDirectory(Paths.get(directory, Store.JOURNAL))) {
       val table = TableAccess.of(new HadoopPath(Paths.get(directory).toUri), conf, null)

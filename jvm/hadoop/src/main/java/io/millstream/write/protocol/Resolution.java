@@ -25,7 +25,7 @@ import org.slf4j.LoggerFactory;
 public final class Resolution {
   private static final Logger LOG = LoggerFactory.getLogger(Resolution.class);
   /** How long the {@code commit} entry of an ended job is kept, because its attempts may still run and its driver may wake up. */
-  static final long KEPT_MILLIS = TimeUnit.DAYS.toMillis(1);
+  private static final long KEPT_MILLIS = TimeUnit.DAYS.toMillis(1);
   private static final long FIRST_PAUSE_MILLIS = 20;
   private static final long LONGEST_PAUSE_MILLIS = 1000;
 
