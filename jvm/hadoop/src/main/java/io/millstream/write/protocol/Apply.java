@@ -55,6 +55,12 @@ final class Apply {
   /** Another process has finished the job. */
   private static final class FinishedByAnother extends IOException {
     private static final long serialVersionUID = 1;
+
+    private final transient Ending ending;
+
+    FinishedByAnother(Ending ending) {
+      this.ending = ending;
+    }
   }
 
   private final TableAccess table;
@@ -67,6 +73,8 @@ final class Apply {
   private String untold = "";
   /** Directories that hold files of another program beside the job's; that program may have meant to replace the job's. */
   private final Set<String> mixed = new TreeSet<>();
+  /** Whether the decision in the journal is that of this process. */
+  private boolean hasDecided;
   /** The files found by the last listing of the directories whose files are replaced. */
   private Set<OldFile> seen = Set.of();
 
@@ -115,7 +123,11 @@ final class Apply {
       return end(ending(publication, rest));
     } catch (FinishedByAnother e) {
       LOG.warn("Job {} on {} has been finished by another process", job, table.root());
-      return Objects.requireNonNull(mark(), "the done mark was there before");
+      removeLateDecision(e.ending);
+      return e.ending;
+    } catch (JournalGoneException e) {
+      removeLateDecision(null);
+      throw e;
     }
   }
 
@@ -329,6 +341,7 @@ final class Apply {
 
   private Publication decide(Publication mine) throws IOException {
     if (table.store().create(Journal.published(job), mine.toBytes())) {
+      hasDecided = true;
       return mine;
     }
     byte[] theirs = table.store().read(Journal.published(job));
@@ -337,6 +350,18 @@ final class Apply {
       throw new IOException("journal entries of job " + job + " in " + table.root() + " disappear while they are read");
     }
     return Publication.of(theirs);
+  }
+
+  /**
+   * Removes the decision of a helper that came too late: it read the commit record just before the job's own driver removed that and the decision.
+   *
+   * @param ending of the job; null if it is not known any more
+   */
+  private void removeLateDecision(Ending ending) throws IOException {
+    boolean isNeeded = ending != null && ending.outcome() == Outcome.SUPERSEDED;
+    if (hasDecided && role == Role.HELPER && !isNeeded) {
+      table.store().remove(List.of(Journal.published(job)));
+    }
   }
 
   /** Revokes a commit that cannot be carried out and has deleted no old file: removes the files that have become visible. */
@@ -509,7 +534,11 @@ final class Apply {
       check();
       throw e;
     }
-    return Objects.requireNonNull(mark(), "the done mark was there before");
+    Ending theirs = mark();
+    if (theirs == null) {
+      check();
+    }
+    return Objects.requireNonNull(theirs, "nobody removes a done mark beside a begin entry");
   }
 
   /** The content of the done mark; null if there is none. */
@@ -530,11 +559,17 @@ final class Apply {
    * @throws JournalGoneException if neither entry exists: the job is not finished
    */
   private boolean isFinished() throws IOException {
+    return endingByAnother() != null;
+  }
+
+  /** How another process has ended the job; null if none has. Throws as {@link #isFinished}. */
+  private Ending endingByAnother() throws IOException {
     if (table.store().read(Journal.begin(job)) != null) {
-      return false;
+      return null;
     }
-    if (mark() != null) {
-      return true;
+    Ending ending = mark();
+    if (ending != null) {
+      return ending;
     }
     throw new JournalGoneException("the journal entries of job " + job + " of " + record.owner() + " are gone from " + table.root() + ": the table was renamed,"
         + " dropped or overwritten by a program that does not know direct writes while the commit of " + record.added().size()
@@ -544,8 +579,9 @@ final class Apply {
   }
 
   private void check() throws IOException {
-    if (isFinished()) {
-      throw new FinishedByAnother();
+    Ending ending = endingByAnother();
+    if (ending != null) {
+      throw new FinishedByAnother(ending);
     }
   }
 

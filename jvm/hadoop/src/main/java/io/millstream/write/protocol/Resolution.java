@@ -114,7 +114,8 @@ public final class Resolution {
     }
     byte[] begin = table.store().read(Journal.begin(job.id));
     if (begin == null) {
-      return isCommitted(job);
+      // A driver removes the begin entry after it has written the done mark, which the listing may be too old to show.
+      return isCommitted(job) && !Journal.of(table.store()).job(job.id).isFinished();
     }
     long leaseMillis = Journal.Begin.of(begin, table.options().leaseMillis).leaseMillis();
     if (!isSilent(journal.nowMillis(), job, leaseMillis)) {
@@ -196,7 +197,8 @@ public final class Resolution {
         try {
           return resolve(job);
         } catch (IOException e) {
-          if (isDead) {
+          // Without a record it is cleaned up, and its done mark may have been removed, as nobody needs it any more.
+          if (isDead && hasRecord(job)) {
             throw e;
           }
           LOG.debug("Job {} on {} is left to its driver, which is alive", job, table.root(), e);
