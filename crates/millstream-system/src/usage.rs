@@ -16,7 +16,8 @@ pub struct ThreadUsage {
     pub waits: u64,
 }
 
-/// The usage of the calling thread, by `getrusage(2)`; zeros where the kernel does not tell.
+/// The usage of the calling thread; zeros where the kernel does not tell. The CPU time is that of the thread's clock:
+/// `getrusage(2)` brings its own up to date only when a tick comes or the thread gives up its CPU.
 pub fn thread_usage() -> ThreadUsage {
     // SAFETY: `rusage` is plain integers, for which all zeros is a value.
     let mut raw: libc::rusage = unsafe { std::mem::zeroed() };
@@ -24,17 +25,17 @@ pub fn thread_usage() -> ThreadUsage {
     if unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut raw) } != 0 {
         return ThreadUsage::default();
     }
-    let nanoseconds =
-        |t: libc::timeval| t.tv_sec.unsigned_abs() * 1_000_000_000 + t.tv_usec.unsigned_abs() * 1_000;
-    ThreadUsage {
-        cpu_ns: nanoseconds(raw.ru_utime) + nanoseconds(raw.ru_stime),
-        waits: raw.ru_nvcsw.unsigned_abs(),
-    }
+    let cpu_ns = cpu_time(ClockId::ThreadCPUTime).as_nanos().try_into().unwrap_or(u64::MAX);
+    ThreadUsage { cpu_ns, waits: raw.ru_nvcsw.unsigned_abs() }
 }
 
 /// CPU time of all threads of the process since it began.
 pub fn process_cpu_time() -> Duration {
-    let used = clock_gettime(ClockId::ProcessCPUTime);
+    cpu_time(ClockId::ProcessCPUTime)
+}
+
+fn cpu_time(clock: ClockId) -> Duration {
+    let used = clock_gettime(clock);
     Duration::new(used.tv_sec.unsigned_abs(), used.tv_nsec.try_into().unwrap_or(0))
 }
 
