@@ -772,3 +772,24 @@ fn signals_leave_no_temporary_link() {
     assert_eq!(temporary(), None);
     assert_eq!(fs::read(at("copy/file")).expect("readable"), b"old");
 }
+
+/// Between the look for the highest number and the rename, another process may make a backup of that number.
+#[test]
+fn a_numbered_backup_replaces_no_other() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let at = |name: &str| scratch.path().join(name);
+    fs::write(at("new"), "new").expect("a file");
+    fs::write(at("file"), "old").expect("a file");
+    let inject = "inject=rename,renameat,renameat2:delay_enter=3000000";
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-o", "log", "-e", "trace=rename,renameat,renameat2", "-e", inject]);
+    strace.args([PCOPY, "--backup=numbered", "new", "file"]).current_dir(scratch.path());
+    let running = Running::start(&mut strace);
+    thread::sleep(Duration::from_secs(1));
+    fs::write(at("file.~1~"), "of another process").expect("a file");
+    assert!(running.ends().success());
+    let log = fs::read_to_string(at("log")).expect("readable");
+    assert_eq!(log.matches("EEXIST").count(), 1, "{log}");
+    let read = |name: &str| fs::read_to_string(at(name)).expect("readable");
+    assert_eq!([read("file"), read("file.~1~"), read("file.~2~")], ["new", "of another process", "old"]);
+}

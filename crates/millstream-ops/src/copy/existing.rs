@@ -14,6 +14,7 @@ use super::options::{
 use super::place::Origin;
 use super::report::{Question, Trouble};
 use super::trace::Action;
+use super::transfer::rename_new;
 use super::verify::checksum;
 
 /// The existing file at the destination.
@@ -384,15 +385,25 @@ impl<V: Volume> Copier<'_, V> {
         if destroys_source(backup, &*place, item.name, source_name, source.identity()) {
             return Err(self.trouble(item, Trouble::BackupIsSource, None));
         }
-        let name = backup.name(&*place, item.name).map_err(self.failed(item, Trouble::Backup))?;
-        if self.options.effect == Effect::Real {
-            match place.rename(item.name, &place, &name) {
-                Ok(()) => {}
+        loop {
+            let name = backup.name(&*place, item.name).map_err(self.failed(item, Trouble::Backup))?;
+            if self.options.effect != Effect::Real {
+                return Ok(Some(name));
+            }
+            let is_numbered = name != backup.simple(item.name);
+            let renamed = if is_numbered {
+                rename_new(&*place, item.name, &name)
+            } else {
+                place.rename(item.name, &place, &name)
+            };
+            match renamed {
+                Ok(()) => return Ok(Some(name)),
+                // Another process has made a backup of this number since the directory was read.
+                Err(error) if is_numbered && error.errno == Errno::EXIST => {}
                 Err(error) if error.errno == Errno::NOENT => return Ok(None),
                 Err(error) => return Err(self.trouble(item, Trouble::Backup, Some(error.errno))),
             }
         }
-        Ok(Some(name))
     }
 
     /// Path of a backup, for messages.

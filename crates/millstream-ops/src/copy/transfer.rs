@@ -407,10 +407,10 @@ impl<V: Volume> Copier<'_, V> {
 }
 
 /// Renames to a name under which nothing was found; what has come there since stays, where the volume can do that.
-fn rename_new<D: Dir>(place: &D, temporary: &CStr, name: &CStr) -> Result<(), Error> {
-    match place.rename_new(temporary, place, name) {
+pub(super) fn rename_new<D: Dir>(place: &D, name: &CStr, new_name: &CStr) -> Result<(), Error> {
+    match place.rename_new(name, place, new_name) {
         Err(error) if matches!(error.errno, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-            place.rename(temporary, place, name)
+            place.rename(name, place, new_name)
         }
         renamed => renamed,
     }
