@@ -167,12 +167,21 @@ fn twins(fill: impl FnOnce(&Path)) -> (TempDir, PathBuf, PathBuf) {
     (scratch, one, two)
 }
 
+/// A refusal of the installed release in the words of coreutils 9.10; `tests/newest` has the original.
+fn in_newer_words(lines: Vec<String>) -> Vec<String> {
+    let (older, newer) = (
+        "options --backup and --no-clobber are mutually exclusive",
+        "--backup is mutually exclusive with -n or --update=none-fail",
+    );
+    lines.into_iter().map(|line| line.replace(older, newer)).collect()
+}
+
 /// Runs both tools in equal places and compares everything.
 fn compare(one: &Path, two: &Path, arguments: &[&OsStr], extra: &[&OsStr], note: &str) {
     let theirs = run("/bin/cp", one, arguments, &[]);
     let ours = run(PCOPY, two, &[extra, arguments].concat(), &[]);
     let label = format!("{note} {arguments:?} {extra:?}");
-    assert_eq!(sorted(&ours.stderr), sorted(&theirs.stderr), "{label}");
+    assert_eq!(sorted(&ours.stderr), in_newer_words(sorted(&theirs.stderr)), "{label}");
     // Which of several links of a file comes first decides what is removed for the others.
     let told =
         |text: &[u8]| sorted(text).into_iter().filter(|l| !l.starts_with("removed")).collect::<Vec<_>>();
