@@ -682,6 +682,28 @@ fn a_very_deep_tree_is_changed() {
     assert!(removed.success());
 }
 
+/// Who is not root cannot change what is in a directory that has been closed: it is closed after the operands before it.
+#[test]
+fn operands_change_in_their_order_if_one_contains_another() {
+    assert!(is_root(), "this test gives files away");
+    let bed = Bed::new();
+    let files: Vec<String> = (0..3000).map(|i| format!("d/{i}")).collect();
+    let pair = Pair::new(|root| {
+        fs::create_dir(root.join("d")).expect("a directory");
+        files.iter().for_each(|file| fs::write(root.join(file), "").expect("a file"));
+        for path in files.iter().map(String::as_str).chain(["d"]) {
+            lchown(root.join(path), Some(NOBODY), Some(NOBODY)).expect("chown");
+        }
+    });
+    let closing = [words("a-rwx"), files.iter().map(OsString::from).collect(), words("d")].concat();
+    let opening = [words("u+rwx d"), files.iter().map(OsString::from).collect()].concat();
+    for arguments in [closing, opening] {
+        bed.compare(&pair, &Case::new("chmod", User::Nobody, arguments));
+        let modes = state(&pair.ours());
+        assert!(files.iter().all(|file| modes[Path::new(file)].0 & 0o777 == modes[Path::new("d")].0 & 0o700));
+    }
+}
+
 /// Directories are swapped for links to a tree outside while all inside is changed; nothing outside changes.
 #[test]
 fn a_swapped_directory_leads_nowhere() {

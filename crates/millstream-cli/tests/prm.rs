@@ -284,6 +284,32 @@ fn many_operands() {
     unlock(root.path());
 }
 
+/// A link goes after what was named through it, and a directory after what was named in it, however many there are.
+#[test]
+fn operands_that_contain_others_wait_for_them() {
+    let (root, (_bin, rm)) = (scratch(), as_rm());
+    fs::create_dir(root.path().join("d")).expect("a directory");
+    symlink("d", root.path().join("link")).expect("a link");
+    let files: Vec<OsString> = (0..3000).map(|i| format!("f{i}").into()).collect();
+    for file in &files {
+        fs::write(root.path().join("d").join(file), "").expect("a file");
+    }
+    give_away(root.path());
+    let inside =
+        |directory: &str| files.iter().map(|file| Path::new(directory).join(file).into()).collect::<Vec<_>>();
+    for (option, operands) in [
+        ("-f", [inside("link"), words("link")].concat()),
+        ("-dv", [inside("d"), words("d")].concat()),
+        ("-d", [inside("./d"), words("missing link d")].concat()),
+        ("-f", [words("link"), inside("link")].concat()),
+        ("-r", [words("link"), inside("d"), words("d d")].concat()),
+        ("-rf", [inside("d"), inside("link"), words("d")].concat()),
+    ] {
+        let arguments = [words(option), operands].concat();
+        compare(root.path(), &rm, &arguments, "", Messages::InOrder);
+    }
+}
+
 /// A terminal as standard input: what is write-protected is asked about, all else is not.
 #[test]
 fn a_terminal_is_asked() {

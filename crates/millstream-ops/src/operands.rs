@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | the same | are equal | one after the other |
 //! | one inside the other | of one begin with all those of the other | one after the other |
-//! | unclear | include `..`, or only one path is absolute | one after the other |
+//! | unclear | include `..` after a name, or the paths begin differently: `/`, `../`, `../../`, none of these | one after the other |
 //! | apart | are none of these | side by side |
 //!
 //! Operands that are apart can still meet through a symbolic link: the operand itself, or a component of its path. Only
@@ -19,16 +19,23 @@ pub(crate) fn side_by_side<'a>(operands: impl IntoIterator<Item = &'a [u8]>) -> 
     operands.into_iter().take_while(|path| met.add(path)).count().max(1)
 }
 
-/// Whether an operand may be the same as another, or in it.
-pub(crate) fn may_overlap(operands: &[CString]) -> bool {
-    side_by_side(operands.iter().map(|operand| operand.to_bytes())) < operands.len()
+/// Divides `operands` into groups, in their order: within a group all are apart.
+pub(crate) fn groups(operands: &[CString]) -> impl Iterator<Item = &[CString]> {
+    let mut rest = operands;
+    std::iter::from_fn(move || {
+        let count =
+            (!rest.is_empty()).then(|| side_by_side(rest.iter().map(|operand| operand.to_bytes())))?;
+        let (group, later) = rest.split_at(count);
+        rest = later;
+        Some(group)
+    })
 }
 
 /// Whether all operands are different names in one directory, as those are that a shell makes of a pattern.
 pub(crate) fn are_siblings(operands: &[CString]) -> bool {
     let mut above = operands.iter().map(|operand| directory(operand.to_bytes()));
     let first = above.next();
-    above.all(|other| Some(other) == first) && !may_overlap(operands)
+    above.all(|other| Some(other) == first) && groups(operands).count() <= 1
 }
 
 /// Whether the last component is `.` or `..`.
@@ -46,10 +53,18 @@ fn directory(path: &[u8]) -> &[u8] {
     &path[..path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1)]
 }
 
+/// Where a path starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Start {
+    Root,
+    /// So many directories above the current one.
+    Above(usize),
+}
+
 /// Operands that are apart, by their components.
 #[derive(Default)]
 struct Met<'a> {
-    is_absolute: Option<bool>,
+    start: Option<Start>,
     operands: HashSet<Vec<&'a [u8]>>,
     /// All directories above them.
     directories: HashSet<Vec<&'a [u8]>>,
@@ -58,10 +73,16 @@ struct Met<'a> {
 impl<'a> Met<'a> {
     /// Adds a path if it is apart from the others.
     fn add(&mut self, path: &'a [u8]) -> bool {
-        let components = components(path);
-        let is_absolute = path.starts_with(b"/");
-        let is_unclear = *self.is_absolute.get_or_insert(is_absolute) != is_absolute
-            || components.iter().any(|&name| name == b"..");
+        let mut components = components(path);
+        let start = if path.starts_with(b"/") {
+            Start::Root
+        } else {
+            let names = components.iter().position(|&name| name != b"..").unwrap_or(components.len());
+            components.drain(..names);
+            Start::Above(names)
+        };
+        let is_unclear =
+            *self.start.get_or_insert(start) != start || components.iter().any(|&name| name == b"..");
         if is_unclear || self.directories.contains(&components) {
             return false;
         }
@@ -100,6 +121,12 @@ mod tests {
             (&["a/b", "a-b", "a/bc"], 3),
             (&["a", "a-b", "a/b"], 2),
             (&["a/../b", "c"], 1),
+            (&["../a", "../b", "../b/c"], 2),
+            (&["../a", ".."], 1),
+            (&["..", "../a"], 1),
+            (&["../a", "a"], 1),
+            (&["../a", "../../a"], 1),
+            (&["/../a", "/b"], 1),
             (&["a", "b", "x/../c", "d"], 2),
             (&["/a", "b"], 1),
             (&["a", "/b"], 1),
@@ -110,7 +137,9 @@ mod tests {
         ] {
             let operands = paths(operands);
             assert_eq!(side_by_side(operands.iter().map(|o| o.to_bytes())), count, "{operands:?}");
-            assert_eq!(may_overlap(&operands), count < operands.len(), "{operands:?}");
+            let first = groups(&operands).next().expect("a group");
+            assert_eq!(first, &operands[..count]);
+            assert_eq!(groups(&operands).flatten().collect::<Vec<_>>(), operands.iter().collect::<Vec<_>>());
         }
     }
 

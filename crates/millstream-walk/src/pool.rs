@@ -5,6 +5,7 @@
 //! what is on its stack can be stolen.
 
 use std::ffi::CString;
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -46,6 +47,15 @@ pub struct WalkStats {
     pub threads_peak: usize,
     /// Handles opened to get back to directories whose handle had been closed.
     pub reopened: u64,
+}
+
+/// What several traversals did, one after the other.
+impl AddAssign for WalkStats {
+    fn add_assign(&mut self, later: WalkStats) {
+        self.directories += later.directories;
+        self.threads_peak = self.threads_peak.max(later.threads_peak);
+        self.reopened += later.reopened;
+    }
 }
 
 /// Traverses `operands` with `visitor` until all is done or the options' cancellation is called.

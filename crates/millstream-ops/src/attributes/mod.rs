@@ -15,7 +15,8 @@
 //! Below the operands, only the links selected by the options are followed: every other call names an entry of an open
 //! directory and refuses to follow a link. A file may be reached twice: through several hard links, overlapping
 //! operands or symbolic links. Such a file is examined and changed under a lock chosen by its inode number, so the
-//! second worker sees the first one's change.
+//! second worker sees the first one's change. An operand that is, contains or lies in an earlier one is changed after it:
+//! the change of a directory may be what closes or opens the way to its files.
 
 mod locks;
 mod mode;
@@ -34,6 +35,7 @@ pub use owner::OwnerChange;
 pub use crate::terms::Execution;
 
 use crate::activity::Activity;
+use crate::operands::groups;
 use tree::Tree;
 
 /// An attribute and the change to make to it.
@@ -301,5 +303,7 @@ pub fn change<V: Volume, A: Attribute>(
     };
     let tree = Tree::<V, A>::new(operands, attribute, options, sink, activity);
     activity.expect(operands.len());
-    walk(volume, operands, &tree, &walk_options)
+    let mut stats = WalkStats::default();
+    groups(operands).for_each(|group| stats += walk(volume, group, &tree, &walk_options));
+    stats
 }

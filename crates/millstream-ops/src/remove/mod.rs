@@ -14,9 +14,10 @@
 //! question and silently leave the rest, failures included. If anything of an operand is left, one worker then walks it
 //! in order, asks, and reports. The end result is the same.
 //!
-//! **Operands** are removed together if there are many, unless one may contain another. Reports about an operand wait
-//! until all operands before it are done (`turn`). A few operands are removed one after the other. Their questions then
-//! come in order too, and a file removed with the first is missing for the second, as with GNU's tool.
+//! **Operands** are removed together if there are many, up to the first that may be or contain one of them, or lie in one
+//! (`operands`): that one begins the next group. Reports about an operand wait until all operands before it are done
+//! (`turn`). With `-r`, a few operands are removed one after the other. Their questions then come in order too, and a file
+//! removed with the first is missing for the second, as with GNU's tool.
 
 mod outcome;
 mod report;
@@ -34,7 +35,7 @@ pub use report::ReportFormat;
 pub use crate::terms::{Execution, FileSystems};
 
 use crate::activity::Activity;
-use crate::operands::may_overlap;
+use crate::operands::groups;
 use visitor::Remover;
 
 /// Options of a removal.
@@ -178,7 +179,7 @@ enum Pass {
     Ordered,
 }
 
-/// Up to this many operands are removed one after the other, each in parallel.
+/// Up to this many operands are removed one after the other with `-r`, each in parallel.
 const FEW_OPERANDS: usize = 16;
 
 /// Removes `operands`, reports to `sink`, and counts on `activity`.
@@ -191,11 +192,13 @@ pub fn remove<V: Volume>(
 ) -> WalkStats {
     let run = Run { volume, options, sink, activity };
     activity.expect(operands.len());
-    let in_turn = operands.len() <= FEW_OPERANDS || may_overlap(operands);
-    if options.directories == Directories::Recursive && in_turn {
-        return operands.chunks(1).map(|one| run.remove(one)).fold(WalkStats::default(), add);
+    let mut stats = WalkStats::default();
+    if options.directories == Directories::Recursive && operands.len() <= FEW_OPERANDS {
+        operands.chunks(1).for_each(|one| stats += run.remove(one));
+    } else {
+        groups(operands).for_each(|group| stats += run.remove(group));
     }
-    run.remove(operands)
+    stats
 }
 
 struct Run<'a, V> {
@@ -211,10 +214,13 @@ impl<V: Volume> Run<'_, V> {
             (Execution::DryRun, _) | (_, Prompts::Never) => self.pass(operands, Pass::Unasked).0,
             (_, Prompts::Always) => self.pass(operands, Pass::Ordered).0,
             (_, Prompts::WriteProtected) => {
-                let (swept, left) = self.pass(operands, Pass::Sweep);
+                let (mut stats, left) = self.pass(operands, Pass::Sweep);
                 let rest: Vec<_> =
                     operands.iter().zip(left).filter(|(_, left)| *left).map(|(o, _)| o.clone()).collect();
-                if rest.is_empty() { swept } else { add(swept, self.pass(&rest, Pass::Ordered).0) }
+                if !rest.is_empty() {
+                    stats += self.pass(&rest, Pass::Ordered).0;
+                }
+                stats
             }
         }
     }
@@ -232,13 +238,5 @@ impl<V: Volume> Run<'_, V> {
         };
         let stats = walk(self.volume, operands, &remover, &walk_options);
         (stats, left.into_iter().map(|left| left.load(Ordering::Relaxed)).collect())
-    }
-}
-
-fn add(a: WalkStats, b: WalkStats) -> WalkStats {
-    WalkStats {
-        directories: a.directories + b.directories,
-        threads_peak: a.threads_peak.max(b.threads_peak),
-        reopened: a.reopened + b.reopened,
     }
 }
