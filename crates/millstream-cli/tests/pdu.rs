@@ -315,7 +315,7 @@ fn no_number_of_threads_changes_the_output() {
     let tree = tempfile::tempdir().expect("a directory");
     let directories = grow(tree.path(), &mut random, Links::Anywhere);
     let pdu = Path::new(env!("CARGO_BIN_EXE_pdu"));
-    for options in ["-ac", "-aL", "-Sc", "-d1 --time", "-s", "-a --json"] {
+    for options in ["-ac", "-aL", "-aL -d1", "-aL -d2", "-aL -d3", "-Sc", "-d1 --time", "-s", "-a --json"] {
         let mut arguments = words(options);
         arguments.extend([OsStr::new("."), directories[0].as_os_str(), OsStr::new(".")]);
         let expected = run(pdu, tree.path(), &[&arguments[..], &[OsStr::new("--threads=1")]].concat(), &[]);

@@ -220,7 +220,9 @@ impl<'a, V: Volume> Survey<'a, V> {
     /// Adds a file.
     fn file(&self, buffers: &mut Buffers, name: &CStr, depth: u32, metadata: &Metadata) {
         let totals = Totals::of(metadata, self.time_field());
-        let has_line = self.options.lines == Lines::All && self.has_line(depth);
+        // What may be reached twice gets its lines where the report finds it first, which may be further up.
+        let has_line =
+            self.options.lines == Lines::All && (self.has_line(depth) || self.reach == Reach::Everything);
         if self.may_be_reached_twice(metadata) {
             let inode = self.inodes.number(metadata.identity(), &totals);
             if has_line {

@@ -54,6 +54,22 @@ pub(super) struct Node {
     contents: Mutex<Contents>,
 }
 
+/// A chain of any depth is dropped without recursion, as it is when a survey is given up.
+impl Drop for Node {
+    fn drop(&mut self) {
+        let contents = |node: &mut Node| {
+            let contents = node.contents.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut contents.children)
+        };
+        let mut below = contents(self);
+        while let Some(child) = below.pop() {
+            if let Some(mut node) = Arc::into_inner(child.node) {
+                below.append(&mut contents(&mut node));
+            }
+        }
+    }
+}
+
 /// The contents of a [`Node`].
 #[derive(Debug, Default)]
 pub(super) struct Contents {
@@ -263,6 +279,18 @@ mod tests {
         distinct.sort_unstable();
         distinct.dedup();
         assert_eq!(distinct.len(), 700);
+    }
+
+    #[test]
+    fn a_deep_chain_is_dropped_on_a_small_stack() {
+        let mut node = Node::new(NodeKind::Directory, Totals::ZERO);
+        for _ in 0..200_000 {
+            let above = Node::new(NodeKind::Directory, Totals::ZERO);
+            above.lock().children.push(Child { name: b"d".as_slice().into(), node });
+            node = above;
+        }
+        let dropping = std::thread::Builder::new().stack_size(128 << 10).spawn(move || drop(node));
+        dropping.expect("a thread").join().expect("dropped");
     }
 
     #[test]
