@@ -413,6 +413,7 @@ fn swapped_directories_lead_nowhere() {
         fs::write(outside.join(name).join("file"), "precious").expect("a file");
     }
     let precious = tree(&outside);
+    let mut left = 0;
     for round in 0..12 {
         let victim = root.path().join(format!("victim{round}"));
         for i in 0..200 {
@@ -442,7 +443,10 @@ fn swapped_directories_lead_nowhere() {
         });
         assert_eq!(tree(&outside), precious, "round {round}");
         assert_eq!(fs::read(outside.join("a/deep/file")).expect("readable"), b"precious");
+        let here = Path::new(".").join(format!("victim{round}"));
+        left += tree(root.path()).iter().filter(|p| p.starts_with(&here) && p.ends_with("deep/file")).count();
     }
+    assert!(left < 12 * 200 / 2, "{left} of {} trees were left", 12 * 200);
 }
 
 /// Every call that changes anything names one entry of an open directory; only operands are paths.

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | the same | are equal | one after the other |
 //! | one inside the other | of one begin with all those of the other | one after the other |
-//! | unclear | include `..` after a name, or the paths begin differently: `/`, `../`, `../../`, none of these | one after the other |
+//! | unclear | include `..` after a name, or begin differently (`/`, `../`, `../../`, a name) | one after the other |
 //! | apart | are none of these | side by side |
 //!
 //! Operands that are apart can still meet through a symbolic link: the operand itself, or a component of its path. Only
@@ -35,7 +35,7 @@ pub(crate) fn groups(operands: &[CString]) -> impl Iterator<Item = &[CString]> {
 pub(crate) fn are_siblings(operands: &[CString]) -> bool {
     let mut above = operands.iter().map(|operand| directory(operand.to_bytes()));
     let first = above.next();
-    above.all(|other| Some(other) == first) && groups(operands).count() <= 1
+    above.all(|other| Some(other) == first) && groups(operands).nth(1).is_none()
 }
 
 /// Whether the last component is `.` or `..`.

@@ -304,6 +304,8 @@ pub fn change<V: Volume, A: Attribute>(
     let tree = Tree::<V, A>::new(operands, attribute, options, sink, activity);
     activity.expect(operands.len());
     let mut stats = WalkStats::default();
-    groups(operands).for_each(|group| stats += walk(volume, group, &tree, &walk_options));
+    for group in groups(operands).take_while(|_| !options.cancellation.is_cancelled()) {
+        stats += walk(volume, group, &tree, &walk_options);
+    }
     stats
 }
