@@ -66,8 +66,9 @@ def test_spark_drivers_are_killed_while_another_client_reads(image, seed):
     build()
     jar_of(DRIVER)
     told = in_guest(image, f"""
-        cp -a {BUILT} built # the test environments create a lock file there, and the guest's root
-        is read-only mount --bind built {BUILT} export MILLSTREAM_KILLS={KILLS}
-        MILLSTREAM_PATIENCE_S=900 {sys.executable} {ROOT}/tests/spark/nfs_kills.py {seed}
+        # The test environments create a lock file there, and the guest's root is read-only.
+        cp -a {BUILT} built
+        mount --bind built {BUILT}
+        MILLSTREAM_KILLS={KILLS} MILLSTREAM_PATIENCE_S=900 {sys.executable} {ROOT}/tests/spark/nfs_kills.py {seed}
     """, "7G")
     assert f"{KILLS} kills: " in told
