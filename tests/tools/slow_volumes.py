@@ -56,6 +56,47 @@ cd /; remount; {pfind} --verbose $MNT -size +0 2>&1 >/dev/null
         threads = re.search(r"(\d+) threads?", result.stdout)
         self.assertGreaterEqual(int(threads[1]), 8, result.stdout)
 
+    def test_one_file_system_ends_at_a_submount_that_appears_when_it_is_entered(self):
+        """What is mounted below an export (crossmnt) is mounted by the client of NFSv4 when it is entered."""
+        with tempfile.TemporaryDirectory() as scratch:
+            tree, image = Path(scratch, "tree"), Path(scratch, "image")
+            for name in "within", "mounted":
+                Path(tree, "top", name).mkdir(parents=True)
+                Path(tree, "top", name, "file").touch()
+            subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", tree, image, "64M"], check=True)
+            pfind, prm, pcopy = (tools.BINARIES / tool for tool in ("pfind", "prm", "pcopy"))
+            script = f"""{{ set -e
+served=$KN_WORK/srv/top mounted=$KN_WORK/srv/top/mounted options=rw,no_root_squash,insecure,no_subtree_check,async
+mount -t tmpfs other $mounted
+touch $mounted/precious
+exportfs -u 127.0.0.1:$KN_WORK/srv
+exportfs -o $options,fsid=0,crossmnt 127.0.0.1:$KN_WORK/srv
+exportfs -o $options,fsid=2 127.0.0.1:$mounted
+umount $MNT
+mkdir /run/nfs
+again() {{ umount -R /run/nfs 2>/dev/null || :; mount -t nfs -o vers=4.2 127.0.0.1:/ /run/nfs; cd /run/nfs; }}
+again; echo found $({pfind} top -xdev | sort)
+cd /; again; echo left out $({pfind} top -mount | sort)
+cd /; again; {pcopy} -ax top /run/copy; cd /run; echo copied $(find copy | sort)
+cd /; again; {prm} -r --one-file-system top || echo status $?
+cd /; again; echo remains $(find top | sort)
+cd /; again; {prm} -r --one-file-system top/mounted || echo status $?; echo operand $(ls top/mounted)
+touch $mounted/precious; cd /; again; {prm} -r --preserve-root=all top/mounted || echo protected $(ls top/mounted)
+}} 2>&1 | cat"""
+            bed = [tools.ROOT / "testbed/kernel-nfs", "-i", image, "--", "bash", "-c", script]
+            result = subprocess.run(bed, capture_output=True, text=True, timeout=180)
+        lines = result.stdout.splitlines()
+        for line in (
+            "found top top/mounted top/within top/within/file",
+            "left out top top/within top/within/file",
+            "copied copy copy/mounted copy/within copy/within/file",
+            "prm: skipping 'top/mounted', since it's on a different device",
+            "remains top top/mounted top/mounted/precious",
+            "operand",
+            "protected precious",
+        ):
+            self.assertIn(line, lines, result.stdout + result.stderr)
+
 
 class ContractOnSlowMount(unittest.TestCase):
     def test_the_posix_volume_fulfils_its_contract_on_fuse(self):

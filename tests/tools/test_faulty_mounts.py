@@ -53,6 +53,25 @@ class UsedUpQuota(unittest.TestCase):
                     self.assertEqual((target / "old").read_bytes(), b"old")
 
 
+    def test_output_whose_closing_fails_is_reported(self):
+        with tempfile.TemporaryDirectory() as scratch, LatencyMount(scratch, delay_us=0, quota=False) as mount:
+            for tool, arguments in (
+                ("pfind", ["/etc/hostname"]), ("pls", ["/etc/hostname"]), ("pdu", ["/etc/hostname"]),
+                ("pchmod", ["-v", "--dry-run", "700", "/etc/hostname"]), ("prm", ["-v", "--dry-run", "/etc/hostname"]),
+                ("pfind", ["--help"]), ("pls", ["--version"]), ("pfind", ["-D", "help"]), ("millstream", ["--help"]),
+            ):
+                with self.subTest(tool, arguments=arguments):
+                    output = os.open(Path(mount.path, "output"), os.O_WRONLY | os.O_CREAT)
+                    result = subprocess.run(tools.command(tool, *arguments), stdout=output, stderr=subprocess.PIPE, timeout=60)
+                    with self.assertRaises(OSError):
+                        os.close(output)
+                    self.assertEqual(result.stderr, f"{tool}: write error: Disk quota exceeded\n".encode())
+                    self.assertEqual(result.returncode, 2 if tool == "pls" else 1)
+            file = Path(mount.path, "file")
+            result = tools.run("pfind", "/etc/hostname", "-fprint", file, env={**os.environ, "LC_ALL": "C"})
+            self.assertEqual((result.returncode, result.stderr), (1, f"pfind: '{file}': Disk quota exceeded\n".encode()))
+
+
 class VanishingTree(unittest.TestCase):
     def test_a_tree_removed_meanwhile_causes_errors_only_for_its_entries(self):
         for tool in tools.TOOLS:
@@ -85,6 +104,32 @@ class ClosedPipe(unittest.TestCase):
             self.assertEqual(writer.wait(timeout=60), -signal.SIGPIPE, tool)
             self.assertEqual(writer.stderr.read(), b"", tool)
             writer.stderr.close()
+
+
+    def test_where_that_signal_is_ignored_a_write_error_is_reported(self):
+        def stderr_and_status(program, *arguments):
+            writer = subprocess.Popen(
+                [program, *arguments, "/usr"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, restore_signals=False,
+                env={**os.environ, "LC_ALL": "C"},
+            )
+            writer.stdout.read(10)
+            writer.stdout.close()
+            status = writer.wait(timeout=60)
+            with writer.stderr:
+                return writer.stderr.read().replace(os.fsencode(Path(program).name), b"PROGRAM"), status
+
+        self.assertEqual(signal.getsignal(signal.SIGPIPE), signal.SIG_IGN, "as Python sets it")
+        for tool, gnu, *arguments in (("pls", "ls", "-R"), ("pdu", "du", "-a"), ("pfind", "find")):
+            with self.subTest(tool):
+                ours = stderr_and_status(*tools.command(tool, *arguments))
+                self.assertEqual(ours, stderr_and_status(gnu, *arguments))
+                self.assertIn(b"write error", ours[0])
+
+    def test_commands_inherit_whether_it_is_ignored(self):
+        for restored, ignored in (False, True), (True, False):
+            result = tools.run("pfind", "/etc/hostname", "-exec", "grep", "SigIgn", "/proc/self/status", ";", restore_signals=restored)
+            mask = int(result.stdout.split()[1], 16)
+            self.assertEqual(bool(mask & 1 << signal.SIGPIPE - 1), ignored)
 
 
 class PermissionDenied(unittest.TestCase):

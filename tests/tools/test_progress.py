@@ -95,6 +95,16 @@ class Progress(unittest.TestCase):
         self.assertRegex(text, r"entr(y|ies)( of \d+ found)? \(")
         self.assertNotRegex(text, r"%, \d+ s left", "nobody knows what a directory holds that has not been read")
 
+    def test_a_search_that_asks_has_no_line(self):
+        directory = self.flat("many", 50)
+        with LatencyMount(self.scratch, delay_us=20_000, ttl_s=0) as mount:
+            search = ["--threads=2", Path(mount.path, directory.name), "-size", "+1", "-type", "f"]
+            status, text = shown(tools.command("pfind", *search, "-ok", "true", "{}", ";"))
+            self.assertEqual((status, text), (0, ""), "the line would overwrite a question")
+        with LatencyMount(self.scratch, delay_us=20_000, ttl_s=0) as mount:
+            status, text = shown(tools.command("pfind", "--threads=2", Path(mount.path, directory.name), "-size", "+1"))
+            self.assertIn("2 threads", text)
+
     def test_without_a_terminal_there_is_no_line(self):
         directory = self.flat("many", 150)
         with LatencyMount(self.scratch, delay_us=20_000, ttl_s=60) as mount:

@@ -420,7 +420,7 @@ fn jar_of_installation() -> Option<PathBuf> {
 }
 
 fn print(text: &[u8], diagnostics: &Diagnostics) -> Result<(), Refused> {
-    StandardOutput.write_all(text).map_err(|error| {
+    StandardOutput.write_all(text).and_then(|()| StandardOutput.flush()).map_err(|error| {
         diagnostics.write_error(&error, FAILURE);
         Refused
     })

@@ -5,10 +5,13 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
+use millstream_system::process::check_as_on_close;
+
 use crate::diagnostics::Diagnostics;
 use crate::screen::Screen;
 
-/// Unbuffered standard output; a write fails if it is closed.
+/// Unbuffered standard output; a write fails if it is closed. [`flush`](Write::flush), at the end, tells what closing it
+/// would.
 #[derive(Clone, Copy, Debug)]
 pub struct StandardOutput;
 
@@ -18,7 +21,7 @@ impl io::Write for StandardOutput {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        check_as_on_close(io::stdout())
     }
 }
 
@@ -45,7 +48,8 @@ impl Lines {
     }
 
     pub(crate) fn finish(self, diagnostics: &Diagnostics, exit_code: u8) {
-        if let Some(error) = self.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        let failure = self.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(error) = failure.or_else(|| StandardOutput.flush().err()) {
             diagnostics.write_error(&error, exit_code);
         }
     }

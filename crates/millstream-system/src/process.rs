@@ -1,18 +1,52 @@
 //! Signals and standard output of the process.
 //!
-//! Before `main`, the Rust runtime silently opens `/dev/null` in place of a closed standard stream. A constructor, which
-//! the loader runs earlier, checks whether standard output was inherited closed.
+//! Before `main`, the Rust runtime silently opens `/dev/null` in place of a closed standard stream, and ignores `SIGPIPE`.
+//! A constructor, which the loader runs earlier, notes whether standard output was inherited closed and the signal ignored.
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// Makes a write to a closed pipe end the process silently, as in every other filter. By default the Rust runtime ignores
-/// the signal, so that the write fails instead.
+/// Makes a write to a closed pipe end the process silently, as in every other filter, unless the process was started with
+/// the signal ignored, as Python and some supervisors start theirs: the write fails then.
 pub fn end_on_broken_pipe() {
-    // SAFETY: sets the default disposition; no handler is installed, and none of the program's own is replaced.
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    if !BROKEN_PIPES_WERE_IGNORED.load(Ordering::Relaxed) {
+        // SAFETY: sets the default disposition; no handler is installed, and none of the program's own is replaced.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    }
+}
+
+/// Starts `command` with `SIGPIPE` ignored if this process was started so. Rust's library starts commands with the default.
+pub fn pass_on_ignored_broken_pipes(command: &mut Command) {
+    if BROKEN_PIPES_WERE_IGNORED.load(Ordering::Relaxed) {
+        let ignore = || {
+            // SAFETY: sets a disposition, and installs no handler.
+            unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+            Ok(())
+        };
+        // SAFETY: `signal` may be called between fork and exec, and nothing is allocated.
+        unsafe { command.pre_exec(ignore) };
+    }
+}
+
+/// Asks the kernel for a failed write to an open file, as closing it would: some file systems (NFS, quotas) send the data
+/// only then. `fd` stays open. A descriptor that is closed already is no error.
+///
+/// # Errors
+/// What closing reports: `EDQUOT`, `ENOSPC`, `EIO`.
+pub fn check_as_on_close(fd: impl AsFd) -> io::Result<()> {
+    // SAFETY: the duplicate is ours, and closed once.
+    let closed = unsafe {
+        match libc::dup(fd.as_fd().as_raw_fd()) {
+            -1 => 0,
+            duplicate => libc::close(duplicate),
+        }
+    };
+    if closed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Runs `last` when a signal asks the process to end (hangup, interrupt, quit, termination). The argument of `last` ends the
@@ -48,17 +82,24 @@ pub fn before_termination(last: impl FnOnce(&dyn Fn()) + Send + 'static) -> io::
 /// The signals that ask the process to end and are not ignored.
 fn termination_signals() -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
-    // SAFETY: initializes the set before it is read, and only queries dispositions.
+    // SAFETY: initializes the set before it is read.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
         for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM] {
-            let mut disposition = MaybeUninit::<libc::sigaction>::zeroed();
-            libc::sigaction(signal, std::ptr::null(), disposition.as_mut_ptr());
-            if disposition.assume_init().sa_sigaction != libc::SIG_IGN {
+            if !is_ignored(signal) {
                 libc::sigaddset(set.as_mut_ptr(), signal);
             }
         }
         set.assume_init()
+    }
+}
+
+fn is_ignored(signal: libc::c_int) -> bool {
+    let mut disposition = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: only queries a disposition, and zeros are a valid one where that failed.
+    unsafe {
+        libc::sigaction(signal, std::ptr::null(), disposition.as_mut_ptr());
+        disposition.assume_init().sa_sigaction == libc::SIG_IGN
     }
 }
 
@@ -68,18 +109,20 @@ fn mask(how: libc::c_int, signals: &libc::sigset_t) {
 }
 
 static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+static BROKEN_PIPES_WERE_IGNORED: AtomicBool = AtomicBool::new(false);
 
 #[used]
 // SAFETY: the section holds addresses of functions that the loader calls once; a function without parameters ignores the
 // arguments.
 #[unsafe(link_section = ".init_array")]
-static LOOK_AT_STDOUT: extern "C" fn() = {
-    extern "C" fn look_at_stdout() {
+static NOTE_WHAT_IS_INHERITED: extern "C" fn() = {
+    extern "C" fn note_what_is_inherited() {
         // SAFETY: queries the flags of a descriptor, which need not be open.
         let closed = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) } == -1;
         STDOUT_WAS_CLOSED.store(closed, Ordering::Relaxed);
+        BROKEN_PIPES_WERE_IGNORED.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
     }
-    look_at_stdout
+    note_what_is_inherited
 };
 
 /// If the process was started without standard output, makes writes to it fail with `EBADF` again, also in the commands that

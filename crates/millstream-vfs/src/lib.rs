@@ -149,6 +149,12 @@ pub trait Dir: Debug + Send + Sync + Sized + 'static {
     /// Metadata of `name` with at least `fields`; [`Metadata::fields`] lists the fields that are filled.
     fn metadata(&self, name: &CStr, symlinks: SymlinkBehavior, fields: Fields) -> Result<Metadata>;
 
+    /// The device that the contents of the directory `name` are on. Unlike [`Dir::metadata`], this mounts what the kernel
+    /// mounts when a directory is entered: submounts of NFSv4, automounts.
+    fn device_within(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<u64> {
+        self.metadata(name, symlinks, Fields::INO).map(|metadata| metadata.dev)
+    }
+
     /// Device and inode number of this directory. They cannot change while it is open, so no server is asked.
     fn identity(&self) -> Result<(u64, u64)>;
 

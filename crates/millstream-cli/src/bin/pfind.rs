@@ -41,7 +41,8 @@ fn main() -> ExitCode {
     if find.runs_commands() {
         restore_open_files(startup.inherited_open_files);
     }
-    let progress = Progress::start(find.activity(), StdoutUse::Streams, &diagnostics);
+    // A line would overwrite a question.
+    let progress = (!find.asks()).then(|| Progress::start(find.activity(), StdoutUse::Streams, &diagnostics));
     let findings = find.run(&PosixVolume);
     drop(progress);
     if find.verbosity() == Verbosity::Statistics {
@@ -57,7 +58,9 @@ fn refuse(refusal: &Refusal, diagnostics: &Diagnostics) -> ExitCode {
         Refusal::Help => write_text(Text::Help),
         Refusal::Version => write_text(Text::Version),
         Refusal::DebugHelp => {
-            if let Err(error) = StandardOutput.write_all(DEBUG_HELP.as_bytes()) {
+            let written =
+                StandardOutput.write_all(DEBUG_HELP.as_bytes()).and_then(|()| StandardOutput.flush());
+            if let Err(error) = written {
                 diagnostics.write_error(&error, FAILURE);
             }
         }

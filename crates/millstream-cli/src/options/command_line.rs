@@ -51,7 +51,7 @@ pub fn write_text(text: Text, reference: &Reference, diagnostics: &Diagnostics, 
         Text::Help => help(reference, &program),
         Text::Version => version(reference, &program),
     };
-    if let Err(error) = StandardOutput.write_all(text.as_bytes()) {
+    if let Err(error) = StandardOutput.write_all(text.as_bytes()).and_then(|()| StandardOutput.flush()) {
         diagnostics.write_error(&error, failure);
     }
 }

@@ -83,6 +83,8 @@ fn work(
             Some(Errno::BADF) => message.cause(&error).send(),
             _ => message.send(),
         }
+    } else if let Err(error) = StandardOutput.flush() {
+        diagnostics.write_error(&error, FAILURE);
     }
     if verbose {
         report(&activity, stats.threads_peak, started, diagnostics);

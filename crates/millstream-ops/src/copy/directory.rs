@@ -34,18 +34,29 @@ impl<V: Volume> Copier<'_, V> {
         self.refuse_cycles(item, source)?;
         let origin = self.make_directory(buffers, item, source, present.map(|(found, _)| found))?;
         let symlinks = present.map_or(SymlinkBehavior::NoFollow, |(_, symlinks)| symlinks);
-        let device = if item.is_operand() { source.dev } else { item.place.device };
+        let within = match self.options.file_systems {
+            FileSystems::One => self.device_within(item)?,
+            FileSystems::All => source.dev,
+        };
+        let device = if item.is_operand() { within } else { item.place.device };
         let place = Place::copy_of(source, device, item.operand, item.place, (item.name, symlinks), origin);
         if item.is_operand() {
             self.remember_top(item, source, &place)?;
         }
         place.begin();
-        if self.options.file_systems == FileSystems::One && source.dev != device {
+        if self.options.file_systems == FileSystems::One && within != device {
             // A mount point is created, but nothing in it is copied.
             self.done_in(&place);
             return Ok(None);
         }
         Ok(Some(place))
+    }
+
+    fn device_within(&self, item: &Item<'_, V>) -> Done<u64> {
+        let handle = item.directory.handle();
+        // A link that is not to be followed is no directory.
+        let device = handle.and_then(|above| above.device_within(item.source_name, SymlinkBehavior::Follow));
+        device.map_err(self.failed(item, Trouble::StatSource))
     }
 
     /// Examines the destination of a directory; also returns whether it was reached through a symbolic link.

@@ -80,6 +80,10 @@ impl<'a> Report<'a> {
         let mut levels = Vec::new();
         levels.extend(self.enter(root, &path, 0));
         while let Some(level) = levels.last_mut() {
+            if self.options.cancellation.is_cancelled() {
+                // Standard output could not be written.
+                return;
+            }
             path.truncate(level.path_len);
             match level.items.next() {
                 Some(Item::File(start)) => {

@@ -3,6 +3,7 @@
 use millstream_vfs::Fields;
 use millstream_walk::{FanOut, FollowPolicy};
 
+use super::exec::ExecMode;
 use super::expression::{Action, Expr, GlobalOptions, Leaf, MountPoints, StreamId, Test, VisitOrder};
 use super::format::{Attribute, Field};
 use super::moment::TimeField;
@@ -48,8 +49,10 @@ pub(super) enum OperandOrder {
 /// Whether an expression runs commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Commands {
-    /// It has `-exec` or one of its kin.
+    /// It has `-exec` or `-execdir`.
     Run,
+    /// It has `-ok` or `-okdir`.
+    Ask,
     /// It has not.
     None,
 }
@@ -98,9 +101,13 @@ impl Plan {
                     self.actions = ActionOrder::OneAtATime;
                     self.operands = OperandOrder::InTurn;
                 }
-                Action::Exec(_) => {
+                Action::Exec(exec) => {
                     self.actions = ActionOrder::OneAtATime;
-                    self.commands = Commands::Run;
+                    if exec.mode == ExecMode::Ask {
+                        self.commands = Commands::Ask;
+                    } else if self.commands == Commands::None {
+                        self.commands = Commands::Run;
+                    }
                 }
                 Action::Print { stream, .. }
                 | Action::Printf { stream, .. }

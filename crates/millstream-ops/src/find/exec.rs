@@ -10,6 +10,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
+use millstream_system::process::pass_on_ignored_broken_pipes;
 use millstream_vfs::{Dir, Errno, Result};
 use rustix::process::{Resource, getrlimit};
 
@@ -173,6 +174,7 @@ pub(super) fn run(words: Vec<Vec<u8>>, start: &StartDirectory, input: ChildInput
     let Some(program) = words.next() else { return Ending::NotStarted(Errno::NOENT) };
     let mut command = Command::new(program);
     command.args(words);
+    pass_on_ignored_broken_pipes(&mut command);
     if let StartDirectory::Path(path) = start {
         command.current_dir(path);
     }

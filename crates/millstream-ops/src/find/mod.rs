@@ -137,7 +137,12 @@ impl Find {
 
     /// Whether commands may be run, which should find the process as the user started it.
     pub fn runs_commands(&self) -> bool {
-        self.shared.plan.commands == Commands::Run
+        self.shared.plan.commands != Commands::None
+    }
+
+    /// Whether the user may be asked questions on the terminal.
+    pub fn asks(&self) -> bool {
+        self.shared.plan.commands == Commands::Ask
     }
 
     /// What has been done so far.

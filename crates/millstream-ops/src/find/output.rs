@@ -9,6 +9,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::sync::{Mutex, PoisonError};
 
+use millstream_system::process::check_as_on_close;
 use rustix::io::Errno;
 
 use super::expression::StreamId;
@@ -49,6 +50,22 @@ pub(super) enum StreamDevice {
     Other,
 }
 
+/// An output that could not be written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Failure<'a> {
+    /// As it appears in messages; empty for standard output.
+    pub name: &'a [u8],
+    pub when: FailedAt,
+    pub errno: Errno,
+}
+
+/// The call that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FailedAt {
+    Write,
+    Close,
+}
+
 #[derive(Debug, Default)]
 struct Buffer {
     bytes: Vec<u8>,
@@ -59,6 +76,10 @@ impl Default for Streams {
     fn default() -> Self {
         Streams { streams: vec![Stream::new(Vec::new(), Target::Stdout, None, device_of(io::stdout()))] }
     }
+}
+
+fn errno_of(error: &io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
 fn device_of(output: impl AsFd) -> StreamDevice {
@@ -74,7 +95,7 @@ impl Streams {
             b"/dev/stderr" => return Ok(self.stderr()),
             _ => {}
         }
-        let failed = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+        let failed = |error: io::Error| errno_of(&error);
         let file = File::create(std::ffi::OsStr::from_bytes(path)).map_err(failed)?;
         let metadata = file.metadata().map_err(failed)?;
         let identity = Some((metadata.dev(), metadata.ino()));
@@ -119,11 +140,10 @@ impl Streams {
         }
     }
 
-    /// The streams that could not be written: name and cause. That of standard output is empty.
-    pub fn failures(&self) -> Vec<(&[u8], Errno)> {
+    /// Writes what is left, and returns the streams that could not be written.
+    pub fn finish(&self) -> Vec<Failure<'_>> {
         self.flush();
-        let failure = |stream: &Stream| stream.buffer.lock().unwrap_or_else(PoisonError::into_inner).failure;
-        self.streams.iter().filter_map(|stream| Some((&stream.name[..], failure(stream)?))).collect()
+        self.streams.iter().filter_map(Stream::failure).collect()
     }
 }
 
@@ -140,6 +160,24 @@ impl Stream {
         }
     }
 
+    fn failure(&self) -> Option<Failure<'_>> {
+        let written = self.buffer.lock().unwrap_or_else(PoisonError::into_inner).failure;
+        let (when, errno) = match written {
+            Some(errno) => (FailedAt::Write, errno),
+            None => (FailedAt::Close, self.check_as_on_close()?),
+        };
+        Some(Failure { name: &self.name, when, errno })
+    }
+
+    fn check_as_on_close(&self) -> Option<Errno> {
+        let checked = match &self.target {
+            Target::Stdout => check_as_on_close(io::stdout()),
+            Target::Stderr => Ok(()),
+            Target::File(file) => check_as_on_close(file),
+        };
+        checked.err().map(|error| errno_of(&error))
+    }
+
     fn write_out(&self, buffer: &mut Buffer) {
         if buffer.failure.is_none() && !buffer.bytes.is_empty() {
             let written = match &self.target {
@@ -147,7 +185,7 @@ impl Stream {
                 Target::Stderr => io::stderr().write_all(&buffer.bytes),
                 Target::File(file) => (&*file).write_all(&buffer.bytes),
             };
-            buffer.failure = written.err().map(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO));
+            buffer.failure = written.err().map(|error| errno_of(&error));
         }
         buffer.bytes.clear();
     }

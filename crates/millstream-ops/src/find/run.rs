@@ -14,7 +14,7 @@ use super::analysis::Plan;
 use super::exec::{Batches, ChildInput, Ending, Exec, ExecPlace, FullBatch, StartDirectory, run};
 use super::expression::{Action, Leaf, StreamId};
 use super::mounts::Mounts;
-use super::output::{StreamDevice, Streams};
+use super::output::{FailedAt, Failure, StreamDevice, Streams};
 use super::quote::{push_for_terminal, push_quoted};
 use super::words::DefaultOutput;
 use crate::activity::Activity;
@@ -270,13 +270,18 @@ impl Shared {
 
     /// Flushes everything and reports failures to write.
     pub fn close(&self) {
-        for (name, errno) in self.streams.failures() {
+        for Failure { name, when, errno } in self.streams.finish() {
+            let is_stdout = name.is_empty();
             let reason = errno_text(errno);
-            let shown = if name.is_empty() { &b"standard output"[..] } else { name };
-            self.report(&[&self.quoted(shown)[..], b": ", reason.as_bytes()].concat());
-            if name.is_empty() {
-                match errno {
-                    Errno::BADF => self.report(&[b"write error: ", reason.as_bytes()].concat()),
+            if !is_stdout || when == FailedAt::Write {
+                let shown = if is_stdout { &b"standard output"[..] } else { name };
+                self.report(&[&self.quoted(shown)[..], b": ", reason.as_bytes()].concat());
+            }
+            if is_stdout {
+                match (when, errno) {
+                    (FailedAt::Close, _) | (_, Errno::BADF) => {
+                        self.report(&[b"write error: ", reason.as_bytes()].concat());
+                    }
                     _ => self.report(b"write error"),
                 }
             }

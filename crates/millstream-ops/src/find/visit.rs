@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use millstream_vfs::{Errno, Fields, FileKind, Metadata, Volume};
+use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, Volume};
 use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, FollowPolicy, Place, Visitor};
 
 use super::analysis::ActionOrder;
@@ -143,7 +143,9 @@ impl<V: Volume> FindVisitor<'_, V> {
             if self.is_in_loop(worker, entry, metadata) {
                 return Plan::Skip;
             }
-            if plan.options.file_systems == FileSystems::One && self.is_elsewhere(entry, metadata) {
+            if plan.options.file_systems == FileSystems::One
+                && (self.is_elsewhere(entry, metadata) || Self::leads_elsewhere(subject, metadata))
+            {
                 return match plan.options.mount_points {
                     MountPoints::Evaluate => Plan::Stay,
                     MountPoints::LeaveOut => Plan::Skip,
@@ -191,6 +193,13 @@ impl<V: Volume> FindVisitor<'_, V> {
     fn is_elsewhere(&self, entry: &Entry<'_, V, Frame>, metadata: &Metadata) -> bool {
         let above = entry.directory().state().identity;
         above.is_some_and(|(dev, _)| dev != metadata.dev)
+    }
+
+    /// Whether another file system is mounted on a directory once it is entered. If that cannot be told, opening it will
+    /// fail as well.
+    fn leads_elsewhere(subject: &Subject<'_, V::Dir>, metadata: &Metadata) -> bool {
+        let within = subject.handle.device_within(subject.name, subject.symlinks);
+        subject.depth > 0 && within.is_ok_and(|device| device != metadata.dev)
     }
 
     /// Evaluates a directory after its contents.

@@ -143,7 +143,11 @@ impl<'a, V: Volume> Remover<'a, V> {
             Directories::Empty => {}
             Directories::Recursive => self.check_operand(entry, metadata.identity())?,
         }
-        self.directory(own, entry, metadata.dev, descend)
+        let device = match self.options.file_systems {
+            FileSystems::One => device_within(entry)?,
+            FileSystems::All => metadata.dev,
+        };
+        self.directory(own, entry, device, descend)
     }
 
     /// Refuses operands that must not be removed.
@@ -166,9 +170,10 @@ impl<'a, V: Volume> Remover<'a, V> {
             return Err(Cause::Root);
         }
         if self.options.preserve_root == PreserveRoot::MountPoints {
+            let device = device_within(entry)?;
             let above = parent_of(entry.name());
             match entry.handle().metadata(&above, SymlinkBehavior::Follow, Fields::INO) {
-                Ok(above) if above.dev == identity.0 => {}
+                Ok(above) if above.dev == device => {}
                 Ok(_) => return Err(Cause::MountPoint),
                 Err(error) => return Err(Cause::UnknownParent(error)),
             }
@@ -255,7 +260,7 @@ impl<'a, V: Volume> Remover<'a, V> {
         if self.options.directories == Directories::Empty {
             return self.unlink(entry, RemoveKind::Directory);
         }
-        if self.options.file_systems == FileSystems::One && entry.metadata(Fields::INO)?.dev != device {
+        if self.options.file_systems == FileSystems::One && device_within(entry)? != device {
             return if contents(entry) == Contents::None {
                 self.unlink(entry, RemoveKind::Directory)
             } else {
@@ -427,6 +432,10 @@ fn is_not_empty(error: Error) -> bool {
 /// If permissions do not tell, the removal will.
 fn is_write_protected(handle: &impl Dir, name: &CStr) -> bool {
     handle.is_writable(name) == Ok(false)
+}
+
+fn device_within<V: Volume>(entry: &Entry<'_, V, Node>) -> Result<u64> {
+    entry.handle().device_within(entry.name(), SymlinkBehavior::NoFollow)
 }
 
 /// Whether a directory has entries.

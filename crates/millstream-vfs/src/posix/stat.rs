@@ -9,8 +9,18 @@ use rustix::io::retry_on_intr;
 use crate::{Error, Fields, Metadata, Operation, Result, Timestamp};
 
 pub(super) fn statx(fd: BorrowedFd<'_>, name: &CStr, flags: AtFlags, fields: Fields) -> Result<Metadata> {
+    statx_of_mounted(fd, name, flags | AtFlags::NO_AUTOMOUNT, fields)
+}
+
+/// Mounts what the kernel mounts when a directory is entered, and examines that.
+pub(super) fn statx_of_mounted(
+    fd: BorrowedFd<'_>,
+    name: &CStr,
+    flags: AtFlags,
+    fields: Fields,
+) -> Result<Metadata> {
     let mask = StatxFlags::from_bits_retain(fields.bits());
-    retry_on_intr(|| fs::statx(fd, name, flags | AtFlags::NO_AUTOMOUNT, mask))
+    retry_on_intr(|| fs::statx(fd, name, flags, mask))
         .map(|raw| convert(&raw))
         .map_err(|errno| Error::new(Operation::Stat, errno))
 }

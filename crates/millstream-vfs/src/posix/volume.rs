@@ -8,7 +8,7 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Gid, Resource, Uid, getrlimit};
 
 use super::file::PosixFile;
-use super::stat::{statx, times};
+use super::stat::{statx, statx_of_mounted, times};
 use super::syscalls;
 use crate::{
     Access, Dir, DirentBatch, Error, Fields, Metadata, NodeKind, Operation, Ownership, Permission, ReadState,
@@ -104,6 +104,14 @@ impl Dir for PosixDir {
             SymlinkBehavior::Follow => self.statx(name, AtFlags::empty(), fields),
             SymlinkBehavior::NoFollow => self.statx(name, AtFlags::SYMLINK_NOFOLLOW, fields),
         }
+    }
+
+    fn device_within(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<u64> {
+        let flags = match symlinks {
+            SymlinkBehavior::Follow => AtFlags::empty(),
+            SymlinkBehavior::NoFollow => AtFlags::SYMLINK_NOFOLLOW,
+        };
+        statx_of_mounted(self.as_fd(), name, flags, Fields::INO).map(|metadata| metadata.dev)
     }
 
     fn identity(&self) -> Result<(u64, u64)> {
