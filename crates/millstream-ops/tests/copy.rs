@@ -1,17 +1,20 @@
-//! Copying when one of its threads panics: the panic is passed on, and nobody waits for what that thread had begun.
+//! Copying when one of its threads panics: the panic is passed on, and nobody waits for what that thread had begun. And
+//! resumed copies, with injected errors.
 
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use millstream_memory::MemoryVolume;
 use millstream_ops::activity::Activity;
 use millstream_ops::copy::*;
-use millstream_vfs::PosixVolume;
+use millstream_vfs::{Dir, Errno, NodeKind, Operation, PosixVolume, SymlinkBehavior, Volume};
 use millstream_walk::Threads;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -108,6 +111,51 @@ fn a_panic_ends_the_copying() {
                 grow(&scratch.path().join("source"), bytes);
                 assert!(panics(scratch.path().to_owned(), reflink, threads, at), "{bytes} {threads} {at:?}");
             }
+        }
+    }
+}
+
+/// Counts problems.
+#[derive(Default)]
+struct Problems(AtomicUsize);
+
+impl Sink for Problems {
+    fn lines(&self, _: &[u8]) {}
+
+    fn problem(&self, problem: &Problem<'_>) {
+        assert_eq!(problem.errno, Some(Errno::IO), "{problem:?}");
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn given_twice(&self, _source: &[u8], _is_directory: bool) {}
+
+    fn confirm(&self, _question: &Question<'_>) -> bool {
+        false
+    }
+}
+
+#[test]
+fn a_resumed_copy_reads_again_what_could_not_be_read() {
+    for failing in [Operation::ListXattr, Operation::GetXattr] {
+        let volume = MemoryVolume::default();
+        volume.create_dir("source").expect("a directory");
+        volume.create_node("source/pipe", NodeKind::Fifo).expect("a pipe");
+        let pipe = volume.base().open_dir(c"source", SymlinkBehavior::NoFollow).expect("opens");
+        pipe.set_xattr(c"pipe", c"user.color", b"red").expect("an attribute");
+        volume.fail("source/pipe", failing, Errno::IO);
+        let options = Options {
+            directories: Directories::Copy,
+            specials: Specials::Recreate,
+            update: Update::Incomplete,
+            preserve: Preserve { timestamps: true, xattrs: Xattrs::Required, ..Preserve::NONE },
+            ..Options::default()
+        };
+        for run in ["first", "resumed"] {
+            let problems = Problems::default();
+            let destination = Destination::Exactly(c"copy".to_owned());
+            copy(&volume, &[c"source".to_owned()], &destination, &options, &problems, &Activity::default())
+                .expect("begins");
+            assert_eq!(problems.0.into_inner(), 1, "{failing:?}, {run} run");
         }
     }
 }

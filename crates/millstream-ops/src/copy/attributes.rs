@@ -112,6 +112,11 @@ impl Attributes {
         self.mode == ModeSource::Source && !self.preserve.mode && !self.preserve.ownership
     }
 
+    /// Whether a copy gets the times of its source. The next run with `--resume` skips one that has them.
+    fn sets_times(&self, is_complete: bool) -> bool {
+        self.preserve.timestamps && (is_complete || self.update != Update::Incomplete)
+    }
+
     /// Whether to remove an access control list that the source does not have.
     pub(super) fn drops_acl(&self, fresh: bool) -> bool {
         self.preserve.mode || (fresh && self.mode == ModeSource::Default)
@@ -265,10 +270,7 @@ impl Attributes {
         if is_wanted && let Err(error) = file.set_mode(mode) {
             report(Trouble::Mode, error.errno);
         }
-        // The next run with `--resume` skips a copy that has the time of its source.
-        let may_have_times = is_complete.get() || self.update != Update::Incomplete;
-        if self.preserve.timestamps
-            && may_have_times
+        if self.sets_times(is_complete.get())
             && let Err(error) = file.set_times(source.atime, source.mtime)
         {
             report(Trouble::Times, error.errno);
@@ -343,11 +345,6 @@ impl Attributes {
         report: Report<'_>,
     ) {
         const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
-        let is_complete = Cell::new(true);
-        let report: Report<'_> = &mut |trouble, errno| {
-            is_complete.set(false);
-            report(trouble, errno);
-        };
         let mut mode = source.mode & 0o7777;
         // A new file may have inherited the group of the directory.
         if self.preserve.ownership
@@ -375,9 +372,18 @@ impl Attributes {
                 report(Trouble::Mode, error.errno);
             }
         }
-        let may_have_times = is_complete.get() || self.update != Update::Incomplete;
-        if self.preserve.timestamps
-            && may_have_times
+    }
+
+    /// Sets the times of a copy that cannot be opened. They come last: `is_complete` says whether all else could be set.
+    pub(super) fn set_times_by_name<D: Dir>(
+        &self,
+        dir: &D,
+        name: &CStr,
+        source: &Metadata,
+        is_complete: bool,
+        report: Report<'_>,
+    ) {
+        if self.sets_times(is_complete)
             && let Err(error) = dir.set_times(name, source.atime, source.mtime)
         {
             report(Trouble::Times, error.errno);

@@ -1,5 +1,6 @@
 //! One entry: examines source and destination, decides, and creates the copy.
 
+use std::cell::Cell;
 use std::ffi::{CStr, CString};
 
 use millstream_vfs::{
@@ -352,12 +353,15 @@ impl<V: Volume> Copier<'_, V> {
         let place =
             item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
         // A complete copy may be linked to even if some attribute could not be set.
+        let is_complete = Cell::new(true);
         let mut report = |trouble, errno| {
+            is_complete.set(false);
             self.trouble(item, trouble, Some(errno));
         };
         let xattrs = self.attributes.gather_by_name(entry, source, &mut report);
         let may_have_acl = source.kind() != FileKind::Symlink && self.may_inherit_acl(item.place);
         self.attributes.set_by_name(&*place, item.name, source, &xattrs, may_have_acl, &mut report);
+        self.attributes.set_times_by_name(&*place, item.name, source, is_complete.get(), &mut report);
         Ok(())
     }
 }
