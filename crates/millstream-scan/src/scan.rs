@@ -18,6 +18,8 @@ use crate::unit::{Counts, ScanOptions, Unit, UnitReader};
 const WAITING_RATIO: f64 = 2.0;
 /// The ratio is not judged before this much wall time.
 const JUDGED_AFTER: Duration = Duration::from_micros(500);
+/// How often reading is measured, at most, before its unit is done.
+const SHORTEST_LAP: Duration = Duration::from_micros(100);
 /// Units per reader that may be read ahead of their turn.
 const AHEAD_PER_READER: usize = 2;
 
@@ -219,7 +221,7 @@ impl<V: Volume> Shared<V> {
         let mut meter = Meter::start();
         let read = catch_unwind(AssertUnwindSafe(|| {
             own.read(&self.base, &self.ranges, self.units[unit], &mut batch, || {
-                self.report(&mut meter) && should_continue()
+                (!meter.is_due() || self.report(&mut meter)) && should_continue()
             })
         }));
         self.report(&mut meter);
@@ -287,6 +289,11 @@ struct Meter {
 impl Meter {
     fn start() -> Self {
         Meter { since: Instant::now(), usage: thread_usage() }
+    }
+
+    /// Whether the lap is worth measuring, which takes two system calls: tiny files in the page cache take 10 µs each.
+    fn is_due(&self) -> bool {
+        self.since.elapsed() >= SHORTEST_LAP
     }
 
     /// Wall and CPU time since the last lap. If the thread never blocked, but only queued for a CPU, its CPU time stands for the
