@@ -32,6 +32,9 @@ enum Failure {
     /// A file cannot be read.
     #[error("{0}")]
     Unreadable(String),
+    /// A file ends before the data to read.
+    #[error("{0}")]
+    Ended(String),
     /// A file does not match its checksums; `offset` is the start of the first bad chunk.
     #[error("{message}")]
     Damaged { message: String, offset: u64 },
@@ -58,6 +61,7 @@ fn guard<'local, T>(
         Failure::Argument(_) => "java/lang/IllegalArgumentException",
         Failure::NoFile(_) => "java/io/FileNotFoundException",
         Failure::Unreadable(_) => "java/io/IOException",
+        Failure::Ended(_) => "java/io/EOFException",
         Failure::Damaged { .. } => "org/apache/hadoop/fs/ChecksumException",
         Failure::Cancelled => "java/io/InterruptedIOException",
         Failure::Jvm(_) | Failure::Engine(_) => "java/lang/IllegalStateException",

@@ -63,6 +63,7 @@ fn failure(error: &ScanError) -> Failure {
         Cause::Interrupted => return Failure::Cancelled,
         Cause::Volume(cause) if cause.errno == Errno::OVERFLOW => TOO_LONG.into(),
         Cause::Volume(cause) => errno_text(cause.errno),
+        Cause::Shortened { .. } => return Failure::Ended(error.cause.to_string()),
         Cause::Checksum { offset } => return Failure::Damaged { message: error.cause.to_string(), offset },
     };
     if error.cause.is_missing() { Failure::NoFile(message) } else { Failure::Unreadable(message) }

@@ -44,9 +44,13 @@ pub struct Batch {
     pub(crate) range: usize,
     pub(crate) offset: u64,
     pub(crate) stamps: Vec<Stamp>,
+    pub(crate) last_stamps: Vec<Stamp>,
 }
 
 impl Batch {
+    /// Larger ones are not kept for reuse.
+    const KEPT_BYTES: usize = 8 << 20;
+
     /// The buffer that holds the rows.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer
@@ -88,10 +92,22 @@ impl Batch {
         &self.stamps
     }
 
+    /// For [`crate::Rows::Bytes`]: stamps of the files of several pieces whose last piece is in this batch, taken after it
+    /// was read, in order.
+    pub fn last_stamps(&self) -> &[Stamp] {
+        &self.last_stamps
+    }
+
+    /// Whether its memory is worth keeping for another batch.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.buffer.storage.len() <= Self::KEPT_BYTES
+    }
+
     pub(crate) fn clear(&mut self) {
         self.buffer.clear();
         self.lines.clear();
         self.stamps.clear();
+        self.last_stamps.clear();
         self.rows = 0;
     }
 
@@ -129,6 +145,11 @@ impl Buffer {
 
     pub(crate) fn clear(&mut self) {
         self.filled = 0;
+    }
+
+    /// Forgets what is after the first `count` bytes.
+    pub(crate) fn truncate(&mut self, count: usize) {
+        self.filled = self.filled.min(count);
     }
 
     /// Space for `count` bytes after the filled part.

@@ -201,9 +201,9 @@ fn joined<V: Volume>(
     let mut joiner = Joiner::new(header);
     let whole = inputs.len() == 1 && header == Header::None;
     while let Some(batch) = scan.next_batch_while(should_continue).map_err(unreadable)? {
-        let mut stamps = batch.stamps().iter();
+        let (mut stamps, mut last_stamps) = (batch.stamps().iter(), batch.last_stamps().iter());
         for piece in batch.iter() {
-            let (input, place) = reading.place(piece, &mut stamps)?;
+            let (input, place) = reading.place(piece, &mut stamps, &mut last_stamps)?;
             if whole {
                 writer.write(piece)?;
                 continue;
@@ -247,6 +247,7 @@ impl Reading<'_> {
         &mut self,
         piece: &[u8],
         stamps: &mut impl Iterator<Item = &'s Stamp>,
+        last_stamps: &mut impl Iterator<Item = &'s Stamp>,
     ) -> Result<(usize, Place), ConcatenateError> {
         let input = self.at;
         let changed = ConcatenateError::Changed { input };
@@ -262,6 +263,9 @@ impl Reading<'_> {
             return Err(changed);
         }
         let last = rest == 0;
+        if last && !first && last_stamps.next() != self.stamps.last() {
+            return Err(changed);
+        }
         (self.at, self.left) = if last { (input + 1, None) } else { (input, Some(rest)) };
         Ok((input, Place { first, last }))
     }

@@ -35,6 +35,16 @@ pub enum Cause {
         /// Offset of the first byte of the chunk.
         offset: u64,
     },
+    /// The file is shorter than when it was listed, and has no byte of the range.
+    #[error(
+        "the file has become shorter since it was listed: {size} bytes, and a part from byte {start} is to be read"
+    )]
+    Shortened {
+        /// Its size now.
+        size: u64,
+        /// The beginning of the range.
+        start: u64,
+    },
     /// The caller ended the scan.
     #[error("interrupted")]
     Interrupted,

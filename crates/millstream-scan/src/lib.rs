@@ -23,6 +23,7 @@ mod lines;
 mod predicate;
 mod range;
 mod scan;
+mod sources;
 mod unit;
 
 pub use batch::{Batch, Line, Stamp};

@@ -7,7 +7,7 @@ use memchr::{memchr, memchr_iter, memchr2, memchr2_iter, memmem, memrchr, memrch
 pub enum Separator {
     /// LF, CR or CRLF, whichever comes first.
     AnyNewline,
-    /// These bytes, at least one. A file can be cut into ranges only if it is exactly one.
+    /// These bytes, at least one.
     Bytes(Vec<u8>),
 }
 
@@ -40,12 +40,28 @@ impl Separator {
         Some(Found { start, end })
     }
 
-    /// Whether a search finds the same separators from any starting point. Separators of several bytes may overlap, so they are
-    /// found reliably only from the beginning of a line.
-    pub(crate) fn is_found_from_anywhere(&self) -> bool {
+    /// Whether a search finds the same separators from any starting point, so that a file can be cut into ranges. Separators
+    /// that begin as they end (`||`, `aba`) may overlap, and are found reliably only from the beginning of a line.
+    pub fn is_found_from_anywhere(&self) -> bool {
+        match self {
+            Separator::AnyNewline => true,
+            Separator::Bytes(bytes) => (1..bytes.len()).all(|length| !bytes.ends_with(&bytes[..length])),
+        }
+    }
+
+    /// Whether each byte that separates lines can be told by itself.
+    pub(crate) fn is_one_byte(&self) -> bool {
         match self {
             Separator::AnyNewline => true,
             Separator::Bytes(bytes) => bytes.len() == 1,
+        }
+    }
+
+    /// Whether the line after `found` belongs to a range that ends at `end`.
+    pub(crate) fn begins_line_before(&self, found: &Found, end: usize) -> bool {
+        match self {
+            Separator::AnyNewline => found.end <= end,
+            Separator::Bytes(_) => found.start < end,
         }
     }
 
@@ -65,8 +81,8 @@ impl Separator {
         }
     }
 
-    /// Start of the line that contains `position`, searching back to `from`, where a line starts. Only for separators that
-    /// [are found from anywhere](Separator::is_found_from_anywhere).
+    /// Start of the line that contains `position`, searching back to `from`, where a line starts. Only for separators
+    /// of [one byte](Separator::is_one_byte).
     pub(crate) fn line_start(&self, data: &[u8], from: usize, position: usize) -> usize {
         let before = &data[from..position];
         let found = match self {
@@ -178,7 +194,11 @@ mod tests {
         assert_eq!(lines(&bar, b"a|b\n||"), [&b"a"[..], b"b\n", b""]);
         let long = Separator::Bytes(b"aa".to_vec());
         assert_eq!(lines(&long, b"aaaxaa"), [&b""[..], b"ax"]);
-        assert!(bar.is_found_from_anywhere() && !long.is_found_from_anywhere());
+        assert!(bar.is_found_from_anywhere() && bar.is_one_byte());
+        assert!(!long.is_found_from_anywhere() && !long.is_one_byte());
+        let crlf = Separator::Bytes(b"\r\n".to_vec());
+        assert!(crlf.is_found_from_anywhere() && !crlf.is_one_byte());
+        assert!(!Separator::Bytes(b"aba".to_vec()).is_found_from_anywhere());
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Reads the lines that belong to a range of a file.
 //!
-//! A line belongs to the range if it starts in (start, end]; the first line belongs to the range at offset 0. Wherever a file is
-//! cut into ranges, every line therefore belongs to exactly one of them, and lines appended later belong to the last one.
+//! A line belongs to the range if it starts in (start, end]; the first line belongs to the range at offset 0. With a separator of
+//! several bytes, which a border may split, the separator before the line counts: it must begin in [start, end). Wherever a file
+//! is cut into ranges, every line therefore belongs to exactly one of them, and lines appended later belong to the last one.
 
 use std::ffi::CString;
 use std::ops::Range;
@@ -9,7 +10,7 @@ use std::ops::Range;
 use millstream_vfs::{At, Errno, Error, File, Operation, Result};
 
 use crate::batch::Buffer;
-use crate::lines::Separator;
+use crate::lines::{Found, Separator};
 
 /// A range of bytes of a file. A line belongs to it if it starts in (start, end]; the first line of the file belongs to the range
 /// at offset 0.
@@ -59,7 +60,7 @@ pub(crate) fn read_lines<F: File>(
         0 => 0,
         // A line that starts before or at the start of the range belongs to the previous range.
         _ => match reading.separator_from(0, length, separator)? {
-            Some(end) if end <= length => end,
+            Some(found) if separator.begins_line_before(&found, length) => found.end,
             _ => return Ok(0..0),
         },
     };
@@ -67,26 +68,34 @@ pub(crate) fn read_lines<F: File>(
         all if all < length => all,
         // If the border splits a CRLF, the search finds its LF first, so the LF is not taken for an empty line.
         _ => {
-            reading.separator_from(length.max(first), usize::MAX, separator)?.unwrap_or(reading.buffer.len())
+            let found = reading.separator_from(length.max(first), usize::MAX, separator)?;
+            found.map_or(reading.buffer.len(), |found| found.end)
         }
     };
     Ok(first..last)
 }
 
-/// Reads a whole file, expected to have `length` bytes, into `buffer`, replacing its contents.
+/// Appends a whole file, expected to have `length` bytes, to `buffer`.
 ///
 /// # Errors
 /// As [`read_lines`].
-pub(crate) fn read_whole<F: File>(file: &F, length: u64, buffer: &mut Buffer) -> Result<()> {
-    buffer.clear();
-    let mut reading = Reading { file, offset: 0, buffer, at_end: false };
+pub(crate) fn append_whole<F: File>(file: &F, length: u64, buffer: &mut Buffer) -> Result<()> {
+    let mut done = 0;
     // One byte more than expected, so that one read reaches the end of the file.
-    let mut count = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(1);
-    while !reading.at_end {
-        reading.more(count)?;
-        count = MORE.max(reading.buffer.len());
+    let mut left = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(1);
+    loop {
+        let free = Buffer::MAX - buffer.len();
+        if free == 0 {
+            return Err(Error::new(Operation::Read, Errno::OVERFLOW));
+        }
+        let n = file.read(buffer.room(left.min(free)), At::Offset(done as u64))?;
+        if n == 0 {
+            return Ok(());
+        }
+        buffer.fill(n);
+        done += n;
+        left = if left > n { left - n } else { MORE.max(done) };
     }
-    Ok(())
 }
 
 /// Appends `length` bytes at `start` to `buffer`, fewer at the end of the file.
@@ -129,16 +138,16 @@ impl<F: File> Reading<'_, F> {
         Ok(())
     }
 
-    /// Start of the line after the first separator at or after `from`. Reads on until it finds one, but not beyond `limit`.
+    /// The first separator at or after `from`. Reads on until it finds one, but not beyond `limit`.
     fn separator_from(
         &mut self,
         mut from: usize,
         limit: usize,
         separator: &Separator,
-    ) -> Result<Option<usize>> {
+    ) -> Result<Option<Found>> {
         loop {
             if let Some(found) = separator.find(self.buffer, from, self.at_end) {
-                return Ok(Some(found.end));
+                return Ok(Some(found));
             }
             if self.at_end || self.buffer.len() > limit {
                 return Ok(None);
@@ -226,16 +235,23 @@ mod tests {
         let path = scratch.path().join("file");
         let name = CString::new(path.to_str().expect("UTF-8")).expect("no NUL");
         for round in 0..400 {
-            let separator = match random.below(3) {
+            let separator = match random.below(5) {
                 0 => Separator::Bytes(b"|".to_vec()),
+                1 => Separator::Bytes(b"\r\n".to_vec()),
+                2 => Separator::Bytes(b"|\n\r".to_vec()),
                 _ => Separator::AnyNewline,
+            };
+            // Where a line counts as starting: at the second byte of the separator before it if that has several bytes.
+            let before = match &separator {
+                Separator::AnyNewline => 0,
+                Separator::Bytes(bytes) => bytes.len() as u64 - 1,
             };
             let mut data = if random.below(4) == 0 { BYTE_ORDER_MARK.to_vec() } else { Vec::new() };
             // In some files lines are longer than the first read.
             let longest = [3, 3, 40, 90_000][random.below(4)];
             for _ in 0..random.below(12) {
                 data.extend(vec![b'x'; random.below(longest)]);
-                data.extend([&b"\n"[..], b"\r", b"\r\n", b"\n\r\n", b"|"][random.below(5)]);
+                data.extend([&b"\n"[..], b"\r", b"\r\n", b"\n\r\n", b"|", b"|\n\r"][random.below(6)]);
             }
             data.extend(vec![b'y'; random.below(3)]);
             fs::write(&path, &data).expect("a file");
@@ -247,8 +263,9 @@ mod tests {
             cuts.dedup();
             for range in cuts.windows(2) {
                 let (start, end) = (range[0], range[1]);
-                let belongs =
-                    |begin: u64| if begin == 0 { start == 0 } else { start < begin && begin <= end };
+                let belongs = |begin: u64| {
+                    if begin == 0 { start == 0 } else { start < begin - before && begin - before <= end }
+                };
                 let lines = model(&data, &separator).into_iter().filter(|(begin, _)| belongs(*begin));
                 let expected: Vec<_> = lines.map(|(_, line)| line).collect();
                 let found = lines_of(&name, start, end, &separator);

@@ -7,11 +7,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use millstream_system::usage::{ThreadUsage, thread_usage};
-use millstream_vfs::{Errno, Error, Operation, Volume};
+use millstream_vfs::{Dir, Errno, Error, Operation, Volume};
 
 use crate::batch::{Batch, Buffer};
 use crate::error::ScanError;
 use crate::range::FileRange;
+use crate::sources::Sources;
 use crate::unit::{Counts, ScanOptions, Unit, UnitReader};
 
 /// Ratio of wall time to CPU time from which reading counts as waiting.
@@ -22,6 +23,8 @@ const JUDGED_AFTER: Duration = Duration::from_micros(500);
 const SHORTEST_LAP: Duration = Duration::from_micros(100);
 /// Units per reader that may be read ahead of their turn.
 const AHEAD_PER_READER: usize = 2;
+/// Bytes of all units that are read ahead of their turn.
+const AHEAD_BYTES: u64 = 64 << 20;
 
 /// A call returns after this time even without rows, so that the caller can stop.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -55,6 +58,7 @@ struct Shared<V: Volume> {
     base: V::Dir,
     ranges: Vec<FileRange>,
     units: Vec<Unit>,
+    sources: Sources<<V::Dir as Dir>::File>,
     options: ScanOptions,
     state: Mutex<State>,
     changed: Condvar,
@@ -66,6 +70,8 @@ struct State {
     claimed: usize,
     /// All units before this one have been delivered.
     delivered: usize,
+    /// Bytes of the units that have been taken and not been delivered.
+    ahead_bytes: u64,
     done: HashMap<usize, Result<Batch, ScanError>>,
     /// Batches for reuse.
     spare: Vec<Batch>,
@@ -80,8 +86,9 @@ impl<V: Volume> Scan<V> {
     /// Scans `ranges` on `volume`, in their order. Nothing is read before the first call of [`Scan::next_batch`].
     pub fn new(volume: &V, ranges: Vec<FileRange>, options: ScanOptions) -> Self {
         let units = Unit::cut(&ranges, &options);
-        let (state, changed) = (Mutex::default(), Condvar::new());
-        let shared = Arc::new(Shared { base: volume.base(), ranges, units, options, state, changed });
+        let (sources, state, changed) = (Sources::default(), Mutex::default(), Condvar::new());
+        let shared =
+            Arc::new(Shared { base: volume.base(), ranges, units, sources, options, state, changed });
         Scan { shared, current: None, scratch: Buffer::default(), waited: Duration::ZERO }
     }
 
@@ -117,7 +124,9 @@ impl<V: Volume> Scan<V> {
     ) -> Result<Option<Batch>, ScanError> {
         let since = Instant::now();
         let mut state = shared.state();
-        state.spare.extend(self.current.take());
+        if let Some(read) = self.current.take() {
+            state.keep(read);
+        }
         loop {
             if state.stopped || state.delivered == shared.units.len() {
                 return Ok(None);
@@ -134,16 +143,17 @@ impl<V: Volume> Scan<V> {
             }
             if let Some(done) = state.done.remove(&turn) {
                 state.delivered += 1;
+                state.ahead_bytes -= shared.units[turn].bytes(&shared.ranges);
                 shared.changed.notify_all();
                 match done {
                     Ok(batch) if batch.rows > 0 || since.elapsed() > PATIENCE => return Ok(Some(batch)),
-                    Ok(batch) => state.spare.push(batch),
+                    Ok(batch) => state.keep(batch),
                     Err(error) => {
                         state.stopped = true;
                         return Err(error);
                     }
                 }
-            } else if state.may_claim(&shared.units) {
+            } else if state.may_claim(&shared.units, &shared.ranges) {
                 // Until the next batch is ready, this thread reads like the others.
                 state = shared.read_next(own, state, should_continue);
             } else if since.elapsed() > PATIENCE {
@@ -162,6 +172,7 @@ impl<V: Volume> Scan<V> {
         state.stopped = true;
         state.done.clear();
         state.spare.clear();
+        self.shared.sources.close();
         self.shared.changed.notify_all();
     }
 
@@ -185,8 +196,20 @@ impl<V: Volume> Drop for Scan<V> {
 }
 
 impl State {
-    fn may_claim(&self, units: &[Unit]) -> bool {
-        self.claimed < units.len() && self.claimed <= self.delivered + AHEAD_PER_READER * self.readers
+    /// Whether the next unit may be read now.
+    fn may_claim(&self, units: &[Unit], ranges: &[FileRange]) -> bool {
+        let Some(next) = units.get(self.claimed) else { return false };
+        let is_its_turn = self.claimed == self.delivered;
+        is_its_turn
+            || (self.claimed <= self.delivered + AHEAD_PER_READER * self.readers
+                && self.ahead_bytes + next.bytes(ranges) <= AHEAD_BYTES)
+    }
+
+    /// Keeps a batch for reuse.
+    fn keep(&mut self, batch: Batch) {
+        if batch.is_kept() {
+            self.spare.push(batch);
+        }
     }
 
     /// How many threads should read ahead.
@@ -216,11 +239,12 @@ impl<V: Volume> Shared<V> {
     ) -> MutexGuard<'s, State> {
         let unit = state.claimed;
         state.claimed += 1;
+        state.ahead_bytes += self.units[unit].bytes(&self.ranges);
         let mut batch = state.spare.pop().unwrap_or_default();
         drop(state);
         let mut meter = Meter::start();
         let read = catch_unwind(AssertUnwindSafe(|| {
-            own.read(&self.base, &self.ranges, self.units[unit], &mut batch, || {
+            own.read(&self.base, &self.sources, &self.ranges, self.units[unit], &mut batch, || {
                 (!meter.is_due() || self.report(&mut meter)) && should_continue()
             })
         }));
@@ -272,7 +296,7 @@ impl<V: Volume> Shared<V> {
         let mut own = UnitReader::new(&self.options, Buffer::default());
         let mut state = self.state();
         while !state.stopped && state.claimed < self.units.len() {
-            state = match state.may_claim(&self.units) {
+            state = match state.may_claim(&self.units, &self.ranges) {
                 true => self.read_next(&mut own, state, &mut || true),
                 false => self.wait(state),
             };
@@ -304,5 +328,26 @@ impl Meter {
         let wall = if next.usage.waits > self.usage.waits { next.since - self.since } else { cpu };
         *self = next;
         (wall, cpu)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_units_are_not_read_ahead_of_their_turn() {
+        let length = 40 << 20;
+        let ranges = vec![FileRange { path: c"file".into(), start: 0, length, may_have_checksums: false }; 9];
+        let units: Vec<_> = (0..9).map(|first| Unit::Group { first, end: first + 1 }).collect();
+        let claim = |claimed, delivered, ahead_bytes| {
+            State { claimed, delivered, readers: 8, ahead_bytes, ..State::default() }
+                .may_claim(&units, &ranges)
+        };
+        assert!(claim(0, 0, 0));
+        assert!(!claim(2, 0, 2 * length), "that would be more than all may have");
+        assert!(!claim(1, 0, length), "that too");
+        assert!(claim(3, 3, 0), "the consumer waits for it, whatever its size");
+        assert!(!claim(9, 9, 0), "there are no more");
     }
 }

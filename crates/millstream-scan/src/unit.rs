@@ -3,14 +3,15 @@
 use std::ops::Range;
 
 use memchr::memmem;
-use millstream_vfs::{Access, Dir, File, SymlinkBehavior};
+use millstream_vfs::{Access, Dir, Fields, File, Result as VolumeResult, SymlinkBehavior};
 
 use crate::batch::{Batch, Buffer, Stamp};
 use crate::checksum::mismatch;
 use crate::error::{Cause, ScanError};
 use crate::lines::Separator;
 use crate::predicate::Predicate;
-use crate::range::{FileRange, read_bytes, read_lines, read_whole};
+use crate::range::{FileRange, append_whole, read_bytes, read_lines};
+use crate::sources::Sources;
 
 /// Size of the parts of a large range, in bytes.
 const PART: u64 = 1 << 20;
@@ -134,6 +135,14 @@ impl Unit {
         }
     }
 
+    /// How many bytes of files it covers.
+    pub(crate) fn bytes(self, ranges: &[FileRange]) -> u64 {
+        match self {
+            Unit::Part { start, end, .. } => end - start,
+            Unit::Group { first, end } => ranges[first..end].iter().map(|range| range.length).sum(),
+        }
+    }
+
     /// The first byte of the unit in that range.
     fn start(self, ranges: &[FileRange]) -> u64 {
         match self {
@@ -146,6 +155,11 @@ impl Unit {
 /// Size of the first piece of a range of `length` bytes.
 pub(crate) fn first_piece(length: u64) -> u64 {
     if length > LARGE { PART } else { length }
+}
+
+/// How many parts a large range is read in.
+fn number_of_parts(length: u64) -> u64 {
+    (length - LARGE).div_ceil(PART) + 1
 }
 
 fn parts(range: usize, whole: &FileRange) -> impl Iterator<Item = Unit> {
@@ -182,7 +196,7 @@ impl<'a> UnitReader<'a> {
     /// A reader for a scan with these options; `scratch` is a buffer to reuse.
     pub(crate) fn new(options: &'a ScanOptions, scratch: Buffer) -> Self {
         let literal = match &options.rows {
-            Rows::Lines(separator) if separator.is_found_from_anywhere() => options.predicate.literal(),
+            Rows::Lines(separator) if separator.is_one_byte() => options.predicate.literal(),
             _ => None,
         };
         let may_contain = |literal| match &options.rows {
@@ -199,6 +213,7 @@ impl<'a> UnitReader<'a> {
     pub(crate) fn read<D: Dir>(
         &mut self,
         base: &D,
+        sources: &Sources<D::File>,
         ranges: &[FileRange],
         unit: Unit,
         batch: &mut Batch,
@@ -208,11 +223,23 @@ impl<'a> UnitReader<'a> {
         (batch.range, batch.offset) = (unit.range(), unit.start(ranges));
         match unit {
             Unit::Part { range, start, end } => {
-                self.file(base, &ranges[range], start..end, batch).map_err(|cause| ScanError { range, cause })
+                let (whole, parts) = (&ranges[range], number_of_parts(ranges[range].length));
+                let read = sources.with(base, (range, whole), parts, |file| {
+                    let read = file
+                        .as_ref()
+                        .map_err(|error| Cause::from(*error))
+                        .and_then(|file| self.read_file(base, file, whole, start..end, batch));
+                    self.unless_missing(read, start == whole.start)
+                });
+                read.map_err(|cause| ScanError { range, cause })
             }
             Unit::Group { first, end } => (first..end).try_for_each(|range| {
                 let whole = &ranges[range];
-                let read = self.file(base, whole, whole.start..whole.end(), batch);
+                let opened = base.open_file(&whole.path, Access::Read, SymlinkBehavior::Follow);
+                let read = opened
+                    .map_err(Cause::from)
+                    .and_then(|file| self.read_file(base, &file, whole, whole.start..whole.end(), batch));
+                let read = self.unless_missing(read, true);
                 let should_continue = should_continue();
                 read.map_err(|cause| ScanError { range, cause })?;
                 if should_continue { Ok(()) } else { Err(ScanError::interrupted(range)) }
@@ -220,38 +247,44 @@ impl<'a> UnitReader<'a> {
         }
     }
 
-    fn file<D: Dir>(
-        &mut self,
-        base: &D,
-        range: &FileRange,
-        part: Range<u64>,
-        batch: &mut Batch,
-    ) -> Result<(), Cause> {
-        match self.open_and_read(base, range, part, batch) {
+    /// Skips a missing file if that is asked for, and counts it once.
+    fn unless_missing(&mut self, read: Result<(), Cause>, is_first: bool) -> Result<(), Cause> {
+        match read {
             Err(cause) if cause.is_missing() && self.options.missing == Missing::Skip => {
-                self.counts.missing += 1;
+                self.counts.missing += u64::from(is_first);
                 Ok(())
             }
             read => read,
         }
     }
 
-    fn open_and_read<D: Dir>(
+    fn read_file<D: Dir>(
         &mut self,
         base: &D,
+        file: &D::File,
         range: &FileRange,
         part: Range<u64>,
         batch: &mut Batch,
     ) -> Result<(), Cause> {
-        let file = base.open_file(&range.path, Access::Read, SymlinkBehavior::Follow)?;
         if self.options.verification == Verification::Checksums && range.may_have_checksums {
-            let differs = mismatch(base, &range.path, &file, part.clone(), &mut self.scratch)?;
+            let differs = mismatch(base, &range.path, file, part.clone(), &mut self.scratch)?;
             differs.map_or(Ok(()), |offset| Err(Cause::Checksum { offset }))?;
         }
-        let (is_first, bytes) = (part.start == range.start, part.end - part.start);
+        let (is_first, is_last, bytes) =
+            (part.start == range.start, part.end == range.end(), part.end - part.start);
         match &self.options.rows {
-            Rows::Lines(separator) => self.lines(&file, part, separator, batch)?,
-            Rows::WholeFiles => self.whole(&file, range.length, batch)?,
+            Rows::Lines(separator) => {
+                let has_data = self.lines(file, part, separator, batch)?;
+                let size = if is_first && !has_data && range.start > 0 {
+                    file.metadata(Fields::SIZE)?.size
+                } else {
+                    u64::MAX
+                };
+                if size < range.start {
+                    return Err(Cause::Shortened { size, start: range.start });
+                }
+            }
+            Rows::WholeFiles => self.whole(file, range.length, batch)?,
             Rows::Bytes => {
                 if is_first {
                     batch.stamps.push(Stamp::of(&file.metadata(Stamp::FIELDS)?));
@@ -259,7 +292,10 @@ impl<'a> UnitReader<'a> {
                 let length = usize::try_from(bytes).unwrap_or(usize::MAX);
                 batch.check_room(length)?;
                 let start = batch.buffer.len();
-                read_bytes(&file, part.start, length, &mut batch.buffer)?;
+                read_bytes(file, part.start, length, &mut batch.buffer)?;
+                if !is_first && is_last {
+                    batch.last_stamps.push(Stamp::of(&file.metadata(Stamp::FIELDS)?));
+                }
                 batch.rows += 1;
                 batch.add_in_place(start, batch.buffer.len());
             }
@@ -269,25 +305,27 @@ impl<'a> UnitReader<'a> {
         Ok(())
     }
 
-    fn whole<F: File>(&mut self, file: &F, length: u64, batch: &mut Batch) -> millstream_vfs::Result<()> {
-        read_whole(file, length, &mut self.scratch)?;
-        batch.check_room(self.scratch.len())?;
-        if self.options.predicate.holds(&self.scratch) {
-            batch.rows += 1;
-            if self.options.output == Output::Values {
-                batch.add(&self.scratch);
-            }
+    fn whole<F: File>(&self, file: &F, length: u64, batch: &mut Batch) -> VolumeResult<()> {
+        let start = batch.buffer.len();
+        append_whole(file, length, &mut batch.buffer)?;
+        let is_wanted = self.options.predicate.holds(&batch.buffer[start..]);
+        batch.rows += u64::from(is_wanted);
+        if is_wanted && self.options.output == Output::Values {
+            batch.add_in_place(start, batch.buffer.len());
+        } else {
+            batch.buffer.truncate(start);
         }
         Ok(())
     }
 
+    /// Returns whether the file has data from the start of `part`.
     fn lines<F: File>(
         &mut self,
         file: &F,
         part: Range<u64>,
         separator: &Separator,
         batch: &mut Batch,
-    ) -> millstream_vfs::Result<()> {
+    ) -> VolumeResult<bool> {
         let is_first = batch.buffer.is_empty();
         let takes_all = matches!(self.options.predicate, Predicate::True);
         if takes_all && is_first && self.options.output == Output::Values {
@@ -299,7 +337,7 @@ impl<'a> UnitReader<'a> {
                 lines.push(crate::Line { start: (first + start) as u32, length: (end - start) as u32 });
             });
             (batch.rows, batch.lines) = (lines.len() as u64, lines);
-            return Ok(());
+            return Ok(!batch.buffer.is_empty());
         }
         let found = read_lines(file, part.start, part.end, separator, &mut self.scratch)?;
         batch.check_room(found.len())?;
@@ -308,7 +346,7 @@ impl<'a> UnitReader<'a> {
             (true, Output::Count) => batch.rows += separator.count(data),
             _ => self.filter(data, separator, batch),
         }
-        Ok(())
+        Ok(!self.scratch.is_empty())
     }
 
     /// Adds the lines of `data` that match the predicate.

@@ -321,3 +321,100 @@ fn a_stopped_scan_is_at_its_end() {
     scan.stop();
     assert!(scan.next_batch().expect("no error").is_none());
 }
+
+/// Lines of a version of a file, 6 MB: it is read in several parts.
+fn version(name: char) -> Vec<u8> {
+    (0..150_000).flat_map(|line| format!("{name}{line:037}\n\n").into_bytes()).collect()
+}
+
+#[test]
+fn a_file_that_is_replaced_or_removed_is_read_to_its_end() {
+    for (max_readers, change) in
+        [(0, "replaced"), (8, "replaced"), (0, "shorter"), (0, "removed"), (8, "removed")]
+    {
+        for missing in [Missing::Fail, Missing::Skip] {
+            let scratch = tempfile::tempdir().expect("scratch");
+            let (path, other) = (scratch.path().join("file"), scratch.path().join("other"));
+            fs::write(&path, version('a')).expect("a file");
+            fs::write(&other, if change == "shorter" { b"b\n".to_vec() } else { version('b') })
+                .expect("a file");
+            let mut scan = Scan::new(
+                &PosixVolume,
+                vec![whole(&path)],
+                ScanOptions { max_readers, missing, ..options() },
+            );
+            let mut found = Vec::new();
+            while let Some(batch) = scan.next_batch().expect("readable") {
+                if found.is_empty() {
+                    match change {
+                        "removed" => fs::remove_file(&path).expect("removed"),
+                        _ => fs::rename(&other, &path).expect("replaced"),
+                    }
+                }
+                found.extend(batch.iter().flat_map(|row| [row, b"\n"].concat()));
+            }
+            assert!(
+                found == version('a'),
+                "{change}, {missing:?}, {max_readers} readers: {} bytes",
+                found.len()
+            );
+            let progress = scan.progress();
+            assert_eq!((progress.files, progress.missing), (1, 0));
+        }
+    }
+}
+
+#[test]
+fn a_large_file_that_is_missing_is_skipped_once() {
+    let range = FileRange { length: 6 << 20, ..whole(Path::new("/nonexistent")) };
+    let mut scan = Scan::new(&PosixVolume, vec![range], ScanOptions { missing: Missing::Skip, ..options() });
+    while let Some(batch) = scan.next_batch().expect("skipped") {
+        assert_eq!(batch.rows(), 0);
+    }
+    assert_eq!((scan.progress().files, scan.progress().missing), (0, 1));
+}
+
+#[test]
+fn separators_of_several_bytes_need_no_more_memory_than_others() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let path = scratch.path().join("file");
+    let data = version('a');
+    fs::write(&path, &data).expect("a file");
+    let separator = Separator::Bytes(b"\n\na".to_vec());
+    assert!(
+        separator.is_found_from_anywhere() && !Separator::Bytes(b"\n\n".to_vec()).is_found_from_anywhere()
+    );
+    let mut scan = Scan::new(
+        &PosixVolume,
+        vec![whole(&path)],
+        ScanOptions { rows: Rows::Lines(separator), ..options() },
+    );
+    let mut lines = Vec::new();
+    while let Some(batch) = scan.next_batch().expect("readable") {
+        assert!(batch.bytes().len() < 2 << 20, "{} bytes at once", batch.bytes().len());
+        lines.extend(batch.iter().map(<[u8]>::to_vec));
+    }
+    assert!(lines.join(&b"\n\na"[..]) == data && lines.len() == 150_000, "{} lines", lines.len());
+}
+
+#[test]
+fn a_range_beyond_the_end_of_a_shortened_file_is_an_error() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let path = scratch.path().join("file");
+    fs::write(&path, "one\ntwo\n").expect("a file");
+    for output in [Output::Values, Output::Count] {
+        let read = |start| {
+            let range = FileRange { start, length: 10, ..whole(&path) };
+            let mut scan = Scan::new(&PosixVolume, vec![range], ScanOptions { output, ..options() });
+            let mut rows = 0;
+            while let Some(batch) = scan.next_batch()? {
+                rows += batch.rows();
+            }
+            Ok::<_, ScanError>(rows)
+        };
+        assert_eq!(read(3), Ok(1));
+        assert_eq!(read(8), Ok(0), "it had just this size when it was listed, or has grown back to it");
+        let error = read(9).expect_err("it has become shorter");
+        assert_eq!(error.cause, Cause::Shortened { size: 8, start: 9 });
+    }
+}
