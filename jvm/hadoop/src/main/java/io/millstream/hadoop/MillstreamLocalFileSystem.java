@@ -333,6 +333,13 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   }
 
   @Override
+  @SuppressWarnings("deprecation")
+  public FSDataOutputStream createNonRecursive(Path f, FsPermission permission, boolean overwrite, int bufferSize,
+      short replication, long blockSize, Progressable progress) throws IOException {
+    return opening(() -> super.createNonRecursive(f, permission, overwrite, bufferSize, replication, blockSize, progress));
+  }
+
+  @Override
   public FSDataOutputStream append(Path f, int bufferSize, Progressable progress) throws IOException {
     return opening(() -> super.append(f, bufferSize, progress));
   }

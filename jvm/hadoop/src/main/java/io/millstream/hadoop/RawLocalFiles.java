@@ -12,6 +12,8 @@ import org.apache.hadoop.fs.permission.FsPermission;
  * {@code chmod} process for each file it creates.
  */
 final class RawLocalFiles extends RawLocalFileSystem {
+  private static final int SET_IDS = 06000;
+
   @Override
   public void setPermission(Path p, FsPermission permission) throws IOException {
     java.nio.file.Path file;
@@ -21,6 +23,11 @@ final class RawLocalFiles extends RawLocalFileSystem {
       super.setPermission(p, permission);
       return;
     }
-    Files.setAttribute(file, "unix:mode", (int) permission.toShort());
+    int mode = permission.toShort();
+    if (Files.isDirectory(file)) {
+      // As chmod(1), which keeps what a directory has inherited; with the set-group-ID bit new files in it get its group.
+      mode |= (int) Files.getAttribute(file, "unix:mode") & SET_IDS;
+    }
+    Files.setAttribute(file, "unix:mode", mode);
   }
 }

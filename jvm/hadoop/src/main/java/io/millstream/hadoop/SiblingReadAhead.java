@@ -10,6 +10,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import org.slf4j.Logger;
@@ -24,9 +26,15 @@ import org.slf4j.LoggerFactory;
  * arrives at them. If the caller had descended below the first child, the walk descends below the others, too. For a caller
  * that lists a single directory, nothing is listed ahead.
  *
- * <p>A listing made ahead is handed out once, while it is at most a few seconds old, and is dropped at any change made
- * through the same file system. Native threads stop when their queue is full, so a caller that does not return leaves little
- * behind.
+ * <p>A listing made ahead must not hide what the caller, or anyone else, has done since. It is handed out once, while it is at most a
+ * few seconds old, and only
+ * <ul>
+ *   <li>to the thread that the walk was started for;
+ *   <li>if that thread comes back at once, as a recursion does: whoever writes files or runs a job meanwhile does not;
+ *   <li>if the directory still has the modification time that its parent's listing shows, which was made before: nothing has been added or
+ *       removed.
+ * </ul>
+ * All listings are dropped at any change made through the same file system, and once nobody has asked for any in a few seconds.
  *
  * <p>The callers themselves drain the walk; this class has no thread of its own. One caller at a time drains it, and a
  * caller that finds another one draining lists its directory itself. No caller waits for storage while others wait for it: a
@@ -40,10 +48,17 @@ final class SiblingReadAhead {
   private static final int MAX_ENTRIES_READY = 1_000_000;
   /** A file opened for writing may grow unseen, so read-ahead pauses for this long after the last open for writing. */
   private static final long PAUSE_AFTER_OPEN_FOR_WRITE_MILLIS = 60_000;
+  /** How soon a recursion asks for the next directory, once it has the entries of the last one. */
+  private static final long LONGEST_PAUSE_MILLIS = 20;
+  /** What it may need for each of these entries in addition, before its code is compiled. */
+  private static final long PAUSE_MICROS_AN_ENTRY = 20;
+  /** A directory that was changed this shortly before it was listed may have been changed again with the same time. */
+  private static final long SETTLED_MILLIS = 2_000;
 
   private final ListingOptions options;
   private final DirectoryWalk.Starter walks;
   private final int childrenRemembered;
+  private final long longestPauseMillis;
 
   /**
    * Children of the directories that callers have listed, least recently used first; guarded by its own monitor, which is
@@ -60,21 +75,28 @@ final class SiblingReadAhead {
   private final ReentrantLock draining = new ReentrantLock();
   private Ahead ahead;
   private long lastCallMillis = nowMillis();
+  /** Until when the caller may have worked on what it was given last, if it is a recursion. */
+  private volatile long returnExpectedMillis = nowMillis();
 
   SiblingReadAhead(ListingOptions options, DirectoryWalk.Starter walks) {
-    this(options, walks, CHILDREN_REMEMBERED);
+    this(options, walks, CHILDREN_REMEMBERED, LONGEST_PAUSE_MILLIS);
   }
 
-  SiblingReadAhead(ListingOptions options, DirectoryWalk.Starter walks, int childrenRemembered) {
+  SiblingReadAhead(ListingOptions options, DirectoryWalk.Starter walks, int childrenRemembered, long longestPauseMillis) {
     this.options = options;
     this.walks = walks;
     this.childrenRemembered = childrenRemembered;
+    this.longestPauseMillis = longestPauseMillis;
   }
 
   /** The child directories of one directory, in the order in which it was listed. */
   private static final class Siblings {
+    static final long UNSETTLED = Long.MIN_VALUE;
+
     final List<String> children = new ArrayList<>();
     final Map<String, Integer> positions = new HashMap<>();
+    /** By position, in milliseconds since 1970; {@link #UNSETTLED} if the time says nothing. */
+    final List<Long> modified = new ArrayList<>();
     int asked;
     boolean descended;
   }
@@ -85,6 +107,7 @@ final class SiblingReadAhead {
     final long generation;
     final Set<String> roots;
     final boolean recursive;
+    final long thread = Thread.currentThread().getId();
     final Map<String, List<DirectoryListing>> arrived = new HashMap<>();
     final Set<String> complete = new HashSet<>();
     final Set<String> taken = new HashSet<>();
@@ -138,12 +161,12 @@ final class SiblingReadAhead {
     try {
       forgetOutdated();
       observe(directory);
-      if (ahead == null || !ahead.covers(directory)) {
+      if (ahead == null || ahead.thread != Thread.currentThread().getId() || !ahead.covers(directory)) {
         return null;
       }
       List<DirectoryListing> parts = drainUntil(directory);
       boolean usable = parts != null && parts.get(0).errno() == 0
-          && parts.get(0).ageMillis() <= options.readAheadMaxAgeMillis;
+          && parts.get(0).ageMillis() <= options.readAheadMaxAgeMillis && isUnchanged(directory);
       return usable ? parts : null;
     } catch (InterruptedIOException | RuntimeException | LinkageError e) {
       stop();
@@ -153,24 +176,40 @@ final class SiblingReadAhead {
     }
   }
 
-  /** Records that a caller was given these entries of a directory. */
+  /** Whether a directory has the modification time that its parent's listing shows, which is older than any listing made ahead. */
+  private boolean isUnchanged(String directory) {
+    Long listed;
+    synchronized (parents) {
+      Siblings siblings = parents.get(parentOf(directory));
+      Integer position = siblings == null ? null : siblings.positions.get(directory);
+      listed = position == null ? null : siblings.modified.get(position);
+    }
+    // Of a file that is gone, the time is 0.
+    return listed != null && listed != Siblings.UNSETTLED && listed == new File(directory).lastModified();
+  }
+
+  /** Records that a caller was given these entries of a directory, and is about to return to work on them. */
   void listed(String directory, List<DirectoryListing> parts) {
     if (options.readAheadDirectories == 0) {
       return;
     }
     Siblings siblings = new Siblings();
+    long settled = System.currentTimeMillis() - SETTLED_MILLIS;
     for (DirectoryListing part : parts) {
       for (int i = 0; i < part.count() && siblings.children.size() < childrenRemembered; i++) {
         if (part.isDirectory(i)) {
           String child = directory.endsWith("/") ? directory + part.name(i) : directory + "/" + part.name(i);
           siblings.positions.put(child, siblings.children.size());
           siblings.children.add(child);
+          siblings.modified.add(part.modificationTime(i) < settled ? part.modificationTime(i) : Siblings.UNSETTLED);
         }
       }
     }
     if (siblings.children.size() > EVIDENCE) {
       remember(directory, siblings);
     }
+    long entries = parts.stream().mapToLong(DirectoryListing::count).sum();
+    returnExpectedMillis = nowMillis() + longestPauseMillis + entries * PAUSE_MICROS_AN_ENTRY / 1_000;
   }
 
   private void remember(String directory, Siblings siblings) {
@@ -221,7 +260,8 @@ final class SiblingReadAhead {
       invalidate();
     }
     lastCallMillis = now;
-    if (outdated()) {
+    boolean isLate = ahead != null && ahead.thread == Thread.currentThread().getId() && now > returnExpectedMillis;
+    if (isLate || outdated()) {
       stop();
     }
   }
@@ -275,8 +315,27 @@ final class SiblingReadAhead {
       int flags = NativeListing.DIRECTORIES | (descend ? NativeListing.RECURSIVE : 0);
       DirectoryWalk walk = walks.start(encoded.toArray(new byte[0][]), flags, options.threads);
       ahead = new Ahead(walk, now, roots, descend);
+      stopOnceIdle();
       LOG.debug("Listing {} directories ahead, from {}, descending: {}", roots.size(), directories.get(0), descend);
     }
+  }
+
+  /** Ends the walk once nobody has asked for its listings for as long as they may be handed out. */
+  private void stopOnceIdle() {
+    CompletableFuture.delayedExecutor(options.readAheadMaxAgeMillis + 1L, TimeUnit.MILLISECONDS).execute(() -> {
+      boolean isFree = draining.tryLock();
+      try {
+        if (isFree && nowMillis() - lastCallMillis > options.readAheadMaxAgeMillis) {
+          stop();
+        } else if (!isFree || ahead != null) {
+          stopOnceIdle();
+        }
+      } finally {
+        if (isFree) {
+          draining.unlock();
+        }
+      }
+    });
   }
 
   /**

@@ -255,6 +255,28 @@ class MillstreamLocalFileSystemTest {
     }
   }
 
+  @Test
+  void directoriesKeepTheInheritedGroup() throws IOException {
+    java.nio.file.Path shared = Files.createDirectory(temp.toPath().resolve("shared"));
+    Files.setAttribute(shared, "unix:mode", 02775);
+    List<List<String>> modes = new ArrayList<>();
+    for (FileSystem fs : List.of(stock, ours)) {
+      Path top = new Path(shared.toUri() + "/" + fs.hashCode());
+      List<String> own = new ArrayList<>();
+      fs.mkdirs(new Path(top, "a"));
+      fs.mkdirs(new Path(top, "b"), new FsPermission((short) 0770));
+      fs.create(new Path(top, "c/file")).close();
+      fs.mkdirs(new Path(top, "d"));
+      fs.setPermission(new Path(top, "d"), new FsPermission((short) 01700));
+      for (String name : List.of("a", "b", "c", "c/file", "d")) {
+        own.add(name + " " + mode(new Path(top, name)));
+      }
+      modes.add(own);
+    }
+    assertEquals(modes.get(0), modes.get(1));
+    assertEquals("a 42755", modes.get(1).get(0));
+  }
+
   private static String mode(Path file) throws IOException {
     return Integer.toOctalString((int) Files.getAttribute(java.nio.file.Path.of(file.toUri()), "unix:mode"));
   }

@@ -10,14 +10,17 @@ import java.io.File;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.nio.file.Files;
+import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
+import java.util.stream.Stream;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.FileUtil;
 import org.apache.hadoop.fs.Options;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
@@ -38,13 +41,23 @@ class SiblingReadAheadTest {
         Trees.write(root.toPath().resolve("d" + i + "/e" + j + "/f"), 1);
       }
     }
+    settle(root.toPath());
+  }
+
+  /** Makes directories look as if nothing had happened in them lately. */
+  private static void settle(java.nio.file.Path top) throws IOException {
+    try (Stream<java.nio.file.Path> tree = Files.walk(top)) {
+      for (java.nio.file.Path path : tree.filter(Files::isDirectory).toList()) {
+        Files.setLastModifiedTime(path, FileTime.fromMillis(System.currentTimeMillis() - 60_000));
+      }
+    }
   }
 
   private static SiblingReadAhead readAhead(int directories, int maxAgeMillis) {
     Configuration conf = new Configuration(false);
     conf.setInt(ListingOptions.READ_AHEAD_DIRECTORIES, directories);
     conf.setInt(ListingOptions.READ_AHEAD_MAX_AGE_MILLIS, maxAgeMillis);
-    return new SiblingReadAhead(new ListingOptions(conf), NativeListing::new);
+    return new SiblingReadAhead(new ListingOptions(conf), NativeListing::new, 200_000, 60_000);
   }
 
   private static List<DirectoryListing> list(String directory) throws IOException {
@@ -137,6 +150,98 @@ class SiblingReadAheadTest {
     assertNull(ahead.take(root + "/" + names.name(4)));
   }
 
+  @Test
+  void otherThreadsAreNotServed() throws Exception {
+    SiblingReadAhead ahead = readAhead(1024, 60_000);
+    askForChildren(ahead, 3);
+    DirectoryListing names = list(root.getPath()).get(0);
+    FutureTask<List<DirectoryListing>> other = new FutureTask<>(() -> ahead.take(root + "/" + names.name(3)));
+    Thread thread = new Thread(other);
+    thread.start();
+    assertNull(other.get());
+    thread.join();
+    assertNotNull(ahead.take(root + "/" + names.name(3)));
+  }
+
+  @Test
+  void callersThatDoSomethingElseMeanwhileAreNotServed() throws Exception {
+    List<ObservedWalk> walks = new ArrayList<>();
+    SiblingReadAhead ahead = new SiblingReadAhead(new ListingOptions(new Configuration(false)), (roots, flags, threads) -> {
+      walks.add(new ObservedWalk(new NativeListing(roots, flags, threads)));
+      return walks.get(walks.size() - 1);
+    }, 200_000, 200);
+    askForChildren(ahead, 3);
+    assertEquals(1, walks.size());
+    DirectoryListing names = list(root.getPath()).get(0);
+    Thread.sleep(250);
+    assertTrue(ask(ahead, root + "/" + names.name(3)), "by a new walk");
+    assertEquals(List.of(true, false), walks.stream().map(walk -> walk.closed).toList());
+  }
+
+  @Test
+  void directoriesThatHaveChangedAreNotHandedOut() throws IOException {
+    SiblingReadAhead ahead = readAhead(1024, 60_000);
+    askForChildren(ahead, 3);
+    DirectoryListing names = list(root.getPath()).get(0);
+    Files.createFile(root.toPath().resolve(names.name(3)).resolve("new"));
+    assertNull(ahead.take(root + "/" + names.name(3)));
+    assertNotNull(ahead.take(root + "/" + names.name(4)));
+  }
+
+  @Test
+  void directoriesThatHadJustChangedAreNotHandedOut() throws IOException {
+    DirectoryListing names = list(root.getPath()).get(0);
+    Files.setLastModifiedTime(root.toPath().resolve(names.name(2)), FileTime.fromMillis(System.currentTimeMillis()));
+    assertEquals(List.of(false, true, false, true), askForChildren(readAhead(1024, 60_000), 4));
+  }
+
+  /** As stock: what a program adds between two calls is in the second one's answer. */
+  @Test
+  void nothingThatOthersAddIsHidden() throws IOException {
+    for (java.nio.file.Path place : List.of(root.toPath(), java.nio.file.Path.of("/dev/shm"))) {
+      java.nio.file.Path top = Files.createTempDirectory(place, "siblings");
+      try {
+        for (int round = 0; round < 2; round++) {
+          // Names in another order than that in which they are made.
+          for (int i = 9; i >= 0; i--) {
+            Trees.write(top.resolve(round + "/e" + i + "/old"), 1);
+          }
+          settle(top);
+          MillstreamLocalFileSystem fs = new MillstreamLocalFileSystem();
+          fs.initialize(FileSystem.getDefaultUri(new Configuration(false)), new Configuration(false));
+          Path all = new Path(top.toUri() + "/" + round + "/*/*");
+          assertEquals(10, fs.globStatus(all).length);
+          List<Integer> found = new ArrayList<>();
+          for (int i = 0; i < 10; i++) {
+            java.nio.file.Path directory = top.resolve(round + "/e" + i);
+            Trees.write(directory.resolve("new"), 1);
+            found.add(round == 0 ? fs.listStatus(new Path(directory.toUri())).length : fs.globStatus(all).length - i);
+          }
+          assertEquals(java.util.Collections.nCopies(10, round == 0 ? 2 : 11), found);
+        }
+      } finally {
+        FileUtil.fullyDelete(top.toFile());
+      }
+    }
+  }
+
+  @Test
+  @Timeout(20)
+  void walksThatNobodyAsksForEnd() throws Exception {
+    Configuration conf = new Configuration(false);
+    conf.setInt(ListingOptions.READ_AHEAD_MAX_AGE_MILLIS, 200);
+    List<ObservedWalk> walks = new ArrayList<>();
+    SiblingReadAhead ahead = new SiblingReadAhead(new ListingOptions(conf), (roots, flags, threads) -> {
+      walks.add(new ObservedWalk(new NativeListing(roots, flags, threads)));
+      return walks.get(walks.size() - 1);
+    });
+    askForChildren(ahead, 2);
+    assertEquals(1, walks.size());
+    while (!walks.get(0).closed) {
+      Thread.sleep(10);
+    }
+  }
+
   /** A walk whose storage does not answer until it is closed. */
   private static final class HangingWalk implements DirectoryWalk {
     final CountDownLatch polled = new CountDownLatch(1);
@@ -186,7 +291,7 @@ class SiblingReadAheadTest {
   /** A native walk that records whether it was closed. */
   private static final class ObservedWalk implements DirectoryWalk {
     final DirectoryWalk walk;
-    boolean closed;
+    volatile boolean closed;
 
     ObservedWalk(DirectoryWalk walk) {
       this.walk = walk;
@@ -221,6 +326,7 @@ class SiblingReadAheadTest {
         "delete", (fs, file) -> fs.delete(file, false),
         "mkdirs", (fs, file) -> fs.mkdirs(file.suffix("2")),
         "create", (fs, file) -> fs.create(file).close(),
+        "createNonRecursive", (fs, file) -> fs.createNonRecursive(file, FsPermission.getFileDefault(), true, 100, (short) 1, 512, null).close(),
         "copyFromLocalFile", (fs, file) -> fs.copyFromLocalFile(file, file.suffix("2")));
     int directory = 0;
     for (Map.Entry<String, Change> change : changes.entrySet()) {
@@ -257,7 +363,7 @@ class SiblingReadAheadTest {
 
   @Test
   void rememberedChildrenAreBounded() throws IOException {
-    SiblingReadAhead ahead = new SiblingReadAhead(new ListingOptions(new Configuration(false)), NativeListing::new, 11);
+    SiblingReadAhead ahead = new SiblingReadAhead(new ListingOptions(new Configuration(false)), NativeListing::new, 11, 60_000);
     ahead.listed(root.getPath(), list(root.getPath()));
     assertEquals(10, ahead.childrenRemembered());
     ahead.listed(root.getPath(), list(root.getPath()));
