@@ -348,6 +348,18 @@ def shrunk(context):
     return context.rows(frame), context.rows(frame.groupBy().count())
 
 
+@case("files that end before a split does")
+def cut_off(context):
+    answers = []
+    for format_name, line in (("text", "a line of a file\n"), ("csv", "1,a line\n"), ("json", '{"a": 1}\n')):
+        context.write(f"{format_name}/file", line * (2_000_000 // len(line)))
+        with context.settings({"spark.sql.files.maxPartitionBytes": "500000"}):
+            frame = planned(context.spark.read.format(format_name).schema("a string").load(f"{context.scratch}/{format_name}"))
+            os.truncate(Path(context.scratch, format_name, "file"), 10)
+            answers.append(condition_of_error(frame))
+    return answers
+
+
 @case("whole files that grow and shrink after planning", native=True)
 def whole_changed(context):
     frame = planned(frame_of(context, wholetext=True))

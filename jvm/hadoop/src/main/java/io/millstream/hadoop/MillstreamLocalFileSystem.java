@@ -134,7 +134,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
       return ahead;
     }
     boolean plain = options.enabled() && !pathToFile(getChecksumFile(f)).exists();
-    return plain ? getRawFileSystem().open(f, bufferSize) : super.open(f, bufferSize);
+    return plain ? new PlainInputStream(getRawFileSystem().open(f, bufferSize)) : super.open(f, bufferSize);
   }
 
   private List<DirectoryListing> walk(byte[][] roots, int flags) throws IOException {

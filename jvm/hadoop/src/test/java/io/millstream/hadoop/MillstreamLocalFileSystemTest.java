@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.EOFException;
 import java.io.File;
 import java.io.FileNotFoundException;
 import java.io.IOException;
@@ -252,6 +253,21 @@ class MillstreamLocalFileSystemTest {
         assertThrows(IOException.class, () -> fs.setPermission(missing, new FsPermission((short) 0600)));
       }
       assertEquals(modes.subList(0, 2), modes.subList(2, 4));
+    }
+  }
+
+  @Test
+  void seeksBeyondTheEndFailAsInStock() throws IOException {
+    Trees.write(temp.toPath().resolve("short"), 3);
+    Path file = new Path(temp.toURI() + "short");
+    for (FileSystem fs : List.of(stock, ours)) {
+      try (FSDataInputStream in = fs.open(file)) {
+        in.seek(3);
+        assertEquals(-1, in.read());
+        assertThrows(EOFException.class, () -> in.seek(4));
+        in.seek(1);
+        assertEquals(2, in.read(new byte[9]));
+      }
     }
   }
 

@@ -283,7 +283,7 @@ class SiblingReadAheadTest {
     assertEquals(10, fs.listStatus(new Path(root.toURI())).length);
     assertFalse(waiting.isDone());
     assertTrue(fs.mkdirs(new Path(children[1].getPath(), "new")));
-    assertEquals(5, waiting.get().length);
+    assertTrue(List.of(4, 5).contains(waiting.get().length), "it may list before the directory is made");
     assertTrue(hanging.closed);
     reader.join();
   }

@@ -31,7 +31,10 @@ private[millstream] object NativeTextScan {
 /** The rows of a text relation, and the handling of missing and changed files. */
 private[millstream] final case class TextFormat(separator: Seq[Byte], wholeFiles: Boolean, skipsMissing: Boolean, verifiesChecksums: Boolean) {
   /** Whether several tasks may share a file. */
-  def isSplittable: Boolean = !wholeFiles && separator.length <= 1
+  def isSplittable: Boolean = !wholeFiles
+
+  /** Whether the separator begins as it ends, so that it can be told only by reading a file from its beginning: in memory as a whole. */
+  def mayOverlap: Boolean = (1 until separator.length).exists(length => separator.endsWith(separator.take(length)))
 }
 
 private object TextFormat {
@@ -41,8 +44,10 @@ private object TextFormat {
       options <- Try(new TextOptions(relation.options)).toOption
       if relation.fileFormat.getClass == classOf[TextFileFormat]
       if options.encoding.isEmpty && !options.ignoreCorruptFiles
-    } yield TextFormat(options.lineSeparatorInRead.fold(Seq.empty[Byte])(_.toSeq), options.wholeText, options.ignoreMissingFiles,
-      verifiesChecksums)
+      format = TextFormat(options.lineSeparatorInRead.fold(Seq.empty[Byte])(_.toSeq), options.wholeText, options.ignoreMissingFiles,
+        verifiesChecksums)
+      if format.wholeFiles || !format.mayOverlap
+    } yield format
 }
 
 /**

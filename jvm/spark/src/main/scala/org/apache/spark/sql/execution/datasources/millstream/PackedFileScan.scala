@@ -7,7 +7,7 @@ import io.millstream.hadoop.{FileRanges, FileReadAhead}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.io.compress.CompressionCodec
 
-import org.apache.spark.{Partition, TaskContext}
+import org.apache.spark.{Partition, SparkConf, TaskContext}
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
@@ -79,7 +79,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
     }
     val read = format.buildReaderWithPartitionValues(relation.sparkSession, relation.dataSchema, relation.partitionSchema,
       scan.requiredSchema, pushedFilters, relation.options + (FileFormat.OPTION_RETURNING_BATCH -> supportsColumnar.toString),
-      SlimConfiguration.of(local.conf))
+      SlimConfiguration.of(local.conf, relation.sparkSession.sparkContext.getConf))
     new PackedFileScanRDD(scan, read, pack(), settings.maxReaders, metrics("filesReadAhead"), metrics("waitTime"))
   }
 
@@ -124,19 +124,27 @@ private final class TimedBatches(batches: Iterator[ColumnarBatch], rows: SQLMetr
 
 /**
  * The part of a configuration that readers need, without the more than a thousand defaults, which Hadoop's code contains as
- * well, and without the application's settings. Readers copy it for every file.
+ * well, and without the application's settings. Readers copy it for every file. Classes of others that it names (codecs, keys of
+ * encrypted Parquet files) get all of it.
  */
 private object SlimConfiguration {
   private val DefaultResource = "-default.xml"
+  private val Codecs = "io.compression.codecs"
+  private val Encryption = Seq("parquet.crypto.", "parquet.encryption.")
 
-  def of(full: Configuration): Configuration = {
-    val slim = new Configuration(false)
-    full.iterator.asScala.map(_.getKey).filter(isForReaders(full, _)).foreach(key => Option(full.get(key)).foreach(slim.set(key, _)))
-    slim
+  def of(full: Configuration, application: SparkConf): Configuration = {
+    val keys = full.iterator.asScala.map(_.getKey).toSeq
+    if (keys.exists(key => Encryption.exists(key.startsWith)) || !isDefault(full, Codecs)) {
+      full
+    } else {
+      val slim = new Configuration(false)
+      keys.filter(isForReaders(full, application, _)).foreach(key => Option(full.get(key)).foreach(slim.set(key, _)))
+      slim
+    }
   }
 
-  private def isForReaders(full: Configuration, key: String): Boolean =
-    if (key.startsWith("spark.")) key.startsWith("spark.sql.")
+  private def isForReaders(full: Configuration, application: SparkConf, key: String): Boolean =
+    if (key.startsWith("spark.")) key.startsWith("spark.sql.") || !application.getOption(key).contains(full.get(key))
     else key.startsWith("io.compression.") || !isDefault(full, key)
 
   private def isDefault(full: Configuration, key: String): Boolean =
