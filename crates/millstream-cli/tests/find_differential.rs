@@ -108,6 +108,8 @@ fn removal_leaves_the_same_tree() {
         "t -depth -type d -exec rmdir {} ;",
         "t -mmin +10000000 -delete -print0",
         ". -delete",
+        "t/. -delete -printf .",
+        "./ -delete",
     ] {
         let outcomes = [Tool::Gnu, Tool::Ours].map(|tool| {
             let bed = Bed::random(&mut random.clone());
@@ -137,6 +139,8 @@ fn what_must_not_be_read_is_reported_alike() {
          no nx sl -writable
          no nx sl -executable
          no nx sl sl2 -depth -delete
+         -L sl sl2 -maxdepth 0 -delete
+         -H sl sl2 -maxdepth 0 -delete
          nx -name f -size 0
          nx -size 0 -name g
          . -maxdepth 1

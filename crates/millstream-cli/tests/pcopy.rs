@@ -283,6 +283,7 @@ fn known(root: &Path) {
     fs::write(at("d/sub/g"), "dsg").expect("a file");
     fs::write(at("other/a"), "other").expect("a file");
     fs::write(at("into/f"), "in").expect("a file");
+    fs::write(at("into/sub"), "no directory").expect("a file");
     fs::hard_link(at("a"), at("h")).expect("a link");
     symlink("a", at("la")).expect("a link");
     symlink("d", at("ld")).expect("a link");
@@ -498,6 +499,12 @@ fn options_and_messages_are_gnus() {
         "-a d new",
         "-a a h la dang into",
         "--preserve=links la a h into",
+        "-r d/sub d/. other",
+        "-a d/sub d/. new/",
+        "-r d/sub/ d/sub d/sub into",
+        "-ps b new",
+        "-s b new",
+        "-s --preserve=timestamps b a into",
         "--strip-trailing-slashes ld/ new",
         "--strip-trailing-slashes -r ld/ into",
         "--strip-trailing-slashes a/ into",
@@ -667,6 +674,7 @@ fn directories_that_cannot_be_read_are_copied_into() {
         mkdir -p source/sub closed ok dst/closed drop sticky listed; echo a >a; echo b >source/sub/b
         echo c >closed/c; echo d >ok/d; echo old >drop/old
         setfacl -d -m u:3:rwx,g:4:rwx listed
+        mkdir secret; setfacl -m u:3:5,g::0 secret; setfacl -d -m u:3:7 secret; chown 65534 secret; chmod u-r secret
         chmod 700 dst/closed; chown 65534 a source source/sub source/sub/b dst drop/old
         chmod 0333 drop listed; chmod 1733 sticky";
     for line in [
@@ -675,6 +683,8 @@ fn directories_that_cannot_be_read_are_copied_into() {
         "a sticky/",
         "-r source drop",
         "-a source sticky",
+        "-a secret sticky",
+        "-p -r secret sticky",
         "-p a listed",
         "-a source listed",
         "a drop/old",

@@ -1,6 +1,8 @@
 //! Directories: created before their contents, given their attributes after them.
 
-use millstream_vfs::{Dir, Errno, Fields, FileKind, Metadata, SymlinkBehavior, Volume};
+use std::ffi::CStr;
+
+use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, Metadata, Operation, SymlinkBehavior, Volume};
 use millstream_walk::FollowPolicy;
 
 use super::attributes::{Before, has_default_acl};
@@ -30,6 +32,10 @@ impl<V: Volume> Copier<'_, V> {
                 Method::HardLink => Ok(None),
                 _ => Err(self.trouble(item, Trouble::SameFile, None)),
             };
+        }
+        if self.is_copied_there(item, source, present.map(|(found, _)| found)) {
+            self.sink().given_twice(self.targets[item.operand].source.to_bytes(), true);
+            return Ok(None);
         }
         self.refuse_cycles(item, source)?;
         let origin = self.make_directory(buffers, item, source, present.map(|(found, _)| found))?;
@@ -98,6 +104,17 @@ impl<V: Volume> Copier<'_, V> {
         Ok(origin)
     }
 
+    /// Whether an earlier operand has been copied from here to here: `cp -r d . DIRECTORY`.
+    fn is_copied_there(&self, item: &Item<'_, V>, source: &Metadata, present: Option<Metadata>) -> bool {
+        let progress = self.progress();
+        let top = |found: &Metadata, role| {
+            let top = progress.tops.get(&found.identity()).filter(|top| top.role == role);
+            top.map(|top| top.operand).filter(|&operand| operand < item.operand)
+        };
+        let from = top(source, Role::Source);
+        from.is_some() && from == present.and_then(|found| top(&found, Role::Destination))
+    }
+
     /// Refuses directories that would be copied endlessly, or twice.
     fn refuse_cycles(&self, item: &Item<'_, V>, source: &Metadata) -> Done<()> {
         let known = match self.progress().tops.get(&source.identity()) {
@@ -159,13 +176,24 @@ impl<V: Volume> Copier<'_, V> {
         {
             return;
         }
-        let gathered = directory.handle().and_then(|handle| handle.as_file()).map(|file| {
-            self.attributes.gather(&file, &mut |trouble, errno| {
-                self.directory_trouble(place, trouble, errno);
-            })
-        });
-        // A directory that could not be opened has been reported.
-        place.xattrs.get_or_init(|| gathered.unwrap_or_default());
+        let mut report = |trouble, errno| {
+            self.directory_trouble(place, trouble, errno);
+        };
+        let gathered = match directory.handle().and_then(|handle| handle.as_file()) {
+            Ok(file) => self.attributes.gather(&file, &mut report),
+            // That it cannot be opened has been reported. Its access control lists can be read all the same; without them, the
+            // permissions of its group would become those of the lists' mask.
+            Err(_) => {
+                let above = directory.parent().map(|above| above.handle());
+                let get = |attribute: &CStr| match &above {
+                    Some(Ok(above)) => above.get_xattr(directory.name(), attribute, SymlinkBehavior::Follow),
+                    Some(Err(error)) => Err(*error),
+                    None => Err(Error::new(Operation::GetXattr, Errno::NODATA)),
+                };
+                self.attributes.gather_acls(&get, &mut report)
+            }
+        };
+        place.xattrs.get_or_init(|| gathered);
     }
 
     /// Everything in the copy of a directory is done: sets its attributes.

@@ -9,7 +9,7 @@ use millstream_vfs::{
 use millstream_walk::{Descend, Entry};
 
 use super::carriers::Crew;
-use super::copier::{Buffers, Copier, Done};
+use super::copier::{Buffers, Copier, Done, Identity};
 use super::existing::{Decision, Present, Skipped};
 use super::item::{Item, State, split};
 use super::job::Job;
@@ -39,7 +39,12 @@ impl<V: Volume> Copier<'_, V> {
             return Ok(());
         }
         if is_directory {
-            if let Some(place) = self.directory(buffers, item, &job.metadata)? {
+            let place = self.directory(buffers, item, &job.metadata).inspect_err(|_| {
+                if item.is_operand() {
+                    self.forget_operand(item, &job.metadata);
+                }
+            })?;
+            if let Some(place) = place {
                 descend.into_entry(entry, place);
             }
             return Ok(());
@@ -87,7 +92,7 @@ impl<V: Volume> Copier<'_, V> {
             return false;
         }
         let path = &self.targets[item.operand].source;
-        let key = (source.identity(), split(path.to_bytes()).1.to_vec());
+        let key = self.operand_key(item, source);
         let mut progress = self.progress();
         let known = progress.sources.entry(key).or_default();
         let is_known =
@@ -98,6 +103,17 @@ impl<V: Volume> Copier<'_, V> {
             self.sink().given_twice(&item.source_path(self.targets), is_directory);
         }
         is_known
+    }
+
+    fn operand_key(&self, item: &Item<'_, V>, source: &Metadata) -> (Identity, Vec<u8>) {
+        (source.identity(), split(self.targets[item.operand].source.to_bytes()).1.to_vec())
+    }
+
+    /// An operand that could not be copied does not count as given, if it is given again.
+    fn forget_operand(&self, item: &Item<'_, V>, source: &Metadata) {
+        if let Some(known) = self.progress().sources.get_mut(&self.operand_key(item, source)) {
+            known.retain(|&operand| operand != item.operand);
+        }
     }
 
     /// Whether the last components of two paths are in the same directory. As in GNU's tool, a path through a symbolic
@@ -213,7 +229,7 @@ impl<V: Volume> Copier<'_, V> {
         }
         let made = match action {
             Action::Symlink if self.options.method == Method::SymbolicLink => {
-                self.symbolic_link(item, job.reused)
+                self.symbolic_link(item, &job.metadata, job.reused)
             }
             Action::Symlink => self.copy_symlink(item, entry, &job.metadata, job.reused),
             Action::HardLink => self.hard_link(item, entry, job.reused),
@@ -280,7 +296,7 @@ impl<V: Volume> Copier<'_, V> {
         }
     }
 
-    fn symbolic_link(&self, item: &Item<'_, V>, reused: Option<Present>) -> Done<()> {
+    fn symbolic_link(&self, item: &Item<'_, V>, metadata: &Metadata, reused: Option<Present>) -> Done<()> {
         let source = item.source_path(self.targets);
         let destination = item.destination_path(self.targets);
         if !source.starts_with(b"/") && !self.is_in_current_directory(&destination) {
@@ -289,7 +305,14 @@ impl<V: Volume> Copier<'_, V> {
         let target = CString::new(source).unwrap_or_default();
         self.replacing(item, reused, Trouble::CreateSymlink, |place, name| {
             place.create_symlink(name, &target)
-        })
+        })?;
+        let place =
+            item.place.handle(&self.budget).map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
+        // The link gets the source's times, and nothing else of it.
+        self.attributes.set_times_by_name(&*place, item.name, metadata, true, &mut |trouble, errno| {
+            self.trouble(item, trouble, Some(errno));
+        });
+        Ok(())
     }
 
     fn is_in_current_directory(&self, destination: &[u8]) -> bool {

@@ -384,17 +384,22 @@ impl<'a, 'w, D: Dir> Evaluation<'a, 'w, D> {
     fn delete(&mut self) -> bool {
         let subject = self.subject;
         let name = subject.name.to_bytes();
-        if subject.depth == 0 && name.split(|&b| b == b'/').rfind(|part| !part.is_empty()) == Some(b".") {
+        if subject.depth == 0 && name == b"." {
             return true;
         }
+        let kind_of = |symlinks| subject.handle.metadata(subject.name, symlinks, Fields::KIND).map(|m| m.kind());
         let listed = match subject.listed {
-            FileKind::Unknown => subject
-                .handle
-                .metadata(subject.name, SymlinkBehavior::NoFollow, Fields::KIND)
-                .map(|m| m.kind()),
+            FileKind::Unknown => kind_of(SymlinkBehavior::NoFollow),
             known => Ok(known),
         };
-        let removed = listed.and_then(|kind| match kind {
+        let seen = match listed {
+            // What is searched as a directory is removed as one, so that a link to it stays.
+            Ok(FileKind::Symlink) if subject.symlinks == SymlinkBehavior::Follow => {
+                Ok(kind_of(SymlinkBehavior::Follow).unwrap_or(FileKind::Symlink))
+            }
+            listed => listed,
+        };
+        let removed = seen.and_then(|kind| match kind {
             FileKind::Directory => subject.handle.remove(subject.name, RemoveKind::Directory),
             _ => subject.handle.remove(subject.name, RemoveKind::File),
         });
