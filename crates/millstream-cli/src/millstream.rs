@@ -94,8 +94,8 @@ const MILLSTREAM: Command<Id> = Command {
             &["target-size"],
             "SIZE",
             COMPACT,
-            "merge files into outputs of about SIZE bytes, 128M by default; files of that size or more are \
-             left alone",
+            "merge files into outputs of about SIZE bytes, 128M by default; files of three quarters of \
+             that size or more stay as they are",
         ),
         value(
             Id::Format,
@@ -191,8 +191,8 @@ const MILLSTREAM: Command<Id> = Command {
         Section {
             title: "Doctor",
             body: &[Paragraph::Text(
-                "Starts Spark as your own programs do, without the settings of spark-conf, and checks the jar, \
-                 the class path, the native library, the file system of file:, the session extension, the \
+                "Starts Spark with the settings of its installation, not with those of spark-conf or of \
+                 millstream.enable in a program, and checks the jar, the class path, the native library, the file system of file:, the session extension, the \
                  executors and each switch. It prints one line per check, with a fix for each failure.",
             )],
         },
@@ -207,7 +207,7 @@ const MILLSTREAM: Command<Id> = Command {
         Section {
             title: "Exit status",
             body: &[Paragraph::Text(
-                "0 on success, 1 otherwise. Files that could not be merged stay unchanged, are reported and \
+                "0 on success, 1 otherwise; 3 if recover has left a write alone whose driver may still run. Files that could not be merged stay unchanged, are reported and \
                  count as a failure. Files copied by --copy-left are reported, but are no failure.",
             )],
         },
@@ -360,12 +360,12 @@ impl Action {
                 print(&spark_conf(&jar), diagnostics)
             }
             Action::Job { class, settings, jar, submission } => {
-                let jar = jar_or_refuse(jar, diagnostics)?;
+                let jar = present_jar_or_refuse(jar, diagnostics)?;
                 let arguments = submission.arguments(class, settings, &jar, &spark_conf(&jar));
                 Err(Submission::submit(arguments, diagnostics))
             }
             Action::Doctor { jar, submission } => {
-                let jar = jar_or_refuse(jar, diagnostics)?;
+                let jar = present_jar_or_refuse(jar, diagnostics)?;
                 let arguments = submission.arguments(DOCTOR, Vec::new(), &jar, b"");
                 Err(Submission::submit(arguments, diagnostics))
             }
@@ -398,6 +398,20 @@ fn jar_or_refuse(named: Option<OsString>, diagnostics: &Diagnostics) -> Result<O
         diagnostics.error(FAILURE).text("--jar").cause(&error).send();
         Refused
     })
+}
+
+/// As [`jar_or_refuse`], for a job that is started here and needs the jar here, unless a URI says otherwise.
+fn present_jar_or_refuse(named: Option<OsString>, diagnostics: &Diagnostics) -> Result<OsString, Refused> {
+    let jar = jar_or_refuse(named, diagnostics)?;
+    if jar.as_bytes().starts_with(b"/") && !Path::new(&jar).is_file() {
+        let text = format!(": there is no such jar; correct --jar or {JAR_VARIABLE}");
+        diagnostics
+            .error(FAILURE)
+            .bytes(&[&diagnostics.quoted(jar.as_bytes())[..], text.as_bytes()].concat())
+            .send();
+        return Err(Refused);
+    }
+    Ok(jar)
 }
 
 /// The conf block for a jar at `jar`, whose path need not be UTF-8.

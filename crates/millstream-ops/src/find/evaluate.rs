@@ -387,7 +387,8 @@ impl<'a, 'w, D: Dir> Evaluation<'a, 'w, D> {
         if subject.depth == 0 && name == b"." {
             return true;
         }
-        let kind_of = |symlinks| subject.handle.metadata(subject.name, symlinks, Fields::KIND).map(|m| m.kind());
+        let kind_of =
+            |symlinks| subject.handle.metadata(subject.name, symlinks, Fields::KIND).map(|m| m.kind());
         let listed = match subject.listed {
             FileKind::Unknown => kind_of(SymlinkBehavior::NoFollow),
             known => Ok(known),

@@ -63,7 +63,7 @@ object Recover {
     val code = try {
       val findings = run(spark, target, dryRun, pairs.get("accept-loss").contains("true"), pairs.getOrElse("superseded", "keep"))
       println(if (flags.nonEmpty) json(findings) else text(target, findings, dryRun))
-      0
+      if (findings.exists(_.verdict == Verdict.ALIVE)) LeftAlone else 0
     } catch {
       case e: RecoverFailure =>
         System.err.println(s"millstream: ${e.getMessage}")
@@ -78,7 +78,7 @@ object Recover {
   private def text(target: String, findings: Seq[Finding], dryRun: Boolean): String = {
     val jobs = findings.flatMap { finding =>
       val outcome = (finding.verdict, dryRun) match {
-        case (Verdict.ALIVE, _) => "is running; left alone"
+        case (Verdict.ALIVE, _) => "is running, or was killed so lately that it counts as running; left alone: run this again"
         case (Verdict.ROLL_FORWARD, false) => "was committed; finished"
         case (Verdict.ROLL_FORWARD, true) => "was committed; would be finished"
         case (Verdict.ROLL_BACK, false) => "was not committed; removed"
@@ -97,6 +97,9 @@ object Recover {
   private val Told = Set(Verdict.ALIVE, Verdict.SUPERSEDED, Verdict.LOST)
 
   private val MaxShown = 20
+
+  /** The exit status if a job may still be running. */
+  private val LeftAlone = 3
 
   private def shown(steps: Seq[String]): Seq[String] = {
     val more = steps.length - MaxShown
