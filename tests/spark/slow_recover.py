@@ -39,6 +39,20 @@ def test_of_a_path(ours, tmp_path):
     assert ours.call("write_calls:values", path=table) == [["old", 2]]
 
 
+def test_of_a_driver_that_may_still_run(ours, tmp_path):
+    table = str(tmp_path / "table")
+    ours.call("write_calls:fill", path=table, value="old", partitions=2, mode="append")
+    ours.call("write_calls:abandon", path=table, job=DEAD)
+    # It was killed just now: its lease was renewed then, and it has not said that it gives up.
+    Path(table, ".direct-writes", f"{DEAD}.abandoned").unlink(missing_ok=True)
+    for entry in Path(table, ".direct-writes").glob(f"{DEAD}.*"):
+        os.utime(entry)
+    done = recover_command(table)
+    assert done.returncode == 3, (done.stdout, done.stderr[-3000:])
+    assert "counts as running; left alone: run this again" in done.stdout
+    assert leftovers(table) != []
+
+
 def test_of_nothing(tmp_path):
     nowhere = str(tmp_path / "no such")
     assert f"millstream: {nowhere}: there is no such directory\n" in told(nowhere, status=1)
