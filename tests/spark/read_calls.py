@@ -169,3 +169,13 @@ def why_not(spark, path):
             messages.append(cause.getMessage())
             cause = cause.getCause()
         return messages
+
+
+def keys_for_readers(spark, session, keys, own=None):
+    """Values of `keys` in the configuration that readers of files get, with the session's keys and `own` ones."""
+    conf = spark._jsparkSession.sessionState().newHadoopConf()
+    for key, value in {**session, **(own or {})}.items():
+        conf.set(key, value)
+    package = spark._jvm.org.apache.spark.sql.execution.datasources.millstream
+    slim = getattr(getattr(package, "SlimConfiguration$"), "MODULE$").of(conf, spark.sparkContext._jsc.sc().getConf())
+    return [slim.get(key) for key in keys]

@@ -129,3 +129,12 @@ def test_lines_are_whole_in_a_file_that_grows(stock, ours, tmp_path, how):
     for session, name in ((stock, "stock"), (ours, "ours")):
         rounds = session.call("read_calls:read_while_growing", path=str(tmp_path / name), how=how)
         assert rounds == [{"count": True, "lines": True}] * 5, name
+
+
+def test_readers_get_the_sessions_keys(ours):
+    keys = ["spark.acme.token", "spark.app.name", "hadoop.tmp.dir"]
+    session = {"spark.acme.token": "secret"}
+    assert ours.call("read_calls:keys_for_readers", session=session, keys=keys) == ["secret", None, None]
+    for own in {"parquet.crypto.factory.class": "acme.Keys"}, {"io.compression.codecs": "acme.Codec"}:
+        token, name, default = ours.call("read_calls:keys_for_readers", session=session, keys=keys, own=own)
+        assert token == "secret" and name and default, "classes of others may ask for anything"

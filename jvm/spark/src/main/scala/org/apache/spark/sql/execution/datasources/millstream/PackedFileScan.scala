@@ -134,7 +134,8 @@ private object SlimConfiguration {
 
   def of(full: Configuration, application: SparkConf): Configuration = {
     val keys = full.iterator.asScala.map(_.getKey).toSeq
-    if (keys.exists(key => Encryption.exists(key.startsWith)) || !isDefault(full, Codecs)) {
+    val hasOwnCodecs = full.get(Codecs, "").nonEmpty && !isDefault(full, Codecs)
+    if (hasOwnCodecs || keys.exists(key => Encryption.exists(key.startsWith))) {
       full
     } else {
       val slim = new Configuration(false)
