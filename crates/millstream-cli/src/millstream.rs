@@ -5,7 +5,7 @@
 //! them. `man` and `completions` write texts generated from the option tables.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -192,8 +192,9 @@ const MILLSTREAM: Command<Id> = Command {
             title: "Doctor",
             body: &[Paragraph::Text(
                 "Starts Spark with the settings of its installation, not with those of spark-conf or of \
-                 millstream.enable in a program, and checks the jar, the class path, the native library, the file system of file:, the session extension, the \
-                 executors and each switch. It prints one line per check, with a fix for each failure.",
+                 millstream.enable in a program, and checks the jar, the class path, the native library, the \
+                 file system of file:, the session extension, the executors and each switch. It prints one \
+                 line per check, with a fix for each failure.",
             )],
         },
         Section {
@@ -207,8 +208,9 @@ const MILLSTREAM: Command<Id> = Command {
         Section {
             title: "Exit status",
             body: &[Paragraph::Text(
-                "0 on success, 1 otherwise; 3 if recover has left a write alone whose driver may still run. Files that could not be merged stay unchanged, are reported and \
-                 count as a failure. Files copied by --copy-left are reported, but are no failure.",
+                "0 on success, 1 otherwise; 3 if recover has left a write alone whose driver may still run. \
+                 Files that could not be merged stay unchanged, are reported and count as a failure. Files \
+                 copied by --copy-left are reported, but are no failure.",
             )],
         },
     ],
@@ -434,7 +436,7 @@ fn jar_of_installation() -> Option<PathBuf> {
 }
 
 fn print(text: &[u8], diagnostics: &Diagnostics) -> Result<(), Refused> {
-    StandardOutput.write_all(text).and_then(|()| StandardOutput.flush()).map_err(|error| {
+    StandardOutput.write_text(text).map_err(|error| {
         diagnostics.write_error(&error, FAILURE);
         Refused
     })
@@ -486,6 +488,15 @@ mod tests {
             Submission::default(),
             &diagnostics,
         )
+    }
+
+    #[test]
+    fn a_job_needs_its_jar() {
+        let diagnostics = Diagnostics::new("millstream");
+        let present = |jar: &OsStr| present_jar_or_refuse(Some(jar.to_owned()), &diagnostics).is_ok();
+        assert!(!present(OsStr::new("/nonexistent/millstream.jar")));
+        assert!(present(OsStr::new("hdfs:///jars/millstream.jar")), "Spark fetches it");
+        assert!(present(std::env::current_exe().expect("a path").as_os_str()));
     }
 
     #[test]

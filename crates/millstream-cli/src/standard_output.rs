@@ -15,6 +15,17 @@ use crate::screen::Screen;
 #[derive(Clone, Copy, Debug)]
 pub struct StandardOutput;
 
+impl StandardOutput {
+    /// Writes all that there is to write.
+    ///
+    /// # Errors
+    /// Those of writing and of closing.
+    pub fn write_text(mut self, text: &[u8]) -> io::Result<()> {
+        self.write_all(text)?;
+        self.flush()
+    }
+}
+
 impl io::Write for StandardOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Ok(rustix::io::write(io::stdout(), bytes)?)

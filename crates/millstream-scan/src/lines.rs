@@ -42,7 +42,7 @@ impl Separator {
 
     /// Whether a search finds the same separators from any starting point, so that a file can be cut into ranges. Separators
     /// that begin as they end (`||`, `aba`) may overlap, and are found reliably only from the beginning of a line.
-    pub fn is_found_from_anywhere(&self) -> bool {
+    pub(crate) fn is_found_from_anywhere(&self) -> bool {
         match self {
             Separator::AnyNewline => true,
             Separator::Bytes(bytes) => (1..bytes.len()).all(|length| !bytes.ends_with(&bytes[..length])),

@@ -415,6 +415,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn parts_are_counted_as_they_are_cut() {
+        for length in [LARGE + 1, 2 * PART, LARGE + PART, LARGE + PART + 1, 100 * PART - 1, 100 * PART] {
+            let whole = FileRange { path: c"file".into(), start: 7, length, may_have_checksums: false };
+            assert_eq!(parts(0, &whole).count() as u64, number_of_parts(length), "{length}");
+        }
+    }
+
+    #[test]
     fn both_ways_of_filtering_find_the_same_rows() {
         for bytes in [
             &b"\0\x02bca\r\nbc\rxbcbc\nb\rc"[..],

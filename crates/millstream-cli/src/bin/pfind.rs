@@ -1,7 +1,6 @@
 #![forbid(unsafe_code)]
 //! `pfind`: searches for files, in parallel.
 
-use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
@@ -58,9 +57,7 @@ fn refuse(refusal: &Refusal, diagnostics: &Diagnostics) -> ExitCode {
         Refusal::Help => write_text(Text::Help),
         Refusal::Version => write_text(Text::Version),
         Refusal::DebugHelp => {
-            let written =
-                StandardOutput.write_all(DEBUG_HELP.as_bytes()).and_then(|()| StandardOutput.flush());
-            if let Err(error) = written {
+            if let Err(error) = StandardOutput.write_text(DEBUG_HELP.as_bytes()) {
                 diagnostics.write_error(&error, FAILURE);
             }
         }

@@ -1,7 +1,6 @@
 //! From a command line to the operands. `--help` and `--version` are answered here; the tool handles all other options.
 
 use std::ffi::OsString;
-use std::io::Write;
 
 use super::{Command, Occurrence, Parser, Reference, Role, help, version};
 use crate::diagnostics::{Diagnostics, Refused, UsageError};
@@ -51,7 +50,7 @@ pub fn write_text(text: Text, reference: &Reference, diagnostics: &Diagnostics, 
         Text::Help => help(reference, &program),
         Text::Version => version(reference, &program),
     };
-    if let Err(error) = StandardOutput.write_all(text.as_bytes()).and_then(|()| StandardOutput.flush()) {
+    if let Err(error) = StandardOutput.write_text(text.as_bytes()) {
         diagnostics.write_error(&error, failure);
     }
 }

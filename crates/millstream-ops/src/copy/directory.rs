@@ -38,12 +38,12 @@ impl<V: Volume> Copier<'_, V> {
             return Ok(None);
         }
         self.refuse_cycles(item, source)?;
-        let origin = self.make_directory(buffers, item, source, present.map(|(found, _)| found))?;
-        let symlinks = present.map_or(SymlinkBehavior::NoFollow, |(_, symlinks)| symlinks);
         let within = match self.options.file_systems {
             FileSystems::One => self.device_within(item)?,
             FileSystems::All => source.dev,
         };
+        let origin = self.make_directory(buffers, item, source, present.map(|(found, _)| found))?;
+        let symlinks = present.map_or(SymlinkBehavior::NoFollow, |(_, symlinks)| symlinks);
         let device = if item.is_operand() { within } else { item.place.device };
         let place = Place::copy_of(source, device, item.operand, item.place, (item.name, symlinks), origin);
         if item.is_operand() {
@@ -106,13 +106,14 @@ impl<V: Volume> Copier<'_, V> {
 
     /// Whether an earlier operand has been copied from here to here: `cp -r d . DIRECTORY`.
     fn is_copied_there(&self, item: &Item<'_, V>, source: &Metadata, present: Option<Metadata>) -> bool {
+        let Some(present) = present else { return false };
         let progress = self.progress();
         let top = |found: &Metadata, role| {
             let top = progress.tops.get(&found.identity()).filter(|top| top.role == role);
             top.map(|top| top.operand).filter(|&operand| operand < item.operand)
         };
         let from = top(source, Role::Source);
-        from.is_some() && from == present.and_then(|found| top(&found, Role::Destination))
+        from.is_some() && from == top(&present, Role::Destination)
     }
 
     /// Refuses directories that would be copied endlessly, or twice.
@@ -181,9 +182,9 @@ impl<V: Volume> Copier<'_, V> {
         };
         let gathered = match directory.handle().and_then(|handle| handle.as_file()) {
             Ok(file) => self.attributes.gather(&file, &mut report),
-            // That it cannot be opened has been reported. Its access control lists can be read all the same; without them, the
-            // permissions of its group would become those of the lists' mask.
-            Err(_) => {
+            // That it may not be read has been reported. Its access control lists can be read all the same; without them, its
+            // group would get the permissions of the lists' mask.
+            Err(error) if error.errno == Errno::ACCESS => {
                 let above = directory.parent().map(|above| above.handle());
                 let get = |attribute: &CStr| match &above {
                     Some(Ok(above)) => above.get_xattr(directory.name(), attribute, SymlinkBehavior::Follow),
@@ -192,6 +193,7 @@ impl<V: Volume> Copier<'_, V> {
                 };
                 self.attributes.gather_acls(&get, &mut report)
             }
+            Err(_) => Vec::new(),
         };
         place.xattrs.get_or_init(|| gathered);
     }

@@ -3,7 +3,6 @@
 use millstream_vfs::Fields;
 use millstream_walk::{FanOut, FollowPolicy};
 
-use super::exec::ExecMode;
 use super::expression::{Action, Expr, GlobalOptions, Leaf, MountPoints, StreamId, Test, VisitOrder};
 use super::format::{Attribute, Field};
 use super::moment::TimeField;
@@ -49,10 +48,8 @@ pub(super) enum OperandOrder {
 /// Whether an expression runs commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Commands {
-    /// It has `-exec` or `-execdir`.
+    /// It has `-exec` or one of its kin.
     Run,
-    /// It has `-ok` or `-okdir`.
-    Ask,
     /// It has not.
     None,
 }
@@ -101,13 +98,9 @@ impl Plan {
                     self.actions = ActionOrder::OneAtATime;
                     self.operands = OperandOrder::InTurn;
                 }
-                Action::Exec(exec) => {
+                Action::Exec(_) => {
                     self.actions = ActionOrder::OneAtATime;
-                    if exec.mode == ExecMode::Ask {
-                        self.commands = Commands::Ask;
-                    } else if self.commands == Commands::None {
-                        self.commands = Commands::Run;
-                    }
+                    self.commands = Commands::Run;
                 }
                 Action::Print { stream, .. }
                 | Action::Printf { stream, .. }

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use millstream_system::pattern::Regex;
 use millstream_vfs::{FileKind, Permission};
 
-use super::exec::Exec;
+use super::exec::{Exec, ExecMode};
 use super::format::Format;
 use super::glob::Glob;
 use super::mode::ModeTest;
@@ -51,6 +51,15 @@ impl Expr {
             Expr::Test(test) => look(Leaf::Test(test)),
             Expr::Action(action) => look(Leaf::Action(action)),
         }
+    }
+
+    /// Whether it has `-ok` or `-okdir`, which ask the user.
+    pub fn asks(&self) -> bool {
+        let mut asks = false;
+        self.for_each_leaf(&mut |leaf| {
+            asks |= matches!(leaf, Leaf::Action(Action::Exec(exec)) if exec.mode == ExecMode::Ask);
+        });
+        asks
     }
 }
 

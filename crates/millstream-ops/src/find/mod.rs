@@ -137,12 +137,12 @@ impl Find {
 
     /// Whether commands may be run, which should find the process as the user started it.
     pub fn runs_commands(&self) -> bool {
-        self.shared.plan.commands != Commands::None
+        self.shared.plan.commands == Commands::Run
     }
 
     /// Whether the user may be asked questions on the terminal.
     pub fn asks(&self) -> bool {
-        self.shared.plan.commands == Commands::Ask
+        self.shared.plan.expression.asks()
     }
 
     /// What has been done so far.

@@ -295,13 +295,12 @@ struct Facts {
 
 impl Facts {
     fn of(expression: &Expr) -> Self {
-        let mut facts = Facts::default();
+        let mut facts = Facts { asks: expression.asks(), ..Facts::default() };
         expression.for_each_leaf(&mut |leaf| {
             if let Leaf::Action(action) = leaf {
                 match action {
                     Action::Prune => facts.prunes = true,
                     Action::Delete => facts.deletes = true,
-                    Action::Exec(exec) if exec.mode == super::exec::ExecMode::Ask => facts.asks = true,
                     _ => {}
                 }
             }

@@ -198,8 +198,8 @@ impl<V: Volume> FindVisitor<'_, V> {
     /// Whether another file system is mounted on a directory once it is entered. If that cannot be told, opening it will
     /// fail as well.
     fn leads_elsewhere(subject: &Subject<'_, V::Dir>, metadata: &Metadata) -> bool {
-        let within = subject.handle.device_within(subject.name, subject.symlinks);
-        subject.depth > 0 && within.is_ok_and(|device| device != metadata.dev)
+        let within = || subject.handle.device_within(subject.name, subject.symlinks);
+        subject.depth > 0 && within().is_ok_and(|device| device != metadata.dev)
     }
 
     /// Evaluates a directory after its contents.

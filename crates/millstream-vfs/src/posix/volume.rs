@@ -70,6 +70,13 @@ impl PosixDir {
     }
 }
 
+fn flags_of(symlinks: SymlinkBehavior) -> AtFlags {
+    match symlinks {
+        SymlinkBehavior::Follow => AtFlags::empty(),
+        SymlinkBehavior::NoFollow => AtFlags::SYMLINK_NOFOLLOW,
+    }
+}
+
 impl Dir for PosixDir {
     /// The kernel keeps the position in the open file description.
     type Cursor = ();
@@ -100,18 +107,11 @@ impl Dir for PosixDir {
     }
 
     fn metadata(&self, name: &CStr, symlinks: SymlinkBehavior, fields: Fields) -> Result<Metadata> {
-        match symlinks {
-            SymlinkBehavior::Follow => self.statx(name, AtFlags::empty(), fields),
-            SymlinkBehavior::NoFollow => self.statx(name, AtFlags::SYMLINK_NOFOLLOW, fields),
-        }
+        self.statx(name, flags_of(symlinks), fields)
     }
 
     fn device_within(&self, name: &CStr, symlinks: SymlinkBehavior) -> Result<u64> {
-        let flags = match symlinks {
-            SymlinkBehavior::Follow => AtFlags::empty(),
-            SymlinkBehavior::NoFollow => AtFlags::SYMLINK_NOFOLLOW,
-        };
-        statx_of_mounted(self.as_fd(), name, flags, Fields::INO).map(|metadata| metadata.dev)
+        statx_of_mounted(self.as_fd(), name, flags_of(symlinks), Fields::INO).map(|metadata| metadata.dev)
     }
 
     fn identity(&self) -> Result<(u64, u64)> {
@@ -296,10 +296,7 @@ impl Dir for PosixDir {
     }
 
     fn set_owner(&self, name: &CStr, owner: Ownership, symlinks: SymlinkBehavior) -> Result<()> {
-        let flags = match symlinks {
-            SymlinkBehavior::Follow => AtFlags::empty(),
-            SymlinkBehavior::NoFollow => AtFlags::SYMLINK_NOFOLLOW,
-        };
+        let flags = flags_of(symlinks);
         let (uid, gid) = (owner.uid.map(Uid::from_raw), owner.gid.map(Gid::from_raw));
         retry_on_intr(|| fs::chownat(self, name, uid, gid, flags))
             .map_err(|errno| Error::new(Operation::SetOwner, errno))

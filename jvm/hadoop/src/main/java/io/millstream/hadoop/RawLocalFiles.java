@@ -12,6 +12,8 @@ import org.apache.hadoop.fs.permission.FsPermission;
  * {@code chmod} process for each file it creates.
  */
 final class RawLocalFiles extends RawLocalFileSystem {
+  private static final int TYPE = 0170000;
+  private static final int DIRECTORY = 0040000;
   private static final int SET_IDS = 06000;
 
   @Override
@@ -23,11 +25,9 @@ final class RawLocalFiles extends RawLocalFileSystem {
       super.setPermission(p, permission);
       return;
     }
-    int mode = permission.toShort();
-    if (Files.isDirectory(file)) {
-      // As chmod(1), which keeps what a directory has inherited; with the set-group-ID bit new files in it get its group.
-      mode |= (int) Files.getAttribute(file, "unix:mode") & SET_IDS;
-    }
-    Files.setAttribute(file, "unix:mode", mode);
+    int present = (int) Files.getAttribute(file, "unix:mode");
+    // As chmod(1), which keeps what a directory has inherited; with the set-group-ID bit new files in it get its group.
+    int kept = (present & TYPE) == DIRECTORY ? present & SET_IDS : 0;
+    Files.setAttribute(file, "unix:mode", permission.toShort() | kept);
   }
 }

@@ -26,13 +26,13 @@ import org.slf4j.LoggerFactory;
  * arrives at them. If the caller had descended below the first child, the walk descends below the others, too. For a caller
  * that lists a single directory, nothing is listed ahead.
  *
- * <p>A listing made ahead must not hide what the caller, or anyone else, has done since. It is handed out once, while it is at most a
- * few seconds old, and only
+ * <p>A listing made ahead must not hide what the caller, or anyone else, has done since. It is handed out once, while it is
+ * at most a few seconds old, and only
  * <ul>
  *   <li>to the thread that the walk was started for;
  *   <li>if that thread comes back at once, as a recursion does: whoever writes files or runs a job meanwhile does not;
- *   <li>if the directory still has the modification time that its parent's listing shows, which was made before: nothing has been added or
- *       removed.
+ *   <li>if the directory still has the modification time that its parent's listing shows, which was made before: nothing
+ *       has been added or removed.
  * </ul>
  * All listings are dropped at any change made through the same file system, and once nobody has asked for any in a few seconds.
  *
@@ -76,7 +76,9 @@ final class SiblingReadAhead {
   private Ahead ahead;
   private long lastCallMillis = nowMillis();
   /** Until when the caller may have worked on what it was given last, if it is a recursion. */
-  private volatile long returnExpectedMillis = nowMillis();
+  private final ThreadLocal<Long> returnExpectedMillis = ThreadLocal.withInitial(SiblingReadAhead::nowMillis);
+  /** Whether a task waits to end an idle walk. */
+  private boolean isWatched;
 
   SiblingReadAhead(ListingOptions options, DirectoryWalk.Starter walks) {
     this(options, walks, CHILDREN_REMEMBERED, LONGEST_PAUSE_MILLIS);
@@ -209,7 +211,7 @@ final class SiblingReadAhead {
       remember(directory, siblings);
     }
     long entries = parts.stream().mapToLong(DirectoryListing::count).sum();
-    returnExpectedMillis = nowMillis() + longestPauseMillis + entries * PAUSE_MICROS_AN_ENTRY / 1_000;
+    returnExpectedMillis.set(nowMillis() + longestPauseMillis + entries * PAUSE_MICROS_AN_ENTRY / 1_000);
   }
 
   private void remember(String directory, Siblings siblings) {
@@ -260,7 +262,7 @@ final class SiblingReadAhead {
       invalidate();
     }
     lastCallMillis = now;
-    boolean isLate = ahead != null && ahead.thread == Thread.currentThread().getId() && now > returnExpectedMillis;
+    boolean isLate = ahead != null && ahead.thread == Thread.currentThread().getId() && now > returnExpectedMillis.get();
     if (isLate || outdated()) {
       stop();
     }
@@ -315,7 +317,10 @@ final class SiblingReadAhead {
       int flags = NativeListing.DIRECTORIES | (descend ? NativeListing.RECURSIVE : 0);
       DirectoryWalk walk = walks.start(encoded.toArray(new byte[0][]), flags, options.threads);
       ahead = new Ahead(walk, now, roots, descend);
-      stopOnceIdle();
+      if (!isWatched) {
+        isWatched = true;
+        stopOnceIdle();
+      }
       LOG.debug("Listing {} directories ahead, from {}, descending: {}", roots.size(), directories.get(0), descend);
     }
   }
@@ -327,8 +332,11 @@ final class SiblingReadAhead {
       try {
         if (isFree && nowMillis() - lastCallMillis > options.readAheadMaxAgeMillis) {
           stop();
-        } else if (!isFree || ahead != null) {
+        }
+        if (!isFree || ahead != null) {
           stopOnceIdle();
+        } else {
+          isWatched = false;
         }
       } finally {
         if (isFree) {

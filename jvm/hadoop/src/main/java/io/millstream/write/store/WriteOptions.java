@@ -66,7 +66,7 @@ public final class WriteOptions {
           .filter(v -> v.word().equalsIgnoreCase(word))
           .findFirst()
           .orElseThrow(() -> new IllegalArgumentException(VISIBILITY + " must be one of "
-              + Arrays.stream(values()).map(Visibility::word).collect(Collectors.joining(", ")) + ", exchange-strict, metastore-swap-strict, but was " + word));
+              + Arrays.stream(values()).map(Visibility::word).collect(Collectors.joining(", ")) + ", or one of them with " + STRICT + ", but was " + word));
     }
   }
 
