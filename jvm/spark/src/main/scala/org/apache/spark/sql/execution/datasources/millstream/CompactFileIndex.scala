@@ -3,7 +3,7 @@ package org.apache.spark.sql.execution.datasources.millstream
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import io.millstream.hadoop.MillstreamLocalFileSystem
+import io.millstream.hadoop.{DirectoryListing, MillstreamLocalFileSystem}
 import org.apache.hadoop.fs.{FileStatus, Path}
 
 import org.apache.spark.metrics.source.HiveCatalogMetrics
@@ -17,71 +17,86 @@ import org.apache.spark.sql.types.StructType
 /**
  * Spark's index of the files below some roots, listed natively and kept in columns.
  *
- * The rules are Spark's own: partition discovery, pruning and filters are inherited from [[PartitioningAwareFileIndex]].
- * Only the data differ: directory listings of some 40 bytes per file, from which statuses and paths are created on access,
- * instead of a status, a path and two map entries kept for every file.
+ * The rules are Spark's own: partition discovery, pruning and filters are inherited from [[InMemoryFileIndex]]. Only the
+ * data differ: directory listings of some 40 bytes per file, from which statuses and paths are created on access, instead
+ * of a status, a path and two map entries kept for every file. Spark's constructor and its `refresh` call `listLeafFiles`
+ * for the statuses to keep; here it keeps none, unless native listing fails when the index is refreshed.
+ *
+ * @param first the listing when the index is created
+ * @param spec the partitions, if a catalog knows them
  */
 class CompactFileIndex private (
     spark: SparkSession,
     fileSystem: MillstreamLocalFileSystem,
-    override val rootPaths: Seq[Path],
+    roots: Seq[Path],
     parameters: Map[String, String],
     userSchema: Option[StructType],
-    first: LeafDirectories)
-  extends PartitioningAwareFileIndex(spark, parameters, userSchema) {
+    first: LeafDirectories,
+    spec: Option[PartitionSpec],
+    metadataOpsTimeNs: Option[Long])
+  extends InMemoryFileIndex(spark, roots, parameters, userSchema, NoopCache, spec, metadataOpsTimeNs) {
 
   private val filtersFiles = PathFilterFactory.create(CaseInsensitiveMap(parameters)).nonEmpty
 
-  /** The native listing, or Spark's own where native listing fails. */
-  @volatile private var listed: Either[StockListing, LeafDirectories] = Right(first)
-  @volatile private var spec: Option[PartitionSpec] = None
+  /** The native listing; none after a refresh in which native listing failed, so that the superclass keeps the files. */
+  @volatile private var listed: Option[LeafDirectories] = Some(first)
 
   logListed(first)
 
-  override def partitionSpec(): PartitionSpec = spec.getOrElse {
-    val inferred = inferPartitioning()
-    spec = Some(inferred)
-    inferred
-  }
-
-  override def refresh(): Unit = {
-    listed = CompactFileIndex.list(fileSystem, rootPaths, parameters)
-      .toRight(new StockListing(spark, rootPaths, parameters, userSchema))
-    listed.foreach(logListed)
-    spec = None
-  }
+  override def listLeafFiles(paths: Seq[Path]): mutable.LinkedHashSet[FileStatus] =
+    if (listed == null) {
+      // The superclass is being constructed, and `first` is its listing.
+      mutable.LinkedHashSet.empty
+    } else {
+      listed = CompactFileIndex.list(fileSystem, paths, parameters)
+      listed.foreach(logListed)
+      if (listed.isEmpty) super.listLeafFiles(paths) else mutable.LinkedHashSet.empty
+    }
 
   /** For a native listing, only the roots that are files: the superclass looks up nothing else in this map. */
-  override protected def leafFiles: mutable.LinkedHashMap[Path, FileStatus] = listed match {
-    case Right(leaves) => leaves.fileRootStatuses
-    case Left(stock) => stock.leafFiles
-  }
+  override protected def leafFiles: mutable.LinkedHashMap[Path, FileStatus] = listed.fold(super.leafFiles)(_.fileRootStatuses)
 
-  override protected def leafDirToChildrenFiles: Map[Path, Array[FileStatus]] =
-    listed.fold(_.leafDirToChildrenFiles, identity)
+  override protected def leafDirToChildrenFiles: Map[Path, Array[FileStatus]] = listed.getOrElse(super.leafDirToChildrenFiles)
 
   /** Without a pattern or time filter, this is a view that creates each status on access. */
   override def allFiles(): Seq[FileStatus] = listed match {
-    case Right(leaves) =>
+    case Some(leaves) =>
       val files = new Statuses(selected(leaves))
       if (filtersFiles) files.filter(matchPathPattern) else files
-    case Left(_) => super.allFiles()
+    case None => super.allFiles()
+  }
+
+  /** Also a view if it can be; Spark's own method would create all statuses at once. */
+  override def listFiles(partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] = {
+    val choosesFiles = dataFilters.exists(_.references.exists(CompactFileIndex.isOfMetadata))
+    view.filter(_ => partitionSpec().partitionColumns.isEmpty && !choosesFiles)
+      .fold(super.listFiles(partitionFilters, dataFilters))(files => Seq(PartitionDirectory(InternalRow.empty, files)))
   }
 
   /**
-   * Also a view if there are neither partition columns nor conditions on files; Spark's own method would create all
-   * statuses at once.
+   * All files with data, whatever their partition, in Spark's order; none if some names in partitions begin with an
+   * underscore, because only Spark can tell which of those files are data.
    */
-  override def listFiles(partitionFilters: Seq[Expression], dataFilters: Seq[Expression]): Seq[PartitionDirectory] = listed match {
-    case Right(leaves)
-        if !filtersFiles && leaves.fileRoots.isEmpty && partitionSpec().partitionColumns.isEmpty &&
-          !dataFilters.exists(_.references.exists(CompactFileIndex.isOfMetadata)) && !selected(leaves).exists(_.hasUnderscores) =>
-      Seq(PartitionDirectory(InternalRow.empty, new NonEmptyFiles(selected(leaves))))
-    case _ => super.listFiles(partitionFilters, dataFilters)
+  private[millstream] def dataFiles: Option[Seq[FileStatusWithMetadata]] =
+    view.orElse(Option.when(partitionSpec().partitionColumns.isEmpty)(super.listFiles(Nil, Nil).flatMap(_.files)))
+
+  /** The non-empty files, each created on access, if all of them are data. */
+  private def view: Option[Seq[FileStatusWithMetadata]] = listed.flatMap { leaves =>
+    val chosen = selected(leaves)
+    Option.when(!filtersFiles && leaves.fileRoots.isEmpty && !chosen.exists(_.hasUnderscores))(new NonEmptyFiles(chosen))
+  }
+
+  /**
+   * The file whose path is the first in the order of strings; none if files are filtered, or if names begin with an
+   * underscore and may be Parquet's summaries.
+   */
+  private[millstream] def firstByPath: Option[FileStatus] = listed.flatMap { leaves =>
+    val chosen = selected(leaves)
+    if (filtersFiles || chosen.exists(_.hasUnderscores)) None else chosen.flatMap(_.firstByName).minByOption(_.getPath.toString)
   }
 
   override def sizeInBytes: Long = listed match {
-    case Right(leaves) if !filtersFiles => selected(leaves).iterator.map(_.bytes).sum
+    case Some(leaves) if !filtersFiles => selected(leaves).iterator.map(_.bytes).sum
     case _ => super.sizeInBytes
   }
 
@@ -99,13 +114,6 @@ class CompactFileIndex private (
     logInfo(s"Millstream listed in ${leaves.tookMillis} ms: files $files, directories ${leaves.all.length}, " +
       s"paths ${rootPaths.length}")
   }
-
-  override def equals(other: Any): Boolean = other match {
-    case that: CompactFileIndex => rootPaths.sorted == that.rootPaths.sorted
-    case _ => false
-  }
-
-  override def hashCode(): Int = rootPaths.toSet.hashCode()
 }
 
 object CompactFileIndex {
@@ -124,8 +132,22 @@ object CompactFileIndex {
       parameters: Map[String, String],
       userSchema: Option[StructType]): Option[CompactFileIndex] =
     list(fileSystem, roots, parameters).map { leaves =>
-      new CompactFileIndex(spark, fileSystem, roots, parameters, userSchema, leaves)
+      new CompactFileIndex(spark, fileSystem, roots, parameters, userSchema, leaves, None, None)
     }
+
+  /**
+   * The index of partitions that a catalog knows.
+   *
+   * @param listed the files of all partitions
+   * @param metadataOpsTimeNs how long it took the catalog to find the partitions
+   */
+  private[millstream] def ofPartitions(
+      spark: SparkSession,
+      fileSystem: MillstreamLocalFileSystem,
+      spec: PartitionSpec,
+      listed: LeafDirectories,
+      metadataOpsTimeNs: Long): CompactFileIndex =
+    new CompactFileIndex(spark, fileSystem, spec.partitions.map(_.path), Map.empty, Some(spec.partitionColumns), listed, Some(spec), Some(metadataOpsTimeNs))
 
   private def list(
       fileSystem: MillstreamLocalFileSystem,
@@ -133,25 +155,20 @@ object CompactFileIndex {
       parameters: Map[String, String]): Option[LeafDirectories] = {
     val start = System.nanoTime()
     val ignoreMissing = new FileSourceOptions(CaseInsensitiveMap(parameters)).ignoreMissingFiles
+    listings(fileSystem, roots, ignoreMissing).map(LeafDirectories.of(_, fileSystem, (System.nanoTime() - start) / 1000000))
+  }
+
+  /** The directories below the roots; none if native listing fails, or if Spark has to report an error. */
+  private[millstream] def listings(
+      fileSystem: MillstreamLocalFileSystem,
+      roots: Seq[Path],
+      ignoreMissing: Boolean): Option[collection.Seq[DirectoryListing]] = {
     val rootDirectories = roots.map(root => fileSystem.pathToFile(root).getPath).toSet
     for {
       found <- Option(fileSystem.listDataset(roots.asJava))
       (listings, failed) = found.asScala.partition(_.errno == 0)
       // As in Spark, a missing root is empty, and a directory that vanishes during the listing is an error unless ignored.
       if failed.forall(f => f.errno == Enoent && (ignoreMissing || rootDirectories(f.directory)))
-    } yield LeafDirectories.of(listings, fileSystem, (System.nanoTime() - start) / 1000000)
+    } yield listings
   }
-}
-
-/** The files as Spark itself lists them. */
-private final class StockListing(
-    spark: SparkSession,
-    roots: Seq[Path],
-    parameters: Map[String, String],
-    userSchema: Option[StructType])
-  extends InMemoryFileIndex(spark, roots, parameters, userSchema) {
-
-  override def leafFiles: mutable.LinkedHashMap[Path, FileStatus] = super.leafFiles
-
-  override def leafDirToChildrenFiles: Map[Path, Array[FileStatus]] = super.leafDirToChildrenFiles
 }

@@ -38,6 +38,10 @@ private final class Leaf(val path: Path, val parts: Array[DirectoryListing], blo
   def emptyFiles: Iterator[Int] = parts.iterator.flatMap(part => Iterator.tabulate(part.count)(part.size)).zipWithIndex.collect { case (0, i) => i }
 
   def statuses: Array[FileStatus] = Array.tabulate(count)(status)
+
+  /** The file whose name is the first in the order of strings. */
+  def firstByName: Option[FileStatus] =
+    parts.iterator.flatMap(part => Iterator.tabulate(part.count)(part.name)).zipWithIndex.minByOption(_._1).map { case (_, i) => status(i) }
 }
 
 /** A status whose path is created on access. */
@@ -100,6 +104,13 @@ private final class LeafDirectories(
 }
 
 private object LeafDirectories {
+  /** The directories of several listings; where they overlap, those of the first. */
+  def combined(parts: Seq[LeafDirectories]): LeafDirectories = {
+    val directories = mutable.LinkedHashMap.empty[Path, Leaf]
+    parts.foreach(_.all.foreach(leaf => directories.getOrElseUpdate(leaf.path, leaf)))
+    new LeafDirectories(directories, parts.flatMap(_.fileRoots).toIndexedSeq, parts.map(_.tookMillis).sum)
+  }
+
   /** Merges the parts of a directory, and removes duplicates of overlapping roots. */
   def of(
       listings: collection.Seq[DirectoryListing],

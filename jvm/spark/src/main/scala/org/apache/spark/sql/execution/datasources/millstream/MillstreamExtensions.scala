@@ -28,6 +28,8 @@ private object MillstreamExtensions {
     extensions.injectResolutionRule(session => new CheckKeys(session))
     extensions.injectHintResolutionRule(session => new IndexLocalFiles(session))
     extensions.injectColumnar(_ => new ReplaceFileScans)
+    extensions.injectPostHocResolutionRule(session => new IndexCatalogTables(session))
+    extensions.injectPostHocResolutionRule(session => new ReplaceTableCommands(session))
     extensions.injectPostHocResolutionRule(session => new ReplaceInserts(session))
     extensions.injectPostHocResolutionRule(session => new WarnOfSwapped(session))
     hiveRule.foreach(rule => extensions.injectPostHocResolutionRule(rule))

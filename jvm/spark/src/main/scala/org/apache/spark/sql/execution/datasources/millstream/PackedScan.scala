@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.{Attribute, PlanExpression}
 import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning
 import org.apache.spark.sql.catalyst.util.{truncatedString, CaseInsensitiveMap}
 import org.apache.spark.sql.execution.{FileSourceScanExec, LeafExecNode, SQLExecution}
-import org.apache.spark.sql.execution.datasources.{FilePartition, FileStatusWithMetadata, PartitionDirectory}
+import org.apache.spark.sql.execution.datasources.{FileIndex, FilePartition, FileStatusWithMetadata, PartitionDirectory}
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.util.Utils
@@ -119,12 +119,20 @@ private[millstream] object PackedScan {
 
   private val ReadsArchives = "spark.sql.files.archive.reader.enabled"
 
+  /** Whether archives are read as directories. */
+  def readsArchives(conf: SQLConf): Boolean = conf.getConfString(ReadsArchives, "false").toBoolean
+
+  /** Whether the rows that an inference draws depend on Spark's partitions. */
+  private def isSampled(location: FileIndex): Boolean = location match {
+    case files: ListedFiles => files.isSampled
+    case _ => false
+  }
+
   /** Whether the files of `scan` are known now and may be read in any number of partitions. */
   def suits(scan: FileSourceScanExec): Boolean =
     scan.stream.isEmpty &&
       // Spark may rely on buckets or on a single task.
       !scan.bucketedScan && scan.outputPartitioning.isInstanceOf[UnknownPartitioning] &&
-      scan.relation.location.rootPaths.nonEmpty &&
-      !scan.conf.getConfString(ReadsArchives, "false").toBoolean &&
+      scan.relation.location.rootPaths.nonEmpty && !isSampled(scan.relation.location) && !readsArchives(scan.conf) &&
       !(scan.partitionFilters ++ scan.dataFilters).exists(_.exists(_.isInstanceOf[PlanExpression[_]]))
 }

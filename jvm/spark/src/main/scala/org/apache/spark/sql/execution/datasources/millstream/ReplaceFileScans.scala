@@ -46,7 +46,7 @@ private[millstream] object ReplaceFileScans {
 
   private def replaced(scan: FileSourceScanExec, asksForFile: => Boolean): Option[SparkPlan] =
     for {
-      _ <- Option.when(PackedScan.suits(scan) && IndexLocalFiles.Formats.contains(scan.relation.fileFormat.getClass))(())
+      _ <- Option.when(PackedScan.suits(scan) && LocalRelations.supports(scan.relation.fileFormat))(())
       files <- LocalFiles.of(scan)
       ours <- NativeTextScan.of(scan, files, asksForFile).orElse(PackedFileScan.of(scan, files))
     } yield ours
