@@ -75,6 +75,7 @@ def write_templates(spark, root: Path) -> None:
             write_one_file(rows, format_name, root / "templates" / f"{n}.{format_name}")
     for i in range(len(FIRST_OF_MANY)):
         write_one_file(spark.range(1).selectExpr(f"id as column{i}"), "orc", root / "templates" / f"column{i}.orc")
+        write_one_file(spark.range(2).selectExpr("id", f"id as column{i}"), "parquet", root / "templates" / f"different{i}.parquet")
 
 
 def write_one_file(rows, format_name: str, target: Path) -> None:
@@ -96,6 +97,7 @@ def build(root: Path) -> None:
     nasty_names(trees)
     unreadable(trees)
     text_contents(trees)
+    inference(trees)
 
 
 def layouts_of(trees: Trees, format_name: str) -> None:
@@ -241,3 +243,45 @@ def text_contents(trees: Trees) -> None:
     for k in range(12):
         trees.file(f"batches/f{k:02}", content=b"".join(b"%s %06d %s\n" % (b"zz" if (k, i) == (0, 5) else b"ab", (i * 7919 + k) % 100_003, b"w" * (i % 50))
                                                        for i in range(8000)))
+
+
+# csv and json whose types and columns differ from file to file. In the first of each, several values have types that the others narrow or widen.
+CSV_FILES = {
+    "a": "id,amount,when,what\n1,1.5,2020-01-01,x\n2,,2020-01-02,none\n",
+    "b": "id,amount,when,what\n3000000000,123456789012345678901.5,2020-01-01 12:00:00,true\n# comment,1,2,3\nnone,nix,,\n",
+    "c": "id,amount,when,what\n4,1e10,31/12/2020,\"a,b\"\n5,-Infinity,01/02/2021 10:30,\"quoted \"\"x\"\"\"\n",
+    "longest": "what,id;amount,when\n" + "1,2,3\n" * 60,
+}
+CSV_ODD = {
+    "empty": "", "blank": "\n\n  \n", "short": "x\n1\n", "wide": "p,q,r,s,t\n1,2,3,4,5\n1,2\n1,2,3,4,5,6,7\n", "lines": 'a,b\n"one\ntwo",2\n', "cr": "a,b\r1,2\r",
+    "twice": "a,A,a,\n1,2,3,4\n", "spaces": " a , b \n 1 , 2 \n",
+}
+JSON_FILES = {
+    "a": '{"id": 1, "amount": 1.5, "when": "2020-01-01T00:00:00", "nested": {"x": 1}, "list": [1, 2]}\n{"id": 2, "none": null}\n',
+    "b": '{"id": 3000000000, "amount": 12345678901234567890.5, "nested": {"y": "s"}, "list": ["a"]}\n{"id": "text"}\n',
+    "c": '{"Id": true, "amount": 1e400, "list": null}\nnot json\n{"a": 1} trailing\n',
+    "longest": '{"longest": {"deep": [{"x": 1.0}]}}\n' * 30,
+}
+JSON_ODD = {
+    "empty": "", "blank": "\n\n", "array": '[{"a": 1}, {"a": 2}]\n', "comment": '/* c */ {"a": 1}\n', "quotes": "{'a': 1}\n{b: 2}\n", "scalar": "1\n\"x\"\nnull\n",
+    "lines": '{"a":\n 1}\n', "nan": '{"a": NaN, "b": 1}\n', "twice": '{"a": 1, "a": "x"}\n',
+}
+
+
+def inference(trees: Trees) -> None:
+    for format_name, files, odd in (("csv", CSV_FILES, CSV_ODD), ("json", JSON_FILES, JSON_ODD)):
+        top = f"inference/{format_name}"
+        for n, (name, content) in enumerate(files.items()):
+            trees.file(f"{top}/mixed/{name}", content=content.encode())
+            trees.file(f"{top}/parts/k={n % 3}/{name}", content=content.encode())
+            trees.file(f"{top}/value/value={n}/{name}", content=content.encode())
+            trees.file(f"{top}/compressed/{name}{'.gz' if n % 2 else ''}", content=gzip.compress(content.encode(), mtime=0) if n % 2 else content.encode())
+        for name, content in odd.items():
+            trees.file(f"{top}/odd/{name}", content=content.encode())
+        trees.file(f"{top}/odd/latin", content="a,b\ncaf\u00e9,1\n".encode("latin-1") if format_name == "csv" else '{"a": "caf\u00e9"}\n'.encode("latin-1"))
+    # The path that is the first in the order of strings is not the first in a listing, nor in the order of directories.
+    for i, name in enumerate(("b/c/z", "b-/a", "b", "a.b/x", "a/x")):
+        path = f"inference/different/{name}" if name != "b" else "inference/different/b.parquet"
+        trees.file(path, content=(trees.root / "templates" / f"different{i}.parquet").read_bytes())
+    for i, name in enumerate(("_metadata", "_common_metadata", "part-0", "part-1")):
+        trees.file(f"inference/summaries/{name}", content=(trees.root / "templates" / f"different{i % 2}.parquet").read_bytes())

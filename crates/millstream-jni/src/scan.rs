@@ -2,7 +2,7 @@
 
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JLongArray, JObject};
-use jni::sys::{jbyteArray, jint, jlong};
+use jni::sys::{JNI_FALSE, jboolean, jbyteArray, jint, jlong};
 use millstream_scan::{
     Cause, FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError, ScanOptions, Separator,
     Verification,
@@ -32,6 +32,7 @@ fn options(
     flags: jint,
     separator: &[u8],
     predicate: &[u8],
+    words: &[u8],
     max_readers: jint,
 ) -> Result<ScanOptions, Failure> {
     let has = |flag| flags & flag != 0;
@@ -42,6 +43,7 @@ fn options(
     Ok(ScanOptions {
         rows: if has(WHOLE_FILES) { Rows::WholeFiles } else { Rows::Lines(separator) },
         predicate: Predicate::decode(predicate).map_err(|_| Failure::Argument("a malformed predicate"))?,
+        words: Some(words.to_vec()).filter(|separator| !separator.is_empty()),
         output: if has(COUNT) { Output::Count } else { Output::Values },
         grouping: if has(BY_RANGE) { Grouping::ByRange } else { Grouping::Any },
         missing: if has(SKIP_MISSING) { Missing::Skip } else { Missing::Fail },
@@ -69,7 +71,19 @@ fn failure(error: &ScanError) -> Failure {
     if error.cause.is_missing() { Failure::NoFile(message) } else { Failure::Unreadable(message) }
 }
 
-/// `static native long open(byte[] ranges, byte[] separator, byte[] predicate, int flags, int maxReaders)`
+/// `static native boolean isValid(byte[] predicate)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeScan_isValid<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    predicate: JByteArray<'local>,
+) -> jboolean {
+    guard(&mut env, JNI_FALSE, |env| {
+        Ok(jboolean::from(Predicate::decode(&env.convert_byte_array(&predicate)?).is_ok()))
+    })
+}
+
+/// `static native long open(byte[] ranges, byte[] separator, byte[] predicate, byte[] words, int flags, int maxReaders)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeScan_open<'local>(
     mut env: JNIEnv<'local>,
@@ -77,13 +91,15 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_open<'local>(
     packed: JByteArray<'local>,
     separator: JByteArray<'local>,
     predicate: JByteArray<'local>,
+    words: JByteArray<'local>,
     flags: jint,
     max_readers: jint,
 ) -> jlong {
     guard(&mut env, 0, |env| {
         let separator = env.convert_byte_array(&separator)?;
         let predicate = env.convert_byte_array(&predicate)?;
-        let options = options(flags, &separator, &predicate, max_readers)?;
+        let words = env.convert_byte_array(&words)?;
+        let options = options(flags, &separator, &predicate, &words, max_readers)?;
         let ranges =
             ranges(&env.convert_byte_array(&packed)?).ok_or(Failure::Argument("malformed file ranges"))?;
         let scan = ProcessScan::new(&SharedProcessVolume::default(), ranges, options);

@@ -14,6 +14,13 @@ pub struct Line {
     pub length: u32,
 }
 
+impl Line {
+    /// The row at these offsets. They fit 32 bits: a buffer is no longer than [`Buffer::MAX`].
+    pub(crate) fn new(start: usize, end: usize) -> Self {
+        Line { start: start as u32, length: (end - start) as u32 }
+    }
+}
+
 /// Identity and version of a file at the time it was opened: an equal stamp means the same file with the same contents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
@@ -119,9 +126,9 @@ impl Batch {
         Ok(())
     }
 
-    /// Adds a row whose bytes are already in the buffer. Its offset fits 32 bits: a buffer is no longer than [`Buffer::MAX`].
+    /// Adds a row whose bytes are already in the buffer.
     pub(crate) fn add_in_place(&mut self, start: usize, end: usize) {
-        self.lines.push(Line { start: start as u32, length: (end - start) as u32 });
+        self.lines.push(Line::new(start, end));
     }
 
     /// Adds a copy of a row.
@@ -166,7 +173,8 @@ impl Buffer {
         self.filled += count;
     }
 
-    fn extend(&mut self, bytes: &[u8]) {
+    /// Adds a copy of bytes.
+    pub(crate) fn extend(&mut self, bytes: &[u8]) {
         self.room(bytes.len()).copy_from_slice(bytes);
         self.fill(bytes.len());
     }

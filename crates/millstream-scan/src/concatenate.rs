@@ -225,6 +225,7 @@ fn scan_options(max_readers: usize) -> ScanOptions {
     ScanOptions {
         rows: Rows::Bytes,
         predicate: Predicate::True,
+        words: None,
         output: Output::Values,
         grouping: Grouping::Any,
         missing: Missing::Fail,

@@ -20,10 +20,12 @@ mod concatenate;
 mod error;
 mod join;
 mod lines;
+mod pattern;
 mod predicate;
 mod range;
 mod scan;
 mod sources;
+mod text;
 mod unit;
 
 pub use batch::{Batch, Line, Stamp};
@@ -31,6 +33,7 @@ pub use concatenate::{ConcatenateError, Concatenated, Input, check, concatenate}
 pub use error::{Cause, ScanError};
 pub use join::{Header, JoinError, Joiner, Place};
 pub use lines::Separator;
+pub use pattern::Pattern;
 pub use predicate::{DecodeError, Like, Predicate};
 pub use range::FileRange;
 pub use scan::{Progress, Scan};

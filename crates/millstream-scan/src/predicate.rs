@@ -1,10 +1,12 @@
 //! Conditions on a row's bytes.
 //!
-//! In Spark's default collation strings compare byte for byte, so these conditions are exact and may be negated and
-//! combined. If a condition has a literal, every matching row contains it: the scan searches the whole buffer for the longest
+//! In Spark's default collation strings compare byte for byte, and patterns match the text that Java makes of the bytes, so
+//! these conditions are exact and may be negated and combined. If a condition has a literal, every matching row contains it: the scan searches the whole buffer for the longest
 //! literal and evaluates the condition only on the lines that contain it.
 
 use memchr::memmem;
+
+use crate::pattern::Pattern;
 
 /// A condition on a row.
 #[derive(Clone, Debug)]
@@ -21,6 +23,8 @@ pub enum Predicate {
     Equals(Vec<u8>),
     /// The row matches an SQL `LIKE` pattern whose only wildcard is `%`.
     Like(Like),
+    /// The row contains text that matches a regular expression.
+    Matches(Box<Pattern>),
     /// All of these hold.
     And(Vec<Predicate>),
     /// At least one of these holds.
@@ -72,6 +76,7 @@ impl Predicate {
             Predicate::EndsWith(bytes) => row.ends_with(bytes),
             Predicate::Equals(bytes) => row == bytes,
             Predicate::Like(like) => like.matches(row),
+            Predicate::Matches(pattern) => pattern.matches(row),
             Predicate::And(all) => all.iter().all(|predicate| predicate.holds(row)),
             Predicate::Or(any) => any.iter().any(|predicate| predicate.holds(row)),
             Predicate::Not(predicate) => !predicate.holds(row),
@@ -89,6 +94,7 @@ impl Predicate {
                 let middle = like.middle.iter().map(memmem::Finder::needle);
                 middle.chain([&*like.prefix, &*like.suffix]).max_by_key(|literal| literal.len())
             }
+            Predicate::Matches(pattern) => Some(pattern.literal()),
             Predicate::And(all) => {
                 all.iter().filter_map(Predicate::literal).max_by_key(|literal| literal.len())
             }
@@ -103,10 +109,11 @@ impl Predicate {
     /// ```text
     /// t  true          c LITERAL  contains      s LITERAL  starts with    e LITERAL  ends with   = LITERAL  equals
     /// & LIST  and      | LIST  or               ! P  not                  l LIST of LITERAL  like, the parts between %
+    /// r LITERAL LITERAL  a regular expression, and a literal that every match contains, or an empty one
     /// ```
     ///
     /// # Errors
-    /// If the bytes are malformed.
+    /// If the bytes are malformed, or a regular expression is too large.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut rest = bytes;
         let predicate = decode(&mut rest, 0)?;
@@ -121,8 +128,21 @@ pub fn fuzz_predicate(bytes: &[u8]) {
     let (row, encoded) =
         bytes.split_at(bytes.first().map_or(0, |&length| (length as usize).min(bytes.len())));
     let Ok(predicate) = Predicate::decode(encoded) else { return };
-    if predicate.holds(row) {
+    // The literal of a regular expression is the JVM's word.
+    if !predicate.has_pattern() && predicate.holds(row) {
         assert!(predicate.literal().is_none_or(|literal| memmem::find(row, literal).is_some()));
+    }
+}
+
+#[cfg(any(test, feature = "fuzzing"))]
+impl Predicate {
+    fn has_pattern(&self) -> bool {
+        match self {
+            Predicate::Matches(_) => true,
+            Predicate::And(members) | Predicate::Or(members) => members.iter().any(Predicate::has_pattern),
+            Predicate::Not(negated) => negated.has_pattern(),
+            _ => false,
+        }
     }
 }
 
@@ -144,6 +164,7 @@ fn decode(rest: &mut &[u8], depth: usize) -> Result<Predicate, DecodeError> {
         b'|' => Predicate::Or(list(rest, |rest| decode(rest, depth + 1))?),
         b'!' => Predicate::Not(Box::new(decode(rest, depth + 1)?)),
         b'l' => Predicate::Like(like(list(rest, |rest| literal(rest).map(<[u8]>::to_vec))?)?),
+        b'r' => Predicate::Matches(Box::new(Pattern::new(literal(rest)?, literal(rest)?)?)),
         _ => return Err(DecodeError),
     })
 }
@@ -222,6 +243,22 @@ mod tests {
         {
             assert_eq!(Predicate::decode(malformed).err(), Some(DecodeError), "{malformed:?}");
             fuzz_predicate(malformed);
+        }
+    }
+
+    #[test]
+    fn regular_expressions() {
+        let matching = |pattern: &[u8], literal: &[u8]| {
+            Predicate::decode(&[b"r".to_vec(), encoded_literal(pattern), encoded_literal(literal)].concat())
+        };
+        let predicate = matching(b"AB[0-9]{2}", b"AB").expect("well-formed");
+        assert!(predicate.holds(b"xAB12") && !predicate.holds(b"AB1"));
+        assert_eq!(predicate.literal(), Some(&b"AB"[..]));
+        let any = matching("^(?s:.)$".as_bytes(), b"").expect("well-formed");
+        assert!(any.holds("é".as_bytes()) && any.holds(b"\xed\xa0\x80") && !any.holds(b"\xff\xff"));
+        assert_eq!(any.literal(), None);
+        for malformed in [&b"("[..], b"\xff", b"(?:a{1000}){1000}"] {
+            assert_eq!(matching(malformed, b"").err(), Some(DecodeError), "{malformed:?}");
         }
     }
 

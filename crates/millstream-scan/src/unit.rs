@@ -1,17 +1,19 @@
 //! Units of work for one reader.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memmem;
 use millstream_vfs::{Access, Dir, Fields, File, Result as VolumeResult, SymlinkBehavior};
 
-use crate::batch::{Batch, Buffer, Stamp};
+use crate::batch::{Batch, Buffer, Line, Stamp};
 use crate::checksum::mismatch;
 use crate::error::{Cause, ScanError};
 use crate::lines::Separator;
 use crate::predicate::Predicate;
 use crate::range::{FileRange, append_whole, read_bytes, read_lines};
 use crate::sources::Sources;
+use crate::text::java_text;
 
 /// Size of the parts of a large range, in bytes.
 const PART: u64 = 1 << 20;
@@ -76,6 +78,8 @@ pub struct ScanOptions {
     pub rows: Rows,
     /// The rows to keep.
     pub predicate: Predicate,
+    /// Splits each kept row at these bytes, at least one, so that the parts become the rows; only for values.
+    pub words: Option<Vec<u8>>,
     /// What to deliver.
     pub output: Output,
     /// Which rows may be in one batch.
@@ -221,6 +225,23 @@ impl<'a> UnitReader<'a> {
     ) -> Result<(), ScanError> {
         batch.clear();
         (batch.range, batch.offset) = (unit.range(), unit.start(ranges));
+        self.read_rows(base, sources, ranges, unit, batch, &mut should_continue)?;
+        match &self.options.words {
+            Some(separator) => split_words(batch, separator)
+                .map_err(|cause| ScanError { range: unit.range(), cause: cause.into() }),
+            None => Ok(()),
+        }
+    }
+
+    fn read_rows<D: Dir>(
+        &mut self,
+        base: &D,
+        sources: &Sources<D::File>,
+        ranges: &[FileRange],
+        unit: Unit,
+        batch: &mut Batch,
+        should_continue: &mut impl FnMut() -> bool,
+    ) -> Result<(), ScanError> {
         match unit {
             Unit::Part { range, start, end } => {
                 let (whole, parts) = (&ranges[range], number_of_parts(ranges[range].length));
@@ -334,7 +355,7 @@ impl<'a> UnitReader<'a> {
             let mut lines = std::mem::take(&mut batch.lines);
             let first = found.start;
             separator.split(&batch.buffer[found], |start, end| {
-                lines.push(crate::Line { start: (first + start) as u32, length: (end - start) as u32 });
+                lines.push(Line::new(first + start, first + end));
             });
             (batch.rows, batch.lines) = (lines.len() as u64, lines);
             return Ok(!batch.buffer.is_empty());
@@ -379,6 +400,31 @@ impl<'a> UnitReader<'a> {
     }
 }
 
+/// Splits the rows of a batch like Spark's `split(row, separator)`: empty words count, and where a row is not UTF-8, its words
+/// are those of the text that Java makes of it.
+fn split_words(batch: &mut Batch, separator: &[u8]) -> VolumeResult<()> {
+    let rows = std::mem::take(&mut batch.lines);
+    let finder = memmem::Finder::new(separator);
+    let all_valid = std::str::from_utf8(&batch.buffer).is_ok();
+    for row in rows {
+        let (mut start, mut length) = (row.start as usize, row.length as usize);
+        if !all_valid && let Cow::Owned(text) = java_text(&batch.buffer[start..start + length]) {
+            batch.check_room(text.len())?;
+            (start, length) = (batch.buffer.len(), text.len());
+            batch.buffer.extend(&text);
+        }
+        let (mut word, end) = (start, start + length);
+        let Batch { buffer, lines, .. } = &mut *batch;
+        for at in finder.find_iter(&buffer[start..end]) {
+            lines.push(Line::new(word, start + at));
+            word = start + at + separator.len();
+        }
+        lines.push(Line::new(word, end));
+    }
+    batch.rows = batch.lines.len() as u64;
+    Ok(())
+}
+
 /// Filters arbitrary bytes both ways, line by line and by literal, which must find the same rows. The first byte selects the
 /// separator; the second is the length of the literal, which follows it.
 #[cfg(any(test, feature = "fuzzing"))]
@@ -399,6 +445,7 @@ pub fn fuzz_lines(bytes: &[u8]) {
     let options = ScanOptions {
         rows: Rows::Lines(separator.clone()),
         predicate,
+        words: None,
         output: Output::Values,
         grouping: Grouping::Any,
         missing: Missing::Fail,
@@ -419,6 +466,27 @@ mod tests {
         for length in [LARGE + 1, 2 * PART, LARGE + PART, LARGE + PART + 1, 100 * PART - 1, 100 * PART] {
             let whole = FileRange { path: c"file".into(), start: 7, length, may_have_checksums: false };
             assert_eq!(parts(0, &whole).count() as u64, number_of_parts(length), "{length}");
+        }
+    }
+
+    #[test]
+    fn rows_are_split_into_words_like_javas() {
+        for (row, separator, expected) in [
+            (&b""[..], " ", &[""][..]),
+            (b" ", " ", &["", ""]),
+            (b"a b  c ", " ", &["a", "b", "", "c", ""]),
+            (b"abc", " ", &["abc"]),
+            (b"a, b,c", ", ", &["a", "b,c"]),
+            (b"aaa", "aa", &["", "a"]),
+            (b"caf\xe9 x", " ", &["caf\u{fffd}", "x"]),
+        ] {
+            let mut batch = Batch::default();
+            batch.add(b"kept");
+            batch.add(row);
+            split_words(&mut batch, separator.as_bytes()).expect("room");
+            let words: Vec<_> = batch.iter().skip(1).collect();
+            assert_eq!(words, expected.iter().map(|word| word.as_bytes()).collect::<Vec<_>>(), "{row:?}");
+            assert_eq!(batch.rows(), expected.len() as u64 + 1);
         }
     }
 

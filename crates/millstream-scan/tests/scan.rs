@@ -19,6 +19,7 @@ fn options() -> ScanOptions {
     ScanOptions {
         rows: Rows::Lines(Separator::AnyNewline),
         predicate: Predicate::True,
+        words: None,
         output: Output::Values,
         grouping: Grouping::Any,
         missing: Missing::Fail,

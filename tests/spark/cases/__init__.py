@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 COMPACT = "CompactFileIndex"
 STOCK = "InMemoryFileIndex"
 CATALOG = "CatalogFileIndex"
+CATALOG_COMPACT = "CompactCatalogFileIndex"
 STREAM_LOG = "MetadataLogFileIndex"
 
 # For cases in which Spark's own reader must read the listed files.
@@ -121,4 +122,4 @@ def case(name: str, index: str | None = COMPACT, native: bool | None = None):
     return register
 
 
-from cases import changes, contents, errors, layouts, names, options, partitions, plans, predicates, rdds, records, scans, streams, tables  # noqa: E402, F401
+from cases import changes, contents, entries, errors, layouts, names, options, partitions, plans, predicates, rdds, records, scans, streams, tables  # noqa: E402, F401

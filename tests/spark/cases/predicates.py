@@ -1,6 +1,9 @@
 """Conditions on lines. Spark checks them again above the native scan, so the risk is a missing row."""
 
+from pyspark.sql.functions import col, count, expr
+
 from cases import add
+
 
 CONDITIONS = r"""
 contains(value, 'b')|contains(value, '')|contains(value, 'BALTIMORE')|contains(value, 'é')|contains(value, x'ff')|contains(value, decode(x'0a', 'UTF-8'))
@@ -31,6 +34,51 @@ rand() >= 0 and contains(value, 'a')|value = current_catalog()|instr(value, 'b')
 for line in CONDITIONS.strip().splitlines():
     for condition in line.split("|") if "||" not in line else [part.replace("\0", "||") for part in line.replace("||", "\0").split("|")]:
         add(f"rows where {condition}", lambda context, c=condition: context.text("rows").filter(c).selectExpr("hex(cast(value as binary))", "k"))
+
+# Regular expressions, and LIKE with wildcards for one character; those that are not the same everywhere stay with Spark.
+PATTERNS = [
+    r"[A-Z]{3,}", r"^.$", r"^..$", r"^[^a]*$", r"\d+$", r"a.*b", r"(a|b)c?$", r"^(?:a|é)", r"\s", r"^\S+$", r"\w\W", r"(?i)baltimore", r"(?i)[a-c]b", r"x.y", r"\x61",
+    r"\u00e9", r"[é-漢]", r"🙂{2}", r"^$", r"a{2}b|^\[", r"\.", r"\bBALT", r"(a)\1", r"a(?=b)", r"a*+b", r"\p{L}", r"^.{3}$", r"\A\d\z", r"a$|b$", r"a\Z", r"(?s)a.b", r"[a&&b]",
+    r"\ufffd", r"x[^y]y", r"(?<name>b)a", r"\Qa.b\E", r"(((a)))", r"", r"|", r"[", r"a{1001}", r"(?:(?:a{100}){100}){100}",
+]
+LIKES = [
+    ("_", None), ("__", None), ("%_", None), ("_%_", None), ("a_c", None), ("_b%", None), ("%é_%", None), ("_\ufffd_", None), ("a!_b", "!"), ("a!%b", "!"), ("%!!%", "!"), ("a_%!_", "!"), ("a\\\\_b", None),
+    ("x_y", None), ("🙂_", None), ("a!b", "!"), ("a!", "!"),
+]
+for pattern in PATTERNS:
+    add(f"rows where value matches {pattern!r}", lambda context, p=pattern: context.text("rows").filter(col("value").rlike(p)).selectExpr("hex(cast(value as binary))", "k"))
+    add(f"rows counted where value does not match {pattern!r}", lambda context, p=pattern: context.text("rows").filter(~col("value").rlike(p)).groupBy("k").count())
+for pattern, escape in LIKES:
+    condition = f"value like '{pattern}'" + (f" escape '{escape}'" if escape else "")
+    add(f"rows where {condition} or not", lambda context, c=condition: context.text("rows").filter(c).selectExpr("hex(cast(value as binary))"))
+    add(f"rows counted where not {condition}", lambda context, c=condition: context.text("rows").filter(f"not ({c})").groupBy().count())
+for options in ({"wholetext": True}, {"lineSep": "|"}):
+    for pattern in (r"a.b", r"^[^x]*$", r"e$", r"o\s+t", r"(?i)ONE"):
+        add(f"contents where value matches {pattern!r}, {options}", lambda context, p=pattern, o=options: context.text("contents", **o).filter(col("value").rlike(p)).selectExpr(
+            "hex(cast(value as binary))"))
+
+# The words of lines.
+SPLITS = [
+    "explode(split(value, ' '))", "explode(split(value, ' ', -1))", "explode(split(value, ' ', 0))", "explode(split(value, ' ', 2))", "explode(split(value, ''))", "explode(split(value, '.'))",
+    "explode(split(value, '\\\\.'))", "explode(split(value, 'ab'))", "explode(split(value, '[ab]'))", "explode(split(value, 'é'))", "explode_outer(split(value, ' '))",
+    "posexplode(split(value, ' '))", "explode(split(lower(value), ' '))", "explode(split(value collate UTF8_LCASE, 'a'))", "explode(split(value, '\\\\|'))", "explode(split(value, null))",
+]
+for split in SPLITS:
+    for folder in ("rows", "contents"):
+        add(f"words of {folder}: {split}", lambda context, s=split, f=folder: context.text(f).selectExpr(s).groupBy().agg(count("*"), expr("bit_xor(xxhash64(*))")))
+    add(f"words counted: {split}", lambda context, s=split: context.text("rows").select(expr(s)).toDF(*["a", "w"][-len(context.text("rows").select(expr(s)).columns):]).groupBy(
+        "w").count().selectExpr("hex(cast(w as binary))", "count"))
+add("words of matching lines", lambda context: context.text("rows").filter("contains(value, 'a')").selectExpr("explode(split(value, 'a')) w").selectExpr("hex(cast(w as binary))"))
+add("words of lines that Spark filters", lambda context: context.text("rows").filter("length(value) > 2").selectExpr("explode(split(value, 'a')) w").selectExpr(
+    "hex(cast(w as binary))"))
+add("words beside other columns", lambda context: context.text("rows").selectExpr("k", "value", "explode(split(value, ' ')) w").selectExpr("k", "hex(w)", "hex(value)"))
+add("words and their file", lambda context: context.text("contents").selectExpr("explode(split(value, ' ')) w").selectExpr("hex(w)", "input_file_name()"))
+add("words of whole files", lambda context: context.text("contents", wholetext=True).selectExpr("explode(split(value, '\n')) w").selectExpr("hex(cast(w as binary))"))
+add("number of words", lambda context: context.text("rows").selectExpr("explode(split(value, ' ')) w").groupBy().count())
+add("words twice", lambda context: (lambda words: words.union(words).groupBy("w").count().selectExpr("hex(cast(w as binary))", "count"))(
+    context.text("rows").selectExpr("explode(split(value, ' ')) w")))
+add("words of long lines", lambda context: context.text("batches").selectExpr("explode(split(value, ' ')) w").groupBy("w").count().filter("count > 100"))
+
 
 WITH_BARS = ["value rlike 'MD|abc'", "value rlike 'a|b'", "value like '%|%'"]
 for condition in WITH_BARS:

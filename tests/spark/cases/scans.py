@@ -391,7 +391,7 @@ def streamed(context):
     return sorted(rows)
 
 
-@case("select from a path", index=STOCK, native=True)
+@case("select from a path", native=True)
 def from_path(context):
     return context.spark.sql(f"select value, year from text.`{context.data}/layouts/text/hive` where month < 10")
 

@@ -1,24 +1,24 @@
 """SQL over paths, and tables whose files lie in a directory."""
 
-from cases import CATALOG, STOCK, add, case
+from cases import CATALOG_COMPACT, COMPACT, STOCK, add, case
 
 SQL_PATHS = {
-    "text.`{data}/layouts/text/flat`": STOCK,
-    "text.`{data}/layouts/text/hive`": STOCK,
-    "text.`{data}/layouts/text/nested`": STOCK,
-    "text.`{data}/layouts/text/hive/year=*`": STOCK,
-    "parquet.`{data}/layouts/parquet/flat`": STOCK,
-    "parquet.`file:{data}/layouts/parquet/hive`": STOCK,
-    "json.`{data}/layouts/json/hive`": STOCK,
-    "orc.`{data}/layouts/orc/hive`": STOCK,
-    "text.`{data}/hidden-partitions`": STOCK,
+    "text.`{data}/layouts/text/flat`": COMPACT,
+    "text.`{data}/layouts/text/hive`": COMPACT,
+    "text.`{data}/layouts/text/nested`": COMPACT,
+    "text.`{data}/layouts/text/hive/year=*`": COMPACT,
+    "parquet.`{data}/layouts/parquet/flat`": COMPACT,
+    "parquet.`file:{data}/layouts/parquet/hive`": COMPACT,
+    "json.`{data}/layouts/json/hive`": COMPACT,
+    "orc.`{data}/layouts/orc/hive`": COMPACT,
+    "text.`{data}/hidden-partitions`": COMPACT,
     "text.`{data}/columns/conflict`": STOCK,
-    "text.`{data}/links`": STOCK,
+    "text.`{data}/links`": COMPACT,
     "text.`{data}/loop`": STOCK,
     "text.`{data}/nowhere`": STOCK,
-    "text.`{data}/layouts/text/nothing`": STOCK,
+    "text.`{data}/layouts/text/nothing`": COMPACT,
     "text.`{data}/forbidden/partitions`": STOCK,
-    "text.`{data}/columns/many`": STOCK,
+    "text.`{data}/columns/many`": COMPACT,
     "read_files_that_are_no_function": STOCK,
 }
 for source, index in SQL_PATHS.items():
@@ -36,7 +36,7 @@ def located(context):
     return table(context, "located", "using text location '{data}/layouts/text/flat'")
 
 
-@case("table with a location and inferred partitions", index=CATALOG)
+@case("table with a location and inferred partitions", index=CATALOG_COMPACT)
 def located_inferred(context):
     return table(context, "located_inferred", "using json location '{data}/layouts/json/hive'")
 
@@ -63,13 +63,13 @@ def recovered(context, name, command):
     return before, name
 
 
-@case("table whose partitions are recovered", index=CATALOG)
+@case("table whose partitions are recovered", index=CATALOG_COMPACT)
 def recover(context):
     recovered(context, "recovered", "alter table {name} recover partitions")
     return context.spark.table("recovered")
 
 
-@case("table repaired", index=CATALOG)
+@case("table repaired", index=CATALOG_COMPACT)
 def repair(context):
     recovered(context, "repaired", "msck repair table {name}")
     return context.spark.sql("select year, count(*) from repaired where month < 10 group by year")
@@ -118,7 +118,7 @@ def external(context):
     return counts
 
 
-@case("temporary view over a path", index=STOCK)
+@case("temporary view over a path")
 def temporary_view(context):
     context.spark.sql(f"create or replace temporary view over_path using text options (path '{context.data}/layouts/text/hive')")
     return context.spark.table("over_path")

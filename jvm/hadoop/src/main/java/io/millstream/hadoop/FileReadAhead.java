@@ -148,7 +148,8 @@ public final class FileReadAhead implements AutoCloseable {
   private void start() {
     first = next;
     row = 0;
-    scan = new NativeScan(files.slice(first, paths.size()), NO_SEPARATOR, ALL, NativeScan.WHOLE_FILES | NativeScan.VERIFY, maxReaders, isCancelled);
+    scan = new NativeScan(files.slice(first, paths.size()), NO_SEPARATOR, ALL, NativeScan.WHOLE_ROWS, NativeScan.WHOLE_FILES | NativeScan.VERIFY, maxReaders,
+        isCancelled);
   }
 
   /** Continues after a file that cannot be read. Files before it in the same batch are opened as usual, too. */

@@ -26,6 +26,9 @@ public final class NativeScan implements AutoCloseable {
   /** Verify the checksums that Hadoop keeps beside a file. */
   public static final int VERIFY = 16;
 
+  /** As {@code words}: rows stay whole. */
+  public static final byte[] WHOLE_ROWS = {};
+
   private static final Cleaner CLEANER = Cleaner.create();
   private static final int BYTES = 0;
   private static final int LINES = 1;
@@ -50,20 +53,32 @@ public final class NativeScan implements AutoCloseable {
    * @param ranges the ranges to read, in this order
    * @param separator the line separator; empty for any of LF, CR and CRLF
    * @param predicate selects rows; encoded as {@code millstream_scan::Predicate::decode} documents
+   * @param words splits each row at these bytes, so that the parts become the rows, as {@code String.split(words, -1)} does; if empty, rows
+   *     stay whole
    * @param flags sum of this class's constants
    * @param maxReaders maximum number of native threads that read ahead
    * @param isCancelled whether the rows are no longer wanted; called from time to time while files are read
    * @throws IllegalStateException if the native library does not load
    */
-  public NativeScan(FileRanges ranges, byte[] separator, byte[] predicate, int flags, int maxReaders, BooleanSupplier isCancelled) {
+  public NativeScan(FileRanges ranges, byte[] separator, byte[] predicate, byte[] words, int flags, int maxReaders, BooleanSupplier isCancelled) {
     this.isCancelled = isCancelled;
     if (!NativeLibrary.isLoaded()) {
       throw new IllegalStateException("Millstream's native library does not load in this JVM (see its log), although it loads in the "
           + "driver's; set spark.millstream.read.enabled=false to read without it");
     }
-    long opened = open(ranges.packed(), separator, predicate, flags, maxReaders);
+    long opened = open(ranges.packed(), separator, predicate, words, flags, maxReaders);
     handle = opened;
     memory = CLEANER.register(this, () -> close(opened));
+  }
+
+  /**
+   * Whether a predicate is well-formed, and its regular expressions are not too large.
+   *
+   * @param predicate as for the constructor
+   * @return false also if the native library does not load
+   */
+  public static boolean accepts(byte[] predicate) {
+    return NativeLibrary.isLoaded() && isValid(predicate);
   }
 
   /**
@@ -161,7 +176,9 @@ public final class NativeScan implements AutoCloseable {
     memory.clean();
   }
 
-  private static native long open(byte[] ranges, byte[] separator, byte[] predicate, int flags, int maxReaders);
+  private static native boolean isValid(byte[] predicate);
+
+  private static native long open(byte[] ranges, byte[] separator, byte[] predicate, byte[] words, int flags, int maxReaders);
 
   private static native long next(long handle, long[] out, BooleanSupplier isCancelled) throws IOException;
 

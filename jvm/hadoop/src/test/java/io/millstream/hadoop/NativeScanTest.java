@@ -26,7 +26,7 @@ class NativeScanTest {
       long size = Files.exists(file) ? Files.size(file) : 1;
       ranges.add(file.toString(), 0, size, size, 0);
     }
-    return new NativeScan(ranges.build(), NEWLINE, predicate, flags, 4, () -> false);
+    return new NativeScan(ranges.build(), NEWLINE, predicate, NativeScan.WHOLE_ROWS, flags, 4, () -> false);
   }
 
   private void write(String name, String text) throws IOException {

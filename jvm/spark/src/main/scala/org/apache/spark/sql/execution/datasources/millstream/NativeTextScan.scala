@@ -1,18 +1,21 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
+import java.nio.charset.StandardCharsets
+
 import scala.util.Try
 
 import io.millstream.hadoop.NativeScan
 
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
-import org.apache.spark.sql.catalyst.expressions.{Attribute, Expression, PredicateHelper}
-import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
+import org.apache.spark.sql.catalyst.expressions._
+import org.apache.spark.sql.execution.{FileSourceScanExec, FilterExec, GenerateExec, ProjectExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, HadoopFsRelation, PartitionDirectory}
 import org.apache.spark.sql.execution.datasources.text.{TextFileFormat, TextOptions}
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
-import org.apache.spark.sql.types.StringType
+import org.apache.spark.sql.types.{StringType, StructType}
 import org.apache.spark.sql.vectorized.ColumnarBatch
+import org.apache.spark.unsafe.types.UTF8String
 
 private[millstream] object NativeTextScan {
   /** The native scan equivalent to `scan`, if there is one. */
@@ -33,6 +36,9 @@ private[millstream] final case class TextFormat(separator: Seq[Byte], wholeFiles
   /** Whether several tasks may share a file. */
   def isSplittable: Boolean = !wholeFiles
 
+  /** Whether rows contain neither LF nor CR. */
+  def rowsAreLines: Boolean = !wholeFiles && separator.isEmpty
+
   /** Whether the separator begins as it ends, so that it can be told only by reading a file from its beginning: in memory as a whole. */
   def mayOverlap: Boolean = (1 until separator.length).exists(length => separator.endsWith(separator.take(length)))
 }
@@ -51,19 +57,61 @@ private object TextFormat {
 }
 
 /**
+ * The rows of `explode(split(line, separator))`.
+ *
+ * @param separator ASCII characters that mean themselves in a regular expression
+ * @param word the column of the words
+ */
+private[millstream] final case class Words(separator: String, word: Attribute) {
+  def canonicalized: Words = copy(word = word.withExprId(ExprId(0)))
+}
+
+private[millstream] object Words {
+  private val Special = "\\^$.|?*+()[]{}"
+
+  /** The scan that returns the words which `generate` makes of the lines of a scan, and nothing else. */
+  def of(generate: GenerateExec): Option[SparkPlan] = generate match {
+    case GenerateExec(Explode(StringSplit(line: AttributeReference, Literal(pattern: UTF8String, StringType), Literal(limit: Int, _))), Nil, false,
+        Seq(word), child) if limit <= 0 && word.dataType == StringType =>
+      for {
+        scan <- scanOf(child)
+        if scan.hasLines && scan.words.isEmpty && scan.isLine(line)
+        separator <- plain(pattern.toString)
+      } yield scan.withWords(Words(separator, word))
+    case _ => None
+  }
+
+  /** A scan, without what leaves its rows as they are. */
+  private def scanOf(plan: SparkPlan): Option[NativeTextScanExec] = plan match {
+    case scan: NativeTextScanExec => Some(scan)
+    case ProjectExec(Seq(_: AttributeReference), child) => scanOf(child)
+    case FilterExec(condition, child) => scanOf(child).filter(_.decides(condition))
+    case _ => None
+  }
+
+  /** The text that a regular expression stands for, if it stands for one, and is of ASCII. */
+  private def plain(pattern: String): Option[String] = {
+    val text = if (pattern.length == 2 && pattern(0) == '\\' && Special.contains(pattern(1))) pattern.drop(1) else pattern
+    Option.when(text.nonEmpty && text.forall(_ < 128) && (text.length < pattern.length || !text.exists(Special.contains(_))))(text)
+  }
+}
+
+/**
  * A scan of text files that reads, splits and filters natively.
  *
  * @param scan the replaced scan of Spark
  * @param format the format of rows
  * @param asksForFile whether the plan uses the file of a row
  * @param hasLines whether rows contain the line; otherwise they only need to be counted
+ * @param words if rows are the words of the lines
  * @param files the files to read, by partition; as in Spark's scan, they do not count for equality
  */
 case class NativeTextScanExec(
     scan: FileSourceScanExec,
     private[millstream] val format: TextFormat,
     asksForFile: Boolean,
-    hasLines: Boolean)(
+    hasLines: Boolean,
+    words: Option[Words] = None)(
     @transient protected val files: Seq[PartitionDirectory])
   extends PackedScan with PredicateHelper {
 
@@ -78,9 +126,12 @@ case class NativeTextScanExec(
     "bytesRead" -> SQLMetrics.createSizeMetric(sparkContext, "size of data read"),
     "filesMissing" -> SQLMetrics.createMetric(sparkContext, "number of missing files skipped"))
 
-  private lazy val (predicate, pushed) = RowPredicates.encode(scan.dataFilters)
+  private lazy val (predicate, pushed) = RowPredicates.encode(scan.dataFilters, format.rowsAreLines)
 
-  override def output: Seq[Attribute] = if (hasLines) super.output else super.output.filterNot(isLine)
+  override def output: Seq[Attribute] = words match {
+    case Some(split) => Seq(split.word)
+    case None => if (hasLines) super.output else super.output.filterNot(isLine)
+  }
 
   /** Whether a column contains the line; the others contain partition values. */
   def isLine(column: Attribute): Boolean = scan.output.take(scan.requiredSchema.size).exists(_.exprId == column.exprId)
@@ -90,11 +141,15 @@ case class NativeTextScanExec(
 
   def withoutLines: NativeTextScanExec = copy(hasLines = false)(files)
 
-  override protected def details: Seq[(String, String)] = Seq("NativeFilters" -> pushed.mkString("[", ", ", "]"))
+  def withWords(split: Words): NativeTextScanExec = copy(words = Some(split))(files)
+
+  override protected def details: Seq[(String, String)] =
+    Seq("NativeFilters" -> pushed.mkString("[", ", ", "]")) ++ words.map(split => "NativeSplit" -> s"'${split.separator}'")
 
   override protected def isSplittable(file: FileStatusWithMetadata): Boolean = format.isSplittable
 
-  override protected def doCanonicalize(): SparkPlan = copy(scan = scan.canonicalized.asInstanceOf[FileSourceScanExec])(Nil)
+  override protected def doCanonicalize(): SparkPlan =
+    copy(scan = scan.canonicalized.asInstanceOf[FileSourceScanExec], words = words.map(_.canonicalized))(Nil)
 
   override protected def doExecute(): RDD[InternalRow] =
     throw new UnsupportedOperationException("a columnar node cannot return rows")
@@ -106,8 +161,9 @@ case class NativeTextScanExec(
       asksForFile -> NativeScan.BY_RANGE,
       format.skipsMissing -> NativeScan.SKIP_MISSING,
       format.verifiesChecksums -> NativeScan.VERIFY).collect { case (true, flag) => flag }.sum
-    val partitionSchema = scan.relation.partitionSchema
-    val task = ScanTask(format.separator.toArray, predicate, flags, settings.maxReaders, hasLines, partitionSchema)
+    val split = words.fold(NativeScan.WHOLE_ROWS)(_.separator.getBytes(StandardCharsets.US_ASCII))
+    val partitionSchema = if (words.isEmpty) scan.relation.partitionSchema else new StructType
+    val task = ScanTask(format.separator.toArray, predicate, split, flags, settings.maxReaders, hasLines, partitionSchema)
     new TextScanRDD(sparkContext, pack(), task,
       ScanMetrics(metrics("numOutputRows"), metrics("bytesRead"), metrics("filesOpened"), metrics("filesMissing"), metrics("waitTime")))
   }

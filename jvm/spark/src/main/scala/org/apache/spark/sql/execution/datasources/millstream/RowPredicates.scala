@@ -2,6 +2,10 @@ package org.apache.spark.sql.execution.datasources.millstream
 
 import java.io.{ByteArrayOutputStream, DataOutputStream}
 
+import scala.jdk.OptionConverters._
+
+import io.millstream.hadoop.{NativeScan, PortableRegex}
+
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.types.StringType
 import org.apache.spark.unsafe.types.UTF8String
@@ -10,35 +14,14 @@ import org.apache.spark.unsafe.types.UTF8String
  * Translates conditions on the single column of a text file for the native scan.
  *
  * The translation is exact: a translated condition holds for exactly the rows for which Spark's condition holds, so rows need not be
- * checked again (and a count needs no rows). Therefore a condition is only translated as a whole, and only if it can be decided byte
- * for byte: on strings of the default collation, without nulls in lists. All other conditions stay in Spark's filter above the scan.
+ * checked again (and a count needs no rows). Therefore a condition is only translated as a whole, on strings of the default
+ * collation and without nulls in lists: byte for byte, or as a regular expression that means the same ([[PortableRegex]]). All other conditions stay in Spark's filter above the scan.
  * The encoding is documented at `millstream_scan::Predicate::decode`.
  */
-private[millstream] object RowPredicates extends PredicateHelper {
-  private val Always = Array[Byte]('t')
-  /** The native side's limit, less one for the list of all conditions. */
-  private val MaxDepth = 63
-  /** For longer lists, Spark's filter is better, because it uses hashing. */
-  private val MaxListLength = 64
-  private val RegexCharacters = "\\^$.|?*+()[]{}"
-  /** Invalid UTF-8 becomes this character in a string of the JVM, against which Spark matches patterns. */
-  private val Replacement = '\uFFFD'
+private final class RowPredicates(rowsAreLines: Boolean) extends PredicateHelper {
+  import RowPredicates._
 
-  /**
-   * Translates those of `conditions` that can be translated into one predicate.
-   *
-   * @return the encoded predicate, and the conditions that it replaces
-   */
-  def encode(conditions: Seq[Expression]): (Array[Byte], Seq[Expression]) = {
-    val translated = conditions.flatMap(condition => encode(condition, 1).map(condition -> _))
-    translated.map(_._2) match {
-      case Seq() => (Always, Nil)
-      case Seq(one) => (one, translated.map(_._1))
-      case several => (list('&', several), translated.map(_._1))
-    }
-  }
-
-  private def encode(condition: Expression, depth: Int): Option[Array[Byte]] = condition match {
+  def encode(condition: Expression, depth: Int): Option[Array[Byte]] = condition match {
     case _ if depth > MaxDepth => None
     case Contains(Column(), Text(text)) => Some(literal('c', text))
     case StartsWith(Column(), Text(text)) => Some(literal('s', text))
@@ -50,7 +33,9 @@ private[millstream] object RowPredicates extends PredicateHelper {
     case In(Column(), values) => in(values.map(Text.unapply))
     case InSet(Column(), values) => in(values.toSeq.map(Option(_).collect { case text: UTF8String => text }))
     case Like(Column(), Text(pattern), escape) => like(pattern, escape)
-    case RLike(Column(), Text(pattern)) => exact(pattern).filterNot(_.exists(RegexCharacters.contains(_))).map(_ => literal('c', pattern))
+    case RLike(Column(), Text(pattern)) =>
+      exact(pattern).filterNot(_.exists(RegexCharacters.contains(_))).map(_ => literal('c', pattern))
+        .orElse(PortableRegex.ofRegex(pattern.toString, rowsAreLines).toScala.flatMap(regex))
     // A row is never null.
     case IsNotNull(Column()) => Some(Always)
     case _: And => all('&', splitConjunctivePredicates(condition), depth)
@@ -68,17 +53,49 @@ private[millstream] object RowPredicates extends PredicateHelper {
 
   private def whole[T](parts: Seq[Option[T]]): Option[Seq[T]] = Option.when(parts.forall(_.isDefined))(parts.flatten)
 
-  /** Translates a pattern whose only wildcard is `%`; the wildcard `_` matches a character, not a byte. */
+  /** Translates a pattern: one whose only wildcard is `%` byte for byte, others to a regular expression. */
   private def like(pattern: UTF8String, escape: Char): Option[Array[Byte]] =
     exact(pattern).filter(_.forall(c => c != '_' && c != escape)).map {
       _.split("%", -1) match {
         case Array(all) => literal('=', UTF8String.fromString(all))
         case parts => list('l', parts.toSeq.map(part => bytesOf(UTF8String.fromString(part))))
       }
-    }
+    }.orElse(PortableRegex.ofLike(pattern.toString, escape).toScala.flatMap(regex))
+
+  /** A regular expression, if it is not too large. */
+  private def regex(found: PortableRegex): Option[Array[Byte]] =
+    Some('r'.toByte +: (bytesOf(UTF8String.fromString(found.pattern)) ++ bytesOf(UTF8String.fromString(found.literal)))).filter(NativeScan.accepts)
 
   /** The string of a pattern, if matching bytes is equivalent to Spark's matching of strings. */
   private def exact(pattern: UTF8String): Option[String] = Option(pattern.toString).filterNot(_.contains(Replacement))
+}
+
+private[millstream] object RowPredicates {
+  /** The predicate that holds for every row. */
+  val Always: Array[Byte] = Array[Byte]('t')
+  /** The native side's limit, less one for the list of all conditions. */
+  private val MaxDepth = 63
+  /** For longer lists, Spark's filter is better, because it uses hashing. */
+  private val MaxListLength = 64
+  private val RegexCharacters = "\\^$.|?*+()[]{}"
+  /** Invalid UTF-8 becomes this character in a string of the JVM, against which Spark matches patterns. */
+  private val Replacement = '\uFFFD'
+
+  /**
+   * Translates those of `conditions` that can be translated into one predicate.
+   *
+   * @param rowsAreLines whether rows contain neither LF nor CR
+   * @return the encoded predicate, and the conditions that it replaces
+   */
+  def encode(conditions: Seq[Expression], rowsAreLines: Boolean): (Array[Byte], Seq[Expression]) = {
+    val encoder = new RowPredicates(rowsAreLines)
+    val translated = conditions.flatMap(condition => encoder.encode(condition, 1).map(condition -> _))
+    translated.map(_._2) match {
+      case Seq() => (Always, Nil)
+      case Seq(one) => (one, translated.map(_._1))
+      case several => (list('&', several), translated.map(_._1))
+    }
+  }
 
   private def literal(operator: Char, text: UTF8String): Array[Byte] = operator.toByte +: bytesOf(text)
 

@@ -17,6 +17,7 @@ import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
 private[millstream] final case class ScanTask(
     separator: Array[Byte],
     predicate: Array[Byte],
+    words: Array[Byte],
     flags: Int,
     maxReaders: Int,
     withValue: Boolean,
@@ -56,7 +57,8 @@ private final class ScanBatches(partition: ScanPartition, task: ScanTask, metric
   private val scan = {
     // The rows of a batch have the same values in the partition columns.
     val grouping = if (partition.sections.length > 1) NativeScan.BY_RANGE else 0
-    new NativeScan(partition.ranges, task.separator, task.predicate, task.flags | grouping, task.maxReaders, () => context.isInterrupted())
+    new NativeScan(partition.ranges, task.separator, task.predicate, task.words, task.flags | grouping, task.maxReaders,
+      () => context.isInterrupted())
   }
   private val value = new NativeRows(scan)
   private val sections = partition.sections.iterator

@@ -143,7 +143,7 @@ private final class NativeLines(split: PackedSplit, first: Int, ranges: Array[Fi
   private val scan = {
     val flags = NativeScan.BY_RANGE | NativeScan.VERIFY | (if (skipsMissing) NativeScan.SKIP_MISSING else 0)
     val packed = split.slice(first, first + ranges.length)
-    new NativeScan(packed, Array.emptyByteArray, RowPredicates.encode(Nil)._1, flags, split.maxReaders, () => context.exists(_.isInterrupted()))
+    new NativeScan(packed, Array.emptyByteArray, RowPredicates.Always, NativeScan.WHOLE_ROWS, flags, split.maxReaders, () => context.exists(_.isInterrupted()))
   }
   private var row = 0L
   private var rows = 0L
