@@ -7,6 +7,8 @@ import millstream
 from millstream import session as millstream_session
 from pyspark.sql import SparkSession
 
+RECORD = "id INT, date TIMESTAMP, address STRING, city STRING, state STRING, zip STRING, service STRING, amount INT"
+"""The records of testbed/mktree."""
 
 def session(way: str, memory: str, conf: dict[str, str] | None = None) -> SparkSession:
     """`way`: `stock`, or Millstream on, with the jar in the wheel or that of $MILLSTREAM_BENCH_JAR.
