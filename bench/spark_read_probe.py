@@ -2,9 +2,10 @@
 
     spark_read_probe.py JOB[,JOB...] stock|tuned|millstream MEMORY WARM_UP TIMES DIRECTORY [LIMIT_S]
 
-JOB is a function of `JOBS`, which `_below` makes look into subdirectories too, a name of spark_everyday.py, or `pattern-PARTITIONS`; `tuned` is stock with the settings of `TUNED`; MEMORY is
-the driver's. WARM_UP is the directory over which all jobs are done before, TIMES times each. A job that is not done after LIMIT_S seconds is stopped, and
-the others with it. Counted is what this process, the JVM, its Python workers and the commands that they start use.
+JOB is a function of `JOBS` (`_below` at its end: with the files of subdirectories), a name of spark_everyday.py, or `pattern-PARTITIONS`; `tuned` is
+stock with the settings of `TUNED`; MEMORY is the driver's. WARM_UP is the directory over which all jobs are done before, TIMES times each. A job that is
+not done after LIMIT_S seconds is stopped, and no other begins. Counted is what this process, the JVM, its Python workers and the commands that they start
+use.
 """
 
 import functools
