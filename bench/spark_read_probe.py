@@ -45,7 +45,7 @@ def matching(spark: SparkSession, directory: str) -> Answer:
 
 
 def rlike_matching(spark: SparkSession, directory: str) -> Answer:
-    """One line in 350."""
+    """One line in 450."""
     return spark.read.text(directory).filter(functions.col("value").rlike("BALTIMORE,MD,2[0-9]{4},.*(LEAK|POTHOLE)")).count(), None
 
 
