@@ -9,6 +9,7 @@ prints another number of lines than its rival, scores 0, and the bench ends with
 
 import argparse
 import datetime
+import itertools
 import json
 import os
 import platform
@@ -57,12 +58,14 @@ def make_once(name: str, make: Callable[[Path], None]) -> Path:
     return path
 
 
+def make_tree(kind: str, path: Path, *numbers: int) -> None:
+    """By testbed/mktree, which takes `numbers` after the directory."""
+    subprocess.run([TESTBED / "mktree", kind, path, *map(str, numbers)], check=True)
+
+
 def tree(kind: str, *numbers: int) -> Path:
-    """A tree by testbed/mktree, made once. `numbers` are those that mktree takes after the directory."""
-    name = "-".join([kind, *map(str, numbers)])
-    return make_once(
-        name, lambda path: subprocess.run([TESTBED / "mktree", kind, path, *map(str, numbers)], check=True)
-    )
+    """Such a tree, made once."""
+    return make_once("-".join([kind, *map(str, numbers)]), lambda path: make_tree(kind, path, *numbers))
 
 
 def ext4_image(source: Path, name: str, inodes: int, megabytes: int) -> Path:
@@ -277,6 +280,7 @@ class Contest:
     warm: bool = False
     measure: Callable[["Contest"], list[Result]] | None = None
     memory_column: str = "peak MB"  # what the runs' rss_mb is
+    jobs: tuple[str, ...] = ("",)  # what each probe does, one after the other; every job has its own results
 
     def run(self) -> list[Result]:
         if self.measure:
@@ -284,9 +288,16 @@ class Contest:
         return measure_warm(self) if self.warm else measure_cold(self)
 
 
+def result_label(job: str, contender: str) -> str:
+    return f"{job}: {contender}" if job else contender
+
+
 def results_of(contest: Contest) -> list[Result]:
-    """Without runs yet."""
-    return [Result(contender.label, is_floor=contender.is_floor) for contender in contest.contenders]
+    """Without runs yet; job by job."""
+    return [
+        Result(result_label(job, contender.label), is_floor=contender.is_floor)
+        for job, contender in itertools.product(contest.jobs, contest.contenders)
+    ]
 
 
 def progress(contest: Contest, label: str, run: Run) -> None:
@@ -329,47 +340,64 @@ def measure_warm(contest: Contest) -> list[Result]:
     return results
 
 
-def run_probe(command: list[str]) -> tuple[Run, int | None]:
-    """Runs a command that measures its job itself: the last line of JSON that it prints says what that cost.
+Answer = tuple[Run, int | None]  # the run, whose `lines` are the rows that a job found; their sum if it adds something up
+NO_ANSWER = Run(wall_s=0, cpu_s=0, rss_mb=0, status=1), None
 
-    Returns the run, whose `lines` are the rows that the job found, and their sum if it adds something up.
+
+def run_probes(command: list[str]) -> dict[str, Answer]:
+    """Runs a command that measures its jobs itself; a line of JSON says what each cost, the last one of the job's.
+
+    No job of a command that fails has an answer.
     """
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LC_ALL": LOCALE})
-    costs = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    costs = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     if done.returncode or not costs:
         print(done.stderr, file=sys.stderr)
-        return Run(wall_s=0, cpu_s=0, rss_mb=0, status=done.returncode or 1), None
-    cost = json.loads(costs[-1])
+        return {}
+    return {cost.get("job", ""): answer_of(cost) for cost in costs}
+
+
+def run_probe(command: list[str]) -> Answer:
+    """The same for a command with a single job, which needs no name."""
+    return run_probes(command).get("", NO_ANSWER)
+
+
+def answer_of(cost: dict) -> Answer:
     counts = {name: cost.get(name) for name in ("requests", "max_in_flight")}
     run = Run(cost["wall_s"], cost["cpu_s"], cost["heap_mb"], 0, cost["rows"], **counts, stopped=cost.get("stopped", False))
     return run, cost.get("sum")
 
 
-def measure_probes(contest: Contest) -> list[Result]:
-    """The contenders, which are probes, in turn; the bed is opened anew for each run.
+def checked(contest: Contest, result: Result, answer: Answer, expected: dict[str, tuple], job: str) -> Run:
+    """The run, which has failed if its answer is not that of the job's first one, in `expected`; a floor has none."""
+    run, run_sum = answer
+    if run.status or run.stopped or result.is_floor:
+        return run
+    found = (run.lines, run_sum)
+    if found == expected.setdefault(job, found):
+        return run
+    print(f"{contest.name}: {result.label}: rows and sum are {found}, not {expected[job]}", file=sys.stderr)
+    return replace(run, status=1)
 
-    A run whose answer is not that of the first one has failed; a floor has none.
-    """
+
+def measure_probes(contest: Contest) -> list[Result]:
+    """The contenders, which are probes, in turn; the bed is opened anew for each run."""
     results = results_of(contest)
-    expected = None
+    expected: dict[str, tuple] = {}
     for _ in range(contest.rounds):
-        for contender, result in zip(contest.contenders, results, strict=True):
-            if result.is_long:
+        for position, contender in enumerate(contest.contenders):
+            own = results[position :: len(contest.contenders)]
+            if any(result.is_long for result in own):
                 continue
             with contest.bed() as bed:
-                run, run_sum = run_probe(contender.on(bed.path))
-            if bed.statistics:
-                run = replace(run, requests=bed.statistics.total, max_in_flight=bed.statistics.max_in_flight)
-            answer = (run.lines, run_sum)
-            has_answer = not (run.status or run.stopped or contender.is_floor)
-            if has_answer:
-                expected = expected or answer
-            if has_answer and answer != expected:
-                print(f"{contest.name}: {contender.label}: rows and sum are {answer}, not {expected}", file=sys.stderr)
-                run = replace(run, status=1)
-            result.runs.append(run)
-            result.lines = run.lines
-            progress(contest, result.label, run)
+                answers = run_probes(contender.on(bed.path))
+            for job, result in zip(contest.jobs, own, strict=True):
+                run = checked(contest, result, answers.get(job, NO_ANSWER), expected, job)
+                if bed.statistics:
+                    run = replace(run, requests=bed.statistics.total, max_in_flight=bed.statistics.max_in_flight)
+                result.runs.append(run)
+                result.lines = run.lines
+                progress(contest, result.label, run)
     return results
 
 

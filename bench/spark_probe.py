@@ -4,9 +4,12 @@ import os
 import sys
 
 import millstream
+from harness import scratch_directory
 from millstream import session as millstream_session
 from pyspark.sql import SparkSession
 
+RECORD = "id INT, date TIMESTAMP, address STRING, city STRING, state STRING, zip STRING, service STRING, amount INT"
+"""The records of testbed/mktree."""
 
 def session(way: str, memory: str, conf: dict[str, str] | None = None) -> SparkSession:
     """`way`: `stock`, or Millstream on, with the jar in the wheel or that of $MILLSTREAM_BENCH_JAR.
@@ -16,6 +19,7 @@ def session(way: str, memory: str, conf: dict[str, str] | None = None) -> SparkS
     os.environ["PYSPARK_PYTHON"] = sys.executable  # another Python's workers would be refused
     builder = SparkSession.builder.master("local[2]").config("spark.driver.memory", memory)
     builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+    builder = builder.config("spark.sql.warehouse.dir", str(scratch_directory() / "spark-warehouse"))  # else in the current directory
     for key, value in (conf or {}).items():
         builder = builder.config(key, value)
     if way == "stock":

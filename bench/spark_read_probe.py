@@ -1,9 +1,11 @@
-"""Does one job in a fresh JVM, after warming it, and prints what the job cost, as JSON. Run by bench/spark-read with a Spark's Python.
+"""Does jobs in a fresh JVM, after warming it, and prints what each cost, as a line of JSON. Run by bench/spark-read with a Spark's Python.
 
-    spark_read_probe.py JOB stock|tuned|millstream MEMORY WARM_UP TIMES DIRECTORY [LIMIT_S]
+    spark_read_probe.py JOB[,JOB...] stock|tuned|millstream MEMORY WARM_UP TIMES DIRECTORY [LIMIT_S]
 
-JOB is a function of `JOBS`, or `pattern-PARTITIONS`; `tuned` is stock with the settings of `TUNED`; MEMORY is the driver's. WARM_UP is the directory over which the job is
-done before, TIMES times. A job that is not done after LIMIT_S seconds is stopped. Counted is what this process, the JVM, its Python workers and the commands that they start use.
+JOB is a function of `JOBS` (`_below` at its end: with the files of subdirectories), a name of spark_everyday.py, or `pattern-PARTITIONS`; `tuned` is
+stock with the settings of `TUNED`; MEMORY is the driver's. WARM_UP is the directory over which all jobs are done before, TIMES times each. A job that is
+not done after LIMIT_S seconds is stopped, and no other begins. Counted is what this process, the JVM, its Python workers and the commands that they start
+use.
 """
 
 import functools
@@ -20,20 +22,17 @@ from pathlib import Path
 import millstream
 from harness import tree_cpu_s
 from pyspark.sql import DataFrame, SparkSession, functions
-from spark_probe import live_heap_mb, session
+from spark_everyday import JOBS as EVERYDAY_JOBS
+from spark_everyday import everyday, shown_lines
+from spark_probe import RECORD, live_heap_mb, session
 
-RECORD = "id INT, date TIMESTAMP, address STRING, city STRING, state STRING, zip STRING, service STRING, amount INT"
 TUNED = {"spark.sql.files.openCostInBytes": "4096", "spark.sql.files.maxPartitionNum": "4"}
 """What is advised for small files: many in a partition, and no more than two partitions a core."""
 Answer = tuple[int, int | None]  # rows, and a sum over them
 
 
-def count(spark: SparkSession, directory: str) -> Answer:
-    return spark.read.text(directory).count(), None
-
-
-def count_below(spark: SparkSession, directory: str) -> Answer:
-    return spark.read.option("recursiveFileLookup", "true").text(directory).count(), None
+def count(spark: SparkSession, directory: str, **options: bool) -> Answer:
+    return spark.read.options(**options).text(directory).count(), None
 
 
 def rdd_count(spark: SparkSession, directory: str) -> Answer:
@@ -43,6 +42,56 @@ def rdd_count(spark: SparkSession, directory: str) -> Answer:
 
 def matching(spark: SparkSession, directory: str) -> Answer:
     return spark.read.text(directory).filter(functions.col("value").contains("BALTIMORE")).count(), None
+
+
+def rlike_matching(spark: SparkSession, directory: str) -> Answer:
+    """One line in 450."""
+    return spark.read.text(directory).filter(functions.col("value").rlike("BALTIMORE,MD,2[0-9]{4},.*(LEAK|POTHOLE)")).count(), None
+
+
+def words(spark: SparkSession, directory: str) -> Answer:
+    """Of all words, how often each occurs: how many there are, and the sum."""
+    split = spark.read.text(directory).select(functions.explode(functions.split("value", " ")).alias("word"))
+    return tuple(split.groupBy("word").count().agg(functions.count("word"), functions.sum("count")).first())
+
+
+def csv_columns(spark: SparkSession, directory: str, **options: bool) -> Answer:
+    return len(spark.read.csv(directory, header=True, **options).columns), None
+
+
+def csv_inferred_total(spark: SparkSession, directory: str, **options: bool) -> Answer:
+    return total(spark.read.csv(directory, header=True, inferSchema=True, **options))
+
+
+def csv_show(spark: SparkSession, directory: str) -> Answer:
+    return shown_lines(spark.read.csv(directory, header=True)), None
+
+
+def csv_limit(spark: SparkSession, directory: str) -> Answer:
+    return len(spark.read.csv(directory, header=True).limit(1_000).collect()), None
+
+
+def json_columns(spark: SparkSession, directory: str, **options: bool) -> Answer:
+    return len(spark.read.json(directory, **options).columns), None
+
+
+TENTH_OF_PARTITIONS = "part % 10 = 3"
+
+
+def path_tenth(spark: SparkSession, directory: str) -> Answer:
+    return total(spark.sql(f"select * from parquet.`{directory}` where {TENTH_OF_PARTITIONS}"))
+
+
+def create_table(spark: SparkSession, directory: str) -> None:
+    """With all its partitions; nothing of it is listed yet when the next query comes."""
+    spark.sql("drop table if exists records")
+    spark.sql(f"create table records ({RECORD}, part INT) using parquet partitioned by (part) location '{directory}'")
+    spark.sql("msck repair table records")
+    spark.sql("refresh table records")
+
+
+def table_tenth(spark: SparkSession, directory: str) -> Answer:
+    return total(spark.sql(f"select * from records where {TENTH_OF_PARTITIONS}"))
 
 
 def total(records: DataFrame) -> Answer:
@@ -59,6 +108,10 @@ def csv_total(spark: SparkSession, directory: str) -> Answer:
 
 def parquet_total(spark: SparkSession, directory: str) -> Answer:
     return total(spark.read.schema(RECORD).parquet(directory))
+
+
+def orc_total(spark: SparkSession, directory: str) -> Answer:
+    return total(spark.read.schema(RECORD).orc(directory))
 
 
 def binary_files(spark: SparkSession, directory: str) -> Answer:
@@ -102,29 +155,42 @@ def compacted(spark: SparkSession, directory: str) -> Answer:
 
 JOBS = {
     job.__name__: job for job in (
-        count, count_below, rdd_count, matching, json_total, csv_total, parquet_total, binary_files, pure, merged_by_rdd, compacted,
+        count, rdd_count, matching, rlike_matching, words, csv_columns, csv_inferred_total, csv_show, csv_limit, json_columns, path_tenth,
+        table_tenth, json_total, csv_total, parquet_total, orc_total, binary_files, pure, merged_by_rdd, compacted,
     )
 }
+PREPARATIONS = {"table_tenth": create_table}
+"""What is done before a job, over the same directory, and is no part of it."""
 
 
 def job_named(name: str) -> Callable[[SparkSession, str], Answer]:
+    if name in EVERYDAY_JOBS:
+        return functools.partial(everyday, name=name, record=RECORD)
     kind, _, partitions = name.partition("-")
-    return functools.partial(pattern, partitions=int(partitions)) if kind == "pattern" else JOBS[name]
+    if kind == "pattern":
+        return functools.partial(pattern, partitions=int(partitions))
+    if name.endswith("_below"):
+        return functools.partial(JOBS[name.removesuffix("_below")], recursiveFileLookup=True)
+    return JOBS[name]
 
 
-def main(name: str, way: str, memory: str, warm_up: str, times: str, directory: str, limit_s: str = "inf") -> None:
+def prepare(spark: SparkSession, name: str, directory: str) -> None:
+    if preparation := PREPARATIONS.get(name):
+        preparation(spark, directory)
+
+
+def cost_of(spark: SparkSession, name: str, directory: str, limit_s: float) -> dict:
+    """Does the job once. At the limit the JVM is killed."""
     job = job_named(name)
-    spark = session("stock", memory, TUNED) if way == "tuned" else session(way, memory)
-    for _ in range(int(times)):
-        job(spark, warm_up)
+    prepare(spark, name, directory)
     heap_before, cpu_before = live_heap_mb(spark), tree_cpu_s(os.getpid())
     at_limit = {}
 
     def stop() -> None:
-        at_limit.update(wall_s=float(limit_s), cpu_s=tree_cpu_s(os.getpid()) - cpu_before, heap_mb=0, rows=None, stopped=True)
+        at_limit.update(wall_s=limit_s, cpu_s=tree_cpu_s(os.getpid()) - cpu_before, heap_mb=0, rows=None, stopped=True)
         spark.sparkContext._gateway.proc.kill()
 
-    timer = threading.Timer(min(float(limit_s), threading.TIMEOUT_MAX), stop)
+    timer = threading.Timer(min(limit_s, threading.TIMEOUT_MAX), stop)
     timer.daemon = True
     timer.start()
     start = time.perf_counter()
@@ -133,13 +199,26 @@ def main(name: str, way: str, memory: str, warm_up: str, times: str, directory: 
     except Exception:
         if not at_limit:
             raise
-        print(json.dumps(at_limit))
-        return
+        return at_limit
     wall = time.perf_counter() - start
     timer.cancel()
     cpu = tree_cpu_s(os.getpid()) - cpu_before
     heap = live_heap_mb(spark) - heap_before
-    print(json.dumps({"wall_s": wall, "cpu_s": cpu, "heap_mb": heap, "rows": rows, "sum": sum_of_rows}))
+    return {"wall_s": wall, "cpu_s": cpu, "heap_mb": heap, "rows": rows, "sum": sum_of_rows}
+
+
+def main(jobs: str, way: str, memory: str, warm_up: str, times: str, directory: str, limit_s: str = "inf") -> None:
+    names = jobs.split(",")
+    spark = session("stock", memory, TUNED) if way == "tuned" else session(way, memory)
+    for name in names:
+        for _ in range(int(times)):
+            prepare(spark, name, warm_up)
+            job_named(name)(spark, warm_up)
+    for name in names:
+        cost = cost_of(spark, name, directory, float(limit_s))
+        print(json.dumps({"job": name if len(names) > 1 else "", **cost}), flush=True)
+        if cost.get("stopped"):
+            return
 
 
 if __name__ == "__main__":

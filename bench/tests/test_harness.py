@@ -114,6 +114,28 @@ class Probes(unittest.TestCase):
         (result,), _ = self.measured(self.cost(7, requests=300, max_in_flight=64))
         self.assertEqual(result.runs, [Run(2, 3, 4, status=0, lines=7, requests=300, max_in_flight=64)])
 
+    def test_a_probe_with_several_jobs_has_results_for_each(self):
+        names = ("count", "sum")
+        contenders = [
+            Contender(label, ["printf", "%s\n", *(self.cost(rows, job=job) for job, rows in zip(names, found, strict=True))])
+            for label, found in (("stock", (7, 1)), ("Millstream", (7, 2)))
+        ]
+        bed = functools.partial(LocalDirectory, Path("/"))
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            results = measure_probes(Contest("probes", "", contenders, [], 1, bed, jobs=names))
+        self.assertEqual(
+            [(result.label, result.lines, result.failed) for result in results],
+            [("count: stock", 7, False), ("count: Millstream", 7, False), ("sum: stock", 1, False), ("sum: Millstream", 2, True)],
+        )
+        self.assertIn("sum: Millstream: rows and sum are (2, None), not (1, None)", said.getvalue())
+
+    def test_a_job_that_a_probe_does_not_report_has_failed(self):
+        contenders = [Contender("stock", ["echo", self.cost(7, job="count")])]
+        bed = functools.partial(LocalDirectory, Path("/"))
+        with contextlib.redirect_stderr(io.StringIO()):
+            count, total = measure_probes(Contest("probes", "", contenders, [], 1, bed, jobs=("count", "sum")))
+        self.assertEqual((count.failed, total.failed), (False, True))
+
     def test_other_rows_or_another_sum_than_the_first_one_has_is_a_failure(self):
         for other in (self.cost(8, sum=5), self.cost(7, sum=6)):
             (first, second), said = self.measured(self.cost(7, sum=5), other)
@@ -181,6 +203,37 @@ class DirectWrites(unittest.TestCase):
     def test_contests_have_names_of_their_own(self):
         names = [contest.name for contest in program("direct-writes").Writes(quick=True, rounds=1).contests()]
         self.assertEqual(len(names), len(set(names)))
+
+
+class SparkReads(unittest.TestCase):
+    def setUp(self):
+        self.program = program("spark-read")
+        for makes_data in ("tree", "record_files", "everyday_files"):
+            patch = mock.patch.object(self.program, makes_data, return_value=Path("/warm"))
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def contests(self):
+        return {contest.name: contest for contest in self.program.Reads(quick=True, rounds=1).contests()}
+
+    def test_contests_have_names_of_their_own(self):
+        reads = self.program.Reads(quick=True, rounds=1).contests()
+        self.assertEqual(len(reads), len(self.contests()))
+
+    def test_everyday_jobs_take_turns_in_one_probe_and_have_a_ratio_each(self):
+        contest = self.contests()["everyday-small"]
+        self.assertEqual(len(contest.jobs), 20)
+        self.assertEqual([check.name for check in contest.checks], list(contest.jobs))
+        for contender in contest.contenders:
+            self.assertIn(",".join(contest.jobs), contender.command)
+        labels = {result.label for result in harness.results_of(contest)}
+        self.assertLessEqual({label for check in contest.checks for label in check.labels}, labels)
+
+    def test_each_slow_case_mounts_its_own_format(self):
+        for case, expected in (("csv-infer", "csv-header"), ("json-infer", "json")):
+            with self.subTest(case), mock.patch.object(self.program, "LatencyMount"):
+                self.contests()[f"latfs-0.5ms-{case}"].bed()
+                self.assertEqual(self.program.tree.call_args.args[0], expected)
 
 
 class Running(unittest.TestCase):

@@ -44,6 +44,7 @@ class MakeTree(unittest.TestCase):
             (names_and_sizes, ["flat", "DIR", 100]),
             (names_and_sizes, ["text", "DIR", 300, 40]),
             (names_and_sizes, ["csv", "DIR", 30, 4]),
+            (names_and_sizes, ["csv-header", "DIR", 30, 4, 5_000]),
             (everything, ["random", 1, "DIR"]),
             (everything, ["random", 2, "DIR", 100]),
         ):
@@ -81,6 +82,19 @@ class MakeTree(unittest.TestCase):
         self.assertEqual([[line.split(",") for line in lines] for lines in records["csv"]],
                          [[list(map(str, record)) for record in file] for file in from_json])
         self.assertEqual([len(lines) for lines in records["csv"]], [1, 2, 3] * 20)
+
+    def test_every_file_can_have_a_header(self):
+        plain, headed = (sorted(self.make(kind, kind, "DIR", 6).iterdir()) for kind in ("csv", "csv-header"))
+        header = "id,date,address,city,state,zip,service,amount\n"
+        self.assertEqual([path.read_text() for path in headed], [header + path.read_text() for path in plain])
+
+    def test_record_files_can_have_a_size(self):
+        for kind, size in (("csv", 20_000), ("json", 9_000), ("csv-header", 3_000), ("csv", 8_000_000)):
+            with self.subTest(kind=kind, size=size):
+                files = [path.read_bytes() for path in self.make(f"{kind}{size}", kind, "DIR", 3, 1, size).iterdir()]
+                for contents in files:
+                    self.assertTrue(0.9 * size <= len(contents) <= 1.1 * size and contents.endswith(b"\n"))
+                self.assertEqual(len(set(files)), 3 if size < 5_000_000 else 1, "files share no record while there are others")
 
     def test_bulk_has_the_requested_size_and_a_rare_word(self):
         for path in self.make("bulk", "bulk", "DIR", 16, 2).iterdir():
