@@ -121,4 +121,4 @@ def case(name: str, index: str | None = COMPACT, native: bool | None = None):
     return register
 
 
-from cases import changes, contents, errors, layouts, names, options, partitions, plans, predicates, rdds, records, scans, streams, tables  # noqa: E402, F401
+from cases import changes, columnar, contents, errors, layouts, names, options, partitions, plans, predicates, rdds, records, scans, streams, tables  # noqa: E402, F401

@@ -24,12 +24,16 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
  * Whatever is unusual is left to Spark's function, so that results and errors are Spark's: files that are large, encrypted
  * or have another schema, footers that cannot be read, readers that return something else than the vectorized ones.
  */
-private final class ContinuedReader(ofSpark: PartitionedFile => Iterator[InternalRow], files: ColumnarFiles, partitionColumns: Int, continued: SQLMetric)
+private final class ContinuedReader[Footer](
+    ofSpark: PartitionedFile => Iterator[InternalRow],
+    files: ColumnarFiles[Footer],
+    partitionColumns: Int,
+    continued: SQLMetric)
   extends (PartitionedFile => Iterator[InternalRow]) with Serializable {
 
   override def apply(file: PartitionedFile): Iterator[InternalRow] = file match {
-    case small: FileAhead =>
-      val readers = small.shared.get(new OpenReaders(files, partitionColumns))
+    case small: FileAhead if small.stream.isDefined =>
+      val readers = small.shared.get(new OpenReaders[Footer](files, partitionColumns))
       readers.continue(small) match {
         case Some(rows) =>
           continued += 1
@@ -41,16 +45,13 @@ private final class ContinuedReader(ofSpark: PartitionedFile => Iterator[Interna
 }
 
 /** A format whose readers can be handed further files. */
-private trait ColumnarFiles extends Serializable {
-  /** The reader of an iterator that Spark's function returned, with its first file, if it can be handed others. */
-  def open(reader: RecordReader[_, _]): Option[OpenReader]
+private trait ColumnarFiles[Footer] extends Serializable {
+  /** A reader that Spark has opened, if it can be handed further files. */
+  def open(reader: RecordReader[_, _]): Option[OpenReader[Footer]]
 }
 
 /** A reader of Spark that reads one file after another. */
-private trait OpenReader extends AutoCloseable {
-  /** What is known of a file once its footer is read. */
-  type Footer
-
+private trait OpenReader[Footer] extends AutoCloseable {
   /** Spark's reader, which returns rows or batches of them. */
   def reader: RecordReader[_, _]
 
@@ -70,8 +71,8 @@ private trait OpenReader extends AutoCloseable {
 }
 
 /** The readers of a task that can be handed further files, the one that was used last first. */
-private final class OpenReaders(files: ColumnarFiles, partitionColumns: Int) extends AutoCloseable with Logging {
-  private val readers = mutable.ArrayDeque.empty[OpenReader]
+private final class OpenReaders[Footer](files: ColumnarFiles[Footer], partitionColumns: Int) extends AutoCloseable with Logging {
+  private val readers = mutable.ArrayDeque.empty[OpenReader[Footer]]
 
   /** Reads a file with the reader that Spark has made for it. */
   def begin(rows: Iterator[InternalRow]): Iterator[InternalRow] = {
@@ -98,16 +99,18 @@ private final class OpenReaders(files: ColumnarFiles, partitionColumns: Int) ext
         None
     }
 
-  private def suiting(footer: OpenReader#Footer): Option[OpenReader] =
-    readers.find(reader => reader.suits(footer.asInstanceOf[reader.Footer])).map { reader =>
+  private def suiting(footer: Footer): Option[OpenReader[Footer]] = {
+    val found = readers.find(_.suits(footer))
+    found.foreach { reader =>
       readers -= reader
       readers.prepend(reader)
-      reader
     }
+    found
+  }
 
-  private def advance(reader: OpenReader, file: FileAhead, footer: OpenReader#Footer): Unit =
+  private def advance(reader: OpenReader[Footer], file: FileAhead, footer: Footer): Unit =
     try {
-      reader.advance(file, footer.asInstanceOf[reader.Footer])
+      reader.advance(file, footer)
       val columns = reader.batch.numCols() - partitionColumns
       for (i <- 0 until partitionColumns) {
         val constant = reader.batch.column(columns + i).asInstanceOf[ConstantColumnVector]
@@ -120,17 +123,17 @@ private final class OpenReaders(files: ColumnarFiles, partitionColumns: Int) ext
         throw e
     }
 
-  private def keep(reader: OpenReader): Unit = {
+  private def keep(reader: OpenReader[Footer]): Unit = {
     if (readers.size == OpenReaders.Most) readers.removeLast().close()
     readers.prepend(reader)
   }
 
-  private def drop(reader: OpenReader): Unit = {
+  private def drop(reader: OpenReader[Footer]): Unit = {
     readers -= reader
     reader.close()
   }
 
-  private def rowsOf(open: OpenReader): Iterator[InternalRow] =
+  private def rowsOf(open: OpenReader[Footer]): Iterator[InternalRow] =
     new RecordReaderIterator(new RowsOfFile(open.reader, () => drop(open))).asInstanceOf[Iterator[InternalRow]]
 
   override def close(): Unit = {

@@ -18,10 +18,10 @@ import org.apache.spark.util.SerializableConfiguration
  * Spark's vectorized ORC reader takes batches from ORC's reader of the file, which it keeps in a field. So a further file needs
  * an ORC reader in that field, with the schema, columns and search argument that Spark has given to the first one.
  */
-private final class OrcFiles(conf: Broadcast[SerializableConfiguration]) extends ColumnarFiles {
+private final class OrcFiles(conf: Broadcast[SerializableConfiguration]) extends ColumnarFiles[OrcTail] {
   OrcFiles.check()
 
-  override def open(reader: RecordReader[_, _]): Option[OpenReader] = reader match {
+  override def open(reader: RecordReader[_, _]): Option[OpenReader[OrcTail]] = reader match {
     case vectorized: OrcColumnarBatchReader =>
       OrcFiles.stripesField.get(vectorized) match {
         case stripes: RecordReaderImpl => Some(new OpenOrcReader(vectorized, stripes, conf.value.value))
@@ -33,9 +33,7 @@ private final class OrcFiles(conf: Broadcast[SerializableConfiguration]) extends
 
 /** @param stripes the reader of the current file's stripes */
 private final class OpenOrcReader(vectorized: OrcColumnarBatchReader, private var stripes: org.apache.orc.RecordReader, conf: Configuration)
-  extends OpenReader {
-
-  override type Footer = OrcTail
+  extends OpenReader[OrcTail] {
 
   private val fileSchema = OrcFiles.fileSchemaOf(stripes)
   private val readSchema = OrcFiles.readSchemaField.get(stripes).asInstanceOf[TypeDescription]

@@ -89,7 +89,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
     val conf = SlimConfiguration.of(local.conf, relation.sparkSession.sparkContext.getConf)
     val read = format.buildReaderWithPartitionValues(relation.sparkSession, relation.dataSchema, relation.partitionSchema,
       scan.requiredSchema, pushedFilters, relation.options + (FileFormat.OPTION_RETURNING_BATCH -> supportsColumnar.toString), conf)
-    def continued(files: => ColumnarFiles): PartitionedFile => Iterator[InternalRow] =
+    def continued[Footer](files: => ColumnarFiles[Footer]): PartitionedFile => Iterator[InternalRow] =
       SparkLine.ifSupported(Some(new ContinuedReader(read, files, relation.partitionSchema.length, metrics("filesContinued")))).getOrElse(read)
     val reader = format match {
       case _: ParquetFileFormat => continued(new ParquetFiles)

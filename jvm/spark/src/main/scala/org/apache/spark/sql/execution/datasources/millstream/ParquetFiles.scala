@@ -25,10 +25,10 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
  * knows of. So a further file needs Parquet's reader of that file behind the interface, with the options that Spark has given
  * to the first one (filter, codecs), and a larger number of rows.
  */
-private final class ParquetFiles extends ColumnarFiles {
+private final class ParquetFiles extends ColumnarFiles[ParquetMetadata] {
   ParquetFiles.check()
 
-  override def open(reader: RecordReader[_, _]): Option[OpenReader] = reader match {
+  override def open(reader: RecordReader[_, _]): Option[OpenReader[ParquetMetadata]] = reader match {
     case vectorized: VectorizedParquetRecordReader =>
       Option(ParquetFiles.groupsOf(vectorized)).filterNot(ParquetFiles.isEncrypted).map(new OpenParquetReader(vectorized, _))
     case _ => None
@@ -47,8 +47,8 @@ private object ParquetKey {
 }
 
 /** @param groups the reader of the current file's row groups */
-private final class OpenParquetReader(vectorized: VectorizedParquetRecordReader, private var groups: ParquetFileReader) extends OpenReader {
-  override type Footer = ParquetMetadata
+private final class OpenParquetReader(vectorized: VectorizedParquetRecordReader, private var groups: ParquetFileReader)
+  extends OpenReader[ParquetMetadata] {
 
   private val options = ParquetFiles.optionsOf(groups)
   private val converter = new ParquetMetadataConverter(options)
