@@ -38,7 +38,7 @@ private final class ContinuedReader[Footer](
         case Some(rows) =>
           continued += 1
           rows
-        case None => readers.begin(ofSpark(small))
+        case None => readers.begin(small, ofSpark(small))
       }
     case other => ofSpark(other)
   }
@@ -46,8 +46,8 @@ private final class ContinuedReader[Footer](
 
 /** A format whose readers can be handed further files. */
 private trait ColumnarFiles[Footer] extends Serializable {
-  /** A reader that Spark has opened, if it can be handed further files. */
-  def open(reader: RecordReader[_, _]): Option[OpenReader[Footer]]
+  /** A reader that Spark has opened for a file, if it can be handed further ones. */
+  def open(reader: RecordReader[_, _], file: FileAhead): Option[OpenReader[Footer]]
 }
 
 /** A reader of Spark that reads one file after another. */
@@ -75,29 +75,34 @@ private final class OpenReaders[Footer](files: ColumnarFiles[Footer], partitionC
   private val readers = mutable.ArrayDeque.empty[OpenReader[Footer]]
 
   /** Reads a file with the reader that Spark has made for it. */
-  def begin(rows: Iterator[InternalRow]): Iterator[InternalRow] = {
-    val opened = rows match {
-      case ofReader: RecordReaderIterator[_] => files.open(OpenReaders.readerOf(ofReader))
-      case _ => None
-    }
-    opened.fold(rows) { reader =>
+  def begin(file: FileAhead, rows: Iterator[InternalRow]): Iterator[InternalRow] =
+    opened(file, rows).fold(rows) { reader =>
       keep(reader)
       rowsOf(reader)
     }
+
+  private def opened(file: FileAhead, rows: Iterator[InternalRow]): Option[OpenReader[Footer]] = rows match {
+    case ofReader: RecordReaderIterator[_] => unlessItFails(file)(files.open(OpenReaders.readerOf(ofReader), file))
+    case _ => None
   }
 
-  /** Reads a file with a reader that is open, if one suits. */
-  def continue(file: FileAhead): Option[Iterator[InternalRow]] =
+  /** A file that has something unusual fails, or is read, in Spark's function. */
+  private def unlessItFails[T](file: FileAhead)(step: => Option[T]): Option[T] =
     try {
-      for (latest <- readers.headOption; footer <- latest.footer(file); reader <- suiting(footer)) yield {
-        advance(reader, file, footer)
-        rowsOf(reader)
-      }
+      step
     } catch {
       case NonFatal(e) =>
         logDebug(s"Left to Spark: $file", e)
         None
     }
+
+  /** Reads a file with a reader that is open, if one suits. */
+  def continue(file: FileAhead): Option[Iterator[InternalRow]] = unlessItFails(file) {
+    for (latest <- readers.headOption; footer <- latest.footer(file); reader <- suiting(footer)) yield {
+      advance(reader, file, footer)
+      rowsOf(reader)
+    }
+  }
 
   private def suiting(footer: Footer): Option[OpenReader[Footer]] = {
     val found = readers.find(_.suits(footer))

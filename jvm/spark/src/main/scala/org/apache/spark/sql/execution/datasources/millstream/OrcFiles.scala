@@ -21,7 +21,7 @@ import org.apache.spark.util.SerializableConfiguration
 private final class OrcFiles(conf: Broadcast[SerializableConfiguration]) extends ColumnarFiles[OrcTail] {
   OrcFiles.check()
 
-  override def open(reader: RecordReader[_, _]): Option[OpenReader[OrcTail]] = reader match {
+  override def open(reader: RecordReader[_, _], file: FileAhead): Option[OpenReader[OrcTail]] = reader match {
     case vectorized: OrcColumnarBatchReader =>
       OrcFiles.stripesField.get(vectorized) match {
         case stripes: RecordReaderImpl => Some(new OpenOrcReader(vectorized, stripes, conf.value.value))
