@@ -4,6 +4,7 @@ import threading
 import time
 from pathlib import Path
 
+import columnar_files
 import datasets
 from answers import answer_of, index_of
 from pyspark.errors import IllegalArgumentException
@@ -11,6 +12,7 @@ from pyspark.errors import IllegalArgumentException
 
 def write_templates(spark, data):
     datasets.write_templates(spark, Path(data))
+    columnar_files.write(spark, Path(data, "columnar"))
 
 
 def local_file_system(spark, conf):

@@ -84,7 +84,7 @@ def data(top, stock):
     """The directory with the trees of datasets.py."""
     directory = top / "data"
     directory.mkdir()
-    stock.call("calls:write_templates", data=str(directory))
+    assert stock.call("calls:write_templates", data=str(directory)) is None
     datasets.build(directory)
     return directory
 

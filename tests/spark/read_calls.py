@@ -50,6 +50,13 @@ def packed_scan(spark, format_name, path):
     return {"rows": rows, "node": scan.nodeName(), "tasks": frame.rdd.getNumPartitions(), "metrics": metrics}
 
 
+def continued_files(spark, format_name, path):
+    frame = spark.read.format(format_name).load(path)
+    frame.collect()
+    metrics = frame._jdf.queryExecution().executedPlan().collectLeaves().apply(0).metrics()
+    return {"files": metrics.apply("numFiles").value(), "continued": metrics.apply("filesContinued").value()}
+
+
 def missing_files(spark, path, removed):
     frame = spark.read.option("ignoreMissingFiles", True).text(path)
     Path(removed).unlink()

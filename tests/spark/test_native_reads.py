@@ -56,6 +56,22 @@ def test_other_formats_are_packed_and_read_ahead(ours, data, format_name):
     assert got["metrics"]["numOutputRows"] == got["rows"] > 0
 
 
+@pytest.mark.parametrize("format_name", ["parquet", "orc"])
+@pytest.mark.parametrize(("directory", "files", "readers"), [
+    ("same", 8, 2), ("codecs", 15, 2), ("nested", 3, 2), ("partitions", 6, 2), ("large", 4, 2),
+])
+def test_files_of_a_schema_share_a_reader(ours, data, format_name, directory, files, readers):
+    got = ours.call("read_calls:continued_files", format_name=format_name, path=str(data / "columnar" / format_name / directory))
+    assert "crash" not in got, got["crash"]
+    assert got["files"] == files
+    assert got["continued"] == files - readers
+
+
+def test_files_of_another_writer_have_another_reader(ours, data):
+    got = ours.call("read_calls:continued_files", format_name="parquet", path=str(data / "columnar/parquet/dates"))
+    assert got == {"files": 12, "continued": 4}, "two tasks of six files of four writers"
+
+
 def test_missing_files_are_counted(ours, data, tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).write_text("line\n")

@@ -122,4 +122,4 @@ def case(name: str, index: str | None = COMPACT, native: bool | None = None):
     return register
 
 
-from cases import changes, contents, entries, errors, layouts, names, options, partitions, plans, predicates, rdds, records, scans, streams, tables  # noqa: E402, F401
+from cases import changes, columnar, contents, entries, errors, layouts, names, options, partitions, plans, predicates, rdds, records, scans, streams, tables  # noqa: E402, F401

@@ -81,7 +81,17 @@ public final class FileReadAhead implements AutoCloseable {
   /** The bytes of a file that this thread opens, or null if it must be opened as usual. */
   static FSDataInputStream stream(Path path) {
     FileReadAhead ahead = SERVING.get();
-    byte[] bytes = ahead == null ? null : ahead.take(path.toUri().getPath());
+    return ahead == null ? null : ahead.open(path.toUri().getPath());
+  }
+
+  /**
+   * The next file, for a reader that reads parts of it: only these count as read.
+   *
+   * @param path its absolute path
+   * @return null if it must be opened as usual
+   */
+  public FSDataInputStream open(String path) {
+    byte[] bytes = take(path);
     return bytes == null ? null : new FSDataInputStream(new BytesInputStream(bytes));
   }
 

@@ -5,6 +5,7 @@ import scala.jdk.CollectionConverters._
 
 import io.millstream.hadoop.{FileRanges, FileReadAhead}
 import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.FSDataInputStream
 import org.apache.hadoop.io.compress.CompressionCodec
 
 import org.apache.spark.{Partition, SparkConf, TaskContext}
@@ -17,11 +18,13 @@ import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources._
 import org.apache.spark.sql.execution.datasources.csv.CSVFileFormat
 import org.apache.spark.sql.execution.datasources.json.JsonFileFormat
+import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.ColumnarBatch
+import org.apache.spark.util.SerializableConfiguration
 
 private[millstream] object PackedFileScan {
   /** The packed scan equivalent to `scan`, with the same readers, if there is one. */
@@ -48,9 +51,15 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
 
   override def vectorTypes: Option[Seq[String]] = scan.vectorTypes
 
-  override lazy val metrics: Map[String, SQLMetric] = scanMetrics ++ Map(
-    "filesReadAhead" -> SQLMetrics.createMetric(sparkContext, "number of files read ahead"),
-    "scanTime" -> SQLMetrics.createNanoTimingMetric(sparkContext, "scan time")).filter { case (name, _) => supportsColumnar || name != "scanTime" }
+  override lazy val metrics: Map[String, SQLMetric] = scanMetrics ++
+    Map("filesReadAhead" -> SQLMetrics.createMetric(sparkContext, "number of files read ahead")) ++
+    Option.when(supportsColumnar)("scanTime" -> SQLMetrics.createNanoTimingMetric(sparkContext, "scan time")) ++
+    Option.when(isColumnar)("filesContinued" -> SQLMetrics.createMetric(sparkContext, "number of files read by an open reader"))
+
+  private def isColumnar: Boolean = scan.relation.fileFormat match {
+    case _: ParquetFileFormat | _: OrcFileFormat => true
+    case _ => false
+  }
 
   override protected def details: Seq[(String, String)] = Seq("Batched" -> supportsColumnar.toString)
 
@@ -77,10 +86,17 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
       case _: JsonFileFormat if local.arePlainLines => new SmallJsonFormat
       case other => other
     }
+    val conf = SlimConfiguration.of(local.conf, relation.sparkSession.sparkContext.getConf)
     val read = format.buildReaderWithPartitionValues(relation.sparkSession, relation.dataSchema, relation.partitionSchema,
-      scan.requiredSchema, pushedFilters, relation.options + (FileFormat.OPTION_RETURNING_BATCH -> supportsColumnar.toString),
-      SlimConfiguration.of(local.conf, relation.sparkSession.sparkContext.getConf))
-    new PackedFileScanRDD(scan, read, pack(), settings.maxReaders, metrics("filesReadAhead"), metrics("waitTime"))
+      scan.requiredSchema, pushedFilters, relation.options + (FileFormat.OPTION_RETURNING_BATCH -> supportsColumnar.toString), conf)
+    def continued[Footer](files: => ColumnarFiles[Footer]): PartitionedFile => Iterator[InternalRow] =
+      SparkLine.ifSupported(Some(new ContinuedReader(read, files, relation.partitionSchema.length, metrics("filesContinued")))).getOrElse(read)
+    val reader = format match {
+      case _: ParquetFileFormat => continued(new ParquetFiles)
+      case _: OrcFileFormat => continued(new OrcFiles(relation.sparkSession.sparkContext.broadcast(new SerializableConfiguration(conf))))
+      case _ => read
+    }
+    new PackedFileScanRDD(scan, reader, pack(), settings.maxReaders, metrics("filesReadAhead"), metrics("waitTime"))
   }
 
   override protected def doExecute(): RDD[InternalRow] = {
@@ -176,12 +192,14 @@ private final class PackedFileScanRDD(
   override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] = {
     val partition = split.asInstanceOf[ScanPartition]
     val ahead = new FileReadAhead(partition.ranges, maxReaders, () => context.isInterrupted())
+    val shared = new Shared
+    // Runs after the listeners that are added later: those of Spark's scan, and of operators that still use its last batch.
     context.addTaskCompletionListener[Unit] { _ =>
+      shared.close()
       ahead.close()
       filesReadAhead += ahead.filesServed
       waitTime += ahead.waitedNanos
     }
-    val shared = new Shared
     val range = partition.ranges.cursor()
     val files = for {
       (section, before) <- partition.sections.iterator.zip(Iterator(0) ++ partition.sections.iterator.map(_.end))
@@ -193,13 +211,18 @@ private final class PackedFileScanRDD(
 }
 
 /** An object that a reader creates once for all files of a task. */
-private final class Shared {
+private final class Shared extends AutoCloseable {
   private var made = Option.empty[Any]
 
   /** A reader always requests the same type. */
   def get[T](make: => T): T = {
     if (made.isEmpty) made = Some(make)
     made.get.asInstanceOf[T]
+  }
+
+  override def close(): Unit = made.foreach {
+    case open: AutoCloseable => open.close()
+    case _ =>
   }
 }
 
@@ -211,6 +234,9 @@ private final class FileAhead(values: InternalRow, range: FileRanges#Cursor, val
 
   /** All its bytes, if they are in memory and the length has not changed. */
   def bytes: Option[Array[Byte]] = Option(ahead.bytes(name)).filter(_.length == fileSize && length == fileSize)
+
+  /** The same for a reader that reads parts. */
+  def stream: Option[FSDataInputStream] = Option(ahead.open(name)).filter(_.available() == fileSize && length == fileSize)
 }
 
 private object FileAhead {

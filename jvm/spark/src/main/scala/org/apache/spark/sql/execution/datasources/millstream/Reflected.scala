@@ -1,6 +1,6 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
-import java.lang.reflect.{InvocationTargetException, Method}
+import java.lang.reflect.{Field, InvocationTargetException, Method}
 
 /**
  * Calls of methods whose signatures differ between Spark's release lines, or whose classes cannot be named at
@@ -16,6 +16,13 @@ private[sql] object Reflected {
   def method(of: Class[_], name: String, signatures: Seq[Class[_]]*): Method =
     signatures.flatMap(types => of.getMethods.find(found => found.getName == name && found.getParameterTypes.sameElements(types))).headOption
       .getOrElse(throw new NoSuchMethodError(s"${of.getName}.$name with ${signatures.map(_.map(_.getSimpleName).mkString("(", ", ", ")")).mkString(" or ")}"))
+
+  /** A field that a class does not publish; its value can be read and replaced. */
+  def field(of: Class[_], name: String): Field = {
+    val found = of.getDeclaredField(name)
+    found.setAccessible(true)
+    found
+  }
 
   /** Calls a method with as many of the arguments as it takes. Its exceptions are not wrapped. */
   def call(method: Method, target: AnyRef, arguments: AnyRef*): AnyRef =

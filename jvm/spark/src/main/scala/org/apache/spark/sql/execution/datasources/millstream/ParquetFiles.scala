@@ -1,0 +1,210 @@
+package org.apache.spark.sql.execution.datasources.millstream
+
+import java.lang.reflect.{Method, Proxy}
+import java.nio.{ByteBuffer, ByteOrder}
+
+import scala.jdk.CollectionConverters._
+import scala.util.Try
+
+import org.apache.hadoop.fs.{FSDataInputStream, Path}
+import org.apache.hadoop.mapreduce.RecordReader
+import org.apache.parquet.{HadoopReadOptions, ParquetReadOptions}
+import org.apache.parquet.bytes.ByteBufferInputStream
+import org.apache.parquet.filter2.compat.FilterCompat
+import org.apache.parquet.format.{ColumnOrder, FileMetaData, RowGroup, SchemaElement, Util}
+import org.apache.parquet.format.converter.ParquetMetadataConverter
+import org.apache.parquet.hadoop.ParquetFileReader
+import org.apache.parquet.hadoop.metadata.ParquetMetadata
+import org.apache.parquet.io.{DelegatingSeekableInputStream, InputFile, SeekableInputStream}
+import org.apache.parquet.schema.MessageType
+
+import org.apache.spark.sql.execution.datasources.parquet.{SpecificParquetRecordReaderBase, VectorizedParquetRecordReader}
+import org.apache.spark.sql.vectorized.ColumnarBatch
+
+/**
+ * Spark's vectorized Parquet reader takes row groups from an interface of its own until it has returned as many rows as it
+ * knows of. So a further file needs Parquet's reader of that file behind the interface, with the options that Spark has given
+ * to the first one (filter, codecs), and a larger number of rows.
+ *
+ * Of the work that is left for a file, decoding its footer is the largest part. So row groups are converted to Parquet's own
+ * form only where they are read, and without columns that are not requested.
+ */
+private final class ParquetFiles extends ColumnarFiles[FileMetaData] {
+  ParquetFiles.check()
+
+  override def open(reader: RecordReader[_, _], file: FileAhead): Option[OpenReader[FileMetaData]] = reader match {
+    case vectorized: VectorizedParquetRecordReader =>
+      for {
+        footer <- ParquetFooter.of(file)
+        groups <- Option(ParquetFiles.groupsOf(vectorized)) if ParquetFiles.optionsOf(groups).getDecryptionProperties == null
+      } yield new OpenParquetReader(vectorized, groups, ParquetKey.of(footer))
+    case _ => None
+  }
+}
+
+/**
+ * What Spark derives from a footer besides its row groups: the schema, whether the writer has certain flaws, and how dates are
+ * to be rebased. For the last, Spark looks at metadata of its own alone.
+ */
+private final case class ParquetKey(
+    schema: java.util.List[SchemaElement],
+    orders: java.util.List[ColumnOrder],
+    createdBy: String,
+    ofSpark: Map[String, String])
+
+private object ParquetKey {
+  def of(footer: FileMetaData): ParquetKey = {
+    val pairs = Option(footer.getKey_value_metadata).fold(Map.empty[String, String])(_.asScala.map(pair => pair.getKey -> pair.getValue).toMap)
+    ParquetKey(footer.getSchema, footer.getColumn_orders, footer.getCreated_by, pairs.filter(_._1.startsWith("org.apache.spark.")))
+  }
+}
+
+/** @param groups the reader of the current file's row groups */
+private final class OpenParquetReader(vectorized: VectorizedParquetRecordReader, private var groups: ParquetFileReader, key: ParquetKey)
+  extends OpenReader[FileMetaData] {
+
+  private val options = ParquetFiles.optionsOf(groups)
+  private val converter = new ParquetMetadataConverter(options)
+  private val columns = ParquetFiles.requestedSchemaOf(vectorized)
+  // A filter may look at any column.
+  private val paths =
+    Option.unless(FilterCompat.isFilteringRequired(options.getRecordFilter))(columns.getPaths.asScala.map(java.util.Arrays.asList(_: _*)).toSet)
+  private var rows = ParquetFiles.rowsOf(vectorized)
+  ParquetFiles.setGroups(vectorized, () => groups)
+
+  override def reader: RecordReader[_, _] = vectorized
+
+  override def batch: ColumnarBatch = vectorized.resultBatch()
+
+  override def footer(file: FileAhead): Option[FileMetaData] = ParquetFooter.of(file)
+
+  override def suits(footer: FileMetaData): Boolean = ParquetKey.of(footer) == key
+
+  override def advance(file: FileAhead, footer: FileMetaData): Unit = {
+    groups.close()
+    val indexes = ParquetFooter.rowIndexes(footer)
+    paths.foreach(ParquetFooter.dropOtherColumns(footer, _))
+    groups = ParquetFiles.reader(new ParquetFileAhead(file), converter.fromParquetMetadata(footer, null, false, indexes), options)
+    groups.setRequestedSchema(columns)
+    rows += groups.getFilteredRecordCount
+    ParquetFiles.setRows(vectorized, rows)
+  }
+}
+
+private object ParquetFiles {
+  private val base = classOf[SpecificParquetRecordReaderBase[_]]
+  private val groupsField = Reflected.field(base, "reader")
+  private val rowsField = Reflected.field(base, "totalRowCount")
+  private val requestedSchemaField = Reflected.field(base, "requestedSchema")
+  private val optionsField = Reflected.field(classOf[ParquetFileReader], "options")
+  private val fileReaderField = Reflected.field(Class.forName(s"${base.getName}$$ParquetRowGroupReaderImpl", false, base.getClassLoader), "reader")
+
+  /** Since Parquet 1.16 (Spark 4.1), a reader of an `InputFile` can be given the footer. */
+  private val takesFooter =
+    Try(classOf[ParquetFileReader].getConstructor(classOf[InputFile], classOf[ParquetMetadata], classOf[ParquetReadOptions], classOf[SeekableInputStream]))
+      .isSuccess
+
+  /** Fails if the fields are not there. */
+  def check(): Unit = ()
+
+  /** The reader of the first file's row groups. */
+  def groupsOf(reader: VectorizedParquetRecordReader): ParquetFileReader =
+    fileReaderField.get(groupsField.get(reader)).asInstanceOf[ParquetFileReader]
+
+  /** Lets Spark's reader take row groups from whichever file is the current one. The interface is private to Spark's package. */
+  def setGroups(reader: VectorizedParquetRecordReader, current: () => ParquetFileReader): Unit = {
+    val interface = groupsField.getType
+    val proxy = Proxy.newProxyInstance(interface.getClassLoader, Array(interface), (_: AnyRef, method: Method, _: Array[AnyRef]) =>
+      method.getName match {
+        case "readNextRowGroup" => current().readNextFilteredRowGroup()
+        case "close" =>
+          current().close()
+          null
+      })
+    groupsField.set(reader, proxy)
+  }
+
+  def rowsOf(reader: VectorizedParquetRecordReader): Long = rowsField.getLong(reader)
+
+  def setRows(reader: VectorizedParquetRecordReader, rows: Long): Unit = rowsField.setLong(reader, rows)
+
+  def requestedSchemaOf(reader: VectorizedParquetRecordReader): MessageType = requestedSchemaField.get(reader).asInstanceOf[MessageType]
+
+  def optionsOf(reader: ParquetFileReader): ParquetReadOptions = optionsField.get(reader).asInstanceOf[ParquetReadOptions]
+
+  def reader(file: ParquetFileAhead, footer: ParquetMetadata, options: ParquetReadOptions): ParquetFileReader =
+    if (takesFooter) new ParquetFileReader(file, footer, options, file.newStream())
+    else new ParquetFileReader(options.asInstanceOf[HadoopReadOptions].getConf, file.path, footer, options, file.newStream())
+}
+
+/** Footers as they are stored. */
+private object ParquetFooter {
+  private val Magic = "PAR1".getBytes
+  private val Trailer = Integer.BYTES + Magic.length
+
+  /** The footer of a file; None if the file does not look like Parquet, is encrypted, or its row groups are not within it. */
+  def of(file: FileAhead): Option[FileMetaData] =
+    for {
+      stream <- file.stream
+      bytes <- encoded(stream, file.fileSize)
+      footer = Util.readFileMetaData(ByteBufferInputStream.wrap(bytes))
+      if !footer.isSetEncryption_algorithm && footer.getRow_groups.asScala.forall(isWithin(_, file.fileSize))
+    } yield footer
+
+  private def encoded(stream: FSDataInputStream, length: Long): Option[ByteBuffer] = Option.when(length > Trailer + Magic.length) {
+    val trailer = new Array[Byte](Trailer)
+    stream.readFully(length - Trailer, trailer)
+    val size = Integer.toUnsignedLong(ByteBuffer.wrap(trailer).order(ByteOrder.LITTLE_ENDIAN).getInt)
+    Option.when(trailer.endsWith(Magic) && size < length - Trailer - Magic.length) {
+      val footer = new Array[Byte](size.toInt)
+      stream.readFully(length - Trailer - size, footer)
+      ByteBuffer.wrap(footer)
+    }
+  }.flatten
+
+  /** Spark ignores row groups whose middle is not in the range of the file that it reads. */
+  private def isWithin(group: RowGroup, length: Long): Boolean = {
+    val columns = group.getColumns.asScala
+    columns.nonEmpty && columns.forall(column => column.isSetMeta_data && !column.isSetCrypto_metadata) && {
+      val first = columns.head.getMeta_data
+      val start = if (first.isSetDictionary_page_offset) math.min(first.getData_page_offset, first.getDictionary_page_offset) else first.getData_page_offset
+      val size = if (group.isSetTotal_compressed_size) group.getTotal_compressed_size else columns.map(_.getMeta_data.getTotal_compressed_size).sum
+      start >= 0 && size >= 0 && start < length && size <= length - start
+    }
+  }
+
+  /** The number of rows before each row group. By identity, because the hash of a row group is as expensive as decoding it. */
+  def rowIndexes(footer: FileMetaData): java.util.Map[RowGroup, java.lang.Long] = {
+    val indexes = new java.util.IdentityHashMap[RowGroup, java.lang.Long]
+    footer.getRow_groups.asScala.foldLeft(0L) { (before, group) =>
+      indexes.put(group, before)
+      before + group.getNum_rows
+    }
+    indexes
+  }
+
+  /** Leaves the first column, because Parquet expects one. */
+  def dropOtherColumns(footer: FileMetaData, paths: Set[java.util.List[String]]): Unit =
+    footer.getRow_groups.forEach { group =>
+      val first = group.getColumns.get(0)
+      group.getColumns.removeIf(column => (column ne first) && !paths.contains(column.getMeta_data.getPath_in_schema))
+    }
+}
+
+/** A file in memory; errors name it as they do if Spark has opened it. */
+private final class ParquetFileAhead(file: FileAhead) extends InputFile {
+  def path: Path = file.toPath
+
+  override def getLength: Long = file.fileSize
+
+  override def newStream(): SeekableInputStream = {
+    val bytes = file.stream.get
+    new DelegatingSeekableInputStream(bytes) {
+      override def getPos: Long = bytes.getPos
+
+      override def seek(position: Long): Unit = bytes.seek(position)
+    }
+  }
+
+  override def toString: String = path.toString
+}
