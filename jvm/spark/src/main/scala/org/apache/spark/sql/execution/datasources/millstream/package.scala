@@ -4,8 +4,12 @@ package org.apache.spark.sql.execution.datasources
  * Millstream inside Spark's SQL session.
  *
  * {{{
- * DataFrameReader.load ─► UnresolvedDataSource ─► IndexLocalFiles (a hint rule: runs before Spark lists anything)
- *                                                     └─► HadoopFsRelation over CompactFileIndex ◄─ MillstreamLocalFileSystem
+ * DataFrameReader.load, format.`path` in SQL ─► IndexLocalFiles (a hint rule: runs before Spark lists anything) ─┐
+ * CREATE TEMPORARY VIEW, CREATE TABLE ─► ReplaceTableCommands ─────────────────────────────────────────────────┤
+ *                                           LocalRelations ◄──────────────────────────────────────────────────┘
+ *                                             ├─► LineSchema (csv and json without a schema)
+ *                                             └─► HadoopFsRelation over CompactFileIndex ◄─ MillstreamLocalFileSystem
+ * tables with partitions in the catalog ─► IndexCatalogTables ─► CompactCatalogFileIndex ─► CompactFileIndex
  * physical plan ─► FileSourceScanExec ─► ReplaceFileScans (before transitions between rows and columns are inserted)
  *                                            ├─► NativeTextScanExec ─► TextScanRDD ─► ScanBatches ◄─ NativeScan
  *                                            └─► PackedFileScanExec ─► PackedFileScanRDD ─► Spark's readers ◄─ FileReadAhead
