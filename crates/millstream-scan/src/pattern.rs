@@ -5,7 +5,6 @@
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use crate::predicate::DecodeError;
 use crate::text::java_text;
 
 /// A limit for compiled patterns, in bytes; a longer one stays with Spark.
@@ -23,12 +22,11 @@ impl Pattern {
     ///
     /// `literal` is contained in every text that matches; empty if there is none.
     ///
-    /// # Errors
-    /// If the pattern is malformed or too large.
-    pub(crate) fn new(pattern: &[u8], literal: &[u8]) -> Result<Self, DecodeError> {
-        let pattern = std::str::from_utf8(pattern).map_err(|_| DecodeError)?;
-        let regex = RegexBuilder::new(pattern).size_limit(SIZE_LIMIT).build().map_err(|_| DecodeError)?;
-        Ok(Pattern { regex, literal: literal.to_vec() })
+    /// `None` if the pattern is malformed or too large.
+    pub(crate) fn new(pattern: &[u8], literal: &[u8]) -> Option<Self> {
+        let pattern = std::str::from_utf8(pattern).ok()?;
+        let regex = RegexBuilder::new(pattern).size_limit(SIZE_LIMIT).build().ok()?;
+        Some(Pattern { regex, literal: literal.to_vec() })
     }
 
     pub(crate) fn matches(&self, row: &[u8]) -> bool {

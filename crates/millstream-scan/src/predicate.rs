@@ -164,7 +164,10 @@ fn decode(rest: &mut &[u8], depth: usize) -> Result<Predicate, DecodeError> {
         b'|' => Predicate::Or(list(rest, |rest| decode(rest, depth + 1))?),
         b'!' => Predicate::Not(Box::new(decode(rest, depth + 1)?)),
         b'l' => Predicate::Like(like(list(rest, |rest| literal(rest).map(<[u8]>::to_vec))?)?),
-        b'r' => Predicate::Matches(Box::new(Pattern::new(literal(rest)?, literal(rest)?)?)),
+        b'r' => {
+            let (pattern, required) = (literal(rest)?, literal(rest)?);
+            Predicate::Matches(Box::new(Pattern::new(pattern, required).ok_or(DecodeError)?))
+        }
         _ => return Err(DecodeError),
     })
 }
