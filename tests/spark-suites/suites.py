@@ -107,7 +107,6 @@ SUITES = sorted(QUICK + HIVE_SUITES + [
     DATASOURCES + "parquet.ParquetIOSuite",
     DATASOURCES + "parquet.ParquetInteroperabilitySuite",
     DATASOURCES + "parquet.ParquetRebaseDatetimeV1Suite",
-    DATASOURCES + "parquet.ParquetRowIndexSuite",
     DATASOURCES + "parquet.ParquetTypeWideningSuite",
     DATASOURCES + "parquet.ParquetV1FilterSuite",
     DATASOURCES + "parquet.ParquetV1PartitionDiscoverySuite",

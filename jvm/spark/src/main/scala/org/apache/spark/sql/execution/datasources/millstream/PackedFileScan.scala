@@ -195,10 +195,10 @@ private final class PackedFileScanRDD(
     val shared = new Shared
     // Runs after the listeners that are added later: those of Spark's scan, and of operators that still use its last batch.
     context.addTaskCompletionListener[Unit] { _ =>
-      shared.close()
       ahead.close()
       filesReadAhead += ahead.filesServed
       waitTime += ahead.waitedNanos
+      shared.close()
     }
     val range = partition.ranges.cursor()
     val files = for {
