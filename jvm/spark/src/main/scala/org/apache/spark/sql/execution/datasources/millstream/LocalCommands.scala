@@ -63,27 +63,30 @@ private final class CreateLocalTable(table: CatalogTable, ignoreIfExists: Boolea
 
   override def canEqual(other: Any): Boolean = other.isInstanceOf[CreateLocalTable]
 
-  override def run(session: SparkSession): Seq[Row] = {
-    val inferred = for {
-      relation <- Option.when(isPlain(session))(table.provider).flatten.flatMap { provider =>
-        val location = table.storage.locationUri.map("path" -> CatalogUtils.URIToString(_))
-        LocalCommands.relation(session, provider, table.storage.properties ++ location, None, LocalRelations.formatOfVersion1(provider, _))
-      }
+  override def run(session: SparkSession): Seq[Row] = SparkLine.ifSupported(inferred(session)).fold(super.run(session))(_.run(session))
+
+  /** The same command with the schema; none if Spark has to infer it. */
+  private def inferred(session: SparkSession): Option[CreateDataSourceTableCommand] =
+    for {
+      provider <- table.provider.filter(_ => isPlain(session))
+      location = table.storage.locationUri.map("path" -> CatalogUtils.URIToString(_))
+      relation <- LocalCommands.relation(session, provider, table.storage.properties ++ location, None, LocalRelations.formatOfVersion1(provider, _))
       // Spark stores no schema for a table whose partition columns are in its files as well.
       if relation.overlappedPartCols.isEmpty && relation.dataSchema.nonEmpty
     } yield CreateDataSourceTableCommand(withSchema(relation), ignoreIfExists)
-    inferred.fold(super.run(session))(_.run(session))
-  }
 
   private def isPlain(session: SparkSession): Boolean =
     table.bucketSpec.isEmpty && table.storage.locationUri.nonEmpty && !session.sessionState.catalog.tableExists(table.identifier) &&
-      !session.sessionState.conf.getConf(SQLConf.FILE_SOURCE_INSERT_ENFORCE_NOT_NULL)
+      !session.sessionState.conf.getConfString(LocalCommands.KeepsNotNull, "false").toBoolean
 
   private def withSchema(relation: HadoopFsRelation) =
     table.copy(schema = relation.schema, partitionColumnNames = relation.partitionSchema.fieldNames.toSeq)
 }
 
 private object LocalCommands {
+  /** Since 4.1, a new table keeps which columns are not null. */
+  val KeepsNotNull = "spark.sql.fileSource.insert.enforceNotNull"
+
   /** The relation over local files; none if Spark is to create it, or to report why it cannot. */
   def relation(session: SparkSession, provider: String, options: Map[String, String], schema: Option[StructType],
       formatOf: SQLConf => Option[FileFormat]): Option[HadoopFsRelation] = SparkLine.ifSupported {
