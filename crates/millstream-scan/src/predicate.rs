@@ -1,8 +1,8 @@
 //! Conditions on a row's bytes.
 //!
 //! In Spark's default collation strings compare byte for byte, and patterns match the text that Java makes of the bytes, so
-//! these conditions are exact and may be negated and combined. If a condition has a literal, every matching row contains it: the scan searches the whole buffer for the longest
-//! literal and evaluates the condition only on the lines that contain it.
+//! these conditions are exact and may be negated and combined. If a condition has a literal, every matching row contains it:
+//! the scan searches the whole buffer for the longest literal and evaluates the condition only on the lines that contain it.
 
 use memchr::memmem;
 

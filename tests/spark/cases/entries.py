@@ -198,6 +198,32 @@ def partitioned_refreshed(context):
     return found
 
 
+@case("partitioned table, twice in a query, before and after an insert", index=None)
+def partitioned_twice(context):
+    partitioned(context, "doubled")
+    frame = context.spark.sql("select count(*), max(a.id), max(b.id) from doubled a join doubled b using (k) where k >= (select max(k) - 1 from doubled)")
+    found = [frame.first()]
+    context.spark.sql("insert into doubled partition (k = 39) values (390, 'inserted')")
+    found.append(context.spark.sql("select count(*) from doubled where k = 39").first())
+    found.append(context.spark.sql("select count(*), max(a.id), max(b.id) from doubled a join doubled b using (k) where k >= (select max(k) - 1 from doubled)").first())
+    return list(map(repr, found))
+
+
+@case("partitioned table, filled from itself before it is read", index=None)
+def partitioned_from_itself(context):
+    partitioned(context, "self_fed")
+    context.spark.sql("insert into self_fed select id + 1000, name, k from self_fed where k in (select max(k) from self_fed) or k = 3")
+    found = [sorted(map(repr, context.spark.sql("select * from self_fed where k in (3, 39)").collect()))]
+    context.spark.sql("insert overwrite self_fed partition (k = 3) select id, name from self_fed where k = 4")
+    found.append(sorted(map(repr, context.spark.sql("select * from self_fed where k in (3, 4)").collect())))
+    return found
+
+
+@case("type that can only be read, in a view")
+def only_read(context):
+    return create(context, "or replace temporary view", "only_read", "csv", f"{context.data}/layouts/csv/flat", "v variant", {})
+
+
 @case("partitioned table, a partition's directory missing", index=None)
 def partition_missing(context):
     partitioned(context, "gone")

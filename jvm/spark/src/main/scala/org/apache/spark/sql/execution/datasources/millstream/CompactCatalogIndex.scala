@@ -1,6 +1,10 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
+import java.net.URI
+import java.util.{Collections, WeakHashMap}
+
 import scala.collection.mutable
+import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import io.millstream.hadoop.{DirectoryListing, MillstreamLocalFileSystem}
@@ -19,14 +23,15 @@ import org.apache.spark.sql.execution.datasources._
  * The index of a table whose partitions are in the catalog. The catalog finds the partitions, as in Spark; their directories
  * are listed in one native traversal, where Spark starts a job for more than 32 of them.
  *
- * Spark's cache of file statuses is replaced by one of directory listings. As Spark's, it belongs to the table's entry in
- * the session's catalog, is valid until the table is refreshed, and is bounded by
- * `spark.sql.hive.filesourcePartitionFileCacheSize` and `spark.sql.metadataCacheTTLSeconds`.
+ * Spark's cache of file statuses is replaced by one of directory listings ([[PartitionCache]]), which is valid as long as
+ * Spark's would be.
+ *
+ * @param ofSpark the index that this one replaces
  */
-private[millstream] final class CompactCatalogFileIndex(spark: SparkSession, table: CatalogTable, sizeInBytes: Long)
-  extends CatalogFileIndex(spark, table, sizeInBytes) {
+private[millstream] final class CompactCatalogFileIndex(spark: SparkSession, val ofSpark: CatalogFileIndex)
+  extends CatalogFileIndex(spark, ofSpark.table, ofSpark.sizeInBytes) {
 
-  private val cache = new PartitionCache(spark)
+  private val cache = new PartitionCache(spark, CompactCatalogFileIndex.statusCacheOf(ofSpark))
 
   override def filterPartitions(filters: Seq[Expression]): InMemoryFileIndex =
     SparkLine.ifSupported(compact(filters)).getOrElse(super.filterPartitions(filters))
@@ -48,30 +53,42 @@ private[millstream] final class CompactCatalogFileIndex(spark: SparkSession, tab
 
   override def refresh(): Unit = {
     super.refresh()
-    cache.clear()
+    ofSpark.refresh()
   }
 }
 
 private object CompactCatalogFileIndex {
+  private lazy val statusCache = Reflected.field(classOf[CatalogFileIndex], "fileStatusCache")
+
+  def statusCacheOf(index: CatalogFileIndex): FileStatusCache = statusCache.get(index).asInstanceOf[FileStatusCache]
+
   /** The native file system, if all partitions are on it. */
-  def localFileSystem(paths: Seq[Path], conf: Configuration): Option[MillstreamLocalFileSystem] = {
-    def isLocal(path: Path): Boolean = path.toUri.getScheme == "file"
-    Option.when(paths.nonEmpty && paths.forall(isLocal))(paths.head).flatMap(path => Try(path.getFileSystem(conf)).toOption).collect {
+  def localFileSystem(paths: Seq[Path], conf: Configuration): Option[MillstreamLocalFileSystem] =
+    Option.when(paths.nonEmpty && paths.forall(path => isLocal(path.toUri)))(paths.head).flatMap(path => Try(path.getFileSystem(conf)).toOption).collect {
       case fileSystem: MillstreamLocalFileSystem if fileSystem.listsNatively => fileSystem
     }
-  }
+
+  def isLocal(location: URI): Boolean = location.getScheme == "file"
 }
 
-/** Listings of a table's partitions. */
-private final class PartitionCache(spark: SparkSession) {
+/**
+ * Listings of a table's partitions.
+ *
+ * They are valid until Spark's index is refreshed, by an INSERT for example, or its cache drops them because of their age. For
+ * that, Spark's cache has an entry that stands for all of them. Together they take at most the memory that Spark's cache may
+ * take, `spark.sql.hive.filesourcePartitionFileCacheSize`.
+ */
+private final class PartitionCache(spark: SparkSession, ofSpark: FileStatusCache) {
   private val byPartition = mutable.HashMap.empty[Path, LeafDirectories]
   private var bytes = 0L
-  private var filledNanos = System.nanoTime()
+  PartitionCache.all.add(this)
 
   /** The directories of all partitions; none if native listing fails or a partition is a file. */
   def list(fileSystem: MillstreamLocalFileSystem, partitions: Seq[Path]): Option[LeafDirectories] = synchronized {
-    if (isOutdated) clear()
+    if (ofSpark.getLeafFiles(PartitionCache.Entry).isEmpty) clear()
     val missing = partitions.filterNot(byPartition.contains)
+    // Before the listing: a refresh during the listing drops it.
+    ofSpark.putLeafFiles(PartitionCache.Entry, Array.empty)
     val found = if (missing.isEmpty) Some(Map.empty[Path, LeafDirectories]) else listed(fileSystem, missing)
     found.map { listings =>
       val all = LeafDirectories.combined(partitions.map(path => listings.getOrElse(path, byPartition(path))))
@@ -96,35 +113,37 @@ private final class PartitionCache(spark: SparkSession) {
     val added = listings.valuesIterator.map(PartitionCache.bytesOf).sum
     val conf = spark.sessionState.conf
     val limit = if (conf.manageFilesourcePartitions) conf.filesourcePartitionFileCacheSize else 0L
-    if (bytes + added > limit) clear()
-    if (added <= limit) {
+    if (PartitionCache.bytesOfAll + added > limit) clear()
+    if (PartitionCache.bytesOfAll + added <= limit) {
       byPartition ++= listings
       bytes += added
     }
   }
 
-  private def isOutdated: Boolean = {
-    val ttlSeconds = spark.sessionState.conf.metadataCacheTTL
-    ttlSeconds > 0 && System.nanoTime() - filledNanos > ttlSeconds * 1000000000L
-  }
-
-  def clear(): Unit = synchronized {
+  private def clear(): Unit = {
     byPartition.clear()
     bytes = 0
-    filledNanos = System.nanoTime()
   }
 }
 
 private object PartitionCache {
   private val BytesOfDirectory = 500L
   private val BytesOfFile = 60L
+  /** No partition has this path. */
+  private val Entry = new Path("millstream:/listings")
+  private val all = Collections.newSetFromMap(Collections.synchronizedMap(new WeakHashMap[PartitionCache, java.lang.Boolean]))
+
+  private def bytesOfAll: Long = all.synchronized(all.asScala.iterator.map(_.bytes).sum)
 
   /** A rough size in memory. */
   private def bytesOf(listing: LeafDirectories): Long =
     listing.all.iterator.map(leaf => BytesOfDirectory + leaf.count * BytesOfFile).sum
 }
 
-/** A relation with another index. Not equal to the one without it, although the indexes are: rules keep the old node if the new one is equal. */
+/**
+ * A relation with another index. Catalyst keeps the old node if the new one is equal, and indexes of the same table are; so
+ * this relation is equal to its own kind only.
+ */
 private final class CatalogRelation(files: HadoopFsRelation, index: CompactCatalogFileIndex)
   extends HadoopFsRelation(index, files.partitionSchema, files.dataSchema, files.bucketSpec, files.fileFormat, files.options)(files.sparkSession) {
 
@@ -153,10 +172,8 @@ class IndexCatalogTables(spark: SparkSession) extends Rule[LogicalPlan] {
   private def replaced(table: LogicalRelation): Option[LogicalPlan] = table.relation match {
     case files: HadoopFsRelation if LocalRelations.supports(files.fileFormat) =>
       files.location match {
-        case index: CatalogFileIndex if index.getClass == classOf[CatalogFileIndex] && index.table.partitionColumnNames.nonEmpty =>
-          val compact = new CompactCatalogFileIndex(spark, index.table, index.sizeInBytes)
-          remember(index, compact)
-          Some(withIndex(table, files, compact))
+        case index: CatalogFileIndex if index.getClass == classOf[CatalogFileIndex] && isLocal(index.table) =>
+          Some(withIndex(table, files, compact(index)))
         case _ => None
       }
     case _ => None
@@ -165,16 +182,22 @@ class IndexCatalogTables(spark: SparkSession) extends Rule[LogicalPlan] {
   private def withIndex(table: LogicalRelation, files: HadoopFsRelation, index: CompactCatalogFileIndex): LogicalRelation =
     table.copy(relation = new CatalogRelation(files, index))
 
-  private def remember(index: CatalogFileIndex, compact: CompactCatalogFileIndex): Unit = {
+  /** Whether a table has partitions, by default on local files; for other tables Spark would be asked in vain. */
+  private def isLocal(table: CatalogTable): Boolean =
+    table.partitionColumnNames.nonEmpty && table.storage.locationUri.exists(CompactCatalogFileIndex.isLocal)
+
+  /** The index that replaces one of Spark's, the same for all its uses. */
+  private def compact(index: CatalogFileIndex): CompactCatalogFileIndex = {
     val catalog = spark.sessionState.catalog
     val id = index.table.identifier
-    for (catalogName <- id.catalog; database <- id.database) {
-      val name = QualifiedTableName(catalogName, database, id.table)
-      catalog.getCachedTable(name) match {
-        case cached @ LogicalRelation(files: HadoopFsRelation, _, _, _, _) if files.location eq index =>
-          catalog.cacheTable(name, withIndex(cached, files, compact))
-        case _ =>
-      }
+    val name = for (catalogName <- id.catalog; database <- id.database) yield QualifiedTableName(catalogName, database, id.table)
+    name.map(catalog.getCachedTable) match {
+      case Some(LogicalRelation(HadoopFsRelation(known: CompactCatalogFileIndex, _, _, _, _, _), _, _, _, _)) if known.ofSpark eq index => known
+      case Some(cached @ LogicalRelation(files: HadoopFsRelation, _, _, _, _)) if files.location eq index =>
+        val made = new CompactCatalogFileIndex(spark, index)
+        catalog.cacheTable(name.get, withIndex(cached, files, made))
+        made
+      case _ => new CompactCatalogFileIndex(spark, index)
     }
   }
 }

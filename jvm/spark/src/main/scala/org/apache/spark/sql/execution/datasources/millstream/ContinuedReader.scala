@@ -91,7 +91,7 @@ private final class OpenReaders[Footer](files: ColumnarFiles[Footer], partitionC
     try {
       step
     } catch {
-      case NonFatal(e) =>
+      case e if NonFatal(e) || e.isInstanceOf[LinkageError] =>
         logDebug(s"Left to Spark: $file", e)
         None
     }

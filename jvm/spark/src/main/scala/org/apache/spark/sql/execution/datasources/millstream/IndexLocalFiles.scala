@@ -41,17 +41,18 @@ class IndexLocalFiles(spark: SparkSession) extends Rule[LogicalPlan] {
     for {
       format <- LocalRelations.format(source.format, conf)
       request <- Request.of(source, conf.legacyPathOptionBehavior)
-      relation <- relations.of(format, request.paths, request.options, source.userSpecifiedSchema)
+      relation <- relations.of(format, request.paths, request.options, source.userSpecifiedSchema, SchemaUse.Reading)
     } yield LogicalRelation(relation)
 
   /** A relation whose name is that of a format and a path, and not that of a table. If it fails, Spark repeats it and wraps the error. */
   private def resolve(relation: UnresolvedRelation): Option[LogicalPlan] = relation.multipartIdentifier match {
-    case Seq(name, path) if conf.runSQLonFile && path.nonEmpty && !relation.options.containsKey(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES) =>
+    case Seq(name, path) if LocalRelations.isShortName(name) && conf.runSQLonFile && path.nonEmpty &&
+        !relation.options.containsKey(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES) =>
       for {
         format <- LocalRelations.formatOfVersion1(name, conf)
         options = relation.options.asScala.toMap
-        if options.get(DataSource.GLOB_PATHS_KEY).forall(_ == "true") && !options.keys.exists(_.equalsIgnoreCase("path")) && !isNamespace(name)
-        relation <- Try(relations.of(format, Seq(path), options, None)).toOption.flatten
+        if !options.keys.exists(_.equalsIgnoreCase("path")) && !isNamespace(name)
+        relation <- Try(relations.of(format, Seq(path), options, None, SchemaUse.ReadingAndWriting)).toOption.flatten
       } yield LogicalRelation(relation)
     case _ => None
   }

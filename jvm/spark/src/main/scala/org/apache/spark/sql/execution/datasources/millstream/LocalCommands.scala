@@ -80,7 +80,7 @@ private final class CreateLocalTable(table: CatalogTable, ignoreIfExists: Boolea
       !session.sessionState.conf.getConfString(LocalCommands.KeepsNotNull, "false").toBoolean
 
   private def withSchema(relation: HadoopFsRelation) =
-    table.copy(schema = relation.schema, partitionColumnNames = relation.partitionSchema.fieldNames.toSeq)
+    SparkLine.withSchema(relation.schema, relation.partitionSchema.fieldNames.toSeq, table)
 }
 
 private object LocalCommands {
@@ -94,7 +94,7 @@ private object LocalCommands {
       format <- formatOf(session.sessionState.conf)
       if options.get(DataSource.GLOB_PATHS_KEY).forall(_ == "true")
       path <- options.collectFirst { case (key, value) if key.equalsIgnoreCase("path") => value }
-      relation <- Try(new LocalRelations(session).of(format, Seq(path), options, schema)).toOption.flatten
+      relation <- Try(new LocalRelations(session).of(format, Seq(path), options, schema, SchemaUse.ReadingAndWriting)).toOption.flatten
     } yield relation
   }
 }

@@ -1,5 +1,7 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
+import java.util.Locale
+
 import scala.util.Try
 
 import io.millstream.hadoop.MillstreamLocalFileSystem
@@ -42,13 +44,13 @@ private[millstream] class LocalRelations(spark: SparkSession) extends Logging {
    * @param options the reader's options
    * @param userSchema the schema, if it is not to be inferred
    */
-  def of(format: FileFormat, paths: Seq[String], options: Map[String, String], userSchema: Option[StructType]): Option[HadoopFsRelation] = {
+  def of(format: FileFormat, paths: Seq[String], options: Map[String, String], userSchema: Option[StructType], use: SchemaUse): Option[HadoopFsRelation] = {
     val hadoopConf = spark.sessionState.newHadoopConfWithOptions(options)
     for {
       _ <- Option.when(usesDefaultNameFilter(options, hadoopConf))(())
       (fileSystem, roots) <- localRoots(paths, hadoopConf)
       index <- CompactFileIndex.create(spark, fileSystem, roots, options, userSchema)
-      relation <- relation(format, index, options, userSchema)
+      relation <- relation(format, index, options, userSchema, use)
     } yield relation
   }
 
@@ -91,7 +93,7 @@ private[millstream] class LocalRelations(spark: SparkSession) extends Logging {
     }
 
   private def relation(
-      format: FileFormat, index: CompactFileIndex, parameters: Map[String, String], userSchema: Option[StructType]): Option[HadoopFsRelation] = {
+      format: FileFormat, index: CompactFileIndex, parameters: Map[String, String], userSchema: Option[StructType], use: SchemaUse): Option[HadoopFsRelation] = {
     val options = CaseInsensitiveMap(parameters)
     val partitionSchema = index.partitionSchema
     val dataSchema = userSchema
@@ -101,7 +103,7 @@ private[millstream] class LocalRelations(spark: SparkSession) extends Logging {
       warnOfDuplicates(schema, partitionSchema)
       SchemaUtils.checkSchemaColumnNameDuplication(schema, conf.resolver)
       SchemaUtils.checkSchemaColumnNameDuplication(partitionSchema, conf.resolver)
-      SparkLine.verifyReadSchema(format, schema)
+      SparkLine.verifySchema(format, schema, use)
       HadoopFsRelation(index, partitionSchema, schema.asNullable, None, format, options)(spark)
     }
   }
@@ -135,6 +137,14 @@ private[millstream] class LocalRelations(spark: SparkSession) extends Logging {
     }
 }
 
+/** What a relation's schema has to be good for: some types can only be read. */
+private[millstream] sealed trait SchemaUse
+
+private[millstream] object SchemaUse {
+  case object Reading extends SchemaUse
+  case object ReadingAndWriting extends SchemaUse
+}
+
 private[millstream] object LocalRelations {
   private val StreamingMetadata = "_spark_metadata"
 
@@ -143,6 +153,11 @@ private[millstream] object LocalRelations {
 
   private val Formats: Set[Class[_]] = Set(classOf[TextFileFormat], classOf[CSVFileFormat], classOf[JsonFileFormat],
     classOf[ParquetFileFormat], classOf[OrcFileFormat], classOf[BinaryFileFormat])
+
+  private val Names = Set("text", "csv", "json", "parquet", "orc", "binaryfile")
+
+  /** Whether a name is the short one of a supported format, without a search of the class path. */
+  def isShortName(name: String): Boolean = Names(name.toLowerCase(Locale.ROOT))
 
   /** Whether a format is one of Spark's own that Millstream lists and reads. */
   def supports(format: FileFormat): Boolean = Formats.contains(format.getClass)

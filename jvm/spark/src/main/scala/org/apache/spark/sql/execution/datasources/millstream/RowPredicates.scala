@@ -15,7 +15,8 @@ import org.apache.spark.unsafe.types.UTF8String
  *
  * The translation is exact: a translated condition holds for exactly the rows for which Spark's condition holds, so rows need not be
  * checked again (and a count needs no rows). Therefore a condition is only translated as a whole, on strings of the default
- * collation and without nulls in lists: byte for byte, or as a regular expression that means the same ([[PortableRegex]]). All other conditions stay in Spark's filter above the scan.
+ * collation and without nulls in lists: byte for byte, or as a regular expression that means the same ([[PortableRegex]]). All
+ * other conditions stay in Spark's filter above the scan.
  * The encoding is documented at `millstream_scan::Predicate::decode`.
  */
 private final class RowPredicates(rowsAreLines: Boolean) extends PredicateHelper {

@@ -27,19 +27,20 @@ private[sql] object SparkLine extends Logging {
         None
     }
 
-  /** Fails like Spark if the format cannot read a type. Since 4.2, an additional argument says that the schema is for reading. */
-  def verifyReadSchema(format: FileFormat, schema: StructType): Unit =
-    Reflected.call(verifySchema, DataSourceUtils, format, schema, java.lang.Boolean.TRUE)
+  /** Fails like Spark if the format does not have a type. Since 4.2, an additional argument says whether the schema is only for reading. */
+  def verifySchema(format: FileFormat, schema: StructType, use: SchemaUse): Unit =
+    Reflected.call(verifySchemaMethod, DataSourceUtils, format, schema, java.lang.Boolean.valueOf(use == SchemaUse.Reading))
 
-  private lazy val verifySchema = {
+  private lazy val verifySchemaMethod = {
     val until41 = Seq(classOf[FileFormat], classOf[StructType])
     Reflected.method(DataSourceUtils.getClass, "verifySchema", until41 :+ classOf[Boolean], until41)
   }
 
   /** Looks up everything that differs once, when the extension is installed, so that a mismatch never surfaces within a statement. */
   def check(): Unit = {
-    verifySchema
-    Seq(classOf[CatalogStorageFormat] -> "locationUri", classOf[CatalogTable] -> "storage", classOf[CatalogTablePartition] -> "storage")
+    verifySchemaMethod
+    Seq(classOf[CatalogStorageFormat] -> "locationUri", classOf[CatalogTable] -> "storage", classOf[CatalogTable] -> "schema",
+        classOf[CatalogTable] -> "partitionColumnNames", classOf[CatalogTablePartition] -> "storage")
       .foreach { case (of, field) => copyOf(of, field) }
     FilesOfQuery.check()
     DirectInsertIntoHadoopFsRelation.check()
@@ -58,6 +59,10 @@ private[sql] object SparkLine extends Logging {
 
   def at(location: URI, partition: CatalogTablePartition): CatalogTablePartition =
     replaced(partition, "storage", at(location, partition.storage))
+
+  /** A table with another schema, whose last columns are its partitions. */
+  def withSchema(schema: StructType, partitionColumns: Seq[String], table: CatalogTable): CatalogTable =
+    replaced(replaced(table, "schema", schema), "partitionColumnNames", partitionColumns)
 
   /** A copy with another value of one field; the number of fields differs between lines. */
   private def replaced[T <: AnyRef with Product](original: T, field: String, value: AnyRef): T = {
