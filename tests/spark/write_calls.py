@@ -146,7 +146,7 @@ def directories(spark, top):
         if name == ".direct-writes" or name.endswith(".crc"):
             continue
         # A stock task that outlives its failed job recreates the job's staging directory.
-        if name.startswith(".spark-staging-") and not loads(spark, "io.millstream.write.protocol.DirectJob"):
+        if name.startswith((".spark-staging-", ".hive-staging_")) and not loads(spark, "io.millstream.write.protocol.DirectJob"):
             continue
         number, total, others = found.setdefault(directory, (0, 0, []))
         if name[0] in "._":
