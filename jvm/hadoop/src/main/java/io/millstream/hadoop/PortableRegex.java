@@ -10,9 +10,9 @@ import java.util.regex.PatternSyntaxException;
  * Translates regular expressions of Java, and SQL's {@code LIKE} patterns, for the native scan, if they mean the same there.
  *
  * <p>Translated are literals, {@code .}, character classes without set operations, {@code \d \w \s} and their negations, groups,
- * alternatives, greedy and lazy quantifiers, {@code ^}, {@code $} at the end of an alternative, and {@code (?i)} at the beginning:
- * whether such an expression is found in a text does not depend on how it is searched for. Every class is written out, because
- * Java's are of ASCII only and the native ones are not. Whatever else a pattern has (references, look-around, possessive
+ * alternatives, greedy and lazy quantifiers, {@code ^} outside of repeated groups, {@code $} at the end of an alternative, and
+ * {@code (?i)} at the beginning: whether such an expression is found in a text does not depend on how it is searched for. Every
+ * class is written out, because Java's are of ASCII only and the native ones are not. Whatever else a pattern has (references, look-around, possessive
  * quantifiers, boundaries, Unicode properties, other flags) is not translated, and stays with Java.
  *
  * <p>One difference remains: where Java's matcher ends with a StackOverflowError on a long text, the native one does not.
@@ -194,6 +194,7 @@ public final class PortableRegex {
     private final StringBuilder out = new StringBuilder();
     private final Literals literals = new Literals();
     private int at;
+    private int anchors;
     private boolean ignoresCase;
     private boolean hasAlternatives;
 
@@ -266,14 +267,18 @@ public final class PortableRegex {
         return false;
       }
       require("?*+{".indexOf(peek()) < 0);
+      anchors++;
       return true;
     }
 
     /** An atom and its quantifier. */
     private void repeated(int depth) {
       int start = out.length();
+      int anchorsBefore = anchors;
       int character = atom(depth);
       int least = quantifier();
+      // Java does not find (?:^|a){2}b in "ab": it does not repeat a group that has matched nothing.
+      require(least < 0 || anchors == anchorsBefore);
       if (depth > 0) {
         return;
       }
