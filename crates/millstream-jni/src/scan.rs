@@ -19,6 +19,7 @@ const COUNT: jint = 2;
 const BY_RANGE: jint = 4;
 const SKIP_MISSING: jint = 8;
 const VERIFY: jint = 16;
+const DISTINCT: jint = 32;
 
 /// Returned by `next` at the end, in place of a number of rows.
 const END: jlong = -1;
@@ -44,7 +45,13 @@ fn options(
         rows: if has(WHOLE_FILES) { Rows::WholeFiles } else { Rows::Lines(separator) },
         predicate: Predicate::decode(predicate).map_err(|_| Failure::Argument("a malformed predicate"))?,
         words: Some(words.to_vec()).filter(|separator| !separator.is_empty()),
-        output: if has(COUNT) { Output::Count } else { Output::Values },
+        output: if has(COUNT) {
+            Output::Count
+        } else if has(DISTINCT) {
+            Output::Distinct
+        } else {
+            Output::Values
+        },
         grouping: if has(BY_RANGE) { Grouping::ByRange } else { Grouping::Any },
         missing: if has(SKIP_MISSING) { Missing::Skip } else { Missing::Fail },
         verification: if has(VERIFY) { Verification::Checksums } else { Verification::None },
@@ -124,6 +131,8 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_next<'local>(
             Ok(None) => (END, None),
             Ok(Some(batch)) => {
                 let (bytes, lines) = (batch.bytes().as_ptr() as jlong, batch.lines().as_ptr() as jlong);
+                let counts = [batch.counts().as_ptr() as jlong, batch.occurrences() as jlong];
+                env.set_long_array_region(&out, 8, &counts)?;
                 (batch.rows() as jlong, Some([bytes, lines, batch.range() as jlong, batch.offset() as jlong]))
             }
             // `isCancelled` itself has thrown an exception, which is already pending.

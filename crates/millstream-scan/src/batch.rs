@@ -47,6 +47,7 @@ impl Stamp {
 pub struct Batch {
     pub(crate) buffer: Buffer,
     pub(crate) lines: Vec<Line>,
+    pub(crate) counts: Vec<u64>,
     pub(crate) rows: u64,
     pub(crate) range: usize,
     pub(crate) offset: u64,
@@ -68,6 +69,16 @@ impl Batch {
         &self.lines
     }
 
+    /// How often each row occurs; empty unless the output is [`crate::Output::Distinct`].
+    pub fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    /// Number of rows with all their occurrences.
+    pub fn occurrences(&self) -> u64 {
+        if self.counts.is_empty() { self.rows } else { self.counts.iter().sum() }
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> u64 {
         self.rows
@@ -80,7 +91,12 @@ impl Batch {
 
     /// A row, by its number in the batch.
     pub fn row(&self, index: usize) -> Option<&[u8]> {
-        self.lines.get(index).map(|line| &self.buffer[line.start as usize..][..line.length as usize])
+        self.lines.get(index).map(|line| self.at(*line))
+    }
+
+    /// The bytes of a row at this position.
+    pub(crate) fn at(&self, line: Line) -> &[u8] {
+        &self.buffer[line.start as usize..][..line.length as usize]
     }
 
     /// File offset of the start of the buffer. Valid if the buffer holds one range and no predicate drops rows; a row's offset in
@@ -113,6 +129,7 @@ impl Batch {
     pub(crate) fn clear(&mut self) {
         self.buffer.clear();
         self.lines.clear();
+        self.counts.clear();
         self.stamps.clear();
         self.last_stamps.clear();
         self.rows = 0;
@@ -133,9 +150,15 @@ impl Batch {
 
     /// Adds a copy of a row.
     pub(crate) fn add(&mut self, row: &[u8]) {
+        let line = self.store(row);
+        self.lines.push(line);
+    }
+
+    /// Copies bytes into the buffer, without making them a row.
+    pub(crate) fn store(&mut self, row: &[u8]) -> Line {
         let start = self.buffer.len();
         self.buffer.extend(row);
-        self.add_in_place(start, start + row.len());
+        Line::new(start, start + row.len())
     }
 }
 

@@ -17,6 +17,7 @@
 mod batch;
 mod checksum;
 mod concatenate;
+mod distinct;
 mod error;
 mod join;
 mod lines;

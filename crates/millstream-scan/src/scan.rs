@@ -10,10 +10,11 @@ use millstream_system::usage::{ThreadUsage, thread_usage};
 use millstream_vfs::{Dir, Errno, Error, Operation, Volume};
 
 use crate::batch::{Batch, Buffer};
+use crate::distinct::{Added, DistinctRows};
 use crate::error::ScanError;
 use crate::range::FileRange;
 use crate::sources::Sources;
-use crate::unit::{Counts, ScanOptions, Unit, UnitReader};
+use crate::unit::{Counts, Output, ScanOptions, Unit, UnitReader};
 
 /// Ratio of wall time to CPU time from which reading counts as waiting.
 const WAITING_RATIO: f64 = 2.0;
@@ -49,6 +50,7 @@ pub struct Progress {
 pub struct Scan<V: Volume> {
     shared: Arc<Shared<V>>,
     current: Option<Batch>,
+    distinct: DistinctRows,
     scratch: Buffer,
     waited: Duration,
 }
@@ -89,7 +91,8 @@ impl<V: Volume> Scan<V> {
         let (sources, state, changed) = (Sources::default(), Mutex::default(), Condvar::new());
         let shared =
             Arc::new(Shared { base: volume.base(), ranges, units, sources, options, state, changed });
-        Scan { shared, current: None, scratch: Buffer::default(), waited: Duration::ZERO }
+        let distinct = DistinctRows::default();
+        Scan { shared, current: None, distinct, scratch: Buffer::default(), waited: Duration::ZERO }
     }
 
     /// The next batch, which replaces the previous one. It is empty if no rows were found for a while. `None` at the end.
@@ -111,9 +114,36 @@ impl<V: Volume> Scan<V> {
     ) -> Result<Option<&Batch>, ScanError> {
         let shared = Arc::clone(&self.shared);
         let mut own = UnitReader::new(&shared.options, std::mem::take(&mut self.scratch));
-        let found = self.find_batch(&shared, &mut own, should_continue);
+        let found = match shared.options.output {
+            Output::Distinct => self.find_distinct(&shared, &mut own, should_continue),
+            Output::Values | Output::Count => self.find_batch(&shared, &mut own, should_continue),
+        };
         self.scratch = own.scratch;
         Ok(found?.map(|batch| &*self.current.insert(batch)))
+    }
+
+    /// Collects the distinct rows of batches until they are a batch.
+    fn find_distinct(
+        &mut self,
+        shared: &Arc<Shared<V>>,
+        own: &mut UnitReader<'_>,
+        should_continue: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Batch>, ScanError> {
+        let since = Instant::now();
+        while let Some(batch) = self.find_batch(shared, own, should_continue)? {
+            match self.distinct.add(batch) {
+                Added::Collected(read) => shared.state().keep(read),
+                Added::PassedOn(batch) => return Ok(Some(batch)),
+            }
+            if self.distinct.is_full() {
+                return Ok(self.distinct.take());
+            }
+            if since.elapsed() > PATIENCE {
+                return Ok(Some(Batch::default()));
+            }
+        }
+        // After an error or a stop, what has been collected is not all.
+        Ok(if shared.state().stopped { None } else { self.distinct.take() })
     }
 
     fn find_batch(

@@ -42,6 +42,8 @@ pub enum Output {
     Values,
     /// Their number.
     Count,
+    /// Rows that differ, with the number of times each occurs. Over several batches a row may come several times.
+    Distinct,
 }
 
 /// Which rows may be in one batch.
@@ -78,7 +80,7 @@ pub struct ScanOptions {
     pub rows: Rows,
     /// The rows to keep.
     pub predicate: Predicate,
-    /// Splits each kept row at these bytes, at least one, so that the parts become the rows; only for values.
+    /// Splits each kept row at these bytes, at least one, so that the parts become the rows; not if they are just counted.
     pub words: Option<Vec<u8>>,
     /// What to deliver.
     pub output: Output,
@@ -331,7 +333,7 @@ impl<'a> UnitReader<'a> {
         append_whole(file, length, &mut batch.buffer)?;
         let is_wanted = self.options.predicate.holds(&batch.buffer[start..]);
         batch.rows += u64::from(is_wanted);
-        if is_wanted && self.options.output == Output::Values {
+        if is_wanted && self.options.output != Output::Count {
             batch.add_in_place(start, batch.buffer.len());
         } else {
             batch.buffer.truncate(start);
@@ -349,7 +351,7 @@ impl<'a> UnitReader<'a> {
     ) -> VolumeResult<bool> {
         let is_first = batch.buffer.is_empty();
         let takes_all = matches!(self.options.predicate, Predicate::True);
-        if takes_all && is_first && self.options.output == Output::Values {
+        if takes_all && is_first && self.options.output != Output::Count {
             // All rows are wanted, so they are read straight into the batch.
             let found = read_lines(file, part.start, part.end, separator, &mut batch.buffer)?;
             let mut lines = std::mem::take(&mut batch.lines);
@@ -374,7 +376,7 @@ impl<'a> UnitReader<'a> {
     fn filter(&self, data: &[u8], separator: &Separator, batch: &mut Batch) {
         let mut take = |row: &[u8]| {
             batch.rows += 1;
-            if self.options.output == Output::Values {
+            if self.options.output != Output::Count {
                 batch.add(row);
             }
         };

@@ -1,5 +1,6 @@
 //! Scans of real files, compared with plain reads.
 
+use std::collections::HashMap;
 use std::ffi::CString;
 use std::fs;
 use std::hint;
@@ -82,6 +83,50 @@ fn all_rows_come_in_order_with_any_number_of_readers() {
         let found = rows(ranges.clone(), ScanOptions { max_readers, ..options() }).expect("readable");
         assert!(values(found) == lines, "{max_readers} readers");
     }
+}
+
+#[test]
+fn rows_that_differ_are_counted_over_all_files() {
+    let (_scratch, mut ranges, lines) = test_files();
+    // Each file twice, and the words of its lines besides.
+    ranges.extend(ranges.clone());
+    for words in [None, Some(b"z".to_vec())] {
+        let mut expected = HashMap::new();
+        let parts = lines.iter().flat_map(|line| match &words {
+            None => vec![&line[..]],
+            Some(_) => line.split(|&byte| byte == b'z').collect(),
+        });
+        parts.for_each(|row| *expected.entry(row.to_vec()).or_default() += 2);
+        let options = ScanOptions { output: Output::Distinct, words, ..options() };
+        let mut scan = Scan::new(&PosixVolume, ranges.clone(), options);
+        let mut counts: HashMap<_, u64> = HashMap::new();
+        while let Some(batch) = scan.next_batch().expect("readable") {
+            assert_eq!(batch.occurrences(), batch.counts().iter().sum());
+            for (row, count) in batch.iter().zip(batch.counts()) {
+                *counts.entry(row.to_vec()).or_default() += count;
+            }
+        }
+        assert!(counts == expected);
+    }
+}
+
+#[test]
+fn nothing_is_counted_of_a_scan_that_fails_or_is_stopped() {
+    let (scratch, mut ranges, _) = test_files();
+    ranges.push(whole(&scratch.path().join("missing")));
+    let options = ScanOptions { output: Output::Distinct, ..options() };
+    let mut scan = Scan::new(&PosixVolume, ranges.clone(), options.clone());
+    let failed = loop {
+        match scan.next_batch() {
+            Ok(batch) => assert_eq!(batch.expect("an error comes first").rows(), 0, "not before the end"),
+            Err(error) => break error,
+        }
+    };
+    assert!(failed.cause.is_missing());
+    assert!(scan.next_batch().expect("over").is_none());
+    let mut stopped = Scan::new(&PosixVolume, ranges, options);
+    stopped.stop();
+    assert!(stopped.next_batch().expect("over").is_none());
 }
 
 /// Even if every CPU is busy, a file in the page cache is read by the caller alone, unless it happens to wait for something

@@ -79,6 +79,38 @@ add("words twice", lambda context: (lambda words: words.union(words).groupBy("w"
     context.text("rows").selectExpr("explode(split(value, ' ')) w")))
 add("words of long lines", lambda context: context.text("batches").selectExpr("explode(split(value, ' ')) w").groupBy("w").count().filter("count > 100"))
 
+# Groups that are only counted, of lines and of words.
+LINES, WORDS = "select value v, k from {rows}", "select explode(split(value, ' ')) v, 1 k from {rows}"
+GROUPINGS = [
+    "select hex(v), count(*) from ({0}) group by v", "select hex(v), count(1) n from ({0}) group by v having n > 1", "select distinct hex(v) from ({0})",
+    "select count(distinct v) from ({0})", "select count(distinct v), count(*) from ({0})", "select hex(v), count(v) from ({0}) group by v",
+    "select hex(v), count(null) from ({0}) group by v", "select hex(v), count(*), count(1) from ({0}) group by v", "select length(v), count(*) from ({0}) group by length(v)",
+    "select hex(u), count(*) from (select upper(v) u from ({0}) where v <> '') group by u", "select hex(u), count(*) from (select upper(v) u, length(v) n from ({0})) where n > 2 group by u",
+    "select hex(v), count(*) filter (where v > 'b') from ({0}) group by v", "select hex(v), sum(1), count(*) from ({0}) group by v", "select hex(v), count(distinct k) from ({0}) group by v",
+    "select hex(v), k, count(*) from ({0}) group by v, k", "select k, count(*) from ({0}) group by k", "select hex(v), length(v), count(*) from ({0}) group by v, length(v)",
+    "select hex(v), length(v), grouping_id(), count(*) from ({0}) group by cube(v, length(v))", "select hex(v), count(*) from ({0}) where v in (select v from ({0}) where v > 'a') group by v",
+    "select hex(a.v), n, m from (select v, count(*) n from ({0}) group by v) a join (select v, count(*) m from ({0}) group by v) b on a.v = b.v",
+    "select hex(v), count(*) from (select * from ({0}) union all select * from ({0})) group by v", "select hex(v), count(*) from ({0}) where rand(1) >= 0 group by v",
+    "select count(*) from (select v, count(*) from ({0}) group by v)", "select input_file_name() like '%rows%', count(*) from ({0}) group by 1",
+    "select hex(v), first(k) is null, count(*) from ({0}) group by v", "select n, count(*) from (select v, count(*) n from ({0}) group by v) group by n",
+    "select count(*), sum(n), max(n), bit_xor(xxhash64(v, n)) from (select v, count(*) n from ({0}) group by v)",
+]
+
+
+def grouped(statement, source, folder):
+    def run(context):
+        context.text(folder).createOrReplaceTempView("grouped_rows")
+        return context.spark.sql(statement.format(source.format(rows="grouped_rows")))
+
+    return run
+
+
+for statement in GROUPINGS:
+    for name, source in (("lines", LINES), ("words", WORDS)):
+        add(f"groups of {name}: {statement}", grouped(statement, source, "rows"))
+        if "hex(" not in statement and "first(" not in statement:
+            add(f"groups of {name} in many batches: {statement}", grouped(statement, source.replace("k from", "1 k from") if name == "lines" else source, "batches"))
+
 
 WITH_BARS = ["value rlike 'MD|abc'", "value rlike 'a|b'", "value like '%|%'"]
 for condition in WITH_BARS:

@@ -25,6 +25,8 @@ public final class NativeScan implements AutoCloseable {
   public static final int SKIP_MISSING = 8;
   /** Verify the checksums that Hadoop keeps beside a file. */
   public static final int VERIFY = 16;
+  /** Fetch rows that differ, with the number of times that each occurs. Over several batches a row may come several times. */
+  public static final int DISTINCT = 32;
 
   /** As {@code words}: rows stay whole. */
   public static final byte[] WHOLE_ROWS = {};
@@ -38,11 +40,13 @@ public final class NativeScan implements AutoCloseable {
   private static final int FILES = 5;
   private static final int MISSING = 6;
   private static final int WAITED = 7;
+  private static final int COUNTS = 8;
+  private static final int OCCURRENCES = 9;
 
   private final BooleanSupplier isCancelled;
   private final long handle;
   private final Cleaner.Cleanable memory;
-  private final long[] out = new long[WAITED + 1];
+  private final long[] out = new long[OCCURRENCES + 1];
   private long rows;
   private boolean over;
   private boolean closed;
@@ -128,6 +132,16 @@ public final class NativeScan implements AutoCloseable {
   /** Address of the batch's pairs of row start and length. */
   public long lines() {
     return out[LINES];
+  }
+
+  /** Address of the number of times, a {@code u64}, that each row of the batch occurs; only if the scan is {@link #DISTINCT}. */
+  public long counts() {
+    return out[COUNTS];
+  }
+
+  /** Number of rows in the batch with all their occurrences. */
+  public long occurrences() {
+    return out[OCCURRENCES];
   }
 
   /** Index of the range that the batch's first row belongs to; after an exception, of the range that failed. */

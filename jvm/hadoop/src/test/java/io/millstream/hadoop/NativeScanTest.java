@@ -2,6 +2,7 @@ package io.millstream.hadoop;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -47,6 +48,19 @@ class NativeScanTest {
       assertFalse(scan.next());
       assertEquals(2, scan.files());
       assertEquals(8 + 16, scan.bytesRead());
+    }
+  }
+
+  @Test
+  void countsRowsThatDiffer() throws Exception {
+    write("a", "one\ntwo\none\n\n");
+    write("b", "two\none\n");
+    try (NativeScan scan = scan(ALL, NativeScan.DISTINCT, "a", "b")) {
+      assertTrue(scan.next());
+      assertEquals(3, scan.rows());
+      assertNotEquals(0, scan.counts());
+      assertEquals(6, scan.occurrences());
+      assertFalse(scan.next());
     }
   }
 

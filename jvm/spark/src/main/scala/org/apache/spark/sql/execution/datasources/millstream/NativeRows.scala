@@ -2,21 +2,46 @@ package org.apache.spark.sql.execution.datasources.millstream
 
 import io.millstream.hadoop.NativeScan
 
-import org.apache.spark.sql.types.{Decimal, StringType}
+import org.apache.spark.sql.types.{DataType, Decimal, LongType, StringType}
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarArray, ColumnarMap}
 import org.apache.spark.unsafe.Platform
 import org.apache.spark.unsafe.types.UTF8String
 
-/**
- * The rows of a native batch as a column of strings. The strings are not copied, so they are valid as long as the
- * batch.
- */
-private[millstream] final class NativeRows(scan: NativeScan) extends ColumnVector(StringType) {
+/** A column of a native batch. The scan owns the memory, so values are valid as long as the batch. */
+private[millstream] abstract class NativeColumn(dataType: DataType) extends ColumnVector(dataType) {
+  /** Shows the batch that the scan has fetched, from row `first` on. */
+  def show(first: Long): Unit
+
+  override def hasNull: Boolean = false
+  override def numNulls: Int = 0
+  override def isNullAt(row: Int): Boolean = false
+
+  /** Does nothing, because the scan owns the memory. */
+  override def close(): Unit = ()
+
+  private def otherType: Nothing = throw new UnsupportedOperationException(s"a column of $dataType")
+
+  override def getBoolean(row: Int): Boolean = otherType
+  override def getByte(row: Int): Byte = otherType
+  override def getShort(row: Int): Short = otherType
+  override def getInt(row: Int): Int = otherType
+  override def getLong(row: Int): Long = otherType
+  override def getFloat(row: Int): Float = otherType
+  override def getDouble(row: Int): Double = otherType
+  override def getUTF8String(row: Int): UTF8String = otherType
+  override def getBinary(row: Int): Array[Byte] = otherType
+  override def getArray(row: Int): ColumnarArray = otherType
+  override def getMap(row: Int): ColumnarMap = otherType
+  override def getDecimal(row: Int, precision: Int, scale: Int): Decimal = otherType
+  override def getChild(ordinal: Int): ColumnVector = otherType
+}
+
+/** The rows of a native batch as a column of strings, which are not copied. */
+private[millstream] final class NativeRows(scan: NativeScan) extends NativeColumn(StringType) {
   private var bytes = 0L
   private var lines = 0L
 
-  /** Shows the batch that the scan has fetched, from row `first` on. */
-  def show(first: Long): Unit = {
+  override def show(first: Long): Unit = {
     bytes = scan.bytes
     lines = scan.lines + first * 8
   }
@@ -27,25 +52,13 @@ private[millstream] final class NativeRows(scan: NativeScan) extends ColumnVecto
   }
 
   override def getBinary(row: Int): Array[Byte] = getUTF8String(row).getBytes
+}
 
-  override def hasNull: Boolean = false
-  override def numNulls: Int = 0
-  override def isNullAt(row: Int): Boolean = false
+/** How often each row of a native batch occurs. */
+private[millstream] final class NativeCounts(scan: NativeScan) extends NativeColumn(LongType) {
+  private var counts = 0L
 
-  /** Does nothing, because the scan owns the memory. */
-  override def close(): Unit = ()
+  override def show(first: Long): Unit = counts = scan.counts + first * 8
 
-  private def notAString: Nothing = throw new UnsupportedOperationException("a column of strings")
-
-  override def getBoolean(row: Int): Boolean = notAString
-  override def getByte(row: Int): Byte = notAString
-  override def getShort(row: Int): Short = notAString
-  override def getInt(row: Int): Int = notAString
-  override def getLong(row: Int): Long = notAString
-  override def getFloat(row: Int): Float = notAString
-  override def getDouble(row: Int): Double = notAString
-  override def getArray(row: Int): ColumnarArray = notAString
-  override def getMap(row: Int): ColumnarMap = notAString
-  override def getDecimal(row: Int, precision: Int, scale: Int): Decimal = notAString
-  override def getChild(ordinal: Int): ColumnVector = notAString
+  override def getLong(row: Int): Long = Platform.getLong(null, counts + row.toLong * 8)
 }

@@ -104,6 +104,7 @@ private[millstream] object Words {
  * @param asksForFile whether the plan uses the file of a row
  * @param hasLines whether rows contain the line; otherwise they only need to be counted
  * @param words if rows are the words of the lines
+ * @param occurrences the column of the number of times that each row occurs, if rows that differ are returned, and nothing else
  * @param files the files to read, by partition; as in Spark's scan, they do not count for equality
  */
 case class NativeTextScanExec(
@@ -111,7 +112,8 @@ case class NativeTextScanExec(
     private[millstream] val format: TextFormat,
     asksForFile: Boolean,
     hasLines: Boolean,
-    words: Option[Words] = None)(
+    words: Option[Words] = None,
+    occurrences: Option[Attribute] = None)(
     @transient protected val files: Seq[PartitionDirectory])
   extends PackedScan with PredicateHelper {
 
@@ -129,9 +131,14 @@ case class NativeTextScanExec(
   private lazy val (predicate, pushed) = RowPredicates.encode(scan.dataFilters, format.rowsAreLines)
 
   override def output: Seq[Attribute] = words match {
-    case Some(split) => Seq(split.word)
-    case None => if (hasLines) super.output else super.output.filterNot(isLine)
+    case Some(split) => split.word +: occurrences.toSeq
+    case None => if (hasLines) super.output ++ occurrences else super.output.filterNot(isLine)
   }
+
+  /** The scan that returns rows which differ, if that is possible: the same row in two partitions or files must be the same. */
+  def withOccurrences(column: Attribute): Option[NativeTextScanExec] =
+    Option.when(hasLines && output.size == 1 && occurrences.isEmpty && !asksForFile && !format.wholeFiles)(
+      copy(occurrences = Some(column))(files))
 
   /** Whether a column contains the line; the others contain partition values. */
   def isLine(column: Attribute): Boolean = scan.output.take(scan.requiredSchema.size).exists(_.exprId == column.exprId)
@@ -144,12 +151,14 @@ case class NativeTextScanExec(
   def withWords(split: Words): NativeTextScanExec = copy(words = Some(split))(files)
 
   override protected def details: Seq[(String, String)] =
-    Seq("NativeFilters" -> pushed.mkString("[", ", ", "]")) ++ words.map(split => "NativeSplit" -> s"'${split.separator}'")
+    Seq("NativeFilters" -> pushed.mkString("[", ", ", "]")) ++ words.map(split => "NativeSplit" -> s"'${split.separator}'") ++
+      occurrences.map(column => "NativeCount" -> column.toString)
 
   override protected def isSplittable(file: FileStatusWithMetadata): Boolean = format.isSplittable
 
   override protected def doCanonicalize(): SparkPlan =
-    copy(scan = scan.canonicalized.asInstanceOf[FileSourceScanExec], words = words.map(_.canonicalized))(Nil)
+    copy(scan = scan.canonicalized.asInstanceOf[FileSourceScanExec], words = words.map(_.canonicalized),
+      occurrences = occurrences.map(_.withExprId(ExprId(1))))(Nil)
 
   override protected def doExecute(): RDD[InternalRow] =
     throw new UnsupportedOperationException("a columnar node cannot return rows")
@@ -160,7 +169,8 @@ case class NativeTextScanExec(
       !hasLines -> NativeScan.COUNT,
       asksForFile -> NativeScan.BY_RANGE,
       format.skipsMissing -> NativeScan.SKIP_MISSING,
-      format.verifiesChecksums -> NativeScan.VERIFY).collect { case (true, flag) => flag }.sum
+      format.verifiesChecksums -> NativeScan.VERIFY,
+      occurrences.isDefined -> NativeScan.DISTINCT).collect { case (true, flag) => flag }.sum
     val split = words.fold(NativeScan.WHOLE_ROWS)(_.separator.getBytes(StandardCharsets.US_ASCII))
     val partitionSchema = if (words.isEmpty) scan.relation.partitionSchema else new StructType
     val task = ScanTask(format.separator.toArray, predicate, split, flags, settings.maxReaders, hasLines, partitionSchema)

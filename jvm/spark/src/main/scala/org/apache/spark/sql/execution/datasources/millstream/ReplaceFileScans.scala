@@ -12,6 +12,7 @@ import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.catalyst.expressions.{InputFileBlockLength, InputFileBlockStart, InputFileName}
 import org.apache.spark.sql.catalyst.rules.Rule
 import org.apache.spark.sql.execution.{ColumnarRule, FileSourceScanExec, FilterExec, GenerateExec, ProjectExec, SparkPlan}
+import org.apache.spark.sql.execution.aggregate.HashAggregateExec
 import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, PartitionDirectory}
 import org.apache.spark.sql.internal.SQLConf
 
@@ -32,6 +33,7 @@ class ReplaceFileScans extends ColumnarRule {
       plan.transformUp {
         case scan: FileSourceScanExec => SparkLine.ifSupported(ReplaceFileScans.replaced(scan, asksForFile)).getOrElse(scan)
         case generate: GenerateExec => SparkLine.ifSupported(Words.of(generate)).getOrElse(generate)
+        case aggregate: HashAggregateExec => SparkLine.ifSupported(DistinctRows.of(aggregate)).getOrElse(aggregate)
         case project: ProjectExec => SparkLine.ifSupported(ReplaceFileScans.withoutLines(project)).getOrElse(project)
       }
     } else {

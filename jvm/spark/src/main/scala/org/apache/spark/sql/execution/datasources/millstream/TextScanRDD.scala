@@ -25,6 +25,9 @@ private[millstream] final case class ScanTask(
 
   /** Whether batches are separated by file, so that a row's file is known. */
   def byFile: Boolean = (flags & NativeScan.BY_RANGE) != 0
+
+  /** Whether rows that differ come with the number of times that each occurs. */
+  def distinct: Boolean = (flags & NativeScan.DISTINCT) != 0
 }
 
 private[millstream] final case class ScanMetrics(
@@ -56,11 +59,12 @@ private final class ScanBatches(partition: ScanPartition, task: ScanTask, metric
 
   private val scan = {
     // The rows of a batch have the same values in the partition columns.
-    val grouping = if (partition.sections.length > 1) NativeScan.BY_RANGE else 0
+    val grouping = if (partition.sections.length > 1 && task.partitionSchema.nonEmpty) NativeScan.BY_RANGE else 0
     new NativeScan(partition.ranges, task.separator, task.predicate, task.words, task.flags | grouping, task.maxReaders,
       () => context.isInterrupted())
   }
   private val value = new NativeRows(scan)
+  private val counts = Option.when(task.distinct)(new NativeCounts(scan))
   private val sections = partition.sections.iterator
   private var section = sections.next()
   private var batch = emptyBatch
@@ -87,7 +91,7 @@ private final class ScanBatches(partition: ScanPartition, task: ScanTask, metric
       ColumnVectorUtils.populate(constant, section.partitionValues, i)
       constant
     }
-    new ColumnarBatch(((if (task.withValue) Seq(value) else Nil) ++ constants).toArray[ColumnVector])
+    new ColumnarBatch((Option.when(task.withValue)(value) ++ counts ++ constants).toArray[ColumnVector])
   }
 
   override def hasNext: Boolean = left > 0 || fetch()
@@ -97,11 +101,11 @@ private final class ScanBatches(partition: ScanPartition, task: ScanTask, metric
     if (!hasNext) throw new NoSuchElementException("no more batches")
     val rows = math.min(left, ScanBatches.MaxRows).toInt
     if (task.withValue) value.show(delivered)
+    counts.foreach(_.show(delivered))
     delivered += rows
     left -= rows
     batch.setNumRows(rows)
     metrics.rows += rows
-    input.incRecordsRead(rows)
     batch
   }
 
@@ -113,6 +117,7 @@ private final class ScanBatches(partition: ScanPartition, task: ScanTask, metric
       found = reading(scan.next())
     }
     left = if (found) scan.rows else 0L
+    if (found) input.incRecordsRead(scan.occurrences)
     delivered = 0
     account()
     if (task.byFile) tellFile(found)
