@@ -79,10 +79,12 @@ def test_missing_files_are_counted(ours, data, tmp_path):
 
 
 def test_the_plan_shows_native_filters(ours, data):
-    plan = ours.call("read_calls:formatted_plan", path=str(data / "rows"), condition="value like '%a%b%' and length(value) > 3 and k = 1")
+    plan = ours.call("read_calls:formatted_plan", path=str(data / "rows"), condition="value like '%a%b%' and initcap(value) = 'A' and lower(value) like '%b' and k = 1")
     assert "NativeTextScan" in plan
     (filters,) = [line for line in plan.splitlines() if line.startswith("NativeFilters:")]
-    assert "LIKE %a%b%" in filters and "length" not in filters and "k#" not in filters
+    assert "LIKE %a%b%" in filters and "initcap" not in filters and "lower" not in filters and "k#" not in filters
+    (prefilters,) = [line for line in plan.splitlines() if line.startswith("NativePrefilters:")]
+    assert "lower" in prefilters and "initcap" not in prefilters
     (pruned,) = [line for line in plan.splitlines() if line.startswith("PartitionFilters:")]
     assert "k#" in pruned
     (location,) = [line for line in plan.splitlines() if line.startswith("Location:")]
@@ -91,7 +93,8 @@ def test_the_plan_shows_native_filters(ours, data):
 
 @pytest.mark.parametrize(("condition", "by", "exact"), [
     ("contains(value, 'a')", [], True), ("value like '%a%b%' or not value rlike 'b'", ["k"], True), ("value in ('a', 'abc') and k > 0", ["k"], True),
-    ("contains(value, 'a') and length(value) > 3", [], False), ("contains(value, 'a')", ["value"], False), ("value rlike 'a.c'", [], False),
+    ("contains(value, 'a') and length(value) > 3", [], True), ("contains(value, 'a')", ["value"], False), ("value rlike 'a.c'", [], True),
+    ("value rlike 'a.c\\\\b'", [], False), ("trim(value) <> '' and value like 'a%c'", [], True), ("value ilike '%a%'", [], False), ("value like 'a_c'", ["k"], True),
     ("value not in ('a', 'abc')", [], True), ("value not in ('a', null)", [], True), ("value in ('a', null)", [], False),
     ("value <=> 'a'", [], True), ("not value <=> 'a'", ["k"], True), ("value <=> null", [], False), ("not value <=> null", [], True),
     ("not (value like 'a%' and value not in ('abc', 'ab')) or value <=> 'a' and k < 3", [], False),

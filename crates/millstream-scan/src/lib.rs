@@ -34,7 +34,7 @@ pub use concatenate::{ConcatenateError, Concatenated, Input, check, concatenate}
 pub use error::{Cause, ScanError};
 pub use join::{Header, JoinError, Joiner, Place};
 pub use lines::Separator;
-pub use pattern::Pattern;
+pub use pattern::{Caseless, Pattern};
 pub use predicate::{DecodeError, Like, Predicate};
 pub use range::FileRange;
 pub use scan::{Progress, Scan};

@@ -38,3 +38,24 @@ impl Pattern {
         &self.literal
     }
 }
+
+/// A literal of ASCII that is searched for in upper and lower case.
+#[derive(Clone, Debug)]
+pub struct Caseless {
+    regex: Regex,
+}
+
+impl Caseless {
+    /// `None` if the literal is empty, not of ASCII, or too long.
+    pub(crate) fn new(literal: &[u8]) -> Option<Self> {
+        let literal = std::str::from_utf8(literal).ok().filter(|text| text.is_ascii() && !text.is_empty())?;
+        let mut builder = RegexBuilder::new(&regex::escape(literal));
+        let regex = builder.unicode(false).case_insensitive(true).size_limit(SIZE_LIMIT).build().ok()?;
+        Some(Caseless { regex })
+    }
+
+    /// Where it begins in `bytes`.
+    pub(crate) fn find(&self, bytes: &[u8]) -> Option<usize> {
+        self.regex.find(bytes).map(|found| found.start())
+    }
+}

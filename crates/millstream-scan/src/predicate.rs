@@ -3,10 +3,12 @@
 //! In Spark's default collation strings compare byte for byte, and patterns match the text that Java makes of the bytes, so
 //! these conditions are exact and may be negated and combined. If a condition has a literal, every matching row contains it:
 //! the scan searches the whole buffer for the longest literal and evaluates the condition only on the lines that contain it.
+//!
+//! One condition, [`Predicate::MayContainIgnoringCase`], is not exact: it only drops rows that cannot match one of Spark's.
 
 use memchr::memmem;
 
-use crate::pattern::Pattern;
+use crate::pattern::{Caseless, Pattern};
 
 /// A condition on a row.
 #[derive(Clone, Debug)]
@@ -25,6 +27,12 @@ pub enum Predicate {
     Like(Like),
     /// The row contains text that matches a regular expression.
     Matches(Box<Pattern>),
+    /// If the row is of ASCII, it contains a literal in upper or lower case.
+    MayContainIgnoringCase(Box<Caseless>),
+    /// The row has at least and at most so many characters, as Spark counts them.
+    Length(u32, u32),
+    /// The row consists of spaces, or is empty.
+    Blank,
     /// All of these hold.
     And(Vec<Predicate>),
     /// At least one of these holds.
@@ -77,6 +85,9 @@ impl Predicate {
             Predicate::Equals(bytes) => row == bytes,
             Predicate::Like(like) => like.matches(row),
             Predicate::Matches(pattern) => pattern.matches(row),
+            Predicate::MayContainIgnoringCase(literal) => !row.is_ascii() || literal.find(row).is_some(),
+            Predicate::Length(least, most) => (*least as usize..=*most as usize).contains(&characters(row)),
+            Predicate::Blank => row.iter().all(|&byte| byte == b' '),
             Predicate::And(all) => all.iter().all(|predicate| predicate.holds(row)),
             Predicate::Or(any) => any.iter().any(|predicate| predicate.holds(row)),
             Predicate::Not(predicate) => !predicate.holds(row),
@@ -98,9 +109,23 @@ impl Predicate {
             Predicate::And(all) => {
                 all.iter().filter_map(Predicate::literal).max_by_key(|literal| literal.len())
             }
-            Predicate::True | Predicate::Or(_) | Predicate::Not(_) => None,
+            Predicate::True
+            | Predicate::MayContainIgnoringCase(_)
+            | Predicate::Length(..)
+            | Predicate::Blank
+            | Predicate::Or(_)
+            | Predicate::Not(_) => None,
         };
         found.filter(|literal| !literal.is_empty())
+    }
+
+    /// A literal that every matching row contains in upper or lower case, if the row is of ASCII.
+    pub(crate) fn caseless(&self) -> Option<&Caseless> {
+        match self {
+            Predicate::MayContainIgnoringCase(literal) => Some(literal),
+            Predicate::And(all) => all.iter().find_map(Predicate::caseless),
+            _ => None,
+        }
     }
 
     /// Decodes a predicate: the operator's letter, then its operands. A literal is a length (four bytes, big-endian) and its
@@ -110,6 +135,8 @@ impl Predicate {
     /// t  true          c LITERAL  contains      s LITERAL  starts with    e LITERAL  ends with   = LITERAL  equals
     /// & LIST  and      | LIST  or               ! P  not                  l LIST of LITERAL  like, the parts between %
     /// r LITERAL LITERAL  a regular expression, and a literal that every match contains, or an empty one
+    /// i LITERAL  contains, ignoring the case of ASCII letters, or is not of ASCII
+    /// n LENGTH LENGTH  has at least and at most so many characters     b  consists of spaces
     /// ```
     ///
     /// # Errors
@@ -146,6 +173,25 @@ impl Predicate {
     }
 }
 
+/// Number of characters, as Spark's `UTF8String.numChars` counts them: a first byte tells how many bytes a character has,
+/// whatever these are, and any other byte is a character.
+fn characters(row: &[u8]) -> usize {
+    if row.is_ascii() {
+        return row.len();
+    }
+    let (mut count, mut at) = (0, 0);
+    while let Some(first) = row.get(at) {
+        count += 1;
+        at += match first {
+            0xc2..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf4 => 4,
+            _ => 1,
+        };
+    }
+    count
+}
+
 /// Limit of nesting, well beyond what a query contains.
 const MAX_DEPTH: usize = 64;
 
@@ -168,6 +214,12 @@ fn decode(rest: &mut &[u8], depth: usize) -> Result<Predicate, DecodeError> {
             let (pattern, required) = (literal(rest)?, literal(rest)?);
             Predicate::Matches(Box::new(Pattern::new(pattern, required).ok_or(DecodeError)?))
         }
+        b'i' => {
+            let literal = Caseless::new(literal(rest)?).ok_or(DecodeError)?;
+            Predicate::MayContainIgnoringCase(Box::new(literal))
+        }
+        b'n' => Predicate::Length(number(rest)?, number(rest)?),
+        b'b' => Predicate::Blank,
         _ => return Err(DecodeError),
     })
 }
@@ -193,8 +245,12 @@ fn literal<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], DecodeError> {
 }
 
 fn length(rest: &mut &[u8]) -> Result<usize, DecodeError> {
+    number(rest).map(|number| number as usize)
+}
+
+fn number(rest: &mut &[u8]) -> Result<u32, DecodeError> {
     let bytes = take(rest, 4)?;
-    Ok(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize)
+    Ok(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
 }
 
 fn take<'a>(rest: &mut &'a [u8], count: usize) -> Result<&'a [u8], DecodeError> {
@@ -262,6 +318,45 @@ mod tests {
         assert_eq!(any.literal(), None);
         for malformed in [&b"("[..], b"\xff", b"(?:a{1000}){1000}"] {
             assert_eq!(matching(malformed, b"").err(), Some(DecodeError), "{malformed:?}");
+        }
+    }
+
+    #[test]
+    fn letters_in_either_case() {
+        let encoded = [b"i".to_vec(), encoded_literal(b"le.k")].concat();
+        let predicate = Predicate::decode(&encoded).expect("well-formed");
+        for (row, expected) in [
+            (&b"A Le.K"[..], true),
+            (b"leak", false),
+            (b"", false),
+            ("Ünrelated".as_bytes(), true),
+            (b"\xff", true),
+        ] {
+            assert_eq!(predicate.holds(row), expected, "{row:?}");
+        }
+        assert!(predicate.literal().is_none() && predicate.caseless().is_some());
+    }
+
+    #[test]
+    fn lengths_and_spaces() {
+        for (row, length) in [
+            (&b""[..], 0),
+            (b"abc", 3),
+            ("é漢🙂".as_bytes(), 3),
+            (b"\xffab", 3),
+            (b"\x80\xc0", 2),
+            (b"\xe6a", 1),
+            (b"a\xf4", 2),
+        ] {
+            let encoded =
+                |least: u32, most: u32| [&b"n"[..], &least.to_be_bytes(), &most.to_be_bytes()].concat();
+            let holds =
+                |least, most| Predicate::decode(&encoded(least, most)).expect("well-formed").holds(row);
+            assert!(holds(length, length) && holds(0, u32::MAX) && !holds(length + 1, u32::MAX), "{row:?}");
+            assert!(length == 0 || !holds(0, length - 1), "{row:?}");
+        }
+        for (row, expected) in [(&b""[..], true), (b"  ", true), (b" \t", false), (b" x", false)] {
+            assert_eq!(Predicate::Blank.holds(row), expected, "{row:?}");
         }
     }
 

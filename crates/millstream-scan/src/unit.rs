@@ -10,6 +10,7 @@ use crate::batch::{Batch, Buffer, Line, Stamp};
 use crate::checksum::mismatch;
 use crate::error::{Cause, ScanError};
 use crate::lines::Separator;
+use crate::pattern::Caseless;
 use crate::predicate::Predicate;
 use crate::range::{FileRange, append_whole, read_bytes, read_lines};
 use crate::sources::Sources;
@@ -186,14 +187,51 @@ pub(crate) struct Counts {
     pub(crate) missing: u64,
 }
 
+/// What is searched for in a buffer of lines before a predicate is evaluated.
+#[derive(Debug)]
+enum Search<'a> {
+    /// Nothing.
+    None,
+    /// A literal that every matching line contains. The flag tells whether the predicate only asks for it.
+    Literal(Box<memmem::Finder<'a>>, bool),
+    /// If the buffer is of ASCII, a literal that every matching line contains in upper or lower case.
+    Caseless(&'a Caseless),
+}
+
+impl<'a> Search<'a> {
+    fn of(options: &'a ScanOptions) -> Self {
+        let (Rows::Lines(separator), predicate) = (&options.rows, &options.predicate) else {
+            return Search::None;
+        };
+        if !separator.is_one_byte() {
+            return Search::None;
+        }
+        if let Some(literal) = predicate.literal() {
+            let suffices = matches!(predicate, Predicate::Contains(_)) && separator.may_contain(literal);
+            return Search::Literal(Box::new(memmem::Finder::new(literal)), suffices);
+        }
+        predicate.caseless().map_or(Search::None, Search::Caseless)
+    }
+
+    /// A function that finds it in parts of `data`; `None` if every line must be looked at.
+    fn in_data(&self, data: &[u8]) -> Option<impl Fn(&[u8]) -> Option<usize>> {
+        match self {
+            Search::None => None,
+            Search::Caseless(_) if !data.is_ascii() => None,
+            search => Some(|part: &[u8]| match search {
+                Search::None => None,
+                Search::Literal(literal, _) => literal.find(part),
+                Search::Caseless(literal) => literal.find(part),
+            }),
+        }
+    }
+}
+
 /// Reads units into batches.
 #[derive(Debug)]
 pub(crate) struct UnitReader<'a> {
     options: &'a ScanOptions,
-    /// A literal that every matching row contains.
-    literal: Option<memmem::Finder<'a>>,
-    /// The predicate only asks for the literal.
-    literal_suffices: bool,
+    search: Search<'a>,
     pub(crate) scratch: Buffer,
     pub(crate) counts: Counts,
 }
@@ -201,18 +239,7 @@ pub(crate) struct UnitReader<'a> {
 impl<'a> UnitReader<'a> {
     /// A reader for a scan with these options; `scratch` is a buffer to reuse.
     pub(crate) fn new(options: &'a ScanOptions, scratch: Buffer) -> Self {
-        let literal = match &options.rows {
-            Rows::Lines(separator) if separator.is_one_byte() => options.predicate.literal(),
-            _ => None,
-        };
-        let may_contain = |literal| match &options.rows {
-            Rows::Lines(separator) => separator.may_contain(literal),
-            Rows::WholeFiles | Rows::Bytes => true,
-        };
-        let literal_suffices =
-            matches!(options.predicate, Predicate::Contains(_)) && literal.is_some_and(may_contain);
-        let literal = literal.map(memmem::Finder::new);
-        UnitReader { options, literal, literal_suffices, scratch, counts: Counts::default() }
+        UnitReader { options, search: Search::of(options), scratch, counts: Counts::default() }
     }
 
     /// Reads `unit` into `batch`, replacing its contents. After each file, `should_continue` decides whether to read the next.
@@ -380,7 +407,7 @@ impl<'a> UnitReader<'a> {
                 batch.add(row);
             }
         };
-        let Some(literal) = &self.literal else {
+        let Some(find) = self.search.in_data(data) else {
             separator.split(data, |start, end| {
                 if self.options.predicate.holds(&data[start..end]) {
                     take(&data[start..end]);
@@ -388,13 +415,14 @@ impl<'a> UnitReader<'a> {
             });
             return;
         };
+        let suffices = matches!(self.search, Search::Literal(_, true));
         let mut from = 0;
-        while let Some(at) = literal.find(&data[from..]).map(|at| from + at) {
+        while let Some(at) = find(&data[from..]).map(|at| from + at) {
             let start = separator.line_start(data, from, at);
             let (end, next) =
                 separator.find(data, at, true).map_or((data.len(), data.len()), |s| (s.start, s.end));
             let row = &data[start..end];
-            if self.literal_suffices || self.options.predicate.holds(row) {
+            if suffices || self.options.predicate.holds(row) {
                 take(row);
             }
             from = next;
@@ -439,24 +467,26 @@ pub fn fuzz_lines(bytes: &[u8]) {
         2 => Separator::Bytes(b"aa".to_vec()),
         byte => Separator::Bytes(vec![*byte]),
     };
-    let mut rows = Vec::new();
-    separator.split(data, |start, end| rows.push(&data[start..end]));
-    assert_eq!(separator.count(data), rows.len() as u64);
-    let predicate = Predicate::contains(literal);
-    rows.retain(|row| predicate.holds(row));
-    let options = ScanOptions {
-        rows: Rows::Lines(separator.clone()),
-        predicate,
-        words: None,
-        output: Output::Values,
-        grouping: Grouping::Any,
-        missing: Missing::Fail,
-        verification: Verification::None,
-        max_readers: 0,
-    };
-    let mut batch = Batch::default();
-    UnitReader::new(&options, Buffer::default()).filter(data, &separator, &mut batch);
-    assert!(batch.iter().eq(rows));
+    let mut all = Vec::new();
+    separator.split(data, |start, end| all.push(&data[start..end]));
+    assert_eq!(separator.count(data), all.len() as u64);
+    let caseless = Caseless::new(literal).map(|literal| Predicate::MayContainIgnoringCase(Box::new(literal)));
+    for predicate in [Some(Predicate::contains(literal)), caseless].into_iter().flatten() {
+        let expected = all.iter().copied().filter(|row| predicate.holds(row));
+        let options = ScanOptions {
+            rows: Rows::Lines(separator.clone()),
+            predicate: predicate.clone(),
+            words: None,
+            output: Output::Values,
+            grouping: Grouping::Any,
+            missing: Missing::Fail,
+            verification: Verification::None,
+            max_readers: 0,
+        };
+        let mut batch = Batch::default();
+        UnitReader::new(&options, Buffer::default()).filter(data, &separator, &mut batch);
+        assert!(batch.iter().eq(expected));
+    }
 }
 
 #[cfg(test)]
@@ -497,6 +527,8 @@ mod tests {
         for bytes in [
             &b"\0\x02bca\r\nbc\rxbcbc\nb\rc"[..],
             b"\x01\x02bcxabcabab",
+            b"\0\x02bcaBC\r\nBc\rxbCbc\nb\rc\n\xe9\n",
+            b"|\x02b|ab|B|b",
             b"\x02\x02ayxaaaay",
             b"|\x02|a|a||a",
             b"\0\0\n\r",

@@ -79,6 +79,27 @@ add("words twice", lambda context: (lambda words: words.union(words).groupBy("w"
     context.text("rows").selectExpr("explode(split(value, ' ')) w")))
 add("words of long lines", lambda context: context.text("batches").selectExpr("explode(split(value, ' ')) w").groupBy("w").count().filter("count > 100"))
 
+# Conditions on what is computed from a line.
+COMPUTED = [
+    "length(value) = 0", "length(value) > 0", "length(value) >= 3", "length(value) < 3", "length(value) <= 2", "3 < length(value)", "1 = length(value)", "length(value) <> 1", "length(value) > -1",
+    "length(value) between 2 and 3", "length(value) > 2147483647", "length(value) = null", "not length(value) > 2 or value = ''", "octet_length(value) > 2", "length(value collate UTF8_LCASE) > 1",
+    "trim(value) <> ''", "trim(value) = ''", "length(trim(value)) > 0", "length(trim(value)) = 0", "length(trim(value)) > 1", "trim('x' from value) = ''", "ltrim(value) = ''", "trim(value) = 'a'",
+    "substring(value, 1, 2) = 'ab'", "substring(value, 0, 1) = 'a'", "substring(value, 1, 3) = 'a'", "substring(value, 1, 1) = 'ab'", "substring(value, 2, 1) = 'b'", "substring(value, 1, 1) = ''",
+    "left(value, 1) = 'é'", "left(value, 2) = '🙂🙂'", "substring(value, 1, 2) <> 'ab'", "substring(value, 1, 0) = ''", "substring(value, -1, 1) = 'x'", "substring(value, 1) = 'ab'",
+    "lower(value) like '%one%'", "upper(value) like '%ONE%'", "value ilike '%ONE%'", "value ilike 'a_c'", "not value ilike '%a%'", "lower(value) = 'ss'", "upper(value) = 'SS'", "lower(value) like '%ß%'",
+    "upper(value) like '%SS%'", "lower(value) like '%i̇%'", "upper(value) = 'İ'", "lower(value) like 'A%'", "lower(value) like '%'", "lower(value) = ''", "startswith(lower(value), 'a')",
+    "endswith(upper(value), 'B')", "contains(lower(value), 'é')", "lower(value) like '%a%' or upper(value) like '%X%'", "lower(value) like '%a%' and length(value) > 2", "value ilike any ('%a%', 'x%')",
+    "lower(value) in ('a', 'ab')", "lower(value) like '%a\\\\%b%'", "lower(value) like '%a!%b%' escape '!'", "lower(value) rlike 'a.b'", "not (lower(value) like '%a%' and value like '%b%')",
+    "(lower(value) like '%a%' and value like '%b%') or length(value) > 5", "lower(value) = 'a' or k = 1", "k = 1 and lower(value) like '%a%'", "value rlike '\\\\bab\\\\b'", "value rlike '(?=.*b)a'",
+    "not value rlike '\\\\ba'", "value rlike 'a$|\\\\bx'", "value rlike '(a)\\\\1' and length(value) > 1", "value rlike '\\\\p{L}b' or lower(value) = 'x'", "value rlike '(?m)^a'", "value rlike 'a++b'",
+    "rand(1) >= 0 and lower(value) like '%a%'", "lower(value) like '%' || 'a' || '%'", "value ilike null", "lower(value collate UTF8_LCASE) like '%A%'",
+]
+for condition in COMPUTED:
+    add(f"rows where computed: {condition}", lambda context, c=condition: context.text("rows").filter(c).selectExpr("hex(cast(value as binary))", "k"))
+    add(f"rows counted where computed: {condition}", lambda context, c=condition: context.text("rows").filter(c).groupBy("k").count())
+    add(f"contents where computed: {condition}", lambda context, c=condition: context.text("contents", wholetext=True).filter(c.replace("k = 1", "true")).selectExpr("hex(cast(value as binary))"))
+    add(f"long lines where computed: {condition}", lambda context, c=condition: context.text("batches", lineSep="w").filter(c.replace("k = 1", "true")).groupBy().agg(count("*"), expr("bit_xor(xxhash64(*))")))
+
 # Groups that are only counted, of lines and of words.
 LINES, WORDS = "select value v, k from {rows}", "select explode(split(value, ' ')) v, 1 k from {rows}"
 GROUPINGS = [

@@ -13,7 +13,8 @@ import java.util.regex.PatternSyntaxException;
  * alternatives, greedy and lazy quantifiers, {@code ^} outside of repeated groups, {@code $} at the end of an alternative, and
  * {@code (?i)} at the beginning: whether such an expression is found in a text does not depend on how it is searched for. Every
  * class is written out, because Java's are of ASCII only and the native ones are not. Whatever else a pattern has (references, look-around, possessive
- * quantifiers, boundaries, Unicode properties, other flags) is not translated, and stays with Java.
+ * quantifiers, boundaries, Unicode properties, other flags) is not translated, and stays with Java. Of most such patterns there is
+ * still a wider translation, which the native scan looks for first ({@link #ofNecessary}).
  *
  * <p>One difference remains: where Java's matcher ends with a StackOverflowError on a long text, the native one does not.
  */
@@ -27,6 +28,8 @@ public final class PortableRegex {
   private static final String DIGITS = "09";
   private static final String WORDS = "azAZ__09";
   private static final String SPACES = "  \t\t\n\n\u000B\u000B\f\f\r\r";
+  private static final String ANY = "(?s:.)";
+  private static final String ANY_TEXT = "(?s:.*)";
   private static final String LINE_ENDS = "\n\n\r\r\u0085\u0085\u2028\u2029";
 
   /** The pattern is not translated. */
@@ -66,7 +69,23 @@ public final class PortableRegex {
   public static Optional<PortableRegex> ofRegex(String pattern, boolean textIsLine) {
     try {
       Pattern.compile(pattern);
-      return Optional.of(new Translation(pattern, textIsLine).translate());
+      return Optional.of(new Translation(pattern, textIsLine, false).translate());
+    } catch (PatternSyntaxException | Untranslatable | StackOverflowError e) {
+      return Optional.empty();
+    }
+  }
+
+  /**
+   * A pattern that is found wherever {@code pattern} is, and maybe elsewhere: assertions are left out, and what is not known
+   * natively may be any text.
+   *
+   * @param pattern a pattern of {@link Pattern}
+   * @return empty if it is malformed, or nothing is left of it
+   */
+  public static Optional<PortableRegex> ofNecessary(String pattern) {
+    try {
+      Pattern.compile(pattern);
+      return Optional.of(new Translation(pattern, false, true).translate()).filter(found -> !found.pattern.isEmpty());
     } catch (PatternSyntaxException | Untranslatable | StackOverflowError e) {
       return Optional.empty();
     }
@@ -96,7 +115,7 @@ public final class PortableRegex {
         return Optional.empty();
       }
       if (!isEscaped && (c == '_' || c == '%')) {
-        out.append(c == '_' ? "(?s:.)" : "(?s:.*)");
+        out.append(c == '_' ? ANY : ANY_TEXT);
         literals.end();
       } else {
         quote(c, out);
@@ -191,6 +210,8 @@ public final class PortableRegex {
   private static final class Translation {
     private final int[] in;
     private final boolean textIsLine;
+    /** Whether the translation may be found elsewhere, too. */
+    private final boolean isWide;
     private final StringBuilder out = new StringBuilder();
     private final Literals literals = new Literals();
     private int at;
@@ -198,9 +219,10 @@ public final class PortableRegex {
     private boolean ignoresCase;
     private boolean hasAlternatives;
 
-    Translation(String pattern, boolean textIsLine) {
+    Translation(String pattern, boolean textIsLine, boolean isWide) {
       in = pattern.codePoints().toArray();
       this.textIsLine = textIsLine;
+      this.isWide = isWide;
     }
 
     PortableRegex translate() {
@@ -252,6 +274,10 @@ public final class PortableRegex {
     }
 
     private boolean anchor(int depth) {
+      if (isWide && leftOut(depth)) {
+        require("?*+{".indexOf(peek()) < 0);
+        return true;
+      }
       if (peek() == '^' || startsWith("\\A")) {
         at += peek() == '^' ? 1 : 2;
         out.append('^');
@@ -271,6 +297,27 @@ public final class PortableRegex {
       return true;
     }
 
+    /** Skips an assertion: at its place there may be anything. */
+    private boolean leftOut(int depth) {
+      for (String assertion : new String[] {"$", "\\b", "\\B", "\\G", "\\Z"}) {
+        if (startsWith(assertion)) {
+          at += assertion.length();
+          return true;
+        }
+      }
+      for (String look : new String[] {"(?=", "(?!", "(?<=", "(?<!"}) {
+        if (startsWith(look)) {
+          at += look.length();
+          int before = out.length();
+          alternatives(depth + 1);
+          out.setLength(before);
+          require(next() == ')');
+          return true;
+        }
+      }
+      return false;
+    }
+
     /** An atom and its quantifier. */
     private void repeated(int depth) {
       int start = out.length();
@@ -278,7 +325,7 @@ public final class PortableRegex {
       int character = atom(depth);
       int least = quantifier();
       // Java does not find (?:^|a){2}b in "ab": it does not repeat a group that has matched nothing.
-      require(least < 0 || anchors == anchorsBefore);
+      require(isWide || least < 0 || anchors == anchorsBefore);
       if (depth > 0) {
         return;
       }
@@ -305,6 +352,9 @@ public final class PortableRegex {
           CharacterClass.of(LINE_ENDS, true).write(out);
           return -1;
         case '\\':
+          if (isWide && unknown()) {
+            return -1;
+          }
           CharacterClass escaped = escapedClass();
           if (escaped != null) {
             escaped.write(out);
@@ -314,6 +364,43 @@ public final class PortableRegex {
         default:
           require(SPECIAL.indexOf(c) < 0);
           return single(c);
+      }
+    }
+
+    /** Replaces what may be any text: references, and classes that are not known natively. */
+    private boolean unknown() {
+      int kind = peek();
+      if (kind >= '1' && kind <= '9') {
+        while (peek() >= '0' && peek() <= '9') {
+          at++;
+        }
+        out.append(ANY_TEXT);
+      } else if (kind == 'k') {
+        skipTo('>');
+        out.append(ANY_TEXT);
+      } else if (kind == 'p' || kind == 'P') {
+        at++;
+        if (peek() == '{') {
+          skipTo('}');
+        } else {
+          next();
+        }
+        out.append(ANY);
+      } else if (kind == 'h' || kind == 'H' || kind == 'v' || kind == 'V') {
+        at++;
+        out.append(ANY);
+      } else if (kind == 'R' || kind == 'X') {
+        at++;
+        out.append(ANY_TEXT);
+      } else {
+        return false;
+      }
+      return true;
+    }
+
+    private void skipTo(int last) {
+      while (next() != last) {
+        // What is skipped is part of a name.
       }
     }
 
@@ -333,9 +420,9 @@ public final class PortableRegex {
       if (peek() == '?') {
         at++;
         int kind = next();
-        require(kind == ':' || kind == '<' && peek() != '=' && peek() != '!');
-        while (kind == '<' && next() != '>') {
-          // The name of a group means nothing.
+        require(kind == ':' || isWide && kind == '>' || kind == '<' && peek() != '=' && peek() != '!');
+        if (kind == '<') {
+          skipTo('>');
         }
       }
       out.append("(?:");
@@ -365,6 +452,8 @@ public final class PortableRegex {
       }
       if (peek() == '?') {
         out.appendCodePoint(next());
+      } else if (isWide && peek() == '+') {
+        at++;
       }
       require("?*+{".indexOf(peek()) < 0);
       return least;

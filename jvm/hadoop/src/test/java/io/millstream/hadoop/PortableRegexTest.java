@@ -18,6 +18,7 @@ import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
@@ -54,6 +55,7 @@ class PortableRegexTest {
     System.out.println("MILLSTREAM_SEED=" + seed);
     int patterns = Integer.getInteger("patterns", 2000);
     int translated = 0;
+    int wider = 0;
     for (int i = 0; i < patterns; i++) {
       String pattern = pattern(3);
       Optional<PortableRegex> found = PortableRegex.ofRegex(pattern, false);
@@ -65,8 +67,14 @@ class PortableRegexTest {
       if (ofLine.isPresent()) {
         compare("RLIKE of lines", pattern, Pattern.compile(pattern), false, ofLine.get(), rows(true));
       }
+      Optional<PortableRegex> necessary = PortableRegex.ofNecessary(pattern);
+      if (necessary.isPresent()) {
+        wider++;
+        findsAtLeast(pattern, necessary.get(), rows(i % 2 == 0));
+      }
     }
     assertTrue(translated > patterns / 10, "only " + translated + " of " + patterns + " patterns were translated");
+    assertTrue(wider > translated * 3 / 2, "only " + wider + " of " + patterns + " patterns had a wider translation");
   }
 
   @Test
@@ -124,6 +132,21 @@ class PortableRegexTest {
   })
   void isLeftToJava(String pattern) {
     assertEquals(Optional.empty(), PortableRegex.ofRegex(pattern, true));
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "'\\bERROR\\b', ERROR", "'(?=.*a)(?=.*b)ab', ab", "'(\\w)\\1x', x", "'a\\p{L}+bc', bc", "'ab*+cd', cd", "'(?>a|b)cd$', cd", "'(?<!x)abc(?!d)', abc", "'(a)\\k<n>', ''",
+    "'(?<n>a)\\k<n>b', b"
+  })
+  void hasAWiderTranslation(String pattern, String literal) {
+    assertEquals(Optional.of(literal).filter(text -> !text.isEmpty()), PortableRegex.ofNecessary(pattern).map(PortableRegex::literal), pattern);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"\\b", "$", "(?=a)", "(", "(?m)^a", "[a&&b]", "\\b{g}a", "(?=a)*b"})
+  void hasNoWiderTranslation(String pattern) {
+    assertEquals(Optional.empty(), PortableRegex.ofNecessary(pattern));
   }
 
   @Test
@@ -191,6 +214,26 @@ class PortableRegexTest {
     FileRanges.Builder ranges = new FileRanges.Builder();
     ranges.add(file.toString(), 0, content.size(), content.size(), 0);
     return new NativeScan(ranges.build(), SEPARATOR, predicate, words, 0, 0, () -> false);
+  }
+
+  private void findsAtLeast(String pattern, PortableRegex wider, List<byte[]> rows) throws IOException {
+    byte[] predicate = encoded(wider);
+    if (!NativeScan.accepts(predicate)) {
+      return;
+    }
+    TreeSet<String> found = new TreeSet<>();
+    try (NativeScan scan = scan(rows, predicate, NativeScan.WHOLE_ROWS)) {
+      while (scan.next()) {
+        for (int i = 0; i < scan.rows(); i++) {
+          found.add(shown(scan.row(i)));
+        }
+      }
+    }
+    Pattern java = Pattern.compile(pattern);
+    for (byte[] row : rows) {
+      assertTrue(!java.matcher(text(row)).find() || found.contains(shown(row)), () -> "seed " + seed + ", " + shown(pattern.getBytes(StandardCharsets.UTF_8))
+          + " became " + wider.pattern() + " with literal " + wider.literal() + ", which misses " + shown(row));
+    }
   }
 
   private void compare(String kind, String pattern, Pattern java, boolean isWhole, PortableRegex regex, List<byte[]> rows) throws IOException {

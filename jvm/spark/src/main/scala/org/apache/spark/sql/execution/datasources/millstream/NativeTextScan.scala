@@ -128,7 +128,7 @@ case class NativeTextScanExec(
     "bytesRead" -> SQLMetrics.createSizeMetric(sparkContext, "size of data read"),
     "filesMissing" -> SQLMetrics.createMetric(sparkContext, "number of missing files skipped"))
 
-  private lazy val (predicate, pushed) = RowPredicates.encode(scan.dataFilters, format.rowsAreLines)
+  private lazy val (predicate, pushed, prefiltered) = RowPredicates.encode(scan.dataFilters, format.rowsAreLines)
 
   override def output: Seq[Attribute] = words match {
     case Some(split) => split.word +: occurrences.toSeq
@@ -151,7 +151,9 @@ case class NativeTextScanExec(
   def withWords(split: Words): NativeTextScanExec = copy(words = Some(split))(files)
 
   override protected def details: Seq[(String, String)] =
-    Seq("NativeFilters" -> pushed.mkString("[", ", ", "]")) ++ words.map(split => "NativeSplit" -> s"'${split.separator}'") ++
+    Seq("NativeFilters" -> pushed.mkString("[", ", ", "]")) ++
+      Option.when(prefiltered.nonEmpty)("NativePrefilters" -> prefiltered.mkString("[", ", ", "]")) ++
+      words.map(split => "NativeSplit" -> s"'${split.separator}'") ++
       occurrences.map(column => "NativeCount" -> column.toString)
 
   override protected def isSplittable(file: FileStatusWithMetadata): Boolean = format.isSplittable

@@ -17,7 +17,8 @@ import org.apache.spark.unsafe.types.UTF8String
  * The translation is exact: a translated condition holds for exactly the rows for which Spark's condition holds, so rows need not be
  * checked again (and a count needs no rows). Therefore a condition is only translated as a whole, on strings of the default
  * collation and without nulls in lists: byte for byte, or as a regular expression that means the same ([[PortableRegex]]). All
- * other conditions stay in Spark's filter above the scan.
+ * other conditions stay in Spark's filter above the scan. Of some of them the scan checks what every matching row has, as the
+ * literal of `lower(value) LIKE '%literal%'`, so that fewer rows reach the filter.
  * The encoding is documented at `millstream_scan::Predicate::decode`.
  */
 private final class RowPredicates(rowsAreLines: Boolean) extends PredicateHelper {
@@ -38,11 +39,47 @@ private final class RowPredicates(rowsAreLines: Boolean) extends PredicateHelper
     case RLike(Column(), Text(pattern)) =>
       exact(pattern).filterNot(_.exists(RegexCharacters.contains(_))).map(_ => literal('c', pattern))
         .orElse(PortableRegex.ofRegex(pattern.toString, rowsAreLines).toScala.flatMap(regex))
+    case Comparison(Length(Column()), least, most) => Some(length(least, most))
+    case Comparison(Length(StringTrim(Column(), None)), 0, 0) => Some(Blank)
+    case Comparison(Length(StringTrim(Column(), None)), 1, Int.MaxValue) => Some(not(Blank))
+    case EqualTo(StringTrim(Column(), None), Text(text)) if text.numBytes == 0 => Some(Blank)
+    case EqualTo(Substring(Column(), Literal(0 | 1, _), Literal(characters: Int, _)), Text(text)) if characters > 0 && text.isValid =>
+      beginning(text, characters)
     // A row is never null.
     case IsNotNull(Column()) => Some(Always)
     case _: And => all('&', splitConjunctivePredicates(condition), depth)
     case _: Or => all('|', splitDisjunctivePredicates(condition), depth)
-    case Not(negated) => encode(negated, depth + 1).map('!'.toByte +: _)
+    case Not(negated) => encode(negated, depth + 1).map(not)
+    case _ => None
+  }
+
+  /** Translates what every row has for which `condition` holds. */
+  def necessary(condition: Expression, depth: Int): Option[Array[Byte]] = condition match {
+    case _ if depth > MaxDepth => None
+    case Contains(OneCase(), Text(text)) => ignoringCase(text.toString)
+    case StartsWith(OneCase(), Text(text)) => ignoringCase(text.toString)
+    case EndsWith(OneCase(), Text(text)) => ignoringCase(text.toString)
+    case EqualTo(OneCase(), Text(text)) => ignoringCase(text.toString)
+    case EqualTo(Text(text), OneCase()) => ignoringCase(text.toString)
+    case Like(OneCase(), Text(pattern), escape) =>
+      pattern.toString.split(Array('%', '_', escape)).maxByOption(_.length).flatMap(ignoringCase)
+    case RLike(Column(), Text(pattern)) => PortableRegex.ofNecessary(pattern.toString).toScala.flatMap(regex)
+    case _: And => Some(splitConjunctivePredicates(condition).flatMap(either(_, depth + 1))).filter(_.nonEmpty).map(list('&', _))
+    case _: Or => whole(splitDisjunctivePredicates(condition).map(either(_, depth + 1))).map(list('|', _))
+    case _ => None
+  }
+
+  private def either(condition: Expression, depth: Int): Option[Array[Byte]] = encode(condition, depth).orElse(necessary(condition, depth))
+
+  /** If the row is of ASCII, it contains the longest part of `text` that is, in upper or lower case. */
+  private def ignoringCase(text: String): Option[Array[Byte]] =
+    text.split("[^\\x00-\\x7f]").maxByOption(_.length).filter(part => part.nonEmpty && part.length < MaxLiteralLength)
+      .map(part => literal('i', UTF8String.fromString(part)))
+
+  /** What `substring(value, 1, characters) = text` says. */
+  private def beginning(text: UTF8String, characters: Int): Option[Array[Byte]] = text.numChars match {
+    case `characters` => Some(literal('s', text))
+    case fewer if fewer < characters => Some(literal('=', text))
     case _ => None
   }
 
@@ -79,6 +116,9 @@ private[millstream] object RowPredicates {
   private val MaxDepth = 63
   /** For longer lists, Spark's filter is better, because it uses hashing. */
   private val MaxListLength = 64
+  /** Longer ones would make large automata. */
+  private val MaxLiteralLength = 1000
+  private val Blank = Array[Byte]('b')
   private val RegexCharacters = "\\^$.|?*+()[]{}"
   /** Invalid UTF-8 becomes this character in a string of the JVM, against which Spark matches patterns. */
   private val Replacement = '\uFFFD'
@@ -89,19 +129,30 @@ private[millstream] object RowPredicates {
   }
 
   /**
-   * Translates those of `conditions` that can be translated into one predicate.
+   * Translates those of `conditions` that can be translated into one predicate, and what is necessary for the others.
    *
    * @param rowsAreLines whether rows contain neither LF nor CR
-   * @return the encoded predicate, and the conditions that it replaces
+   * @return the encoded predicate, the conditions that it replaces, and those for which it is necessary
    */
-  def encode(conditions: Seq[Expression], rowsAreLines: Boolean): (Array[Byte], Seq[Expression]) = {
+  def encode(conditions: Seq[Expression], rowsAreLines: Boolean): (Array[Byte], Seq[Expression], Seq[Expression]) = {
     val encoder = new RowPredicates(rowsAreLines)
-    val translated = conditions.flatMap(condition => encoder.encode(condition, 1).map(condition -> _))
-    translated.map(_._2) match {
-      case Seq() => (Always, Nil)
-      case Seq(one) => (one, translated.map(_._1))
-      case several => (list('&', several), translated.map(_._1))
+    val exact = conditions.flatMap(condition => encoder.encode(condition, 1).map(condition -> _))
+    val others = conditions.filterNot(condition => exact.exists(_._1 eq condition))
+    val wider = others.flatMap(condition => encoder.necessary(condition, 1).map(condition -> _))
+    val predicate = (exact ++ wider).map(_._2) match {
+      case Seq() => Always
+      case Seq(one) => one
+      case several => list('&', several)
     }
+    (predicate, exact.map(_._1), wider.map(_._1))
+  }
+
+  private def not(predicate: Array[Byte]): Array[Byte] = '!'.toByte +: predicate
+
+  private def length(least: Int, most: Int): Array[Byte] = written { out =>
+    out.writeByte('n')
+    out.writeInt(least)
+    out.writeInt(most)
   }
 
   private def literal(operator: Char, text: UTF8String): Array[Byte] = operator.toByte +: bytesOf(text)
@@ -127,6 +178,34 @@ private[millstream] object RowPredicates {
     def unapply(expression: Expression): Boolean = expression match {
       case column: AttributeReference => column.dataType == StringType
       case _ => false
+    }
+  }
+
+  /** The column in upper or lower case. */
+  private object OneCase {
+    def unapply(expression: Expression): Boolean = expression match {
+      case Lower(Column()) | Upper(Column()) => true
+      case _ => false
+    }
+  }
+
+  /** A comparison of an integer that is not negative: the smallest and the largest number for which it holds. */
+  private object Comparison {
+    def unapply(expression: Expression): Option[(Expression, Int, Int)] = expression match {
+      case EqualTo(number, Literal(n: Int, _)) if n >= 0 => Some((number, n, n))
+      case GreaterThan(number, Literal(n: Int, _)) if n >= 0 && n < Int.MaxValue => Some((number, n + 1, Int.MaxValue))
+      case GreaterThanOrEqual(number, Literal(n: Int, _)) if n >= 0 => Some((number, n, Int.MaxValue))
+      case LessThan(number, Literal(n: Int, _)) if n > 0 => Some((number, 0, n - 1))
+      case LessThanOrEqual(number, Literal(n: Int, _)) if n >= 0 => Some((number, 0, n))
+      case turned: BinaryComparison if turned.left.isInstanceOf[Literal] && !turned.right.isInstanceOf[Literal] => turned match {
+        case EqualTo(literal, number) => unapply(EqualTo(number, literal))
+        case GreaterThan(literal, number) => unapply(LessThan(number, literal))
+        case GreaterThanOrEqual(literal, number) => unapply(LessThanOrEqual(number, literal))
+        case LessThan(literal, number) => unapply(GreaterThan(number, literal))
+        case LessThanOrEqual(literal, number) => unapply(GreaterThanOrEqual(number, literal))
+        case _ => None
+      }
+      case _ => None
     }
   }
 
