@@ -3,8 +3,9 @@
     spark_read_probe.py JOB[,JOB...] stock|tuned|millstream MEMORY WARM_UP TIMES DIRECTORY [LIMIT_S]
 
 JOB is a function of `JOBS` (`_below` at its end: with the files of subdirectories), a name of spark_everyday.py, or `pattern-PARTITIONS`; `tuned` is
-stock with the settings of `TUNED`; MEMORY is the driver's. WARM_UP is the directory over which all jobs are done before, TIMES times each. A job that is
-not done after LIMIT_S seconds is stopped, and no other begins. Counted is what this process, the JVM, its Python workers and the commands that they start
+stock with the settings of `TUNED`; MEMORY is the driver's. WARM_UP is the directory over which all jobs are done before, TIMES times each. Several jobs
+are ordinary ones, and each that is done in less than a second is done `REPEATS` times; the one with the median wall time counts. A job that is not done
+after LIMIT_S seconds is stopped, and no other begins. Counted is what this process, the JVM, its Python workers and the commands that they start
 use.
 """
 
@@ -28,6 +29,7 @@ from spark_probe import RECORD, live_heap_mb, session
 
 TUNED = {"spark.sql.files.openCostInBytes": "4096", "spark.sql.files.maxPartitionNum": "4"}
 """What is advised for small files: many in a partition, and no more than two partitions a core."""
+REPEATS, SHORT_S = 5, 1.0
 Answer = tuple[int, int | None]  # rows, and a sum over them
 
 
@@ -216,6 +218,9 @@ def main(jobs: str, way: str, memory: str, warm_up: str, times: str, directory: 
             job_named(name)(spark, warm_up)
     for name in names:
         cost = cost_of(spark, name, directory, float(limit_s))
+        if len(names) > 1 and cost["wall_s"] < SHORT_S:
+            costs = [cost, *(cost_of(spark, name, directory, float(limit_s)) for _ in range(REPEATS - 1))]
+            cost = sorted(costs, key=lambda cost: cost["wall_s"])[REPEATS // 2]
         print(json.dumps({"job": name if len(names) > 1 else "", **cost}), flush=True)
         if cost.get("stopped"):
             return
