@@ -1,5 +1,5 @@
 //! The JVM's interface to the engine: converts arguments and results, keeps native objects behind handles, and turns
-//! failures and panics into exceptions. The work itself is in [`millstream_ops`] and [`millstream_scan`].
+//! failures and panics into exceptions. The work itself is in [`millstream_ops`], [`millstream_scan`] and [`millstream_parquet`].
 //!
 //! A handle is the address of a boxed object that Java owns: `open` creates it, `close` frees it. Java's `AutoCloseable`
 //! classes guarantee that no call follows `close` and that no two calls on a handle overlap.
@@ -8,6 +8,7 @@ mod cancellation;
 mod compact;
 mod exchange;
 mod listing;
+mod parquet;
 mod ranges;
 mod scan;
 mod volume;

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.Path;
 import org.slf4j.Logger;
@@ -102,11 +103,23 @@ public final class FileReadAhead implements AutoCloseable {
    * @return null if it must be opened as usual
    */
   public byte[] bytes(String path) {
+    return read(path, UnaryOperator.identity());
+  }
+
+  /**
+   * What a reader makes of the bytes of the next file. Only if it makes something do they count as read.
+   *
+   * @param path its absolute path
+   * @param reader may return null
+   * @return null if the file must be opened as usual, or {@code reader} has returned it
+   */
+  public byte[] read(String path, UnaryOperator<byte[]> reader) {
     byte[] bytes = take(path);
-    if (bytes != null) {
+    byte[] result = bytes == null ? null : reader.apply(bytes);
+    if (result != null) {
       MillstreamLocalFileSystem.countBytesRead(bytes.length);
     }
-    return bytes;
+    return result;
   }
 
   private synchronized byte[] take(String path) {

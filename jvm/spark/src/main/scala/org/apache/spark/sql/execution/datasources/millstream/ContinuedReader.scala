@@ -58,6 +58,12 @@ private trait OpenReader[Footer] extends AutoCloseable {
   /** Its vectors; those of partition columns are the last. */
   def batch: ColumnarBatch
 
+  /** Whether files may be decoded without a reader. */
+  def decodes: Boolean = false
+
+  /** The rows of a file, decoded into these vectors; None if a reader must read it. */
+  def decode(file: FileAhead): Option[Iterator[ColumnarBatch]] = None
+
   /** The footer of a file, which may have another schema; None if it is left to Spark. */
   def footer(file: FileAhead): Option[Footer]
 
@@ -97,12 +103,19 @@ private final class OpenReaders[Footer](files: ColumnarFiles[Footer], partitionC
     }
 
   /** Reads a file with a reader that is open, if one suits. */
-  def continue(file: FileAhead): Option[Iterator[InternalRow]] = unlessItFails(file) {
+  def continue(file: FileAhead): Option[Iterator[InternalRow]] = unlessItFails(file)(decoded(file).orElse(advanced(file)))
+
+  private def decoded(file: FileAhead): Option[Iterator[InternalRow]] =
+    for (reader <- readers.find(_.decodes); batches <- reader.decode(file)) yield {
+      putPartition(reader, file)
+      batches.asInstanceOf[Iterator[InternalRow]]
+    }
+
+  private def advanced(file: FileAhead): Option[Iterator[InternalRow]] =
     for (latest <- readers.headOption; footer <- latest.footer(file); reader <- suiting(footer)) yield {
       advance(reader, file, footer)
       rowsOf(reader)
     }
-  }
 
   private def suiting(footer: Footer): Option[OpenReader[Footer]] = {
     val found = readers.find(_.suits(footer))
@@ -116,17 +129,21 @@ private final class OpenReaders[Footer](files: ColumnarFiles[Footer], partitionC
   private def advance(reader: OpenReader[Footer], file: FileAhead, footer: Footer): Unit =
     try {
       reader.advance(file, footer)
-      val columns = reader.batch.numCols() - partitionColumns
-      for (i <- 0 until partitionColumns) {
-        val constant = reader.batch.column(columns + i).asInstanceOf[ConstantColumnVector]
-        constant.setNotNull()
-        ColumnVectorUtils.populate(constant, file.partitionValues, i)
-      }
+      putPartition(reader, file)
     } catch {
       case e: Throwable =>
         drop(reader)
         throw e
     }
+
+  private def putPartition(reader: OpenReader[Footer], file: FileAhead): Unit = {
+    val columns = reader.batch.numCols() - partitionColumns
+    for (i <- 0 until partitionColumns) {
+      val constant = reader.batch.column(columns + i).asInstanceOf[ConstantColumnVector]
+      constant.setNotNull()
+      ColumnVectorUtils.populate(constant, file.partitionValues, i)
+    }
+  }
 
   private def keep(reader: OpenReader[Footer]): Unit = {
     if (readers.size == OpenReaders.Most) readers.removeLast().close()

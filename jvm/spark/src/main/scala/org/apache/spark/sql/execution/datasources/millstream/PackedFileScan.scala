@@ -54,12 +54,12 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
   override lazy val metrics: Map[String, SQLMetric] = scanMetrics ++
     Map("filesReadAhead" -> SQLMetrics.createMetric(sparkContext, "number of files read ahead")) ++
     Option.when(supportsColumnar)("scanTime" -> SQLMetrics.createNanoTimingMetric(sparkContext, "scan time")) ++
-    Option.when(isColumnar)("filesContinued" -> SQLMetrics.createMetric(sparkContext, "number of files read by an open reader"))
+    Option.when(isColumnar)("filesContinued" -> SQLMetrics.createMetric(sparkContext, "number of files read by an open reader")) ++
+    Option.when(isParquet)("filesDecoded" -> SQLMetrics.createMetric(sparkContext, "number of files decoded natively"))
 
-  private def isColumnar: Boolean = scan.relation.fileFormat match {
-    case _: ParquetFileFormat | _: OrcFileFormat => true
-    case _ => false
-  }
+  private def isParquet: Boolean = scan.relation.fileFormat.isInstanceOf[ParquetFileFormat]
+
+  private def isColumnar: Boolean = isParquet || scan.relation.fileFormat.isInstanceOf[OrcFileFormat]
 
   override protected def details: Seq[(String, String)] = Seq("Batched" -> supportsColumnar.toString)
 
@@ -92,7 +92,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
     def continued[Footer](files: => ColumnarFiles[Footer]): PartitionedFile => Iterator[InternalRow] =
       SparkLine.ifSupported(Some(new ContinuedReader(read, files, relation.partitionSchema.length, metrics("filesContinued")))).getOrElse(read)
     val reader = format match {
-      case _: ParquetFileFormat => continued(new ParquetFiles)
+      case _: ParquetFileFormat => continued(new ParquetFiles(NativeColumns.of(scan, conf), metrics("filesDecoded")))
       case _: OrcFileFormat => continued(new OrcFiles(relation.sparkSession.sparkContext.broadcast(new SerializableConfiguration(conf))))
       case _ => read
     }
@@ -234,6 +234,10 @@ private final class FileAhead(values: InternalRow, range: FileRanges#Cursor, val
 
   /** All its bytes, if they are in memory and the length has not changed. */
   def bytes: Option[Array[Byte]] = Option(ahead.bytes(name)).filter(_.length == fileSize && length == fileSize)
+
+  /** What a decoder makes of all its bytes; None if they are not in memory, or it returns null. */
+  def decoded(decode: Array[Byte] => Array[Byte]): Option[Array[Byte]] =
+    Option(ahead.read(name, bytes => if (bytes.length == fileSize && length == fileSize) decode(bytes) else null))
 
   /** The same for a reader that reads parts. */
   def stream: Option[FSDataInputStream] = Option(ahead.open(name)).filter(_.available() == fileSize && length == fileSize)

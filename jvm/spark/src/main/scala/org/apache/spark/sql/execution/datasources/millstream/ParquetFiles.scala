@@ -19,6 +19,7 @@ import org.apache.parquet.io.{DelegatingSeekableInputStream, InputFile, Seekable
 import org.apache.parquet.schema.MessageType
 
 import org.apache.spark.sql.execution.datasources.parquet.{SpecificParquetRecordReaderBase, VectorizedParquetRecordReader}
+import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
 /**
@@ -28,8 +29,14 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
  *
  * Of the work that is left for a file, decoding its footer is the largest part. So row groups are converted to Parquet's own
  * form only where they are read, and without columns that are not requested.
+ *
+ * Most files need none of that: if all requested columns are flat and of a usual type, they are decoded natively into the
+ * vectors of the reader that is open ([[NativeColumns]]).
+ *
+ * @param columns the requested columns, if files may be decoded natively
+ * @param decoded the number of files that were
  */
-private final class ParquetFiles extends ColumnarFiles[FileMetaData] {
+private final class ParquetFiles(columns: Option[NativeColumns], decoded: SQLMetric) extends ColumnarFiles[FileMetaData] {
   ParquetFiles.check()
 
   override def open(reader: RecordReader[_, _], file: FileAhead): Option[OpenReader[FileMetaData]] = reader match {
@@ -37,7 +44,7 @@ private final class ParquetFiles extends ColumnarFiles[FileMetaData] {
       for {
         footer <- ParquetFooter.of(file)
         groups <- Option(ParquetFiles.groupsOf(vectorized)) if ParquetFiles.optionsOf(groups).getDecryptionProperties == null
-      } yield new OpenParquetReader(vectorized, groups, ParquetKey.of(footer))
+      } yield new OpenParquetReader(vectorized, groups, ParquetKey.of(footer), columns.filter(_.suit(file)), decoded)
     case _ => None
   }
 }
@@ -59,8 +66,16 @@ private object ParquetKey {
   }
 }
 
-/** @param groups the reader of the current file's row groups */
-private final class OpenParquetReader(vectorized: VectorizedParquetRecordReader, private var groups: ParquetFileReader, key: ParquetKey)
+/**
+ * @param groups the reader of the current file's row groups
+ * @param native the requested columns, if the first file could be decoded natively: then all of them have vectors of their own
+ */
+private final class OpenParquetReader(
+    vectorized: VectorizedParquetRecordReader,
+    private var groups: ParquetFileReader,
+    key: ParquetKey,
+    native: Option[NativeColumns],
+    decoded: SQLMetric)
   extends OpenReader[FileMetaData] {
 
   private val options = ParquetFiles.optionsOf(groups)
@@ -75,6 +90,14 @@ private final class OpenParquetReader(vectorized: VectorizedParquetRecordReader,
   override def reader: RecordReader[_, _] = vectorized
 
   override def batch: ColumnarBatch = vectorized.resultBatch()
+
+  override def decodes: Boolean = native.isDefined
+
+  override def decode(file: FileAhead): Option[Iterator[ColumnarBatch]] = {
+    val batches = native.flatMap(_.batches(file, batch))
+    batches.foreach(_ => decoded += 1)
+    batches
+  }
 
   override def footer(file: FileAhead): Option[FileMetaData] = ParquetFooter.of(file)
 

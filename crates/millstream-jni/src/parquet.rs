@@ -1,0 +1,26 @@
+//! `io.millstream.hadoop.NativeParquet`.
+
+use jni::JNIEnv;
+use jni::objects::{JByteArray, JClass};
+use jni::sys::jbyteArray;
+use millstream_parquet::{Request, decode};
+
+use crate::{Failure, guard};
+
+/// `static native byte[] decoded(byte[] file, byte[] request)`: returns null if the file is left to Spark.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeParquet_decoded<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    file: JByteArray<'local>,
+    request: JByteArray<'local>,
+) -> jbyteArray {
+    guard(&mut env, std::ptr::null_mut(), |env| {
+        let request = Request::decode(&env.convert_byte_array(&request)?);
+        let request = request.ok_or(Failure::Argument("a malformed request"))?;
+        match decode(env.convert_byte_array(&file)?, &request) {
+            Some(decoded) => Ok(env.byte_array_from_slice(&decoded.to_bytes())?.into_raw()),
+            None => Ok(std::ptr::null_mut()),
+        }
+    })
+}

@@ -1,0 +1,383 @@
+//! Decoding a file.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use bytes::Bytes;
+use parquet::basic::{Compression, ConvertedType, Encoding, LogicalType, Repetition, Type as Physical};
+use parquet::file::metadata::{ColumnChunkMetaData, FileMetaData};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::types::Type;
+
+use crate::columns::{Column, MAX_BYTES};
+use crate::request::{ColumnRequest, ColumnType, Request};
+
+/// Most rows of a file: a few bytes may stand for any number of equal rows.
+const MAX_ROWS: usize = 1 << 20;
+
+/// The requested columns of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decoded {
+    /// Number of rows.
+    pub rows: usize,
+    /// The columns, in the order of the request.
+    pub columns: Vec<Column>,
+}
+
+impl Decoded {
+    /// Number of rows, and for each column: whether it has nulls (a byte), the nulls if so, the offsets if it has any, the
+    /// values. Numbers are little-endian; that of the rows has four bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let sizes = self
+            .columns
+            .iter()
+            .map(|column| 1 + column.nulls.len() + column.values.len() + 4 * column.offsets.len());
+        let mut bytes = Vec::with_capacity(4 + sizes.sum::<usize>());
+        bytes.extend_from_slice(&u32::try_from(self.rows).unwrap_or(u32::MAX).to_le_bytes());
+        for column in &self.columns {
+            bytes.push(u8::from(!column.nulls.is_empty()));
+            bytes.extend_from_slice(&column.nulls);
+            bytes.extend(column.offsets.iter().flat_map(|offset| offset.to_le_bytes()));
+            bytes.extend_from_slice(&column.values);
+        }
+        bytes
+    }
+}
+
+/// Decodes the requested columns of a file, given all its bytes. `None` if the file is not one that Spark would read in the same
+/// way.
+pub fn decode(file: Vec<u8>, request: &Request) -> Option<Decoded> {
+    // The library may panic on a damaged file.
+    catch_unwind(AssertUnwindSafe(|| decoded(Bytes::from(file), request))).ok().flatten()
+}
+
+fn decoded(file: Bytes, request: &Request) -> Option<Decoded> {
+    let length = file.len();
+    let reader = SerializedFileReader::new(file).ok()?;
+    let footer = reader.metadata();
+    let schema = footer.file_metadata();
+    if request.columns.iter().any(|column| column.kind.has_calendar()) && !is_gregorian(schema, request) {
+        return None;
+    }
+    let places = request.columns.iter().map(|column| Place::of(schema, column, request));
+    let places = places.collect::<Option<Vec<_>>>()?;
+    let mut rows = 0;
+    for group in footer.row_groups() {
+        rows += usize::try_from(group.num_rows()).ok()?;
+        let chunks = places.iter().map(|place| group.column(place.leaf));
+        if rows > MAX_ROWS || !chunks.into_iter().all(|chunk| is_known(chunk, group.num_rows(), length)) {
+            return None;
+        }
+    }
+    let mut columns: Vec<_> = request.columns.iter().map(|column| Column::new(column.kind)).collect();
+    for (column, (asked, place)) in columns.iter_mut().zip(request.columns.iter().zip(&places)) {
+        let mut before = 0;
+        for index in 0..reader.num_row_groups() {
+            let group = reader.get_row_group(index).ok()?;
+            let rows = usize::try_from(group.metadata().num_rows()).ok()?;
+            let values = group.get_column_reader(place.leaf).ok()?;
+            column.read(values, asked.kind, place.is_nullable, rows, before)?;
+            before += rows;
+        }
+    }
+    Some(Decoded { rows, columns })
+}
+
+/// Where a column is in a file.
+struct Place {
+    leaf: usize,
+    is_nullable: bool,
+}
+
+impl Place {
+    /// `None` if it is not there exactly once, or has another type.
+    fn of(schema: &FileMetaData, asked: &ColumnRequest, request: &Request) -> Option<Self> {
+        let descriptor = schema.schema_descr();
+        let fields = descriptor.root_schema().get_fields();
+        let index = fields.iter().position(|field| field.name() == asked.name)?;
+        let mut others = fields.iter().enumerate().filter(|(other, _)| *other != index);
+        let is_ambiguous = others.any(|(_, other)| may_be_same(other.name(), &asked.name, request));
+        let leaf =
+            (0..descriptor.num_columns()).find(|&leaf| descriptor.get_column_root_idx(leaf) == index)?;
+        let field = &fields[index];
+        let has_type =
+            field.is_primitive() && field.get_basic_info().has_repetition() && is_of(field, asked.kind);
+        if is_ambiguous || !has_type {
+            return None;
+        }
+        match field.get_basic_info().repetition() {
+            Repetition::REQUIRED => Some(Place { leaf, is_nullable: false }),
+            Repetition::OPTIONAL => Some(Place { leaf, is_nullable: true }),
+            Repetition::REPEATED => None,
+        }
+    }
+}
+
+/// Whether Spark may take the names of two columns for the same. It has rules for letters beyond ASCII that are not known here.
+fn may_be_same(one: &str, other: &str, request: &Request) -> bool {
+    one == other
+        || !request.case_sensitive
+            && (one.eq_ignore_ascii_case(other) || !one.is_ascii() && !other.is_ascii())
+}
+
+/// Whether a column has the Parquet type that a Spark type stands for.
+fn is_of(field: &Type, kind: ColumnType) -> bool {
+    let info = field.get_basic_info();
+    let is_plain = info.logical_type_ref().is_none() && info.converted_type() == ConvertedType::NONE;
+    // An annotation may be in its old form alone.
+    let is_annotated = |logical: LogicalType, converted: ConvertedType| match info.logical_type_ref() {
+        Some(found) => *found == logical,
+        None => info.converted_type() == converted,
+    };
+    let is_integer = |width: i8, converted| is_annotated(LogicalType::integer(width, true), converted);
+    match (field.get_physical_type(), kind) {
+        (Physical::BOOLEAN, ColumnType::Boolean)
+        | (Physical::FLOAT, ColumnType::Float)
+        | (Physical::DOUBLE, ColumnType::Double)
+        | (Physical::BYTE_ARRAY, ColumnType::Binary) => is_plain,
+        (Physical::INT32, ColumnType::Byte) => is_integer(8, ConvertedType::INT_8),
+        (Physical::INT32, ColumnType::Short) => is_integer(16, ConvertedType::INT_16),
+        (Physical::INT32, ColumnType::Int) => is_plain || is_integer(32, ConvertedType::INT_32),
+        (Physical::INT64, ColumnType::Long) => is_plain || is_integer(64, ConvertedType::INT_64),
+        (Physical::INT32, ColumnType::Date) => is_annotated(LogicalType::Date, ConvertedType::DATE),
+        (Physical::INT64, ColumnType::Timestamp) => is_annotated(
+            LogicalType::timestamp(true, parquet::basic::TimeUnit::MICROS),
+            ConvertedType::TIMESTAMP_MICROS,
+        ),
+        (Physical::BYTE_ARRAY, ColumnType::String) => is_annotated(LogicalType::String, ConvertedType::UTF8),
+        (physical @ (Physical::INT32 | Physical::INT64), ColumnType::Decimal { precision, scale }) => {
+            let decimal = LogicalType::decimal(i32::from(scale), i32::from(precision));
+            (physical == Physical::INT32) == kind.is_short_decimal()
+                && precision <= 18
+                && is_annotated(decimal, ConvertedType::DECIMAL)
+                && (field.get_precision(), field.get_scale()) == (i32::from(precision), i32::from(scale))
+        }
+        _ => false,
+    }
+}
+
+/// Whether dates and timestamps need no conversion: the rule of Spark's `DataSourceUtils.datetimeRebaseSpec`.
+fn is_gregorian(schema: &FileMetaData, request: &Request) -> bool {
+    let value_of = |key: &str| {
+        let found = schema.key_value_metadata()?.iter().rfind(|pair| pair.key == key)?;
+        Some(found.value.clone().unwrap_or_default())
+    };
+    match value_of("org.apache.spark.version") {
+        None => request.dates_are_gregorian,
+        Some(version) => *version >= *"3.0.0" && value_of("org.apache.spark.legacyDateTime").is_none(),
+    }
+}
+
+/// Whether a chunk lies in the file, and only has encodings and a codec that Spark reads and this crate as well.
+fn is_known(chunk: &ColumnChunkMetaData, rows: i64, length: usize) -> bool {
+    let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
+    let end = start.checked_add(chunk.compressed_size());
+    start >= 0
+        && chunk.compressed_size() >= 0
+        && end.is_some_and(|end| usize::try_from(end).is_ok_and(|end| end <= length))
+        && chunk.file_path().is_none()
+        && chunk.num_values() == rows
+        && u32::try_from(chunk.uncompressed_size()).is_ok_and(|bytes| bytes <= MAX_BYTES)
+        && matches!(chunk.compression(), Compression::UNCOMPRESSED | Compression::SNAPPY)
+        && chunk.encodings().all(is_read_by_spark)
+}
+
+/// Whether it is an encoding of Spark's vectorized reader. `DELTA_BYTE_ARRAY` is left to it, because it knows of writers that
+/// got it wrong.
+#[expect(deprecated, reason = "files name BIT_PACKED for levels that they do not have")]
+fn is_read_by_spark(encoding: Encoding) -> bool {
+    matches!(
+        encoding,
+        Encoding::PLAIN
+            | Encoding::PLAIN_DICTIONARY
+            | Encoding::RLE_DICTIONARY
+            | Encoding::RLE
+            | Encoding::BIT_PACKED
+            | Encoding::DELTA_BINARY_PACKED
+            | Encoding::DELTA_LENGTH_BYTE_ARRAY
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use parquet::column::writer::ColumnWriter;
+    use parquet::data_type::ByteArray;
+    use parquet::file::metadata::KeyValue;
+    use parquet::file::properties::{WriterProperties, WriterVersion};
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
+
+    use super::*;
+
+    fn request(encoded: &[u8]) -> Request {
+        Request::decode(encoded).expect("well-formed")
+    }
+
+    /// A file with these columns, each of whose rows is null where it has no value, and as many row groups.
+    fn file(schema: &str, groups: &[Vec<Values>], properties: WriterProperties) -> Vec<u8> {
+        let schema = Arc::new(parse_message_type(schema).expect("a schema"));
+        let mut bytes = Vec::new();
+        let mut writer =
+            SerializedFileWriter::new(&mut bytes, schema, Arc::new(properties)).expect("a writer");
+        for columns in groups {
+            let mut group = writer.next_row_group().expect("a row group");
+            for values in columns {
+                let mut column = group.next_column().expect("valid").expect("a column");
+                match (column.untyped(), values) {
+                    (ColumnWriter::Int32ColumnWriter(writer), Values::Ints(values)) => {
+                        let (values, levels) = split(values);
+                        writer.write_batch(&values, Some(&levels), None).expect("written");
+                    }
+                    (ColumnWriter::ByteArrayColumnWriter(writer), Values::Texts(values)) => {
+                        let (values, levels) = split(values);
+                        let values: Vec<_> = values.into_iter().map(ByteArray::from).collect();
+                        writer.write_batch(&values, Some(&levels), None).expect("written");
+                    }
+                    _ => panic!("another type"),
+                }
+                column.close().expect("closed");
+            }
+            group.close().expect("closed");
+        }
+        writer.close().expect("closed");
+        bytes
+    }
+
+    enum Values {
+        Ints(Vec<Option<i32>>),
+        Texts(Vec<Option<&'static str>>),
+    }
+
+    fn split<T: Copy>(values: &[Option<T>]) -> (Vec<T>, Vec<i16>) {
+        (
+            values.iter().flatten().copied().collect(),
+            values.iter().map(|value| i16::from(value.is_some())).collect(),
+        )
+    }
+
+    const SCHEMA: &str = "message m { optional int32 a; optional binary b (string); }";
+
+    fn groups() -> Vec<Vec<Values>> {
+        vec![
+            vec![Values::Ints(vec![Some(1), Some(-2)]), Values::Texts(vec![Some("x"), Some("")])],
+            vec![Values::Ints(vec![None, Some(3), None]), Values::Texts(vec![Some("é"), None, Some("x")])],
+        ]
+    }
+
+    fn ints(values: &[i32]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn columns_are_decoded_over_row_groups() {
+        for version in [WriterVersion::PARQUET_1_0, WriterVersion::PARQUET_2_0] {
+            for (codec, dictionary) in [(Compression::SNAPPY, true), (Compression::UNCOMPRESSED, false)] {
+                let properties = WriterProperties::builder().set_writer_version(version);
+                let properties = properties.set_compression(codec).set_dictionary_enabled(dictionary);
+                let properties = properties.set_encoding(Encoding::PLAIN).build();
+                let file = file(SCHEMA, &groups(), properties);
+                let decoded = decode(file.clone(), &request(b"\x01\0S\0\x01bi\0\x01a")).expect("decoded");
+                assert_eq!(decoded.rows, 5);
+                let text = Column {
+                    nulls: vec![0, 0, 0, 1, 0],
+                    values: "xéx".into(),
+                    offsets: vec![0, 1, 1, 3, 3, 4],
+                };
+                let numbers =
+                    Column { nulls: vec![0, 0, 1, 0, 1], values: ints(&[1, -2, 0, 3, 0]), offsets: vec![] };
+                let bytes = decoded.to_bytes();
+                assert_eq!(bytes[..10], [5, 0, 0, 0, 1, 0, 0, 0, 1, 0]);
+                assert_eq!(bytes.len(), 4 + 1 + 5 + 24 + 4 + 1 + 5 + 20);
+                assert_eq!(decoded.columns, [text, numbers]);
+                assert_eq!(
+                    decode(file.clone(), &request(b"\x01\0")),
+                    Some(Decoded { rows: 5, columns: vec![] })
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn other_types_names_encodings_and_codecs_are_left() {
+        let plain = || WriterProperties::builder().build();
+        let simple = file(SCHEMA, &groups(), plain());
+        for refused in [
+            &b"\x01\0i\0\x01c"[..],
+            b"\x01\0i\0\x01A",
+            b"\0\0i\0\x01A",
+            b"\x01\0l\0\x01a",
+            b"\x01\0d\0\x01a",
+            b"\x01\0b\0\x01a",
+            b"\x01\0B\0\x01b",
+            b"\x01\0i\0\x01b",
+            b"\x01\0n\x09\0\0\x01a",
+        ] {
+            assert_eq!(decode(simple.clone(), &request(refused)), None, "{refused:?}");
+        }
+        let twice = "message m { optional int32 a; optional binary A (string); }";
+        let twice = file(twice, &groups(), plain());
+        assert!(decode(twice.clone(), &request(b"\x01\0i\0\x01a")).is_some(), "case matters");
+        assert_eq!(decode(twice.clone(), &request(b"\0\0i\0\x01a")), None, "it does not");
+        let delta = WriterProperties::builder().set_dictionary_enabled(false);
+        let delta = file(
+            SCHEMA,
+            &groups(),
+            delta
+                .set_encoding(Encoding::DELTA_BYTE_ARRAY)
+                .set_column_encoding("a".into(), Encoding::PLAIN)
+                .build(),
+        );
+        assert_eq!(decode(delta.clone(), &request(b"\x01\0S\0\x01b")), None);
+        assert!(decode(delta.clone(), &request(b"\x01\0i\0\x01a")).is_some(), "the other column is plain");
+    }
+
+    #[test]
+    fn dates_need_spark_to_have_written_them_as_they_are() {
+        let version = |version: &str| KeyValue::new("org.apache.spark.version".into(), version.to_owned());
+        let legacy = KeyValue::new("org.apache.spark.legacyDateTime".into(), String::new());
+        let schema = "message m { optional int32 a (date); }";
+        let rows = || vec![vec![Values::Ints(vec![Some(-200_000)])]];
+        for (pairs, gregorian, expected) in [
+            (vec![], false, false),
+            (vec![], true, true),
+            (vec![version("3.0.0")], false, true),
+            (vec![version("4.0.1"), legacy], true, false),
+            (vec![version("2.4.8")], true, false),
+        ] {
+            let properties = WriterProperties::builder().set_key_value_metadata(Some(pairs.clone())).build();
+            let mut asked = request(b"\x01\0d\0\x01a");
+            asked.dates_are_gregorian = gregorian;
+            let found = decode(file(schema, &rows(), properties), &asked);
+            assert_eq!(found.is_some(), expected, "{pairs:?} {gregorian}");
+        }
+    }
+
+    #[test]
+    fn damaged_files_are_left() {
+        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+        let file = file(SCHEMA, &groups(), properties);
+        let asked = request(b"\x01\0S\0\x01bi\0\x01a");
+        for end in 0..file.len() {
+            assert_eq!(decode(file[..end].to_vec(), &asked), None);
+        }
+        for at in 0..file.len() {
+            for flip in [1, 0x80, 0xff] {
+                let mut damaged = file.clone();
+                damaged[at] ^= flip;
+                // Whatever comes of it: a value may have changed.
+                let _ = decode(damaged, &asked).map(|decoded| assert!(decoded.rows <= MAX_ROWS));
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes_can_be_decoded() {
+        let file = file(SCHEMA, &groups(), WriterProperties::builder().build());
+        let encoded = b"\x01\0S\0\x01bi\0\x01a";
+        let length = u16::try_from(encoded.len()).expect("short").to_be_bytes();
+        crate::fuzz_decode(&[&length[..], encoded, &file].concat());
+        crate::fuzz_decode(b"\0\x01\x02");
+        crate::fuzz_decode(b"\0");
+    }
+}

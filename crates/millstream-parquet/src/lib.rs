@@ -1,0 +1,46 @@
+#![forbid(unsafe_code)]
+//! Decodes flat columns of small Parquet files.
+//!
+//! Setting up Parquet's Java reader costs more than a small file has data, and most of it runs before the JVM has compiled it.
+//! Here a file that is in memory is decoded as a whole, and its columns are returned as Spark's column vectors hold them, so that
+//! the JVM only copies arrays.
+//!
+//! ```text
+//! request: columns and their types ─┐
+//! bytes of a file ─► footer ─► is every column what Spark takes it for? ─► values and nulls of each column
+//!                                       no: `None`, and Spark reads the file
+//! ```
+//!
+//! The rows must be exactly Spark's. So a file is decoded only if each requested column is flat, is there once, and has the
+//! one Parquet type that the Spark type stands for; if dates need no other calendar; and if its encodings and codec are those
+//! that Spark reads, too. For everything else, damaged files included, the answer is `None`: Spark then reads the file, or
+//! fails with its own message. The crate knows nothing of Spark's classes; the format of Parquet is that of
+//! <https://parquet.apache.org/docs/file-format/>.
+
+mod columns;
+mod decode;
+mod request;
+
+pub use columns::Column;
+pub use decode::{Decoded, decode};
+pub use request::{ColumnRequest, ColumnType, Request};
+
+/// Decodes arbitrary bytes as a request and a file: the first two bytes are the length of the encoded request, which follows
+/// them. What is decoded has the number of rows that it says.
+#[cfg(any(test, feature = "fuzzing"))]
+pub fn fuzz_decode(bytes: &[u8]) {
+    let [high, low, rest @ ..] = bytes else { return };
+    let length = usize::from(u16::from_be_bytes([*high, *low])).min(rest.len());
+    let (encoded, file) = rest.split_at(length);
+    let Some(request) = Request::decode(encoded) else { return };
+    if let Some(decoded) = decode(file.to_vec(), &request) {
+        assert_eq!(decoded.columns.len(), request.columns.len());
+        for (column, asked) in decoded.columns.iter().zip(&request.columns) {
+            assert!(column.nulls.is_empty() || column.nulls.len() == decoded.rows);
+            match asked.kind.width() {
+                Some(width) => assert_eq!(column.values.len(), decoded.rows * width),
+                None => assert_eq!(column.offsets.len(), decoded.rows + 1),
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What is asked for.
+
+/// Columns of a file, and how Spark would look for them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The columns, in the order in which they are returned.
+    pub columns: Vec<ColumnRequest>,
+    /// Whether names that differ in case alone are different.
+    pub case_sensitive: bool,
+    /// Whether dates of files which Spark has not written are in the proleptic Gregorian calendar.
+    pub dates_are_gregorian: bool,
+}
+
+/// A column at the top level of the schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnRequest {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub kind: ColumnType,
+}
+
+/// A type of Spark. Each stands for exactly one type of Parquet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ColumnType {
+    /// `BOOLEAN`; one byte, 0 or 1.
+    Boolean,
+    /// `INT32` with the annotation `INT(8, true)`; one byte.
+    Byte,
+    /// `INT32` with the annotation `INT(16, true)`; two bytes.
+    Short,
+    /// `INT32`; four bytes.
+    Int,
+    /// `INT32` with the annotation `DATE`; days since 1970-01-01, four bytes.
+    Date,
+    /// `INT64`; eight bytes.
+    Long,
+    /// `INT64` with the annotation `TIMESTAMP(true, MICROS)`; microseconds since 1970-01-01, eight bytes.
+    Timestamp,
+    /// `FLOAT`; four bytes.
+    Float,
+    /// `DOUBLE`; eight bytes.
+    Double,
+    /// `BYTE_ARRAY` with the annotation `STRING`.
+    String,
+    /// `BYTE_ARRAY`.
+    Binary,
+    /// `DECIMAL(precision, scale)` as `INT32` of up to 9 digits, four bytes, or `INT64` of 10 to 18, eight bytes.
+    Decimal {
+        /// Number of digits.
+        precision: u8,
+        /// Number of digits after the point.
+        scale: u8,
+    },
+}
+
+/// Most digits in an `INT32`.
+const INT_DIGITS: u8 = 9;
+
+impl ColumnType {
+    /// Bytes of a value; `None` if their number varies.
+    pub fn width(self) -> Option<usize> {
+        match self {
+            ColumnType::Boolean | ColumnType::Byte => Some(1),
+            ColumnType::Short => Some(2),
+            ColumnType::Int | ColumnType::Date | ColumnType::Float => Some(4),
+            ColumnType::Long | ColumnType::Timestamp | ColumnType::Double => Some(8),
+            ColumnType::Decimal { .. } => Some(if self.is_short_decimal() { 4 } else { 8 }),
+            ColumnType::String | ColumnType::Binary => None,
+        }
+    }
+
+    pub(crate) fn is_short_decimal(self) -> bool {
+        matches!(self, ColumnType::Decimal { precision: 0..=INT_DIGITS, .. })
+    }
+
+    /// Whether its values depend on a calendar.
+    pub(crate) fn has_calendar(self) -> bool {
+        matches!(self, ColumnType::Date | ColumnType::Timestamp)
+    }
+}
+
+impl Request {
+    /// Decodes a request: two flags, then the columns. A column is the letter of its type, the precision and the scale of a
+    /// decimal, and its name: a length (two bytes, big-endian) and as many bytes of UTF-8.
+    ///
+    /// ```text
+    /// z boolean   b byte   s short   i int   l long   f float   g double   d date   t timestamp
+    /// S string    B binary n PRECISION SCALE  decimal
+    /// ```
+    ///
+    /// `None` if the bytes are malformed.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let [case_sensitive @ 0..=1, dates_are_gregorian @ 0..=1, rest @ ..] = bytes else { return None };
+        let (case_sensitive, dates_are_gregorian) = (*case_sensitive == 1, *dates_are_gregorian == 1);
+        let mut rest = rest;
+        let mut columns = Vec::new();
+        while !rest.is_empty() {
+            let kind = kind(&mut rest)?;
+            let (&length, after) = rest.split_first_chunk::<2>()?;
+            let (name, after) = after.split_at_checked(usize::from(u16::from_be_bytes(length)))?;
+            columns.push(ColumnRequest { name: std::str::from_utf8(name).ok()?.into(), kind });
+            rest = after;
+        }
+        Some(Request { columns, case_sensitive, dates_are_gregorian })
+    }
+}
+
+fn kind(rest: &mut &[u8]) -> Option<ColumnType> {
+    let (&letter, after) = rest.split_first()?;
+    *rest = after;
+    Some(match letter {
+        b'z' => ColumnType::Boolean,
+        b'b' => ColumnType::Byte,
+        b's' => ColumnType::Short,
+        b'i' => ColumnType::Int,
+        b'd' => ColumnType::Date,
+        b'l' => ColumnType::Long,
+        b't' => ColumnType::Timestamp,
+        b'f' => ColumnType::Float,
+        b'g' => ColumnType::Double,
+        b'S' => ColumnType::String,
+        b'B' => ColumnType::Binary,
+        b'n' => {
+            let (&[precision, scale], after) = rest.split_first_chunk::<2>()?;
+            *rest = after;
+            ColumnType::Decimal { precision, scale }
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_decoded() {
+        let column = |name: &str, kind| ColumnRequest { name: name.into(), kind };
+        let expected = Request {
+            columns: vec![
+                column("a", ColumnType::Int),
+                column("é", ColumnType::Decimal { precision: 9, scale: 2 }),
+                column("", ColumnType::String),
+            ],
+            case_sensitive: false,
+            dates_are_gregorian: true,
+        };
+        let encoded = b"\0\x01i\0\x01an\x09\x02\0\x02\xc3\xa9S\0\0";
+        assert_eq!(Request::decode(encoded), Some(expected));
+        for malformed in
+            [&b""[..], b"\x02\0", b"\0\0?\0\0", b"\0\0i\0\x02a", b"\0\0n\x01", b"\0\0i\0\x01\xff"]
+        {
+            assert_eq!(Request::decode(malformed), None, "{malformed:?}");
+        }
+    }
+}
