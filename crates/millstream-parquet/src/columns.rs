@@ -1,7 +1,7 @@
 //! The values of a column.
 
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
-use parquet::data_type::{ByteArray, DataType};
+use parquet::data_type::{ByteArray, DataType, Int96};
 
 use crate::request::ColumnType;
 
@@ -46,6 +46,9 @@ impl Column {
             },
             ColumnReader::Int64ColumnReader(reader) => {
                 self.fixed(reader, is_nullable, rows, |value| value.to_le_bytes())
+            }
+            ColumnReader::Int96ColumnReader(reader) => {
+                self.fixed(reader, is_nullable, rows, |value| micros(value).to_le_bytes())
             }
             ColumnReader::FloatColumnReader(reader) => {
                 self.fixed(reader, is_nullable, rows, |value| value.to_le_bytes())
@@ -95,6 +98,16 @@ impl Column {
         })?;
         Some(levels)
     }
+}
+
+/// Microseconds since 1970-01-01, as Spark's `DateTimeUtils.fromJulianDay` computes them from nanoseconds and a Julian day.
+fn micros(value: &Int96) -> i64 {
+    const EPOCH: i32 = 2_440_588;
+    const MICROS_PER_DAY: i64 = 86_400_000_000;
+    let &[low, high, day] = value.data() else { return 0 };
+    let nanos = (u64::from(high) << 32 | u64::from(low)) as i64;
+    let days = (day as i32).wrapping_sub(EPOCH);
+    i64::from(days).wrapping_mul(MICROS_PER_DAY).wrapping_add(nanos / 1000)
 }
 
 /// The definition levels (none if all rows have a value) and the values of a row group.

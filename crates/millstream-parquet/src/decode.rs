@@ -55,9 +55,6 @@ fn decoded(file: Bytes, request: &Request) -> Option<Decoded> {
     let reader = SerializedFileReader::new(file).ok()?;
     let footer = reader.metadata();
     let schema = footer.file_metadata();
-    if request.columns.iter().any(|column| column.kind.has_calendar()) && !is_gregorian(schema, request) {
-        return None;
-    }
     let places = request.columns.iter().map(|column| Place::of(schema, column, request));
     let places = places.collect::<Option<Vec<_>>>()?;
     let mut rows = 0;
@@ -101,7 +98,7 @@ impl Place {
         let field = &fields[index];
         let has_type =
             field.is_primitive() && field.get_basic_info().has_repetition() && is_of(field, asked.kind);
-        if is_ambiguous || !has_type {
+        if is_ambiguous || !has_type || !is_gregorian(field, asked.kind, schema, request) {
             return None;
         }
         match field.get_basic_info().repetition() {
@@ -133,6 +130,7 @@ fn is_of(field: &Type, kind: ColumnType) -> bool {
         (Physical::BOOLEAN, ColumnType::Boolean)
         | (Physical::FLOAT, ColumnType::Float)
         | (Physical::DOUBLE, ColumnType::Double)
+        | (Physical::INT96, ColumnType::Timestamp)
         | (Physical::BYTE_ARRAY, ColumnType::Binary) => is_plain,
         (Physical::INT32, ColumnType::Byte) => is_integer(8, ConvertedType::INT_8),
         (Physical::INT32, ColumnType::Short) => is_integer(16, ConvertedType::INT_16),
@@ -143,6 +141,9 @@ fn is_of(field: &Type, kind: ColumnType) -> bool {
             LogicalType::timestamp(true, parquet::basic::TimeUnit::MICROS),
             ConvertedType::TIMESTAMP_MICROS,
         ),
+        (Physical::INT64, ColumnType::TimestampWithoutZone) => {
+            info.logical_type_ref() == Some(&LogicalType::timestamp(false, parquet::basic::TimeUnit::MICROS))
+        }
         (Physical::BYTE_ARRAY, ColumnType::String) => is_annotated(LogicalType::String, ConvertedType::UTF8),
         (physical @ (Physical::INT32 | Physical::INT64), ColumnType::Decimal { precision, scale }) => {
             let decimal = LogicalType::decimal(i32::from(scale), i32::from(precision));
@@ -155,15 +156,23 @@ fn is_of(field: &Type, kind: ColumnType) -> bool {
     }
 }
 
-/// Whether dates and timestamps need no conversion: the rule of Spark's `DataSourceUtils.datetimeRebaseSpec`.
-fn is_gregorian(schema: &FileMetaData, request: &Request) -> bool {
+/// Whether values need no conversion from another calendar: the rules of Spark's `DataSourceUtils`, `datetimeRebaseSpec` and
+/// `int96RebaseSpec`.
+fn is_gregorian(field: &Type, kind: ColumnType, schema: &FileMetaData, request: &Request) -> bool {
+    let (since, legacy, otherwise) = match (field.get_physical_type(), kind) {
+        (Physical::INT96, _) => ("3.1.0", "org.apache.spark.legacyINT96", request.int96_is_gregorian),
+        (_, ColumnType::Date | ColumnType::Timestamp) => {
+            ("3.0.0", "org.apache.spark.legacyDateTime", request.dates_are_gregorian)
+        }
+        _ => return true,
+    };
     let value_of = |key: &str| {
         let found = schema.key_value_metadata()?.iter().rfind(|pair| pair.key == key)?;
         Some(found.value.clone().unwrap_or_default())
     };
     match value_of("org.apache.spark.version") {
-        None => request.dates_are_gregorian,
-        Some(version) => *version >= *"3.0.0" && value_of("org.apache.spark.legacyDateTime").is_none(),
+        None => otherwise,
+        Some(version) => *version >= *since && value_of(legacy).is_none(),
     }
 }
 
@@ -202,7 +211,7 @@ mod tests {
     use std::sync::Arc;
 
     use parquet::column::writer::ColumnWriter;
-    use parquet::data_type::ByteArray;
+    use parquet::data_type::{ByteArray, Int96};
     use parquet::file::metadata::KeyValue;
     use parquet::file::properties::{WriterProperties, WriterVersion};
     use parquet::file::writer::SerializedFileWriter;
@@ -277,7 +286,7 @@ mod tests {
                 let properties = properties.set_compression(codec).set_dictionary_enabled(dictionary);
                 let properties = properties.set_encoding(Encoding::PLAIN).build();
                 let file = file(SCHEMA, &groups(), properties);
-                let decoded = decode(file.clone(), &request(b"\x01\0S\0\x01bi\0\x01a")).expect("decoded");
+                let decoded = decode(file.clone(), &request(b"\x01\0\0S\0\x01bi\0\x01a")).expect("decoded");
                 assert_eq!(decoded.rows, 5);
                 let text = Column {
                     nulls: vec![0, 0, 0, 1, 0],
@@ -291,7 +300,7 @@ mod tests {
                 assert_eq!(bytes.len(), 4 + 1 + 5 + 24 + 4 + 1 + 5 + 20);
                 assert_eq!(decoded.columns, [text, numbers]);
                 assert_eq!(
-                    decode(file.clone(), &request(b"\x01\0")),
+                    decode(file.clone(), &request(b"\x01\0\0")),
                     Some(Decoded { rows: 5, columns: vec![] })
                 );
             }
@@ -303,22 +312,22 @@ mod tests {
         let plain = || WriterProperties::builder().build();
         let simple = file(SCHEMA, &groups(), plain());
         for refused in [
-            &b"\x01\0i\0\x01c"[..],
-            b"\x01\0i\0\x01A",
-            b"\0\0i\0\x01A",
-            b"\x01\0l\0\x01a",
-            b"\x01\0d\0\x01a",
-            b"\x01\0b\0\x01a",
-            b"\x01\0B\0\x01b",
-            b"\x01\0i\0\x01b",
-            b"\x01\0n\x09\0\0\x01a",
+            &b"\x01\0\0i\0\x01c"[..],
+            b"\x01\0\0i\0\x01A",
+            b"\0\0\0i\0\x01A",
+            b"\x01\0\0l\0\x01a",
+            b"\x01\0\0d\0\x01a",
+            b"\x01\0\0b\0\x01a",
+            b"\x01\0\0B\0\x01b",
+            b"\x01\0\0i\0\x01b",
+            b"\x01\0\0n\x09\0\0\x01a",
         ] {
             assert_eq!(decode(simple.clone(), &request(refused)), None, "{refused:?}");
         }
         let twice = "message m { optional int32 a; optional binary A (string); }";
         let twice = file(twice, &groups(), plain());
-        assert!(decode(twice.clone(), &request(b"\x01\0i\0\x01a")).is_some(), "case matters");
-        assert_eq!(decode(twice.clone(), &request(b"\0\0i\0\x01a")), None, "it does not");
+        assert!(decode(twice.clone(), &request(b"\x01\0\0i\0\x01a")).is_some(), "case matters");
+        assert_eq!(decode(twice.clone(), &request(b"\0\0\0i\0\x01a")), None, "it does not");
         let delta = WriterProperties::builder().set_dictionary_enabled(false);
         let delta = file(
             SCHEMA,
@@ -328,8 +337,8 @@ mod tests {
                 .set_column_encoding("a".into(), Encoding::PLAIN)
                 .build(),
         );
-        assert_eq!(decode(delta.clone(), &request(b"\x01\0S\0\x01b")), None);
-        assert!(decode(delta.clone(), &request(b"\x01\0i\0\x01a")).is_some(), "the other column is plain");
+        assert_eq!(decode(delta.clone(), &request(b"\x01\0\0S\0\x01b")), None);
+        assert!(decode(delta.clone(), &request(b"\x01\0\0i\0\x01a")).is_some(), "the other column is plain");
     }
 
     #[test]
@@ -346,7 +355,7 @@ mod tests {
             (vec![version("2.4.8")], true, false),
         ] {
             let properties = WriterProperties::builder().set_key_value_metadata(Some(pairs.clone())).build();
-            let mut asked = request(b"\x01\0d\0\x01a");
+            let mut asked = request(b"\x01\0\0d\0\x01a");
             asked.dates_are_gregorian = gregorian;
             let found = decode(file(schema, &rows(), properties), &asked);
             assert_eq!(found.is_some(), expected, "{pairs:?} {gregorian}");
@@ -354,10 +363,35 @@ mod tests {
     }
 
     #[test]
+    fn int96_is_a_julian_day_and_nanoseconds() {
+        let schema = Arc::new(parse_message_type("message m { required int96 a; }").expect("a schema"));
+        let mut bytes = Vec::new();
+        let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::default()).expect("a writer");
+        let mut group = writer.next_row_group().expect("a row group");
+        let mut column = group.next_column().expect("valid").expect("a column");
+        let ColumnWriter::Int96ColumnWriter(values) = column.untyped() else { panic!("another type") };
+        let int96 = |nanos: u64, day: u32| {
+            let mut value = Int96::new();
+            value.set_data(nanos as u32, (nanos >> 32) as u32, day);
+            value
+        };
+        let values_and_days = [int96(0, 2_440_588), int96(86_399_999_999_999, 2_440_587), int96(1_999, 0)];
+        values.write_batch(&values_and_days, None, None).expect("written");
+        column.close().expect("closed");
+        group.close().expect("closed");
+        writer.close().expect("closed");
+        assert_eq!(decode(bytes.clone(), &request(b"\x01\x01\0t\0\x01a")), None, "the calendar is not known");
+        let decoded = decode(bytes, &request(b"\x01\0\x01t\0\x01a")).expect("decoded");
+        let expected = [0i64, -1, -2_440_588 * 86_400_000_000 + 1];
+        let expected = expected.iter().flat_map(|micros| micros.to_le_bytes()).collect();
+        assert_eq!(decoded.columns, [Column { values: expected, ..Column::default() }]);
+    }
+
+    #[test]
     fn damaged_files_are_left() {
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let file = file(SCHEMA, &groups(), properties);
-        let asked = request(b"\x01\0S\0\x01bi\0\x01a");
+        let asked = request(b"\x01\0\0S\0\x01bi\0\x01a");
         for end in 0..file.len() {
             assert_eq!(decode(file[..end].to_vec(), &asked), None);
         }
@@ -374,7 +408,7 @@ mod tests {
     #[test]
     fn any_bytes_can_be_decoded() {
         let file = file(SCHEMA, &groups(), WriterProperties::builder().build());
-        let encoded = b"\x01\0S\0\x01bi\0\x01a";
+        let encoded = b"\x01\0\0S\0\x01bi\0\x01a";
         let length = u16::try_from(encoded.len()).expect("short").to_be_bytes();
         crate::fuzz_decode(&[&length[..], encoded, &file].concat());
         crate::fuzz_decode(b"\0\x01\x02");

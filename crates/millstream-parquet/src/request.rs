@@ -9,6 +9,8 @@ pub struct Request {
     pub case_sensitive: bool,
     /// Whether dates of files which Spark has not written are in the proleptic Gregorian calendar.
     pub dates_are_gregorian: bool,
+    /// The same for timestamps that are stored as `INT96`.
+    pub int96_is_gregorian: bool,
 }
 
 /// A column at the top level of the schema.
@@ -35,8 +37,10 @@ pub enum ColumnType {
     Date,
     /// `INT64`; eight bytes.
     Long,
-    /// `INT64` with the annotation `TIMESTAMP(true, MICROS)`; microseconds since 1970-01-01, eight bytes.
+    /// `INT64` with the annotation `TIMESTAMP(true, MICROS)`, or `INT96`; microseconds since 1970-01-01, eight bytes.
     Timestamp,
+    /// `INT64` with the annotation `TIMESTAMP(false, MICROS)`; microseconds since 1970-01-01 in no time zone, eight bytes.
+    TimestampWithoutZone,
     /// `FLOAT`; four bytes.
     Float,
     /// `DOUBLE`; eight bytes.
@@ -64,7 +68,8 @@ impl ColumnType {
             ColumnType::Boolean | ColumnType::Byte => Some(1),
             ColumnType::Short => Some(2),
             ColumnType::Int | ColumnType::Date | ColumnType::Float => Some(4),
-            ColumnType::Long | ColumnType::Timestamp | ColumnType::Double => Some(8),
+            ColumnType::Long | ColumnType::Double => Some(8),
+            ColumnType::Timestamp | ColumnType::TimestampWithoutZone => Some(8),
             ColumnType::Decimal { .. } => Some(if self.is_short_decimal() { 4 } else { 8 }),
             ColumnType::String | ColumnType::Binary => None,
         }
@@ -73,26 +78,21 @@ impl ColumnType {
     pub(crate) fn is_short_decimal(self) -> bool {
         matches!(self, ColumnType::Decimal { precision: 0..=INT_DIGITS, .. })
     }
-
-    /// Whether its values depend on a calendar.
-    pub(crate) fn has_calendar(self) -> bool {
-        matches!(self, ColumnType::Date | ColumnType::Timestamp)
-    }
 }
 
 impl Request {
-    /// Decodes a request: two flags, then the columns. A column is the letter of its type, the precision and the scale of a
+    /// Decodes a request: three flags, then the columns. A column is the letter of its type, the precision and the scale of a
     /// decimal, and its name: a length (two bytes, big-endian) and as many bytes of UTF-8.
     ///
     /// ```text
     /// z boolean   b byte   s short   i int   l long   f float   g double   d date   t timestamp
-    /// S string    B binary n PRECISION SCALE  decimal
+    /// T timestamp without time zone   S string    B binary   n PRECISION SCALE  decimal
     /// ```
     ///
     /// `None` if the bytes are malformed.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let [case_sensitive @ 0..=1, dates_are_gregorian @ 0..=1, rest @ ..] = bytes else { return None };
-        let (case_sensitive, dates_are_gregorian) = (*case_sensitive == 1, *dates_are_gregorian == 1);
+        let (flags, rest) = bytes.split_first_chunk::<3>()?;
+        let [case_sensitive, dates_are_gregorian, int96_is_gregorian] = flags.map(|flag| flag == 1);
         let mut rest = rest;
         let mut columns = Vec::new();
         while !rest.is_empty() {
@@ -102,7 +102,7 @@ impl Request {
             columns.push(ColumnRequest { name: std::str::from_utf8(name).ok()?.into(), kind });
             rest = after;
         }
-        Some(Request { columns, case_sensitive, dates_are_gregorian })
+        Some(Request { columns, case_sensitive, dates_are_gregorian, int96_is_gregorian })
     }
 }
 
@@ -117,6 +117,7 @@ fn kind(rest: &mut &[u8]) -> Option<ColumnType> {
         b'd' => ColumnType::Date,
         b'l' => ColumnType::Long,
         b't' => ColumnType::Timestamp,
+        b'T' => ColumnType::TimestampWithoutZone,
         b'f' => ColumnType::Float,
         b'g' => ColumnType::Double,
         b'S' => ColumnType::String,
@@ -145,11 +146,12 @@ mod tests {
             ],
             case_sensitive: false,
             dates_are_gregorian: true,
+            int96_is_gregorian: false,
         };
-        let encoded = b"\0\x01i\0\x01an\x09\x02\0\x02\xc3\xa9S\0\0";
+        let encoded = b"\0\x01\0i\0\x01an\x09\x02\0\x02\xc3\xa9S\0\0";
         assert_eq!(Request::decode(encoded), Some(expected));
         for malformed in
-            [&b""[..], b"\x02\0", b"\0\0?\0\0", b"\0\0i\0\x02a", b"\0\0n\x01", b"\0\0i\0\x01\xff"]
+            [&b""[..], b"\x01\0", b"\0\0\0?\0\0", b"\0\0\0i\0\x02a", b"\0\0\0n\x01", b"\0\0\0i\0\x01\xff"]
         {
             assert_eq!(Request::decode(malformed), None, "{malformed:?}");
         }

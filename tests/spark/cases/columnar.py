@@ -12,6 +12,8 @@ NESTED = "a int, s struct<x: bigint, y: string>, l array<struct<k: int, v: strin
 SEEN = ("a", "b", "c", "d", "cast(e as string)", "cast(f as string)", "g", "hex(h)", "cast(i as string)")
 IN_ONE_TASK = {"spark.sql.files.minPartitionNum": "1", "spark.sql.leafNodeDefaultParallelism": "1"}
 FORMATS = ("parquet", "orc")
+# Columns that are decoded natively, where Parquet files allow it.
+USUAL = ("a", "b", "c", "cast(e as string)", "cast(f as string)", "g", "hex(h)")
 
 
 def read(context, format_name, directory, schema=SCHEMA, **options):
@@ -26,6 +28,7 @@ def add_query(name, query, conf=None):
 DIRECTORIES = ("same", "codecs", "schemas", "pages", "empty")
 QUERIES = {
     "all": lambda frame: frame.selectExpr(*SEEN),
+    "usual columns": lambda frame: frame.selectExpr(*USUAL),
     "one column": lambda frame: frame.select("a"),
     "no column": lambda frame: frame.groupBy().count(),
     "a condition": lambda frame: frame.filter("a between 20 and 90 or a = 1500").selectExpr(*SEEN),
@@ -53,6 +56,8 @@ for format_name in FORMATS:
             add_query(f"{format_name} files, {directory}: {name}", lambda context, f=format_name, d=directory, q=query: q(read(context, f, d)))
         for setting, conf in SETTINGS.items():
             add_query(f"{format_name} files, {directory}, {setting}", lambda context, f=format_name, d=directory: read(context, f, d).selectExpr(*SEEN), conf)
+            add_query(f"{format_name} files, {directory}, {setting}: usual columns", lambda context, f=format_name, d=directory: read(context, f, d).selectExpr(
+                *USUAL), conf)
             add_query(f"{format_name} files, {directory}, {setting}: a condition", lambda context, f=format_name, d=directory: read(context, f, d).filter(
                 "a between 20 and 90 and b like 'name%'").selectExpr(*SEEN), conf)
     for setting, conf in {"as usual": {}, **SETTINGS}.items():

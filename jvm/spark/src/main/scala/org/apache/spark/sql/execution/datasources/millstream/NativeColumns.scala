@@ -10,7 +10,6 @@ import org.apache.hadoop.conf.Configuration
 import org.apache.spark.sql.execution.FileSourceScanExec
 import org.apache.spark.sql.execution.datasources.parquet.{ParquetFileFormat, ParquetOptions}
 import org.apache.spark.sql.execution.vectorized.WritableColumnVector
-import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.types._
 import org.apache.spark.sql.vectorized.ColumnarBatch
 
@@ -43,14 +42,15 @@ private object NativeColumns {
   /** None if a column or a setting needs Spark's reader. */
   def of(scan: FileSourceScanExec, hadoop: Configuration): Option[NativeColumns] = {
     val (schema, conf) = (scan.requiredSchema, scan.conf)
-    val columns = schema.map(field => letter(field).map(_ -> field.name.getBytes(UTF_8)))
+    // With this setting, timestamps depend on the writer and on the session's time zone.
+    val hasZones = conf.isParquetINT96TimestampConversion && schema.exists(_.dataType == TimestampType)
+    val columns = schema.map(field => letter(field).filterNot(_ => hasZones).map(_ -> field.name.getBytes(UTF_8)))
     Option.when(scan.supportsColumnar && columns.forall(_.exists(_._2.length <= LongestName)) && !hadoop.getBoolean(VerifiesPages, false)) {
-      val corrected = new ParquetOptions(scan.relation.options, conf).datetimeRebaseModeInRead == Corrected
-      new NativeColumns(schema.map(_.dataType), encoded(columns.flatten, conf.caseSensitiveAnalysis, corrected), batchRows(conf))
+      val options = new ParquetOptions(scan.relation.options, conf)
+      val flags = Seq(conf.caseSensitiveAnalysis, options.datetimeRebaseModeInRead == Corrected, options.int96RebaseModeInRead == Corrected)
+      new NativeColumns(schema.map(_.dataType), encoded(columns.flatten, flags), conf.parquetVectorizedReaderBatchSize)
     }
   }
-
-  private def batchRows(conf: SQLConf): Int = conf.parquetVectorizedReaderBatchSize
 
   private def letter(field: StructField): Option[Array[Byte]] =
     if (field.name == ParquetFileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME || Special.exists(field.metadata.contains)) None
@@ -66,6 +66,7 @@ private object NativeColumns {
     case DoubleType => letters('g')
     case DateType => letters('d')
     case TimestampType => letters('t')
+    case TimestampNTZType => letters('T')
     case StringType => letters('S')
     case BinaryType => letters('B')
     case decimal: DecimalType if decimal.precision <= Decimal.MAX_LONG_DIGITS && decimal.scale >= 0 =>
@@ -75,11 +76,10 @@ private object NativeColumns {
 
   private def letters(values: Int*): Option[Array[Byte]] = Some(values.map(_.toByte).toArray)
 
-  private def encoded(columns: Seq[(Array[Byte], Array[Byte])], caseSensitive: Boolean, corrected: Boolean): Array[Byte] = {
+  private def encoded(columns: Seq[(Array[Byte], Array[Byte])], flags: Seq[Boolean]): Array[Byte] = {
     val bytes = new ByteArrayOutputStream
     val out = new DataOutputStream(bytes)
-    out.writeBoolean(caseSensitive)
-    out.writeBoolean(corrected)
+    flags.foreach(flag => out.writeBoolean(flag))
     columns.foreach { case (letters, name) =>
       out.write(letters)
       out.writeShort(name.length)
@@ -115,7 +115,7 @@ private final class DecodedColumn(decoded: Array[Byte], in: ByteBuffer, rows: In
   private val width = dataType match {
     case BooleanType | ByteType => 1
     case ShortType => 2
-    case LongType | TimestampType | DoubleType => 8
+    case LongType | TimestampType | TimestampNTZType | DoubleType => 8
     case decimal: DecimalType if decimal.precision > Decimal.MAX_INT_DIGITS => 8
     case StringType | BinaryType => 0
     case _ => 4
