@@ -93,8 +93,8 @@ test-jvm: $(JAR)
 	mvn -B -q -f jvm/pom.xml verify
 
 # A share that changes with every commit; all of them in the groups spark-4.3 and spark-4.0. A test that is named runs in any case.
-SHARE := auto/12
-SHARE_OLD := auto/60
+SHARE := auto/16
+SHARE_OLD := auto/80
 test-spark: $(VENV)/ready $(VENV_OLD)/ready
 	testbed/setup build test
 	$(VENV)/bin/python -m pytest -q --share $(SHARE) python/tests tests/spark

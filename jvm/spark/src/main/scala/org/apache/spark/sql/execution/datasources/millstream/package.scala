@@ -13,6 +13,7 @@ package org.apache.spark.sql.execution.datasources
  * physical plan ─► FileSourceScanExec ─► ReplaceFileScans (before transitions between rows and columns are inserted)
  *                                            ├─► NativeTextScanExec ─► TextScanRDD ─► ScanBatches ◄─ NativeScan
  *                                            └─► PackedFileScanExec ─► PackedFileScanRDD ─► Spark's readers ◄─ FileReadAhead
+ *                                                                       small Parquet files ─► NativeColumns ◄──┘
  * }}}
  *
  * The package is below `org.apache.spark.sql.execution.datasources` because Spark's partition discovery is private to that
