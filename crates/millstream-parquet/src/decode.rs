@@ -10,6 +10,7 @@ use parquet::schema::types::Type;
 
 use crate::columns::{Column, MAX_BYTES};
 use crate::request::{ColumnRequest, ColumnType, Request};
+use crate::thrift::{has_footer, has_pages};
 
 /// Most rows of a file: a few bytes may stand for any number of equal rows.
 const MAX_ROWS: usize = 1 << 20;
@@ -51,8 +52,10 @@ pub fn decode(file: Vec<u8>, request: &Request) -> Option<Decoded> {
 }
 
 fn decoded(file: Bytes, request: &Request) -> Option<Decoded> {
-    let length = file.len();
-    let reader = SerializedFileReader::new(file).ok()?;
+    if !has_footer(&file) {
+        return None;
+    }
+    let reader = SerializedFileReader::new(file.clone()).ok()?;
     let footer = reader.metadata();
     let schema = footer.file_metadata();
     let places = request.columns.iter().map(|column| Place::of(schema, column, request));
@@ -61,7 +64,7 @@ fn decoded(file: Bytes, request: &Request) -> Option<Decoded> {
     for group in footer.row_groups() {
         rows += usize::try_from(group.num_rows()).ok()?;
         let chunks = places.iter().map(|place| group.column(place.leaf));
-        if rows > MAX_ROWS || !chunks.into_iter().all(|chunk| is_known(chunk, group.num_rows(), length)) {
+        if rows > MAX_ROWS || !chunks.into_iter().all(|chunk| is_known(chunk, group.num_rows(), &file)) {
             return None;
         }
     }
@@ -176,13 +179,12 @@ fn is_gregorian(field: &Type, kind: ColumnType, schema: &FileMetaData, request: 
     }
 }
 
-/// Whether a chunk lies in the file, and only has encodings and a codec that Spark reads and this crate as well.
-fn is_known(chunk: &ColumnChunkMetaData, rows: i64, length: usize) -> bool {
+/// Whether a chunk consists of pages in the file, and only has encodings and a codec that Spark reads and this crate as well.
+fn is_known(chunk: &ColumnChunkMetaData, rows: i64, file: &[u8]) -> bool {
     let start = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
-    let end = start.checked_add(chunk.compressed_size());
-    start >= 0
-        && chunk.compressed_size() >= 0
-        && end.is_some_and(|end| usize::try_from(end).is_ok_and(|end| end <= length))
+    let (start, size) = (usize::try_from(start), usize::try_from(chunk.compressed_size()));
+    let range = start.ok().zip(size.ok()).and_then(|(start, size)| Some(start..start.checked_add(size)?));
+    range.is_some_and(|range| has_pages(file, range, MAX_BYTES))
         && chunk.file_path().is_none()
         && chunk.num_values() == rows
         && u32::try_from(chunk.uncompressed_size()).is_ok_and(|bytes| bytes <= MAX_BYTES)

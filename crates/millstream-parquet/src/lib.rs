@@ -20,6 +20,7 @@
 mod columns;
 mod decode;
 mod request;
+mod thrift;
 
 pub use columns::Column;
 pub use decode::{Decoded, decode};

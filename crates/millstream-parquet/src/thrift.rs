@@ -1,0 +1,192 @@
+//! Whether the metadata of a file can be parsed in a time and memory that its size bounds.
+//!
+//! Footers and page headers are structures of Thrift's compact protocol. A damaged one may announce a list of two thousand
+//! million elements, or a page of as many bytes, and the library that parses them believes it. So they are walked first, without
+//! storing anything: each element takes at least a byte of the file. The format is that of
+//! <https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md>, the structures are those of
+//! `parquet.thrift`.
+
+use std::ops::Range;
+
+const MAGIC: &[u8] = b"PAR1";
+/// Depth of structures and lists; Parquet's own are not deeper than 6.
+const MAX_DEPTH: u32 = 16;
+
+// Types of the protocol. In a field, a boolean is its type.
+const TRUE: u8 = 1;
+const FALSE: u8 = 2;
+const BYTE: u8 = 3;
+const I16: u8 = 4;
+const I64: u8 = 6;
+const DOUBLE: u8 = 7;
+const BINARY: u8 = 8;
+const LIST: u8 = 9;
+const SET: u8 = 10;
+const MAP: u8 = 11;
+const STRUCT: u8 = 12;
+
+// Fields of `PageHeader`.
+const UNCOMPRESSED_SIZE: i64 = 2;
+const COMPRESSED_SIZE: i64 = 3;
+
+/// Whether the footer of a file is well-formed.
+pub(crate) fn has_footer(file: &[u8]) -> bool {
+    let found = || {
+        let before = file.strip_suffix(MAGIC)?;
+        let (before, length) = before.split_last_chunk::<4>()?;
+        let start = before.len().checked_sub(u32::from_le_bytes(*length) as usize)?;
+        Walk { rest: &before[start..] }.structure(0, |_, _| ())
+    };
+    found().is_some()
+}
+
+/// Whether these bytes of a file are pages, none of which has more than `most` bytes when it is decompressed.
+pub(crate) fn has_pages(file: &[u8], range: Range<usize>, most: u32) -> bool {
+    let found = || {
+        let mut walk = Walk { rest: file.get(range)? };
+        while !walk.rest.is_empty() {
+            let (mut compressed, mut uncompressed) = (None, None);
+            walk.structure(0, |field, number| match field {
+                UNCOMPRESSED_SIZE => uncompressed = u32::try_from(number).ok(),
+                COMPRESSED_SIZE => compressed = usize::try_from(number).ok(),
+                _ => (),
+            })?;
+            uncompressed.filter(|&size| size <= most)?;
+            walk.take(compressed?)?;
+        }
+        Some(())
+    };
+    found().is_some()
+}
+
+/// Bytes that are walked; every step is `None` if they are malformed.
+struct Walk<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Walk<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(count)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take(1).map(|bytes| bytes[0])
+    }
+
+    fn varint(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn zigzag(&mut self) -> Option<i64> {
+        let value = self.varint()?;
+        Some((value >> 1) as i64 ^ -((value & 1) as i64))
+    }
+
+    /// Calls `integer` with the number and the value of each integer field.
+    fn structure(&mut self, depth: u32, mut integer: impl FnMut(i64, i64)) -> Option<()> {
+        let mut field = 0;
+        loop {
+            let header = self.byte()?;
+            let (delta, kind) = (header >> 4, header & 0xf);
+            if kind == 0 {
+                return Some(());
+            }
+            field = if delta == 0 { self.zigzag()? } else { field + i64::from(delta) };
+            match kind {
+                TRUE | FALSE => (),
+                I16..=I64 => integer(field, self.zigzag()?),
+                _ => self.value(kind, depth)?,
+            }
+        }
+    }
+
+    /// A value in a field, a list or a map. Booleans are not expected in lists and maps, where not all agree on their length.
+    fn value(&mut self, kind: u8, depth: u32) -> Option<()> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        match kind {
+            BYTE => self.byte().map(drop),
+            I16..=I64 => self.varint().map(drop),
+            DOUBLE => self.take(8).map(drop),
+            BINARY => {
+                let length = usize::try_from(self.varint()?).ok()?;
+                self.take(length).map(drop)
+            }
+            LIST | SET => {
+                let header = self.byte()?;
+                let count = if header >> 4 == 0xf { self.varint()? } else { u64::from(header >> 4) };
+                (0..count).try_for_each(|_| self.value(header & 0xf, depth + 1))
+            }
+            MAP => {
+                let count = self.varint()?;
+                let kinds = if count == 0 { 0 } else { self.byte()? };
+                (0..count).try_for_each(|_| {
+                    self.value(kinds >> 4, depth + 1)?;
+                    self.value(kinds & 0xf, depth + 1)
+                })
+            }
+            STRUCT => self.structure(depth + 1, |_, _| ()),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(footer: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(footer.len()).expect("short").to_le_bytes();
+        [MAGIC, footer, &length, MAGIC].concat()
+    }
+
+    #[test]
+    fn structures_are_walked() {
+        let list_of_structures = b"\x19\x2c\x15\x02\0\x11\0\0";
+        // A byte, a double, two bytes, a set of an i64, a map from one byte to an i32.
+        let others = b"\x13\x07\x17\0\0\0\0\0\0\0\0\x18\x02ab\x1a\x16\x02\x1b\x01\x85\x01a\x02\0";
+        let far_field = b"\x06\x80\x01\x02\0";
+        for good in [&b"\0"[..], list_of_structures, far_field, others, b"\x1b\0\0", b"\x11\x12\0"] {
+            assert!(has_footer(&file(good)), "{good:?}");
+        }
+        for bad in [
+            &b""[..],
+            b"\x19\xf5\xff\xff\xff\xff\x07\0",
+            b"\x19\xf1\xff\xff\xff\xff\x07\0",
+            b"\x18\x05ab\0",
+            b"\x15",
+            b"\x15\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\0",
+            b"\x1d\0",
+            b"\x1b\x01\x11\0\0",
+            &[0x1c; 100],
+        ] {
+            assert!(!has_footer(&file(bad)), "{bad:?}");
+        }
+        assert!(!has_footer(b"PAR1") && !has_footer(b"\xff\xff\xff\xffPAR1") && !has_footer(b""));
+    }
+
+    #[test]
+    fn pages_are_walked() {
+        // Type, uncompressed size 4, compressed size 2, and as many bytes.
+        let page = b"\x15\0\x15\x08\x15\x04\0xy";
+        let two = [&page[..], page].concat();
+        assert!(has_pages(&two, 0..two.len(), 4));
+        assert!(has_pages(&two, 0..0, 4));
+        assert!(!has_pages(&two, 0..two.len(), 3), "too large");
+        assert!(!has_pages(&two, 0..two.len() - 1, 4), "cut off");
+        assert!(!has_pages(&two, 0..two.len() + 1, 4), "beyond the end");
+        assert!(!has_pages(b"\x15\0\0", 0..3, 4), "without sizes");
+        assert!(!has_pages(b"\x15\0\x15\x08\x15\x03\0xy", 0..9, 4), "a negative size");
+    }
+}
