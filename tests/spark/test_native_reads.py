@@ -79,7 +79,7 @@ def test_missing_files_are_counted(ours, data, tmp_path):
 
 
 def test_the_plan_shows_native_filters(ours, data):
-    plan = ours.call("read_calls:formatted_plan", path=str(data / "rows"), condition="value like '%a%b%' and initcap(value) = 'A' and lower(value) like '%b' and k = 1")
+    plan = ours.call("read_calls:formatted_plan", path=str(data / "rows"), condition="value like '%a%b%' and lower(value) like '%b' and initcap(value) = 'A' and k = 1")
     assert "NativeTextScan" in plan
     (filters,) = [line for line in plan.splitlines() if line.startswith("NativeFilters:")]
     assert "LIKE %a%b%" in filters and "initcap" not in filters and "lower" not in filters and "k#" not in filters

@@ -16,8 +16,10 @@ use crate::batch::{Batch, Line};
 const FULL: usize = 16 << 20;
 /// What a distinct row takes besides its bytes.
 const ENTRY_BYTES: usize = 32;
-/// Rows are collected as long as each occurs so often in the first table, on average.
+/// Rows are collected as long as each occurs so often in a table, on average.
 const WORTHWHILE: u64 = 2;
+/// From so many rows in the table on, it counts as full if most of them occurred only once, up to then: fewer than five in four.
+const JUDGED_FROM: usize = 1 << 15;
 
 /// A row, and how often it occurs.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +88,9 @@ impl DistinctRows {
 
     /// Whether [`DistinctRows::take`] is due.
     pub(crate) fn is_full(&self) -> bool {
-        self.rows.bytes().len() + self.entries.len() * ENTRY_BYTES >= FULL
+        let count = self.entries.len();
+        let is_unique = count >= JUDGED_FROM && self.collected < count as u64 * 5 / 4;
+        is_unique || self.rows.bytes().len() + count * ENTRY_BYTES >= FULL
     }
 
     /// What has been collected; `None` if there is nothing.
@@ -155,6 +159,17 @@ mod tests {
         assert!(counts(&taken).values().all(|&count| count == 2));
         assert!((FULL / 2..FULL * 2).contains(&(taken.bytes().len() + taken.lines().len() * ENTRY_BYTES)));
         assert!(matches!(distinct.add(batch(&[b"a"])), Added::Collected(_)), "each row came twice");
+    }
+
+    #[test]
+    fn rows_that_occur_once_are_found_out_early() {
+        let mut distinct = DistinctRows::default();
+        let rows: Vec<_> = (0..JUDGED_FROM as u64).map(u64::to_le_bytes).collect();
+        let rows: Vec<&[u8]> = rows.iter().map(|row| &row[..]).collect();
+        assert!(matches!(distinct.add(batch(&rows[1..])), Added::Collected(_)) && !distinct.is_full());
+        assert!(matches!(distinct.add(batch(&rows[..1])), Added::Collected(_)) && distinct.is_full());
+        assert_eq!(distinct.take().expect("rows").rows(), rows.len() as u64);
+        assert!(matches!(distinct.add(batch(&rows)), Added::PassedOn(_)));
     }
 
     #[test]

@@ -100,6 +100,19 @@ for condition in COMPUTED:
     add(f"contents where computed: {condition}", lambda context, c=condition: context.text("contents", wholetext=True).filter(c.replace("k = 1", "true")).selectExpr("hex(cast(value as binary))"))
     add(f"long lines where computed: {condition}", lambda context, c=condition: context.text("batches", lineSep="w").filter(c.replace("k = 1", "true")).groupBy().agg(count("*"), expr("bit_xor(xxhash64(*))")))
 
+# Conditions that fail for one row, so that the message is always the same; whether it reaches them depends on the order.
+FAILING = [
+    "if(value = 'abc', raise_error('x'), 1) > 0 and length(value) = 1", "length(value) = 1 and value rlike '^[0-9]$' and if(value = 'abc', raise_error('x'), 1) > 0", "assert_true(value <> 'abc') is null and value like 'a%'",
+    "value like 'no such %' and assert_true(value <> 'abc') is null", "raise_error('x') is null and value = 'zz'", "value = 'zz' and raise_error('x') is null",
+    "element_at(split('a', ' '), if(value = 'abc', 3, 1)) is not null and value like 'a%'", "(assert_true(value <> 'abc') is null and lower(value) like '%b%') or value = 'zz'",
+    "(lower(value) like '%no such%' and assert_true(value <> 'abc') is null) or value = 'zz'", "not (if(value = 'abc', raise_error('x'), 1) > 0 and value = 'abc')", "value rlike '(' and value = 'zz'",
+]
+for condition in FAILING:
+    add(f"rows where something may fail: {condition}", lambda context, c=condition: context.text("rows").filter(c).selectExpr("hex(cast(value as binary))", "k"))
+    add(f"rows counted where something may fail: {condition}", lambda context, c=condition: context.text("rows").filter(c).groupBy().count())
+add("rows where a computed column may fail", lambda context: context.text("rows").selectExpr("value", "if(value = 'abc', raise_error('x'), 1) x").filter("x > 0 and length(value) = 1").select("value"))
+add("rows of two filters, where the first may fail", lambda context: context.text("rows").filter("assert_true(length(value) < 5) is null").filter("value like 'a%'").select("value"))
+
 # Groups that are only counted, of lines and of words.
 LINES, WORDS = "select value v, k from {rows}", "select explode(split(value, ' ')) v, 1 k from {rows}"
 GROUPINGS = [

@@ -64,9 +64,45 @@ private final class RowPredicates(rowsAreLines: Boolean) extends PredicateHelper
     case Like(OneCase(), Text(pattern), escape) =>
       pattern.toString.split(Array('%', '_', escape)).maxByOption(_.length).flatMap(ignoringCase)
     case RLike(Column(), Text(pattern)) => PortableRegex.ofNecessary(pattern.toString).toScala.flatMap(regex)
-    case _: And => Some(splitConjunctivePredicates(condition).flatMap(either(_, depth + 1))).filter(_.nonEmpty).map(list('&', _))
+    case _: And =>
+      val operands = upToFirstThatMayFail(splitConjunctivePredicates(condition)).flatMap(either(_, depth + 1))
+      Option.when(operands.nonEmpty)(list('&', operands))
     case _: Or => whole(splitDisjunctivePredicates(condition).map(either(_, depth + 1))).map(list('|', _))
     case _ => None
+  }
+
+  /** Of conditions that are checked in this order, those before the first that may fail, and that one. */
+  private def upToFirstThatMayFail(conditions: Seq[Expression]): Seq[Expression] = {
+    val (safe, others) = conditions.span(neverFails)
+    safe ++ others.headOption
+  }
+
+  /** Whether a condition has a result for every row, as far as is known here. */
+  private def neverFails(condition: Expression): Boolean = condition match {
+    case And(left, right) => neverFails(left) && neverFails(right)
+    case Or(left, right) => neverFails(left) && neverFails(right)
+    case Not(negated) => neverFails(negated)
+    case IsNull(value) => isSimple(value)
+    case IsNotNull(value) => isSimple(value)
+    case comparison: BinaryComparison => isSimple(comparison.left) && isSimple(comparison.right)
+    case In(value, values) => isSimple(value) && values.forall(isSimple)
+    case InSet(value, _) => isSimple(value)
+    case Contains(left, right) => isSimple(left) && isSimple(right)
+    case StartsWith(left, right) => isSimple(left) && isSimple(right)
+    case EndsWith(left, right) => isSimple(left) && isSimple(right)
+    // Malformed patterns are not translated.
+    case _: Like | _: RLike => either(condition, 1).isDefined
+    case _ => false
+  }
+
+  private def isSimple(value: Expression): Boolean = value match {
+    case _: Literal | _: AttributeReference => true
+    case Lower(of) => isSimple(of)
+    case Upper(of) => isSimple(of)
+    case Length(of) => isSimple(of)
+    case StringTrim(of, None) => isSimple(of)
+    case Substring(of, _: Literal, _: Literal) => isSimple(of)
+    case _ => false
   }
 
   private def either(condition: Expression, depth: Int): Option[Array[Byte]] = encode(condition, depth).orElse(necessary(condition, depth))
@@ -131,13 +167,17 @@ private[millstream] object RowPredicates {
   /**
    * Translates those of `conditions` that can be translated into one predicate, and what is necessary for the others.
    *
+   * Spark checks conditions in their order. A row that an earlier one rejects never reaches those behind it; and a row for
+   * which an earlier one fails, fails the query, as an assertion should. So no condition behind one that may fail is translated.
+   *
    * @param rowsAreLines whether rows contain neither LF nor CR
    * @return the encoded predicate, the conditions that it replaces, and those for which it is necessary
    */
   def encode(conditions: Seq[Expression], rowsAreLines: Boolean): (Array[Byte], Seq[Expression], Seq[Expression]) = {
     val encoder = new RowPredicates(rowsAreLines)
-    val exact = conditions.flatMap(condition => encoder.encode(condition, 1).map(condition -> _))
-    val others = conditions.filterNot(condition => exact.exists(_._1 eq condition))
+    val checked = encoder.upToFirstThatMayFail(conditions)
+    val exact = checked.flatMap(condition => encoder.encode(condition, 1).map(condition -> _))
+    val others = checked.filterNot(condition => exact.exists(_._1 eq condition))
     val wider = others.flatMap(condition => encoder.necessary(condition, 1).map(condition -> _))
     val predicate = (exact ++ wider).map(_._2) match {
       case Seq() => Always

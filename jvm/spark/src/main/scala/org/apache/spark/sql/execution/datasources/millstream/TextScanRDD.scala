@@ -1,8 +1,10 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
 import java.io.{FileNotFoundException, InterruptedIOException, IOException}
+import java.net.URI
 
 import io.millstream.hadoop.NativeScan
+import org.apache.hadoop.fs.Path
 
 import org.apache.spark.{InterruptibleIterator, Partition, SparkContext, TaskContext}
 import org.apache.spark.rdd.{InputFileBlockHolder, RDD}
@@ -163,7 +165,8 @@ private final class ScanBatches(partition: ScanPartition, task: ScanTask, metric
         throw e
       case e: FileNotFoundException =>
         val path = partition.ranges.at(scan.range).uri
-        throw QueryExecutionErrors.fileNotExistError(path, new FileNotFoundException(s"File $path does not exist"))
+        val name = new Path(new URI(path))
+        throw QueryExecutionErrors.fileNotExistError(name.toString, new FileNotFoundException(s"File $name does not exist"))
       case e: IOException =>
         throw QueryExecutionErrors.cannotReadFilesError(e, partition.ranges.at(scan.range).uri)
     }
