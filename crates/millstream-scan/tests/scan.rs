@@ -111,14 +111,14 @@ fn rows_that_differ_are_counted_over_all_files() {
 }
 
 #[test]
-fn nothing_is_counted_of_a_scan_that_fails_or_is_stopped() {
+fn a_count_that_fails_or_is_stopped_has_no_last_batch() {
     let (scratch, mut ranges, _) = test_files();
     ranges.push(whole(&scratch.path().join("missing")));
     let options = ScanOptions { output: Output::Distinct, ..options() };
     let mut scan = Scan::new(&PosixVolume, ranges.clone(), options.clone());
     let failed = loop {
         match scan.next_batch() {
-            Ok(batch) => assert_eq!(batch.expect("an error comes first").rows(), 0, "not before the end"),
+            Ok(batch) => assert!(batch.is_some(), "an error comes first"),
             Err(error) => break error,
         }
     };
