@@ -165,8 +165,8 @@ private final class ScanBatches(partition: ScanPartition, task: ScanTask, metric
         throw e
       case e: FileNotFoundException =>
         val path = partition.ranges.at(scan.range).uri
-        val name = new Path(new URI(path))
-        throw QueryExecutionErrors.fileNotExistError(name.toString, new FileNotFoundException(s"File $name does not exist"))
+        val missing = new FileNotFoundException(s"File ${new Path(new URI(path))} does not exist")
+        throw QueryExecutionErrors.fileNotExistError(path, missing)
       case e: IOException =>
         throw QueryExecutionErrors.cannotReadFilesError(e, partition.ranges.at(scan.range).uri)
     }
