@@ -17,14 +17,6 @@ def test_random_columns(stock, ours, data, seed, format_name):
         assert actual == expected, f"MILLSTREAM_SEED={seed}: directory {number}"
 
 
-def test_uncompressed_strings(stock, ours, data):
-    """Spark's vectorized reader returns wrong strings here and fails for decimals; its other reader, and the native one, do not."""
-    path = str(data / "uncompressed-strings")
-    expected = stock.call("column_calls:uncompressed_strings", path=path, vectorized="false", write=True)
-    assert expected[0][0] == 10_000
-    assert ours.call("column_calls:uncompressed_strings", path=path, vectorized="true") == expected
-
-
 TYPES = ["a", "b", "c", "e", "f", "g", "h"]
 
 
