@@ -5,7 +5,7 @@ use jni::objects::{JByteArray, JClass, JLongArray, JObject};
 use jni::sys::{JNI_FALSE, jboolean, jbyteArray, jint, jlong};
 use millstream_scan::{
     Cause, FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError, ScanOptions, Separator,
-    Verification,
+    Verification, VolumeSource,
 };
 use millstream_vfs::{Errno, errno_text};
 
@@ -27,7 +27,7 @@ const END: jlong = -1;
 const TOO_LONG: &str = "a line of more than 2 GB, or a file of more than 2 GB read as a single row; to skip long lines, \
     set mapreduce.input.linerecordreader.line.maxlength, or choose another lineSep to get shorter ones";
 
-type ProcessScan = Scan<SharedProcessVolume>;
+type ProcessScan = Scan<VolumeSource<SharedProcessVolume>>;
 
 fn options(
     flags: jint,
@@ -109,7 +109,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_open<'local>(
         let options = options(flags, &separator, &predicate, &words, max_readers)?;
         let ranges =
             ranges(&env.convert_byte_array(&packed)?).ok_or(Failure::Argument("malformed file ranges"))?;
-        let scan = ProcessScan::new(&SharedProcessVolume::default(), ranges, options);
+        let scan = ProcessScan::new(VolumeSource::new(&SharedProcessVolume::default()), ranges, options);
         Ok(Box::into_raw(Box::new(scan)) as jlong)
     })
 }

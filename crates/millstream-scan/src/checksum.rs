@@ -3,13 +3,13 @@
 //! `.NAME.crc` holds `crc\0`, the number of bytes in a chunk, and the CRC-32 of each chunk. All numbers are big-endian. The
 //! format is defined by Hadoop's `ChecksumFileSystem`, which ignores a file with a different magic number.
 
-use std::ffi::CString;
 use std::ops::Range;
 
 use crc32fast::Hasher;
-use millstream_vfs::{Access, At, Dir, Errno, File, Result, SymlinkBehavior};
+use millstream_vfs::Result;
 
 use crate::batch::Buffer;
+use crate::source::{FileRange, Source, SourceFile};
 
 const HEADER: usize = 8;
 const MAGIC: &[u8] = b"crc\0";
@@ -18,18 +18,15 @@ const SUM: usize = 4;
 const BLOCK: u64 = 1 << 20;
 
 /// Checks the chunks that `part` of `file` touches. Returns the offset of the first chunk whose checksum differs or is missing,
-/// `None` if all match or the file at `path` has no checksum file.
-pub(crate) fn mismatch<D: Dir>(
-    base: &D,
-    path: &CString,
-    file: &D::File,
+/// `None` if all match or there is no checksum file.
+pub(crate) fn mismatch<S: Source>(
+    source: &S,
+    range: &FileRange,
+    file: &S::File,
     part: Range<u64>,
     buffer: &mut Buffer,
 ) -> Result<Option<u64>> {
-    let sums = match base.open_file(&beside(path), Access::Read, SymlinkBehavior::Follow) {
-        Err(error) if matches!(error.errno, Errno::NOENT | Errno::NAMETOOLONG) => return Ok(None),
-        opened => opened?,
-    };
+    let Some(sums) = source.open_checksums(range)? else { return Ok(None) };
     fill(&sums, 0, HEADER, buffer)?;
     let chunk = match buffer.strip_prefix(MAGIC).and_then(sum_at(0)) {
         None | Some(0) => return Ok(None),
@@ -95,24 +92,15 @@ fn sum_at(index: usize) -> impl Fn(&[u8]) -> Option<u32> {
 }
 
 /// Reads `count` bytes at `offset`, fewer only at the end of the file.
-fn fill<F: File>(file: &F, offset: u64, count: usize, buffer: &mut Buffer) -> Result<()> {
+fn fill<F: SourceFile>(file: &F, offset: u64, count: usize, buffer: &mut Buffer) -> Result<()> {
     buffer.clear();
     while buffer.len() < count {
         let filled = buffer.len();
-        let n = file.read(buffer.room(count - filled), At::Offset(offset + filled as u64))?;
+        let n = file.read_at(buffer.room(count - filled), offset + filled as u64)?;
         if n == 0 {
             break;
         }
         buffer.fill(n);
     }
     Ok(())
-}
-
-/// The file that holds the checksums of the file `path`.
-pub(crate) fn beside(path: &CString) -> CString {
-    let path = path.to_bytes();
-    let name = path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
-    let beside = [&path[..name], b".", &path[name..], b".crc"].concat();
-    // Neither a C string nor the added parts contain a NUL.
-    CString::new(beside).unwrap_or_default()
 }

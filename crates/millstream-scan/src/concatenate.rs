@@ -9,11 +9,9 @@ use crc32fast::Hasher;
 use millstream_vfs::{Access, At, Dir, Error, Fields, File, RemoveKind, SymlinkBehavior, Volume};
 
 use crate::batch::Stamp;
-use crate::checksum;
 use crate::error::{Cause, ScanError};
 use crate::join::{BEGINNING, Header, JoinError, Joiner, Place};
-use crate::range::FileRange;
-use crate::unit::first_piece;
+use crate::source::{FileRange, Source, VolumeSource, checksum_file};
 use crate::{Grouping, Missing, Output, Predicate, Rows, Scan, ScanOptions, Verification};
 
 /// Size of a write, if there is enough data.
@@ -132,7 +130,7 @@ pub fn check<V: Volume>(
 ) -> Result<(), ConcatenateError> {
     let decisive = |input: &Input| match header {
         Header::None => input.size.min(BEGINNING as u64),
-        Header::Same => first_piece(input.size),
+        Header::Same => VolumeSource::<V>::PORTIONS.first_piece(input.size),
     };
     let ranges = inputs.iter().map(|input| FileRange {
         path: input.path.clone(),
@@ -140,7 +138,7 @@ pub fn check<V: Volume>(
         length: decisive(input),
         may_have_checksums: false,
     });
-    let mut scan = Scan::new(volume, ranges.collect(), scan_options(max_readers));
+    let mut scan = Scan::new(VolumeSource::new(volume), ranges.collect(), scan_options(max_readers));
     let (mut joiner, mut seen) = (Joiner::new(header), 0);
     while let Some(batch) = scan.next_batch_while(should_continue).map_err(unreadable)? {
         for (piece, stamp) in batch.iter().zip(batch.stamps()) {
@@ -163,7 +161,7 @@ fn unreadable(error: ScanError) -> ConcatenateError {
 /// verified: the clone's own data are not looked at.
 fn cloned<D: Dir>(base: &D, inputs: &[Input], output: &D::File) -> Option<Concatenated> {
     let [input] = inputs else { return None };
-    if base.metadata(&checksum::beside(&input.path), SymlinkBehavior::Follow, Fields::KIND).is_ok() {
+    if base.metadata(&checksum_file(&input.path), SymlinkBehavior::Follow, Fields::KIND).is_ok() {
         return None;
     }
     let source = base.open_file(&input.path, Access::Read, SymlinkBehavior::Follow).ok()?;
@@ -195,7 +193,7 @@ fn joined<V: Volume>(
         length: input.size,
         may_have_checksums: true,
     });
-    let mut scan = Scan::new(volume, ranges.collect(), scan_options(max_readers));
+    let mut scan = Scan::new(VolumeSource::new(volume), ranges.collect(), scan_options(max_readers));
     let mut writer = Writer { output, buffer: Vec::new(), length: 0, checksum: Hasher::new() };
     let mut reading = Reading { inputs, at: 0, left: None, stamps: Vec::with_capacity(inputs.len()) };
     let mut joiner = Joiner::new(header);

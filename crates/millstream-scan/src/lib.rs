@@ -11,6 +11,8 @@
 //! hand-over between threads, files on a server with many requests in flight. Finished batches wait in a window until it is
 //! their turn; the window bounds memory.
 //!
+//! The scan knows no file system, only a [`Source`] of files to open and to read ranges of.
+//!
 //! Line endings, and the range that a line across a border belongs to, follow Hadoop's `LineRecordReader` ([`Separator`],
 //! [`FileRange`]), so Spark gets the same rows as from its own reader. The crate knows nothing of Spark.
 
@@ -25,7 +27,8 @@ mod pattern;
 mod predicate;
 mod range;
 mod scan;
-mod sources;
+mod shared;
+mod source;
 mod text;
 mod unit;
 
@@ -36,8 +39,8 @@ pub use join::{Header, JoinError, Joiner, Place};
 pub use lines::Separator;
 pub use pattern::{Caseless, Pattern};
 pub use predicate::{DecodeError, Like, Predicate};
-pub use range::FileRange;
 pub use scan::{Progress, Scan};
+pub use source::{FileRange, Portions, Source, SourceFile, VolumeSource};
 pub use unit::{Grouping, Missing, Output, Rows, ScanOptions, Verification};
 
 #[cfg(feature = "fuzzing")]

@@ -4,33 +4,13 @@
 //! several bytes, which a border may split, the separator before the line counts: it must begin in [start, end). Wherever a file
 //! is cut into ranges, every line therefore belongs to exactly one of them, and lines appended later belong to the last one.
 
-use std::ffi::CString;
 use std::ops::Range;
 
-use millstream_vfs::{At, Errno, Error, File, Operation, Result};
+use millstream_vfs::{Errno, Error, Operation, Result};
 
 use crate::batch::Buffer;
 use crate::lines::{Found, Separator};
-
-/// A range of bytes of a file. A line belongs to it if it starts in (start, end]; the first line of the file belongs to the range
-/// at offset 0.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileRange {
-    /// Path of the file.
-    pub path: CString,
-    /// First byte.
-    pub start: u64,
-    /// Number of bytes.
-    pub length: u64,
-    /// Whether the file may have a checksum file. If not, none is looked for.
-    pub may_have_checksums: bool,
-}
-
-impl FileRange {
-    pub(crate) fn end(&self) -> u64 {
-        self.start.saturating_add(self.length)
-    }
-}
+use crate::source::SourceFile;
 
 /// The UTF-8 byte order mark, which is not part of the first line.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -44,7 +24,7 @@ const MORE: usize = 64 << 10;
 ///
 /// # Errors
 /// Read errors, and `EOVERFLOW` if a line does not fit in a buffer.
-pub(crate) fn read_lines<F: File>(
+pub(crate) fn read_lines<F: SourceFile>(
     file: &F,
     start: u64,
     end: u64,
@@ -79,7 +59,7 @@ pub(crate) fn read_lines<F: File>(
 ///
 /// # Errors
 /// As [`read_lines`].
-pub(crate) fn append_whole<F: File>(file: &F, length: u64, buffer: &mut Buffer) -> Result<()> {
+pub(crate) fn append_whole<F: SourceFile>(file: &F, length: u64, buffer: &mut Buffer) -> Result<()> {
     let mut done = 0;
     // One byte more than expected, so that one read reaches the end of the file.
     let mut left = usize::try_from(length).unwrap_or(usize::MAX).saturating_add(1);
@@ -88,7 +68,7 @@ pub(crate) fn append_whole<F: File>(file: &F, length: u64, buffer: &mut Buffer) 
         if free == 0 {
             return Err(Error::new(Operation::Read, Errno::OVERFLOW));
         }
-        let n = file.read(buffer.room(left.min(free)), At::Offset(done as u64))?;
+        let n = file.read_at(buffer.room(left.min(free)), done as u64)?;
         if n == 0 {
             return Ok(());
         }
@@ -99,10 +79,15 @@ pub(crate) fn append_whole<F: File>(file: &F, length: u64, buffer: &mut Buffer) 
 }
 
 /// Appends `length` bytes at `start` to `buffer`, fewer at the end of the file.
-pub(crate) fn read_bytes<F: File>(file: &F, start: u64, length: usize, buffer: &mut Buffer) -> Result<()> {
+pub(crate) fn read_bytes<F: SourceFile>(
+    file: &F,
+    start: u64,
+    length: usize,
+    buffer: &mut Buffer,
+) -> Result<()> {
     let mut done = 0;
     while done < length {
-        let n = file.read(buffer.room(length - done), At::Offset(start + done as u64))?;
+        let n = file.read_at(buffer.room(length - done), start + done as u64)?;
         buffer.fill(n);
         done += n;
         if n == 0 {
@@ -120,7 +105,7 @@ struct Reading<'a, F> {
     at_end: bool,
 }
 
-impl<F: File> Reading<'_, F> {
+impl<F: SourceFile> Reading<'_, F> {
     /// Reads `count` more bytes, fewer only at the end of the file.
     fn more(&mut self, count: usize) -> Result<()> {
         let mut left = count;
@@ -130,7 +115,7 @@ impl<F: File> Reading<'_, F> {
                 return Err(Error::new(Operation::Read, Errno::OVERFLOW));
             }
             let room = self.buffer.room(left.min(Buffer::MAX - filled));
-            let n = self.file.read(room, At::Offset(self.offset + filled as u64))?;
+            let n = self.file.read_at(room, self.offset + filled as u64)?;
             self.buffer.fill(n);
             left = left.saturating_sub(n);
             self.at_end = n == 0;
@@ -160,6 +145,7 @@ impl<F: File> Reading<'_, F> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::CString;
     use std::fs;
     use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -7,13 +7,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use millstream_system::usage::{ThreadUsage, thread_usage};
-use millstream_vfs::{Dir, Errno, Error, Operation, Volume};
+use millstream_vfs::{Errno, Error, Operation};
 
 use crate::batch::{Batch, Buffer};
 use crate::distinct::{Added, DistinctRows};
 use crate::error::ScanError;
-use crate::range::FileRange;
-use crate::sources::Sources;
+use crate::shared::SharedFiles;
+use crate::source::{FileRange, Source};
 use crate::unit::{Counts, Output, ScanOptions, Unit, UnitReader};
 
 /// Ratio of wall time to CPU time from which reading counts as waiting.
@@ -47,8 +47,8 @@ pub struct Progress {
 
 /// A running scan. Dropping it stops the readers; a reader inside a system call ends when the call returns.
 #[derive(Debug)]
-pub struct Scan<V: Volume> {
-    shared: Arc<Shared<V>>,
+pub struct Scan<S: Source> {
+    shared: Arc<Shared<S>>,
     current: Option<Batch>,
     distinct: DistinctRows,
     scratch: Buffer,
@@ -56,11 +56,11 @@ pub struct Scan<V: Volume> {
 }
 
 #[derive(Debug)]
-struct Shared<V: Volume> {
-    base: V::Dir,
+struct Shared<S: Source> {
+    source: S,
     ranges: Vec<FileRange>,
     units: Vec<Unit>,
-    sources: Sources<<V::Dir as Dir>::File>,
+    files: SharedFiles<S::File>,
     options: ScanOptions,
     state: Mutex<State>,
     changed: Condvar,
@@ -84,13 +84,12 @@ struct State {
     counts: Counts,
 }
 
-impl<V: Volume> Scan<V> {
-    /// Scans `ranges` on `volume`, in their order. Nothing is read before the first call of [`Scan::next_batch`].
-    pub fn new(volume: &V, ranges: Vec<FileRange>, options: ScanOptions) -> Self {
-        let units = Unit::cut(&ranges, &options);
-        let (sources, state, changed) = (Sources::default(), Mutex::default(), Condvar::new());
-        let shared =
-            Arc::new(Shared { base: volume.base(), ranges, units, sources, options, state, changed });
+impl<S: Source> Scan<S> {
+    /// Scans `ranges` of files in `source`, in their order. Nothing is read before the first call of [`Scan::next_batch`].
+    pub fn new(source: S, ranges: Vec<FileRange>, options: ScanOptions) -> Self {
+        let units = Unit::cut(&ranges, &options, S::PORTIONS);
+        let (files, state, changed) = (SharedFiles::default(), Mutex::default(), Condvar::new());
+        let shared = Arc::new(Shared { source, ranges, units, files, options, state, changed });
         let distinct = DistinctRows::default();
         Scan { shared, current: None, distinct, scratch: Buffer::default(), waited: Duration::ZERO }
     }
@@ -125,7 +124,7 @@ impl<V: Volume> Scan<V> {
     /// Collects the distinct rows of batches until they are a batch.
     fn find_distinct(
         &mut self,
-        shared: &Arc<Shared<V>>,
+        shared: &Arc<Shared<S>>,
         own: &mut UnitReader<'_>,
         should_continue: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Batch>, ScanError> {
@@ -148,7 +147,7 @@ impl<V: Volume> Scan<V> {
 
     fn find_batch(
         &mut self,
-        shared: &Arc<Shared<V>>,
+        shared: &Arc<Shared<S>>,
         own: &mut UnitReader<'_>,
         should_continue: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Batch>, ScanError> {
@@ -202,7 +201,7 @@ impl<V: Volume> Scan<V> {
         state.stopped = true;
         state.done.clear();
         state.spare.clear();
-        self.shared.sources.close();
+        self.shared.files.close();
         self.shared.changed.notify_all();
     }
 
@@ -219,7 +218,7 @@ impl<V: Volume> Scan<V> {
     }
 }
 
-impl<V: Volume> Drop for Scan<V> {
+impl<S: Source> Drop for Scan<S> {
     fn drop(&mut self) {
         self.stop();
     }
@@ -250,7 +249,7 @@ impl State {
     }
 }
 
-impl<V: Volume> Shared<V> {
+impl<S: Source> Shared<S> {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -274,7 +273,7 @@ impl<V: Volume> Shared<V> {
         drop(state);
         let mut meter = Meter::start();
         let read = catch_unwind(AssertUnwindSafe(|| {
-            own.read(&self.base, &self.sources, &self.ranges, self.units[unit], &mut batch, || {
+            own.read(&self.source, &self.files, &self.ranges, self.units[unit], &mut batch, || {
                 (!meter.is_due() || self.report(&mut meter)) && should_continue()
             })
         }));

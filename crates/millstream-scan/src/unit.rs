@@ -4,26 +4,18 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memmem;
-use millstream_vfs::{Access, Dir, Fields, File, Result as VolumeResult, SymlinkBehavior};
+use millstream_vfs::Result as VolumeResult;
 
-use crate::batch::{Batch, Buffer, Line, Stamp};
+use crate::batch::{Batch, Buffer, Line};
 use crate::checksum::mismatch;
 use crate::error::{Cause, ScanError};
 use crate::lines::Separator;
 use crate::pattern::Caseless;
 use crate::predicate::Predicate;
-use crate::range::{FileRange, append_whole, read_bytes, read_lines};
-use crate::sources::Sources;
+use crate::range::{append_whole, read_bytes, read_lines};
+use crate::shared::SharedFiles;
+use crate::source::{FileRange, Portions, Source, SourceFile};
 use crate::text::java_text;
-
-/// Size of the parts of a large range, in bytes.
-const PART: u64 = 1 << 20;
-/// A range of more bytes is read in parts. The margin avoids a tiny last part.
-const LARGE: u64 = PART + PART / 2;
-/// Most bytes in a group of small ranges.
-const GROUP_BYTES: u64 = PART;
-/// Most ranges in a group.
-const GROUP_RANGES: usize = 64;
 
 /// The meaning of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,25 +98,25 @@ pub(crate) enum Unit {
 
 impl Unit {
     /// Cuts a scan into units.
-    pub(crate) fn cut(ranges: &[FileRange], options: &ScanOptions) -> Vec<Unit> {
+    pub(crate) fn cut(ranges: &[FileRange], options: &ScanOptions, portions: Portions) -> Vec<Unit> {
         let may_cut = match &options.rows {
             Rows::Lines(separator) => separator.is_found_from_anywhere(),
             Rows::WholeFiles => false,
             Rows::Bytes => true,
         };
-        let most = if options.grouping == Grouping::Any { GROUP_RANGES } else { 1 };
+        let most = if options.grouping == Grouping::Any { portions.ranges } else { 1 };
         let mut units = Vec::new();
         let mut next = 0;
         while let Some(range) = ranges.get(next) {
-            if range.length > LARGE && may_cut {
-                units.extend(parts(next, range));
+            if range.length > portions.large() && may_cut {
+                units.extend(parts(next, range, portions));
                 next += 1;
                 continue;
             }
             let (first, mut bytes) = (next, 0);
             while let Some(range) = ranges.get(next) {
                 bytes += range.length;
-                if next > first && (next - first == most || bytes > GROUP_BYTES) {
+                if next > first && (next - first == most || bytes > portions.bytes) {
                     break;
                 }
                 next += 1;
@@ -159,22 +151,12 @@ impl Unit {
     }
 }
 
-/// Size of the first piece of a range of `length` bytes.
-pub(crate) fn first_piece(length: u64) -> u64 {
-    if length > LARGE { PART } else { length }
-}
-
-/// How many parts a large range is read in.
-fn number_of_parts(length: u64) -> u64 {
-    (length - LARGE).div_ceil(PART) + 1
-}
-
-fn parts(range: usize, whole: &FileRange) -> impl Iterator<Item = Unit> {
+fn parts(range: usize, whole: &FileRange, portions: Portions) -> impl Iterator<Item = Unit> {
     let end = whole.end();
     let mut next = whole.start;
     std::iter::from_fn(move || {
         let start = next;
-        next = if end - start > LARGE { start + PART } else { end };
+        next = if end - start > portions.large() { start + portions.bytes } else { end };
         (start < end).then_some(Unit::Part { range, start, end: next })
     })
 }
@@ -243,10 +225,10 @@ impl<'a> UnitReader<'a> {
     }
 
     /// Reads `unit` into `batch`, replacing its contents. After each file, `should_continue` decides whether to read the next.
-    pub(crate) fn read<D: Dir>(
+    pub(crate) fn read<S: Source>(
         &mut self,
-        base: &D,
-        sources: &Sources<D::File>,
+        source: &S,
+        shared: &SharedFiles<S::File>,
         ranges: &[FileRange],
         unit: Unit,
         batch: &mut Batch,
@@ -254,7 +236,7 @@ impl<'a> UnitReader<'a> {
     ) -> Result<(), ScanError> {
         batch.clear();
         (batch.range, batch.offset) = (unit.range(), unit.start(ranges));
-        self.read_rows(base, sources, ranges, unit, batch, &mut should_continue)?;
+        self.read_rows(source, shared, ranges, unit, batch, &mut should_continue)?;
         match &self.options.words {
             Some(separator) => split_words(batch, separator)
                 .map_err(|cause| ScanError { range: unit.range(), cause: cause.into() }),
@@ -262,10 +244,10 @@ impl<'a> UnitReader<'a> {
         }
     }
 
-    fn read_rows<D: Dir>(
+    fn read_rows<S: Source>(
         &mut self,
-        base: &D,
-        sources: &Sources<D::File>,
+        source: &S,
+        shared: &SharedFiles<S::File>,
         ranges: &[FileRange],
         unit: Unit,
         batch: &mut Batch,
@@ -273,22 +255,21 @@ impl<'a> UnitReader<'a> {
     ) -> Result<(), ScanError> {
         match unit {
             Unit::Part { range, start, end } => {
-                let (whole, parts) = (&ranges[range], number_of_parts(ranges[range].length));
-                let read = sources.with(base, (range, whole), parts, |file| {
+                let (whole, parts) = (&ranges[range], S::PORTIONS.parts(ranges[range].length));
+                let read = shared.with(source, (range, whole), parts, |file| {
                     let read = file
                         .as_ref()
                         .map_err(|error| Cause::from(*error))
-                        .and_then(|file| self.read_file(base, file, whole, start..end, batch));
+                        .and_then(|file| self.read_file(source, file, whole, start..end, batch));
                     self.unless_missing(read, start == whole.start)
                 });
                 read.map_err(|cause| ScanError { range, cause })
             }
             Unit::Group { first, end } => (first..end).try_for_each(|range| {
                 let whole = &ranges[range];
-                let opened = base.open_file(&whole.path, Access::Read, SymlinkBehavior::Follow);
+                let opened = source.open(whole).map_err(Cause::from);
                 let read = opened
-                    .map_err(Cause::from)
-                    .and_then(|file| self.read_file(base, &file, whole, whole.start..whole.end(), batch));
+                    .and_then(|file| self.read_file(source, &file, whole, whole.start..whole.end(), batch));
                 let read = self.unless_missing(read, true);
                 let should_continue = should_continue();
                 read.map_err(|cause| ScanError { range, cause })?;
@@ -308,16 +289,16 @@ impl<'a> UnitReader<'a> {
         }
     }
 
-    fn read_file<D: Dir>(
+    fn read_file<S: Source>(
         &mut self,
-        base: &D,
-        file: &D::File,
+        source: &S,
+        file: &S::File,
         range: &FileRange,
         part: Range<u64>,
         batch: &mut Batch,
     ) -> Result<(), Cause> {
         if self.options.verification == Verification::Checksums && range.may_have_checksums {
-            let differs = mismatch(base, &range.path, file, part.clone(), &mut self.scratch)?;
+            let differs = mismatch(source, range, file, part.clone(), &mut self.scratch)?;
             differs.map_or(Ok(()), |offset| Err(Cause::Checksum { offset }))?;
         }
         let (is_first, is_last, bytes) =
@@ -325,11 +306,7 @@ impl<'a> UnitReader<'a> {
         match &self.options.rows {
             Rows::Lines(separator) => {
                 let has_data = self.lines(file, part, separator, batch)?;
-                let size = if is_first && !has_data && range.start > 0 {
-                    file.metadata(Fields::SIZE)?.size
-                } else {
-                    u64::MAX
-                };
+                let size = if is_first && !has_data && range.start > 0 { file.size()? } else { u64::MAX };
                 if size < range.start {
                     return Err(Cause::Shortened { size, start: range.start });
                 }
@@ -337,14 +314,14 @@ impl<'a> UnitReader<'a> {
             Rows::WholeFiles => self.whole(file, range.length, batch)?,
             Rows::Bytes => {
                 if is_first {
-                    batch.stamps.push(Stamp::of(&file.metadata(Stamp::FIELDS)?));
+                    batch.stamps.push(file.stamp()?);
                 }
                 let length = usize::try_from(bytes).unwrap_or(usize::MAX);
                 batch.check_room(length)?;
                 let start = batch.buffer.len();
                 read_bytes(file, part.start, length, &mut batch.buffer)?;
                 if !is_first && is_last {
-                    batch.last_stamps.push(Stamp::of(&file.metadata(Stamp::FIELDS)?));
+                    batch.last_stamps.push(file.stamp()?);
                 }
                 batch.rows += 1;
                 batch.add_in_place(start, batch.buffer.len());
@@ -355,7 +332,7 @@ impl<'a> UnitReader<'a> {
         Ok(())
     }
 
-    fn whole<F: File>(&self, file: &F, length: u64, batch: &mut Batch) -> VolumeResult<()> {
+    fn whole<F: SourceFile>(&self, file: &F, length: u64, batch: &mut Batch) -> VolumeResult<()> {
         let start = batch.buffer.len();
         append_whole(file, length, &mut batch.buffer)?;
         let is_wanted = self.options.predicate.holds(&batch.buffer[start..]);
@@ -369,7 +346,7 @@ impl<'a> UnitReader<'a> {
     }
 
     /// Returns whether the file has data from the start of `part`.
-    fn lines<F: File>(
+    fn lines<F: SourceFile>(
         &mut self,
         file: &F,
         part: Range<u64>,
@@ -495,9 +472,11 @@ mod tests {
 
     #[test]
     fn parts_are_counted_as_they_are_cut() {
-        for length in [LARGE + 1, 2 * PART, LARGE + PART, LARGE + PART + 1, 100 * PART - 1, 100 * PART] {
+        let portions = Portions { bytes: 1 << 20, ranges: 64 };
+        let (part, large) = (portions.bytes, portions.large());
+        for length in [large + 1, 2 * part, large + part, large + part + 1, 100 * part - 1, 100 * part] {
             let whole = FileRange { path: c"file".into(), start: 7, length, may_have_checksums: false };
-            assert_eq!(parts(0, &whole).count() as u64, number_of_parts(length), "{length}");
+            assert_eq!(parts(0, &whole, portions).count() as u64, portions.parts(length), "{length}");
         }
     }
 

@@ -11,10 +11,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use millstream_scan::{
-    Cause, FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError, ScanOptions, Separator,
-    Verification,
+    Cause, FileRange, Grouping, Missing, Output, Portions, Predicate, Rows, Scan, ScanError, ScanOptions,
+    Separator, Source, SourceFile, Stamp, Verification, VolumeSource,
 };
 use millstream_vfs::{Errno, Error, Operation, PosixVolume};
+
+fn local() -> VolumeSource<PosixVolume> {
+    VolumeSource::new(&PosixVolume)
+}
 
 fn options() -> ScanOptions {
     ScanOptions {
@@ -41,7 +45,7 @@ fn whole(path: &Path) -> FileRange {
 
 /// The rows of a scan, each with the range of its batch.
 fn rows(ranges: Vec<FileRange>, options: ScanOptions) -> Result<Vec<(usize, Vec<u8>)>, ScanError> {
-    let mut scan = Scan::new(&PosixVolume, ranges, options);
+    let mut scan = Scan::new(local(), ranges, options);
     let mut rows = Vec::new();
     while let Some(batch) = scan.next_batch()? {
         assert_eq!(batch.rows(), batch.lines().len() as u64);
@@ -98,7 +102,7 @@ fn rows_that_differ_are_counted_over_all_files() {
         });
         parts.for_each(|row| *expected.entry(row.to_vec()).or_default() += 2);
         let options = ScanOptions { output: Output::Distinct, words, ..options() };
-        let mut scan = Scan::new(&PosixVolume, ranges.clone(), options);
+        let mut scan = Scan::new(local(), ranges.clone(), options);
         let mut counts: HashMap<_, u64> = HashMap::new();
         while let Some(batch) = scan.next_batch().expect("readable") {
             assert_eq!(batch.occurrences(), batch.counts().iter().sum());
@@ -115,7 +119,7 @@ fn a_count_that_fails_or_is_stopped_has_no_last_batch() {
     let (scratch, mut ranges, _) = test_files();
     ranges.push(whole(&scratch.path().join("missing")));
     let options = ScanOptions { output: Output::Distinct, ..options() };
-    let mut scan = Scan::new(&PosixVolume, ranges.clone(), options.clone());
+    let mut scan = Scan::new(local(), ranges.clone(), options.clone());
     let failed = loop {
         match scan.next_batch() {
             Ok(batch) => assert!(batch.is_some(), "an error comes first"),
@@ -124,7 +128,7 @@ fn a_count_that_fails_or_is_stopped_has_no_last_batch() {
     };
     assert!(failed.cause.is_missing());
     assert!(scan.next_batch().expect("over").is_none());
-    let mut stopped = Scan::new(&PosixVolume, ranges, options);
+    let mut stopped = Scan::new(local(), ranges, options);
     stopped.stop();
     assert!(stopped.next_batch().expect("over").is_none());
 }
@@ -154,7 +158,7 @@ fn preemption_starts_no_readers() {
         }
         let _stop = Stop(&over);
         let readers = || {
-            let mut scan = Scan::new(&PosixVolume, vec![whole(&path)], options());
+            let mut scan = Scan::new(local(), vec![whole(&path)], options());
             while scan.next_batch().expect("readable").is_some() {}
             scan.progress().readers
         };
@@ -172,11 +176,8 @@ fn counting_agrees_with_reading() {
             lines.iter().filter(|line| Predicate::contains(b" 17 ").holds(line)).count(),
         ),
     ] {
-        let mut scan = Scan::new(
-            &PosixVolume,
-            ranges.clone(),
-            ScanOptions { output: Output::Count, predicate, ..options() },
-        );
+        let mut scan =
+            Scan::new(local(), ranges.clone(), ScanOptions { output: Output::Count, predicate, ..options() });
         let mut count = 0;
         while let Some(batch) = scan.next_batch().expect("readable") {
             assert!(batch.lines().is_empty());
@@ -236,7 +237,7 @@ fn offsets_in_a_batch_of_one_range_follow_the_file() {
     (rest.start, rest.length) = (large.length, rest.length - large.length);
     ranges.push(rest);
     let mut scan =
-        Scan::new(&PosixVolume, ranges.clone(), ScanOptions { grouping: Grouping::ByRange, ..options() });
+        Scan::new(local(), ranges.clone(), ScanOptions { grouping: Grouping::ByRange, ..options() });
     let mut seen = 0;
     while let Some(batch) = scan.next_batch().expect("readable") {
         let path = std::ffi::OsStr::from_bytes(ranges[batch.range()].path.to_bytes());
@@ -344,11 +345,8 @@ fn a_long_scan_without_matches_returns_empty_batches() {
     let (_scratch, ranges, _) = test_files();
     let ranges = vec![ranges; 15].concat();
     let count = ranges.len() as u64;
-    let mut scan = Scan::new(
-        &PosixVolume,
-        ranges,
-        ScanOptions { predicate: Predicate::contains(b"nowhere"), ..options() },
-    );
+    let mut scan =
+        Scan::new(local(), ranges, ScanOptions { predicate: Predicate::contains(b"nowhere"), ..options() });
     let mut empty = 0;
     while let Some(batch) = scan.next_batch().expect("readable") {
         assert_eq!((batch.rows(), batch.lines()), (0, &[][..]));
@@ -361,7 +359,7 @@ fn a_long_scan_without_matches_returns_empty_batches() {
 #[test]
 fn a_stopped_scan_is_at_its_end() {
     let (_scratch, ranges, _) = test_files();
-    let mut scan = Scan::new(&PosixVolume, ranges, options());
+    let mut scan = Scan::new(local(), ranges, options());
     let rows = scan.next_batch().expect("readable").map(|batch| batch.rows());
     assert!(rows.is_some_and(|rows| rows > 0));
     scan.stop();
@@ -384,11 +382,8 @@ fn a_file_that_is_replaced_or_removed_is_read_to_its_end() {
             fs::write(&path, version('a')).expect("a file");
             fs::write(&other, if change == "shorter" { b"b\n".to_vec() } else { version('b') })
                 .expect("a file");
-            let mut scan = Scan::new(
-                &PosixVolume,
-                vec![whole(&path)],
-                ScanOptions { max_readers, missing, ..options() },
-            );
+            let mut scan =
+                Scan::new(local(), vec![whole(&path)], ScanOptions { max_readers, missing, ..options() });
             let mut found = Vec::new();
             while let Some(batch) = scan.next_batch().expect("readable") {
                 if found.is_empty() {
@@ -413,7 +408,7 @@ fn a_file_that_is_replaced_or_removed_is_read_to_its_end() {
 #[test]
 fn a_large_file_that_is_missing_is_skipped_once() {
     let range = FileRange { length: 6 << 20, ..whole(Path::new("/nonexistent")) };
-    let mut scan = Scan::new(&PosixVolume, vec![range], ScanOptions { missing: Missing::Skip, ..options() });
+    let mut scan = Scan::new(local(), vec![range], ScanOptions { missing: Missing::Skip, ..options() });
     while let Some(batch) = scan.next_batch().expect("skipped") {
         assert_eq!(batch.rows(), 0);
     }
@@ -427,11 +422,8 @@ fn separators_of_several_bytes_need_no_more_memory_than_others() {
     let data = version('a');
     fs::write(&path, &data).expect("a file");
     let separator = Separator::Bytes(b"\n\na".to_vec());
-    let mut scan = Scan::new(
-        &PosixVolume,
-        vec![whole(&path)],
-        ScanOptions { rows: Rows::Lines(separator), ..options() },
-    );
+    let mut scan =
+        Scan::new(local(), vec![whole(&path)], ScanOptions { rows: Rows::Lines(separator), ..options() });
     let mut lines = Vec::new();
     while let Some(batch) = scan.next_batch().expect("readable") {
         assert!(batch.bytes().len() < 2 << 20, "{} bytes at once", batch.bytes().len());
@@ -448,7 +440,7 @@ fn a_range_beyond_the_end_of_a_shortened_file_is_an_error() {
     for output in [Output::Values, Output::Count] {
         let read = |start| {
             let range = FileRange { start, length: 10, ..whole(&path) };
-            let mut scan = Scan::new(&PosixVolume, vec![range], ScanOptions { output, ..options() });
+            let mut scan = Scan::new(local(), vec![range], ScanOptions { output, ..options() });
             let mut rows = 0;
             while let Some(batch) = scan.next_batch()? {
                 rows += batch.rows();
@@ -459,5 +451,70 @@ fn a_range_beyond_the_end_of_a_shortened_file_is_an_error() {
         assert_eq!(read(8), Ok(0), "it had just this size when it was listed, or has grown back to it");
         let error = read(9).expect_err("it has become shorter");
         assert_eq!(error.cause, Cause::Shortened { size: 8, start: 9 });
+    }
+}
+
+/// Files in memory, of which every read returns a few bytes, and which are read in tiny portions.
+#[derive(Debug)]
+struct Remote(Vec<u8>);
+
+#[derive(Debug)]
+struct Version(Vec<u8>);
+
+impl Source for Remote {
+    type File = Version;
+
+    const PORTIONS: Portions = Portions { bytes: 16, ranges: 1 };
+
+    fn open(&self, range: &FileRange) -> Result<Version, Error> {
+        match range.path.as_c_str() {
+            path if path == c"gone" => Err(Error::new(Operation::OpenFile, Errno::NOENT)),
+            _ => Ok(Version(self.0.clone())),
+        }
+    }
+
+    fn open_checksums(&self, _range: &FileRange) -> Result<Option<Version>, Error> {
+        Ok(None)
+    }
+}
+
+impl SourceFile for Version {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Error> {
+        let rest = self.0.get(offset as usize..).unwrap_or_default();
+        let some = rest.len().min(buffer.len()).min(5);
+        buffer[..some].copy_from_slice(&rest[..some]);
+        Ok(some)
+    }
+
+    fn size(&self) -> Result<u64, Error> {
+        Ok(self.0.len() as u64)
+    }
+
+    fn stamp(&self) -> Result<Stamp, Error> {
+        Ok(Stamp { size: self.size()?, ..Stamp::default() })
+    }
+}
+
+#[test]
+fn any_source_has_the_same_rows_whatever_its_portions() {
+    let lines: Vec<_> = (0..200).map(|i| format!("{i}{}", "x".repeat(i % 23))).collect();
+    let data = lines.join("\n").into_bytes();
+    let range = |path: &str, start: usize, end: usize| FileRange {
+        path: CString::new(path).expect("no NUL"),
+        start: start as u64,
+        length: (end - start) as u64,
+        may_have_checksums: true,
+    };
+    let ranges = vec![range("one", 0, 700), range("gone", 0, 9), range("one", 700, data.len())];
+    for verification in [Verification::None, Verification::Checksums] {
+        let options = ScanOptions { missing: Missing::Skip, verification, ..options() };
+        let mut scan = Scan::new(Remote(data.clone()), ranges.clone(), options);
+        let mut found = Vec::new();
+        while let Some(batch) = scan.next_batch().expect("readable") {
+            found.extend(batch.iter().map(|row| String::from_utf8_lossy(row).into_owned()));
+        }
+        assert!(found == lines, "{found:?}");
+        let progress = scan.progress();
+        assert_eq!((progress.files, progress.missing, progress.bytes), (2, 1, data.len() as u64));
     }
 }

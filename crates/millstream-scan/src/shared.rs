@@ -7,51 +7,51 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use millstream_vfs::{Access, Dir, Result, SymlinkBehavior};
+use millstream_vfs::Result;
 
-use crate::range::FileRange;
+use crate::source::{FileRange, Source};
 
 type Opened<F> = Arc<OnceLock<Result<F>>>;
 
 /// The open files of ranges that are read in parts.
 #[derive(Debug)]
-pub(crate) struct Sources<F> {
-    open: Mutex<HashMap<usize, Source<F>>>,
+pub(crate) struct SharedFiles<F> {
+    open: Mutex<HashMap<usize, Shared<F>>>,
 }
 
 #[derive(Debug)]
-struct Source<F> {
+struct Shared<F> {
     file: Opened<F>,
     /// Parts that have not been read.
     left: u64,
 }
 
-impl<F> Default for Sources<F> {
+impl<F> Default for SharedFiles<F> {
     fn default() -> Self {
-        Sources { open: Mutex::default() }
+        SharedFiles { open: Mutex::default() }
     }
 }
 
-impl<F> Sources<F> {
+impl<F> SharedFiles<F> {
     /// Calls `read` with the file of range `index`, which is opened for the first of its `parts` parts, and closed after the
     /// last. A failure to open it is that of every part.
-    pub(crate) fn with<D: Dir<File = F>, T>(
+    pub(crate) fn with<S: Source<File = F>, T>(
         &self,
-        base: &D,
+        source: &S,
         (index, range): (usize, &FileRange),
         parts: u64,
         read: impl FnOnce(&Result<F>) -> T,
     ) -> T {
         let file = {
             let mut open = self.lock();
-            let source = open.entry(index).or_insert_with(|| Source { file: Arc::default(), left: parts });
-            source.left -= 1;
-            match source.left {
-                0 => open.remove(&index).map(|source| source.file).unwrap_or_default(),
-                _ => Arc::clone(&source.file),
+            let shared = open.entry(index).or_insert_with(|| Shared { file: Arc::default(), left: parts });
+            shared.left -= 1;
+            match shared.left {
+                0 => open.remove(&index).map(|shared| shared.file).unwrap_or_default(),
+                _ => Arc::clone(&shared.file),
             }
         };
-        read(file.get_or_init(|| base.open_file(&range.path, Access::Read, SymlinkBehavior::Follow)))
+        read(file.get_or_init(|| source.open(range)))
     }
 
     /// Closes all files that nobody is reading.
@@ -59,7 +59,7 @@ impl<F> Sources<F> {
         self.lock().clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<usize, Source<F>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<usize, Shared<F>>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,0 +1,154 @@
+//! Where the bytes of a scan come from.
+//!
+//! A scan asks two things of a place that has files: to open one, and to read ranges of that open *version*, many at once. A
+//! file that is replaced meanwhile is read to its end, as by a program that opened it once. [`VolumeSource`] is the kind for
+//! POSIX file systems; a place that answers more slowly is read in larger portions ([`Portions`]).
+
+use std::ffi::CString;
+use std::fmt::Debug;
+
+use millstream_vfs::{Access, At, Dir, Errno, Fields, File, Result, SymlinkBehavior, Volume};
+
+use crate::batch::Stamp;
+
+/// A range of bytes of a file. A line belongs to it if it starts in (start, end]; the first line of the file belongs to the range
+/// at offset 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileRange {
+    /// Path of the file.
+    pub path: CString,
+    /// First byte.
+    pub start: u64,
+    /// Number of bytes.
+    pub length: u64,
+    /// Whether the file may have a checksum file. If not, none is looked for.
+    pub may_have_checksums: bool,
+}
+
+impl FileRange {
+    pub(crate) fn end(&self) -> u64 {
+        self.start.saturating_add(self.length)
+    }
+}
+
+/// A place that has files.
+pub trait Source: Debug + Send + Sync + 'static {
+    /// An open file.
+    type File: SourceFile;
+
+    /// How its files are cut up among readers.
+    const PORTIONS: Portions;
+
+    /// Opens the file of a range. What is read through the handle is one version of it.
+    ///
+    /// # Errors
+    /// Those of the place. A missing file is one of [`crate::Cause::is_missing`].
+    fn open(&self, range: &FileRange) -> Result<Self::File>;
+
+    /// Opens the file with the checksums of a range's file; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Source::open`], except that the file is not there.
+    fn open_checksums(&self, range: &FileRange) -> Result<Option<Self::File>>;
+}
+
+/// An open file. Calls may run on many threads at once.
+pub trait SourceFile: Debug + Send + Sync + 'static {
+    /// Reads at a byte offset. Returns the number of bytes, 0 at the end of the file; a short read does not mean the end.
+    ///
+    /// # Errors
+    /// Those of the place.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize>;
+
+    /// Size in bytes now.
+    ///
+    /// # Errors
+    /// Those of the place.
+    fn size(&self) -> Result<u64>;
+
+    /// Identity and version now.
+    ///
+    /// # Errors
+    /// Those of the place.
+    fn stamp(&self) -> Result<Stamp>;
+}
+
+/// How a source's files are cut up among readers: the more a request costs, the more bytes it is worth, and the fewer
+/// requests a reader should make one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Portions {
+    /// Bytes that are read by one reader in one go: of a large range, or of several small ones.
+    pub bytes: u64,
+    /// Most small ranges that one reader reads one after the other.
+    pub ranges: usize,
+}
+
+impl Portions {
+    /// A range of more bytes is read in parts. The margin avoids a tiny last part.
+    pub(crate) const fn large(self) -> u64 {
+        self.bytes + self.bytes / 2
+    }
+
+    /// Size of the first piece of a range of `length` bytes.
+    pub(crate) fn first_piece(self, length: u64) -> u64 {
+        if length > self.large() { self.bytes } else { length }
+    }
+
+    /// How many parts a large range is read in.
+    pub(crate) fn parts(self, length: u64) -> u64 {
+        (length - self.large()).div_ceil(self.bytes) + 1
+    }
+}
+
+/// The files of a volume. The path of a range is an operand of [`Volume::base`].
+#[derive(Debug)]
+pub struct VolumeSource<V: Volume> {
+    base: V::Dir,
+}
+
+impl<V: Volume> VolumeSource<V> {
+    /// The files of `volume`.
+    pub fn new(volume: &V) -> Self {
+        VolumeSource { base: volume.base() }
+    }
+}
+
+impl<V: Volume> Source for VolumeSource<V> {
+    type File = <V::Dir as Dir>::File;
+
+    const PORTIONS: Portions = Portions { bytes: 1 << 20, ranges: 64 };
+
+    fn open(&self, range: &FileRange) -> Result<Self::File> {
+        self.base.open_file(&range.path, Access::Read, SymlinkBehavior::Follow)
+    }
+
+    fn open_checksums(&self, range: &FileRange) -> Result<Option<Self::File>> {
+        match self.base.open_file(&checksum_file(&range.path), Access::Read, SymlinkBehavior::Follow) {
+            Err(error) if matches!(error.errno, Errno::NOENT | Errno::NAMETOOLONG) => Ok(None),
+            opened => opened.map(Some),
+        }
+    }
+}
+
+/// The file that holds the checksums of the file `path`.
+pub(crate) fn checksum_file(path: &CString) -> CString {
+    let path = path.to_bytes();
+    let name = path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
+    let beside = [&path[..name], b".", &path[name..], b".crc"].concat();
+    // Neither a C string nor the added parts contain a NUL.
+    CString::new(beside).unwrap_or_default()
+}
+
+impl<F: File> SourceFile for F {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        self.read(buffer, At::Offset(offset))
+    }
+
+    fn size(&self) -> Result<u64> {
+        self.metadata(Fields::SIZE).map(|metadata| metadata.size)
+    }
+
+    fn stamp(&self) -> Result<Stamp> {
+        self.metadata(Stamp::FIELDS).map(|metadata| Stamp::of(&metadata))
+    }
+}
