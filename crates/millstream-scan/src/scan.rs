@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use millstream_system::usage::{ThreadUsage, thread_usage};
+use millstream_system::pace::{Budget, Lap, Meter};
 use millstream_vfs::{Errno, Error, Operation};
 
 use crate::batch::{Batch, Buffer};
@@ -16,11 +16,10 @@ use crate::shared::SharedFiles;
 use crate::source::{FileRange, Source};
 use crate::unit::{Counts, Output, ScanOptions, Unit, UnitReader};
 
-/// Ratio of wall time to CPU time from which reading counts as waiting.
-const WAITING_RATIO: f64 = 2.0;
-/// The ratio is not judged before this much wall time.
+/// Whether reading waits is not judged before this much wall time.
 const JUDGED_AFTER: Duration = Duration::from_micros(500);
-/// How often reading is measured, at most, before its unit is done.
+/// How often reading is measured, at most, before its unit is done: that takes two system calls, and tiny files in the page
+/// cache take 10 µs each.
 const SHORTEST_LAP: Duration = Duration::from_micros(100);
 /// Units per reader that may be read ahead of their turn.
 const AHEAD_PER_READER: usize = 2;
@@ -79,8 +78,7 @@ struct State {
     spare: Vec<Batch>,
     readers: usize,
     stopped: bool,
-    wall: Duration,
-    cpu: Duration,
+    used: Lap,
     counts: Counts,
 }
 
@@ -243,9 +241,8 @@ impl State {
 
     /// How many threads should read ahead.
     fn wanted_readers(&self, most: usize) -> usize {
-        let cpu = self.cpu.max(Duration::from_micros(1));
-        let ratio = self.wall.as_secs_f64() / cpu.as_secs_f64();
-        if self.wall < JUDGED_AFTER || ratio < WAITING_RATIO { 0 } else { ((2.0 * ratio) as usize).min(most) }
+        let is_waiting = self.used.wall >= JUDGED_AFTER && self.used.is_waiting();
+        if is_waiting { ((2.0 * self.used.ratio()) as usize).min(most) } else { 0 }
     }
 }
 
@@ -274,7 +271,7 @@ impl<S: Source> Shared<S> {
         let mut meter = Meter::start();
         let read = catch_unwind(AssertUnwindSafe(|| {
             own.read(&self.source, &self.files, &self.ranges, self.units[unit], &mut batch, || {
-                (!meter.is_due() || self.report(&mut meter)) && should_continue()
+                (meter.elapsed() < SHORTEST_LAP || self.report(&mut meter)) && should_continue()
             })
         }));
         self.report(&mut meter);
@@ -297,10 +294,9 @@ impl<S: Source> Shared<S> {
 
     /// Records how long reading took, and starts readers if it was waiting. Returns whether the scan continues.
     fn report(self: &Arc<Self>, meter: &mut Meter) -> bool {
-        let (wall, cpu) = meter.lap();
+        let lap = meter.lap();
         let mut state = self.state();
-        state.wall += wall;
-        state.cpu += cpu;
+        state.used += lap;
         let left = self.units.len() - state.claimed;
         let wanted = state.wanted_readers(self.options.max_readers).min(left);
         let missing = wanted.saturating_sub(state.readers);
@@ -310,15 +306,23 @@ impl<S: Source> Shared<S> {
         state.readers += missing;
         drop(state);
         for _ in 0..missing {
-            let shared = Arc::clone(self);
-            let started =
-                thread::Builder::new().name("millstream-scan".into()).spawn(move || shared.read_ahead());
-            if started.is_err() {
+            if !self.start_reader() {
                 // The limit of threads is reached: the existing readers do the work.
                 self.state().readers -= 1;
             }
         }
         true
+    }
+
+    /// Starts a thread that reads ahead; whether it may and can.
+    fn start_reader(self: &Arc<Self>) -> bool {
+        let Some(permit) = Budget::of_process().take() else { return false };
+        let shared = Arc::clone(self);
+        let reader = move || {
+            let _permit = permit;
+            shared.read_ahead();
+        };
+        thread::Builder::new().name("millstream-scan".into()).spawn(reader).is_ok()
     }
 
     fn read_ahead(self: Arc<Self>) {
@@ -330,33 +334,6 @@ impl<S: Source> Shared<S> {
                 false => self.wait(state),
             };
         }
-    }
-}
-
-/// Wall and CPU time of a thread.
-struct Meter {
-    since: Instant,
-    usage: ThreadUsage,
-}
-
-impl Meter {
-    fn start() -> Self {
-        Meter { since: Instant::now(), usage: thread_usage() }
-    }
-
-    /// Whether the lap is worth measuring, which takes two system calls: tiny files in the page cache take 10 µs each.
-    fn is_due(&self) -> bool {
-        self.since.elapsed() >= SHORTEST_LAP
-    }
-
-    /// Wall and CPU time since the last lap. If the thread never blocked, but only queued for a CPU, its CPU time stands for the
-    /// wall time as well: on a busy machine, data in the page cache must not look like a slow disk.
-    fn lap(&mut self) -> (Duration, Duration) {
-        let next = Meter::start();
-        let cpu = Duration::from_nanos(next.usage.cpu_ns.saturating_sub(self.usage.cpu_ns));
-        let wall = if next.usage.waits > self.usage.waits { next.since - self.since } else { cpu };
-        *self = next;
-        (wall, cpu)
     }
 }
 

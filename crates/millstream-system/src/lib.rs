@@ -2,13 +2,14 @@
 //!
 //! The GNU tools use the C library for these, so ours do too: sort order and printable characters ([`locale`]), names of
 //! users and groups from the machine's name services ([`accounts`]), shell patterns and GNU's dialects of regular
-//! expressions ([`pattern`]). The rest concerns the process itself: its signals and standard output ([`process`]), and the
-//! resource usage of its threads ([`usage`]).
+//! expressions ([`pattern`]). The rest concerns the process itself: its signals and standard output ([`process`]), the resource
+//! usage of its threads ([`usage`]), and how many of them are worth having ([`pace`]).
 //!
 //! Nothing here knows a volume. `unsafe` is allowed, for calls to the C library.
 
 pub mod accounts;
 pub mod locale;
+pub mod pace;
 pub mod pattern;
 pub mod process;
 pub mod usage;

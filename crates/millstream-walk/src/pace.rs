@@ -1,8 +1,7 @@
 //! How many workers are worth having.
 //!
-//! Each worker meters itself after the calls it makes: wall time, CPU time, and how often it gave up the CPU to wait. Time
-//! lost to other threads on the same CPU is not waiting, so a busy machine does not look like a slow disk: where there is a
-//! wait worth a thought, the kernel is asked how much of it was spent on the run queue. With `c` CPUs and calls that take
+//! Each worker meters itself after the calls it makes ([`millstream_system::pace`]). Where there is a wait worth a thought,
+//! the kernel is asked how much of it was spent on the run queue. With `c` CPUs and calls that take
 //! `w` of wall time for every unit of CPU time, `c·w` workers keep the CPUs busy; twice as many ride out the variation.
 //! Where a single wait lasts as long as a round trip to a server, 64 is the least (32 on a single CPU, which drives no
 //! more): a filer serves that many in parallel, and the first directories of a tree do not tell how wide it is. Growth that
@@ -17,7 +16,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use millstream_system::usage::{CpuTimes, RunQueueDelay, ThreadUsage, process_cpu_time, thread_usage};
+use millstream_system::pace::{Budget, Lap, Meter, Permit};
+use millstream_system::usage::{CpuTimes, process_cpu_time};
 use rustix::process::{Resource, getrlimit};
 
 use crate::Threads;
@@ -31,8 +31,6 @@ const WINDOW_WAIT: Duration = Duration::from_micros(500);
 const GROWTH_WINDOW: Duration = Duration::from_millis(50);
 /// How long it is watched before the number shrinks because the CPUs are busy, if CPU time is not counted in ticks.
 const BUSY_WINDOW: Duration = Duration::from_millis(5);
-/// Wall time per CPU time from which calls count as waiting.
-const WAITING_RATIO: f64 = 2.0;
 /// A wait as long as this is a round trip to a server.
 const ROUND_TRIP: Duration = Duration::from_micros(200);
 /// Workers for a server, at least ...
@@ -70,9 +68,7 @@ struct Window {
     /// The times of the CPUs when more workers than a server is worth were last thought of.
     cpu_times: Option<CpuTimes>,
     samples: u32,
-    wall: Duration,
-    cpu: Duration,
-    waits: u64,
+    used: Lap,
     calm: u32,
     /// The CPUs have been seen busy with more workers than there are of them.
     contended: bool,
@@ -96,6 +92,12 @@ impl Pace {
 
     pub(crate) fn target(&self) -> usize {
         self.target.load(Ordering::Relaxed)
+    }
+
+    /// Leave to start another worker; [`None`] if the process has threads enough.
+    pub(crate) fn leave(&self) -> Option<Permit<'static>> {
+        let budget = Budget::of_process();
+        if self.adaptive { budget.take() } else { Some(budget.take_anyway()) }
     }
 
     /// Whether there may be too few workers yet for what is known to be worth it.
@@ -123,9 +125,7 @@ impl Pace {
     fn add(
         &self,
         now: Instant,
-        wall: Duration,
-        cpu: Duration,
-        waits: u64,
+        lap: Lap,
         process_cpu: impl Fn() -> Duration,
         cpu_times: impl Fn() -> Option<CpuTimes>,
     ) -> bool {
@@ -133,12 +133,11 @@ impl Pace {
         let Ok(mut window) = self.window.try_lock() else { return false };
         let (since, cpu_before) = *window.watched_since.get_or_insert_with(|| (now, process_cpu()));
         window.samples += 1;
-        window.cpu += cpu;
-        window.wall += if waits > 0 { wall.max(cpu) } else { cpu };
-        window.waits += waits;
+        window.used += lap;
         let (target, enough) = (self.target(), self.server_workers());
         let complete = if target < enough {
-            window.samples >= WINDOW_SAMPLES || window.wall.saturating_sub(window.cpu) >= WINDOW_WAIT
+            window.samples >= WINDOW_SAMPLES
+                || window.used.wall.saturating_sub(window.used.cpu) >= WINDOW_WAIT
         } else {
             window.samples as usize >= target
         };
@@ -172,7 +171,7 @@ impl Pace {
         } else {
             target
         };
-        let wanted = wanted(&window, self.cpus, enough).min(most).min(self.max);
+        let wanted = wanted(&window.used, self.cpus, enough).min(most).min(self.max);
         let calm = if wanted < target { window.calm + 1 } else { 0 };
         *window = Window {
             watched_since: window.watched_since,
@@ -209,40 +208,26 @@ fn is_counted_in_ticks(cpu: Duration) -> bool {
     cpu.subsec_nanos().is_multiple_of(1_000_000)
 }
 
-fn wanted(window: &Window, cpus: usize, server_workers: usize) -> usize {
-    let cpu = window.cpu.max(Duration::from_micros(1));
-    let ratio = window.wall.as_secs_f64() / cpu.as_secs_f64();
-    if ratio < WAITING_RATIO {
+fn wanted(used: &Lap, cpus: usize, server_workers: usize) -> usize {
+    if !used.is_waiting() {
         return cpus;
     }
-    let wait =
-        window.wall.saturating_sub(window.cpu) / u32::try_from(window.waits.max(1)).unwrap_or(u32::MAX);
-    let busy = (cpus as f64 * ratio * 2.0) as usize;
+    let wait = used.wall.saturating_sub(used.cpu) / u32::try_from(used.waits.max(1)).unwrap_or(u32::MAX);
+    let busy = (cpus as f64 * used.ratio() * 2.0) as usize;
     if wait >= ROUND_TRIP { busy.max(server_workers) } else { busy }
 }
 
 /// One worker's meter.
 #[derive(Debug)]
-pub(crate) struct Meter {
-    started: Instant,
-    usage: ThreadUsage,
-    /// Opened when first needed.
-    run_queue: Option<RunQueueDelay>,
-    /// What of the run queue's delay has been accounted for.
-    delay_ns: u64,
+pub(crate) struct WorkerMeter {
+    meter: Meter,
     /// What of the visitor's sleep has been accounted for.
     slept: Duration,
 }
 
-impl Meter {
+impl WorkerMeter {
     pub(crate) fn start() -> Self {
-        Meter {
-            started: Instant::now(),
-            usage: thread_usage(),
-            run_queue: None,
-            delay_ns: 0,
-            slept: Duration::ZERO,
-        }
+        WorkerMeter { meter: Meter::start(), slept: Duration::ZERO }
     }
 
     /// Reports what the worker used since the last report; whether more workers are wanted because of it. `slept` is how
@@ -251,31 +236,17 @@ impl Meter {
         if !pace.adaptive {
             return false;
         }
-        let (now, usage) = (Instant::now(), thread_usage());
-        let cpu = Duration::from_nanos(usage.cpu_ns.saturating_sub(self.usage.cpu_ns));
-        let waits = usage.waits.saturating_sub(self.usage.waits);
-        let mut wall = (now - self.started).saturating_sub(slept.saturating_sub(self.slept));
         // Once there are as many workers as a server wants, knowing better would change nothing.
-        if waits > 0 && wall > cpu + ROUND_TRIP && pace.is_starting() {
-            wall = wall.saturating_sub(self.run_queue_delay());
-        }
-        (self.started, self.usage, self.slept) = (now, usage, slept);
-        pace.add(now, wall, cpu, waits, process_cpu_time, CpuTimes::now)
-    }
-
-    /// Time on the run queue since it was last asked for. That may be longer than the time being accounted for, which
-    /// errs on the side of fewer workers, once.
-    fn run_queue_delay(&mut self) -> Duration {
-        let total = self.run_queue.get_or_insert_with(RunQueueDelay::of_this_thread).nanoseconds();
-        let since = total.saturating_sub(self.delay_ns);
-        self.delay_ns = total;
-        Duration::from_nanos(since)
+        let is_unclear = |lap: &Lap| lap.wall > lap.cpu + ROUND_TRIP && pace.is_starting();
+        let lap = self.meter.lap_without(slept.saturating_sub(self.slept), is_unclear);
+        self.slept = slept;
+        pace.add(Instant::now(), lap, process_cpu_time, CpuTimes::now)
     }
 
     /// Forgets the time since the last report, which was spent waiting for work.
     pub(crate) fn restart(&mut self, pace: &Pace) {
         if pace.adaptive {
-            (self.started, self.usage) = (Instant::now(), thread_usage());
+            self.meter.restart();
         }
     }
 }
@@ -315,7 +286,7 @@ mod tests {
                 idle: asked_first.idle + (ticks as f64 * (1.0 - others)) as u64,
                 total: asked_first.total + ticks,
             };
-            pace.add(now, wall, cpu, waits, || used, || Some(cpu_times));
+            pace.add(now, Lap::new(wall, cpu, waits), || used, || Some(cpu_times));
         }
     }
 
@@ -364,7 +335,8 @@ mod tests {
         for i in 0..64 * 300 {
             let used = || Duration::from_nanos(1_000_000 + i);
             let at = now + Duration::from_micros(20) * u32::try_from(i).expect("few");
-            pace.add(at, Duration::from_millis(1), Duration::from_micros(5), 1, used, || None);
+            let lap = Lap::new(Duration::from_millis(1), Duration::from_micros(5), 1);
+            pace.add(at, lap, used, || None);
         }
         assert!(pace.target() > SERVER_WORKERS);
     }

@@ -15,7 +15,7 @@ use millstream_vfs::{Dir, DirentBatch, Errno, Error, Operation, ReadState, Resul
 use crate::frontier::{Ahead, Frontier, Local, Part, Reading, Task};
 use crate::handles::{HandleBudget, RECENT, Recent};
 use crate::indices::Indices;
-use crate::pace::{Meter, Pace};
+use crate::pace::{Pace, WorkerMeter};
 use crate::sequence::Sequence;
 use crate::{
     Chunk, Descend, Directory, FanOut, Fault, FollowPolicy, HandleRetention, Order, Place, Visitor,
@@ -186,7 +186,7 @@ struct Worker<'w, 's, 'e, X: Visitor> {
     batch: DirentBatch,
     /// An empty batch to read ahead with.
     spare: DirentBatch,
-    meter: Meter,
+    meter: WorkerMeter,
     found: Vec<Arc<Directory<X::Volume, X::State>>>,
     recent: Recent<X::Volume, X::State>,
 }
@@ -204,7 +204,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
             own: pool.visitor.worker(),
             batch: DirentBatch::default(),
             spare: DirentBatch::default(),
-            meter: Meter::start(),
+            meter: WorkerMeter::start(),
             found: Vec::new(),
             recent: Recent::default(),
         }
@@ -261,11 +261,15 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         }
         let Some(index) = pool.indices.take(pool.pace.target()) else { return };
         let scope = self.scope;
-        let spawned = thread::Builder::new().stack_size(WORKER_STACK).spawn_scoped(scope, move || {
-            // Each new worker looks whether one more is wanted, so that many start at once.
-            Worker::new(pool, scope, index).run(|worker| worker.start_worker_if_wanted());
+        let started = pool.pace.leave().is_some_and(|permit| {
+            let worker = move || {
+                let _permit = permit;
+                // Each new worker looks whether one more is wanted, so that many start at once.
+                Worker::new(pool, scope, index).run(|worker| worker.start_worker_if_wanted());
+            };
+            thread::Builder::new().stack_size(WORKER_STACK).spawn_scoped(scope, worker).is_ok()
         });
-        if spawned.is_err() {
+        if !started {
             // No thread to be had: those that run do the work.
             pool.indices.give_back(index);
         }

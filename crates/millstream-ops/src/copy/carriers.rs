@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use millstream_system::usage::{RunQueueDelay, thread_usage};
+use millstream_system::pace::{Lap, Meter};
 use millstream_vfs::{Error, File, Volume};
 use millstream_walk::Threads;
 
@@ -221,27 +221,22 @@ impl<V: Volume> Carriers<V> {
 
 /// Tells whether the calls of a thread wait.
 struct Watch {
-    run_queue: RunQueueDelay,
-    started: Instant,
-    cpu_ns: u64,
-    delay_ns: u64,
+    meter: Meter,
+    used: Lap,
     slept: Duration,
 }
 
 impl Watch {
     fn start() -> Self {
-        let run_queue = RunQueueDelay::of_this_thread();
-        let delay_ns = run_queue.nanoseconds();
-        Watch { run_queue, started: Instant::now(), cpu_ns: thread_usage().cpu_ns, delay_ns, slept: slept() }
+        Watch { meter: Meter::start_with_run_queue(), used: Lap::default(), slept: slept() }
     }
 
     /// Whether more than half of the time since the start went by waiting for something other than a CPU. Time that
     /// the bound on bytes took does not count.
-    fn has_waited(&self) -> bool {
-        let wall = self.started.elapsed().saturating_sub(slept() - self.slept).as_nanos() as u64;
-        let busy = thread_usage().cpu_ns.saturating_sub(self.cpu_ns)
-            + self.run_queue.nanoseconds().saturating_sub(self.delay_ns);
-        busy < wall / 2
+    fn has_waited(&mut self) -> bool {
+        let before = std::mem::replace(&mut self.slept, slept());
+        self.used += self.meter.lap_without(self.slept - before, |_| true);
+        self.used.is_waiting()
     }
 }
 
@@ -284,7 +279,7 @@ impl<V: Volume> Copier<'_, V> {
                 Err(error) => load.fail(error),
             }
         }
-        let watch = Watch::start();
+        let mut watch = Watch::start();
         while let Some((start, end)) = load.take_chunk() {
             if let Err(error) = self.mover.range(&pair, start, end, &mut buffers.data) {
                 load.fail(error);
