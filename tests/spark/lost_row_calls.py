@@ -51,7 +51,7 @@ def recover(spark, target, **choices):
 def journal(spark, root):
     """The names of a journal's entries."""
     path, file_system = hadoop_path(spark, f"{root}/.direct-writes")
-    return sorted(status.getPath().getName() for status in file_system.listStatus(path)) if file_system.exists(path) else []
+    return sorted(status.getPath().getName().removeprefix("_") for status in file_system.listStatus(path)) if file_system.exists(path) else []
 
 
 def write_empty(spark, path, conf=None):

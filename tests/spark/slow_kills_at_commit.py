@@ -137,7 +137,7 @@ class S3:
         requests = [("CompleteMultipartUpload", place, number) for number in range(victim.files)] + [("PutObject", ".published", 0)]
         if victim.deletes:
             requests.append(("DeleteObjects", "", 0))
-        requests.append(("PutObject", "/done-", 0))
+        requests.append(("PutObject", "/_done-", 0))
         operation, part, skip = requests[int(victim.part * len(requests))]
         self.bed.inject({"operation": "PutObject", "path": ".commit", "count": 1, "do": "hold"})
         session.ask("lost_row_calls:run", statements=victim.statements())

@@ -44,8 +44,8 @@ def test_of_a_driver_that_may_still_run(ours, tmp_path):
     ours.call("write_calls:fill", path=table, value="old", partitions=2, mode="append")
     ours.call("write_calls:abandon", path=table, job=DEAD)
     # It was killed just now: its lease was renewed then, and it has not said that it gives up.
-    Path(table, ".direct-writes", f"{DEAD}.abandoned").unlink(missing_ok=True)
-    for entry in Path(table, ".direct-writes").glob(f"{DEAD}.*"):
+    Path(table, ".direct-writes", f"_{DEAD}.abandoned").unlink(missing_ok=True)
+    for entry in Path(table, ".direct-writes").glob(f"_{DEAD}.*"):
         os.utime(entry)
     done = recover_command(table)
     assert done.returncode == 3, (done.stdout, done.stderr[-3000:])

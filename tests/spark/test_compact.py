@@ -55,12 +55,12 @@ def test_a_direct_write_that_is_not_over_is_refused(ours, tmp_path, below, unfin
     table = tmp_path / "table"
     tree(table, {"k=1/a": b"1\n", "k=1/b": b"2\n"})
     job = "01234567-89ab-cdef-0123-456789abcdef"
-    tree(table / ".direct-writes", {f"{job}.{unfinished}": b"a record" if unfinished == "commit" else b""})
+    tree(table / ".direct-writes", {f"_{job}.{unfinished}": b"a record" if unfinished == "commit" else b""})
     source = str(table / below)
     refused = ours.call("compact_calls:compact", src=source, in_place=True)
     assert f"statement {job} with direct writes is not over" in str(refused), refused
     assert data_files(table) == ["k=1/a", "k=1/b"]
-    tree(table / ".direct-writes", {f"done-1-into-{job}": b""})
+    tree(table / ".direct-writes", {f"_done-1-into-{job}": b""})
     done = ours.call("compact_calls:compact", src=source, in_place=True)
     assert done.get("left") == [] and len(data_files(table)) == 1, done
 

@@ -285,6 +285,17 @@ def test_files_of_a_dead_driver_are_removed_by_recovery_and_by_the_next_writer(b
     assert ours.call("write_calls:values", path=table) == [["more", 2], ["old", 2]]
 
 
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_whoever_reads_a_pattern_finds_no_journal(both, tmp_path, partitions):
+    """A pattern names hidden directories too."""
+    table = str(tmp_path / "table")
+    for mode in ("append", "overwrite"):
+        both["ours"].call("write_calls:fill", path=table, value=mode, partitions=partitions, mode=mode)
+    assert list(Path(table, ".direct-writes").iterdir())
+    for session in both.values():
+        assert session.call("write_calls:values", path=table, pattern="/*") == [["overwrite", partitions]]
+
+
 def test_switched_off(both, tmp_path):
     ours = both["ours"]
     answer = ours.call("write_calls:run", home=str(tmp_path / "home"), conf={"spark.millstream.write.enabled": "false"},

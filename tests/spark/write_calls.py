@@ -199,7 +199,7 @@ def fill_with_failing_commit(spark, path, value, partitions):
     holder = "00000000-0000-4000-8000-0000000000aa"
     conf = spark._jsparkSession.sessionState().newHadoopConf()
     lock = jvm.io.millstream.write.protocol.DirectJob.begin(jvm.org.apache.hadoop.fs.Path(path), holder, "", conf, None)
-    with open(f"{path}/.direct-writes/lock-1", "w") as file:
+    with open(f"{path}/.direct-writes/_lock-1", "w") as file:
         file.write(holder)
     errors = []
 
@@ -229,9 +229,9 @@ def overwrite_with_itself(spark, path):
     return error_of(lambda: frame.write.mode("overwrite").option("partitionOverwriteMode", "static").partitionBy("k").csv(path))
 
 
-def values(spark, path):
-    """The number of partitions for each value."""
-    rows = spark.read.schema("value string, k int").csv(path).groupBy("value").count().orderBy("value").collect()
+def values(spark, path, pattern=""):
+    """The number of partitions for each value, of all partitions or of those that a pattern names."""
+    rows = spark.read.option("basePath", path).schema("value string, k int").csv(path + pattern).groupBy("value").count().orderBy("value").collect()
     return [list(row) for row in rows]
 
 

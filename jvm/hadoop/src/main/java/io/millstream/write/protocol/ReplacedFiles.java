@@ -93,7 +93,7 @@ public final class ReplacedFiles {
     if (current == null) {
       throw new IOException("job " + job + " has replaced files, which stay: " + change.database() + "." + change.table() + " is gone, renamed or"
           + " another table, so it is not known whether they are in use. To stop this message, remove "
-          + new Path(table.root(), Store.JOURNAL + "/" + Journal.replaced(job)) + "; this removes no data");
+          + Names.entry(new Path(table.root(), Store.JOURNAL), Journal.replaced(job)) + "; this removes no data");
     }
     List<String> names = new ArrayList<>(change.droppedPartitions());
     change.partitions().forEach(partition -> names.add(partition.name()));

@@ -60,20 +60,23 @@ public abstract class HiddenFileStore implements Store {
   public List<Entry> journal() throws IOException {
     List<Entry> entries = new ArrayList<>();
     for (FileStatus status : entries(journal)) {
-      entries.add(new Entry(status.getPath().getName(), status.getModificationTime()));
+      String entry = Names.entryOf(status.getPath());
+      if (entry != null) {
+        entries.add(new Entry(entry, status.getModificationTime()));
+      }
     }
     return entries;
   }
 
   @Override
   public byte[] read(String entry) throws IOException {
-    return content(Names.path(journal, entry));
+    return content(Names.entry(journal, entry));
   }
 
   @Override
   public void remove(Collection<String> entries) throws IOException {
     for (String entry : entries) {
-      deleteFile(Names.path(journal, entry));
+      deleteFile(Names.entry(journal, entry));
     }
     removeIfEmpty(journal);
   }
@@ -228,8 +231,9 @@ public abstract class HiddenFileStore implements Store {
     if (!directory.getName().equals(JOURNAL)) {
       return false;
     }
-    for (FileStatus entry : entries(directory)) {
-      if (entry.isDirectory() || !isOver.test(entry.getPath().getName())) {
+    for (FileStatus status : entries(directory)) {
+      String entry = Names.entryOf(status.getPath());
+      if (status.isDirectory() || entry == null || !isOver.test(entry)) {
         return false;
       }
     }
@@ -320,7 +324,7 @@ public abstract class HiddenFileStore implements Store {
   private List<Path> entriesElsewhere(Leftover leftover) {
     String job = leftover.job();
     return otherRoots(leftover).stream()
-        .flatMap(root -> Stream.of(Names.begin(job), Names.commit(job), Names.superseded(job)).map(entry -> Names.path(root, JOURNAL + "/" + entry)))
+        .flatMap(root -> Stream.of(Names.begin(job), Names.commit(job), Names.superseded(job)).map(entry -> Names.entry(new Path(root, JOURNAL), entry)))
         .toList();
   }
 

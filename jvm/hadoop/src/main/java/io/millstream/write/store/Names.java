@@ -7,6 +7,10 @@ public final class Names {
   /** A regular expression for job ids, which are UUIDs and part of the names of a job's files. */
   public static final String JOB = "\\p{XDigit}{8}(?:-\\p{XDigit}{4}){3}-\\p{XDigit}{12}";
 
+  /** The names of files that hold journal entries begin with it. */
+  private static final String ENTRY = "_";
+  private static final String DRAFT = ".";
+
   private Names() { }
 
   /** The journal entry that a job writes first. */
@@ -22,6 +26,23 @@ public final class Names {
   /** The journal entry of a job that is over and some of whose files are kept. */
   public static String superseded(String job) {
     return job + ".superseded";
+  }
+
+  /**
+   * The path of a journal entry. The journal's directory is hidden, but a pattern such as {@code TABLE/*} names it all the same, and readers of what a
+   * pattern names skip hidden files only. A draft, whose name begins with a dot, is hidden as it is.
+   */
+  public static Path entry(Path journal, String entry) {
+    return path(journal, entry.startsWith(DRAFT) ? entry : ENTRY + entry);
+  }
+
+  /** The journal entry, or the draft of one, that a file holds; null if it is another program's. */
+  public static String entryOf(Path file) {
+    String name = file.getName();
+    if (name.startsWith(DRAFT)) {
+      return name;
+    }
+    return name.startsWith(ENTRY) ? name.substring(ENTRY.length()) : null;
   }
 
   /**

@@ -248,8 +248,9 @@ abstract class DirectJobContract {
 
   @Test
   void foreignFilesInTheJournalAreIgnored() throws IOException {
-    fixture.write(new Path(fixture.table, Store.JOURNAL + "/turn-1.bak"), "");
-    fixture.write(new Path(fixture.table, Store.JOURNAL + "/turn-" + "9".repeat(30)), "");
+    fixture.write(new Path(fixture.table, Store.JOURNAL + "/_turn-1.bak"), "");
+    fixture.write(new Path(fixture.table, Store.JOURNAL + "/lock-1"), "");
+    fixture.write(new Path(fixture.table, Store.JOURNAL + "/_turn-" + "9".repeat(30)), "");
 
     fixture.run(Overwrite.touched(), "k=1", "a");
 

@@ -74,7 +74,7 @@ class LocalDirectJobTest extends DirectJobContract {
     Store store = fixture.access(null).store();
     java.nio.file.Path table = Files.createDirectories(directory.resolve("table"));
     Files.createDirectories(table.resolve(Store.JOURNAL));
-    for (String link : List.of(Store.JOURNAL + "/x.begin", "k=1")) {
+    for (String link : List.of(Store.JOURNAL + "/_x.begin", "k=1")) {
       Files.createSymbolicLink(table.resolve(link), table.resolve(link));
     }
     String id = TestTable.newId();

@@ -521,7 +521,7 @@ class LocalExchangeTest {
     Process[] holder = {null};
     fixture.overwrite(new FaultyStore(fixture.store(), Integer.MAX_VALUE, Moment.AFTER).watchedBy(() -> {
       if (holder[0] == null && fixture.store().read(Journal.commit(fixture.id)) != null) {
-        String token = fixture.root.resolve(Store.JOURNAL).resolve(Journal.begin(fixture.id)).toString();
+        String token = fixture.root.resolve(Store.JOURNAL).resolve("_" + Journal.begin(fixture.id)).toString();
         holder[0] = new ProcessBuilder("flock", token, "sh", "-c", "touch " + held + "; sleep 0.3; touch " + released).start();
         while (!Files.exists(held)) {
           pause();

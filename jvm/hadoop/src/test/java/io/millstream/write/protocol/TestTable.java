@@ -111,7 +111,7 @@ final class TestTable {
     for (FileStatus status : fs.listStatus(directory)) {
       if (status.isDirectory()) {
         addHidden(status.getPath(), hidden);
-      } else if (status.getPath().toString().contains("/.") && !status.getPath().getName().startsWith("done-")) {
+      } else if (status.getPath().toString().contains("/.") && !status.getPath().getName().startsWith("_done-")) {
         hidden.add(status.getPath().toString().substring(table.toString().length()));
       }
     }

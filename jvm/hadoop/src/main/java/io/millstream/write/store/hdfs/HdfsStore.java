@@ -142,7 +142,7 @@ public final class HdfsStore extends HiddenFileStore {
     write(fs.createFile(whole).overwrite(true).build(), content);
     boolean renamed = false;
     try {
-      renamed = fs.rename(whole, Names.path(journal, entry));
+      renamed = fs.rename(whole, Names.entry(journal, entry));
     } finally {
       if (!renamed) {
         fs.delete(whole, false);
@@ -154,7 +154,7 @@ public final class HdfsStore extends HiddenFileStore {
   @Override
   public void replace(String entry, byte[] content) throws IOException {
     // The builder creates no directories: the table may have been dropped.
-    write(fs.createFile(Names.path(journal, entry)).overwrite(true).build(), content);
+    write(fs.createFile(Names.entry(journal, entry)).overwrite(true).build(), content);
   }
 
   /** Creates the journal for all users who may write to the table, not only for the first job's user. */

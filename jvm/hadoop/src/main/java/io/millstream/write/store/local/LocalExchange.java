@@ -74,7 +74,8 @@ public final class LocalExchange implements Exchange {
 
   @Override
   public NativeExchange.Outcome exchange(String job, String made, String destination, String witness) throws IOException {
-    return NativeExchange.exchange(store.table.toUri().getPath(), Store.JOURNAL + "/" + Names.begin(job), made, destination, witness);
+    String token = Names.entry(new Path(Store.JOURNAL), Names.begin(job)).toString();
+    return NativeExchange.exchange(store.table.toUri().getPath(), token, made, destination, witness);
   }
 
   @Override

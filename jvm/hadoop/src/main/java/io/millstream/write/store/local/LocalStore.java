@@ -297,7 +297,7 @@ public final class LocalStore extends HiddenFileStore {
   }
 
   private boolean link(String entry, byte[] content, int attempts) throws IOException {
-    java.nio.file.Path target = local(Names.path(journal, entry));
+    java.nio.file.Path target = local(Names.entry(journal, entry));
     java.nio.file.Path whole = whole(entry, content, attempts);
     try {
       Files.createLink(target, whole);
@@ -319,7 +319,7 @@ public final class LocalStore extends HiddenFileStore {
 
   @Override
   public void replace(String entry, byte[] content) throws IOException {
-    Files.move(written(entry, content, 1), local(Names.path(journal, entry)), StandardCopyOption.ATOMIC_MOVE);
+    Files.move(written(entry, content, 1), local(Names.entry(journal, entry)), StandardCopyOption.ATOMIC_MOVE);
   }
 
   /**

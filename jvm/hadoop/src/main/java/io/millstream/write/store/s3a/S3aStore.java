@@ -105,7 +105,7 @@ public final class S3aStore implements Store {
   }
 
   private String key(String entry) {
-    return fs.pathToKey(Names.path(journal, entry));
+    return fs.pathToKey(Names.entry(journal, entry));
   }
 
   /** Runs a call with S3A's retries and exceptions. */
@@ -118,7 +118,10 @@ public final class S3aStore implements Store {
     List<Entry> entries = new ArrayList<>();
     try {
       for (FileStatus status : fs.listStatus(journal)) {
-        entries.add(new Entry(status.getPath().getName(), status.getModificationTime()));
+        String entry = Names.entryOf(status.getPath());
+        if (entry != null) {
+          entries.add(new Entry(entry, status.getModificationTime()));
+        }
       }
     } catch (FileNotFoundException e) {
       return entries;
@@ -197,7 +200,7 @@ public final class S3aStore implements Store {
 
   @Override
   public void remove(Collection<String> entries) throws IOException {
-    deletePaths(entries.stream().map(entry -> Names.path(journal, entry)).toList());
+    deletePaths(entries.stream().map(entry -> Names.entry(journal, entry)).toList());
   }
 
   private void deletePaths(List<Path> paths) throws IOException {
