@@ -305,11 +305,10 @@ impl<S: Source> Shared<S> {
         }
         state.readers += missing;
         drop(state);
-        for _ in 0..missing {
-            if !self.start_reader() {
-                // The limit of threads is reached: the existing readers do the work.
-                self.state().readers -= 1;
-            }
+        let started = (0..missing).take_while(|_| self.start_reader()).count();
+        if started < missing {
+            // The limit of threads is reached: the existing readers do the work.
+            self.state().readers -= missing - started;
         }
         true
     }

@@ -2,11 +2,10 @@
 //!
 //! A thread meters the time between its calls: wall time, CPU time, and how often it gave up its CPU. Time in which it only
 //! queued for a CPU, behind other threads, is not waiting: on a busy machine, data in memory must not look like a slow disk.
-//! Where calls take [`WAITING_RATIO`] times their CPU time or more, further threads help.
+//! Where calls take twice their CPU time or more, further threads help.
 //!
 //! Whoever wants further threads asks for a [`Permit`] first. All traversals and scans of the process share one [`Budget`]:
-//! 32 tasks that want 32 readers each know nothing of each other, and a server serves a thousand requests of one client no
-//! faster than a few hundred.
+//! 32 tasks that want 32 readers each know nothing of each other.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::usage::{RunQueueDelay, ThreadUsage, thread_usage};
 
 /// Wall time per CPU time from which calls count as waiting.
-pub const WAITING_RATIO: f64 = 2.0;
+const WAITING_RATIO: f64 = 2.0;
 /// Threads for each CPU …
 const PER_CPU: usize = 32;
 /// … at least so many, …

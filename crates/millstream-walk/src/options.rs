@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use millstream_system::pace::{Budget, Permit};
+
 use crate::{Cancellation, Census, FollowPolicy};
 
 /// The number of worker threads.
@@ -19,6 +21,15 @@ pub enum Threads {
 impl Threads {
     /// The default maximum of adaptive concurrency.
     pub const DEFAULT_MAX: usize = 256;
+
+    /// Leave to start one more thread; [`None`] if the process has enough. A number that the user has set is not refused.
+    pub fn leave(self) -> Option<Permit<'static>> {
+        let budget = Budget::of_process();
+        match self {
+            Threads::Adaptive { .. } => budget.take(),
+            Threads::Fixed(_) => Some(budget.take_anyway()),
+        }
+    }
 }
 
 impl Default for Threads {

@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use millstream_system::pace::{Budget, Lap, Meter, Permit};
+use millstream_system::pace::{Lap, Meter};
 use millstream_system::usage::{CpuTimes, process_cpu_time};
 use rustix::process::{Resource, getrlimit};
 
@@ -92,12 +92,6 @@ impl Pace {
 
     pub(crate) fn target(&self) -> usize {
         self.target.load(Ordering::Relaxed)
-    }
-
-    /// Leave to start another worker; [`None`] if the process has threads enough.
-    pub(crate) fn leave(&self) -> Option<Permit<'static>> {
-        let budget = Budget::of_process();
-        if self.adaptive { budget.take() } else { Some(budget.take_anyway()) }
     }
 
     /// Whether there may be too few workers yet for what is known to be worth it.

@@ -261,7 +261,7 @@ impl<'w: 's, 's, 'e, X: Visitor> Worker<'w, 's, 'e, X> {
         }
         let Some(index) = pool.indices.take(pool.pace.target()) else { return };
         let scope = self.scope;
-        let started = pool.pace.leave().is_some_and(|permit| {
+        let started = pool.options.threads.leave().is_some_and(|permit| {
             let worker = move || {
                 let _permit = permit;
                 // Each new worker looks whether one more is wanted, so that many start at once.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use millstream_system::pace::Budget;
 use millstream_vfs::{Operation, Volume};
 use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place as Spot, Visitor};
 use std::thread::Scope;
@@ -34,7 +33,7 @@ impl<V: Volume> Copy for Pass<'_, '_, '_, V> {}
 impl<'s, 'e, 'c, V: Volume> Crew<V> for Pass<'s, 'e, 'c, V> {
     fn start_carrier(&self) -> bool {
         let pass = *self;
-        let Some(permit) = Budget::of_process().take() else { return false };
+        let Some(permit) = pass.copier.options.threads.leave() else { return false };
         let carrier = move || {
             let _permit = permit;
             pass.copier.carry_on(&pass);

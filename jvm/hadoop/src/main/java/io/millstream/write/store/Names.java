@@ -7,8 +7,9 @@ public final class Names {
   /** A regular expression for job ids, which are UUIDs and part of the names of a job's files. */
   public static final String JOB = "\\p{XDigit}{8}(?:-\\p{XDigit}{4}){3}-\\p{XDigit}{12}";
 
-  /** The names of files that hold journal entries begin with it. */
+  /** How the name of a file begins that holds a journal entry. */
   private static final String ENTRY = "_";
+  /** How the name of an entry begins that is not complete yet. */
   private static final String DRAFT = ".";
 
   private Names() { }
