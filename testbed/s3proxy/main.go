@@ -1,10 +1,11 @@
 // s3proxy is a proxy in front of an S3 server on the same machine: it delays every request, counts requests by
 // operation, and makes chosen ones fail. It examines only methods, paths and queries, so requests and signatures pass
-// unchanged.
+// unchanged. Synthetic buckets, which need no disk, it serves itself (synthetic.go).
 //
-//	s3proxy -server http://127.0.0.1:7070 [-listen 127.0.0.1:0] [-log FILE]
+//	s3proxy -server http://127.0.0.1:7070 [-listen 127.0.0.1:0] [-log FILE] [-synthetic BUCKET=RULE]...
 //
-// prints the address that it listens on. Paths below /__bed/, which cannot be a bucket, are its own:
+// prints the address that it listens on. A RULE is dirs:1000,files:1000,bytes:20,lines:1,order:reverse; only files is
+// required. Paths below /__bed/, which cannot be a bucket, are its own:
 //
 //	GET  /__bed/statistics    counters as latfs prints them
 //	POST /__bed/reset         sets them to zero
@@ -28,12 +29,21 @@ func main() {
 	server := flag.String("server", "", "URL of the S3 server")
 	listen := flag.String("listen", "127.0.0.1:0", "address to listen on")
 	requests := flag.String("log", "", "file that gets a line for each request")
+	synthetic := map[string]*syntheticBucket{}
+	flag.Func("synthetic", "bucket that follows a rule: BUCKET=dirs:1000,files:1000,bytes:20", func(text string) error {
+		bucket, err := parseSynthetic(text)
+		if err == nil {
+			synthetic[bucket.name] = bucket
+		}
+		return err
+	})
 	flag.Parse()
 	upstream, err := url.Parse(*server)
 	if err != nil || upstream.Host == "" {
 		log.Fatalf("s3proxy: -server is not a URL: %q", *server)
 	}
 	proxy := newProxy(upstream)
+	proxy.synthetic = synthetic
 	if *requests != "" {
 		file, err := os.Create(*requests)
 		if err != nil {

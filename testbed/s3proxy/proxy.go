@@ -21,10 +21,11 @@ import (
 const idleConnections = 1024
 
 type proxy struct {
-	upstream *httputil.ReverseProxy
-	delay    atomic.Int64 // nanoseconds
-	held     atomic.Int64
-	faults   *faults
+	upstream  *httputil.ReverseProxy
+	synthetic map[string]*syntheticBucket
+	delay     atomic.Int64 // nanoseconds
+	held      atomic.Int64
+	faults    *faults
 
 	mutex       sync.Mutex
 	counts      map[string]int
@@ -43,10 +44,16 @@ func newProxy(server *url.URL) *proxy {
 				MaxIdleConns: idleConnections, MaxIdleConnsPerHost: idleConnections, DisableCompression: true,
 			},
 		},
-		faults: newFaults(),
-		counts: map[string]int{},
+		synthetic: map[string]*syntheticBucket{},
+		faults:    newFaults(),
+		counts:    map[string]int{},
 	}
 }
+
+// The size of one write to a connection.
+const chunkBytes = 128 << 10
+
+var chunks = sync.Pool{New: func() any { return new([chunkBytes]byte) }}
 
 func (p *proxy) handler() http.Handler {
 	mux := http.NewServeMux()
@@ -75,20 +82,29 @@ func (p *proxy) pass(w http.ResponseWriter, r *http.Request) {
 	time.Sleep(time.Duration(p.delay.Load()))
 	switch {
 	case fault == nil:
-		p.upstream.ServeHTTP(w, r)
+		p.serverOf(r).ServeHTTP(w, r)
 	case fault.Do == "hold" && !fault.After:
 		if p.hold(r, replaced) {
-			p.upstream.ServeHTTP(w, r)
+			p.serverOf(r).ServeHTTP(w, r)
 		}
 	default:
 		p.strike(fault, replaced, w, r)
 	}
 }
 
+// serverOf is the synthetic bucket that the request concerns, or the server behind the proxy.
+func (p *proxy) serverOf(r *http.Request) http.Handler {
+	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if bucket := p.synthetic[name]; bucket != nil {
+		return bucket
+	}
+	return p.upstream
+}
+
 // strike lets the server do its work if the fault concerns the reply, and sends the fault's reply.
 func (p *proxy) strike(f *fault, replaced <-chan struct{}, w http.ResponseWriter, r *http.Request) {
 	if f.After {
-		p.upstream.ServeHTTP(lost{http.Header{}}, r)
+		p.serverOf(r).ServeHTTP(lost{http.Header{}}, r)
 	} else {
 		// Read the body first: a reply before that would be another kind of fault.
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -99,13 +115,21 @@ func (p *proxy) strike(f *fault, replaced <-chan struct{}, w http.ResponseWriter
 	if f.Do != "answer" {
 		panic(http.ErrAbortHandler)
 	}
+	if f.Body == "" {
+		writeError(w, r, f.Status, f.Code, "injected by the bed")
+		return
+	}
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(f.Status)
-	switch {
-	case f.Body != "":
-		_, _ = io.WriteString(w, f.Body)
-	case r.Method != http.MethodHead:
-		_ = xml.NewEncoder(w).Encode(s3Error{Code: f.Code, Message: "injected by the bed"})
+	_, _ = io.WriteString(w, f.Body)
+}
+
+// writeError answers with an S3 error; a reply to HEAD has no body.
+func writeError(w http.ResponseWriter, r *http.Request, status int, code, message string) {
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_ = xml.NewEncoder(w).Encode(s3Error{Code: code, Message: message})
 	}
 }
 

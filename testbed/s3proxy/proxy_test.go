@@ -48,14 +48,14 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// bed is a proxy in front of a server that counts the requests that reach it.
+// bed is a proxy in front of a server that counts the requests that reach it, with these synthetic buckets.
 type bed struct {
 	*testing.T
 	url     string
 	reached atomic.Int64
 }
 
-func newBed(t *testing.T) *bed {
+func newBed(t *testing.T, buckets ...string) *bed {
 	b := &bed{T: t}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b.reached.Add(1)
@@ -63,7 +63,15 @@ func newBed(t *testing.T) *bed {
 		_, _ = w.Write(append([]byte(r.Host+" "+r.URL.RequestURI()+" "), body...))
 	}))
 	upstream, _ := url.Parse(server.URL)
-	front := httptest.NewServer(newProxy(upstream).handler())
+	proxy := newProxy(upstream)
+	for _, text := range buckets {
+		bucket, err := parseSynthetic(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proxy.synthetic[bucket.name] = bucket
+	}
+	front := httptest.NewServer(proxy.handler())
 	t.Cleanup(server.Close)
 	t.Cleanup(front.Close)
 	b.url = front.URL
@@ -76,13 +84,34 @@ func (b *bed) send(ctx context.Context, method, path, body string) (int, string)
 	if err != nil {
 		panic(err)
 	}
+	response, answer, _ := roundTrip(request)
+	if response == nil {
+		return 0, ""
+	}
+	return response.StatusCode, answer
+}
+
+// roundTrip makes a request. No response: the connection was closed. An error with a response: the body has not ended.
+func roundTrip(request *http.Request) (*http.Response, string, error) {
 	response, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
-		return 0, err.Error()
+		return nil, "", err
 	}
 	defer response.Body.Close()
-	answer, _ := io.ReadAll(response.Body)
-	return response.StatusCode, string(answer)
+	answer, err := io.ReadAll(response.Body)
+	return response, string(answer), err
+}
+
+// get makes a request without a body; `header` are names and values.
+func (b *bed) get(method, path string, header ...string) (*http.Response, string, error) {
+	request, err := http.NewRequest(method, b.url+path, nil)
+	if err != nil {
+		panic(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	return roundTrip(request)
 }
 
 func (b *bed) do(method, path, body string) (int, string) {
