@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"net/http"
 	"strings"
 	"sync"
 )
@@ -9,30 +10,35 @@ import (
 // A fault hits requests of one operation, or of all, whose path contains a text: it lets `skip` of them pass and then hits
 // `count` of them, or all, or every `every`th. What it does to them:
 //
-//	answer  an S3 error with this status and code, or any status with this body
-//	drop    the connection is closed without a reply
-//	hold    nothing happens until the faults are replaced; then the request continues if its client still waits
+//	answer    an S3 error with this status and code, or any status with this body; with these headers
+//	drop      the connection is closed without a reply
+//	hold      nothing happens until the faults are replaced; then the request continues if its client still waits
+//	truncate  the connection is closed after `bytes` bytes of the reply's body, if it has more
 //
 // With `after`, the server does the work first, and its reply is lost: a request held in this way ends like a dropped one.
 type fault struct {
-	Operation string `json:"operation"`
-	Path      string `json:"path"`
-	Skip      int    `json:"skip"`
-	Count     int    `json:"count"`
-	Every     int    `json:"every"`
-	Do        string `json:"do"`
-	Status    int    `json:"status"`
-	Code      string `json:"code"`
-	Body      string `json:"body"`
-	After     bool   `json:"after"`
+	Operation string            `json:"operation"`
+	Path      string            `json:"path"`
+	Skip      int               `json:"skip"`
+	Count     int               `json:"count"`
+	Every     int               `json:"every"`
+	Do        string            `json:"do"`
+	Status    int               `json:"status"`
+	Code      string            `json:"code"`
+	Body      string            `json:"body"`
+	Headers   map[string]string `json:"headers"`
+	Bytes     int               `json:"bytes"`
+	After     bool              `json:"after"`
 
 	seen int
 }
 
 func (f *fault) check() error {
 	switch {
-	case f.Do != "answer" && f.Do != "drop" && f.Do != "hold":
-		return errors.New("do: answer, drop or hold")
+	case f.Do != "answer" && f.Do != "drop" && f.Do != "hold" && f.Do != "truncate":
+		return errors.New("do: answer, drop, hold or truncate")
+	case f.Do == "truncate" && (f.Bytes < 0 || f.After):
+		return errors.New("truncate: bytes is 0 or more, and there is no after")
 	case f.Do == "answer" && (f.Status < 200 || f.Status < 300 && f.Body == "" || f.Status > 599):
 		return errors.New("status: that of an error, unless there is a body")
 	case f.Skip < 0 || f.Count < 0 || f.Every < 0:
@@ -88,3 +94,25 @@ func (f *faults) next(operation, path string) (*fault, <-chan struct{}) {
 	}
 	return nil, nil
 }
+
+// truncated passes the first `left` bytes of a body on; a reply with more ends with its connection.
+type truncated struct {
+	http.ResponseWriter
+	left int
+}
+
+var errTruncated = errors.New("truncated by a fault")
+
+func (t *truncated) Write(body []byte) (int, error) {
+	passed := min(len(body), t.left)
+	t.left -= passed
+	written, err := t.ResponseWriter.Write(body[:passed])
+	if err == nil && passed < len(body) {
+		// Before the connection is closed, which would lose what is still buffered.
+		_ = http.NewResponseController(t.ResponseWriter).Flush()
+		err = errTruncated
+	}
+	return written, err
+}
+
+func (t *truncated) Unwrap() http.ResponseWriter { return t.ResponseWriter }

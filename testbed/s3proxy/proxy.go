@@ -83,6 +83,8 @@ func (p *proxy) pass(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case fault == nil:
 		p.serverOf(r).ServeHTTP(w, r)
+	case fault.Do == "truncate":
+		p.serverOf(r).ServeHTTP(&truncated{w, fault.Bytes}, r)
 	case fault.Do == "hold" && !fault.After:
 		if p.hold(r, replaced) {
 			p.serverOf(r).ServeHTTP(w, r)
@@ -114,6 +116,9 @@ func (p *proxy) strike(f *fault, replaced <-chan struct{}, w http.ResponseWriter
 	}
 	if f.Do != "answer" {
 		panic(http.ErrAbortHandler)
+	}
+	for name, value := range f.Headers {
+		w.Header().Set(name, value)
 	}
 	if f.Body == "" {
 		writeError(w, r, f.Status, f.Code, "injected by the bed")

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -209,6 +210,36 @@ func TestAnErrorIsOneOfS3(t *testing.T) {
 	}
 }
 
+func TestAnAnswerHasHeadersOfARedirect(t *testing.T) {
+	b := newBed(t)
+	b.inject(`[{"do": "answer", "status": 301, "code": "PermanentRedirect", "headers": {"x-amz-bucket-region": "eu-west-1"}}]`)
+	for method, body := range map[string]string{"GET": "PermanentRedirect", "HEAD": ""} {
+		response, answer, _ := b.get(method, "/b")
+		if response.StatusCode != 301 || response.Header.Get("x-amz-bucket-region") != "eu-west-1" || !strings.Contains(answer, body) {
+			t.Errorf("%s: %v %q", method, response, answer)
+		}
+	}
+}
+
+func TestATruncatedReplyEndsWithinItsBody(t *testing.T) {
+	b := newBed(t, "made=files:1,bytes:1000")
+	whole := map[string]string{}
+	for _, path := range []string{"/b/k", "/made/set/part-0000000.txt"} {
+		_, whole[path] = b.do("GET", path, "")
+		for _, length := range []int{0, 1, 10, len(whole[path]), 2000} {
+			b.inject(`[{"do": "truncate", "bytes": ` + strconv.Itoa(length) + `}]`)
+			response, answer, err := b.get("GET", path)
+			if response == nil || response.ContentLength != int64(len(whole[path])) {
+				t.Fatalf("%s, %d bytes: %v", path, length, response)
+			}
+			if isCut := length < len(whole[path]); answer != whole[path][:min(length, len(whole[path]))] || (err != nil) != isCut {
+				t.Errorf("%s, %d bytes: %q, %v", path, length, answer, err)
+			}
+		}
+		b.inject(`[]`)
+	}
+}
+
 func TestWithAfterTheWorkIsDoneAndTheAnswerLost(t *testing.T) {
 	for _, do := range []string{`"answer", "status": 500, "code": "InternalError"`, `"drop"`} {
 		b := newBed(t)
@@ -253,7 +284,8 @@ func TestAHeldRequestWhoseClientHasGoneNeverHappens(t *testing.T) {
 
 func TestWhatIsNoFaultIsRefused(t *testing.T) {
 	b := newBed(t)
-	for _, faults := range []string{`[{"do": "explode"}]`, `[{"do": "answer"}]`, `[{"do": "drop", "skip": -1}]`, `[{"dp": "drop"}]`, `x`} {
+	for _, faults := range []string{`[{"do": "explode"}]`, `[{"do": "answer"}]`, `[{"do": "drop", "skip": -1}]`, `[{"dp": "drop"}]`, `x`,
+		`[{"do": "truncate", "bytes": -1}]`, `[{"do": "truncate", "after": true}]`} {
 		if status, _ := b.do("POST", "/__bed/faults", faults); status != 400 {
 			t.Errorf("%s: status %d", faults, status)
 		}
