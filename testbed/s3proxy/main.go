@@ -10,6 +10,8 @@
 //	GET  /__bed/statistics    counters as latfs prints them
 //	POST /__bed/reset         sets them to zero
 //	POST /__bed/delay?us=N    sets the delay of a request
+//	POST /__bed/bandwidth?total=N&connection=N
+//	                          limits the bodies of GetObject in total and for each connection, in bytes/s; 0: no limit
 //	POST /__bed/faults        replaces the faults by a JSON list of others (fault.go)
 //	GET  /__bed/held          the number of requests that faults are holding now
 //	GET  /__bed/struck        the number of requests that the faults have hit
@@ -20,7 +22,6 @@ import (
 	"fmt"
 	"log"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 )
@@ -56,5 +57,5 @@ func main() {
 		log.Fatalf("s3proxy: %v", err)
 	}
 	fmt.Println(listener.Addr())
-	log.Fatal(http.Serve(listener, proxy.handler()))
+	log.Fatal(proxy.server().Serve(listener))
 }

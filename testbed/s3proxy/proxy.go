@@ -26,6 +26,7 @@ type proxy struct {
 	delay     atomic.Int64 // nanoseconds
 	held      atomic.Int64
 	faults    *faults
+	bandwidth bandwidth
 
 	mutex       sync.Mutex
 	counts      map[string]int
@@ -40,6 +41,7 @@ func newProxy(server *url.URL) *proxy {
 		upstream: &httputil.ReverseProxy{
 			Director:      func(r *http.Request) { r.URL.Scheme, r.URL.Host = server.Scheme, server.Host },
 			FlushInterval: -1,
+			BufferPool:    bodyBuffers{},
 			Transport: &http.Transport{
 				MaxIdleConns: idleConnections, MaxIdleConnsPerHost: idleConnections, DisableCompression: true,
 			},
@@ -55,11 +57,23 @@ const chunkBytes = 128 << 10
 
 var chunks = sync.Pool{New: func() any { return new([chunkBytes]byte) }}
 
+// bodyBuffers are chunks for the bodies of the server's replies.
+type bodyBuffers struct{}
+
+func (bodyBuffers) Get() []byte       { return chunks.Get().(*[chunkBytes]byte)[:] }
+func (bodyBuffers) Put(buffer []byte) { chunks.Put((*[chunkBytes]byte)(buffer)) }
+
+// server serves the proxy, and gives each connection its own pace.
+func (p *proxy) server() *http.Server {
+	return &http.Server{Handler: p.handler(), ConnContext: withPace}
+}
+
 func (p *proxy) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/__bed/statistics", p.writeStatistics)
 	mux.HandleFunc("/__bed/reset", p.reset)
 	mux.HandleFunc("/__bed/delay", p.setDelay)
+	mux.HandleFunc("/__bed/bandwidth", p.bandwidth.set)
 	mux.HandleFunc("/__bed/faults", p.setFaults)
 	mux.HandleFunc("/__bed/struck", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, p.faults.count()) })
 	mux.HandleFunc("/__bed/held", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, p.held.Load()) })
@@ -82,16 +96,26 @@ func (p *proxy) pass(w http.ResponseWriter, r *http.Request) {
 	time.Sleep(time.Duration(p.delay.Load()))
 	switch {
 	case fault == nil:
-		p.serverOf(r).ServeHTTP(w, r)
+		p.serve(operation, w, r)
 	case fault.Do == "truncate":
-		p.serverOf(r).ServeHTTP(&truncated{w, fault.Bytes}, r)
+		p.serve(operation, &truncated{w, fault.Bytes}, r)
 	case fault.Do == "hold" && !fault.After:
 		if p.hold(r, replaced) {
-			p.serverOf(r).ServeHTTP(w, r)
+			p.serve(operation, w, r)
 		}
 	default:
 		p.strike(fault, replaced, w, r)
 	}
+}
+
+// serve has the reply made and sent, at the bandwidth that its body has.
+func (p *proxy) serve(operation string, w http.ResponseWriter, r *http.Request) {
+	if operation == "GetObject" {
+		reply := p.bandwidth.begin(w, r)
+		defer reply.end()
+		w = reply
+	}
+	p.serverOf(r).ServeHTTP(w, r)
 }
 
 // serverOf is the synthetic bucket that the request concerns, or the server behind the proxy.

@@ -72,7 +72,9 @@ func newBed(t *testing.T, buckets ...string) *bed {
 		}
 		proxy.synthetic[bucket.name] = bucket
 	}
-	front := httptest.NewServer(proxy.handler())
+	front := httptest.NewUnstartedServer(nil)
+	front.Config = proxy.server()
+	front.Start()
 	t.Cleanup(server.Close)
 	t.Cleanup(front.Close)
 	b.url = front.URL
