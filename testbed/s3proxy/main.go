@@ -2,10 +2,11 @@
 // operation, and makes chosen ones fail. It examines only methods, paths and queries, so requests and signatures pass
 // unchanged. Synthetic buckets, which need no disk, it serves itself (synthetic.go).
 //
-//	s3proxy -server http://127.0.0.1:7070 [-listen 127.0.0.1:0] [-log FILE] [-synthetic BUCKET=RULE]...
+//	s3proxy -server http://127.0.0.1:7070 [-listen 127.0.0.1:0] [-log FILE] [-tls FILE] [-synthetic BUCKET=RULE]...
 //
 // prints the address that it listens on. A RULE is dirs:1000,files:1000,bytes:20,lines:1,order:reverse; only files is
-// required. Paths below /__bed/, which cannot be a bucket, are its own:
+// required. With -tls, clients must use TLS and trust the certificate that the FILE then contains. Paths below /__bed/,
+// which cannot be a bucket, are its own:
 //
 //	GET  /__bed/statistics    counters as latfs prints them
 //	POST /__bed/reset         sets them to zero
@@ -30,6 +31,7 @@ func main() {
 	server := flag.String("server", "", "URL of the S3 server")
 	listen := flag.String("listen", "127.0.0.1:0", "address to listen on")
 	requests := flag.String("log", "", "file that gets a line for each request")
+	certificate := flag.String("tls", "", "listen with TLS; the file gets the self-signed certificate as PEM")
 	synthetic := map[string]*syntheticBucket{}
 	flag.Func("synthetic", "bucket that follows a rule: BUCKET=dirs:1000,files:1000,bytes:20", func(text string) error {
 		bucket, err := parseSynthetic(text)
@@ -55,6 +57,11 @@ func main() {
 	listener, err := net.Listen("tcp", *listen)
 	if err != nil {
 		log.Fatalf("s3proxy: %v", err)
+	}
+	if *certificate != "" {
+		if listener, err = withTLS(listener, *certificate); err != nil {
+			log.Fatalf("s3proxy: %v", err)
+		}
 	}
 	fmt.Println(listener.Addr())
 	log.Fatal(proxy.server().Serve(listener))
