@@ -1,19 +1,22 @@
 """An S3 server on this machine with a delay, counters and faults: versitygw behind testbed/s3proxy, as a context manager.
 
-    with S3Bed(delay_ms=20) as bed:
+    with S3Bed(delay_ms=20, synthetic={"many": "dirs:1000,files:1000"}) as bed:
         ... bed.endpoint, bed.spark_conf() ...
         print(bed.statistics().by_kind)
 
-Objects are files below `data`/`BUCKET`. Both programs are built by Go the first time; versitygw takes some minutes.
+Objects are files below `data`/`BUCKET`. versitygw reads a whole directory for each page of a listing, so buckets with
+very many keys are synthetic: the proxy computes their keys and contents. Both programs are built by Go the first time; versitygw takes some minutes.
 """
 
 import json
 import os
 import re
 import shutil
+import ssl
 import subprocess
 import tempfile
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
 
 from latency_mount import Statistics
@@ -64,19 +67,25 @@ def build() -> tuple[Path, Path]:
 
 class S3Bed:
     """`data` is a directory for the objects, which is kept; without it they are deleted at the end. `log` gets a line
-    for each request.
+    for each request. `synthetic` are buckets that can only be read, and the rules of their keys
+    (testbed/s3proxy/synthetic.go). With `tls`, the endpoint is https, and clients must trust the file `certificate`.
     """
 
-    def __init__(self, delay_ms: float = 0, data: Path | None = None, log: Path | None = None):
+    def __init__(
+        self, delay_ms: float = 0, data: Path | None = None, log: Path | None = None, synthetic: Mapping[str, str] | None = None, tls: bool = False
+    ):
         self._delay_ms = delay_ms
         self._data = data
         self._request_log = log
+        self._synthetic = synthetic or {}
+        self._tls = tls
         self._servers: list[Server] = []
 
     def __enter__(self):
         server, proxy = build()
         self._scratch = Path(tempfile.mkdtemp(prefix="millstream-bed."))
         self.data = Path(self._data or self._scratch / "data").resolve()
+        self.certificate = self._scratch / "certificate.pem" if self._tls else None
         (self.data / BUCKET).mkdir(parents=True, exist_ok=True)
         try:
             self.server_endpoint = self._start_server(server)
@@ -100,12 +109,15 @@ class S3Bed:
         return f"http://127.0.0.1:{port}"
 
     def _start_proxy(self, program: Path) -> str:
-        requests = ["-log", self._request_log] if self._request_log else []
-        proxy = self._start([program, "-server", self.server_endpoint, *requests], stdout=subprocess.PIPE)
+        options = ["-log", self._request_log] if self._request_log else []
+        options += ["-tls", self.certificate] if self.certificate else []
+        for bucket, rule in self._synthetic.items():
+            options += ["-synthetic", f"{bucket}={rule}"]
+        proxy = self._start([program, "-server", self.server_endpoint, *options], stdout=subprocess.PIPE)
         address = proxy.process.stdout.readline().decode().strip()
         if not address:
             raise proxy.error("did not start")
-        return f"http://{address}"
+        return f"{'https' if self.certificate else 'http'}://{address}"
 
     def __exit__(self, *_):
         for server in self._servers:
@@ -113,12 +125,17 @@ class S3Bed:
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def _ask(self, what: str, body: bytes | None = None) -> str:
-        with urllib.request.urlopen(f"{self.endpoint}/__bed/{what}", data=body) as answer:
+        trust = ssl.create_default_context(cafile=self.certificate) if self.certificate else None
+        with urllib.request.urlopen(f"{self.endpoint}/__bed/{what}", data=body, context=trust) as answer:
             return answer.read().decode()
 
     def set_delay(self, delay_ms: float) -> None:
         """Sets the delay of each request from now on, in addition to the server's time."""
         self._ask(f"delay?us={round(delay_ms * 1000)}", b"")
+
+    def set_bandwidth(self, total_bytes_per_s: int = 0, connection_bytes_per_s: int = 0) -> None:
+        """Limits the bodies of GetObject from now on, in total and for each connection; 0 is no limit."""
+        self._ask(f"bandwidth?total={total_bytes_per_s}&connection={connection_bytes_per_s}", b"")
 
     def statistics(self) -> Statistics:
         """Requests since the start or the last reset; `by_kind` counts them by operation of the S3 API."""
@@ -144,6 +161,7 @@ class S3Bed:
         return {
             "S3_ENDPOINT": self.endpoint, "S3_SERVER_ENDPOINT": self.server_endpoint, "S3_DATA": str(self.data),
             "S3_BUCKET": BUCKET, "AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY, "AWS_REGION": REGION,
+            **({"AWS_CA_BUNDLE": str(self.certificate)} if self.certificate else {}),
         }
 
     def spark_conf(self) -> dict[str, str]:
@@ -156,7 +174,7 @@ def s3a_conf(endpoint: str) -> dict[str, str]:
         "fs.s3a.endpoint": endpoint,
         "fs.s3a.endpoint.region": REGION,
         "fs.s3a.path.style.access": "true",
-        "fs.s3a.connection.ssl.enabled": "false",
+        "fs.s3a.connection.ssl.enabled": str(endpoint.startswith("https:")).lower(),
         "fs.s3a.access.key": ACCESS_KEY,
         "fs.s3a.secret.key": SECRET_KEY,
         "fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
