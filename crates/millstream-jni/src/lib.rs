@@ -10,6 +10,7 @@ mod exchange;
 mod listing;
 mod parquet;
 mod ranges;
+mod remote;
 mod scan;
 mod volume;
 

@@ -30,27 +30,36 @@ pub(crate) fn unpack(mut packed: &[u8]) -> Option<Vec<Packed<'_>>> {
     let mut ranges = Vec::new();
     let (mut directory, mut may_have_checksums) = (&[][..], true);
     while let Some(tag) = take::<1>(&mut packed) {
-        let name_length = u32::from_be_bytes(take(&mut packed)?) as usize;
-        let (name, rest) = packed.split_at_checked(name_length)?;
-        packed = rest;
+        let name = prefixed(&mut packed)?;
         match tag {
             [DIRECTORY] => {
                 directory = name;
                 may_have_checksums = take::<1>(&mut packed)? != [0];
             }
-            [FILE] => ranges.push(Packed {
-                directory,
-                name,
-                may_have_checksums,
-                start: u64::from_be_bytes(take(&mut packed)?),
-                length: u64::from_be_bytes(take(&mut packed)?),
-                size: u64::from_be_bytes(take(&mut packed)?),
-                mtime_ms: i64::from_be_bytes(take(&mut packed)?),
-            }),
+            [FILE] => {
+                ranges.push(Packed {
+                    directory,
+                    name,
+                    may_have_checksums,
+                    start: u64::from_le_bytes(take(&mut packed)?),
+                    length: u64::from_le_bytes(take(&mut packed)?),
+                    size: u64::from_le_bytes(take(&mut packed)?),
+                    mtime_ms: i64::from_le_bytes(take(&mut packed)?),
+                });
+                // Versions are known to the file systems that Java reads.
+                prefixed(&mut packed)?;
+            }
             _ => return None,
         }
     }
     packed.is_empty().then_some(ranges)
+}
+
+fn prefixed<'a>(packed: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = u32::from_le_bytes(take(packed)?) as usize;
+    let (taken, rest) = packed.split_at_checked(length)?;
+    *packed = rest;
+    Some(taken)
 }
 
 fn take<const N: usize>(packed: &mut &[u8]) -> Option<[u8; N]> {

@@ -4,13 +4,14 @@ use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JLongArray, JObject};
 use jni::sys::{JNI_FALSE, jboolean, jbyteArray, jint, jlong};
 use millstream_scan::{
-    Cause, FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError, ScanOptions, Separator,
-    Verification, VolumeSource,
+    Batch, Cause, FileRange, Grouping, Missing, Output, Predicate, Progress, Rows, Scan, ScanError, ScanOptions,
+    Separator, Source, Verification, VolumeSource,
 };
 use millstream_vfs::{Errno, errno_text};
 
 use crate::cancellation::Cancellation;
 use crate::ranges::{Packed, unpack};
+use crate::remote::RemoteSource;
 use crate::volume::SharedProcessVolume;
 use crate::{Failure, guard};
 
@@ -27,7 +28,40 @@ const END: jlong = -1;
 const TOO_LONG: &str = "a line of more than 2 GB, or a file of more than 2 GB read as a single row; to skip long lines, \
     set mapreduce.input.linerecordreader.line.maxlength, or choose another lineSep to get shorter ones";
 
-type ProcessScan = Scan<VolumeSource<SharedProcessVolume>>;
+/// A scan of files wherever they are.
+trait AnyScan {
+    fn next_batch_while(
+        &mut self,
+        should_continue: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<&Batch>, ScanError>;
+    fn batch(&self) -> Option<&Batch>;
+    fn progress(&self) -> Progress;
+    fn stop(&mut self);
+}
+
+impl<S: Source> AnyScan for Scan<S> {
+    fn next_batch_while(
+        &mut self,
+        should_continue: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<&Batch>, ScanError> {
+        Scan::next_batch_while(self, should_continue)
+    }
+
+    fn batch(&self) -> Option<&Batch> {
+        Scan::batch(self)
+    }
+
+    fn progress(&self) -> Progress {
+        Scan::progress(self)
+    }
+
+    fn stop(&mut self) {
+        Scan::stop(self);
+    }
+}
+
+/// What a handle refers to.
+type OpenScan = Box<dyn AnyScan>;
 
 fn options(
     flags: jint,
@@ -90,12 +124,14 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_isValid<'local>(
     })
 }
 
-/// `static native long open(byte[] ranges, byte[] separator, byte[] predicate, byte[] words, int flags, int maxReaders)`
+/// `static native long open(byte[] ranges, RemoteFiles files, byte[] separator, byte[] predicate, byte[] words, int flags, int
+/// maxReaders)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeScan_open<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     packed: JByteArray<'local>,
+    files: JObject<'local>,
     separator: JByteArray<'local>,
     predicate: JByteArray<'local>,
     words: JByteArray<'local>,
@@ -109,7 +145,11 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_open<'local>(
         let options = options(flags, &separator, &predicate, &words, max_readers)?;
         let ranges =
             ranges(&env.convert_byte_array(&packed)?).ok_or(Failure::Argument("malformed file ranges"))?;
-        let scan = ProcessScan::new(VolumeSource::new(&SharedProcessVolume::default()), ranges, options);
+        let scan: OpenScan = if files.is_null() {
+            Box::new(Scan::new(VolumeSource::new(&SharedProcessVolume::default()), ranges, options))
+        } else {
+            Box::new(Scan::new(RemoteSource::new(env, &files)?, ranges, options))
+        };
         Ok(Box::into_raw(Box::new(scan)) as jlong)
     })
 }
@@ -125,7 +165,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_next<'local>(
 ) -> jlong {
     guard(&mut env, END, |env| {
         // SAFETY: Java got the handle from `open`, makes one call at a time and none after `close`.
-        let scan = unsafe { &mut *(handle as *mut ProcessScan) };
+        let scan = unsafe { &mut *(handle as *mut OpenScan) };
         let mut cancellation = Cancellation::new(env, &is_cancelled);
         let (rows, batch) = match scan.next_batch_while(&mut || cancellation.should_continue()) {
             Ok(None) => (END, None),
@@ -164,7 +204,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_row<'local>(
 ) -> jbyteArray {
     guard(&mut env, std::ptr::null_mut(), |env| {
         // SAFETY: Java got the handle from `open`, makes one call at a time and none after `close`.
-        let scan = unsafe { &*(handle as *const ProcessScan) };
+        let scan = unsafe { &*(handle as *const OpenScan) };
         let row = usize::try_from(index).ok().and_then(|index| scan.batch()?.row(index));
         Ok(env.byte_array_from_slice(row.ok_or(Failure::Argument("no such row"))?)?.into_raw())
     })
@@ -179,7 +219,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_stop<'local>(
 ) {
     guard(&mut env, (), |_| {
         // SAFETY: Java got the handle from `open`, makes one call at a time and none after `close`.
-        unsafe { &mut *(handle as *mut ProcessScan) }.stop();
+        unsafe { &mut *(handle as *mut OpenScan) }.stop();
         Ok(())
     });
 }
@@ -193,7 +233,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_close<'local>(
 ) {
     guard(&mut env, (), |_| {
         // SAFETY: Java got the handle from `open`, and closes it once.
-        drop(unsafe { Box::from_raw(handle as *mut ProcessScan) });
+        drop(unsafe { Box::from_raw(handle as *mut OpenScan) });
         Ok(())
     });
 }

@@ -51,7 +51,7 @@ impl<F> SharedFiles<F> {
                 _ => Arc::clone(&shared.file),
             }
         };
-        read(file.get_or_init(|| source.open(range)))
+        read(file.get_or_init(|| source.open(index, range)))
     }
 
     /// Closes all files that nobody is reading.

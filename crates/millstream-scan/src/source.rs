@@ -39,11 +39,11 @@ pub trait Source: Debug + Send + Sync + 'static {
     /// How its files are cut up among readers.
     const PORTIONS: Portions;
 
-    /// Opens the file of a range. What is read through the handle is one version of it.
+    /// Opens the file of a range, which has this index in the scan. What is read through the handle is one version of it.
     ///
     /// # Errors
     /// Those of the place. A missing file is one of [`crate::Cause::is_missing`].
-    fn open(&self, range: &FileRange) -> Result<Self::File>;
+    fn open(&self, index: usize, range: &FileRange) -> Result<Self::File>;
 
     /// Opens the file with the checksums of a range's file; `None` if there is none.
     ///
@@ -118,7 +118,7 @@ impl<V: Volume> Source for VolumeSource<V> {
 
     const PORTIONS: Portions = Portions { bytes: 1 << 20, ranges: 64 };
 
-    fn open(&self, range: &FileRange) -> Result<Self::File> {
+    fn open(&self, _index: usize, range: &FileRange) -> Result<Self::File> {
         self.base.open_file(&range.path, Access::Read, SymlinkBehavior::Follow)
     }
 

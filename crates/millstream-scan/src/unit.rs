@@ -267,7 +267,7 @@ impl<'a> UnitReader<'a> {
             }
             Unit::Group { first, end } => (first..end).try_for_each(|range| {
                 let whole = &ranges[range];
-                let opened = source.open(whole).map_err(Cause::from);
+                let opened = source.open(range, whole).map_err(Cause::from);
                 let read = opened
                     .and_then(|file| self.read_file(source, &file, whole, whole.start..whole.end(), batch));
                 let read = self.unless_missing(read, true);

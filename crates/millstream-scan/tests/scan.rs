@@ -466,7 +466,7 @@ impl Source for Remote {
 
     const PORTIONS: Portions = Portions { bytes: 16, ranges: 1 };
 
-    fn open(&self, range: &FileRange) -> Result<Version, Error> {
+    fn open(&self, _index: usize, range: &FileRange) -> Result<Version, Error> {
         match range.path.as_c_str() {
             path if path == c"gone" => Err(Error::new(Operation::OpenFile, Errno::NOENT)),
             _ => Ok(Version(self.0.clone())),

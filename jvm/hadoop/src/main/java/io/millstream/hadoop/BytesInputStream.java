@@ -8,10 +8,12 @@ import org.apache.hadoop.fs.FSInputStream;
 /** A file whose bytes are in memory. */
 final class BytesInputStream extends FSInputStream {
   private final byte[] bytes;
+  private final ReadCounter counter;
   private int position;
 
-  BytesInputStream(byte[] bytes) {
+  BytesInputStream(byte[] bytes, ReadCounter counter) {
     this.bytes = bytes;
+    this.counter = counter;
   }
 
   @Override
@@ -19,7 +21,7 @@ final class BytesInputStream extends FSInputStream {
     if (position == bytes.length) {
       return -1;
     }
-    MillstreamLocalFileSystem.countBytesRead(1);
+    counter.count(1);
     return bytes[position++] & 0xff;
   }
 
@@ -34,7 +36,7 @@ final class BytesInputStream extends FSInputStream {
     }
     System.arraycopy(bytes, position, buffer, offset, count);
     position += count;
-    MillstreamLocalFileSystem.countBytesRead(count);
+    counter.count(count);
     return count;
   }
 

@@ -1,5 +1,8 @@
 package io.millstream.hadoop;
 
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.net.URI;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
@@ -7,14 +10,15 @@ import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Comparator;
 import java.util.List;
+import org.apache.hadoop.fs.BlockLocation;
 import org.apache.hadoop.fs.Path;
 
 /**
- * The entries of one directory (or of a part of a huge one) in columns: about 20 bytes plus the name for each entry.
- * Paths and statuses are created on request.
+ * The entries of one directory (or of a part of a huge one) in columns: about 20 bytes plus the name for each entry, and on some file
+ * systems its version and where its blocks are. Paths and statuses are created on request.
  *
- * <p>Entries whose names Java cannot express ({@link LocalPaths}) are left out: Java could not open them, and Hadoop's
- * local file system leaves them out, too.
+ * <p>Local entries whose names Java cannot express ({@link FileNames}) are left out: Java could not open them, and Hadoop's local file
+ * system leaves them out, too.
  */
 public final class DirectoryListing {
   /** A directory precedes its descendants; siblings are in the order in which their parent lists them. */
@@ -22,6 +26,8 @@ public final class DirectoryListing {
       (a, b) -> Arrays.compareUnsigned(a.position, b.position);
 
   private static final int HEADER_BYTES = 36;
+  private static final byte[] NOTHING = {};
+  private static final int ENOENT = 2;
 
   private final int root;
   private final int flags;
@@ -38,8 +44,38 @@ public final class DirectoryListing {
   private final BitSet directories;
   private final int[] nameEnds;
   private final byte[] names;
+  private final FileNames naming;
+  /** Null if the file system knows no versions. */
+  private final byte[][] versions;
+  /** Null if the file system does not say where blocks are. */
+  private final BlockHosts blocks;
+
+  /** Files of another file system than the local one, whose names are all expressible. */
+  private DirectoryListing(Builder files) {
+    root = files.root;
+    flags = files.isFile ? NativeListing.FLAG_NOT_DIRECTORY : 0;
+    errno = files.errno;
+    unexamined = 0;
+    listedAtMillis = (int) (System.nanoTime() / 1_000_000);
+    inexpressible = 0;
+    position = ByteBuffer.allocate(Integer.BYTES).putInt(root).array();
+    directory = files.directory;
+    directoryBytes = directory.length() == 1 ? NOTHING : files.naming.bytes(directory);
+    naming = files.naming;
+    uriPrefix = naming.uriPrefix(directory);
+    sizes = Arrays.copyOf(files.sizes, files.count);
+    modificationTimes = Arrays.copyOf(files.modificationTimes, files.count);
+    directories = new BitSet();
+    nameEnds = Arrays.copyOf(files.nameEnds, files.count);
+    names = files.names.toByteArray();
+    versions = files.versions == null ? null : Arrays.copyOf(files.versions, files.count);
+    blocks = files.blocks;
+  }
 
   private DirectoryListing(ByteBuffer in) {
+    naming = FileNames.LOCAL;
+    versions = null;
+    blocks = null;
     root = in.getInt();
     flags = in.getInt();
     errno = in.getInt();
@@ -64,9 +100,9 @@ public final class DirectoryListing {
     in.get(allNames);
     align(in);
 
-    directory = LocalPaths.decode(path, 0, path.length);
-    directoryBytes = path.length == 1 ? new byte[0] : path;
-    uriPrefix = directory == null ? null : LocalPaths.uriPrefix(directory);
+    directory = naming.decode(path, 0, path.length);
+    directoryBytes = path.length == 1 ? NOTHING : path;
+    uriPrefix = directory == null ? null : naming.uriPrefix(directory);
     int[] kept = directory == null ? new int[0] : expressible(allNames, allEnds);
     if (kept == null) {
       inexpressible = 0;
@@ -94,14 +130,14 @@ public final class DirectoryListing {
 
   /** Indexes of the entries that Java can express; null if it can express all of them. */
   private static int[] expressible(byte[] names, int[] ends) {
-    if (LocalPaths.isAscii(names, 0, names.length)) {
+    if (FileNames.isAscii(names, 0, names.length)) {
       return null;
     }
     int[] kept = new int[ends.length];
     int count = 0;
     for (int i = 0; i < ends.length; i++) {
       int start = i == 0 ? 0 : ends[i - 1];
-      if (LocalPaths.decode(names, start, ends[i]) != null) {
+      if (FileNames.LOCAL.decode(names, start, ends[i]) != null) {
         kept[count++] = i;
       }
     }
@@ -141,14 +177,29 @@ public final class DirectoryListing {
     return (flags & NativeListing.FLAG_NOT_DIRECTORY) != 0;
   }
 
+  /** Whether this is a root, and not a directory below one. */
+  public boolean isRoot() {
+    return position.length == Integer.BYTES;
+  }
+
+  /** How the names of its file system are written. */
+  FileNames naming() {
+    return naming;
+  }
+
   /** Whether the directory may contain checksum files. For a root that is a file this is not examined. */
   public boolean mayHaveChecksums() {
-    return isFile() || (flags & NativeListing.FLAG_CHECKSUMS) != 0;
+    return naming.isLocal() && (isFile() || (flags & NativeListing.FLAG_CHECKSUMS) != 0);
   }
 
   /** Whether another part of the same directory follows. */
   boolean hasMore() {
     return (flags & NativeListing.FLAG_MORE) != 0;
+  }
+
+  /** Whether the directory does not exist; then it has no entries. */
+  public boolean isMissing() {
+    return errno == ENOENT;
   }
 
   /** 0, or the error that kept the directory from being listed. */
@@ -200,7 +251,7 @@ public final class DirectoryListing {
 
   /** An entry's name. */
   public String name(int i) {
-    return LocalPaths.decode(names, nameStart(i), nameEnds[i]);
+    return naming.decode(names, nameStart(i), nameEnds[i]);
   }
 
   /** The bytes of an entry's name. */
@@ -218,17 +269,111 @@ public final class DirectoryListing {
     return names[nameStart(i)] == '_';
   }
 
-  /** An entry's path, equal to the one that Hadoop's local file system returns. */
-  public Path path(int i) {
-    return LocalPaths.child(uriPrefix, names, nameStart(i), nameEnds[i]);
+  /** The version of a file, as {@link Versions} packs it; empty if the file system knows none. */
+  byte[] version(int i) {
+    return versions == null ? NOTHING : versions[i];
   }
 
-  /** The directory's path, equal to the one that Hadoop's local file system returns. */
+  /** Where the blocks of a file are; null if the file system does not say. */
+  public BlockLocation[] blockLocations(int i) {
+    return blocks == null ? null : blocks.locations(i, sizes[i]);
+  }
+
+  /** Whether the file system says where blocks are. */
+  public boolean knowsHosts() {
+    return blocks != null;
+  }
+
+  /** An entry's path, equal to the one that its file system returns. */
+  public Path path(int i) {
+    return naming.child(uriPrefix, names, nameStart(i), nameEnds[i]);
+  }
+
+  /** The directory's path, equal to the one that its file system returns. */
   public Path directoryPath() {
-    return LocalPaths.directory(uriPrefix);
+    return naming.directory(uriPrefix);
   }
 
   private int nameStart(int i) {
     return i == 0 ? 0 : nameEnds[i - 1];
+  }
+
+  /** Collects the files of one directory of another file system than the local one. */
+  public static final class Builder {
+    private static final int FIRST_CAPACITY = 16;
+
+    private final FileNames naming;
+    private final String directory;
+    private final int root;
+    private boolean isFile;
+    private int errno;
+    private int count;
+    private long[] sizes = new long[FIRST_CAPACITY];
+    private long[] modificationTimes = new long[FIRST_CAPACITY];
+    private int[] nameEnds = new int[FIRST_CAPACITY];
+    private final ByteArrayOutputStream names = new ByteArrayOutputStream();
+    private byte[][] versions;
+    private BlockHosts blocks;
+
+    /**
+     * A directory without files.
+     *
+     * @param fileSystem the URI of the file system
+     * @param directory its absolute path
+     * @param root the index of the root that it is, or is below
+     */
+    public Builder(URI fileSystem, String directory, int root) {
+      this.naming = FileNames.of(fileSystem);
+      this.directory = directory;
+      this.root = root;
+    }
+
+    /** The directory is the parent of a root that is a file; returns this. */
+    public Builder ofFile() {
+      isFile = true;
+      return this;
+    }
+
+    /** The directory is a root that does not exist; returns this. */
+    public Builder missing() {
+      errno = ENOENT;
+      return this;
+    }
+
+    /**
+     * Adds a file.
+     *
+     * @param version as {@link Versions} packs it; null if the file system knows none
+     */
+    public void add(String name, long size, long modificationTime, byte[] version) {
+      if (count == sizes.length) {
+        int capacity = count + (count >> 1);
+        sizes = Arrays.copyOf(sizes, capacity);
+        modificationTimes = Arrays.copyOf(modificationTimes, capacity);
+        nameEnds = Arrays.copyOf(nameEnds, capacity);
+        versions = versions == null ? null : Arrays.copyOf(versions, capacity);
+      }
+      sizes[count] = size;
+      modificationTimes[count] = modificationTime;
+      names.writeBytes(naming.bytes(name));
+      nameEnds[count] = names.size();
+      if (version != null) {
+        versions = versions == null ? new byte[sizes.length][] : versions;
+        versions[count] = version;
+      }
+      count++;
+    }
+
+    /** Adds a file with its blocks. */
+    public void add(String name, long size, long modificationTime, BlockLocation[] located) throws IOException {
+      add(name, size, modificationTime, (byte[]) null);
+      blocks = blocks == null ? new BlockHosts() : blocks;
+      blocks.add(located);
+    }
+
+    /** The listing. */
+    public DirectoryListing build() {
+      return new DirectoryListing(this);
+    }
   }
 }

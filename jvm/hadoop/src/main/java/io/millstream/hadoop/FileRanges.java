@@ -3,30 +3,31 @@ package io.millstream.hadoop;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInput;
 import java.io.DataOutput;
-import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.Serializable;
-import java.io.UncheckedIOException;
+import java.net.URI;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Predicate;
+import org.apache.hadoop.fs.Path;
 
 /**
- * Ranges of local files in one array of bytes. A task is given thousands of ranges, and one object for each would inflate both the
- * task's message and the driver's memory.
+ * Ranges of the files of one file system in one array of bytes. A task is given thousands of ranges, and one object for each would
+ * inflate both the task's message and the driver's memory.
  *
  * <p>Names are kept as the file system's bytes, so they stay correct in a JVM with another locale; decoded, they are the strings of
  * the JVM that packed them.
  *
- * <p>Numbers are big-endian. A directory precedes its files:
+ * <p>Numbers are little-endian. A directory precedes its files:
  *
  * <pre>
  *  'd' u32 pathLen u8 path[pathLen] u8 mayHaveChecksums
- *  'f' u32 nameLen u8 name[nameLen] u64 start u64 length u64 size i64 mtimeMillis
+ *  'f' u32 nameLen u8 name[nameLen] u64 start u64 length u64 size i64 mtimeMillis u32 versionLen u8 version[versionLen]
  * </pre>
  */
 public final class FileRanges implements Serializable {
@@ -37,16 +38,34 @@ public final class FileRanges implements Serializable {
   private static final int NUMBERS = 4 * Long.BYTES;
 
   private final byte[] packed;
+  /** Scheme and authority of the file system. */
+  private final String fileSystem;
   /** Encoding of file names in the JVM that packed the ranges. */
   private final String encoding;
 
-  private FileRanges(byte[] packed, String encoding) {
+  private FileRanges(byte[] packed, String fileSystem, String encoding) {
     this.packed = packed;
+    this.fileSystem = fileSystem;
     this.encoding = encoding;
+  }
+
+  private FileNames naming() {
+    return new FileNames(fileSystem, Charset.forName(encoding));
+  }
+
+  /** Scheme and authority of the file system that the files are on. */
+  public String fileSystem() {
+    return fileSystem;
+  }
+
+  /** Whether the files are local. */
+  public boolean isLocal() {
+    return naming().isLocal();
   }
 
   /** Writes the ranges for {@link #read}. */
   public void write(DataOutput out) throws IOException {
+    out.writeUTF(fileSystem);
     out.writeUTF(encoding);
     out.writeInt(packed.length);
     out.write(packed);
@@ -54,10 +73,11 @@ public final class FileRanges implements Serializable {
 
   /** Reads ranges that {@link #write} wrote, possibly in another JVM. */
   public static FileRanges read(DataInput in) throws IOException {
+    String fileSystem = in.readUTF();
     String encoding = in.readUTF();
     byte[] packed = new byte[in.readInt()];
     in.readFully(packed);
-    return new FileRanges(packed, encoding);
+    return new FileRanges(packed, fileSystem, encoding);
   }
 
   /** The array itself; callers must not change it. */
@@ -85,7 +105,7 @@ public final class FileRanges implements Serializable {
 
   /** The ranges from index {@code from} up to, but not including, {@code until}. */
   public FileRanges slice(int from, int until) {
-    Builder some = new Builder(encoding);
+    Builder some = new Builder(naming());
     Cursor cursor = cursor();
     for (int i = 0; i < until && cursor.next(); i++) {
       if (i >= from) {
@@ -99,7 +119,7 @@ public final class FileRanges implements Serializable {
   public List<FileRanges> each() {
     List<FileRanges> all = new ArrayList<>();
     for (Cursor cursor = cursor(); cursor.next(); ) {
-      Builder one = new Builder(encoding);
+      Builder one = new Builder(naming());
       one.add(cursor);
       all.add(one.build());
     }
@@ -108,7 +128,7 @@ public final class FileRanges implements Serializable {
 
   /** Those of the ranges that a condition holds for. */
   FileRanges filter(Predicate<Cursor> isWanted) {
-    Builder some = new Builder(encoding);
+    Builder some = new Builder(naming());
     for (Cursor cursor = cursor(); cursor.next(); ) {
       if (isWanted.test(cursor)) {
         some.add(cursor);
@@ -119,8 +139,8 @@ public final class FileRanges implements Serializable {
 
   /** Reads the ranges one after the other. */
   public final class Cursor {
-    private final ByteBuffer in = ByteBuffer.wrap(packed);
-    private final Charset names = Charset.forName(encoding);
+    private final ByteBuffer in = ByteBuffer.wrap(packed).order(ByteOrder.LITTLE_ENDIAN);
+    private final FileNames naming = naming();
     private byte[] directoryBytes;
     private String directory;
     private String uriPrefix;
@@ -130,6 +150,7 @@ public final class FileRanges implements Serializable {
     private long length;
     private long size;
     private long modificationTime;
+    private byte[] version;
 
     private Cursor() {}
 
@@ -148,11 +169,13 @@ public final class FileRanges implements Serializable {
           length = in.getLong();
           size = in.getLong();
           modificationTime = in.getLong();
+          version = new byte[in.getInt()];
+          in.get(version);
           return true;
         }
         directoryBytes = name;
         directory = text(name);
-        uriPrefix = LocalPaths.uriPrefix(directory);
+        uriPrefix = naming.uriPrefix(directory);
         mayHaveChecksums = in.get() != 0;
       }
       return false;
@@ -168,9 +191,14 @@ public final class FileRanges implements Serializable {
       return text(name);
     }
 
-    /** Its URI, as Hadoop's local file system writes it. */
+    /** Its URI, as its file system writes it. */
     public String uri() {
-      return LocalPaths.childUri(uriPrefix, text(name));
+      return FileNames.childUri(uriPrefix, text(name));
+    }
+
+    /** Its path, as its file system writes it. */
+    public Path path() {
+      return naming.child(uriPrefix, name, 0, name.length);
     }
 
     /** The range's first byte. */
@@ -193,32 +221,41 @@ public final class FileRanges implements Serializable {
       return modificationTime;
     }
 
+    /** The version that was listed, as an object store calls it (ETag); null if it is not known. */
+    public String version() {
+      return Versions.unpack(version);
+    }
+
     /** Whether the range is the whole file. */
     public boolean isWhole() {
       return start == 0 && length == size;
     }
 
     private String text(byte[] bytes) {
-      return new String(bytes, LocalPaths.isAscii(bytes, 0, bytes.length) ? StandardCharsets.ISO_8859_1 : names);
+      return new String(bytes, FileNames.isAscii(bytes, 0, bytes.length) ? StandardCharsets.ISO_8859_1 : naming.charset());
     }
   }
 
   /** Packs ranges. */
   public static final class Builder {
     private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    private final DataOutputStream out = new DataOutputStream(bytes);
-    private final String encoding;
+    private final FileNames naming;
     private byte[] directory;
     private boolean directoryMayHaveChecksums;
     private int count;
 
-    /** Packs names in this JVM's encoding. */
+    /** Packs ranges of local files, with names in this JVM's encoding. */
     public Builder() {
-      this(LocalPaths.encoding());
+      this(FileNames.LOCAL);
     }
 
-    private Builder(String encoding) {
-      this.encoding = encoding;
+    /** Packs ranges of the files of another file system. */
+    public Builder(URI fileSystem) {
+      this(fileSystem.getScheme().equals("file") ? FileNames.LOCAL : FileNames.of(fileSystem));
+    }
+
+    private Builder(FileNames naming) {
+      this.naming = naming;
     }
 
     /**
@@ -228,45 +265,46 @@ public final class FileRanges implements Serializable {
      */
     public void add(DirectoryListing listing, int entry, boolean mayHaveChecksums, long start, long length) {
       add(listing.directoryBytes(), mayHaveChecksums, listing.nameBytes(entry), start, length, listing.size(entry),
-          listing.modificationTime(entry));
+          listing.modificationTime(entry), listing.version(entry));
     }
 
     /** Adds a range of the file at an absolute path, which may have checksums; its size and modification time are unknown. */
     public void add(String path, long start, long length) {
-      add(path, start, length, -1, 0);
+      add(path, start, length, -1, 0, null);
     }
 
-    /** Adds a range of the file at an absolute path, which may have checksums. */
-    public void add(String path, long start, long length, long size, long modificationTime) {
+    /**
+     * Adds a range of the file at an absolute path, which may have checksums.
+     *
+     * @param version as an object store calls it; null if it is not known
+     */
+    public void add(String path, long start, long length, long size, long modificationTime, String version) {
       int slash = path.lastIndexOf('/');
-      add(LocalPaths.bytes(path.substring(0, slash)), true, LocalPaths.bytes(path.substring(slash + 1)), start, length, size,
-          modificationTime);
+      add(naming.bytes(path.substring(0, slash)), naming.isLocal(), naming.bytes(path.substring(slash + 1)), start, length, size,
+          modificationTime, Versions.pack(version));
     }
 
     private void add(Cursor range) {
       add(range.directoryBytes, range.mayHaveChecksums, range.name, range.start, range.length, range.size,
-          range.modificationTime);
+          range.modificationTime, range.version);
     }
 
-    private void add(byte[] parent, boolean mayHaveChecksums, byte[] name, long start, long length, long size, long time) {
-      try {
-        if (mayHaveChecksums != directoryMayHaveChecksums || !Arrays.equals(parent, directory)) {
-          out.writeByte(DIRECTORY);
-          out.writeInt(parent.length);
-          out.write(parent);
-          out.writeBoolean(mayHaveChecksums);
-          directory = parent;
-          directoryMayHaveChecksums = mayHaveChecksums;
-        }
-        out.writeByte(FILE);
-        out.writeInt(name.length);
-        out.write(name);
-        ByteBuffer numbers = ByteBuffer.allocate(NUMBERS).putLong(start).putLong(length).putLong(size).putLong(time);
-        out.write(numbers.array());
-        count++;
-      } catch (IOException e) {
-        throw new UncheckedIOException("a byte array cannot be written to", e);
+    private void add(byte[] parent, boolean mayHaveChecksums, byte[] name, long start, long length, long size, long time,
+        byte[] version) {
+      if (mayHaveChecksums != directoryMayHaveChecksums || !Arrays.equals(parent, directory)) {
+        ByteBuffer record = record(1 + Integer.BYTES + parent.length + 1).put(DIRECTORY).putInt(parent.length).put(parent);
+        bytes.writeBytes(record.put((byte) (mayHaveChecksums ? 1 : 0)).array());
+        directory = parent;
+        directoryMayHaveChecksums = mayHaveChecksums;
       }
+      ByteBuffer record = record(1 + Integer.BYTES + name.length + NUMBERS + Integer.BYTES + version.length);
+      record.put(FILE).putInt(name.length).put(name).putLong(start).putLong(length).putLong(size).putLong(time);
+      bytes.writeBytes(record.putInt(version.length).put(version).array());
+      count++;
+    }
+
+    private static ByteBuffer record(int length) {
+      return ByteBuffer.allocate(length).order(ByteOrder.LITTLE_ENDIAN);
     }
 
     /** Number of ranges added so far. */
@@ -276,7 +314,7 @@ public final class FileRanges implements Serializable {
 
     /** The ranges added so far. */
     public FileRanges build() {
-      return new FileRanges(bytes.toByteArray(), encoding);
+      return new FileRanges(bytes.toByteArray(), naming.fileSystem(), naming.charset().name());
     }
   }
 }

@@ -1,14 +1,18 @@
 package io.millstream.hadoop;
 
 import java.io.IOException;
+import java.net.URI;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
+import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -16,21 +20,25 @@ import org.slf4j.LoggerFactory;
 /**
  * Reads the small files of a task natively before the task opens them, many at once where the storage is slow.
  *
- * <p>When code inside {@link #serve} opens such a file, {@link MillstreamLocalFileSystem} hands out the bytes already in memory. A
+ * <p>When code inside {@link #serve} opens such a file, its file system hands out the bytes already in memory ({@link #stream}). A
  * file that is opened again later, that could not be read, or whose checksums differ is opened as usual, so every error is the
  * usual one. One thread at a time may use this class.
  */
 public final class FileReadAhead implements AutoCloseable {
-  /** Larger files are opened as usual. */
-  private static final long LARGEST = 1 << 20;
+  /** Larger local files are opened as usual. */
+  private static final long LARGEST_LOCAL = 1 << 20;
+  /** The same on other file systems, where each request of a reader takes long. */
+  private static final long LARGEST_REMOTE = 8 << 20;
 
   private static final byte[] NO_SEPARATOR = {};
   private static final byte[] ALL = {'t'};
   private static final Logger LOG = LoggerFactory.getLogger(FileReadAhead.class);
   private static final ThreadLocal<FileReadAhead> SERVING = new ThreadLocal<>();
 
+  private final Configuration conf;
   private final int maxReaders;
   private final BooleanSupplier isCancelled;
+  private final ReadCounter counter;
   private final FileRanges files;
   private final List<String> paths = new ArrayList<>();
   private final Set<String> names;
@@ -43,6 +51,8 @@ public final class FileReadAhead implements AutoCloseable {
   /** Row of the next file in the scan's current batch; {@code scan.rows()} if it is in a later batch. */
   private int row;
   private boolean closed;
+  /** Whether the scan is reading; its reads on this thread open files too, and must not come back here. */
+  private boolean fetching;
   private byte[] last;
   private long served;
   private long waited;
@@ -51,13 +61,18 @@ public final class FileReadAhead implements AutoCloseable {
    * Prepares to read ahead; nothing is read yet. Parts of files, empty files and large files are never read ahead.
    *
    * @param ranges the files of a task, in the order in which they will be opened
+   * @param conf finds their file system
    * @param maxReaders maximum number of native threads that read ahead
    * @param isCancelled whether the files are no longer wanted
+   * @throws IOException if their file system cannot be reached
    */
-  public FileReadAhead(FileRanges ranges, int maxReaders, BooleanSupplier isCancelled) {
+  public FileReadAhead(FileRanges ranges, Configuration conf, int maxReaders, BooleanSupplier isCancelled) throws IOException {
+    this.conf = conf;
     this.isCancelled = isCancelled;
     this.maxReaders = maxReaders;
-    files = ranges.filter(range -> range.isWhole() && range.size() > 0 && range.size() <= LARGEST);
+    counter = ranges.isLocal() ? ReadCounter.local() : ReadCounter.of(new Path(ranges.fileSystem() + "/").getFileSystem(conf));
+    long largest = ranges.isLocal() ? LARGEST_LOCAL : LARGEST_REMOTE;
+    files = ranges.filter(range -> range.isWhole() && range.size() > 0 && range.size() <= largest);
     for (FileRanges.Cursor file = files.cursor(); file.next(); ) {
       paths.add(file.file());
     }
@@ -79,10 +94,39 @@ public final class FileReadAhead implements AutoCloseable {
     }
   }
 
-  /** The bytes of a file that this thread opens, or null if it must be opened as usual. */
-  static FSDataInputStream stream(Path path) {
+  /**
+   * The bytes of a file that this thread opens; for file systems.
+   *
+   * @param fileSystem the file system that is asked
+   * @param path may lack scheme and authority
+   * @return null if it must be opened as usual
+   */
+  public static FSDataInputStream stream(FileSystem fileSystem, Path path) {
     FileReadAhead ahead = SERVING.get();
-    return ahead == null ? null : ahead.open(path.toUri().getPath());
+    return ahead != null && ahead.isOn(fileSystem) ? ahead.open(path.toUri().getPath()) : null;
+  }
+
+  /**
+   * The status that the listing showed of a file whose bytes the thread will be given when it opens it; for file systems.
+   *
+   * @param fileSystem the file system that is asked
+   * @param path may lack scheme and authority
+   * @param status makes a status of what was listed
+   * @return null if the file system must be asked
+   */
+  public static <T> T status(FileSystem fileSystem, Path path, Function<FileRanges.Cursor, T> status) {
+    FileReadAhead ahead = SERVING.get();
+    return ahead != null && ahead.isOn(fileSystem) ? ahead.status(path.toUri().getPath(), status) : null;
+  }
+
+  private boolean isOn(FileSystem fileSystem) {
+    URI uri = fileSystem.getUri();
+    return files.isLocal() ? uri.getScheme().equals("file")
+        : files.fileSystem().equals(uri.getScheme() + "://" + uri.getAuthority());
+  }
+
+  private synchronized <T> T status(String path, Function<FileRanges.Cursor, T> status) {
+    return take(path) == null ? null : status.apply(files.at(next - 1));
   }
 
   /**
@@ -93,7 +137,7 @@ public final class FileReadAhead implements AutoCloseable {
    */
   public FSDataInputStream open(String path) {
     byte[] bytes = take(path);
-    return bytes == null ? null : new FSDataInputStream(new BytesInputStream(bytes));
+    return bytes == null ? null : new FSDataInputStream(new BytesInputStream(bytes, counter));
   }
 
   /**
@@ -117,13 +161,13 @@ public final class FileReadAhead implements AutoCloseable {
     byte[] bytes = take(path);
     byte[] result = bytes == null ? null : reader.apply(bytes);
     if (result != null) {
-      MillstreamLocalFileSystem.countBytesRead(bytes.length);
+      counter.count(bytes.length);
     }
     return result;
   }
 
   private synchronized byte[] take(String path) {
-    if (closed) {
+    if (closed || fetching) {
       return null;
     }
     // Some readers open a file twice, first for its footer.
@@ -158,21 +202,27 @@ public final class FileReadAhead implements AutoCloseable {
     if (scan == null) {
       start();
     }
-    while (row == scan.rows()) {
-      if (!scan.next()) {
-        throw new IOException("the scan ended before its last file");
+    fetching = true;
+    try {
+      while (row == scan.rows()) {
+        if (!counter.fetching(scan::next)) {
+          throw new IOException("the scan ended before its last file");
+        }
+        row = 0;
       }
-      row = 0;
+    } finally {
+      fetching = false;
     }
     row++;
     next++;
   }
 
-  private void start() {
+  private void start() throws IOException {
     first = next;
     row = 0;
-    scan = new NativeScan(files.slice(first, paths.size()), NO_SEPARATOR, ALL, NativeScan.WHOLE_ROWS, NativeScan.WHOLE_FILES | NativeScan.VERIFY, maxReaders,
-        isCancelled);
+    FileRanges left = files.slice(first, paths.size());
+    scan = new NativeScan(left, RemoteFiles.of(left, conf), NO_SEPARATOR, ALL, NativeScan.WHOLE_ROWS,
+        NativeScan.WHOLE_FILES | NativeScan.VERIFY, maxReaders, isCancelled);
   }
 
   /** Continues after a file that cannot be read. Files before it in the same batch are opened as usual, too. */

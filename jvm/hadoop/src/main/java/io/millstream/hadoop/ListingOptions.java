@@ -28,15 +28,22 @@ public final class ListingOptions {
   final int readAheadDirectories;
   final int readAheadMaxAgeMillis;
 
-  ListingOptions(Configuration conf) {
+  /** The options in a configuration. */
+  public ListingOptions(Configuration conf) {
     enabledInHadoop = conf.getBoolean(ENABLED, true);
     threads = nonNegative(conf, THREADS, 0);
     readAheadDirectories = nonNegative(conf, READ_AHEAD_DIRECTORIES, 1024);
     readAheadMaxAgeMillis = nonNegative(conf, READ_AHEAD_MAX_AGE_MILLIS, 3000);
   }
 
-  boolean enabled() {
+  /** Whether directories are listed natively. */
+  public boolean enabled() {
     return enabledInHadoop && enabledInDriver();
+  }
+
+  /** The number of threads that is asked for, otherwise {@code suitable}. */
+  public int threadsOr(int suitable) {
+    return threads == 0 ? suitable : threads;
   }
 
   /** Spark accepts the same two words and rejects all others. */

@@ -7,8 +7,6 @@ import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.NoSuchElementException;
-import java.util.ServiceConfigurationError;
-import java.util.ServiceLoader;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.CreateFlag;
@@ -31,13 +29,12 @@ import org.slf4j.LoggerFactory;
  * listLocatedStatus}, {@code listStatusIterator}, {@code globStatus}. {@code listFiles} recurses natively. A directory that cannot be
  * listed, a root that is a file and a loop of links are left to the superclass, whose answers and exceptions are the contract.
  */
-public class MillstreamLocalFileSystem extends LocalFileSystem {
+public class MillstreamLocalFileSystem extends LocalFileSystem implements ListedFileSystem {
   private static final Logger LOG = LoggerFactory.getLogger(MillstreamLocalFileSystem.class);
   private static final int ENOENT = 2;
   private static final AtomicBoolean WARNED_OF_FAILURE = new AtomicBoolean();
-  private static final AtomicBoolean COMPANIONS_STARTED = new AtomicBoolean();
   @SuppressWarnings("deprecation")
-  private static final Statistics STATISTICS = getStatistics("file", MillstreamLocalFileSystem.class);
+  static final Statistics STATISTICS = getStatistics("file", MillstreamLocalFileSystem.class);
   /**
    * Paths with at least this many names are left to the superclass. They may lead through more links than the kernel follows in one
    * path (40): native code, which opens one handle from the other, would then list entries that Java cannot open.
@@ -73,26 +70,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   public void initialize(URI name, Configuration conf) throws IOException {
     super.initialize(name, conf);
     setOptions(conf);
-    if (COMPANIONS_STARTED.compareAndSet(false, true)) {
-      startCompanions();
-    }
-  }
-
-  private static void startCompanions() {
-    try {
-      ServiceLoader.load(Companion.class, MillstreamLocalFileSystem.class.getClassLoader()).forEach(Companion::start);
-    } catch (ServiceConfigurationError | LinkageError e) {
-      LOG.debug("A companion of the file system cannot start; it may need a class that this JVM lacks, such as Spark's", e);
-    }
-  }
-
-  /**
-   * Counts bytes that this thread has read without the file system, for Spark's input metrics.
-   *
-   * @param count number of bytes to add
-   */
-  public static void countBytesRead(long count) {
-    STATISTICS.incrementBytesRead(count);
+    Companions.start();
   }
 
   private void setOptions(Configuration conf) {
@@ -101,6 +79,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   }
 
   /** Whether directories are listed natively: native listing is enabled and the native library is loaded. */
+  @Override
   public boolean listsNatively() {
     return options.enabled() && NativeLibrary.isLoaded();
   }
@@ -129,7 +108,7 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
    */
   @Override
   public FSDataInputStream open(Path f, int bufferSize) throws IOException {
-    FSDataInputStream ahead = FileReadAhead.stream(f);
+    FSDataInputStream ahead = FileReadAhead.stream(this, f);
     if (ahead != null) {
       return ahead;
     }
@@ -192,12 +171,10 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
   }
 
   /**
-   * Lists data sets: all files below the roots except names that Spark ignores, as Spark's own index would find them. A directory that
-   * could not be listed is in the result with its error.
-   *
-   * @return listings in the order of a serial traversal, since some of Spark's decisions depend on the first file; several for a huge
-   * directory or overlapping roots; null if a root's name cannot be expressed or native listing fails
+   * {@inheritDoc} The order is that of a serial traversal, since some of Spark's decisions depend on the first file. Null if a root's
+   * name cannot be expressed or native listing fails.
    */
+  @Override
   public List<DirectoryListing> listDataset(List<Path> roots) throws IOException {
     List<DirectoryListing> listings = listDatasetAndInexpressible(roots);
     if (listings != null) {
@@ -205,6 +182,12 @@ public class MillstreamLocalFileSystem extends LocalFileSystem {
       listings.removeIf(d -> d.directory() == null);
     }
     return listings;
+  }
+
+  /** Native code reads local files by itself. */
+  @Override
+  public RemoteFiles files(FileRanges ranges) {
+    return null;
   }
 
   /** Like {@link #listDataset}, but includes directories whose paths Java cannot express, and logs no warning about them. */

@@ -120,7 +120,7 @@ public final class NativeCompaction implements AutoCloseable {
     int start = 0;
     for (int i = 0; i < names.length; i++) {
       if (names[i] == 0) {
-        found.add(LocalPaths.decode(names, start, i));
+        found.add(FileNames.LOCAL.decode(names, start, i));
         start = i + 1;
       }
     }

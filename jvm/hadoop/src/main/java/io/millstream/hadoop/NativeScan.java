@@ -5,7 +5,7 @@ import java.lang.ref.Cleaner;
 import java.util.function.BooleanSupplier;
 
 /**
- * Rows of local files, read and filtered natively, in packed batches outside the heap.
+ * Rows of files, read and filtered natively, in packed batches outside the heap.
  *
  * <p>{@link #next} fetches a batch, whose memory stays unchanged until the next call. A row is {@code length} bytes at offset
  * {@code start} of the batch; {@link #lines} is the address of the pairs {@code (u32 start, u32 length)}, in the machine's byte
@@ -44,6 +44,8 @@ public final class NativeScan implements AutoCloseable {
   private static final int OCCURRENCES = 9;
 
   private final BooleanSupplier isCancelled;
+  /** Null if native code reads the files by itself. */
+  private final RemoteFiles files;
   private final long handle;
   private final Cleaner.Cleanable memory;
   private final long[] out = new long[OCCURRENCES + 1];
@@ -55,6 +57,7 @@ public final class NativeScan implements AutoCloseable {
    * Opens a scan; nothing is read yet.
    *
    * @param ranges the ranges to read, in this order
+   * @param files reads them; null if native code does, because they are local
    * @param separator the line separator; empty for any of LF, CR and CRLF
    * @param predicate selects rows; encoded as {@code millstream_scan::Predicate::decode} documents
    * @param words splits each row at these bytes, so that the parts become the rows, as {@code String.split(words, -1)} does; if empty, rows
@@ -64,13 +67,15 @@ public final class NativeScan implements AutoCloseable {
    * @param isCancelled whether the rows are no longer wanted; called from time to time while files are read
    * @throws IllegalStateException if the native library does not load
    */
-  public NativeScan(FileRanges ranges, byte[] separator, byte[] predicate, byte[] words, int flags, int maxReaders, BooleanSupplier isCancelled) {
+  public NativeScan(FileRanges ranges, RemoteFiles files, byte[] separator, byte[] predicate, byte[] words, int flags, int maxReaders,
+      BooleanSupplier isCancelled) {
     this.isCancelled = isCancelled;
+    this.files = files;
     if (!NativeLibrary.isLoaded()) {
       throw new IllegalStateException("Millstream's native library does not load in this JVM (see its log), although it loads in the "
           + "driver's; set spark.millstream.read.enabled=false to read without it");
     }
-    long opened = open(ranges.packed(), separator, predicate, words, flags, maxReaders);
+    long opened = open(ranges.packed(), files, separator, predicate, words, flags, maxReaders);
     handle = opened;
     memory = CLEANER.register(this, () -> close(opened));
   }
@@ -100,7 +105,11 @@ public final class NativeScan implements AutoCloseable {
     }
     // If next throws, the scan is over, too.
     over = true;
-    rows = next(handle, out, isCancelled);
+    try {
+      rows = next(handle, out, isCancelled);
+    } catch (IOException e) {
+      throw files == null || files.failure(range()) == null ? e : files.failure(range());
+    }
     over = rows < 0;
     return !over;
   }
@@ -169,6 +178,16 @@ public final class NativeScan implements AutoCloseable {
     return out[MISSING];
   }
 
+  /** Requests made to another file system than the local one so far. */
+  public long requests() {
+    return files == null ? 0 : files.requests();
+  }
+
+  /** Those of them that were repeated. */
+  public long retries() {
+    return files == null ? 0 : files.retries();
+  }
+
   /** Nanoseconds for which this thread waited for the reading threads. */
   public long waitedNanos() {
     return out[WAITED];
@@ -192,7 +211,8 @@ public final class NativeScan implements AutoCloseable {
 
   private static native boolean isValid(byte[] predicate);
 
-  private static native long open(byte[] ranges, byte[] separator, byte[] predicate, byte[] words, int flags, int maxReaders);
+  private static native long open(byte[] ranges, RemoteFiles files, byte[] separator, byte[] predicate, byte[] words, int flags,
+      int maxReaders);
 
   private static native long next(long handle, long[] out, BooleanSupplier isCancelled) throws IOException;
 

@@ -10,6 +10,9 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.Test;
@@ -26,7 +29,7 @@ class FileRangesTest {
     String[] paths = {"/d/a", "/d/b b", "/e/f/ü%", "/root", "/e/f/again"};
     FileRanges.Builder builder = new FileRanges.Builder();
     for (int i = 0; i < paths.length; i++) {
-      builder.add(paths[i], i, i + 10, i + 100, i + 1000);
+      builder.add(paths[i], i, i + 10, i + 100, i + 1000, null);
     }
     assertEquals(paths.length, builder.count());
     FileRanges ranges = builder.build();
@@ -65,6 +68,7 @@ class FileRangesTest {
     byte[] packed = packed("/d/é".getBytes(encoding), "ü ñ".getBytes(encoding));
     ByteArrayOutputStream written = new ByteArrayOutputStream();
     DataOutputStream out = new DataOutputStream(written);
+    out.writeUTF("file://");
     out.writeUTF(encoding);
     out.writeInt(packed.length);
     out.write(packed);
@@ -80,19 +84,10 @@ class FileRangesTest {
     assertArrayEquals(written.toByteArray(), again.toByteArray());
   }
 
-  private static byte[] packed(byte[] directory, byte[] name) throws IOException {
-    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    DataOutputStream out = new DataOutputStream(bytes);
-    out.writeByte('d');
-    out.writeInt(directory.length);
-    out.write(directory);
-    out.writeBoolean(true);
-    out.writeByte('f');
-    out.writeInt(name.length);
-    out.write(name);
-    for (long number : new long[] {1, 2, 3, 4}) {
-      out.writeLong(number);
-    }
-    return bytes.toByteArray();
+  private static byte[] packed(byte[] directory, byte[] name) {
+    ByteBuffer packed = ByteBuffer.allocate(100).order(ByteOrder.LITTLE_ENDIAN);
+    packed.put((byte) 'd').putInt(directory.length).put(directory).put((byte) 1);
+    packed.put((byte) 'f').putInt(name.length).put(name).putLong(1).putLong(2).putLong(3).putLong(4).putInt(0);
+    return Arrays.copyOf(packed.array(), packed.position());
   }
 }

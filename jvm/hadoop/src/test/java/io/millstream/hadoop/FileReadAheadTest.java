@@ -47,9 +47,9 @@ class FileReadAheadTest {
     for (String name : names) {
       Path file = directory.resolve(name);
       long size = Files.exists(file) ? Files.size(file) : 1;
-      ranges.add(file.toString(), 0, size, size, 0);
+      ranges.add(file.toString(), 0, size, size, 0, null);
     }
-    return new FileReadAhead(ranges.build(), READERS, () -> false);
+    return new FileReadAhead(ranges.build(), null, READERS, () -> false);
   }
 
   private byte[] open(FileReadAhead ahead, String name) {
@@ -152,7 +152,7 @@ class FileReadAheadTest {
   void nothingIsServedOutsideServeOrAfterClose() throws Exception {
     write("a", 1);
     FileReadAhead ahead = ahead("a");
-    assertNull(FileReadAhead.stream(new org.apache.hadoop.fs.Path(path("a"))));
+    assertNull(FileReadAhead.stream(fileSystem, new org.apache.hadoop.fs.Path(path("a"))));
     ahead.close();
     assertNull(ahead.bytes(path("a")));
     assertEquals(1, open(ahead, "a").length);

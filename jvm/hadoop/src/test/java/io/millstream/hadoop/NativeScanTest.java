@@ -25,9 +25,9 @@ class NativeScanTest {
     for (String name : names) {
       Path file = directory.resolve(name);
       long size = Files.exists(file) ? Files.size(file) : 1;
-      ranges.add(file.toString(), 0, size, size, 0);
+      ranges.add(file.toString(), 0, size, size, 0, null);
     }
-    return new NativeScan(ranges.build(), NEWLINE, predicate, NativeScan.WHOLE_ROWS, flags, 4, () -> false);
+    return new NativeScan(ranges.build(), null, NEWLINE, predicate, NativeScan.WHOLE_ROWS, flags, 4, () -> false);
   }
 
   private void write(String name, String text) throws IOException {

@@ -212,8 +212,8 @@ class PortableRegexTest {
     }
     Path file = Files.write(directory.resolve("rows"), content.toByteArray());
     FileRanges.Builder ranges = new FileRanges.Builder();
-    ranges.add(file.toString(), 0, content.size(), content.size(), 0);
-    return new NativeScan(ranges.build(), SEPARATOR, predicate, words, 0, 0, () -> false);
+    ranges.add(file.toString(), 0, content.size(), content.size(), 0, null);
+    return new NativeScan(ranges.build(), null, SEPARATOR, predicate, words, 0, 0, () -> false);
   }
 
   private void findsAtLeast(String pattern, PortableRegex wider, List<byte[]> rows) throws IOException {

@@ -1,5 +1,6 @@
 package io.millstream.write.store.s3a;
 
+import io.millstream.hadoop.s3a.MillstreamS3AFileSystem;
 import io.millstream.write.store.Pause;
 import io.millstream.write.store.Names;
 import io.millstream.write.store.OldFile;
@@ -96,7 +97,7 @@ public final class S3aStore implements Store {
 
   public static Optional<String> whyNot(FileSystem fs) {
     // Files are written through a separate S3A instance, which would bypass a subclass of the user.
-    if (fs.getClass() != S3AFileSystem.class) {
+    if (fs.getClass() != S3AFileSystem.class && fs.getClass() != MillstreamS3AFileSystem.class) {
       return Optional.of("direct writes to s3a need Hadoop's S3AFileSystem, and this is " + fs.getClass().getName());
     }
     return ((S3AFileSystem) fs).isMagicCommitEnabled()

@@ -1,15 +1,14 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
-import java.net.URI
 import java.util.{Collections, WeakHashMap}
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 import scala.util.Try
 
-import io.millstream.hadoop.{DirectoryListing, MillstreamLocalFileSystem}
+import io.millstream.hadoop.{DirectoryListing, ListedFileSystem}
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.Path
+import org.apache.hadoop.fs.{FileSystem, Path}
 
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.QualifiedTableName
@@ -42,7 +41,7 @@ private[millstream] final class CompactCatalogFileIndex(spark: SparkSession, val
     val selected = ExternalCatalogUtils.listPartitionsByFilter(conf, spark.sessionState.catalog, table, filters)
     val paths = selected.map(partition => new Path(partition.location))
     for {
-      fileSystem <- CompactCatalogFileIndex.localFileSystem(paths, hadoopConf)
+      fileSystem <- CompactCatalogFileIndex.fileSystem(paths, hadoopConf)
       partitions = selected.zip(paths).map { case (partition, path) =>
         PartitionPath(partition.toRow(partitionSchema, conf.sessionLocalTimeZone), fileSystem.makeQualified(path))
       }
@@ -62,13 +61,16 @@ private object CompactCatalogFileIndex {
 
   def statusCacheOf(index: CatalogFileIndex): FileStatusCache = statusCache.get(index).asInstanceOf[FileStatusCache]
 
-  /** The native file system, if all partitions are on it. */
-  def localFileSystem(paths: Seq[Path], conf: Configuration): Option[MillstreamLocalFileSystem] =
-    Option.when(paths.nonEmpty && paths.forall(path => isLocal(path.toUri)))(paths.head).flatMap(path => Try(path.getFileSystem(conf)).toOption).collect {
-      case fileSystem: MillstreamLocalFileSystem if fileSystem.listsNatively => fileSystem
-    }
+  /** The file system, if all partitions are on one that Millstream lists. */
+  def fileSystem(paths: Seq[Path], conf: Configuration): Option[Listed] = {
+    def place(path: Path) = (path.toUri.getScheme, path.toUri.getAuthority)
+    Option.when(paths.nonEmpty && paths.forall(place(_) == place(paths.head)))(paths.head).flatMap(listed(_, conf))
+  }
 
-  def isLocal(location: URI): Boolean = location.getScheme == "file"
+  /** The file system of a path, if Millstream lists it. */
+  def listed(path: Path, conf: Configuration): Option[Listed] = Try(path.getFileSystem(conf)).toOption.collect {
+    case fileSystem: FileSystem with ListedFileSystem if fileSystem.listsNatively => fileSystem
+  }
 }
 
 /**
@@ -84,7 +86,7 @@ private final class PartitionCache(spark: SparkSession, ofSpark: FileStatusCache
   PartitionCache.all.add(this)
 
   /** The directories of all partitions; none if native listing fails or a partition is a file. */
-  def list(fileSystem: MillstreamLocalFileSystem, partitions: Seq[Path]): Option[LeafDirectories] = synchronized {
+  def list(fileSystem: Listed, partitions: Seq[Path]): Option[LeafDirectories] = synchronized {
     if (ofSpark.getLeafFiles(PartitionCache.Entry).isEmpty) clear()
     val missing = partitions.filterNot(byPartition.contains)
     // Before the listing: a refresh during the listing drops it.
@@ -97,7 +99,7 @@ private final class PartitionCache(spark: SparkSession, ofSpark: FileStatusCache
     }
   }
 
-  private def listed(fileSystem: MillstreamLocalFileSystem, partitions: Seq[Path]): Option[Map[Path, LeafDirectories]] = {
+  private def listed(fileSystem: Listed, partitions: Seq[Path]): Option[Map[Path, LeafDirectories]] = {
     val start = System.nanoTime()
     val found = CompactFileIndex.listings(fileSystem, partitions, ignoreMissing = spark.sessionState.conf.ignoreMissingFiles)
     found.filter(!_.exists(_.isFile)).map { listings =>
@@ -172,7 +174,7 @@ class IndexCatalogTables(spark: SparkSession) extends Rule[LogicalPlan] {
   private def replaced(table: LogicalRelation): Option[LogicalPlan] = table.relation match {
     case files: HadoopFsRelation if LocalRelations.supports(files.fileFormat) =>
       files.location match {
-        case index: CatalogFileIndex if index.getClass == classOf[CatalogFileIndex] && isLocal(index.table) =>
+        case index: CatalogFileIndex if index.getClass == classOf[CatalogFileIndex] && isListed(index.table) =>
           Some(withIndex(table, files, compact(index)))
         case _ => None
       }
@@ -182,9 +184,10 @@ class IndexCatalogTables(spark: SparkSession) extends Rule[LogicalPlan] {
   private def withIndex(table: LogicalRelation, files: HadoopFsRelation, index: CompactCatalogFileIndex): LogicalRelation =
     table.copy(relation = new CatalogRelation(files, index))
 
-  /** Whether a table has partitions, by default on local files; for other tables Spark would be asked in vain. */
-  private def isLocal(table: CatalogTable): Boolean =
-    table.partitionColumnNames.nonEmpty && table.storage.locationUri.exists(CompactCatalogFileIndex.isLocal)
+  /** Whether a table has partitions, by default where Millstream lists them; for other tables Spark would be asked in vain. */
+  private def isListed(table: CatalogTable): Boolean =
+    table.partitionColumnNames.nonEmpty &&
+      table.storage.locationUri.exists(location => CompactCatalogFileIndex.listed(new Path(location), spark.sessionState.newHadoopConf()).nonEmpty)
 
   /** The index that replaces one of Spark's, the same for all its uses. */
   private def compact(index: CatalogFileIndex): CompactCatalogFileIndex = {

@@ -3,7 +3,7 @@ package org.apache.spark.sql.execution.datasources.millstream
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import io.millstream.hadoop.{DirectoryListing, MillstreamLocalFileSystem}
+import io.millstream.hadoop.DirectoryListing
 import org.apache.hadoop.fs.{FileStatus, Path}
 
 import org.apache.spark.metrics.source.HiveCatalogMetrics
@@ -27,7 +27,7 @@ import org.apache.spark.sql.types.StructType
  */
 class CompactFileIndex private (
     spark: SparkSession,
-    fileSystem: MillstreamLocalFileSystem,
+    fileSystem: Listed,
     roots: Seq[Path],
     parameters: Map[String, String],
     userSchema: Option[StructType],
@@ -117,8 +117,6 @@ class CompactFileIndex private (
 }
 
 object CompactFileIndex {
-  private val Enoent = 2
-
   private[millstream] def isOfMetadata(attribute: Attribute): Boolean = attribute match {
     case FileSourceMetadataAttribute(_) => true
     case _ => false
@@ -127,7 +125,7 @@ object CompactFileIndex {
   /** None if the roots cannot be listed natively in exactly the way Spark lists them. */
   private[millstream] def create(
       spark: SparkSession,
-      fileSystem: MillstreamLocalFileSystem,
+      fileSystem: Listed,
       roots: Seq[Path],
       parameters: Map[String, String],
       userSchema: Option[StructType]): Option[CompactFileIndex] =
@@ -143,14 +141,14 @@ object CompactFileIndex {
    */
   private[millstream] def ofPartitions(
       spark: SparkSession,
-      fileSystem: MillstreamLocalFileSystem,
+      fileSystem: Listed,
       spec: PartitionSpec,
       listed: LeafDirectories,
       metadataOpsTimeNs: Long): CompactFileIndex =
     new CompactFileIndex(spark, fileSystem, spec.partitions.map(_.path), Map.empty, Some(spec.partitionColumns), listed, Some(spec), Some(metadataOpsTimeNs))
 
   private def list(
-      fileSystem: MillstreamLocalFileSystem,
+      fileSystem: Listed,
       roots: Seq[Path],
       parameters: Map[String, String]): Option[LeafDirectories] = {
     val start = System.nanoTime()
@@ -160,15 +158,14 @@ object CompactFileIndex {
 
   /** The directories below the roots; none if native listing fails, or if Spark has to report an error. */
   private[millstream] def listings(
-      fileSystem: MillstreamLocalFileSystem,
+      fileSystem: Listed,
       roots: Seq[Path],
       ignoreMissing: Boolean): Option[collection.Seq[DirectoryListing]] = {
-    val rootDirectories = roots.map(root => fileSystem.pathToFile(root).getPath).toSet
     for {
       found <- Option(fileSystem.listDataset(roots.asJava))
       (listings, failed) = found.asScala.partition(_.errno == 0)
       // As in Spark, a missing root is empty, and a directory that vanishes during the listing is an error unless ignored.
-      if failed.forall(f => f.errno == Enoent && (ignoreMissing || rootDirectories(f.directory)))
+      if failed.forall(f => f.isMissing && (ignoreMissing || f.isRoot))
     } yield listings
   }
 }

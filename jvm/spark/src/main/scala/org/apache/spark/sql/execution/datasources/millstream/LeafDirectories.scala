@@ -3,8 +3,8 @@ package org.apache.spark.sql.execution.datasources.millstream
 import scala.collection.immutable.AbstractMap
 import scala.collection.mutable
 
-import io.millstream.hadoop.{DirectoryListing, MillstreamLocalFileSystem}
-import org.apache.hadoop.fs.{FileStatus, Path}
+import io.millstream.hadoop.DirectoryListing
+import org.apache.hadoop.fs.{BlockLocation, FileStatus, FileSystem, LocatedFileStatus, Path}
 
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata
 
@@ -28,7 +28,8 @@ private final class Leaf(val path: Path, val parts: Array[DirectoryListing], blo
       entry -= parts(part).count
       part += 1
     }
-    new IndexedFileStatus(parts(part), entry, mayHaveChecksums, blockSize)
+    if (parts(part).knowsHosts) new IndexedLocatedFileStatus(parts(part), entry, blockSize)
+    else new IndexedFileStatus(parts(part), entry, mayHaveChecksums, blockSize)
   }
 
   /** Whether a name begins with an underscore; only Spark can decide which of those files are data. */
@@ -44,17 +45,24 @@ private final class Leaf(val path: Path, val parts: Array[DirectoryListing], blo
     parts.iterator.flatMap(part => Iterator.tabulate(part.count)(part.name)).zipWithIndex.minByOption(_._1).map { case (_, i) => status(i) }
 }
 
+/** A file of the index. */
+private[millstream] trait Indexed {
+  def listing: DirectoryListing
+  def entry: Int
+  def mayHaveChecksums: Boolean
+
+  def name: String = listing.name(entry)
+}
+
 /** A status whose path is created on access. */
 private[millstream] final class IndexedFileStatus(
     val listing: DirectoryListing,
     val entry: Int,
     val mayHaveChecksums: Boolean,
     blockSize: Long)
-  extends FileStatus(listing.size(entry), false, 1, blockSize, listing.modificationTime(entry), null) {
+  extends FileStatus(listing.size(entry), false, 1, blockSize, listing.modificationTime(entry), null) with Indexed {
 
   override def getPath: Path = listing.path(entry)
-
-  def name: String = listing.name(entry)
 
   override def toString: String = plain.toString
 
@@ -62,6 +70,26 @@ private[millstream] final class IndexedFileStatus(
   protected def writeReplace(): AnyRef = plain
 
   private def plain = new FileStatus(getLen, false, 1, blockSize, getModificationTime, getPath)
+}
+
+/** The same with the places of its blocks, also created on access. */
+private[millstream] final class IndexedLocatedFileStatus(val listing: DirectoryListing, val entry: Int, blockSize: Long)
+  extends LocatedFileStatus(listing.size(entry), false, 1, blockSize, listing.modificationTime(entry), 0, null, null, null, null, null, null)
+    with Indexed {
+
+  override def mayHaveChecksums: Boolean = false
+
+  override def getPath: Path = listing.path(entry)
+
+  override def getBlockLocations: Array[BlockLocation] = listing.blockLocations(entry)
+
+  override def toString: String = plain.toString
+
+  /** Serialises as an ordinary status. */
+  protected def writeReplace(): AnyRef = plain
+
+  private def plain =
+    new LocatedFileStatus(new FileStatus(getLen, false, 1, blockSize, getModificationTime, getPath), getBlockLocations)
 }
 
 /**
@@ -114,7 +142,7 @@ private object LeafDirectories {
   /** Merges the parts of a directory, and removes duplicates of overlapping roots. */
   def of(
       listings: collection.Seq[DirectoryListing],
-      fileSystem: MillstreamLocalFileSystem,
+      fileSystem: FileSystem,
       tookMillis: Long): LeafDirectories = {
     val (files, directories) = listings.filter(_.count > 0).partition(_.isFile)
     val leaves = mutable.LinkedHashMap.empty[Path, Leaf]

@@ -4,9 +4,9 @@ import java.util.Locale
 
 import scala.util.Try
 
-import io.millstream.hadoop.MillstreamLocalFileSystem
+import io.millstream.hadoop.ListedFileSystem
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.Path
+import org.apache.hadoop.fs.{FileSystem, Path}
 
 import org.apache.spark.deploy.SparkHadoopUtil
 import org.apache.spark.internal.Logging
@@ -26,7 +26,7 @@ import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.util.SchemaUtils
 
 /**
- * Relations of local files over a [[CompactFileIndex]].
+ * Relations of files over a [[CompactFileIndex]].
  *
  * The steps are those of Spark's `DataSource.resolveRelation`. Unsupported cases (another file system, a missing path, an
  * option that changes which files count, a schema that cannot be inferred) give no relation, so that Spark itself handles
@@ -48,7 +48,7 @@ private[millstream] class LocalRelations(spark: SparkSession) extends Logging {
     val hadoopConf = spark.sessionState.newHadoopConfWithOptions(options)
     for {
       _ <- Option.when(usesDefaultNameFilter(options, hadoopConf))(())
-      (fileSystem, roots) <- localRoots(paths, hadoopConf)
+      (fileSystem, roots) <- listedRoots(paths, hadoopConf)
       index <- CompactFileIndex.create(spark, fileSystem, roots, options, userSchema)
       relation <- relation(format, index, options, userSchema, use)
     } yield relation
@@ -59,16 +59,16 @@ private[millstream] class LocalRelations(spark: SparkSession) extends Logging {
       conf.getConfString("spark.sql.files.ignoredPathSegmentRegex", DefaultIgnoredNames) == DefaultIgnoredNames &&
       hadoopConf.get("mapreduce.input.pathFilter.class") == null
 
-  /** The qualified roots, globs expanded, if all of them exist on one native file system. */
-  private def localRoots(paths: Seq[String], hadoopConf: Configuration): Option[(MillstreamLocalFileSystem, Seq[Path])] = {
+  /** The qualified roots, globs expanded, if all of them exist on one file system that Millstream lists. */
+  private def listedRoots(paths: Seq[String], hadoopConf: Configuration): Option[(Listed, Seq[Path])] = {
     val located = paths.map(path => Try {
       val hadoopPath = new Path(path)
       hadoopPath.getFileSystem(hadoopConf) match {
-        case fs: MillstreamLocalFileSystem if fs.listsNatively => Some(fs -> fs.makeQualified(hadoopPath))
+        case fs: FileSystem with ListedFileSystem if fs.listsNatively => Some(fs -> fs.makeQualified(hadoopPath))
         case _ => None
       }
     }.toOption.flatten)
-    if (located.isEmpty || located.exists(_.isEmpty)) {
+    if (located.isEmpty || located.exists(_.isEmpty) || located.exists(_.get._1 ne located.head.get._1)) {
       None
     } else {
       val fileSystem = located.head.get._1
@@ -86,7 +86,7 @@ private[millstream] class LocalRelations(spark: SparkSession) extends Logging {
     path.toUri.getPath.split('/').contains(StreamingMetadata)
 
   /** Whether the path is the output of a streaming query, whose files are determined by its log and not by a listing. */
-  private def isStreamingOutput(fileSystem: MillstreamLocalFileSystem, paths: Seq[String]): Boolean =
+  private def isStreamingOutput(fileSystem: FileSystem, paths: Seq[String]): Boolean =
     paths match {
       case Seq(single) => fileSystem.exists(new Path(single, StreamingMetadata))
       case _ => false

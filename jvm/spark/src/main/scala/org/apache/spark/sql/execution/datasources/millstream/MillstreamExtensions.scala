@@ -19,7 +19,10 @@ class MillstreamExtensions extends SparkSessionExtensionsProvider {
   override def apply(extensions: SparkSessionExtensions): Unit =
     if (MillstreamExtensions.seen.add(extensions)) {
       SparkContext.getActive.foreach(MillstreamExtensions.passSwitchToExecutors)
-      SparkLine.ifSupported(Some(SparkLine.check())).foreach(_ => MillstreamExtensions.install(extensions))
+      SparkLine.ifSupported(Some(SparkLine.check())).foreach { _ =>
+        SparkContext.getActive.foreach(RemoteFileSystems.install)
+        MillstreamExtensions.install(extensions)
+      }
     }
 }
 

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
+import java.net.URI
 import java.nio.charset.StandardCharsets
 
 import scala.util.Try
@@ -16,6 +17,7 @@ import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.types.{StringType, StructType}
 import org.apache.spark.sql.vectorized.ColumnarBatch
 import org.apache.spark.unsafe.types.UTF8String
+import org.apache.spark.util.SerializableConfiguration
 
 private[millstream] object NativeTextScan {
   /** The native scan equivalent to `scan`, if there is one. */
@@ -23,7 +25,7 @@ private[millstream] object NativeTextScan {
     for {
       format <- TextFormat.of(scan.relation, files.verifiesChecksums)
       if hasRowsOfStrings(scan) && files.arePlainLines
-    } yield NativeTextScanExec(scan, format, asksForFile, hasLines = scan.requiredSchema.nonEmpty)(files.directories)
+    } yield NativeTextScanExec(scan, format, asksForFile, hasLines = scan.requiredSchema.nonEmpty)(files)
 
   /** Whether rows consist of strings and partition values only. */
   private def hasRowsOfStrings(scan: FileSourceScanExec): Boolean =
@@ -105,7 +107,7 @@ private[millstream] object Words {
  * @param hasLines whether rows contain the line; otherwise they only need to be counted
  * @param words if rows are the words of the lines
  * @param occurrences the column of the number of times that each row occurs, if rows that differ are returned, and nothing else
- * @param files the files to read, by partition; as in Spark's scan, they do not count for equality
+ * @param listed the files to read; as in Spark's scan, they do not count for equality
  */
 case class NativeTextScanExec(
     scan: FileSourceScanExec,
@@ -114,19 +116,29 @@ case class NativeTextScanExec(
     hasLines: Boolean,
     words: Option[Words] = None,
     occurrences: Option[Attribute] = None)(
-    @transient protected val files: Seq[PartitionDirectory])
+    @transient private val listed: LocalFiles)
   extends PackedScan with PredicateHelper {
 
-  override protected def otherCopyArgs: Seq[AnyRef] = Seq(files)
+  override protected def otherCopyArgs: Seq[AnyRef] = Seq(listed)
+
+  override protected def files: Seq[PartitionDirectory] = listed.directories
+
+  override protected def fileSystem: URI = listed.fileSystem
 
   override def nodeName: String = s"NativeTextScan ${scan.tableIdentifier.map(_.unquotedString).getOrElse("")}".trim
 
   override def supportsColumnar: Boolean = true
 
-  override lazy val metrics: Map[String, SQLMetric] = scanMetrics ++ Map(
+  override lazy val metrics: Map[String, SQLMetric] = scanMetrics ++ requestMetrics ++ Map(
     "filesOpened" -> SQLMetrics.createMetric(sparkContext, "number of files opened"),
     "bytesRead" -> SQLMetrics.createSizeMetric(sparkContext, "size of data read"),
     "filesMissing" -> SQLMetrics.createMetric(sparkContext, "number of missing files skipped"))
+
+  private def requestMetrics: Map[String, SQLMetric] =
+    if (Option(listed).forall(_.isLocal)) Map.empty
+    else Map(
+      "requests" -> SQLMetrics.createMetric(sparkContext, "number of requests for data"),
+      "retries" -> SQLMetrics.createMetric(sparkContext, "number of requests repeated"))
 
   private lazy val (predicate, pushed, prefiltered) = RowPredicates.encode(scan.dataFilters, format.rowsAreLines)
 
@@ -138,7 +150,7 @@ case class NativeTextScanExec(
   /** The scan that returns rows which differ, if that is possible: the same row in two partitions or files must be the same. */
   def withOccurrences(column: Attribute): Option[NativeTextScanExec] =
     Option.when(hasLines && output.size == 1 && occurrences.isEmpty && !asksForFile && !format.wholeFiles)(
-      copy(occurrences = Some(column))(files))
+      copy(occurrences = Some(column))(listed))
 
   /** Whether a column contains the line; the others contain partition values. */
   def isLine(column: Attribute): Boolean = scan.output.take(scan.requiredSchema.size).exists(_.exprId == column.exprId)
@@ -146,9 +158,9 @@ case class NativeTextScanExec(
   /** Whether the scan returns exactly the rows for which `condition` holds. */
   def decides(condition: Expression): Boolean = splitConjunctivePredicates(condition).forall(part => pushed.exists(_.semanticEquals(part)))
 
-  def withoutLines: NativeTextScanExec = copy(hasLines = false)(files)
+  def withoutLines: NativeTextScanExec = copy(hasLines = false)(listed)
 
-  def withWords(split: Words): NativeTextScanExec = copy(words = Some(split))(files)
+  def withWords(split: Words): NativeTextScanExec = copy(words = Some(split))(listed)
 
   override protected def details: Seq[(String, String)] =
     Seq("NativeFilters" -> pushed.mkString("[", ", ", "]")) ++
@@ -160,7 +172,7 @@ case class NativeTextScanExec(
 
   override protected def doCanonicalize(): SparkPlan =
     copy(scan = scan.canonicalized.asInstanceOf[FileSourceScanExec], words = words.map(_.canonicalized),
-      occurrences = occurrences.map(_.withExprId(ExprId(1))))(Nil)
+      occurrences = occurrences.map(_.withExprId(ExprId(1))))(null)
 
   override protected def doExecute(): RDD[InternalRow] =
     throw new UnsupportedOperationException("a columnar node cannot return rows")
@@ -176,7 +188,9 @@ case class NativeTextScanExec(
     val split = words.fold(NativeScan.WHOLE_ROWS)(_.separator.getBytes(StandardCharsets.US_ASCII))
     val partitionSchema = if (words.isEmpty) scan.relation.partitionSchema else new StructType
     val task = ScanTask(format.separator.toArray, predicate, split, flags, settings.maxReaders, hasLines, partitionSchema)
-    new TextScanRDD(sparkContext, pack(), task,
-      ScanMetrics(metrics("numOutputRows"), metrics("bytesRead"), metrics("filesOpened"), metrics("filesMissing"), metrics("waitTime")))
+    val conf = Option.unless(listed.isLocal)(sparkContext.broadcast(new SerializableConfiguration(listed.conf)))
+    new TextScanRDD(sparkContext, pack(), task, conf,
+      ScanMetrics(metrics("numOutputRows"), metrics("bytesRead"), metrics("filesOpened"), metrics("filesMissing"), metrics("waitTime"),
+        metrics.get("requests"), metrics.get("retries")))
   }
 }

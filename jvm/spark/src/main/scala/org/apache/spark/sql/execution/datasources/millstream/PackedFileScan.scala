@@ -1,5 +1,7 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
+import java.net.URI
+
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
@@ -9,6 +11,7 @@ import org.apache.hadoop.fs.FSDataInputStream
 import org.apache.hadoop.io.compress.CompressionCodec
 
 import org.apache.spark.{Partition, SparkConf, TaskContext}
+import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.paths.SparkPath
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.{FileSourceOptions, InternalRow}
@@ -46,6 +49,8 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
   override def nodeName: String = s"PackedFileScan ${scan.relation} ${scan.tableIdentifier.map(_.unquotedString).getOrElse("")}".trim
 
   override protected def files: Seq[PartitionDirectory] = local.directories
+
+  override protected def fileSystem: URI = local.fileSystem
 
   override def supportsColumnar: Boolean = scan.supportsColumnar
 
@@ -96,7 +101,8 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
       case _: OrcFileFormat => continued(new OrcFiles(relation.sparkSession.sparkContext.broadcast(new SerializableConfiguration(conf))))
       case _ => read
     }
-    new PackedFileScanRDD(scan, reader, pack(), settings.maxReaders, metrics("filesReadAhead"), metrics("waitTime"))
+    val full = Option.unless(local.isLocal)(sparkContext.broadcast(new SerializableConfiguration(local.conf)))
+    new PackedFileScanRDD(scan, reader, pack(), full, settings.maxReaders, metrics("filesReadAhead"), metrics("waitTime"))
   }
 
   override protected def doExecute(): RDD[InternalRow] = {
@@ -168,11 +174,17 @@ private object SlimConfiguration {
     Option(full.getPropertySources(key)).exists(_.forall(_.endsWith(DefaultResource)))
 }
 
-/** Spark's scan of files with our partitions, which reads small files ahead. */
+/**
+ * Spark's scan of files with our partitions, which reads small files ahead.
+ *
+ * @param conf the whole configuration, to find the file system of the files, unless they are local; it is in Hadoop's cache when the
+ *     readers ask for it with a slim configuration
+ */
 private final class PackedFileScanRDD(
     scan: FileSourceScanExec,
     read: PartitionedFile => Iterator[InternalRow],
     @transient private val scanPartitions: Array[Partition],
+    conf: Option[Broadcast[SerializableConfiguration]],
     maxReaders: Int,
     filesReadAhead: SQLMetric,
     waitTime: SQLMetric)
@@ -187,11 +199,11 @@ private final class PackedFileScanRDD(
 
   override protected def getPartitions: Array[Partition] = scanPartitions
 
-  override protected def getPreferredLocations(split: Partition): Seq[String] = Nil
+  override protected def getPreferredLocations(split: Partition): Seq[String] = split.asInstanceOf[ScanPartition].hosts
 
   override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] = {
     val partition = split.asInstanceOf[ScanPartition]
-    val ahead = new FileReadAhead(partition.ranges, maxReaders, () => context.isInterrupted())
+    val ahead = new FileReadAhead(partition.ranges, conf.map(_.value.value).orNull, maxReaders, () => context.isInterrupted())
     val shared = new Shared
     // Runs after the listeners that are added later: those of Spark's scan, and of operators that still use its last batch.
     context.addTaskCompletionListener[Unit] { _ =>

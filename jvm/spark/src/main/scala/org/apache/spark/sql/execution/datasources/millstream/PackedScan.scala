@@ -1,5 +1,7 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
+import java.net.URI
+
 import org.apache.spark.Partition
 import org.apache.spark.sql.catalyst.expressions.{Attribute, PlanExpression}
 import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning
@@ -20,6 +22,9 @@ private[millstream] trait PackedScan extends LeafExecNode {
 
   /** The files to read, by partition. */
   protected def files: Seq[PartitionDirectory]
+
+  /** The file system that they are on. */
+  protected def fileSystem: URI
 
   /** Whether several tasks may share a file. */
   protected def isSplittable(file: FileStatusWithMetadata): Boolean
@@ -63,7 +68,7 @@ private[millstream] trait PackedScan extends LeafExecNode {
     val openCost = math.min(settings.openCostBytes, conf.filesMaxPartitionBytes)
     val (count, bytes) = files.iterator.flatMap(_.files).foldLeft((0L, 0L)) { case ((n, sum), file) => (n + 1, sum + file.getLen) }
     tellDriver(count, bytes)
-    val packing = new RangePacking(math.max(openCost, targetCost(bytes + count * openCost)), openCost)
+    val packing = new RangePacking(fileSystem, math.max(openCost, targetCost(bytes + count * openCost)), openCost)
     def add(file: FileStatusWithMetadata): Unit = if (isSplittable(file)) packing.addSplit(file) else packing.add(file)
     val first = firstInSpark(count, bytes)
     first.foreach { case ((directory, file), _) =>

@@ -1,8 +1,11 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
+import java.net.URI
+
 import scala.collection.mutable
 
 import io.millstream.hadoop.FileRanges
+import org.apache.hadoop.fs.{EtagSource, FileStatus, LocatedFileStatus}
 
 import org.apache.spark.Partition
 import org.apache.spark.sql.catalyst.InternalRow
@@ -15,7 +18,8 @@ import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata
  */
 private[millstream] final case class Section(partitionValues: InternalRow, end: Int)
 
-private[millstream] final case class ScanPartition(index: Int, ranges: FileRanges, sections: Array[Section]) extends Partition
+/** @param hosts where most of its bytes are; empty if that is not known */
+private[millstream] final case class ScanPartition(index: Int, ranges: FileRanges, sections: Array[Section], hosts: Seq[String]) extends Partition
 
 /**
  * Decides where tasks end that are filled one after the other and should cost about `target` each.
@@ -73,12 +77,17 @@ object Packing {
   }
 }
 
-/** Packs ranges of files, in order, into partitions that cost about `target` bytes each. */
-private[millstream] final class RangePacking(target: Long, openCost: Long) {
+/**
+ * Packs ranges of files, in order, into partitions that cost about `target` bytes each.
+ *
+ * @param fileSystem where the files are
+ */
+private[millstream] final class RangePacking(fileSystem: URI, target: Long, openCost: Long) {
   private val quota = new TaskQuota(target)
   private val partitions = Array.newBuilder[Partition]
   private val sections = mutable.ArrayBuffer.empty[Section]
-  private var ranges = new FileRanges.Builder
+  private var ranges = new FileRanges.Builder(fileSystem)
+  private val bytesByHost = mutable.HashMap.empty[String, Long].withDefaultValue(0L)
   private var values: InternalRow = InternalRow.empty
   private var count = 0
 
@@ -116,11 +125,30 @@ private[millstream] final class RangePacking(target: Long, openCost: Long) {
   private def add(file: FileStatusWithMetadata, start: Long, length: Long): Unit = {
     if (quota.overflows(length + openCost)) endPartition()
     file.fileStatus match {
-      case listed: IndexedFileStatus => ranges.add(listed.listing, listed.entry, listed.mayHaveChecksums, start, length)
-      case other => ranges.add(other.getPath.toUri.getPath, start, length, other.getLen, other.getModificationTime)
+      case listed: Indexed => ranges.add(listed.listing, listed.entry, listed.mayHaveChecksums, start, length)
+      case other => ranges.add(other.getPath.toUri.getPath, start, length, other.getLen, other.getModificationTime, version(other))
+    }
+    file.fileStatus match {
+      case located: LocatedFileStatus => locate(located, start, start + length)
+      case _ =>
     }
     if (quota.take(length + openCost)) endPartition()
   }
+
+  private def version(file: FileStatus): String = file match {
+    case tagged: EtagSource => tagged.getEtag
+    case _ => null
+  }
+
+  private def locate(file: LocatedFileStatus, start: Long, end: Long): Unit =
+    for (block <- Option(file.getBlockLocations).getOrElse(Array.empty)) {
+      val bytes = math.min(end, block.getOffset + block.getLength) - math.max(start, block.getOffset)
+      if (bytes > 0) block.getHosts.foreach(host => bytesByHost(host) += bytes)
+    }
+
+  /** As Spark does for its own partitions. */
+  private def hosts: Seq[String] =
+    (bytesByHost - "localhost").toSeq.sortBy { case (host, bytes) => (-bytes, host) }.take(RangePacking.MostHosts).map(_._1)
 
   def result(): Array[Partition] = {
     endPartition()
@@ -132,10 +160,15 @@ private[millstream] final class RangePacking(target: Long, openCost: Long) {
 
   private def endPartition(): Unit = if (ranges.count > 0) {
     endSection()
-    partitions += ScanPartition(count, ranges.build(), sections.toArray)
+    partitions += ScanPartition(count, ranges.build(), sections.toArray, hosts)
+    bytesByHost.clear()
     count += 1
     sections.clear()
-    ranges = new FileRanges.Builder
+    ranges = new FileRanges.Builder(fileSystem)
     quota.next()
   }
+}
+
+private object RangePacking {
+  private val MostHosts = 3
 }

@@ -1,10 +1,12 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
+import java.net.URI
+
 import scala.collection.mutable
 
-import io.millstream.hadoop.{MillstreamLocalFileSystem, NativeLibrary}
+import io.millstream.hadoop.{ListedFileSystem, NativeLibrary}
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.Path
+import org.apache.hadoop.fs.{FileSystem, Path}
 import org.apache.hadoop.io.compress.{CompressionCodec, CompressionCodecFactory}
 import org.apache.hadoop.mapreduce.lib.input.LineRecordReader
 
@@ -17,7 +19,7 @@ import org.apache.spark.sql.execution.datasources.{FileStatusWithMetadata, Parti
 import org.apache.spark.sql.internal.SQLConf
 
 /**
- * Replaces Spark's scans of local files by ours where these return the same rows: scans of text by [[NativeTextScanExec]] if it
+ * Replaces Spark's scans of files by ours where these return the same rows: scans of text by [[NativeTextScanExec]] if it
  * supports them, and all others by [[PackedFileScanExec]].
  *
  * The rule sees the physical plan before Spark inserts transitions between rows and columns, so pruning and the filters above
@@ -66,15 +68,20 @@ private[millstream] object ReplaceFileScans {
   }
 }
 
-/** The files of a scan on the native file system, and their Hadoop configuration. */
-private[millstream] final class LocalFiles(val directories: Seq[PartitionDirectory], val conf: Configuration) {
+/**
+ * The files of a scan on one file system that Millstream lists.
+ *
+ * @param fileSystem scheme and authority
+ * @param conf their Hadoop configuration
+ */
+private[millstream] final class LocalFiles(val fileSystem: URI, val directories: Seq[PartitionDirectory], val conf: Configuration) {
   private val codecs = new CompressionCodecFactory(conf)
   private val codecsBySuffix = mutable.HashMap.empty[String, Option[CompressionCodec]]
 
   /** The codec that Hadoop uses to read a file; it depends on the end of the name. */
   def codec(file: FileStatusWithMetadata): Option[CompressionCodec] = {
     val name = file.fileStatus match {
-      case listed: IndexedFileStatus => listed.name
+      case listed: Indexed => listed.name
       case other => other.getPath.getName
     }
     val suffix = name.dropWhile(_ != '.')
@@ -82,7 +89,10 @@ private[millstream] final class LocalFiles(val directories: Seq[PartitionDirecto
     if (codecsBySuffix.size < LocalFiles.MaxSuffixes) codecsBySuffix.getOrElseUpdate(suffix, found) else found
   }
 
-  def verifiesChecksums: Boolean = LocalFiles.verifiesChecksums(conf)
+  def isLocal: Boolean = LocalFiles.isLocal(fileSystem)
+
+  /** Whether checksums beside the files are verified by us; other file systems than the local one verify by themselves. */
+  def verifiesChecksums: Boolean = isLocal && LocalFiles.verifiesChecksums(conf)
 
   /** Whether the files are uncompressed and their lines have no length limit. */
   lazy val arePlainLines: Boolean =
@@ -96,14 +106,31 @@ private[millstream] object LocalFiles {
   /** Hadoop's setting for its local file system, since 3.5. */
   def verifiesChecksums(conf: Configuration): Boolean = conf.getBoolean("fs.file.checksum.verify", true)
 
+  def isLocal(fileSystem: URI): Boolean = fileSystem.getScheme == "file"
+
   def of(scan: FileSourceScanExec): Option[LocalFiles] = {
     val location = scan.relation.location
     val conf = scan.relation.sparkSession.sessionState.newHadoopConfWithOptions(scan.relation.options)
-    Option.when(NativeLibrary.isLoaded && location.rootPaths.forall(_.getFileSystem(conf).isInstanceOf[MillstreamLocalFileSystem]))(
-      new LocalFiles(location.listFiles(scan.partitionFilters, scan.dataFilters), conf)).filter(_.directories.forall(isLocal))
+    for {
+      _ <- Option.when(NativeLibrary.isLoaded)(())
+      fileSystem <- fileSystem(location.rootPaths, conf)
+      files = new LocalFiles(fileSystem.getUri, location.listFiles(scan.partitionFilters, scan.dataFilters), conf)
+      if files.directories.forall(isOn(_, fileSystem.getUri))
+    } yield files
   }
 
-  /** Whether a partition is local; it may be on another file system than its table. */
-  private def isLocal(directory: PartitionDirectory): Boolean =
-    directory.files.headOption.forall(_.getPath.toUri.getScheme == "file")
+  private def fileSystem(roots: Seq[Path], conf: Configuration): Option[Listed] = {
+    val found = roots.iterator.map(_.getFileSystem(conf)).distinct.take(2).toSeq
+    found match {
+      case Seq(fileSystem: FileSystem with ListedFileSystem) => Some(fileSystem)
+      case _ => None
+    }
+  }
+
+  /** Whether a partition is on a file system; it may be on another one than its table. */
+  private def isOn(directory: PartitionDirectory, fileSystem: URI): Boolean =
+    directory.files.headOption.forall { file =>
+      val uri = file.getPath.toUri
+      uri.getScheme == fileSystem.getScheme && (isLocal(fileSystem) || uri.getAuthority == fileSystem.getAuthority)
+    }
 }

@@ -3,10 +3,11 @@ package org.apache.spark.sql.execution.datasources.millstream
 import java.io.{FileNotFoundException, InterruptedIOException, IOException}
 import java.net.URI
 
-import io.millstream.hadoop.NativeScan
+import io.millstream.hadoop.{NativeScan, RemoteFiles}
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.{InterruptibleIterator, Partition, SparkContext, TaskContext}
+import org.apache.spark.broadcast.Broadcast
 import org.apache.spark.rdd.{InputFileBlockHolder, RDD}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.errors.QueryExecutionErrors
@@ -14,6 +15,7 @@ import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.vectorized.{ColumnVectorUtils, ConstantColumnVector}
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.{ColumnVector, ColumnarBatch}
+import org.apache.spark.util.SerializableConfiguration
 
 /** Settings shared by all tasks of a scan. */
 private[millstream] final case class ScanTask(
@@ -37,32 +39,43 @@ private[millstream] final case class ScanMetrics(
     bytes: SQLMetric,
     opened: SQLMetric,
     missing: SQLMetric,
-    waitTime: SQLMetric)
+    waitTime: SQLMetric,
+    requests: Option[SQLMetric],
+    retries: Option[SQLMetric])
 
-/** Batches of native scans, one scan for each partition. */
+/**
+ * Batches of native scans, one scan for each partition.
+ *
+ * @param conf finds the file system of the files, unless they are local
+ */
 private[millstream] final class TextScanRDD(
     context: SparkContext,
     @transient private val scanPartitions: Array[Partition],
     task: ScanTask,
+    conf: Option[Broadcast[SerializableConfiguration]],
     metrics: ScanMetrics)
   extends RDD[ColumnarBatch](context, Nil) {
 
   override protected def getPartitions: Array[Partition] = scanPartitions
 
+  override protected def getPreferredLocations(split: Partition): Seq[String] = split.asInstanceOf[ScanPartition].hosts
+
   override def compute(split: Partition, context: TaskContext): Iterator[ColumnarBatch] = {
-    val batches = new ScanBatches(split.asInstanceOf[ScanPartition], task, metrics, context)
+    val partition = split.asInstanceOf[ScanPartition]
+    val files = conf.map(conf => RemoteFiles.of(partition.ranges, conf.value.value))
+    val batches = new ScanBatches(partition, files.orNull, task, metrics, context)
     context.addTaskCompletionListener[Unit](_ => batches.abandon())
     new InterruptibleIterator(context, batches)
   }
 }
 
-private final class ScanBatches(partition: ScanPartition, task: ScanTask, metrics: ScanMetrics, context: TaskContext)
+private final class ScanBatches(partition: ScanPartition, files: RemoteFiles, task: ScanTask, metrics: ScanMetrics, context: TaskContext)
   extends Iterator[ColumnarBatch] {
 
   private val scan = {
     // The rows of a batch have the same values in the partition columns.
     val grouping = if (partition.sections.length > 1 && task.partitionSchema.nonEmpty) NativeScan.BY_RANGE else 0
-    new NativeScan(partition.ranges, task.separator, task.predicate, task.words, task.flags | grouping, task.maxReaders,
+    new NativeScan(partition.ranges, files, task.separator, task.predicate, task.words, task.flags | grouping, task.maxReaders,
       () => context.isInterrupted())
   }
   private val value = new NativeRows(scan)
@@ -78,6 +91,8 @@ private final class ScanBatches(partition: ScanPartition, task: ScanTask, metric
   private var opened = 0L
   private var missing = 0L
   private var waited = 0L
+  private var requests = 0L
+  private var retries = 0L
   private val ranges = partition.ranges.cursor()
   private var current = -1
 
@@ -153,6 +168,10 @@ private final class ScanBatches(partition: ScanPartition, task: ScanTask, metric
     opened = scan.files
     missing = scan.missingFiles
     waited = scan.waitedNanos
+    metrics.requests.foreach(_ += scan.requests - requests)
+    metrics.retries.foreach(_ += scan.retries - retries)
+    requests = scan.requests
+    retries = scan.retries
   }
 
   /** Converts errors to those of Spark's own readers. */

@@ -1,5 +1,8 @@
 package org.apache.spark.sql.execution.datasources
 
+import io.millstream.hadoop.ListedFileSystem
+import org.apache.hadoop.fs.FileSystem
+
 /**
  * Millstream inside Spark's SQL session.
  *
@@ -19,4 +22,7 @@ package org.apache.spark.sql.execution.datasources
  * The package is below `org.apache.spark.sql.execution.datasources` because Spark's partition discovery is private to that
  * package; a reimplementation would inevitably differ from it.
  */
-package object millstream
+package object millstream {
+  /** A file system that Millstream lists. */
+  private[millstream] type Listed = FileSystem with ListedFileSystem
+}

@@ -6,7 +6,7 @@ import java.util.concurrent.ConcurrentHashMap
 
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.{MillstreamLocalFileSystem, NativeLibrary, NativeScan}
+import io.millstream.hadoop.{NativeLibrary, NativeScan, ReadCounter, RemoteFiles}
 import org.apache.hadoop.io.{LongWritable, Text}
 import org.apache.hadoop.io.compress.CompressionCodecFactory
 import org.apache.hadoop.mapred.{FileSplit, JobConf, RecordReader}
@@ -41,7 +41,8 @@ private[rdd] final class PackedLineReader(
   private val ranges = split.ranges
   private val skipsMissing = SparkEnv.get.conf.get(IGNORE_MISSING_FILES)
   private val codecs = new CompressionCodecFactory(job)
-  private val isNative = NativeLibrary.isLoaded && PackedLineReader.NotNative.forall(job.get(_) == null) && LocalFiles.verifiesChecksums(job)
+  private val isNative = NativeLibrary.isLoaded && PackedLineReader.NotNative.forall(job.get(_) == null) &&
+    (!ranges.headOption.exists(range => LocalFiles.isLocal(range.fileSystem)) || LocalFiles.verifiesChecksums(job))
   private lazy val jobOfRanges = new JobOfManyFiles(job)
   private val taskThread = Thread.currentThread()
 
@@ -85,7 +86,7 @@ private[rdd] final class PackedLineReader(
     val end = Some(ranges.indexWhere(!isReadNatively(_), first)).filter(_ >= 0).getOrElse(ranges.length)
     if (end > first) {
       begun = end
-      new NativeLines(split, first, ranges.slice(first, end), skipsMissing, hadoopLines)
+      new NativeLines(split, first, ranges.slice(first, end), job, skipsMissing, hadoopLines)
     } else {
       begun += 1
       hadoopLines(ranges(first))
@@ -136,15 +137,23 @@ private final class HadoopLines(range: FileRange, reader: RecordReader[LongWrita
 }
 
 /** Lines copied from native memory, several at a time; `ranges` are those of `split` from `first` on. */
-private final class NativeLines(split: PackedSplit, first: Int, ranges: Array[FileRange], skipsMissing: Boolean, hadoopLines: FileRange => Lines)
+private final class NativeLines(
+    split: PackedSplit,
+    first: Int,
+    ranges: Array[FileRange],
+    job: JobConf,
+    skipsMissing: Boolean,
+    hadoopLines: FileRange => Lines)
   extends Lines {
 
   private val context = Option(TaskContext.get())
   private val scan = {
     val flags = NativeScan.BY_RANGE | NativeScan.VERIFY | (if (skipsMissing) NativeScan.SKIP_MISSING else 0)
     val packed = split.slice(first, first + ranges.length)
-    new NativeScan(packed, Array.emptyByteArray, RowPredicates.Always, NativeScan.WHOLE_ROWS, flags, split.maxReaders, () => context.exists(_.isInterrupted()))
+    new NativeScan(packed, RemoteFiles.of(packed, job), Array.emptyByteArray, RowPredicates.Always, NativeScan.WHOLE_ROWS, flags, split.maxReaders, () => context.exists(_.isInterrupted()))
   }
+  private val counter =
+    if (LocalFiles.isLocal(ranges.head.fileSystem)) ReadCounter.local() else ReadCounter.of(ranges.head.hadoopPath.getFileSystem(job))
   private var row = 0L
   private var rows = 0L
   private var range = -1
@@ -180,15 +189,15 @@ private final class NativeLines(split: PackedSplit, first: Int, ranges: Array[Fi
   }
 
   private def fetch(): Boolean = {
-    var found = reading(scan.next())
+    var found = reading(counter.fetching(() => scan.next()))
     while (found && scan.rows == 0) {
       context.foreach(_.killTaskIfInterrupted())
-      found = reading(scan.next())
+      found = reading(counter.fetching(() => scan.next()))
     }
     row = 0
     rows = if (found) scan.rows else 0
     copiedTo = 0
-    MillstreamLocalFileSystem.countBytesRead(scan.bytesRead - bytesRead)
+    counter.count(scan.bytesRead - bytesRead)
     bytesRead = scan.bytesRead
     if (found && scan.range != range) {
       range = scan.range

@@ -1,15 +1,22 @@
 package org.apache.spark.sql.execution.datasources.millstream.rdd
 
 import java.io.{DataInput, DataOutput, IOException}
+import java.net.URI
 
 import io.millstream.hadoop.FileRanges
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.mapred.FileSplit
 
-/** A part of a local file. */
-private[rdd] final case class FileRange(path: String, start: Long, length: Long) {
+/**
+ * A part of a file.
+ *
+ * @param fileSystem scheme and authority
+ * @param size of the file, -1 if it is not known
+ * @param version of the file as an object store calls it, or null
+ */
+private[rdd] final case class FileRange(fileSystem: URI, path: String, start: Long, length: Long, size: Long, version: String) {
   /** The file's path as in Hadoop's own listings. */
-  def hadoopPath: Path = new Path("file", "", path)
+  def hadoopPath: Path = new Path(fileSystem.getScheme, Option(fileSystem.getAuthority).getOrElse(""), path)
 }
 
 /**
@@ -20,25 +27,28 @@ private[rdd] final case class FileRange(path: String, start: Long, length: Long)
  *
  * @param count number of ranges
  * @param readers maximum number of native threads that read them ahead
+ * @param hosts where most bytes are
  */
 private[rdd] final class PackedSplit private (
     first: FileRange,
     bytes: Long,
     private var count: Int,
     private var packed: FileRanges,
-    private var readers: Int)
-  extends FileSplit(first.hadoopPath, first.start, bytes, Array.empty[String]) {
+    private var readers: Int,
+    hosts: Array[String])
+  extends FileSplit(first.hadoopPath, first.start, bytes, hosts) {
 
   /** To be filled by [[readFields]]. */
-  def this() = this(FileRange("/", 0, 0), 0, 0, new FileRanges.Builder().build(), 0)
+  def this() = this(FileRange(PackedSplit.Local, "/", 0, 0, -1, null), 0, 0, new FileRanges.Builder().build(), 0, Array.empty)
 
   def maxReaders: Int = readers
 
   def ranges: Array[FileRange] = {
     val cursor = packed.cursor()
+    val fileSystem = if (packed.isLocal) PackedSplit.Local else new URI(packed.fileSystem)
     Array.fill(count) {
       cursor.next()
-      FileRange(cursor.file, cursor.start, cursor.length)
+      FileRange(fileSystem, cursor.file, cursor.start, cursor.length, cursor.size, cursor.version)
     }
   }
 
@@ -69,9 +79,12 @@ private[rdd] final class PackedSplit private (
 }
 
 private[rdd] object PackedSplit {
-  def apply(ranges: Seq[FileRange], maxReaders: Int): PackedSplit = {
-    val packed = new FileRanges.Builder
-    ranges.foreach(range => packed.add(range.path, range.start, range.length))
-    new PackedSplit(ranges.head, ranges.map(_.length).sum, ranges.size, packed.build(), maxReaders)
+  /** The local file system. */
+  val Local: URI = URI.create("file:///")
+
+  def apply(ranges: Seq[FileRange], maxReaders: Int, hosts: Seq[String]): PackedSplit = {
+    val packed = new FileRanges.Builder(ranges.head.fileSystem)
+    ranges.foreach(range => packed.add(range.path, range.start, range.length, range.size, 0, range.version))
+    new PackedSplit(ranges.head, ranges.map(_.length).sum, ranges.size, packed.build(), maxReaders, hosts.toArray)
   }
 }

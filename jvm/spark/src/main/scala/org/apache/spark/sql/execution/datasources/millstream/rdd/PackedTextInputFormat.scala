@@ -2,8 +2,8 @@ package org.apache.spark.sql.execution.datasources.millstream.rdd
 
 import scala.jdk.CollectionConverters._
 
-import io.millstream.hadoop.MillstreamLocalFileSystem
-import org.apache.hadoop.fs.FileSystem
+import io.millstream.hadoop.ListedFileSystem
+import org.apache.hadoop.fs.{EtagSource, FileStatus, FileSystem, Path}
 import org.apache.hadoop.io.{LongWritable, Text}
 import org.apache.hadoop.mapred.{FileSplit, InputSplit, JobConf, RecordReader, Reporter, TextInputFormat}
 import org.apache.hadoop.mapreduce.MRJobConfig
@@ -15,12 +15,20 @@ import org.apache.spark.sql.execution.datasources.millstream.{Packing, ReadSetti
 import org.apache.spark.sql.internal.SQLConf
 
 /**
- * Hadoop's input format for lines, which packs the splits of small files if Spark reads lines of local files.
+ * Hadoop's input format for lines, which packs the splits of small files if Spark reads lines of files that Millstream lists.
  *
  * Hadoop lists and splits the files. Only Spark's own RDDs that are made by `sc.textFile` or a similar call, and whose users
  * cannot see the splits, get packed ones; all other callers get Hadoop's splits.
  */
 class PackedTextInputFormat extends TextInputFormat {
+
+  /** The files that were listed last. */
+  private var listed = Array.empty[FileStatus]
+
+  override protected def listStatus(job: JobConf): Array[FileStatus] = {
+    listed = super.listStatus(job)
+    listed
+  }
 
   override def getSplits(job: JobConf, minPartitions: Int): Array[InputSplit] = {
     val splits = super.getSplits(job, minPartitions)
@@ -39,11 +47,18 @@ class PackedTextInputFormat extends TextInputFormat {
   private def mayPack(context: SparkContext, job: JobConf, splits: Array[InputSplit]): Boolean =
     PackedTextInputFormat.isEnabled(context) && !context.conf.get(IGNORE_CORRUPT_FILES) &&
       PackedTextInputFormat.isCalledForLines && PackedTextInputFormat.isPlain(job, context) &&
-      splits.forall { case split: FileSplit => split.getPath.toUri.getScheme == "file" } && splits.nonEmpty &&
-      splits.head.asInstanceOf[FileSplit].getPath.getFileSystem(job).isInstanceOf[MillstreamLocalFileSystem]
+      splits.nonEmpty && splits.map { case split: FileSplit => PackedTextInputFormat.place(split.getPath) }.distinct.length == 1 &&
+      splits.head.asInstanceOf[FileSplit].getPath.getFileSystem(job).isInstanceOf[ListedFileSystem]
 
   private def pack(context: SparkContext, job: JobConf, minPartitions: Int, splits: Array[InputSplit]): Array[InputSplit] = {
-    val all = splits.toSeq.map { case split: FileSplit => FileRange(split.getPath.toUri.getPath, split.getStart, split.getLength) }
+    val fileSystem = splits.head.asInstanceOf[FileSplit].getPath.getFileSystem(job).getUri
+    val statuses = if (fileSystem.getScheme == "file") Map.empty[Path, FileStatus] else listed.map(status => status.getPath -> status).toMap
+    val all = splits.toSeq.map { case split: FileSplit =>
+      val status = statuses.get(split.getPath)
+      val version = status.collect { case tagged: EtagSource => tagged.getEtag }
+      FileRange(fileSystem, split.getPath.toUri.getPath, split.getStart, split.getLength, status.fold(-1L)(_.getLen), version.orNull)
+    }
+    val hostsOf = if (statuses.isEmpty) Map.empty[FileRange, Array[String]] else all.zip(splits.map(_.getLocations)).toMap
     val ranges = if (context.conf.get(HADOOP_RDD_IGNORE_EMPTY_SPLITS)) all.filter(_.length > 0) else all
     val settings = ReadSettings.of(context)
     def cost(range: FileRange): Long = range.length + settings.openCostBytes
@@ -53,24 +68,34 @@ class PackedTextInputFormat extends TextInputFormat {
     // A task is full by its bytes or by its cost, whichever comes first.
     def share(range: FileRange): Long = math.max(cost(range), (range.length.toDouble / largest * target).toLong)
     val packed = Iterator.iterate(target)(_ / 2).map(Packing.consecutive(ranges, _)(share)).find(_.size >= math.min(minPartitions, ranges.size))
-    packed.get.map(PackedSplit(_, settings.maxReaders)).toArray
+    packed.get.map(task => PackedSplit(task, settings.maxReaders, hosts(task, hostsOf))).toArray
+  }
+
+  /** Where most bytes of a task are. */
+  private def hosts(task: Seq[FileRange], hostsOf: Map[FileRange, Array[String]]): Seq[String] = {
+    val bytes = for (range <- task; host <- hostsOf.getOrElse(range, Array.empty[String]) if host != "localhost") yield host -> range.length
+    bytes.groupMapReduce(_._1)(_._2)(_ + _).toSeq.sortBy { case (host, sum) => (-sum, host) }.take(PackedTextInputFormat.MostHosts).map(_._1)
   }
 
   /** The size of the largest split, as Hadoop computes it. */
   private def largestSplit(splits: Array[InputSplit], job: JobConf, goal: Long): Long = {
-    val blockSize = FileSystem.getLocal(job).getDefaultBlockSize(splits.head.asInstanceOf[FileSplit].getPath)
+    val path = splits.head.asInstanceOf[FileSplit].getPath
+    val fileSystem = if (path.toUri.getScheme == "file") FileSystem.getLocal(job) else path.getFileSystem(job)
+    val blockSize = fileSystem.getDefaultBlockSize(path)
     computeSplitSize(goal, job.getLong(SPLIT_MINSIZE, 1).max(1), blockSize)
   }
 }
 
 private[millstream] object PackedTextInputFormat {
   val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf("spark.millstream.rdd.enabled")
-    .doc("Whether sc.textFile reads many small local files in one task, and natively.")
+    .doc("Whether sc.textFile reads many small files in one task, and natively.")
     .booleanConf
     .createWithDefault(true)
 
   /** More tasks than cores, since neither the cost of processing a line nor the later number of cores is known. */
   private val TasksPerCore = 4
+  /** As many as Spark takes into account. */
+  private val MostHosts = 3
 
   private val HadoopRDD = "org.apache.spark.rdd.HadoopRDD"
   private val Mapped = "org.apache.spark.rdd.MapPartitionsRDD"
@@ -78,6 +103,9 @@ private[millstream] object PackedTextInputFormat {
   /** RDDs that pass the file of a split to a process, or match the rows of two RDDs by partition. */
   private val WantSplits = Set("org.apache.spark.rdd.PipedRDD", "org.apache.spark.rdd.ZippedPartitionsBaseRDD")
   private val OfTheJob = Set(INPUT_DIR, NUM_INPUT_FILES, MRJobConfig.WORKING_DIR)
+
+  /** Scheme and authority. */
+  private def place(path: Path): (String, String) = (path.toUri.getScheme, path.toUri.getAuthority)
 
   private def isEnabled(context: SparkContext): Boolean = ReadSettings.get(context, Enabled)
 

@@ -1,0 +1,147 @@
+package io.millstream.hadoop;
+
+import java.io.FileNotFoundException;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLong;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * The files of a scan on a file system other than the local one, which native threads read through that file system's own client,
+ * many at once: the client knows the credentials, encryption and proxies.
+ *
+ * <p>Exceptions do not pass through native code. The first one of each range is kept here, and thrown by the thread that runs the
+ * scan.
+ */
+public abstract class RemoteFiles {
+  private static final int ENOENT = 2;
+  private static final int EIO = 5;
+
+  private final List<Entry> entries = new ArrayList<>();
+  private final ConcurrentHashMap<Integer, IOException> failures = new ConcurrentHashMap<>();
+  private final AtomicLong requests = new AtomicLong();
+  private final AtomicLong retries = new AtomicLong();
+
+  /**
+   * What is known of the file of a range.
+   *
+   * @param size its length in bytes when it was listed; -1 if unknown
+   * @param version the version that was listed, as an object store calls it; null if unknown
+   */
+  protected record Entry(Path path, long size, String version) {}
+
+  /** The files of these ranges. */
+  protected RemoteFiles(FileRanges ranges) {
+    for (FileRanges.Cursor range = ranges.cursor(); range.next(); ) {
+      entries.add(new Entry(range.path(), range.size(), range.version()));
+    }
+  }
+
+  /**
+   * The files of ranges.
+   *
+   * @param conf finds their file system; unused for local files
+   * @return null for files that native code reads by itself
+   * @throws IOException if the file system cannot be reached
+   */
+  public static RemoteFiles of(FileRanges ranges, Configuration conf) throws IOException {
+    if (ranges.isLocal()) {
+      return null;
+    }
+    FileSystem fileSystem = new Path(ranges.fileSystem() + "/").getFileSystem(conf);
+    return fileSystem instanceof ListedFileSystem ours ? ours.files(ranges) : StreamFiles.of(fileSystem, ranges);
+  }
+
+  /** The file of a range; called by native threads. It is not opened before it is read. */
+  final File open(int range) {
+    return file(range, entries.get(range));
+  }
+
+  /** The file of a range, not opened yet. */
+  protected abstract File file(int range, Entry entry);
+
+  /** Why the file of a range could not be read; null if it could. */
+  final IOException failure(int range) {
+    return failures.get(range);
+  }
+
+  /** Number of requests for bytes so far. */
+  public final long requests() {
+    return requests.get();
+  }
+
+  /** Number of requests that were repeated so far. */
+  public final long retries() {
+    return retries.get();
+  }
+
+  /** Counts a request. */
+  protected final void countRequest() {
+    requests.incrementAndGet();
+  }
+
+  /** Counts a request that is made again. */
+  protected final void countRetry() {
+    retries.incrementAndGet();
+  }
+
+  /** A file, which several native threads may read at once. */
+  protected abstract class File {
+    private final int range;
+
+    /** The file of a range. */
+    protected File(int range) {
+      this.range = range;
+    }
+
+    /**
+     * Reads bytes; called by native threads.
+     *
+     * @param buffer native memory, valid during the call
+     * @return their number, 0 at the end of the file; or the negative number of an error of the C library
+     */
+    final int read(long offset, ByteBuffer buffer) {
+      try {
+        return Math.max(0, fill(offset, buffer));
+      } catch (FileNotFoundException e) {
+        return failed(e, ENOENT);
+      } catch (IOException e) {
+        return failed(e, EIO);
+      } catch (RuntimeException e) {
+        return failed(new IOException(e), EIO);
+      }
+    }
+
+    private int failed(IOException e, int errno) {
+      failures.putIfAbsent(range, e);
+      return -errno;
+    }
+
+    /**
+     * Reads bytes at an offset, at least one if there are any.
+     *
+     * @return their number; 0 or -1 at the end of the file
+     */
+    protected abstract int fill(long offset, ByteBuffer buffer) throws IOException;
+
+    /** Length in bytes now, or the negative number of an error of the C library; called by native threads. */
+    final long size() {
+      try {
+        return length();
+      } catch (IOException | RuntimeException e) {
+        return failed(e instanceof IOException known ? known : new IOException(e), EIO);
+      }
+    }
+
+    /** Length in bytes now. */
+    protected abstract long length() throws IOException;
+
+    /** Called by a native thread when nobody reads it any more. */
+    protected abstract void close();
+  }
+}

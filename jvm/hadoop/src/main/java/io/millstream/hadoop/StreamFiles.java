@@ -1,0 +1,115 @@
+package io.millstream.hadoop;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.StreamCapabilities;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Files that are read through the streams of their file system, each opened once: what all parts of a file see is one version, if the
+ * file system's streams do.
+ */
+public final class StreamFiles extends RemoteFiles {
+  private static final Logger LOG = LoggerFactory.getLogger(StreamFiles.class);
+  private static final int CHUNK = 1 << 20;
+  private static final ThreadLocal<byte[]> CHUNKS = ThreadLocal.withInitial(() -> new byte[CHUNK]);
+
+  private final Opener opener;
+
+  /** Opens files as the file system itself does. */
+  public interface Opener {
+    /** Opens a file. */
+    FSDataInputStream open(Path path) throws IOException;
+
+    /** The status of a file. */
+    FileStatus status(Path path) throws IOException;
+  }
+
+  /** The files of these ranges. */
+  public StreamFiles(Opener opener, FileRanges ranges) {
+    super(ranges);
+    this.opener = opener;
+  }
+
+  /** Files of a file system that knows nothing of Millstream. */
+  static StreamFiles of(FileSystem fileSystem, FileRanges ranges) {
+    return new StreamFiles(new Opener() {
+      @Override
+      public FSDataInputStream open(Path path) throws IOException {
+        return fileSystem.open(path);
+      }
+
+      @Override
+      public FileStatus status(Path path) throws IOException {
+        return fileSystem.getFileStatus(path);
+      }
+    }, ranges);
+  }
+
+  @Override
+  protected File file(int range, Entry entry) {
+    return new Stream(range, entry.path());
+  }
+
+  /**
+   * Reads bytes of a stream at an offset.
+   *
+   * @return their number; -1 at the end of the file
+   */
+  public static int read(FSDataInputStream stream, long offset, ByteBuffer buffer) throws IOException {
+    if (stream.hasCapability(StreamCapabilities.PREADBYTEBUFFER)) {
+      return stream.read(offset, buffer);
+    }
+    byte[] chunk = CHUNKS.get();
+    int read = stream.read(offset, chunk, 0, Math.min(chunk.length, buffer.remaining()));
+    if (read > 0) {
+      buffer.put(chunk, 0, read);
+    }
+    return read;
+  }
+
+  private final class Stream extends File {
+    private final Path path;
+    private FSDataInputStream opened;
+
+    Stream(int range, Path path) {
+      super(range);
+      this.path = path;
+    }
+
+    private synchronized FSDataInputStream opened() throws IOException {
+      if (opened == null) {
+        opened = opener.open(path);
+      }
+      return opened;
+    }
+
+    @Override
+    protected int fill(long offset, ByteBuffer buffer) throws IOException {
+      FSDataInputStream stream = opened();
+      countRequest();
+      return StreamFiles.read(stream, offset, buffer);
+    }
+
+    @Override
+    protected long length() throws IOException {
+      return opener.status(path).getLen();
+    }
+
+    @Override
+    protected synchronized void close() {
+      if (opened != null) {
+        try {
+          opened.close();
+        } catch (IOException e) {
+          LOG.debug("Closing {}", path, e);
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,196 @@
+package io.millstream.hadoop.s3a;
+
+import io.millstream.hadoop.FileRanges;
+import io.millstream.hadoop.RemoteFiles;
+import io.millstream.hadoop.StreamFiles;
+import io.millstream.hadoop.Versions;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.nio.ByteBuffer;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.s3a.S3AFileSystem;
+import org.apache.hadoop.fs.s3a.Statistic;
+import org.apache.hadoop.fs.store.audit.AuditSpan;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import software.amazon.awssdk.core.ResponseInputStream;
+import software.amazon.awssdk.core.exception.AbortedException;
+import software.amazon.awssdk.core.exception.SdkException;
+import software.amazon.awssdk.services.s3.S3Client;
+import software.amazon.awssdk.services.s3.model.GetObjectRequest;
+import software.amazon.awssdk.services.s3.model.GetObjectResponse;
+import software.amazon.awssdk.services.s3.model.S3Exception;
+
+/**
+ * Objects that native threads read with the client of the live S3A file system: one GET for the bytes that a reader asks for, of the
+ * version that was listed, and no HEAD.
+ *
+ * <p>The client repeats a request that is refused; a body that ends early is asked for again from where it ended. If that does not help,
+ * or the object is another one now, or it is gone, the file is left to S3A's own stream, whose answer is the contract. But a file that
+ * has changed after parts of it were read fails, as it does in S3A.
+ */
+final class S3aFiles extends RemoteFiles {
+  private static final Logger LOG = LoggerFactory.getLogger(S3aFiles.class);
+  private static final int CHUNK = 64 << 10;
+  private static final ThreadLocal<byte[]> CHUNKS = ThreadLocal.withInitial(() -> new byte[CHUNK]);
+  private static final int ATTEMPTS = 3;
+  private static final int PRECONDITION_FAILED = 412;
+  private static final long FIRST_PAUSE_MILLIS = 50;
+
+  private final S3AFileSystem fileSystem;
+  private final StreamFiles.Opener opener;
+  private final S3Client client;
+  private final AuditSpan span;
+
+  /**
+   * The objects of ranges.
+   *
+   * @param opener S3A's own streams
+   */
+  S3aFiles(S3AFileSystem fileSystem, StreamFiles.Opener opener, FileRanges ranges) throws IOException {
+    super(ranges);
+    this.fileSystem = fileSystem;
+    this.opener = opener;
+    this.client = fileSystem.getS3AInternals().getAmazonS3Client("reading many files");
+    this.span = fileSystem.createSpan("op_open", null, null);
+  }
+
+  @Override
+  protected File file(int range, Entry entry) {
+    return new S3Object(range, entry);
+  }
+
+  private final class S3Object extends File {
+    private final Entry entry;
+    /** Whether bytes of the listed version have been read. */
+    private boolean isRead;
+    /** S3A's own stream, once it has to answer. */
+    private FSDataInputStream stream;
+
+    S3Object(int range, Entry entry) {
+      super(range);
+      this.entry = entry;
+    }
+
+    @Override
+    protected int fill(long offset, ByteBuffer buffer) throws IOException {
+      if (entry.size() < 0 || hasStream()) {
+        return StreamFiles.read(stream(null), offset, buffer);
+      }
+      if (offset >= entry.size()) {
+        return 0;
+      }
+      int wanted = (int) Math.min(buffer.remaining(), entry.size() - offset);
+      buffer.limit(buffer.position() + wanted);
+      SdkException failure = null;
+      for (int attempt = 1; attempt <= ATTEMPTS; attempt++) {
+        try {
+          get(offset + buffer.position(), buffer);
+        } catch (AbortedException e) {
+          throw interrupted(e);
+        } catch (S3Exception e) {
+          return StreamFiles.read(stream(e), offset, buffer.position(0));
+        } catch (SdkException e) {
+          failure = e;
+        } catch (InterruptedIOException e) {
+          if (Thread.currentThread().isInterrupted()) {
+            throw e;
+          }
+          failure = SdkException.create("timed out", e);
+        } catch (IOException e) {
+          failure = SdkException.create("the body ended early", e);
+        }
+        if (!buffer.hasRemaining()) {
+          read();
+          return wanted;
+        }
+        LOG.debug("Reading {} from {} again", entry.path(), offset + buffer.position(), failure);
+        countRetry();
+        pause(FIRST_PAUSE_MILLIS << attempt);
+      }
+      return StreamFiles.read(stream(failure), offset, buffer.position(0));
+    }
+
+    /** Reads into the buffer until it is full, or the body ends. */
+    private void get(long from, ByteBuffer buffer) throws IOException {
+      boolean isWhole = from == 0 && buffer.remaining() == entry.size();
+      GetObjectRequest.Builder request = fileSystem.getRequestFactory().newGetObjectRequestBuilder(fileSystem.pathToKey(entry.path()));
+      if (!isWhole) {
+        request.range("bytes=" + from + "-" + (from + buffer.remaining() - 1));
+      }
+      if (entry.version() != null) {
+        request.ifMatch('"' + entry.version() + '"');
+      }
+      span.activate();
+      countRequest();
+      fileSystem.getInstrumentation().incrementCounter(Statistic.ACTION_HTTP_GET_REQUEST, 1);
+      byte[] chunk = CHUNKS.get();
+      int before = buffer.position();
+      try (ResponseInputStream<GetObjectResponse> body = client.getObject(request.build())) {
+        String version = body.response().eTag();
+        if (entry.version() != null && version != null && !entry.version().equals(Versions.plain(version))) {
+          throw S3Exception.builder().statusCode(PRECONDITION_FAILED).message("another version: the server does not know If-Match").build();
+        }
+        for (int read = 0; read >= 0 && buffer.hasRemaining(); ) {
+          buffer.put(chunk, 0, read);
+          read = body.read(chunk, 0, Math.min(chunk.length, buffer.remaining()));
+        }
+      } finally {
+        fileSystem.getInstrumentation().incrementCounter(Statistic.STREAM_READ_BYTES, buffer.position() - before);
+      }
+    }
+
+    private synchronized void read() {
+      isRead = true;
+    }
+
+    private synchronized boolean hasStream() {
+      return stream != null;
+    }
+
+    /** S3A's own stream, which opens the version of now. */
+    private synchronized FSDataInputStream stream(SdkException cause) throws IOException {
+      if (stream == null) {
+        if (isRead) {
+          throw new IOException("the object has changed, or cannot be read any more, while it was read: " + entry.path(), cause);
+        }
+        if (cause != null) {
+          LOG.info("{} is left to S3A: {}", entry.path(), cause.toString());
+        }
+        stream = opener.open(entry.path());
+      }
+      return stream;
+    }
+
+    @Override
+    protected long length() throws IOException {
+      return hasStream() || entry.size() < 0 ? opener.status(entry.path()).getLen() : entry.size();
+    }
+
+    @Override
+    protected synchronized void close() {
+      if (stream != null) {
+        try {
+          stream.close();
+        } catch (IOException e) {
+          LOG.debug("Closing {}", entry.path(), e);
+        }
+      }
+    }
+  }
+
+  private static InterruptedIOException interrupted(Exception cause) {
+    InterruptedIOException interrupted = new InterruptedIOException("Interrupted while reading");
+    interrupted.initCause(cause);
+    return interrupted;
+  }
+
+  private static void pause(long millis) throws InterruptedIOException {
+    try {
+      Thread.sleep(millis);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw interrupted(e);
+    }
+  }
+}
