@@ -4,8 +4,8 @@ use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JLongArray, JObject};
 use jni::sys::{JNI_FALSE, jboolean, jbyteArray, jint, jlong};
 use millstream_scan::{
-    Batch, Cause, FileRange, Grouping, Missing, Output, Predicate, Progress, Rows, Scan, ScanError, ScanOptions,
-    Separator, Source, Verification, VolumeSource,
+    Batch, Cause, FileRange, Grouping, Missing, Output, Predicate, Progress, Rows, Scan, ScanError,
+    ScanOptions, Separator, Source, Verification, VolumeSource,
 };
 use millstream_vfs::{Errno, errno_text};
 
