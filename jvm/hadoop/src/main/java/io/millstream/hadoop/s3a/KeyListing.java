@@ -55,6 +55,8 @@ final class KeyListing {
     String next;
     int pages;
     boolean ended;
+    /** Whether it may be cut; not before its directories are known. */
+    boolean mayBeCut;
 
     Shard(int root, String prefix, KeyCuts cuts, Sink sink, String from, String until) {
       this.root = root;
@@ -196,7 +198,7 @@ final class KeyListing {
     Shard most = null;
     double left = PAGES_WORTH_A_CUT;
     for (Shard shard : active) {
-      if (!shard.ended && shard.after != null && shard.pages > 0 && shard.left() >= left) {
+      if (!shard.ended && shard.mayBeCut && shard.left() >= left) {
         most = shard;
         left = shard.left();
       }
@@ -213,8 +215,14 @@ final class KeyListing {
   private void list(Shard shard) throws IOException {
     while (!shard.ended) {
       claim(shard, page(shard.prefix, null, shard.next == null ? shard.after : null, shard.next));
-      if (!shard.ended && shard.pages == 1 && shard.from == null) {
-        survey(shard);
+      if (!shard.ended && !shard.mayBeCut) {
+        if (shard.from == null) {
+          survey(shard);
+        }
+        synchronized (this) {
+          shard.mayBeCut = true;
+          notifyAll();
+        }
       }
     }
     synchronized (this) {
@@ -285,7 +293,6 @@ final class KeyListing {
     if (Keys.PAGE / (directories + 1) < KEYS_OF_A_SHARD) {
       synchronized (this) {
         shard.cuts.learnPrefixes(page.prefixes());
-        notifyAll();
       }
     } else {
       cutAtDirectories(shard, first, page);
@@ -296,9 +303,6 @@ final class KeyListing {
   private void cutAtDirectories(Shard shard, String first, Keys.Page firstPage) throws IOException {
     String last = shard.after;
     synchronized (this) {
-      if (shard.until != null) {
-        return; // Somebody has taken half of it already.
-      }
       shard.until = last;
       shard.ended = true;
     }
