@@ -1,0 +1,60 @@
+"""Functions for slow_remote_reads.py that run in a session's process."""
+
+from answers import answer_of
+from write_calls import hadoop_path
+
+
+def read(spark, root, reads):
+    """For each read, its sorted rows or its error."""
+    return {name: answer_of(lambda code=code: sorted(map(str, evaluate(spark, root, code)))) for name, code in reads.items()}
+
+
+def evaluate(spark, root, code):
+    found = eval(code, {"spark": spark, "sc": spark.sparkContext, "root": root})
+    return found if isinstance(found, list) else found.collect()
+
+
+def write(spark, root):
+    """Data sets of the formats, by Spark itself."""
+    frame = spark.range(300).selectExpr("id", "id % 3 k", "concat('name ', id) name")
+    for name in ("parquet", "orc", "csv", "json"):
+        frame.repartition(12).write.partitionBy("k").format(name).save(f"{root}/{name}")
+    frame.repartition(5).selectExpr("name value").write.text(f"{root}/text")
+    frame.repartition(1).selectExpr("repeat(name, 20000) value").write.text(f"{root}/large")
+
+
+def put(spark, root, files):
+    """Writes files, given by name and text, through the file system."""
+    for name, text in files.items():
+        path, file_system = hadoop_path(spark, f"{root}/{name}")
+        out = file_system.create(path)
+        out.write(bytearray(text.encode()))
+        out.close()
+
+
+def plan(spark, path):
+    """The scan of a count of lines, its metrics, the index, and the classes of the file system."""
+    frame = spark.read.text(path)
+    counted = frame.filter("value like '%7%'")
+    rows = len(counted.collect())
+    scan = counted._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
+    index = frame._jdf.queryExecution().analyzed().collectLeaves().apply(0).relation().location()
+    names = [name for name in ("numFiles", "filesOpened", "requests", "retries") if scan.metrics().contains(name)]
+    return {
+        "rows": rows, "node": scan.nodeName().split()[0], "index": index.getClass().getSimpleName(),
+        "metrics": {name: scan.metrics().apply(name).value() for name in names},
+        "fileSystem": hadoop_path(spark, path)[1].getClass().getSimpleName(),
+    }
+
+
+def keep(spark, name, code):
+    """Makes a DataFrame whose files are listed now, to be counted later."""
+    KEPT[name] = eval(code, {"spark": spark})
+    return len(KEPT[name].inputFiles())
+
+
+def count(spark, name):
+    return answer_of(lambda: sorted(map(str, KEPT[name].collect())))
+
+
+KEPT = {}

@@ -1,0 +1,168 @@
+"""Reads of S3 and HDFS give the same rows with and without Millstream, with few requests, and whatever happens to objects and requests.
+
+Run with `make test-group GROUP=remote`.
+"""
+
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
+from sessions import Session
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "testbed"))
+from bed_jars import s3a_jars  # noqa: E402
+from hdfs_bed import HdfsBed  # noqa: E402
+from s3_bed import BUCKET, S3Bed  # noqa: E402
+
+SMALL = 40
+FILES = {
+    "lines/crlf.txt": "a\r\nb\r\n\r\nc", "lines/empty.txt": "", "lines/mark.txt": "\ufeffx\ny\n", "lines/sp ace %é.txt": "z\n",
+    "lines/_hidden.txt": "no\n", "lines/.dot": "no\n", "lines/sub/deeper.txt": "not read without recursion\n",
+    "table/d=1/x.csv": "1,a\n2,b\n", "table/d=2/y.csv": "3,c\n", "table/_k=3/z.csv": "4,d\n", "table/_no/z.csv": "5,e\n",
+    "one.txt": "alone\n", "damaged/a.json": '{"a":1}\n{"a":\n', "damaged/b.json": '{"a":2}\n',
+    **{f"small/part-{i:05d}.txt": f"line {i}\nother {i}\n" for i in range(SMALL)},
+}
+READS = {
+    "lines": "spark.read.text(f'{root}/lines')",
+    "lines recursively": "spark.read.option('recursiveFileLookup', True).text(f'{root}/lines')",
+    "names": "spark.read.text(f'{root}/lines').selectExpr('value', 'input_file_name()', '_metadata.file_size', '_metadata.file_name')",
+    "whole files": "spark.read.text(f'{root}/lines', wholetext=True)",
+    "pattern": "spark.read.text(f'{root}/s*/part-0000*.txt')",
+    "two roots": "spark.read.text([f'{root}/small', f'{root}/one.txt'])",
+    "one file": "spark.read.text(f'{root}/one.txt')",
+    "missing": "spark.read.text(f'{root}/nowhere')",
+    "filter": "spark.read.text(f'{root}/small').filter(\"value rlike 'line .*7'\")",
+    "sql": "spark.sql(f'select count(*), max(value) from text.`{root}/small`')",
+    "inferred csv": "spark.read.csv(f'{root}/csv', inferSchema=True)",
+    "partitions": "spark.read.csv(f'{root}/table').where('d < 3')",
+    "inferred json": "spark.read.json(f'{root}/json').where('k = 1')",
+    "damaged json": "spark.read.json(f'{root}/damaged')",
+    "parquet": "spark.read.parquet(f'{root}/parquet').where('id > 250 and k != 0')",
+    "orc": "spark.read.orc(f'{root}/orc').groupBy('k').count()",
+    "binary": "spark.read.format('binaryFile').load(f'{root}/small').selectExpr('path', 'length', 'hex(content)')",
+    "large": "spark.read.text(f'{root}/large').selectExpr('length(value)', 'hash(value)')",
+    "large in parts": "spark.read.option('millstream.read.partitions', 7).text(f'{root}/large').selectExpr('hash(value)')",
+    "rdd": "sc.textFile(f'{root}/small')",
+    "rdd of a pattern": "sc.textFile(f'{root}/small/part-0001*,{root}/lines/*.txt')",
+    "rdd of large lines": "sc.textFile(f'{root}/large', 6).map(hash).map(str)",
+    "rdd of a missing path": "sc.textFile(f'{root}/nowhere')",
+}
+
+
+class Place:
+    """A bed with a stock session and one with Millstream, and the data sets that both read."""
+
+    def __init__(self, bed, url: str, conf: dict[str, str], homes):
+        self.bed, self.root = bed, f"{url}/data"
+        self.stock, self.ours = (Session(homes(name) / "home", millstream=name == "ours", conf=conf) for name in ("stock", "ours"))
+        self.stock.call("remote_calls:write", root=self.root)
+        self.stock.call("remote_calls:put", root=self.root, files=FILES)
+
+    def close(self):
+        self.stock.close()
+        self.ours.close()
+
+
+@pytest.fixture(scope="module", params=["s3", "hdfs"])
+def place(request, tmp_path_factory):
+    if request.param == "s3":
+        with S3Bed() as bed:
+            conf = {**bed.spark_conf(), "spark.driver.extraClassPath": ":".join(map(str, s3a_jars(pyspark.__version__)))}
+            found = Place(bed, f"s3a://{BUCKET}", conf, tmp_path_factory.mktemp)
+            yield found
+            found.close()
+    else:
+        with HdfsBed() as bed:
+            found = Place(bed, bed.url, {"spark.hadoop.dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "5"}, tmp_path_factory.mktemp)
+            yield found
+            found.close()
+
+
+# S3 alone has versions, and requests that can be counted.
+ON_S3 = pytest.mark.parametrize("place", ["s3"], indirect=True, scope="module")
+
+
+@pytest.fixture
+def s3(place):
+    yield place
+    place.bed.inject()
+
+
+@pytest.mark.parametrize("name", READS)
+def test_rows_are_those_of_stock(place, name):
+    reads = {name: READS[name]}
+    for session in (place.stock, place.ours):
+        session.ask("remote_calls:read", root=place.root, reads=reads)
+    expected, actual = place.stock.answer(), place.ours.answer()
+    assert actual == expected
+
+
+def test_scan_is_native(place):
+    plan = place.ours.call("remote_calls:plan", path=f"{place.root}/small")
+    assert (plan["node"], plan["index"]) == ("NativeTextScan", "CompactFileIndex")
+    assert plan["fileSystem"].startswith("Millstream")
+    assert plan["metrics"]["numFiles"] == plan["metrics"]["filesOpened"] == SMALL
+    assert plan["metrics"]["retries"] == 0
+
+
+@ON_S3
+def test_one_request_for_each_object(s3):
+    plan = s3.ours.call("remote_calls:plan", path=f"{s3.root}/small")
+    assert plan["metrics"]["requests"] == SMALL
+    s3.bed.reset_statistics()
+    s3.ours.call("remote_calls:plan", path=f"{s3.root}/small")
+    requests = s3.bed.statistics().by_kind
+    assert requests["GetObject"] == SMALL
+    # Those of Spark's checks whether the path exists and is the output of a stream.
+    assert requests.get("HeadObject", 0) <= 4
+
+
+@ON_S3
+@pytest.mark.parametrize("fault", [
+    {"do": "truncate", "bytes": 3, "count": 3},
+    {"do": "drop", "count": 3},
+    {"do": "answer", "status": 503, "code": "SlowDown", "count": 3},
+    {"do": "answer", "status": 500, "code": "InternalError", "count": 12},
+], ids=lambda fault: f"{fault['do']}-{fault.get('status', '')}")
+def test_requests_that_fail_lose_no_row(s3, fault):
+    expected = s3.ours.call("remote_calls:read", root=s3.root, reads={"sql": READS["sql"]})
+    s3.bed.inject({"operation": "GetObject", **fault})
+    assert s3.ours.call("remote_calls:read", root=s3.root, reads={"sql": READS["sql"]}) == expected
+    assert s3.bed.struck == fault["count"]
+
+
+@ON_S3
+def test_listings_that_fail_are_left_to_s3a(s3):
+    expected = s3.ours.call("remote_calls:read", root=s3.root, reads={"sql": READS["sql"]})
+    s3.bed.inject({"operation": "ListObjectsV2", "do": "answer", "status": 503, "code": "SlowDown", "count": 3})
+    assert s3.ours.call("remote_calls:read", root=s3.root, reads={"sql": READS["sql"]}) == expected
+
+
+@ON_S3
+def test_a_replaced_object_is_read_as_s3a_reads_it(s3):
+    """Listed with one version, read with another: as in stock, the new one, cut at the listed length."""
+    answers = []
+    for name, session in (("stock", s3.stock), ("ours", s3.ours)):
+        path = f"{s3.root}/replaced-{name}"
+        session.call("remote_calls:put", root=path, files={"a.txt": "old 1\nold 2\n", "b.txt": "same\n"})
+        assert session.call("remote_calls:keep", name="kept", code=f"spark.read.text({path!r})") == 2
+        session.call("remote_calls:put", root=path, files={"a.txt": "new 1\nnew 2\nnew 3\n"})
+        answers.append(session.call("remote_calls:count", name="kept"))
+    assert answers[1] == answers[0]
+    assert "new 1" in str(answers[1])
+    assert "old" not in str(answers[1])
+
+
+@ON_S3
+def test_a_deleted_object_is_an_error_as_in_stock(s3):
+    answers = []
+    for name, session in (("stock", s3.stock), ("ours", s3.ours)):
+        path = f"{s3.root}/deleted-{name}"
+        session.call("remote_calls:put", root=path, files={"a.txt": "1\n", "b.txt": "2\n"})
+        session.call("remote_calls:keep", name="kept", code=f"spark.read.text({path!r})")
+        Path(s3.bed.data, path.removeprefix("s3a://"), "a.txt").unlink()
+        answers.append(str(session.call("remote_calls:count", name="kept")).replace(f"deleted-{name}", "deleted"))
+    assert "FILE_NOT_EXIST" in answers[0]
+    assert "FILE_NOT_EXIST" in answers[1]
