@@ -4,7 +4,9 @@
  * <pre>
  * MillstreamLocalFileSystem ── one directory, or a tree ──► NativeListing ──► libmillstream_jni (packed buffers)
  *      │        └── SiblingReadAhead: the caller lists one sibling after another, so list the others now
- *      └── DirectoryListing (columns) ──► LocalPaths (names to Paths) ──► ListedFileStatus
+ *      └── DirectoryListing (columns) ──► FileNames (names to Paths) ──► ListedFileStatus
+ * s3a.MillstreamS3AFileSystem, hdfs.MillstreamDistributedFileSystem ── data sets ──► DirectoryListing
+ *                                                                   └─ bytes ──► RemoteFiles ◄── native threads of a NativeScan
  * </pre>
  *
  * If native code cannot answer exactly as Hadoop's own file system would, the superclass answers: the result is
