@@ -5,8 +5,9 @@ use std::ffi::CString;
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JObject};
 use jni::sys::{jboolean, jbyteArray, jint, jlong};
-use millstream_ops::compact::{CompactError, Journal, ListedFile, Manifest, Staging, apply, links};
+use millstream_ops::compact::{Applied, CompactError, Journal, ListedFile, Manifest, Staging, apply, links};
 use millstream_scan::{Header, Input, Joiner, Place, check, concatenate};
+use millstream_wire::Encoder;
 
 use crate::cancellation::Cancellation;
 use crate::ranges::{Packed, unpack};
@@ -31,6 +32,7 @@ fn inputs(env: &JNIEnv<'_>, packed: &JByteArray<'_>) -> Result<(Vec<Input>, Vec<
         Some((Input { path: packed.path()?, size, mtime_ms }, CString::new(packed.name).ok()?))
     };
     unpack(&packed)
+        .ok()
         .and_then(|inputs| inputs.into_iter().map(input).collect())
         .ok_or(Failure::Argument("malformed list of inputs"))
 }
@@ -107,7 +109,14 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_check<'local>(
     })
 }
 
-/// `static native byte[] links(byte[] directory)`: returns the names of the symbolic links in it, each terminated by NUL.
+/// The names of symbolic links, each a prefixed string, to the end.
+fn encoded_links(names: &[CString]) -> Vec<u8> {
+    let mut output = Encoder::default();
+    names.iter().for_each(|name| output.prefixed(name.to_bytes()));
+    output.into_bytes()
+}
+
+/// `static native byte[] links(byte[] directory)`: returns what `encoded_links` makes of the links in it.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_links<'local>(
     mut env: JNIEnv<'local>,
@@ -117,8 +126,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_links<'local>(
     guard(&mut env, std::ptr::null_mut(), |env| {
         let directory = c_string(bytes(env, &directory)?)?;
         let found = links(&SharedProcessVolume::default(), &directory).map_err(|e| failure(&e))?;
-        let names: Vec<u8> = found.iter().flat_map(|name| name.to_bytes_with_nul()).copied().collect();
-        Ok(env.byte_array_from_slice(&names)?.into_raw())
+        Ok(env.byte_array_from_slice(&encoded_links(&found))?.into_raw())
     })
 }
 
@@ -208,8 +216,21 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_commit<'local>
     });
 }
 
-/// `static native byte[] apply(long handle, int threads)`: returns the numbers of outputs and of replaced files, then for each
-/// group left unchanged its directory, its number of files and the reason. Each field is terminated by NUL.
+/// The numbers of outputs and of replaced files (`u64` each), then to the end for each group left unchanged its directory (a
+/// prefixed string), its number of files (`u64`) and the reason (a prefixed string).
+fn encoded_result(applied: &Applied) -> Vec<u8> {
+    let mut output = Encoder::default();
+    output.u64(applied.outputs);
+    output.u64(applied.replaced);
+    for left in &applied.left {
+        output.prefixed(left.directory.to_bytes());
+        output.u64(left.inputs);
+        output.prefixed(left.reason.to_string().as_bytes());
+    }
+    output.into_bytes()
+}
+
+/// `static native byte[] apply(long handle, int threads)`: returns what `encoded_result` makes of the result.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_apply<'local>(
     mut env: JNIEnv<'local>,
@@ -222,12 +243,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_apply<'local>(
         let staging = unsafe { staging(handle) };
         let threads = usize::try_from(threads).unwrap_or(1);
         let applied = apply(staging, threads, &|| true).map_err(|e| failure(&e))?;
-        let mut text = format!("{}\0{}\0", applied.outputs, applied.replaced).into_bytes();
-        for left in applied.left {
-            text.extend_from_slice(left.directory.to_bytes());
-            text.extend_from_slice(format!("\0{}\0{}\0", left.inputs, left.reason).as_bytes());
-        }
-        Ok(env.byte_array_from_slice(&text)?.into_raw())
+        Ok(env.byte_array_from_slice(&encoded_result(&applied))?.into_raw())
     })
 }
 
@@ -298,4 +314,32 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_close<'local>(
         drop(unsafe { Box::from_raw(handle as *mut Joiner) });
         Ok(())
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use millstream_ops::compact::{Left, Reason};
+    use millstream_wire::vector;
+
+    use super::*;
+
+    /// Java's `NativeCompactionTest` reads the same bytes.
+    #[test]
+    fn links_are_the_shared_vector() {
+        assert_eq!(encoded_links(&[c"a".into(), c"\u{e9} %".into()]), vector("compaction-links.hex"));
+    }
+
+    /// Java's `NativeCompactionTest` reads the same bytes.
+    #[test]
+    fn result_is_the_shared_vector() {
+        let left =
+            |directory: &std::ffi::CStr, inputs, reason| Left { directory: directory.into(), inputs, reason };
+        let changed = left(c"/d/e", 3, Reason::Changed(c"\u{e9}".into()));
+        let applied = Applied {
+            outputs: 2,
+            replaced: 1 << 32,
+            left: vec![changed, left(c"/f", 1, Reason::Link(c"l".into()))],
+        };
+        assert_eq!(encoded_result(&applied), vector("compaction-result.hex"));
+    }
 }

@@ -17,7 +17,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeParquet_decoded<'local>(
 ) -> jbyteArray {
     guard(&mut env, std::ptr::null_mut(), |env| {
         let request = Request::decode(&env.convert_byte_array(&request)?);
-        let request = request.ok_or(Failure::Argument("a malformed request"))?;
+        let request = request.map_err(|_| Failure::Argument("a malformed request"))?;
         match decode(env.convert_byte_array(&file)?, &request) {
             Some(decoded) => Ok(env.byte_array_from_slice(&decoded.to_bytes())?.into_raw()),
             None => Ok(std::ptr::null_mut()),

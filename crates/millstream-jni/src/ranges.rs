@@ -2,6 +2,8 @@
 
 use std::ffi::CString;
 
+use millstream_wire::{Decoder, Malformed};
+
 const DIRECTORY: u8 = b'd';
 const FILE: u8 = b'f';
 
@@ -25,45 +27,55 @@ impl Packed<'_> {
     }
 }
 
-/// The ranges in `packed`; `None` if it is malformed.
-pub(crate) fn unpack(mut packed: &[u8]) -> Option<Vec<Packed<'_>>> {
+/// The ranges in `packed`.
+///
+/// # Errors
+/// [`Malformed`] if it is not what Java encodes.
+pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Packed<'_>>, Malformed> {
+    let mut packed = Decoder::new(packed);
     let mut ranges = Vec::new();
     let (mut directory, mut may_have_checksums) = (&[][..], true);
-    while let Some(tag) = take::<1>(&mut packed) {
-        let name = prefixed(&mut packed)?;
+    while !packed.is_empty() {
+        let tag = packed.u8()?;
+        let name = packed.prefixed()?;
         match tag {
-            [DIRECTORY] => {
+            DIRECTORY => {
                 directory = name;
-                may_have_checksums = take::<1>(&mut packed)? != [0];
+                may_have_checksums = packed.u8()? != 0;
             }
-            [FILE] => {
+            FILE => {
                 ranges.push(Packed {
                     directory,
                     name,
                     may_have_checksums,
-                    start: u64::from_le_bytes(take(&mut packed)?),
-                    length: u64::from_le_bytes(take(&mut packed)?),
-                    size: u64::from_le_bytes(take(&mut packed)?),
-                    mtime_ms: i64::from_le_bytes(take(&mut packed)?),
+                    start: packed.u64()?,
+                    length: packed.u64()?,
+                    size: packed.u64()?,
+                    mtime_ms: packed.i64()?,
                 });
-                // Versions are known to the file systems that Java reads.
-                prefixed(&mut packed)?;
+                // Only Java asks for versions, when it reads files of other file systems.
+                packed.prefixed()?;
             }
-            _ => return None,
+            _ => return Err(Malformed),
         }
     }
-    packed.is_empty().then_some(ranges)
+    Ok(ranges)
 }
 
-fn prefixed<'a>(packed: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let length = u32::from_le_bytes(take(packed)?) as usize;
-    let (taken, rest) = packed.split_at_checked(length)?;
-    *packed = rest;
-    Some(taken)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn take<const N: usize>(packed: &mut &[u8]) -> Option<[u8; N]> {
-    let (taken, rest) = packed.split_first_chunk()?;
-    *packed = rest;
-    Some(*taken)
+    /// Java's test `rangesAreTheSharedVector` encodes these.
+    #[test]
+    fn ranges_are_the_shared_vector() {
+        let bytes = millstream_wire::vector("file-ranges.hex");
+        let ranges = unpack(&bytes).expect("well-formed");
+        let [a, b] = ranges.as_slice() else { panic!("{ranges:?}") };
+        assert_eq!(a.path().as_deref(), Some(c"/d e/\u{e9}.txt"));
+        assert_eq!((a.start, a.length, a.size, a.mtime_ms, a.may_have_checksums), (1, 2, 1 << 40, -4, false));
+        assert_eq!(b.path().as_deref(), Some(c"/b"));
+        assert_eq!((b.start, b.length, b.size, b.mtime_ms), (0, 5, u64::MAX, 0));
+        assert!(unpack(&bytes[..bytes.len() - 1]).is_err());
+    }
 }

@@ -98,7 +98,7 @@ fn ranges(packed: &[u8]) -> Option<Vec<FileRange>> {
         let Packed { start, length, may_have_checksums, .. } = packed;
         Some(FileRange { path: packed.path()?, start, length, may_have_checksums })
     };
-    unpack(packed)?.into_iter().map(range).collect()
+    unpack(packed).ok()?.into_iter().map(range).collect()
 }
 
 fn failure(error: &ScanError) -> Failure {

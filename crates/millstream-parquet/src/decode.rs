@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
+use millstream_wire::Encoder;
 use parquet::basic::{Compression, ConvertedType, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::file::metadata::{ColumnChunkMetaData, FileMetaData};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -25,22 +26,22 @@ pub struct Decoded {
 }
 
 impl Decoded {
-    /// Number of rows, and for each column: whether it has nulls (a byte), the nulls if so, the offsets if it has any, the
-    /// values. Numbers are little-endian; that of the rows has four bytes.
+    /// Encodes the columns as [`millstream_wire`] describes: the number of rows (`u32`), and for each column whether it has nulls
+    /// (a flag), the nulls if so, the offsets (`u32` each) if it has any, and the values.
     pub fn to_bytes(&self) -> Vec<u8> {
         let sizes = self
             .columns
             .iter()
             .map(|column| 1 + column.nulls.len() + column.values.len() + 4 * column.offsets.len());
-        let mut bytes = Vec::with_capacity(4 + sizes.sum::<usize>());
-        bytes.extend_from_slice(&u32::try_from(self.rows).unwrap_or(u32::MAX).to_le_bytes());
+        let mut output = Encoder::with_capacity(4 + sizes.sum::<usize>());
+        output.u32(u32::try_from(self.rows).unwrap_or(u32::MAX));
         for column in &self.columns {
-            bytes.push(u8::from(!column.nulls.is_empty()));
-            bytes.extend_from_slice(&column.nulls);
-            bytes.extend(column.offsets.iter().flat_map(|offset| offset.to_le_bytes()));
-            bytes.extend_from_slice(&column.values);
+            output.u8(u8::from(!column.nulls.is_empty()));
+            output.bytes(&column.nulls);
+            column.offsets.iter().for_each(|&offset| output.u32(offset));
+            output.bytes(&column.values);
         }
-        bytes
+        output.into_bytes()
     }
 }
 
@@ -212,6 +213,7 @@ fn is_read_by_spark(encoding: Encoding) -> bool {
 mod tests {
     use std::sync::Arc;
 
+    use millstream_wire::vector;
     use parquet::column::writer::ColumnWriter;
     use parquet::data_type::{ByteArray, Int96};
     use parquet::file::metadata::KeyValue;
@@ -288,7 +290,8 @@ mod tests {
                 let properties = properties.set_compression(codec).set_dictionary_enabled(dictionary);
                 let properties = properties.set_encoding(Encoding::PLAIN).build();
                 let file = file(SCHEMA, &groups(), properties);
-                let decoded = decode(file.clone(), &request(b"\x01\0\0S\0\x01bi\0\x01a")).expect("decoded");
+                let decoded =
+                    decode(file.clone(), &request(b"\x01\0\0S\x01\0\0\0bi\x01\0\0\0a")).expect("decoded");
                 assert_eq!(decoded.rows, 5);
                 let text = Column {
                     nulls: vec![0, 0, 0, 1, 0],
@@ -297,9 +300,6 @@ mod tests {
                 };
                 let numbers =
                     Column { nulls: vec![0, 0, 1, 0, 1], values: ints(&[1, -2, 0, 3, 0]), offsets: vec![] };
-                let bytes = decoded.to_bytes();
-                assert_eq!(bytes[..10], [5, 0, 0, 0, 1, 0, 0, 0, 1, 0]);
-                assert_eq!(bytes.len(), 4 + 1 + 5 + 24 + 4 + 1 + 5 + 20);
                 assert_eq!(decoded.columns, [text, numbers]);
                 assert_eq!(
                     decode(file.clone(), &request(b"\x01\0\0")),
@@ -314,22 +314,22 @@ mod tests {
         let plain = || WriterProperties::builder().build();
         let simple = file(SCHEMA, &groups(), plain());
         for refused in [
-            &b"\x01\0\0i\0\x01c"[..],
-            b"\x01\0\0i\0\x01A",
-            b"\0\0\0i\0\x01A",
-            b"\x01\0\0l\0\x01a",
-            b"\x01\0\0d\0\x01a",
-            b"\x01\0\0b\0\x01a",
-            b"\x01\0\0B\0\x01b",
-            b"\x01\0\0i\0\x01b",
-            b"\x01\0\0n\x09\0\0\x01a",
+            &b"\x01\0\0i\x01\0\0\0c"[..],
+            b"\x01\0\0i\x01\0\0\0A",
+            b"\0\0\0i\x01\0\0\0A",
+            b"\x01\0\0l\x01\0\0\0a",
+            b"\x01\0\0d\x01\0\0\0a",
+            b"\x01\0\0b\x01\0\0\0a",
+            b"\x01\0\0B\x01\0\0\0b",
+            b"\x01\0\0i\x01\0\0\0b",
+            b"\x01\0\0n\x09\0\x01\0\0\0a",
         ] {
             assert_eq!(decode(simple.clone(), &request(refused)), None, "{refused:?}");
         }
         let twice = "message m { optional int32 a; optional binary A (string); }";
         let twice = file(twice, &groups(), plain());
-        assert!(decode(twice.clone(), &request(b"\x01\0\0i\0\x01a")).is_some(), "case matters");
-        assert_eq!(decode(twice.clone(), &request(b"\0\0\0i\0\x01a")), None, "it does not");
+        assert!(decode(twice.clone(), &request(b"\x01\0\0i\x01\0\0\0a")).is_some(), "case matters");
+        assert_eq!(decode(twice.clone(), &request(b"\0\0\0i\x01\0\0\0a")), None, "it does not");
         let delta = WriterProperties::builder().set_dictionary_enabled(false);
         let delta = file(
             SCHEMA,
@@ -339,8 +339,11 @@ mod tests {
                 .set_column_encoding("a".into(), Encoding::PLAIN)
                 .build(),
         );
-        assert_eq!(decode(delta.clone(), &request(b"\x01\0\0S\0\x01b")), None);
-        assert!(decode(delta.clone(), &request(b"\x01\0\0i\0\x01a")).is_some(), "the other column is plain");
+        assert_eq!(decode(delta.clone(), &request(b"\x01\0\0S\x01\0\0\0b")), None);
+        assert!(
+            decode(delta.clone(), &request(b"\x01\0\0i\x01\0\0\0a")).is_some(),
+            "the other column is plain"
+        );
     }
 
     #[test]
@@ -357,7 +360,7 @@ mod tests {
             (vec![version("2.4.8")], true, false),
         ] {
             let properties = WriterProperties::builder().set_key_value_metadata(Some(pairs.clone())).build();
-            let mut asked = request(b"\x01\0\0d\0\x01a");
+            let mut asked = request(b"\x01\0\0d\x01\0\0\0a");
             asked.dates_are_gregorian = gregorian;
             let found = decode(file(schema, &rows(), properties), &asked);
             assert_eq!(found.is_some(), expected, "{pairs:?} {gregorian}");
@@ -382,8 +385,12 @@ mod tests {
         column.close().expect("closed");
         group.close().expect("closed");
         writer.close().expect("closed");
-        assert_eq!(decode(bytes.clone(), &request(b"\x01\x01\0t\0\x01a")), None, "the calendar is not known");
-        let decoded = decode(bytes, &request(b"\x01\0\x01t\0\x01a")).expect("decoded");
+        assert_eq!(
+            decode(bytes.clone(), &request(b"\x01\x01\0t\x01\0\0\0a")),
+            None,
+            "the calendar is not known"
+        );
+        let decoded = decode(bytes, &request(b"\x01\0\x01t\x01\0\0\0a")).expect("decoded");
         let expected = [0i64, -1, -2_440_588 * 86_400_000_000 + 1];
         let expected = expected.iter().flat_map(|micros| micros.to_le_bytes()).collect();
         assert_eq!(decoded.columns, [Column { values: expected, ..Column::default() }]);
@@ -393,7 +400,7 @@ mod tests {
     fn damaged_files_are_left() {
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let file = file(SCHEMA, &groups(), properties);
-        let asked = request(b"\x01\0\0S\0\x01bi\0\x01a");
+        let asked = request(b"\x01\0\0S\x01\0\0\0bi\x01\0\0\0a");
         for end in 0..file.len() {
             assert_eq!(decode(file[..end].to_vec(), &asked), None);
         }
@@ -407,13 +414,22 @@ mod tests {
         }
     }
 
+    /// `tests/spark/test_wire.py` reads the same bytes.
+    #[test]
+    fn columns_are_the_shared_vector() {
+        let numbers = Column { nulls: vec![0, 1, 0], values: ints(&[1, 0, -2]), offsets: vec![] };
+        let text = Column { nulls: vec![], values: "xé".into(), offsets: vec![0, 1, 1, 3] };
+        let flags = Column { nulls: vec![1, 0, 0], values: vec![0, 1, 0], offsets: vec![] };
+        let decoded = Decoded { rows: 3, columns: vec![numbers, text, flags] };
+        assert_eq!(decoded.to_bytes(), vector("parquet-columns.hex"));
+    }
+
     #[test]
     fn any_bytes_can_be_decoded() {
         let file = file(SCHEMA, &groups(), WriterProperties::builder().build());
-        let encoded = b"\x01\0\0S\0\x01bi\0\x01a";
-        let length = u16::try_from(encoded.len()).expect("short").to_be_bytes();
-        crate::fuzz_decode(&[&length[..], encoded, &file].concat());
-        crate::fuzz_decode(b"\0\x01\x02");
-        crate::fuzz_decode(b"\0");
+        let encoded = b"\x01\0\0S\x01\0\0\0bi\x01\0\0\0a";
+        crate::fuzz_decode(&[&[encoded.len() as u8][..], encoded, &file].concat());
+        crate::fuzz_decode(b"\x09\x01\x02");
+        crate::fuzz_decode(b"");
     }
 }

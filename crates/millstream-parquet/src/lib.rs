@@ -26,14 +26,13 @@ pub use columns::Column;
 pub use decode::{Decoded, decode};
 pub use request::{ColumnRequest, ColumnType, Request};
 
-/// Decodes arbitrary bytes as a request and a file: the first two bytes are the length of the encoded request, which follows
-/// them. What is decoded has the number of rows that it says.
+/// Decodes arbitrary bytes as a request and a file. The first byte is the length of the encoded request, which follows it; the
+/// file is the rest. What is decoded has the number of rows that it says.
 #[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_decode(bytes: &[u8]) {
-    let [high, low, rest @ ..] = bytes else { return };
-    let length = usize::from(u16::from_be_bytes([*high, *low])).min(rest.len());
-    let (encoded, file) = rest.split_at(length);
-    let Some(request) = Request::decode(encoded) else { return };
+    let Some((&length, rest)) = bytes.split_first() else { return };
+    let (encoded, file) = rest.split_at(usize::from(length).min(rest.len()));
+    let Ok(request) = Request::decode(encoded) else { return };
     if let Some(decoded) = decode(file.to_vec(), &request) {
         assert_eq!(decoded.columns.len(), request.columns.len());
         for (column, asked) in decoded.columns.iter().zip(&request.columns) {

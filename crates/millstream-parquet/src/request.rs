@@ -1,5 +1,7 @@
 //! What is asked for.
 
+use millstream_wire::{Decoder, Malformed};
+
 /// Columns of a file, and how Spark would look for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -81,35 +83,40 @@ impl ColumnType {
 }
 
 impl Request {
-    /// Decodes a request: three flags, then the columns. A column is the letter of its type, the precision and the scale of a
-    /// decimal, and its name: a length (two bytes, big-endian) and as many bytes of UTF-8.
+    /// Decodes a request in the encoding of [`millstream_wire`]: the three flags in the order of `Request`, then columns up to the
+    /// end. A column is the letter of its type, the precision and the scale of a decimal (a `u8` each), and its name: a prefixed
+    /// string in UTF-8.
     ///
     /// ```text
     /// z boolean   b byte   s short   i int   l long   f float   g double   d date   t timestamp
     /// T timestamp without time zone   S string    B binary   n PRECISION SCALE  decimal
     /// ```
     ///
-    /// `None` if the bytes are malformed.
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let (flags, rest) = bytes.split_first_chunk::<3>()?;
-        let [case_sensitive, dates_are_gregorian, int96_is_gregorian] = flags.map(|flag| flag == 1);
-        let mut rest = rest;
-        let mut columns = Vec::new();
-        while !rest.is_empty() {
-            let kind = kind(&mut rest)?;
-            let (&length, after) = rest.split_first_chunk::<2>()?;
-            let (name, after) = after.split_at_checked(usize::from(u16::from_be_bytes(length)))?;
-            columns.push(ColumnRequest { name: std::str::from_utf8(name).ok()?.into(), kind });
-            rest = after;
+    /// # Errors
+    /// If the bytes are malformed.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut input = Decoder::new(bytes);
+        let mut request = Request {
+            case_sensitive: input.u8()? == 1,
+            dates_are_gregorian: input.u8()? == 1,
+            int96_is_gregorian: input.u8()? == 1,
+            columns: Vec::new(),
+        };
+        while !input.is_empty() {
+            request.columns.push(column(&mut input)?);
         }
-        Some(Request { columns, case_sensitive, dates_are_gregorian, int96_is_gregorian })
+        Ok(request)
     }
 }
 
-fn kind(rest: &mut &[u8]) -> Option<ColumnType> {
-    let (&letter, after) = rest.split_first()?;
-    *rest = after;
-    Some(match letter {
+fn column(input: &mut Decoder<'_>) -> Result<ColumnRequest, Malformed> {
+    let kind = kind(input)?;
+    let name = std::str::from_utf8(input.prefixed()?).map_err(|_| Malformed)?;
+    Ok(ColumnRequest { name: name.into(), kind })
+}
+
+fn kind(input: &mut Decoder<'_>) -> Result<ColumnType, Malformed> {
+    Ok(match input.u8()? {
         b'z' => ColumnType::Boolean,
         b'b' => ColumnType::Byte,
         b's' => ColumnType::Short,
@@ -122,38 +129,55 @@ fn kind(rest: &mut &[u8]) -> Option<ColumnType> {
         b'g' => ColumnType::Double,
         b'S' => ColumnType::String,
         b'B' => ColumnType::Binary,
-        b'n' => {
-            let (&[precision, scale], after) = rest.split_first_chunk::<2>()?;
-            *rest = after;
-            ColumnType::Decimal { precision, scale }
-        }
-        _ => return None,
+        b'n' => ColumnType::Decimal { precision: input.u8()?, scale: input.u8()? },
+        _ => return Err(Malformed),
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use millstream_wire::vector;
+
     use super::*;
 
+    /// `tests/spark/test_wire.py` encodes the same request.
     #[test]
-    fn requests_are_decoded() {
+    fn the_shared_vector_is_decoded() {
         let column = |name: &str, kind| ColumnRequest { name: name.into(), kind };
         let expected = Request {
             columns: vec![
-                column("a", ColumnType::Int),
-                column("é", ColumnType::Decimal { precision: 9, scale: 2 }),
-                column("", ColumnType::String),
+                column("truth", ColumnType::Boolean),
+                column("byte", ColumnType::Byte),
+                column("short", ColumnType::Short),
+                column("int", ColumnType::Int),
+                column("long", ColumnType::Long),
+                column("float", ColumnType::Float),
+                column("double", ColumnType::Double),
+                column("date", ColumnType::Date),
+                column("time", ColumnType::Timestamp),
+                column("clock", ColumnType::TimestampWithoutZone),
+                column("é text", ColumnType::String),
+                column("bytes", ColumnType::Binary),
+                column("price", ColumnType::Decimal { precision: 9, scale: 2 }),
             ],
             case_sensitive: false,
             dates_are_gregorian: true,
             int96_is_gregorian: false,
         };
-        let encoded = b"\0\x01\0i\0\x01an\x09\x02\0\x02\xc3\xa9S\0\0";
-        assert_eq!(Request::decode(encoded), Some(expected));
-        for malformed in
-            [&b""[..], b"\x01\0", b"\0\0\0?\0\0", b"\0\0\0i\0\x02a", b"\0\0\0n\x01", b"\0\0\0i\0\x01\xff"]
-        {
-            assert_eq!(Request::decode(malformed), None, "{malformed:?}");
+        assert_eq!(Request::decode(&vector("parquet-request.hex")), Ok(expected));
+    }
+
+    #[test]
+    fn malformed_requests_are_refused() {
+        for malformed in [
+            &b""[..],
+            b"\x01\0",
+            b"\0\0\0?\0\0\0\0",
+            b"\0\0\0i\x02\0\0\0a",
+            b"\0\0\0n\x01",
+            b"\0\0\0i\x01\0\0\0\xff",
+        ] {
+            assert_eq!(Request::decode(malformed), Err(Malformed), "{malformed:?}");
         }
     }
 }

@@ -38,7 +38,7 @@ pub use error::{Cause, ScanError};
 pub use join::{Header, JoinError, Joiner, Place};
 pub use lines::Separator;
 pub use pattern::{Caseless, Pattern};
-pub use predicate::{DecodeError, Like, Predicate};
+pub use predicate::{Like, Predicate};
 pub use scan::{Progress, Scan};
 pub use source::{FileRange, Portions, Source, SourceFile, VolumeSource};
 pub use unit::{Grouping, Missing, Output, Rows, ScanOptions, Verification};

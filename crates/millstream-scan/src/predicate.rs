@@ -7,6 +7,7 @@
 //! One condition, [`Predicate::MayContainIgnoringCase`], is not exact: it only drops rows that cannot match one of Spark's.
 
 use memchr::memmem;
+use millstream_wire::{Decoder, Malformed};
 
 use crate::pattern::{Caseless, Pattern};
 
@@ -63,11 +64,6 @@ impl Like {
         })
     }
 }
-
-/// The bytes are not a well-formed predicate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("malformed predicate")]
-pub struct DecodeError;
 
 impl Predicate {
     /// The row contains `bytes`.
@@ -128,23 +124,24 @@ impl Predicate {
         }
     }
 
-    /// Decodes a predicate: the operator's letter, then its operands. A literal is a length (four bytes, big-endian) and its
-    /// bytes; a list is a length and its members.
+    /// Decodes a predicate in the encoding of [`millstream_wire`]: the operator's letter (a `u8`), then its operands. A literal is
+    /// a prefixed byte string, a number is a `u32`, a list is a `u32` count and its members.
     ///
     /// ```text
     /// t  true          c LITERAL  contains      s LITERAL  starts with    e LITERAL  ends with   = LITERAL  equals
     /// & LIST  and      | LIST  or               ! P  not                  l LIST of LITERAL  like, the parts between %
     /// r LITERAL LITERAL  a regular expression, and a literal that every match contains, or an empty one
     /// i LITERAL  contains, ignoring the case of ASCII letters, or is not of ASCII
-    /// n LENGTH LENGTH  has at least and at most so many characters     b  consists of spaces
+    /// n NUMBER NUMBER  has at least and at most so many characters     b  consists of spaces
     /// ```
     ///
     /// # Errors
     /// If the bytes are malformed, or a regular expression is too large.
-    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut rest = bytes;
-        let predicate = decode(&mut rest, 0)?;
-        if rest.is_empty() { Ok(predicate) } else { Err(DecodeError) }
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut input = Decoder::new(bytes);
+        let predicate = decode(&mut input, 0)?;
+        input.end()?;
+        Ok(predicate)
     }
 }
 
@@ -195,82 +192,67 @@ fn characters(row: &[u8]) -> usize {
 /// Limit of nesting, well beyond what a query contains.
 const MAX_DEPTH: usize = 64;
 
-fn decode(rest: &mut &[u8], depth: usize) -> Result<Predicate, DecodeError> {
+fn decode(input: &mut Decoder<'_>, depth: usize) -> Result<Predicate, Malformed> {
     if depth > MAX_DEPTH {
-        return Err(DecodeError);
+        return Err(Malformed);
     }
-    let operator = take(rest, 1)?[0];
-    Ok(match operator {
+    Ok(match input.u8()? {
         b't' => Predicate::True,
-        b'c' => Predicate::contains(literal(rest)?),
-        b's' => Predicate::StartsWith(literal(rest)?.to_vec()),
-        b'e' => Predicate::EndsWith(literal(rest)?.to_vec()),
-        b'=' => Predicate::Equals(literal(rest)?.to_vec()),
-        b'&' => Predicate::And(list(rest, |rest| decode(rest, depth + 1))?),
-        b'|' => Predicate::Or(list(rest, |rest| decode(rest, depth + 1))?),
-        b'!' => Predicate::Not(Box::new(decode(rest, depth + 1)?)),
-        b'l' => Predicate::Like(like(list(rest, |rest| literal(rest).map(<[u8]>::to_vec))?)?),
+        b'c' => Predicate::contains(input.prefixed()?),
+        b's' => Predicate::StartsWith(input.prefixed()?.to_vec()),
+        b'e' => Predicate::EndsWith(input.prefixed()?.to_vec()),
+        b'=' => Predicate::Equals(input.prefixed()?.to_vec()),
+        b'&' => Predicate::And(list(input, |input| decode(input, depth + 1))?),
+        b'|' => Predicate::Or(list(input, |input| decode(input, depth + 1))?),
+        b'!' => Predicate::Not(Box::new(decode(input, depth + 1)?)),
+        b'l' => Predicate::Like(like(list(input, |input| input.prefixed().map(<[u8]>::to_vec))?)?),
         b'r' => {
-            let (pattern, required) = (literal(rest)?, literal(rest)?);
-            Predicate::Matches(Box::new(Pattern::new(pattern, required).ok_or(DecodeError)?))
+            let (pattern, required) = (input.prefixed()?, input.prefixed()?);
+            Predicate::Matches(Box::new(Pattern::new(pattern, required).ok_or(Malformed)?))
         }
         b'i' => {
-            let literal = Caseless::new(literal(rest)?).ok_or(DecodeError)?;
+            let literal = Caseless::new(input.prefixed()?).ok_or(Malformed)?;
             Predicate::MayContainIgnoringCase(Box::new(literal))
         }
-        b'n' => Predicate::Length(number(rest)?, number(rest)?),
+        b'n' => Predicate::Length(input.u32()?, input.u32()?),
         b'b' => Predicate::Blank,
-        _ => return Err(DecodeError),
+        _ => return Err(Malformed),
     })
 }
 
-fn like(mut parts: Vec<Vec<u8>>) -> Result<Like, DecodeError> {
-    let suffix = parts.pop().ok_or(DecodeError)?;
+fn like(mut parts: Vec<Vec<u8>>) -> Result<Like, Malformed> {
+    let suffix = parts.pop().ok_or(Malformed)?;
     let mut parts = parts.into_iter();
-    let prefix = parts.next().ok_or(DecodeError)?;
+    let prefix = parts.next().ok_or(Malformed)?;
     let middle = parts.map(|part| memmem::Finder::new(&part).into_owned()).collect();
     Ok(Like { prefix, middle, suffix })
 }
 
 fn list<T>(
-    rest: &mut &[u8],
-    member: impl Fn(&mut &[u8]) -> Result<T, DecodeError>,
-) -> Result<Vec<T>, DecodeError> {
-    (0..length(rest)?).map(|_| member(rest)).collect()
-}
-
-fn literal<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], DecodeError> {
-    let length = length(rest)?;
-    take(rest, length)
-}
-
-fn length(rest: &mut &[u8]) -> Result<usize, DecodeError> {
-    number(rest).map(|number| number as usize)
-}
-
-fn number(rest: &mut &[u8]) -> Result<u32, DecodeError> {
-    let bytes = take(rest, 4)?;
-    Ok(u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
-}
-
-fn take<'a>(rest: &mut &'a [u8], count: usize) -> Result<&'a [u8], DecodeError> {
-    let (taken, left) = rest.split_at_checked(count).ok_or(DecodeError)?;
-    *rest = left;
-    Ok(taken)
+    input: &mut Decoder<'_>,
+    member: impl Fn(&mut Decoder<'_>) -> Result<T, Malformed>,
+) -> Result<Vec<T>, Malformed> {
+    (0..input.u32()?).map(|_| member(input)).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use millstream_wire::{Encoder, vector};
+
     use super::*;
 
     fn encoded_literal(bytes: &[u8]) -> Vec<u8> {
-        [&u32::try_from(bytes.len()).expect("short").to_be_bytes(), bytes].concat()
+        let mut encoded = Encoder::default();
+        encoded.prefixed(bytes);
+        encoded.into_bytes()
     }
 
     fn pattern(parts: &[&[u8]]) -> Predicate {
-        let count = u32::try_from(parts.len()).expect("few").to_be_bytes().to_vec();
-        let parts = parts.iter().flat_map(|part| encoded_literal(part));
-        Predicate::decode(&[b"l".to_vec(), count, parts.collect()].concat()).expect("well-formed")
+        let mut encoded = Encoder::default();
+        encoded.u8(b'l');
+        encoded.u32(u32::try_from(parts.len()).expect("few"));
+        parts.iter().for_each(|part| encoded.prefixed(part));
+        Predicate::decode(&encoded.into_bytes()).expect("well-formed")
     }
 
     #[test]
@@ -288,19 +270,67 @@ mod tests {
         }
     }
 
+    /// `tests/spark/test_wire.py` encodes the same conditions.
+    #[test]
+    fn the_shared_vector_is_decoded() {
+        let Ok(Predicate::And(all)) = Predicate::decode(&vector("row-predicate.hex")) else {
+            panic!("not `and`")
+        };
+        let shown: Vec<_> = all.iter().map(shown).collect();
+        let expected = [
+            "true",
+            "contains c",
+            "starts with é",
+            "not ends with e",
+            "(equals x or (equals y or equals z))",
+            "like a, b, ",
+            "matches, with k",
+            "258 to 2147483647 characters",
+            "blank",
+            "may contain",
+        ];
+        assert_eq!(shown, expected);
+        assert!(
+            all[6].holds(b"k12") && !all[6].holds(b"12k") && all[9].holds(b"a WORD") && !all[9].holds(b"wor")
+        );
+    }
+
+    fn shown(predicate: &Predicate) -> String {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let joined = |members: &[Predicate], by| members.iter().map(shown).collect::<Vec<_>>().join(by);
+        match predicate {
+            Predicate::True => "true".into(),
+            Predicate::Contains(finder) => format!("contains {}", text(finder.needle())),
+            Predicate::StartsWith(bytes) => format!("starts with {}", text(bytes)),
+            Predicate::EndsWith(bytes) => format!("ends with {}", text(bytes)),
+            Predicate::Equals(bytes) => format!("equals {}", text(bytes)),
+            Predicate::Like(Like { prefix, middle, suffix }) => {
+                let middle = middle.iter().map(|part| text(part.needle())).collect::<Vec<_>>().join(", ");
+                format!("like {}, {middle}, {}", text(prefix), text(suffix))
+            }
+            Predicate::Matches(pattern) => format!("matches, with {}", text(pattern.literal())),
+            Predicate::MayContainIgnoringCase(_) => "may contain".into(),
+            Predicate::Length(least, most) => format!("{least} to {most} characters"),
+            Predicate::Blank => "blank".into(),
+            Predicate::And(members) => format!("({})", joined(members, " and ")),
+            Predicate::Or(members) => format!("({})", joined(members, " or ")),
+            Predicate::Not(negated) => format!("not {}", shown(negated)),
+        }
+    }
+
     #[test]
     fn decoding() {
         let both =
-            [b"&\0\0\0\x02c".to_vec(), encoded_literal(b"BALT"), b"!s".to_vec(), encoded_literal(b"x")]
+            [b"&\x02\0\0\0c".to_vec(), encoded_literal(b"BALT"), b"!s".to_vec(), encoded_literal(b"x")]
                 .concat();
         let predicate = Predicate::decode(&both).expect("well-formed");
         assert!(predicate.holds(b"in BALTIMORE") && !predicate.holds(b"x BALT") && !predicate.holds(b"y"));
         assert_eq!(predicate.literal(), Some(&b"BALT"[..]));
         assert!(Predicate::decode(b"t").is_ok());
         for malformed in
-            [&b""[..], b"c\0\0\0\x09x", b"&\xff\xff\xff\xff", b"tt", b"l\0\0\0\x01\0\0\0\0", &[b'!'; 200]]
+            [&b""[..], b"c\x09\0\0\0x", b"&\xff\xff\xff\xff", b"tt", b"l\x01\0\0\0\0\0\0\0", &[b'!'; 200]]
         {
-            assert_eq!(Predicate::decode(malformed).err(), Some(DecodeError), "{malformed:?}");
+            assert_eq!(Predicate::decode(malformed).err(), Some(Malformed), "{malformed:?}");
             fuzz_predicate(malformed);
         }
     }
@@ -317,7 +347,7 @@ mod tests {
         assert!(any.holds("é".as_bytes()) && any.holds(b"\xed\xa0\x80") && !any.holds(b"\xff\xff"));
         assert_eq!(any.literal(), None);
         for malformed in [&b"("[..], b"\xff", b"(?:a{1000}){1000}"] {
-            assert_eq!(matching(malformed, b"").err(), Some(DecodeError), "{malformed:?}");
+            assert_eq!(matching(malformed, b"").err(), Some(Malformed), "{malformed:?}");
         }
     }
 
@@ -349,7 +379,7 @@ mod tests {
             (b"a\xf4", 2),
         ] {
             let encoded =
-                |least: u32, most: u32| [&b"n"[..], &least.to_be_bytes(), &most.to_be_bytes()].concat();
+                |least: u32, most: u32| [&b"n"[..], &least.to_le_bytes(), &most.to_le_bytes()].concat();
             let holds =
                 |least, most| Predicate::decode(&encoded(least, most)).expect("well-formed").holds(row);
             assert!(holds(length, length) && holds(0, u32::MAX) && !holds(length + 1, u32::MAX), "{row:?}");

@@ -193,7 +193,7 @@ fn counting_agrees_with_reading() {
 #[test]
 fn predicates_select_rows() {
     let (_scratch, ranges, lines) = test_files();
-    let literal = |letter: u8, text: &[u8]| [&[letter, 0, 0, 0, text.len() as u8], text].concat();
+    let literal = |letter: u8, text: &[u8]| [&[letter, text.len() as u8, 0, 0, 0], text].concat();
     for encoded in [
         literal(b'c', b"17"),
         literal(b's', b"large 89"),
@@ -203,9 +203,9 @@ fn predicates_select_rows() {
         literal(b'c', b"1\r\nsmall"),
         literal(b'c', b""),
         [b"!".to_vec(), literal(b'c', b"z")].concat(),
-        [b"|\0\0\0\x02".to_vec(), literal(b's', b"small1"), literal(b'e', b" 3 ")].concat(),
-        [b"&\0\0\0\x02".to_vec(), literal(b's', b"small1"), literal(b'c', b"zzz")].concat(),
-        b"l\0\0\0\x03\0\0\0\x05large\0\0\0\x02 4\0\0\0\x01z".to_vec(),
+        [b"|\x02\0\0\0".to_vec(), literal(b's', b"small1"), literal(b'e', b" 3 ")].concat(),
+        [b"&\x02\0\0\0".to_vec(), literal(b's', b"small1"), literal(b'c', b"zzz")].concat(),
+        b"l\x03\0\0\0\x05\0\0\0large\x02\0\0\0 4\x01\0\0\0z".to_vec(),
     ] {
         let predicate = Predicate::decode(&encoded).expect("well-formed");
         let expected: Vec<_> = lines.iter().filter(|line| predicate.holds(line)).cloned().collect();

@@ -1,6 +1,10 @@
 //! The layout of a block, which Java's `NativeListing` documents.
 
 use millstream_vfs::{FileKind, Metadata};
+use millstream_wire::Encoder;
+
+/// What the columns of a block, and the block itself, start at a multiple of.
+const ALIGNMENT: usize = 8;
 
 /// The block is followed by another of the same directory.
 pub(super) const FLAG_MORE: u32 = 1;
@@ -47,8 +51,8 @@ pub(super) struct Header<'a> {
 }
 
 impl Header<'_> {
-    /// Appends a block with the concatenated `parts`.
-    pub(super) fn write_block(&self, parts: &[Columns], block: &mut Vec<u8>) {
+    /// A block with the concatenated `parts`.
+    pub(super) fn block(&self, parts: &[Columns]) -> Vec<u8> {
         let count: usize = parts.iter().map(Columns::len).sum();
         let names_len: usize = parts.iter().map(|p| p.names.len()).sum();
         let fields = [
@@ -62,24 +66,22 @@ impl Header<'_> {
             self.listed_at_millis,
             self.position.len() as u32,
         ];
-        block.reserve(fields.len() * 4 + self.path.len() + self.position.len() + count * 21 + names_len + 16);
-        fields.iter().for_each(|f| block.extend_from_slice(&f.to_le_bytes()));
-        block.extend_from_slice(self.path);
-        block.extend_from_slice(self.position);
-        pad(block);
-        parts.iter().flat_map(|p| &p.sizes).for_each(|s| block.extend_from_slice(&s.to_le_bytes()));
-        parts.iter().flat_map(|p| &p.times).for_each(|t| block.extend_from_slice(&t.to_le_bytes()));
+        let texts_len = self.path.len() + self.position.len() + names_len;
+        let mut block = Encoder::with_capacity(fields.len() * 4 + texts_len + count * 21 + 2 * ALIGNMENT);
+        fields.iter().for_each(|&field| block.u32(field));
+        block.bytes(self.path);
+        block.bytes(self.position);
+        block.pad_to(ALIGNMENT);
+        parts.iter().flat_map(|p| &p.sizes).for_each(|&size| block.i64(size));
+        parts.iter().flat_map(|p| &p.times).for_each(|&time| block.i64(time));
         let mut before = 0;
         for part in parts {
-            part.name_ends.iter().for_each(|e| block.extend_from_slice(&((before + e) as u32).to_le_bytes()));
+            part.name_ends.iter().for_each(|end| block.u32((before + end) as u32));
             before += part.names.len();
         }
-        parts.iter().for_each(|p| block.extend_from_slice(&p.directories));
-        parts.iter().for_each(|p| block.extend_from_slice(&p.names));
-        pad(block);
+        parts.iter().for_each(|p| block.bytes(&p.directories));
+        parts.iter().for_each(|p| block.bytes(&p.names));
+        block.pad_to(ALIGNMENT);
+        block.into_bytes()
     }
-}
-
-fn pad(block: &mut Vec<u8>) {
-    block.resize(block.len().next_multiple_of(8), 0);
 }

@@ -119,9 +119,7 @@ impl<V: Volume> Packer<'_, V> {
     }
 
     fn send(&self, header: Header<'_>, parts: &[Columns]) {
-        let mut block = Vec::new();
-        header.write_block(parts, &mut block);
-        self.queue.put(block);
+        self.queue.put(header.block(parts));
     }
 
     /// Sends a directory in blocks of about [`MAX_BLOCK_ENTRIES`] entries; parts are not split.

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use millstream_vfs::{Errno, Metadata, PosixVolume};
 use millstream_walk::Threads;
+use millstream_wire::{Decoder, Malformed, vector};
 
 use super::block::{Columns, FLAG_MORE, FLAG_NOT_DIRECTORY, Header};
 use super::packer::MAX_BLOCK_ENTRIES;
@@ -29,37 +30,39 @@ struct Decoded {
     entries: Vec<(Vec<u8>, i64, bool)>,
 }
 
-fn decode(mut bytes: &[u8]) -> Vec<Decoded> {
-    fn u32_at(bytes: &[u8], at: usize) -> usize {
-        u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes")) as usize
-    }
-    fn i64_at(bytes: &[u8], at: usize) -> i64 {
-        i64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes"))
-    }
+fn decode(bytes: &[u8]) -> Vec<Decoded> {
+    let mut input = Decoder::new(bytes);
     let mut decoded = Vec::new();
-    while !bytes.is_empty() {
-        let (n, path_len, names_len) = (u32_at(bytes, 12), u32_at(bytes, 16), u32_at(bytes, 20));
-        let (path_end, position_end) = (36 + path_len, 36 + path_len + u32_at(bytes, 32));
-        let sizes = position_end.next_multiple_of(8);
-        let (ends, kinds, names) = (sizes + 16 * n, sizes + 20 * n, sizes + 21 * n);
-        let mut start = 0;
-        let entries = (0..n).map(|i| {
-            let end = u32_at(bytes, ends + 4 * i);
-            let name = bytes[names + start..names + end].to_vec();
-            start = end;
-            (name, i64_at(bytes, sizes + 8 * i), bytes[kinds + i] != 0)
-        });
-        decoded.push(Decoded {
-            entries: entries.collect(),
-            root: u32_at(bytes, 0) as u32,
-            flags: u32_at(bytes, 4) as u32,
-            errno: u32_at(bytes, 8) as i32,
-            path: bytes[36..path_end].to_vec(),
-            position: bytes[path_end..position_end].to_vec(),
-        });
-        bytes = &bytes[(names + names_len).next_multiple_of(8)..];
+    while !input.is_empty() {
+        decoded.push(decode_block(&mut input).expect("well-formed"));
     }
     decoded
+}
+
+fn decode_block(input: &mut Decoder<'_>) -> Result<Decoded, Malformed> {
+    fn skip_padding(input: &mut Decoder<'_>, length: usize) -> Result<(), Malformed> {
+        input.bytes(length.next_multiple_of(8) - length).map(drop)
+    }
+    let (root, flags, errno) = (input.u32()?, input.u32()?, input.u32()? as i32);
+    let n = input.u32()? as usize;
+    let (path_len, names_len) = (input.u32()? as usize, input.u32()? as usize);
+    let (_unexamined, _listed_at) = (input.u32()?, input.u32()?);
+    let position_len = input.u32()? as usize;
+    let (path, position) = (input.bytes(path_len)?.to_vec(), input.bytes(position_len)?.to_vec());
+    skip_padding(input, 36 + path_len + position_len)?;
+    let sizes = (0..n).map(|_| input.i64()).collect::<Result<Vec<_>, _>>()?;
+    input.bytes(8 * n)?;
+    let ends = (0..n).map(|_| input.u32()).collect::<Result<Vec<_>, _>>()?;
+    let (kinds, names) = (input.bytes(n)?, input.bytes(names_len)?);
+    skip_padding(input, 21 * n + names_len)?;
+    let mut start = 0;
+    let entries = (0..n).map(|i| {
+        let end = ends[i] as usize;
+        let name = names[start..end].to_vec();
+        start = end;
+        (name, sizes[i], kinds[i] != 0)
+    });
+    Ok(Decoded { entries: entries.collect(), root, flags, errno, path, position })
 }
 
 fn enumerate(roots: &[&Path], options: EnumerateOptions) -> Vec<Decoded> {
@@ -115,10 +118,7 @@ fn block_is_the_shared_vector() {
         path: b"/d/e",
         position: &[0, 0, 0, 3],
     };
-    let mut block = Vec::new();
-    header.write_block(&[first, second], &mut block);
-    let hex: String = block.iter().map(|b| format!("{b:02x}")).collect();
-    assert_eq!(hex, include_str!("../../../../testdata/listing-block.hex").replace('\n', ""));
+    assert_eq!(header.block(&[first, second]), vector("listing-block.hex"));
 }
 
 #[test]
@@ -268,8 +268,7 @@ fn huge_directory_is_cut_between_parts() {
         parts.push(part);
     }
     packer.send_directory(Header { path: b"/d", ..Header::default() }, &parts);
-    let flags: Vec<_> =
-        queue.lock().blocks.iter().map(|b| u32::from_le_bytes([b[4], b[5], b[6], b[7]])).collect();
+    let flags: Vec<_> = queue.lock().blocks.iter().map(|block| decode(block)[0].flags).collect();
     assert_eq!(flags, [FLAG_MORE, FLAG_MORE, 0]);
 }
 

@@ -1,13 +1,10 @@
 package io.millstream.hadoop;
 
-import java.io.ByteArrayOutputStream;
 import java.io.DataInput;
 import java.io.DataOutput;
 import java.io.IOException;
 import java.io.Serializable;
 import java.net.URI;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -23,19 +20,18 @@ import org.apache.hadoop.fs.Path;
  * <p>Names are kept as the file system's bytes, so they stay correct in a JVM with another locale; decoded, they are the strings of
  * the JVM that packed them.
  *
- * <p>Numbers are little-endian. A directory precedes its files:
+ * <p>The ranges are encoded for native code ({@link WireWriter}; {@code crates/millstream-jni/src/ranges.rs}). A directory precedes
+ * its files; strings are prefixed:
  *
  * <pre>
- *  'd' u32 pathLen u8 path[pathLen] u8 mayHaveChecksums
- *  'f' u32 nameLen u8 name[nameLen] u64 start u64 length u64 size i64 mtimeMillis u32 versionLen u8 version[versionLen]
+ *  u8 'd' path, u8 mayHaveChecksums
+ *  u8 'f' name, u64 start, u64 length, u64 size, i64 mtimeMillis, version
  * </pre>
  */
 public final class FileRanges implements Serializable {
   private static final long serialVersionUID = 1L;
   private static final byte DIRECTORY = 'd';
   private static final byte FILE = 'f';
-  /** Bytes of a file's record after its name. */
-  private static final int NUMBERS = 4 * Long.BYTES;
 
   private final byte[] packed;
   /** Scheme and authority of the file system. */
@@ -139,7 +135,7 @@ public final class FileRanges implements Serializable {
 
   /** Reads the ranges one after the other. */
   public final class Cursor {
-    private final ByteBuffer in = ByteBuffer.wrap(packed).order(ByteOrder.LITTLE_ENDIAN);
+    private final WireReader in = new WireReader(packed);
     private final FileNames naming = naming();
     private byte[] directoryBytes;
     private String directory;
@@ -161,22 +157,20 @@ public final class FileRanges implements Serializable {
      */
     public boolean next() {
       while (in.hasRemaining()) {
-        byte tag = in.get();
-        name = new byte[in.getInt()];
-        in.get(name);
+        int tag = in.u8();
+        name = in.prefixed();
         if (tag == FILE) {
-          start = in.getLong();
-          length = in.getLong();
-          size = in.getLong();
-          modificationTime = in.getLong();
-          version = new byte[in.getInt()];
-          in.get(version);
+          start = in.u64();
+          length = in.u64();
+          size = in.u64();
+          modificationTime = in.u64();
+          version = in.prefixed();
           return true;
         }
         directoryBytes = name;
         directory = text(name);
         uriPrefix = naming.uriPrefix(directory);
-        mayHaveChecksums = in.get() != 0;
+        mayHaveChecksums = in.u8() != 0;
       }
       return false;
     }
@@ -238,7 +232,7 @@ public final class FileRanges implements Serializable {
 
   /** Packs ranges. */
   public static final class Builder {
-    private final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    private final WireWriter out = new WireWriter();
     private final FileNames naming;
     private byte[] directory;
     private boolean directoryMayHaveChecksums;
@@ -292,19 +286,12 @@ public final class FileRanges implements Serializable {
     private void add(byte[] parent, boolean mayHaveChecksums, byte[] name, long start, long length, long size, long time,
         byte[] version) {
       if (mayHaveChecksums != directoryMayHaveChecksums || !Arrays.equals(parent, directory)) {
-        ByteBuffer record = record(1 + Integer.BYTES + parent.length + 1).put(DIRECTORY).putInt(parent.length).put(parent);
-        bytes.writeBytes(record.put((byte) (mayHaveChecksums ? 1 : 0)).array());
+        out.u8(DIRECTORY).prefixed(parent).u8(mayHaveChecksums ? 1 : 0);
         directory = parent;
         directoryMayHaveChecksums = mayHaveChecksums;
       }
-      ByteBuffer record = record(1 + Integer.BYTES + name.length + NUMBERS + Integer.BYTES + version.length);
-      record.put(FILE).putInt(name.length).put(name).putLong(start).putLong(length).putLong(size).putLong(time);
-      bytes.writeBytes(record.putInt(version.length).put(version).array());
+      out.u8(FILE).prefixed(name).u64(start).u64(length).u64(size).u64(time).prefixed(version);
       count++;
-    }
-
-    private static ByteBuffer record(int length) {
-      return ByteBuffer.allocate(length).order(ByteOrder.LITTLE_ENDIAN);
     }
 
     /** Number of ranges added so far. */
@@ -314,7 +301,7 @@ public final class FileRanges implements Serializable {
 
     /** The ranges added so far. */
     public FileRanges build() {
-      return new FileRanges(bytes.toByteArray(), naming.fileSystem(), naming.charset().name());
+      return new FileRanges(out.toByteArray(), naming.fileSystem(), naming.charset().name());
     }
   }
 }

@@ -54,7 +54,7 @@ public final class NativeCompaction implements AutoCloseable {
 
   /** Moves committed outputs into place, as far as that is not done yet. */
   public synchronized Applied apply(int threads) throws IOException {
-    return new Applied(new String(apply(handle(), threads), StandardCharsets.UTF_8));
+    return new Applied(apply(handle(), threads));
   }
 
   private long handle() throws IOException {
@@ -115,14 +115,14 @@ public final class NativeCompaction implements AutoCloseable {
    */
   public static Set<String> links(String directory) throws IOException {
     requireLibrary();
-    byte[] names = links(LocalPaths.require(directory));
+    return decodedLinks(links(LocalPaths.require(directory)));
+  }
+
+  static Set<String> decodedLinks(byte[] encoded) {
     Set<String> found = new HashSet<>();
-    int start = 0;
-    for (int i = 0; i < names.length; i++) {
-      if (names[i] == 0) {
-        found.add(FileNames.LOCAL.decode(names, start, i));
-        start = i + 1;
-      }
+    for (WireReader in = new WireReader(encoded); in.hasRemaining(); ) {
+      byte[] name = in.prefixed();
+      found.add(FileNames.LOCAL.decode(name, 0, name.length));
     }
     found.remove(null);
     return found;
@@ -186,13 +186,17 @@ public final class NativeCompaction implements AutoCloseable {
     private final long replaced;
     private final List<Left> left = new ArrayList<>();
 
-    private Applied(String text) {
-      String[] fields = text.split("\0", -1);
-      outputs = Long.parseLong(fields[0]);
-      replaced = Long.parseLong(fields[1]);
-      for (int i = 2; i + 2 < fields.length; i += 3) {
-        left.add(new Left(fields[i], Long.parseLong(fields[i + 1]), fields[i + 2]));
+    Applied(byte[] encoded) {
+      WireReader in = new WireReader(encoded);
+      outputs = in.u64();
+      replaced = in.u64();
+      while (in.hasRemaining()) {
+        left.add(new Left(text(in.prefixed()), in.u64(), text(in.prefixed())));
       }
+    }
+
+    private static String text(byte[] bytes) {
+      return new String(bytes, StandardCharsets.UTF_8);
     }
 
     /** Number of outputs moved into place. */

@@ -10,9 +10,9 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
-import java.util.Arrays;
+import java.net.URI;
+import java.nio.file.Files;
+import java.util.HexFormat;
 import java.util.List;
 import org.apache.hadoop.fs.Path;
 import org.junit.jupiter.api.Test;
@@ -84,10 +84,21 @@ class FileRangesTest {
     assertArrayEquals(written.toByteArray(), again.toByteArray());
   }
 
+  /** The engine's test {@code ranges_are_the_shared_vector} decodes the same bytes. */
+  @Test
+  void rangesAreTheSharedVector() throws IOException {
+    String hex = Files.readString(java.nio.file.Path.of("../../testdata/file-ranges.hex")).strip();
+    FileRanges.Builder ranges = new FileRanges.Builder(URI.create("s3a://bucket"));
+    ranges.add("/d e/é.txt", 1, 2, 1L << 40, -4, "d41d8cd98f00b204e9800998ecf8427e-3");
+    ranges.add("/b", 0, 5);
+    assertEquals(hex, HexFormat.of().formatHex(ranges.build().packed()));
+    FileRanges.Cursor file = ranges.build().cursor();
+    assertTrue(file.next());
+    assertEquals("s3a://bucket/d%20e/é.txt", file.uri());
+    assertEquals("d41d8cd98f00b204e9800998ecf8427e-3", file.version());
+  }
+
   private static byte[] packed(byte[] directory, byte[] name) {
-    ByteBuffer packed = ByteBuffer.allocate(100).order(ByteOrder.LITTLE_ENDIAN);
-    packed.put((byte) 'd').putInt(directory.length).put(directory).put((byte) 1);
-    packed.put((byte) 'f').putInt(name.length).put(name).putLong(1).putLong(2).putLong(3).putLong(4).putInt(0);
-    return Arrays.copyOf(packed.array(), packed.position());
+    return new WireWriter().u8('d').prefixed(directory).u8(1).u8('f').prefixed(name).u64(1).u64(2).u64(3).u64(4).u32(0).toByteArray();
   }
 }

@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.FileNotFoundException;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
@@ -67,7 +66,7 @@ class NativeScanTest {
   @Test
   void takesAnEncodedPredicate() throws Exception {
     write("a", "one\ntwo\nthree\n");
-    byte[] containsT = "c\0\0\0\1t".getBytes(StandardCharsets.US_ASCII);
+    byte[] containsT = new WireWriter().u8('c').prefixed(new byte[] {'t'}).toByteArray();
     try (NativeScan scan = scan(containsT, NativeScan.COUNT, "a")) {
       assertTrue(scan.next());
       assertEquals(2, scan.rows());

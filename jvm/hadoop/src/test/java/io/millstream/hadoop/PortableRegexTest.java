@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.ByteArrayOutputStream;
-import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -271,15 +270,8 @@ class PortableRegexTest {
     return shown.toString();
   }
 
-  private static byte[] encoded(PortableRegex regex) throws IOException {
-    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    DataOutputStream out = new DataOutputStream(bytes);
-    out.writeByte('r');
-    for (String text : new String[] {regex.pattern(), regex.literal()}) {
-      byte[] encoded = text.getBytes(StandardCharsets.UTF_8);
-      out.writeInt(encoded.length);
-      out.write(encoded);
-    }
-    return bytes.toByteArray();
+  private static byte[] encoded(PortableRegex regex) {
+    return new WireWriter().u8('r').prefixed(regex.pattern().getBytes(StandardCharsets.UTF_8))
+        .prefixed(regex.literal().getBytes(StandardCharsets.UTF_8)).toByteArray();
   }
 }

@@ -1,10 +1,9 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
-import java.io.{ByteArrayOutputStream, DataOutputStream}
 import java.nio.{ByteBuffer, ByteOrder}
 import java.nio.charset.StandardCharsets.UTF_8
 
-import io.millstream.hadoop.NativeParquet
+import io.millstream.hadoop.{NativeParquet, WireWriter}
 import org.apache.hadoop.conf.Configuration
 
 import org.apache.spark.sql.execution.FileSourceScanExec
@@ -22,7 +21,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
  * @param request the columns, as the native side reads them
  * @param batchRows most rows in a batch
  */
-private final class NativeColumns(types: Seq[DataType], request: Array[Byte], batchRows: Int) extends Serializable {
+private final class NativeColumns(types: Seq[DataType], val request: Array[Byte], batchRows: Int) extends Serializable {
   /** Whether the file can be decoded. */
   def suit(file: FileAhead): Boolean = file.decoded(NativeParquet.decode(_, request)).isDefined
 
@@ -34,8 +33,6 @@ private final class NativeColumns(types: Seq[DataType], request: Array[Byte], ba
 private object NativeColumns {
   private val VerifiesPages = "parquet.page.verify-checksum.enabled"
   private val Corrected = "CORRECTED"
-  /** The length of a name has two bytes. */
-  private val LongestName = 0xFFFF
   /** Columns with these metadata are not only looked up by name, or are not null where a file does not have them. */
   private val Special = Seq("parquet.field.id", "EXISTS_DEFAULT", "CURRENT_DEFAULT")
 
@@ -45,7 +42,7 @@ private object NativeColumns {
     // With this setting, timestamps depend on the writer and on the session's time zone.
     val hasZones = conf.isParquetINT96TimestampConversion && schema.exists(_.dataType == TimestampType)
     val columns = schema.map(field => letter(field).filterNot(_ => hasZones).map(_ -> field.name.getBytes(UTF_8)))
-    Option.when(scan.supportsColumnar && columns.forall(_.exists(_._2.length <= LongestName)) && !hadoop.getBoolean(VerifiesPages, false)) {
+    Option.when(scan.supportsColumnar && columns.forall(_.isDefined) && !hadoop.getBoolean(VerifiesPages, false)) {
       val options = new ParquetOptions(scan.relation.options, conf)
       val flags = Seq(conf.caseSensitiveAnalysis, options.datetimeRebaseModeInRead == Corrected, options.int96RebaseModeInRead == Corrected)
       new NativeColumns(schema.map(_.dataType), encoded(columns.flatten, flags), conf.parquetVectorizedReaderBatchSize)
@@ -77,15 +74,10 @@ private object NativeColumns {
   private def letters(values: Int*): Option[Array[Byte]] = Some(values.map(_.toByte).toArray)
 
   private def encoded(columns: Seq[(Array[Byte], Array[Byte])], flags: Seq[Boolean]): Array[Byte] = {
-    val bytes = new ByteArrayOutputStream
-    val out = new DataOutputStream(bytes)
-    flags.foreach(flag => out.writeBoolean(flag))
-    columns.foreach { case (letters, name) =>
-      out.write(letters)
-      out.writeShort(name.length)
-      out.write(name)
-    }
-    bytes.toByteArray
+    val out = new WireWriter
+    flags.foreach(flag => out.u8(if (flag) 1 else 0))
+    columns.foreach { case (letters, name) => out.bytes(letters).prefixed(name) }
+    out.toByteArray
   }
 }
 

@@ -1,10 +1,8 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
-import java.io.{ByteArrayOutputStream, DataOutputStream}
-
 import scala.jdk.OptionConverters._
 
-import io.millstream.hadoop.{NativeScan, PortableRegex}
+import io.millstream.hadoop.{NativeScan, PortableRegex, WireWriter}
 
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.util.StringUtils
@@ -133,13 +131,13 @@ private final class RowPredicates(rowsAreLines: Boolean) extends PredicateHelper
     exact(pattern).filter(_.forall(c => c != '_' && c != escape && !(LikeSplitsPairs && Character.isSurrogate(c)))).map {
       _.split("%", -1) match {
         case Array(all) => literal('=', UTF8String.fromString(all))
-        case parts => list('l', parts.toSeq.map(part => bytesOf(UTF8String.fromString(part))))
+        case parts => list('l', parts.toSeq.map(part => prefixed(UTF8String.fromString(part))))
       }
     }.orElse(PortableRegex.ofLike(pattern.toString, escape).toScala.flatMap(regex))
 
   /** A regular expression, if it is not too large. */
   private def regex(found: PortableRegex): Option[Array[Byte]] =
-    Some('r'.toByte +: (bytesOf(UTF8String.fromString(found.pattern)) ++ bytesOf(UTF8String.fromString(found.literal)))).filter(NativeScan.accepts)
+    Some('r'.toByte +: (prefixed(UTF8String.fromString(found.pattern)) ++ prefixed(UTF8String.fromString(found.literal)))).filter(NativeScan.accepts)
 
   /** The string of a pattern, if matching bytes is equivalent to Spark's matching of strings. */
   private def exact(pattern: UTF8String): Option[String] = Option(pattern.toString).filterNot(_.contains(Replacement))
@@ -189,29 +187,16 @@ private[millstream] object RowPredicates {
 
   private def not(predicate: Array[Byte]): Array[Byte] = '!'.toByte +: predicate
 
-  private def length(least: Int, most: Int): Array[Byte] = written { out =>
-    out.writeByte('n')
-    out.writeInt(least)
-    out.writeInt(most)
-  }
+  private def length(least: Int, most: Int): Array[Byte] = new WireWriter().u8('n').u32(least).u32(most).toByteArray
 
-  private def literal(operator: Char, text: UTF8String): Array[Byte] = operator.toByte +: bytesOf(text)
+  private def literal(operator: Char, text: UTF8String): Array[Byte] = operator.toByte +: prefixed(text)
 
-  private def bytesOf(text: UTF8String): Array[Byte] = written { out =>
-    out.writeInt(text.numBytes)
-    out.write(text.getBytes)
-  }
+  private def prefixed(text: UTF8String): Array[Byte] = new WireWriter().prefixed(text.getBytes).toByteArray
 
-  private def list(operator: Char, members: Seq[Array[Byte]]): Array[Byte] = written { out =>
-    out.writeByte(operator)
-    out.writeInt(members.length)
-    members.foreach(member => out.write(member))
-  }
-
-  private def written(write: DataOutputStream => Unit): Array[Byte] = {
-    val bytes = new ByteArrayOutputStream
-    write(new DataOutputStream(bytes))
-    bytes.toByteArray
+  private def list(operator: Char, members: Seq[Array[Byte]]): Array[Byte] = {
+    val out = new WireWriter().u8(operator).u32(members.length)
+    members.foreach(member => out.bytes(member))
+    out.toByteArray
   }
 
   private object Column {
