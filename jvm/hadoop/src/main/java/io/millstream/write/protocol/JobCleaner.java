@@ -1,6 +1,7 @@
 package io.millstream.write.protocol;
 
 import io.millstream.write.protocol.Finding.Run;
+import io.millstream.write.store.SwapDirectories;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -93,6 +94,7 @@ final class JobCleaner {
       isOver = true;
       // Attempts that committed before the begin entry was removed may have added files since.
       table.store().discard(table.store().leftovers(below, job::equals));
+      table.store().removeEmptyTree(SwapDirectories.root(job));
       List<String> rest = new ArrayList<>();
       if (commit.lock() != null) {
         rest.add(commit.lock().entry());

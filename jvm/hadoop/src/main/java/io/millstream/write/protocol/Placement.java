@@ -41,6 +41,6 @@ public final class Placement implements Serializable {
     if (!id.matches("\\w+")) {
       throw new IllegalArgumentException("not the id of a task attempt: " + id);
     }
-    return Store.of(new Path(table), conf).attempt(job, id);
+    return new JobAttempt(Store.of(new Path(table), conf), job, id);
   }
 }

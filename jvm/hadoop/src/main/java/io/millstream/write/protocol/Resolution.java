@@ -287,6 +287,8 @@ public final class Resolution {
       table.store().removeEmptyTree(SwapDirectories.root(job));
       table.store().release(job);
       table.store().remove(Journal.liveEntries(job));
+      // Attempts that have found the begin entry leave their directories; those that do not find it remove them (JobAttempt).
+      table.store().removeEmptyTree(SwapDirectories.root(job));
     }
     return removals(leftovers);
   }
