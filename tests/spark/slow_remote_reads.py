@@ -44,6 +44,9 @@ READS = {
     "binary": "spark.read.format('binaryFile').load(f'{root}/small').selectExpr('path', 'length', 'hex(content)')",
     "large": "spark.read.text(f'{root}/large').selectExpr('length(value)', 'hash(value)')",
     "large in parts": "spark.read.option('millstream.read.partitions', 7).text(f'{root}/large').selectExpr('hash(value)')",
+    "catalog table": "[spark.sql(f\"create table if not exists listed (id bigint, name string, k bigint) using parquet partitioned by (k) "
+                     "location '{root}/parquet'\"), spark.sql('msck repair table listed'), "
+                     "spark.sql('select k, count(*), max(name) from listed where k < 2 group by k')][-1]",
     "rdd": "sc.textFile(f'{root}/small')",
     "rdd of a pattern": "sc.textFile(f'{root}/small/part-0001*,{root}/lines/*.txt')",
     "rdd of large lines": "sc.textFile(f'{root}/large', 6).map(hash).map(str)",

@@ -182,11 +182,6 @@ public final class DirectoryListing {
     return position.length == Integer.BYTES;
   }
 
-  /** How the names of its file system are written. */
-  FileNames naming() {
-    return naming;
-  }
-
   /** Whether the directory may contain checksum files. For a root that is a file this is not examined. */
   public boolean mayHaveChecksums() {
     return naming.isLocal() && (isFile() || (flags & NativeListing.FLAG_CHECKSUMS) != 0);

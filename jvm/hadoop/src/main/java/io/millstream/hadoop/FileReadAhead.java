@@ -42,6 +42,9 @@ public final class FileReadAhead implements AutoCloseable {
   private final FileRanges files;
   private final List<String> paths = new ArrayList<>();
   private final Set<String> names;
+  /** Stands at the file that was handed out last, or before it, after this number of files. */
+  private final FileRanges.Cursor handedOut;
+  private int passed;
   /** Index of the file that is expected to be opened next. */
   private int next;
 
@@ -77,6 +80,7 @@ public final class FileReadAhead implements AutoCloseable {
       paths.add(file.file());
     }
     names = new HashSet<>(paths);
+    handedOut = files.cursor();
   }
 
   /**
@@ -126,7 +130,13 @@ public final class FileReadAhead implements AutoCloseable {
   }
 
   private synchronized <T> T status(String path, Function<FileRanges.Cursor, T> status) {
-    return take(path) == null ? null : status.apply(files.at(next - 1));
+    if (take(path) == null) {
+      return null;
+    }
+    for (; passed < next; passed++) {
+      handedOut.next();
+    }
+    return status.apply(handedOut);
   }
 
   /**

@@ -84,9 +84,9 @@ final class HdfsListing {
           while (workers < Math.min(threads, listing + waiting.size())) {
             Thread worker = new Thread(this::work, "millstream-list");
             worker.setDaemon(true);
+            worker.start();
             started.add(worker);
             workers++;
-            worker.start();
           }
           wait();
         }
@@ -117,7 +117,8 @@ final class HdfsListing {
         list(directory);
       } catch (IOException e) {
         failed = e;
-      } catch (RuntimeException e) {
+      } catch (RuntimeException | Error e) {
+        // Whatever it is, nobody must wait for this directory.
         failed = new IOException(e);
       }
       synchronized (this) {

@@ -38,7 +38,7 @@ final class KeyCuts {
     }
   }
 
-  /** A digit is seldom alone, nor is one of hexadecimal numbers. */
+  /** Where one digit is seen, others may come. */
   private void learn(char c) {
     if (!Character.isSurrogate(c)) {
       alphabet.set(c);

@@ -144,9 +144,9 @@ final class KeyListing {
     while (running < Math.min(count, threads)) {
       Thread worker = new Thread(this::work, "millstream-list");
       worker.setDaemon(true);
+      worker.start();
       workers.add(worker);
       running++;
-      worker.start();
     }
   }
 
@@ -157,7 +157,8 @@ final class KeyListing {
       }
     } catch (IOException e) {
       fail(e);
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
+      // Whatever it is, nobody must wait for this worker's shard.
       fail(new IOException(e));
     } finally {
       synchronized (this) {

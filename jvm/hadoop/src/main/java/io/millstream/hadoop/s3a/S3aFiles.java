@@ -25,6 +25,8 @@ import software.amazon.awssdk.services.s3.model.S3Exception;
  * Objects that native threads read with the client of the live S3A file system: one GET for the bytes that a reader asks for, of the
  * version that was listed, and no HEAD.
  *
+ * <p>An object whose version is not known is left to S3A's own stream, too: parts of it could be of different ones.
+ *
  * <p>The client repeats a request that is refused; a body that ends early is asked for again from where it ended. If that does not help,
  * or the object is another one now, or it is gone, the file is left to S3A's own stream, whose answer is the contract. But a file that
  * has changed after parts of it were read fails, as it does in S3A.
@@ -74,7 +76,7 @@ final class S3aFiles extends RemoteFiles {
 
     @Override
     protected int fill(long offset, ByteBuffer buffer) throws IOException {
-      if (entry.size() < 0 || hasStream()) {
+      if (entry.size() < 0 || entry.version() == null || hasStream()) {
         return StreamFiles.read(stream(null), offset, buffer);
       }
       if (offset >= entry.size()) {
@@ -101,8 +103,8 @@ final class S3aFiles extends RemoteFiles {
           failure = SdkException.create("the body ended early", e);
         }
         if (!buffer.hasRemaining()) {
-          read();
-          return wanted;
+          // If another reader has found a new version meanwhile, all rows are to be of that.
+          return accept() ? wanted : StreamFiles.read(stream(null), offset, buffer.position(0));
         }
         LOG.debug("Reading {} from {} again", entry.path(), offset + buffer.position(), failure);
         countRetry();
@@ -118,9 +120,7 @@ final class S3aFiles extends RemoteFiles {
       if (!isWhole) {
         request.range("bytes=" + from + "-" + (from + buffer.remaining() - 1));
       }
-      if (entry.version() != null) {
-        request.ifMatch('"' + entry.version() + '"');
-      }
+      request.ifMatch('"' + entry.version() + '"');
       span.activate();
       countRequest();
       fileSystem.getInstrumentation().incrementCounter(Statistic.ACTION_HTTP_GET_REQUEST, 1);
@@ -128,7 +128,7 @@ final class S3aFiles extends RemoteFiles {
       int before = buffer.position();
       try (ResponseInputStream<GetObjectResponse> body = client.getObject(request.build())) {
         String version = body.response().eTag();
-        if (entry.version() != null && version != null && !entry.version().equals(Versions.plain(version))) {
+        if (version != null && !entry.version().equals(Versions.plain(version))) {
           throw S3Exception.builder().statusCode(PRECONDITION_FAILED).message("another version: the server does not know If-Match").build();
         }
         for (int read = 0; read >= 0 && buffer.hasRemaining(); ) {
@@ -140,8 +140,10 @@ final class S3aFiles extends RemoteFiles {
       }
     }
 
-    private synchronized void read() {
-      isRead = true;
+    /** Records that bytes of the listed version are used; false if S3A's own stream has to answer. */
+    private synchronized boolean accept() {
+      isRead = stream == null;
+      return isRead;
     }
 
     private synchronized boolean hasStream() {

@@ -35,7 +35,9 @@ private[millstream] object RemoteFileSystems extends Logging {
     } else {
       whyNot(subclass.ours) match {
         case None => conf.set(subclass.key, subclass.ours)
-        case Some(reason) => logDebug(s"${subclass.key} stays ${subclass.hadoops}: $reason")
+        case Some(reason) if Utils.classIsLoadable(subclass.hadoops) =>
+          logInfo(s"${subclass.key} stays ${subclass.hadoops}, since Millstream's class path lacks it (docs/remote.md): $reason")
+        case Some(_) =>
       }
     }
   }
