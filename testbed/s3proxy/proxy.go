@@ -92,7 +92,7 @@ func (p *proxy) pass(w http.ResponseWriter, r *http.Request) {
 	operation := operationOf(r)
 	p.arrive(operation, r.URL.Path)
 	defer p.leave()
-	fault, replaced := p.faults.next(operation, r.URL.Path)
+	fault, replaced := p.faults.next(operation, r.URL)
 	time.Sleep(time.Duration(p.delay.Load()))
 	switch {
 	case fault == nil:

@@ -194,12 +194,21 @@ func TestAFaultStrikesAShareOfTheRequests(t *testing.T) {
 	f := &fault{Skip: 1, Every: 3}
 	struck := []int{}
 	for request := 1; request <= 8; request++ {
-		if f.strikes("GetObject", "/b/k") {
+		if f.strikes("GetObject", &url.URL{Path: "/b/k"}) {
 			struck = append(struck, request)
 		}
 	}
 	if len(struck) != 2 || struck[0] != 4 || struck[1] != 7 {
 		t.Error(struck)
+	}
+}
+
+func TestAFaultStrikesRequestsWithItsQuery(t *testing.T) {
+	f := &fault{Path: "/b", Query: "list-type=2"}
+	for query, expected := range map[string]bool{"list-type=2&prefix=": true, "prefix=list-type": false, "": false} {
+		if f.strikes("ListObjectsV2", &url.URL{Path: "/b", RawQuery: query}) != expected {
+			t.Error(query)
+		}
 	}
 }
 

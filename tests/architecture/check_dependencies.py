@@ -27,6 +27,7 @@ ALLOWED = {
     "millstream-walk": {"millstream-system", "millstream-vfs"},
     "millstream-ops": {"millstream-system", "millstream-vfs", "millstream-walk", "millstream-wire"},
     "millstream-parquet": {"millstream-wire"},
+    "millstream-s3": set(),
     "millstream-scan": {"millstream-system", "millstream-vfs", "millstream-wire"},
     "millstream-cli": {"millstream-system", "millstream-vfs", "millstream-walk", "millstream-ops"},
     "millstream-jni": {
@@ -34,6 +35,7 @@ ALLOWED = {
         "millstream-walk",
         "millstream-ops",
         "millstream-parquet",
+        "millstream-s3",
         "millstream-scan",
         "millstream-wire",
     },

@@ -1,5 +1,7 @@
 """Functions for slow_remote_reads.py that run in a session's process."""
 
+import re
+
 from answers import answer_of
 from write_calls import hadoop_path
 
@@ -32,6 +34,49 @@ def put(spark, root, files):
         out.close()
 
 
+def make_directory(spark, path):
+    path, file_system = hadoop_path(spark, path)
+    return file_system.mkdirs(path)
+
+
+def put_lines(spark, path, line, count):
+    """Writes a file of equal lines."""
+    path, file_system = hadoop_path(spark, path)
+    out, block = file_system.create(path), bytearray((line * 10_000).encode())
+    for _ in range(count // 10_000):
+        out.write(block)
+    out.close()
+
+
+def list_files(spark, path):
+    """What a recursive listing by the file system returns, in its order; or its error."""
+    path, file_system = hadoop_path(spark, path)
+
+    def listed():
+        files, found = [], file_system.listFiles(path, True)
+        while found.hasNext():
+            status = found.next()
+            hosts = [list(block.getHosts()) for block in status.getBlockLocations() or []]
+            tag = status.getEtag() if hasattr(status, "getEtag") and file_system.getScheme() == "s3a" else None
+            files.append(str((status.getPath().toString(), status.getLen(), status.getModificationTime(), status.getBlockSize(), status.getOwner(),
+                              status.getPermission().toString(), hosts, tag)))
+        return files
+
+    return answer_of(listed)
+
+
+def stream(spark, path):
+    """How many lines a streaming query has written so far once it has read all that is there."""
+    query = spark.readStream.text(f"{path}/in").writeStream.format("parquet").option("checkpointLocation", f"{path}/checkpoint")
+    query.trigger(availableNow=True).start(f"{path}/out").awaitTermination()
+    return spark.read.parquet(f"{path}/out").count()
+
+
+def close_file_systems(spark):
+    """The next access initializes them again."""
+    spark.sparkContext._jvm.org.apache.hadoop.fs.FileSystem.closeAll()
+
+
 def plan(spark, path):
     """The scan of a count of lines, its metrics, the index, and the classes of the file system."""
     frame = spark.read.text(path)
@@ -39,9 +84,10 @@ def plan(spark, path):
     rows = len(counted.collect())
     scan = counted._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
     index = frame._jdf.queryExecution().analyzed().collectLeaves().apply(0).relation().location()
-    names = [name for name in ("numFiles", "filesOpened", "requests", "retries") if scan.metrics().contains(name)]
+    names = [name for name in ("numFiles", "filesOpened", "requests", "nativeRequests", "retries", "throttled") if scan.metrics().contains(name)]
+    transport = re.search(r"Transport: (.*)", scan.verboseStringWithOperatorId())
     return {
-        "rows": rows, "node": scan.nodeName().split()[0], "index": index.getClass().getSimpleName(),
+        "rows": rows, "transport": transport and transport[1], "node": scan.nodeName().split()[0], "index": index.getClass().getSimpleName(),
         "metrics": {name: scan.metrics().apply(name).value() for name in names},
         "fileSystem": hadoop_path(spark, path)[1].getClass().getSimpleName(),
     }

@@ -4,6 +4,8 @@ Run with `make test-group GROUP=remote`.
 """
 
 import sys
+import time
+from functools import cached_property
 from pathlib import Path
 
 import pyspark
@@ -58,14 +60,21 @@ class Place:
     """A bed with a stock session and one with Millstream, and the data sets that both read."""
 
     def __init__(self, bed, url: str, conf: dict[str, str], homes):
-        self.bed, self.root = bed, f"{url}/data"
+        self.bed, self.root, self._conf, self._homes = bed, f"{url}/data", conf, homes
         self.stock, self.ours = (Session(homes(name) / "home", millstream=name == "ours", conf=conf) for name in ("stock", "ours"))
         self.stock.call("remote_calls:write", root=self.root)
         self.stock.call("remote_calls:put", root=self.root, files=FILES)
+        self.stock.call("remote_calls:make_directory", path=f"{self.root}/empty")
+
+    @cached_property
+    def by_client(self) -> Session:
+        """A session with Millstream that makes no request natively."""
+        conf = {**self._conf, "spark.hadoop.fs.millstream.s3a.native.enabled": "false"}
+        return Session(self._homes("by-client") / "home", millstream=True, conf=conf)
 
     def close(self):
-        self.stock.close()
-        self.ours.close()
+        for session in (self.stock, self.ours, *([self.by_client] if "by_client" in vars(self) else [])):
+            session.close()
 
 
 @pytest.fixture(scope="module", params=["s3", "hdfs"])
@@ -107,15 +116,41 @@ def test_scan_is_native(place):
     assert (plan["node"], plan["index"]) == ("NativeTextScan", "CompactFileIndex")
     assert plan["fileSystem"].startswith("Millstream")
     assert plan["metrics"]["numFiles"] == plan["metrics"]["filesOpened"] == SMALL
-    assert plan["metrics"]["retries"] == 0
+    assert plan["metrics"]["retries"] == plan["metrics"]["throttled"] == 0
+    assert plan["transport"] == ("native" if place.root.startswith("s3a:") else "HDFS's client")
+    assert plan["metrics"]["nativeRequests"] == (SMALL if place.root.startswith("s3a:") else 0)
+
+
+@pytest.mark.parametrize("name", ["", "lines", "table", "one.txt", "empty", "nowhere", "parquet"])
+def test_recursive_listings_are_those_of_stock(place, name):
+    expected, actual = (session.call("remote_calls:list_files", path=f"{place.root}/{name}".rstrip("/")) for session in (place.stock, place.ours))
+    assert actual == expected
+    assert name in ("empty", "nowhere") or len(expected) > 0
+
+
+def test_a_stream_reads_what_arrives(place):
+    for session in (place.stock, place.ours):
+        path = f"{place.root}/stream-{session is place.ours}"
+        session.call("remote_calls:put", root=f"{path}/in", files={f"a{i}.txt": f"first {i}\n" for i in range(20)})
+        first = session.call("remote_calls:stream", path=path)
+        session.call("remote_calls:put", root=f"{path}/in", files={f"b{i}.txt": f"second {i}\n" for i in range(20)})
+        session.call("remote_calls:put", root=f"{path}/in", files={"c.txt": "third\n"})
+        assert (first, session.call("remote_calls:stream", path=path)) == (20, 41)
+
+
+ON_BOTH_TRANSPORTS = pytest.mark.parametrize("who", ["ours", "by_client"], ids=["native", "client"])
 
 
 @ON_S3
-def test_one_request_for_each_object(s3):
-    plan = s3.ours.call("remote_calls:plan", path=f"{s3.root}/small")
+@ON_BOTH_TRANSPORTS
+def test_one_request_for_each_object(s3, who):
+    session = getattr(s3, who)
+    plan = session.call("remote_calls:plan", path=f"{s3.root}/small")
     assert plan["metrics"]["requests"] == SMALL
+    assert plan["metrics"]["nativeRequests"] == (SMALL if who == "ours" else 0)
+    assert plan["transport"] == ("native" if who == "ours" else "S3A's client: fs.millstream.s3a.native.enabled is false")
     s3.bed.reset_statistics()
-    s3.ours.call("remote_calls:plan", path=f"{s3.root}/small")
+    session.call("remote_calls:plan", path=f"{s3.root}/small")
     requests = s3.bed.statistics().by_kind
     assert requests["GetObject"] == SMALL
     # Those of Spark's checks whether the path exists and is the output of a stream.
@@ -123,16 +158,18 @@ def test_one_request_for_each_object(s3):
 
 
 @ON_S3
+@ON_BOTH_TRANSPORTS
 @pytest.mark.parametrize("fault", [
     {"do": "truncate", "bytes": 3, "count": 3},
     {"do": "drop", "count": 3},
     {"do": "answer", "status": 503, "code": "SlowDown", "count": 3},
     {"do": "answer", "status": 500, "code": "InternalError", "count": 12},
 ], ids=lambda fault: f"{fault['do']}-{fault.get('status', '')}")
-def test_requests_that_fail_lose_no_row(s3, fault):
-    expected = s3.ours.call("remote_calls:read", root=s3.root, reads={"sql": READS["sql"]})
+def test_requests_that_fail_lose_no_row(s3, fault, who):
+    session = getattr(s3, who)
+    expected = session.call("remote_calls:read", root=s3.root, reads={"sql": READS["sql"]})
     s3.bed.inject({"operation": "GetObject", **fault})
-    assert s3.ours.call("remote_calls:read", root=s3.root, reads={"sql": READS["sql"]}) == expected
+    assert session.call("remote_calls:read", root=s3.root, reads={"sql": READS["sql"]}) == expected
     assert s3.bed.struck == fault["count"]
 
 
@@ -141,6 +178,41 @@ def test_listings_that_fail_are_left_to_s3a(s3):
     expected = s3.ours.call("remote_calls:read", root=s3.root, reads={"sql": READS["sql"]})
     s3.bed.inject({"operation": "ListObjectsV2", "do": "answer", "status": 503, "code": "SlowDown", "count": 3})
     assert s3.ours.call("remote_calls:read", root=s3.root, reads={"sql": READS["sql"]}) == expected
+
+
+@ON_S3
+@pytest.mark.parametrize("status", [301, 400, 403, 501])
+def test_if_the_first_native_request_is_refused_all_are_the_clients(s3, status):
+    expected = s3.stock.call("remote_calls:read", root=s3.root, reads={"sql": READS["sql"]})
+    s3.ours.call("remote_calls:close_file_systems")
+    # S3A itself does not ask for encoded keys.
+    s3.bed.inject({"query": "encoding-type=url", "do": "answer", "status": status, "code": "Refused", "count": 1})
+    assert s3.ours.call("remote_calls:read", root=s3.root, reads={"sql": READS["sql"]}) == expected
+    assert s3.bed.struck == 1
+    refused = s3.ours.call("remote_calls:plan", path=f"{s3.root}/small")["transport"]
+    s3.ours.call("remote_calls:close_file_systems")
+    again = s3.ours.call("remote_calls:plan", path=f"{s3.root}/small")["transport"]
+    assert (refused, again) == ("S3A's client: the first native requests were refused, see the log", "native")
+
+
+@ON_S3
+@ON_BOTH_TRANSPORTS
+def test_a_large_object_that_is_replaced_while_it_is_read_fails(s3, who):
+    """Parts of two versions are never mixed: rows are all of one, or there is an error."""
+    session, path = getattr(s3, who), f"{s3.root}/changing-{who}"
+    for version in range(3):
+        text = f"{version} " + "x" * 97 + "\n"
+        if version == 0:
+            session.call("remote_calls:put_lines", path=f"{path}/a.txt", line=text, count=400_000)
+            continue
+        session.call("remote_calls:keep", name="kept", code=f"spark.read.text({path!r}).selectExpr('left(value, 1)').groupBy('left(value, 1)').count()")
+        s3.bed.set_bandwidth(connection_bytes_per_s=8_000_000)
+        session.ask("remote_calls:count", name="kept")
+        time.sleep(1)
+        s3.stock.call("remote_calls:put_lines", path=f"{path}/a.txt", line=text, count=400_000)
+        answer = str(session.answer())
+        s3.bed.set_bandwidth()
+        assert "FAILED_READ_FILE" in answer or "400000" in answer, answer
 
 
 @ON_S3

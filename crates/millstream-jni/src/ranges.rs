@@ -18,6 +18,8 @@ pub(crate) struct Packed<'a> {
     /// Size of the file when it was listed.
     pub(crate) size: u64,
     pub(crate) mtime_ms: i64,
+    /// The version that was listed, packed (`millstream_s3::Version`).
+    pub(crate) version: &'a [u8],
 }
 
 impl Packed<'_> {
@@ -52,9 +54,8 @@ pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Packed<'_>>, Malformed> {
                     length: packed.u64()?,
                     size: packed.u64()?,
                     mtime_ms: packed.i64()?,
+                    version: packed.prefixed()?,
                 });
-                // Only Java asks for versions, when it reads files of other file systems.
-                packed.prefixed()?;
             }
             _ => return Err(Malformed),
         }
@@ -64,6 +65,8 @@ pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Packed<'_>>, Malformed> {
 
 #[cfg(test)]
 mod tests {
+    use millstream_s3::Version;
+
     use super::*;
 
     /// Java's test `rangesAreTheSharedVector` encodes these.
@@ -74,7 +77,9 @@ mod tests {
         let [a, b] = ranges.as_slice() else { panic!("{ranges:?}") };
         assert_eq!(a.path().as_deref(), Some(c"/d e/\u{e9}.txt"));
         assert_eq!((a.start, a.length, a.size, a.mtime_ms, a.may_have_checksums), (1, 2, 1 << 40, -4, false));
+        assert_eq!(Version::packed(a.version).to_string(), "d41d8cd98f00b204e9800998ecf8427e-3");
         assert_eq!(b.path().as_deref(), Some(c"/b"));
+        assert!(b.version.is_empty());
         assert_eq!((b.start, b.length, b.size, b.mtime_ms), (0, 5, u64::MAX, 0));
         assert!(unpack(&bytes[..bytes.len() - 1]).is_err());
     }

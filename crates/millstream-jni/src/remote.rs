@@ -1,15 +1,25 @@
-//! Files that the JVM reads for the engine: those of file systems other than the local one.
+//! Files of file systems other than the local one.
 //!
-//! The engine's threads call `io.millstream.hadoop.RemoteFiles`, which knows the file system's client with its credentials,
+//! The JVM reads them for the engine: `io.millstream.hadoop.RemoteFiles` knows the file system's client with its credentials,
 //! encryption and proxies. A thread of the engine is attached to the JVM by its first call, as a daemon, and detached when it
 //! ends. Bytes are copied once, from the client's stream into the engine's buffer.
+//!
+//! The objects of a bucket that has a native client ([`crate::s3`]) are read by that, if their versions are known. The JVM is
+//! told what it cost, and reads what the native client does not.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use jni::objects::{GlobalRef, JObject, JValue};
+use jni::sys::jint;
 use jni::{JNIEnv, JavaVM};
+use millstream_s3::{Client, Counts, Version};
 use millstream_scan::{FileRange, Portions, Source, SourceFile, Stamp};
 use millstream_vfs::{Errno, Error, Operation, Result};
+
+use crate::Failure;
+use crate::ranges::unpack;
+use crate::s3;
 
 /// References of a call to objects in the JVM.
 const LOCAL_REFERENCES: i32 = 8;
@@ -17,15 +27,59 @@ const LOCAL_REFERENCES: i32 = 8;
 /// The files of a scan. The index of a range is its key.
 #[derive(Debug)]
 pub(crate) struct RemoteSource {
-    vm: Arc<JavaVM>,
-    /// A `RemoteFiles`.
-    files: GlobalRef,
+    files: Arc<RemoteFiles>,
+    /// For each range, if a native client can read them.
+    objects: Option<(Arc<Client>, Vec<Object>)>,
+}
+
+/// The JVM's `RemoteFiles`.
+#[derive(Debug)]
+struct RemoteFiles {
+    vm: JavaVM,
+    object: GlobalRef,
+}
+
+/// What was listed.
+#[derive(Clone, Debug)]
+struct Object {
+    size: u64,
+    version: Version,
 }
 
 impl RemoteSource {
-    /// The files that `files`, a `RemoteFiles`, can open.
-    pub(crate) fn new(env: &JNIEnv<'_>, files: &JObject<'_>) -> jni::errors::Result<Self> {
-        Ok(RemoteSource { vm: Arc::new(env.get_java_vm()?), files: env.new_global_ref(files)? })
+    /// The files that `files`, a `RemoteFiles`, can open: those of the ranges in `packed`.
+    pub(crate) fn new(
+        env: &mut JNIEnv<'_>,
+        files: &JObject<'_>,
+        packed: &[u8],
+    ) -> std::result::Result<Self, Failure> {
+        let number = env.call_method(files, "nativeBucket", "()J", &[])?.j()?;
+        let objects = match s3::client(number) {
+            None => None,
+            Some(client) => {
+                let ranges = unpack(packed).map_err(|_| Failure::Argument("malformed file ranges"))?;
+                let object = |size, version| Object { size, version: Version::packed(version) };
+                Some((client, ranges.iter().map(|range| object(range.size, range.version)).collect()))
+            }
+        };
+        let files = RemoteFiles { vm: env.get_java_vm()?, object: env.new_global_ref(files)? };
+        Ok(RemoteSource { files: Arc::new(files), objects })
+    }
+
+    /// A native client and the object of a range, if they are known.
+    fn native(&self, index: usize, range: &FileRange) -> Option<Native> {
+        let (client, objects) = self.objects.as_ref()?;
+        let object = objects
+            .get(index)
+            .filter(|object| i64::try_from(object.size).is_ok() && !object.version.is_none())?;
+        let path = range.path.to_bytes();
+        let key = &path[path.iter().position(|&b| b != b'/').unwrap_or(path.len())..];
+        Some(Native {
+            client: Arc::clone(client),
+            key: key.to_vec(),
+            object: object.clone(),
+            is_left: AtomicBool::new(false),
+        })
     }
 }
 
@@ -35,15 +89,14 @@ impl Source for RemoteSource {
     /// A file each, since requests take long; large files in parts, each of which is one request.
     const PORTIONS: Portions = Portions { bytes: 8 << 20, ranges: 1 };
 
-    fn open(&self, index: usize, _range: &FileRange) -> Result<RemoteFile> {
+    fn open(&self, index: usize, range: &FileRange) -> Result<RemoteFile> {
         let key = i32::try_from(index).map_err(|_| Error::new(Operation::OpenFile, Errno::OVERFLOW))?;
-        let opened = call(&self.vm, |env| {
-            let signature = "(I)Lio/millstream/hadoop/RemoteFiles$File;";
-            let file = env.call_method(&self.files, "open", signature, &[JValue::Int(key)])?.l()?;
-            env.new_global_ref(file)
-        });
-        let file = opened.ok_or(Error::new(Operation::OpenFile, Errno::IO))?;
-        Ok(RemoteFile { vm: Arc::clone(&self.vm), file })
+        Ok(RemoteFile {
+            files: Arc::clone(&self.files),
+            key,
+            opened: OnceLock::new(),
+            native: self.native(index, range),
+        })
     }
 
     fn open_checksums(&self, _range: &FileRange) -> Result<Option<RemoteFile>> {
@@ -51,21 +104,113 @@ impl Source for RemoteSource {
     }
 }
 
-/// An open file, a `RemoteFiles.File`.
+/// An open file.
 #[derive(Debug)]
 pub(crate) struct RemoteFile {
-    vm: Arc<JavaVM>,
-    file: GlobalRef,
+    files: Arc<RemoteFiles>,
+    key: jint,
+    /// The JVM's `RemoteFiles.File`, once it has to read.
+    opened: OnceLock<GlobalRef>,
+    native: Option<Native>,
+}
+
+/// An object that a native client reads.
+#[derive(Debug)]
+struct Native {
+    client: Arc<Client>,
+    key: Vec<u8>,
+    object: Object,
+    /// Whether the JVM reads it.
+    is_left: AtomicBool,
+}
+
+impl RemoteFile {
+    /// The JVM's file.
+    fn opened(&self) -> Result<&GlobalRef> {
+        if let Some(file) = self.opened.get() {
+            return Ok(file);
+        }
+        let opened = call(&self.files.vm, |env| {
+            let signature = "(I)Lio/millstream/hadoop/RemoteFiles$File;";
+            let file =
+                env.call_method(&self.files.object, "open", signature, &[JValue::Int(self.key)])?.l()?;
+            env.new_global_ref(file)
+        });
+        let file = opened.ok_or(Error::new(Operation::OpenFile, Errno::IO))?;
+        // If another thread was faster, its file is the one, and this one has not been read.
+        Ok(self.opened.get_or_init(|| file))
+    }
+
+    /// What a native client reads; `None` if the JVM has to.
+    fn native(&self) -> Option<&Native> {
+        self.native
+            .as_ref()
+            .filter(|native| !native.is_left.load(Ordering::Relaxed) && native.client.is_useful())
+    }
+
+    /// Reads by the native client; `None` if the JVM has to.
+    fn read_natively(&self, native: &Native, buffer: &mut [u8], offset: u64) -> Option<Result<usize>> {
+        let Object { size, version } = &native.object;
+        let Some(rest) = size.checked_sub(offset).filter(|&rest| rest > 0) else {
+            return Some(Ok(0));
+        };
+        let wanted = usize::try_from(rest).unwrap_or(usize::MAX).min(buffer.len());
+        let mut counts = Counts::default();
+        let read = native.client.get(&native.key, version, *size, offset, &mut buffer[..wanted], &mut counts);
+        self.report(
+            counts,
+            if read.is_ok() { wanted } else { 0 },
+            read.as_ref().err().map(ToString::to_string),
+        );
+        let is_accepted = match read {
+            Err(_) => false,
+            // All rows of the file are of these bytes.
+            Ok(()) if wanted as u64 == *size => true,
+            // If another part has been read from a new version meanwhile, this one is to be as well.
+            Ok(()) => match self
+                .opened()
+                .map(|file| call(&self.files.vm, |env| env.call_method(file, "accept", "()Z", &[])?.z()))
+            {
+                Ok(accepted) => accepted.unwrap_or(false),
+                Err(error) => return Some(Err(error)),
+            },
+        };
+        if !is_accepted {
+            native.is_left.store(true, Ordering::Relaxed);
+        }
+        is_accepted.then_some(Ok(wanted))
+    }
+
+    /// Tells the JVM what a read has cost, and why it has to read.
+    fn report(&self, counts: Counts, bytes: usize, refusal: Option<String>) {
+        call(&self.files.vm, |env| {
+            let refusal = refusal.map(|text| env.new_string(text)).transpose()?;
+            let refusal = refusal.map_or(JObject::null(), JObject::from);
+            let number = |n: u32| JValue::Int(jint::try_from(n).unwrap_or(jint::MAX));
+            let arguments = [
+                number(counts.requests),
+                number(counts.retries),
+                number(counts.throttled),
+                JValue::Long(bytes as i64),
+                JValue::Object(&refusal),
+            ];
+            env.call_method(&self.files.object, "readNatively", "(IIIJLjava/lang/String;)V", &arguments)?.v()
+        });
+    }
 }
 
 impl SourceFile for RemoteFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        if let Some(read) = self.native().and_then(|native| self.read_natively(native, buffer, offset)) {
+            return read;
+        }
+        let file = self.opened()?;
         let length = buffer.len().min(i32::MAX as usize);
-        let read = call(&self.vm, |env| {
+        let read = call(&self.files.vm, |env| {
             // SAFETY: Java writes to the buffer during the call only, and keeps no reference to it.
             let bytes = unsafe { env.new_direct_byte_buffer(buffer.as_mut_ptr(), length) }?;
             let arguments = [JValue::Long(offset as i64), JValue::Object(&bytes)];
-            env.call_method(&self.file, "read", "(JLjava/nio/ByteBuffer;)I", &arguments)?.i()
+            env.call_method(file, "read", "(JLjava/nio/ByteBuffer;)I", &arguments)?.i()
         });
         match read {
             Some(n @ 0..) => Ok(n as usize),
@@ -76,7 +221,11 @@ impl SourceFile for RemoteFile {
     }
 
     fn size(&self) -> Result<u64> {
-        let size = call(&self.vm, |env| env.call_method(&self.file, "size", "()J", &[])?.j());
+        if let Some(native) = self.native() {
+            return Ok(native.object.size);
+        }
+        let file = self.opened()?;
+        let size = call(&self.files.vm, |env| env.call_method(file, "size", "()J", &[])?.j());
         size.and_then(|size| u64::try_from(size).ok()).ok_or(Error::new(Operation::Read, Errno::IO))
     }
 
@@ -87,12 +236,17 @@ impl SourceFile for RemoteFile {
 
 impl Drop for RemoteFile {
     fn drop(&mut self) {
-        call(&self.vm, |env| env.call_method(&self.file, "close", "()V", &[])?.v());
+        if let Some(file) = self.opened.get() {
+            call(&self.files.vm, |env| env.call_method(file, "close", "()V", &[])?.v());
+        }
     }
 }
 
 /// Calls into the JVM. `None` after an exception, which Java's side keeps for its caller if it is one of input and output.
-fn call<T>(vm: &JavaVM, body: impl FnOnce(&mut JNIEnv<'_>) -> jni::errors::Result<T>) -> Option<T> {
+pub(crate) fn call<T>(
+    vm: &JavaVM,
+    body: impl FnOnce(&mut JNIEnv<'_>) -> jni::errors::Result<T>,
+) -> Option<T> {
     let mut env = vm.attach_current_thread_as_daemon().ok()?;
     let result = env.with_local_frame(LOCAL_REFERENCES, body);
     if result.is_err() {

@@ -21,6 +21,9 @@ public interface ListedFileSystem {
    */
   List<DirectoryListing> listDataset(List<Path> roots) throws IOException;
 
+  /** How the bytes of files reach native threads, and why not in a faster way; for people. */
+  String transport();
+
   /**
    * The files of ranges on this file system, for native threads to read.
    *

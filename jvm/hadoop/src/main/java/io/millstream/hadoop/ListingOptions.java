@@ -20,8 +20,15 @@ public final class ListingOptions {
   /** How old a directory listed ahead may be when it is handed out, in milliseconds. Default 3000. */
   static final String READ_AHEAD_MAX_AGE_MILLIS = "fs.millstream.list.readahead.max.age.ms";
 
+  /**
+   * Whether native code may make requests to S3 by itself. If not, they are made by S3A's client. Read when a file system makes its first
+   * such request. Default true.
+   */
+  public static final String NATIVE_S3 = "fs.millstream.s3a.native.enabled";
+
   /** All keys of the Hadoop configuration. */
-  public static final List<String> KEYS = List.of(ENABLED, THREADS, READ_AHEAD_DIRECTORIES, READ_AHEAD_MAX_AGE_MILLIS);
+  public static final List<String> KEYS = List.of(ENABLED, THREADS, READ_AHEAD_DIRECTORIES, READ_AHEAD_MAX_AGE_MILLIS,
+      NATIVE_S3);
 
   private final boolean enabledInHadoop;
   final int threads;

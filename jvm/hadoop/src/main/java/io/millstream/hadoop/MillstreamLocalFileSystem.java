@@ -186,6 +186,11 @@ public class MillstreamLocalFileSystem extends LocalFileSystem implements Listed
 
   /** Native code reads local files by itself. */
   @Override
+  public String transport() {
+    return "native";
+  }
+
+  @Override
   public RemoteFiles files(FileRanges ranges) {
     return null;
   }

@@ -178,16 +178,6 @@ public final class NativeScan implements AutoCloseable {
     return out[MISSING];
   }
 
-  /** Requests made to another file system than the local one so far. */
-  public long requests() {
-    return files == null ? 0 : files.requests();
-  }
-
-  /** Those of them that were repeated. */
-  public long retries() {
-    return files == null ? 0 : files.retries();
-  }
-
   /** Nanoseconds for which this thread waited for the reading threads. */
   public long waitedNanos() {
     return out[WAITED];

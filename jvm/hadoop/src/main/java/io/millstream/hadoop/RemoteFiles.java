@@ -26,6 +26,8 @@ public abstract class RemoteFiles {
   private final ConcurrentHashMap<Integer, IOException> failures = new ConcurrentHashMap<>();
   private final AtomicLong requests = new AtomicLong();
   private final AtomicLong retries = new AtomicLong();
+  private final AtomicLong throttled = new AtomicLong();
+  private final AtomicLong nativeRequests = new AtomicLong();
 
   /**
    * What is known of the file of a range.
@@ -80,6 +82,39 @@ public abstract class RemoteFiles {
     return retries.get();
   }
 
+  /** Number of requests so far that the server turned away for now, as far as native code made them. */
+  public final long throttled() {
+    return throttled.get();
+  }
+
+  /** Number of requests for bytes so far that native code made by itself. */
+  public final long nativeRequests() {
+    return nativeRequests.get();
+  }
+
+  /** The number of a client by which native code reads files whose version is known; 0 if there is none. Called by native code. */
+  protected long nativeBucket() {
+    return 0;
+  }
+
+  /**
+   * Counts what native code has read; called by native threads.
+   *
+   * @param retried requests that repeated another one
+   * @param turnedAway requests that the server turned away for now
+   * @param refusal why this file has to be read here; null if there is no reason
+   */
+  final void readNatively(int made, int retried, int turnedAway, long bytes, String refusal) {
+    requests.addAndGet(made);
+    retries.addAndGet(retried);
+    throttled.addAndGet(turnedAway);
+    nativeRequests.addAndGet(made);
+    hasReadNatively(made, turnedAway, bytes, refusal);
+  }
+
+  /** Counts what native code has read into the statistics of the file system, and tells why it does not. */
+  protected void hasReadNatively(int made, int turnedAway, long bytes, String refusal) {}
+
   /** Counts a request. */
   protected final void countRequest() {
     requests.incrementAndGet();
@@ -128,6 +163,15 @@ public abstract class RemoteFiles {
      * @return their number; 0 or -1 at the end of the file
      */
     protected abstract int fill(long offset, ByteBuffer buffer) throws IOException;
+
+    /**
+     * Records that bytes of the version that was listed are used; called by native threads.
+     *
+     * @return false if another version has been read here meanwhile, so that these bytes must not be used
+     */
+    protected boolean accept() {
+      return true;
+    }
 
     /** Length in bytes now, or the negative number of an error of the C library; called by native threads. */
     final long size() {

@@ -21,6 +21,11 @@ public final class Versions {
     return etag.length() > 1 && etag.startsWith("\"") && etag.endsWith("\"") ? etag.substring(1, etag.length() - 1) : etag;
   }
 
+  /** An ETag with the quotes that it has in HTTP; null stays null. */
+  public static String quoted(String version) {
+    return version == null ? null : '"' + version + '"';
+  }
+
   /** Packs a version, with quotes or without; empty if there is none. */
   public static byte[] pack(String etag) {
     if (etag == null || etag.isEmpty()) {

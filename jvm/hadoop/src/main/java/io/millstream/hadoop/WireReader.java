@@ -9,32 +9,42 @@ import java.nio.ByteOrder;
  *
  * <p>All methods throw {@link BufferUnderflowException} if too few bytes are left.
  */
-final class WireReader {
+public final class WireReader {
   private final ByteBuffer in;
 
-  WireReader(byte[] bytes) {
+  /** Reads from the first of {@code bytes}. */
+  public WireReader(byte[] bytes) {
     in = ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN);
   }
 
   /** Whether not everything has been read. */
-  boolean hasRemaining() {
+  public boolean hasRemaining() {
     return in.hasRemaining();
   }
 
   /** Reads a byte. */
-  int u8() {
+  public int u8() {
     return in.get() & 0xff;
   }
 
+  /** Reads a number of four bytes, which must be less than 2<sup>31</sup>. */
+  public int u32() {
+    int value = in.getInt();
+    if (value < 0) {
+      throw new BufferUnderflowException();
+    }
+    return value;
+  }
+
   /** Reads a number of eight bytes. */
-  long u64() {
+  public long u64() {
     return in.getLong();
   }
 
   /** Reads a prefixed byte string. */
-  byte[] prefixed() {
-    int length = in.getInt();
-    if (length < 0 || length > in.remaining()) {
+  public byte[] prefixed() {
+    int length = u32();
+    if (length > in.remaining()) {
       throw new BufferUnderflowException();
     }
     byte[] bytes = new byte[length];

@@ -79,6 +79,11 @@ public class MillstreamDistributedFileSystem extends DistributedFileSystem imple
   }
 
   @Override
+  public String transport() {
+    return "HDFS's client";
+  }
+
+  @Override
   public RemoteFiles files(FileRanges ranges) {
     return new StreamFiles(itself, ranges);
   }

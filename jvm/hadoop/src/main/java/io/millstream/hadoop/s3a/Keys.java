@@ -9,8 +9,12 @@ interface Keys {
   /** S3's limit of keys in a page. */
   int PAGE = 1000;
 
-  /** An object. */
-  record Item(String key, long size, long modificationTime, String version) {}
+  /**
+   * An object.
+   *
+   * @param version as {@link io.millstream.hadoop.Versions} packs it
+   */
+  record Item(String key, long size, long modificationTime, byte[] version) {}
 
   /**
    * A page of a listing.

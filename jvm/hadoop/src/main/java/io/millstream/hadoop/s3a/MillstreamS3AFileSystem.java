@@ -22,19 +22,29 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.LocatedFileStatus;
 import org.apache.hadoop.fs.Path;
+import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.fs.impl.OpenFileParameters;
 import org.apache.hadoop.fs.s3a.Constants;
 import org.apache.hadoop.fs.s3a.S3AFileStatus;
 import org.apache.hadoop.fs.s3a.S3AFileSystem;
+import org.apache.hadoop.fs.s3a.S3ALocatedFileStatus;
 import org.apache.hadoop.fs.s3a.S3ListRequest;
 import org.apache.hadoop.fs.s3a.S3ListResult;
+import org.apache.hadoop.fs.s3a.Statistic;
 import org.apache.hadoop.fs.store.audit.AuditSpan;
+import org.apache.hadoop.util.functional.RemoteIterators;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import software.amazon.awssdk.services.s3.model.CommonPrefix;
@@ -56,6 +66,7 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
   private ListingOptions options;
   private String whyNot;
   private final AtomicReference<String> said = new AtomicReference<>();
+  private NativeTransport transport;
 
   private final StreamFiles.Opener itself = new StreamFiles.Opener() {
     @Override
@@ -97,6 +108,27 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
     }
   }
 
+  /** How native code makes requests. Made when it is needed: many file systems only write. */
+  private synchronized NativeTransport nativeTransport() {
+    if (transport == null) {
+      transport = NativeTransport.of(this);
+      if (transport.whyNot() != null) {
+        LOG.info("{} is listed and read by S3A's client: {}", getUri(), transport.whyNot());
+      }
+    }
+    return transport;
+  }
+
+  @Override
+  public void close() throws IOException {
+    synchronized (this) {
+      if (transport != null) {
+        transport.close();
+      }
+    }
+    super.close();
+  }
+
   @Override
   public boolean listsNatively() {
     boolean can = options.enabled() && NativeLibrary.isLoaded();
@@ -108,16 +140,8 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
 
   @Override
   public List<DirectoryListing> listDataset(List<Path> roots) throws IOException {
-    AuditSpan span = createSpan("op_list_files", roots.isEmpty() ? null : roots.get(0).toString(), null);
-    S3aListing listing = new S3aListing(getUri(), (prefix, delimiter, after, next) -> {
-      span.activate();
-      return page(prefix, delimiter, after, next);
-    }, options.threadsOr(DEFAULT_THREADS));
-    List<String> prefixes = new ArrayList<>();
-    for (Path root : roots) {
-      String key = pathToKey(root);
-      prefixes.add(key.isEmpty() ? "" : key + "/");
-    }
+    S3aListing listing = listing(roots.isEmpty() ? null : roots.get(0));
+    List<String> prefixes = roots.stream().map(this::prefix).toList();
     long start = System.nanoTime();
     try {
       List<DirectoryListing> listings = listing.list(prefixes);
@@ -133,30 +157,121 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
     }
   }
 
-  /** A root below which there are no keys may be a file, or missing; S3A looks in this order, too. */
+  private S3aListing listing(Path path) throws IOException {
+    AuditSpan span = createSpan("op_list_files", path == null ? null : path.toString(), null);
+    return new S3aListing(getUri(), (prefix, delimiter, after, next) -> {
+      Keys.Page page = nativePage(prefix, delimiter, after, next);
+      if (page == null) {
+        span.activate();
+        page = page(prefix, delimiter, after, next);
+      }
+      return page;
+    }, options.threadsOr(DEFAULT_THREADS));
+  }
+
+  /** What the keys of a directory begin with. */
+  private String prefix(Path directory) {
+    String key = pathToKey(directory);
+    return key.isEmpty() ? "" : key + "/";
+  }
+
+  /** As S3A's, but recursive listings are made by many requests at once, before the first file is returned. */
+  @Override
+  public RemoteIterator<LocatedFileStatus> listFiles(Path f, boolean recursive) throws IOException {
+    if (!recursive || !listsNatively()) {
+      return super.listFiles(f, recursive);
+    }
+    Path directory = makeQualified(f);
+    List<Keys.Item> files;
+    try {
+      files = listing(directory).files(prefix(directory));
+    } catch (InterruptedIOException e) {
+      throw e;
+    } catch (IOException e) {
+      say(e.toString());
+      return super.listFiles(f, true);
+    }
+    if (files.isEmpty()) {
+      // A file, an empty directory, or nothing.
+      return super.listFiles(f, true);
+    }
+    return RemoteIterators.mappingRemoteIterator(RemoteIterators.remoteIteratorFromIterable(files), this::status);
+  }
+
+  private LocatedFileStatus status(Keys.Item item) throws IOException {
+    Path path = keyToQualifiedPath(item.key());
+    S3AFileStatus status = new S3AFileStatus(item.size(), item.modificationTime(), path, getDefaultBlockSize(path), getUsername(),
+        Versions.quoted(Versions.unpack(item.version())), null);
+    return new S3ALocatedFileStatus(status, getFileBlockLocations(status, 0, item.size()));
+  }
+
+  /** Roots below which there are no keys, asked for many at once. */
   private void addRootsWithoutKeys(List<Path> roots, List<DirectoryListing> listings) throws IOException {
     Set<Integer> listed = new HashSet<>();
     listings.forEach(listing -> listed.add(listing.root()));
-    for (int root = 0; root < roots.size(); root++) {
+    List<Callable<DirectoryListing>> asked = new ArrayList<>();
+    for (int i = 0; i < roots.size(); i++) {
+      int root = i;
       if (!listed.contains(root)) {
-        Path path = roots.get(root);
-        try {
-          FileStatus status = super.getFileStatus(path);
-          if (status.isFile()) {
-            String parent = path.getParent().toUri().getPath();
-            DirectoryListing.Builder file = new DirectoryListing.Builder(getUri(), parent, root).ofFile();
-            file.add(path.getName(), status.getLen(), status.getModificationTime(), Versions.pack(version(status)));
-            listings.add(file.build());
-          }
-        } catch (FileNotFoundException e) {
-          listings.add(new DirectoryListing.Builder(getUri(), path.toUri().getPath(), root).missing().build());
+        asked.add(() -> withoutKeys(roots.get(root), root));
+      }
+    }
+    if (asked.isEmpty()) {
+      return;
+    }
+    ExecutorService threads = Executors.newFixedThreadPool(Math.min(asked.size(), options.threadsOr(DEFAULT_THREADS)));
+    try {
+      for (Future<DirectoryListing> answer : threads.invokeAll(asked)) {
+        DirectoryListing listing = answer.get();
+        if (listing != null) {
+          listings.add(listing);
         }
       }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw (InterruptedIOException) new InterruptedIOException("Interrupted while listing").initCause(e);
+    } catch (ExecutionException e) {
+      throw e.getCause() instanceof IOException cause ? cause : new IOException(e.getCause());
+    } finally {
+      threads.shutdownNow();
+    }
+  }
+
+  /** A root below which there are no keys: a file, an empty directory (null), or missing; S3A looks in this order, too. */
+  private DirectoryListing withoutKeys(Path path, int root) throws IOException {
+    try {
+      FileStatus status = super.getFileStatus(path);
+      if (!status.isFile()) {
+        return null;
+      }
+      String parent = path.getParent().toUri().getPath();
+      DirectoryListing.Builder file = new DirectoryListing.Builder(getUri(), parent, root).ofFile();
+      file.add(path.getName(), status.getLen(), status.getModificationTime(), Versions.pack(version(status)));
+      return file.build();
+    } catch (FileNotFoundException e) {
+      return new DirectoryListing.Builder(getUri(), path.toUri().getPath(), root).missing().build();
     }
   }
 
   private static String version(FileStatus status) {
     return status instanceof S3AFileStatus known ? known.getEtag() : null;
+  }
+
+  /** A page that native code has asked for; null if S3A's client has to. */
+  private Keys.Page nativePage(String prefix, String delimiter, String after, String next) {
+    NativeBucket bucket = nativeTransport().bucket();
+    if (bucket == null) {
+      return null;
+    }
+    try {
+      NativeBucket.Answer answer = bucket.page(prefix, delimiter, after, next);
+      getInstrumentation().incrementCounter(Statistic.OBJECT_LIST_REQUEST, answer.requests());
+      getInstrumentation().incrementCounter(Statistic.STORE_IO_THROTTLED, answer.throttled());
+      return answer.page();
+    } catch (IOException e) {
+      nativeTransport().refused(e.getMessage());
+      return null;
+    }
   }
 
   private Keys.Page page(String prefix, String delimiter, String after, String next) throws IOException {
@@ -167,21 +282,26 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
     ListObjectsV2Response page = result.getV2();
     List<Keys.Item> items = new ArrayList<>(page.contents().size());
     for (S3Object object : page.contents()) {
-      items.add(new Keys.Item(object.key(), object.size(), object.lastModified().toEpochMilli(), object.eTag()));
+      items.add(new Keys.Item(object.key(), object.size(), object.lastModified().toEpochMilli(), Versions.pack(object.eTag())));
     }
     List<String> prefixes = page.commonPrefixes().stream().map(CommonPrefix::prefix).toList();
     return new Keys.Page(items, prefixes, Boolean.TRUE.equals(page.isTruncated()) ? page.nextContinuationToken() : null);
   }
 
   @Override
+  public String transport() {
+    return whyNot == null ? nativeTransport().toString() : "S3A's client: " + whyNot;
+  }
+
+  @Override
   public RemoteFiles files(FileRanges ranges) throws IOException {
-    return whyNot == null ? new S3aFiles(this, itself, ranges) : new StreamFiles(itself, ranges);
+    return whyNot == null ? new S3aFiles(this, itself, nativeTransport(), ranges) : new StreamFiles(itself, ranges);
   }
 
   @Override
   public FileStatus getFileStatus(Path f) throws IOException {
     FileStatus ahead = FileReadAhead.status(this, f, file -> new S3AFileStatus(file.size(), file.modificationTime(), file.path(),
-        getDefaultBlockSize(file.path()), getUsername(), file.version(), null));
+        getDefaultBlockSize(file.path()), getUsername(), Versions.quoted(file.version()), null));
     return ahead == null ? super.getFileStatus(f) : ahead;
   }
 

@@ -22,8 +22,9 @@ import software.amazon.awssdk.services.s3.model.GetObjectResponse;
 import software.amazon.awssdk.services.s3.model.S3Exception;
 
 /**
- * Objects that native threads read with the client of the live S3A file system: one GET for the bytes that a reader asks for, of the
- * version that was listed, and no HEAD.
+ * Objects that native threads read: one GET for the bytes that a reader asks for, of the version that was listed, and no HEAD. Native
+ * code makes the requests by itself if it may ({@link NativeTransport}). Otherwise, and if it does not get the bytes, they are made here,
+ * with the client of the live S3A file system.
  *
  * <p>An object whose version is not known is left to S3A's own stream, too: parts of it could be of different ones.
  *
@@ -43,14 +44,17 @@ final class S3aFiles extends RemoteFiles {
   private final StreamFiles.Opener opener;
   private final S3Client client;
   private final AuditSpan span;
+  private final NativeTransport transport;
 
   /**
    * The objects of ranges.
    *
    * @param opener S3A's own streams
+   * @param transport what native code uses by itself
    */
-  S3aFiles(S3AFileSystem fileSystem, StreamFiles.Opener opener, FileRanges ranges) throws IOException {
+  S3aFiles(S3AFileSystem fileSystem, StreamFiles.Opener opener, NativeTransport transport, FileRanges ranges) throws IOException {
     super(ranges);
+    this.transport = transport;
     this.fileSystem = fileSystem;
     this.opener = opener;
     this.client = fileSystem.getS3AInternals().getAmazonS3Client("reading many files");
@@ -60,6 +64,22 @@ final class S3aFiles extends RemoteFiles {
   @Override
   protected File file(int range, Entry entry) {
     return new S3Object(range, entry);
+  }
+
+  @Override
+  protected long nativeBucket() {
+    NativeBucket bucket = transport.bucket();
+    return bucket == null ? 0 : bucket.number();
+  }
+
+  @Override
+  protected void hasReadNatively(int made, int turnedAway, long bytes, String refusal) {
+    fileSystem.getInstrumentation().incrementCounter(Statistic.ACTION_HTTP_GET_REQUEST, made);
+    fileSystem.getInstrumentation().incrementCounter(Statistic.STORE_IO_THROTTLED, turnedAway);
+    fileSystem.getInstrumentation().incrementCounter(Statistic.STREAM_READ_BYTES, bytes);
+    if (refusal != null) {
+      transport.refused(refusal);
+    }
   }
 
   private final class S3Object extends File {
@@ -120,7 +140,7 @@ final class S3aFiles extends RemoteFiles {
       if (!isWhole) {
         request.range("bytes=" + from + "-" + (from + buffer.remaining() - 1));
       }
-      request.ifMatch('"' + entry.version() + '"');
+      request.ifMatch(Versions.quoted(entry.version()));
       span.activate();
       countRequest();
       fileSystem.getInstrumentation().incrementCounter(Statistic.ACTION_HTTP_GET_REQUEST, 1);
@@ -141,7 +161,8 @@ final class S3aFiles extends RemoteFiles {
     }
 
     /** Records that bytes of the listed version are used; false if S3A's own stream has to answer. */
-    private synchronized boolean accept() {
+    @Override
+    protected synchronized boolean accept() {
       isRead = stream == null;
       return isRead;
     }

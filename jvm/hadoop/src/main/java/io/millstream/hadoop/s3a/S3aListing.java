@@ -2,7 +2,6 @@ package io.millstream.hadoop.s3a;
 
 import io.millstream.hadoop.DatasetNames;
 import io.millstream.hadoop.DirectoryListing;
-import io.millstream.hadoop.Versions;
 import java.io.IOException;
 import java.net.URI;
 import java.util.ArrayList;
@@ -11,6 +10,7 @@ import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.IntFunction;
 
 /** Lists data sets of a bucket: sorts keys into directories as S3A does. */
 final class S3aListing {
@@ -50,9 +50,29 @@ final class S3aListing {
    * @throws IOException if Spark must list them, since the server does not answer as S3 does, or keys are odd
    */
   List<DirectoryListing> list(List<String> prefixes) throws IOException {
-    List<Shard> filled = Collections.synchronizedList(new ArrayList<>());
+    List<DirectoryListing> listings = new ArrayList<>();
+    for (Directories shard : run(prefixes, root -> new Directories(root, prefixes.get(root).length()))) {
+      shard.directories.values().forEach(directory -> listings.add(directory.build()));
+    }
+    return listings;
+  }
+
+  /**
+   * All objects below a prefix that S3A shows as files, hidden ones too, in the order of their keys.
+   *
+   * @throws IOException as for {@link #list}
+   */
+  List<Keys.Item> files(String prefix) throws IOException {
+    List<Keys.Item> files = new ArrayList<>();
+    run(List.of(prefix), root -> new Files(root, prefix.length())).forEach(shard -> files.addAll(shard.files));
+    return files;
+  }
+
+  /** Lists keys into shards; returns those that are not empty, in the order of keys, which is Spark's. */
+  private <S extends Shard> List<S> run(List<String> prefixes, IntFunction<S> empty) throws IOException {
+    List<S> filled = Collections.synchronizedList(new ArrayList<>());
     KeyListing listing = new KeyListing(keys, threads, root -> {
-      Shard shard = new Shard(root, prefixes.get(root).length());
+      S shard = empty.apply(root);
       filled.add(shard);
       return shard;
     });
@@ -62,12 +82,9 @@ final class S3aListing {
       requests = listing.requests();
       shards = listing.shards();
     }
-    // In Spark's order, that of keys.
     filled.removeIf(shard -> shard.firstKey == null);
-    filled.sort(Comparator.<Shard>comparingInt(shard -> shard.root).thenComparing(shard -> shard.firstKey, Keys::compare));
-    List<DirectoryListing> listings = new ArrayList<>();
-    filled.forEach(shard -> shard.directories.values().forEach(directory -> listings.add(directory.build())));
-    return listings;
+    filled.sort(Comparator.<S>comparingInt(shard -> shard.root).thenComparing(shard -> shard.firstKey, Keys::compare));
+    return filled;
   }
 
   /** Number of requests of the last listing. */
@@ -80,16 +97,22 @@ final class S3aListing {
     return shards;
   }
 
-  /** The keys of a shard by directory. */
-  private final class Shard implements KeyListing.Sink {
-    private final int root;
-    private final int rootLength;
-    private final Map<String, DirectoryListing.Builder> directories = new LinkedHashMap<>();
-    private String firstKey;
+  private static boolean isOdd(String name) {
+    return name.isEmpty() || name.equals(".") || name.equals("..") || name.indexOf('\uFFFD') >= 0 || name.indexOf('\0') >= 0;
+  }
+
+  /** Whether S3A shows no file for a key. */
+  private static boolean isMarker(String key) {
+    return key.endsWith("/") || key.endsWith(FOLDER_MARKER);
+  }
+
+  /** What a shard has found. */
+  private abstract static class Shard implements KeyListing.Sink {
+    final int root;
+    final int rootLength;
+    String firstKey;
     /** The part of the last key up to its last slash. */
     private String directory;
-    /** Its files; null if they are hidden. */
-    private DirectoryListing.Builder files;
 
     Shard(int root, int rootLength) {
       this.root = root;
@@ -103,40 +126,77 @@ final class S3aListing {
       int slash = key.lastIndexOf('/');
       if (directory == null || slash != directory.length() - 1 || !key.startsWith(directory)) {
         directory = key.substring(0, slash + 1);
-        files = isHidden(directory) ? null : directories.computeIfAbsent(directory, this::begin);
+        int start = rootLength;
+        List<String> names = new ArrayList<>();
+        for (int end = directory.indexOf('/', start); end >= 0; end = directory.indexOf('/', start)) {
+          names.add(directory.substring(start, end));
+          start = end + 1;
+        }
+        if (names.stream().anyMatch(S3aListing::isOdd)) {
+          throw new OddKeyException(directory);
+        }
+        enter(directory, names);
       }
-      if (files == null || slash == key.length() - 1 || key.endsWith(FOLDER_MARKER)) {
-        return;
+      if (!isMarker(key)) {
+        String name = key.substring(slash + 1);
+        if (isOdd(name)) {
+          throw new OddKeyException(key);
+        }
+        add(name, item);
       }
-      String name = key.substring(slash + 1);
-      if (isOdd(name)) {
-        throw new OddKeyException(key);
+    }
+
+    /** The following objects are in this directory, whose path below the root has these names. */
+    abstract void enter(String directory, List<String> names) throws OddKeyException;
+
+    /** Takes an object that is a file. */
+    abstract void add(String name, Keys.Item item);
+  }
+
+  /** The files of a data set by directory. */
+  private final class Directories extends Shard {
+    private final Map<String, DirectoryListing.Builder> directories = new LinkedHashMap<>();
+    /** The files of the present directory; null if they are hidden. */
+    private DirectoryListing.Builder files;
+
+    Directories(int root, int rootLength) {
+      super(root, rootLength);
+    }
+
+    @Override
+    void enter(String directory, List<String> names) throws OddKeyException {
+      if (names.stream().anyMatch(DatasetNames::isSummary)) {
+        throw new OddKeyException(directory);
       }
-      if (!DatasetNames.isHidden(name)) {
-        files.add(name, item.size(), item.modificationTime(), Versions.pack(item.version()));
-      }
+      files = names.stream().anyMatch(DatasetNames::isHidden) ? null : directories.computeIfAbsent(directory, this::begin);
     }
 
     private DirectoryListing.Builder begin(String prefix) {
       return new DirectoryListing.Builder(fileSystem, prefix.isEmpty() ? "/" : "/" + prefix.substring(0, prefix.length() - 1), root);
     }
 
-    private boolean isHidden(String directory) throws IOException {
-      boolean hidden = false;
-      int start = rootLength;
-      for (int slash = directory.indexOf('/', start); slash >= 0; slash = directory.indexOf('/', start)) {
-        String name = directory.substring(start, slash);
-        if (isOdd(name) || DatasetNames.isSummary(name)) {
-          throw new OddKeyException(directory);
-        }
-        hidden |= DatasetNames.isHidden(name);
-        start = slash + 1;
+    @Override
+    void add(String name, Keys.Item item) {
+      if (files != null && !DatasetNames.isHidden(name)) {
+        files.add(name, item.size(), item.modificationTime(), item.version());
       }
-      return hidden;
+    }
+  }
+
+  /** All files. */
+  private static final class Files extends Shard {
+    private final List<Keys.Item> files = new ArrayList<>();
+
+    Files(int root, int rootLength) {
+      super(root, rootLength);
     }
 
-    private boolean isOdd(String name) {
-      return name.isEmpty() || name.equals(".") || name.equals("..") || name.indexOf('\uFFFD') >= 0 || name.indexOf('\0') >= 0;
+    @Override
+    void enter(String directory, List<String> names) {}
+
+    @Override
+    void add(String name, Keys.Item item) {
+      files.add(item);
     }
   }
 }

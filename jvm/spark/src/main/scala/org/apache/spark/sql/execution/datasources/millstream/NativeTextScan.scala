@@ -134,11 +134,9 @@ case class NativeTextScanExec(
     "bytesRead" -> SQLMetrics.createSizeMetric(sparkContext, "size of data read"),
     "filesMissing" -> SQLMetrics.createMetric(sparkContext, "number of missing files skipped"))
 
-  private def requestMetrics: Map[String, SQLMetric] =
+  private lazy val requestMetrics: Map[String, SQLMetric] =
     if (Option(listed).forall(_.isLocal)) Map.empty
-    else Map(
-      "requests" -> SQLMetrics.createMetric(sparkContext, "number of requests for data"),
-      "retries" -> SQLMetrics.createMetric(sparkContext, "number of requests repeated"))
+    else RequestCount.All.map(count => count.name -> SQLMetrics.createMetric(sparkContext, count.label)).toMap
 
   private lazy val (predicate, pushed, prefiltered) = RowPredicates.encode(scan.dataFilters, format.rowsAreLines)
 
@@ -165,6 +163,7 @@ case class NativeTextScanExec(
   override protected def details: Seq[(String, String)] =
     Seq("NativeFilters" -> pushed.mkString("[", ", ", "]")) ++
       Option.when(prefiltered.nonEmpty)("NativePrefilters" -> prefiltered.mkString("[", ", ", "]")) ++
+      Option(listed).flatMap(_.transport).map("Transport" -> _) ++
       words.map(split => "NativeSplit" -> s"'${split.separator}'") ++
       occurrences.map(column => "NativeCount" -> column.toString)
 
@@ -191,6 +190,6 @@ case class NativeTextScanExec(
     val conf = Option.unless(listed.isLocal)(sparkContext.broadcast(new SerializableConfiguration(listed.conf)))
     new TextScanRDD(sparkContext, pack(), task, conf,
       ScanMetrics(metrics("numOutputRows"), metrics("bytesRead"), metrics("filesOpened"), metrics("filesMissing"), metrics("waitTime"),
-        metrics.get("requests"), metrics.get("retries")))
+        requestMetrics))
   }
 }

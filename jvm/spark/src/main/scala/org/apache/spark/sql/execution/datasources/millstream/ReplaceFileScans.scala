@@ -91,6 +91,9 @@ private[millstream] final class LocalFiles(val fileSystem: URI, val directories:
 
   def isLocal: Boolean = LocalFiles.isLocal(fileSystem)
 
+  /** How native threads read them; local files have no choice. */
+  def transport: Option[String] = Option.unless(isLocal)(new Path(fileSystem).getFileSystem(conf)).collect { case ours: Listed => ours.transport }
+
   /** Whether checksums beside the files are verified by us; other file systems than the local one verify by themselves. */
   def verifiesChecksums: Boolean = isLocal && LocalFiles.verifiesChecksums(conf)
 

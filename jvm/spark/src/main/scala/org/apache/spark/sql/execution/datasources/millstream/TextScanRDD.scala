@@ -40,8 +40,23 @@ private[millstream] final case class ScanMetrics(
     opened: SQLMetric,
     missing: SQLMetric,
     waitTime: SQLMetric,
-    requests: Option[SQLMetric],
-    retries: Option[SQLMetric])
+    requests: Map[String, SQLMetric])
+
+/**
+ * A number of requests to another file system than the local one.
+ *
+ * @param name the name of its metric
+ * @param label the metric in Spark's UI
+ */
+private[millstream] final case class RequestCount(name: String, label: String, of: RemoteFiles => Long)
+
+private[millstream] object RequestCount {
+  val All: Seq[RequestCount] = Seq(
+    RequestCount("requests", "number of requests for data", _.requests),
+    RequestCount("nativeRequests", "number of requests made natively", _.nativeRequests),
+    RequestCount("retries", "number of requests repeated", _.retries),
+    RequestCount("throttled", "number of requests that the server turned away", _.throttled))
+}
 
 /**
  * Batches of native scans, one scan for each partition.
@@ -91,8 +106,7 @@ private final class ScanBatches(partition: ScanPartition, files: RemoteFiles, ta
   private var opened = 0L
   private var missing = 0L
   private var waited = 0L
-  private var requests = 0L
-  private var retries = 0L
+  private val requests = RequestCount.All.flatMap(count => metrics.requests.get(count.name).map(new Counted(count, _)))
   private val ranges = partition.ranges.cursor()
   private var current = -1
 
@@ -168,10 +182,17 @@ private final class ScanBatches(partition: ScanPartition, files: RemoteFiles, ta
     opened = scan.files
     missing = scan.missingFiles
     waited = scan.waitedNanos
-    metrics.requests.foreach(_ += scan.requests - requests)
-    metrics.retries.foreach(_ += scan.retries - retries)
-    requests = scan.requests
-    retries = scan.retries
+    requests.foreach(_.account())
+  }
+
+  private final class Counted(count: RequestCount, metric: SQLMetric) {
+    private var accounted = 0L
+
+    def account(): Unit = {
+      val now = count.of(files)
+      metric += now - accounted
+      accounted = now
+    }
   }
 
   /** Converts errors to those of Spark's own readers. */

@@ -1,0 +1,46 @@
+#![forbid(unsafe_code)]
+//! Reads a bucket: pages of listings, and ranges of objects whose version is known.
+//!
+//! A [`Client`] makes blocking requests over HTTP/1.1 and keeps its connections, for callers that have threads of their own: a
+//! thread makes one request at a time. It is told everything it needs, and decides nothing: the address, the region, the
+//! certificates to trust and, for each request, the credentials come from the program that owns the bucket's real client.
+//!
+//! Only what cannot be misunderstood is an answer. Everything else, such as a missing object, another version, a redirection or
+//! a refusal, is a [`Refusal`], after which the caller asks the real client. Requests that are lost, cut off or turned away for
+//! now are repeated a few times ([`client`]); a server that turns requests away slows all clients of its bucket in this process
+//! ([`throttle`]).
+
+mod address;
+mod client;
+mod page;
+mod refusal;
+mod signature;
+mod throttle;
+mod version;
+
+pub use address::Address;
+pub use client::{Client, Counts, Settings};
+pub use page::{Item, Page};
+pub use refusal::Refusal;
+pub use signature::{CredentialSource, Credentials};
+pub use version::Version;
+
+/// A question for a page of a listing (`ListObjectsV2`).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PageRequest<'a> {
+    /// What the keys begin with.
+    pub prefix: &'a [u8],
+    /// What ends a common prefix; empty for none.
+    pub delimiter: &'a [u8],
+    /// A key that precedes the first one wanted; empty for none.
+    pub after: &'a [u8],
+    /// [`Page::next`] of the page before; empty for none.
+    pub next: &'a [u8],
+}
+
+/// Parses an answer, for fuzz/.
+#[cfg(feature = "fuzzing")]
+pub fn parse_page(xml: &[u8]) {
+    let _ = page::parse(xml);
+    let _ = refusal::code(xml);
+}

@@ -1,0 +1,226 @@
+//! Pages of listings: the answers to `ListObjectsV2`.
+//!
+//! <https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html>. Keys are asked for in a form's encoding, since XML
+//! cannot express all of them; servers that do not know this send them as they are, and do not say `EncodingType`.
+
+use jiff::Timestamp;
+use quick_xml::Reader;
+use quick_xml::events::{BytesRef, Event};
+
+use crate::Version;
+use crate::address::decode;
+use crate::refusal::Refusal;
+
+const NO_XML: Refusal = Refusal::Malformed("a page is no XML");
+
+/// An object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Item {
+    /// Its key.
+    pub key: String,
+    /// Bytes.
+    pub size: u64,
+    /// Time of its last modification, in milliseconds since 1970.
+    pub mtime_ms: i64,
+    /// Its version.
+    pub version: Version,
+}
+
+/// A page of a listing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// Objects, in the order of the listing.
+    pub items: Vec<Item>,
+    /// What keys have in common up to the delimiter.
+    pub prefixes: Vec<String>,
+    /// Continues the listing; `None` at its end.
+    pub next: Option<String>,
+}
+
+/// Values as they are in the answer.
+#[derive(Default)]
+struct Raw<'a> {
+    item: Item,
+    key: Vec<u8>,
+    found: Vec<(Vec<u8>, Item)>,
+    prefixes: Vec<Vec<u8>>,
+    next: Option<Vec<u8>>,
+    is_truncated: bool,
+    is_encoded: bool,
+    /// Name of the element below the root that is open.
+    section: &'a [u8],
+}
+
+/// Parses an answer.
+pub(crate) fn parse(xml: &[u8]) -> Result<Page, Refusal> {
+    let mut reader = Reader::from_reader(xml);
+    let mut raw = Raw::default();
+    let mut text = Vec::new();
+    let mut depth = 0;
+    let mut is_listing = false;
+    loop {
+        match reader.read_event().map_err(|_| NO_XML)? {
+            Event::Start(start) => {
+                depth += 1;
+                text.clear();
+                match depth {
+                    1 => is_listing = start.local_name().as_ref() == b"ListBucketResult",
+                    2 => raw.section = section(start.local_name().as_ref()),
+                    _ => {}
+                }
+            }
+            Event::Text(more) => text.extend_from_slice(&more),
+            Event::CData(more) => text.extend_from_slice(&more),
+            Event::GeneralRef(entity) => {
+                text.extend_from_slice(resolved(&entity)?.encode_utf8(&mut [0; 4]).as_bytes())
+            }
+            Event::End(end) => {
+                raw.end(depth, end.local_name().as_ref(), &text)?;
+                text.clear();
+                depth -= 1;
+            }
+            Event::Eof if is_listing && depth == 0 => return raw.into_page(),
+            Event::Eof => return Err(Refusal::Malformed("a page is no listing, or has no end")),
+            _ => {}
+        }
+    }
+}
+
+/// The name as one that lives forever.
+fn section(name: &[u8]) -> &'static [u8] {
+    match name {
+        b"Contents" => b"Contents",
+        b"CommonPrefixes" => b"CommonPrefixes",
+        _ => b"",
+    }
+}
+
+fn resolved(entity: &BytesRef<'_>) -> Result<char, Refusal> {
+    if let Some(character) = entity.resolve_char_ref().map_err(|_| NO_XML)? {
+        return Ok(character);
+    }
+    Ok(match entity.as_ref() {
+        b"amp" => '&',
+        b"lt" => '<',
+        b"gt" => '>',
+        b"quot" => '"',
+        b"apos" => '\'',
+        _ => return Err(NO_XML),
+    })
+}
+
+impl Raw<'_> {
+    fn end(&mut self, depth: u32, name: &[u8], text: &[u8]) -> Result<(), Refusal> {
+        match (depth, self.section, name) {
+            (2, _, b"IsTruncated") => self.is_truncated = text == b"true",
+            (2, _, b"NextContinuationToken") => self.next = Some(text.to_vec()),
+            (2, _, b"EncodingType") => self.is_encoded = text.eq_ignore_ascii_case(b"url"),
+            (2, b"Contents", _) => {
+                self.found.push((std::mem::take(&mut self.key), std::mem::take(&mut self.item)))
+            }
+            (3, b"Contents", b"Key") => self.key = text.to_vec(),
+            (3, b"Contents", b"Size") => {
+                self.item.size = number(text).ok_or(Refusal::Malformed("a size is no number"))?;
+            }
+            (3, b"Contents", b"LastModified") => {
+                let time = std::str::from_utf8(text).ok().and_then(|text| text.parse::<Timestamp>().ok());
+                self.item.mtime_ms = time.ok_or(Refusal::Malformed("a time is none"))?.as_millisecond();
+            }
+            (3, b"Contents", b"ETag") => self.item.version = Version::pack(text),
+            (3, b"CommonPrefixes", b"Prefix") => self.prefixes.push(text.to_vec()),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn into_page(self) -> Result<Page, Refusal> {
+        let is_encoded = self.is_encoded;
+        let key = |bytes: Vec<u8>| {
+            let plain = if is_encoded { decode(&bytes) } else { Some(bytes) };
+            plain
+                .and_then(|bytes| String::from_utf8(bytes).ok())
+                .ok_or(Refusal::Malformed("a key is not UTF-8"))
+        };
+        let items = self.found.into_iter().map(|(bytes, item)| Ok(Item { key: key(bytes)?, ..item }));
+        let next = match (self.is_truncated, self.next) {
+            (false, _) => None,
+            (true, Some(token)) if !token.is_empty() => String::from_utf8(token).ok(),
+            (true, _) => return Err(Refusal::Malformed("a page does not say how the listing continues")),
+        };
+        Ok(Page {
+            items: items.collect::<Result<_, _>>()?,
+            prefixes: self.prefixes.into_iter().map(key).collect::<Result<_, _>>()?,
+            next,
+        })
+    }
+}
+
+fn number(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
+<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>bed</Name><Prefix>a%2F</Prefix><MaxKeys>1000</MaxKeys>
+  <EncodingType>url</EncodingType><KeyCount>2</KeyCount><IsTruncated>true</IsTruncated><NextContinuationToken>1/a+&amp;=</NextContinuationToken>
+  <Contents><Key>a/b+c%2B%C3%A9</Key><LastModified>2024-02-29T12:00:00.250Z</LastModified>
+    <ETag>&quot;d41d8cd98f00b204e9800998ecf8427e&quot;</ETag><Size>0</Size><Owner><ID>x</ID><Key>no</Key></Owner><StorageClass>STANDARD</StorageClass></Contents>
+  <Contents><Key>a/d</Key><Size>18446744073709551615</Size><LastModified>1969-12-31T23:59:59Z</LastModified><ETag>"m&#45;2"</ETag></Contents>
+  <CommonPrefixes><Prefix>a%2Fe/</Prefix></CommonPrefixes>
+</ListBucketResult>"#;
+
+    #[test]
+    fn a_page_has_objects_prefixes_and_a_continuation() {
+        let sum = Version::pack(b"d41d8cd98f00b204e9800998ecf8427e");
+        let expected = Page {
+            items: vec![
+                Item { key: "a/b c+\u{e9}".into(), size: 0, mtime_ms: 1_709_208_000_250, version: sum },
+                Item { key: "a/d".into(), size: u64::MAX, mtime_ms: -1000, version: Version::pack(b"m-2") },
+            ],
+            prefixes: vec!["a/e/".into()],
+            next: Some("1/a+&=".into()),
+        };
+        assert_eq!(parse(PAGE.as_bytes()), Ok(expected));
+    }
+
+    #[test]
+    fn keys_that_are_not_encoded_stay_as_they_are() {
+        let page = parse(PAGE.replace("<EncodingType>url</EncodingType>", "").as_bytes()).expect("a page");
+        assert_eq!(page.items[0].key, "a/b+c%2B%C3%A9");
+    }
+
+    #[test]
+    fn an_empty_page_is_the_end() {
+        for text in [
+            "<ListBucketResult/>",
+            "<ListBucketResult><IsTruncated>false</IsTruncated><Prefix/></ListBucketResult>",
+        ] {
+            // A root without content is not sent by any server; it is no listing.
+            assert_eq!(parse(text.as_bytes()).ok(), text.contains("Prefix").then(Page::default), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_page_that_is_cut_off_or_damaged_is_refused() {
+        for length in 0..PAGE.len() {
+            if PAGE.is_char_boundary(length) {
+                assert!(parse(&PAGE.as_bytes()[..length]).is_err(), "{length}");
+            }
+        }
+        for (what, with) in [
+            ("<Size>0", "<Size>x"),
+            ("2024-02-29", "2024-02-30"),
+            ("%C3%A9", "%C3"),
+            ("%C3%A9", "%C"),
+            ("ListBucketResult", "Error"),
+            ("<NextContinuationToken>1/a+&amp;=</NextContinuationToken>", ""),
+            ("&amp;", "&nosuch;"),
+        ] {
+            assert!(PAGE.contains(what));
+            assert!(parse(PAGE.replace(what, with).as_bytes()).is_err(), "{what} {with}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Why a request has no result.
+
+use quick_xml::Reader;
+use quick_xml::events::Event;
+
+/// Why the caller must ask the bucket's real client.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The server's answer is not the result.
+    #[error("the server answers {status} {code}")]
+    Answer {
+        /// Status of HTTP.
+        status: u16,
+        /// S3's name of the error; empty if there is none.
+        code: String,
+    },
+    /// No attempt got a whole answer.
+    #[error("{0}")]
+    Lost(String),
+    /// A connection of the kind that was asked for cannot be made.
+    #[error("{0}")]
+    Connection(String),
+    /// The answer is not what S3 sends.
+    #[error("{0}")]
+    Malformed(&'static str),
+    /// There are no credentials.
+    #[error("there are no credentials")]
+    Credentials,
+    /// The client is no longer used, since its first requests failed.
+    #[error("the first requests failed")]
+    Unused,
+}
+
+impl Refusal {
+    /// Whether the server has understood the request, and knows who makes it.
+    pub(crate) fn is_understood(&self) -> bool {
+        matches!(self, Refusal::Answer { status: 404 | 412 | 416, .. })
+    }
+}
+
+/// The name of the error in the body of an answer; empty if there is none.
+pub(crate) fn code(xml: &[u8]) -> String {
+    let mut reader = Reader::from_reader(xml);
+    let mut inside = false;
+    loop {
+        match reader.read_event() {
+            Ok(Event::Start(start)) => inside = start.name().as_ref() == b"Code",
+            Ok(Event::Text(text)) if inside => {
+                let is_plain = |c: &char| c.is_ascii_alphanumeric();
+                return String::from_utf8_lossy(&text).chars().take_while(is_plain).collect();
+            }
+            Ok(Event::Eof) | Err(_) => return String::new(),
+            Ok(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_has_its_code() {
+        let body = b"<?xml version=\"1.0\"?>\n<Error><Code>SlowDown</Code><Message>x</Message></Error>";
+        assert_eq!(code(body), "SlowDown");
+        for none in [&b""[..], b"<Error>", b"<html>busy</html>", b"\xff<Code", b"<Code></Code>"] {
+            assert_eq!(code(none), "", "{none:?}");
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! A client and a server that misbehaves. That a real server accepts its requests is shown by tests/spark.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use millstream_s3::{
+    Address, Client, Counts, CredentialSource, Credentials, PageRequest, Refusal, Settings, Version,
+};
+
+const OBJECT: &[u8] = b"0123456789";
+
+/// What the server does with a request.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    /// Answers with a status, and a body that is cut off after that many bytes.
+    Answer(u16, &'static str, &'static str, usize),
+    /// Closes the connection.
+    Hang,
+}
+
+const WHOLE: usize = usize::MAX;
+const fn ok(body: &'static str) -> Act {
+    Act::Answer(200, "ETag: \"v\"\r\n", body, WHOLE)
+}
+const fn part(body: &'static str) -> Act {
+    Act::Answer(206, "ETag: \"v\"\r\n", body, WHOLE)
+}
+const fn error(status: u16, body: &'static str) -> Act {
+    Act::Answer(status, "", body, WHOLE)
+}
+
+struct Server {
+    port: u16,
+    heads: Arc<Mutex<Vec<String>>>,
+    running: JoinHandle<()>,
+}
+
+/// A server for as many requests as there are acts.
+fn server(acts: &[Act]) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let heads = Arc::new(Mutex::new(Vec::new()));
+    let (mut acts, seen) = (VecDeque::from(acts.to_vec()), Arc::clone(&heads));
+    let running = std::thread::spawn(move || {
+        let mut rest = acts.len();
+        while rest > 0 {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            let mut reader = BufReader::new(stream.try_clone().expect("a socket"));
+            loop {
+                let mut head = String::new();
+                while !head.ends_with("\r\n\r\n") {
+                    if reader.read_line(&mut head).expect("a request") == 0 {
+                        break;
+                    }
+                }
+                if head.is_empty() {
+                    break;
+                }
+                seen.lock().expect("heads").push(head);
+                rest -= 1;
+                let Some(Act::Answer(status, headers, body, cut)) = acts.pop_front() else { break };
+                let sent = &body[..body.len().min(cut)];
+                write!(
+                    stream,
+                    "HTTP/1.1 {status} X\r\n{headers}Content-Length: {}\r\n\r\n{sent}",
+                    body.len()
+                )
+                .expect("an answer");
+                if sent != body || rest == 0 {
+                    break;
+                }
+            }
+        }
+    });
+    Server { port, heads, running }
+}
+
+struct Given(Option<Credentials>);
+
+impl CredentialSource for Given {
+    fn credentials(&self) -> Option<Credentials> {
+        self.0.clone()
+    }
+}
+
+fn client_of(port: u16, credentials: Option<Credentials>) -> Client {
+    let settings = Settings {
+        address: Address::new(&format!("http://127.0.0.1:{port}/bed/")).expect("an address"),
+        region: "us-east-1".into(),
+        user_agent: "test".into(),
+        connect_timeout: Duration::from_secs(5),
+        read_timeout: Duration::from_secs(5),
+        connections: 4,
+        certificates: Vec::new(),
+    };
+    Client::new(settings, Box::new(Given(credentials)))
+}
+
+fn client(port: u16) -> Client {
+    client_of(port, Some(Credentials::Key { id: "id".into(), secret: "hush".into(), token: "token".into() }))
+}
+
+fn get(client: &Client, offset: u64, buffer: &mut [u8]) -> (Result<(), Refusal>, Counts) {
+    let mut counts = Counts::default();
+    let result = client.get(b"a b/c", &Version::pack(b"v"), OBJECT.len() as u64, offset, buffer, &mut counts);
+    (result, counts)
+}
+
+/// Reads the whole object; the result, its cost and the requests.
+fn whole(acts: &[Act]) -> (Result<(), Refusal>, Counts, Vec<String>) {
+    let server = server(acts);
+    let mut buffer = [0; OBJECT.len()];
+    let (result, counts) = get(&client(server.port), 0, &mut buffer);
+    if result.is_ok() {
+        assert_eq!(buffer, OBJECT);
+    }
+    server.running.join().expect("the server");
+    let heads = server.heads.lock().expect("heads").clone();
+    (result, counts, heads)
+}
+
+fn costs(requests: u32, retries: u32, throttled: u32) -> Counts {
+    Counts { requests, retries, throttled }
+}
+
+#[test]
+fn a_whole_object_is_one_signed_request_for_its_version() {
+    let (result, counts, heads) = whole(&[ok("0123456789")]);
+    assert_eq!((result, counts), (Ok(()), costs(1, 0, 0)));
+    let head = heads[0].to_lowercase();
+    for part in [
+        "get /bed/a%20b/c http/1.1",
+        "if-match: \"v\"",
+        "x-amz-security-token: token",
+        "user-agent: test",
+        "authorization: aws4-",
+    ] {
+        assert!(head.contains(part), "{part} in {head}");
+    }
+    assert!(!head.contains("range:") && !head.contains("hush"), "{head}");
+}
+
+#[test]
+fn connections_are_kept() {
+    let server = server(&[part("234"), part("567")]);
+    let client = client(server.port);
+    for (offset, expected) in [(2, b"234"), (5, b"567")] {
+        let mut buffer = [0; 3];
+        assert_eq!(get(&client, offset, &mut buffer), (Ok(()), costs(1, 0, 0)));
+        assert_eq!(&buffer, expected);
+    }
+    server.running.join().expect("the server, which leaves a connection after its last request only");
+    assert!(server.heads.lock().expect("heads")[1].to_lowercase().contains("range: bytes=5-7"));
+}
+
+#[test]
+fn a_body_that_ends_early_is_asked_for_again_from_there() {
+    let (result, counts, heads) =
+        whole(&[Act::Answer(200, "", "0123456789", 4), Act::Answer(206, "", "456789", 1), part("56789")]);
+    assert_eq!((result, counts), (Ok(()), costs(3, 2, 0)));
+    assert!(heads[1].to_lowercase().contains("range: bytes=4-9"), "{heads:?}");
+    assert!(heads[2].to_lowercase().contains("range: bytes=5-9"), "{heads:?}");
+}
+
+#[test]
+fn requests_that_fail_for_now_are_repeated_a_few_times() {
+    for (act, throttled) in [
+        (Act::Hang, 0),
+        (error(500, ""), 0),
+        (error(503, "<Error><Code>SlowDown</Code></Error>"), 1),
+        (error(429, ""), 1),
+    ] {
+        let (result, counts, _) = whole(&[act, ok("0123456789")]);
+        assert_eq!((result, counts), (Ok(()), costs(2, 1, throttled)), "{act:?}");
+        let (result, counts, _) = whole(&[act; 3]);
+        assert!(result.is_err(), "{act:?}");
+        assert_eq!(counts, costs(3, 2, 3 * throttled), "{act:?}");
+    }
+}
+
+#[test]
+fn other_answers_are_left_to_the_real_client() {
+    let code = "<Error><Code>NoSuchKey</Code></Error>";
+    for (act, refusal) in [
+        (error(404, code), Refusal::Answer { status: 404, code: "NoSuchKey".into() }),
+        (error(412, ""), Refusal::Answer { status: 412, code: String::new() }),
+        (error(301, ""), Refusal::Answer { status: 301, code: String::new() }),
+        (part("0123456789"), Refusal::Answer { status: 206, code: String::new() }),
+        (
+            Act::Answer(200, "ETag: \"w\"\r\n", "0123456789", WHOLE),
+            Refusal::Malformed("another version: the server does not know If-Match"),
+        ),
+        (ok("01234567890"), Refusal::Malformed("an answer is longer or shorter than the range")),
+    ] {
+        assert_eq!(whole(&[act]).0, Err(refusal), "{act:?}");
+    }
+}
+
+#[test]
+fn a_client_whose_first_request_is_refused_makes_no_other() {
+    for (status, is_useful) in [(403, false), (301, false), (404, true), (412, true)] {
+        let server = server(&[error(status, "")]);
+        let client = client(server.port);
+        let mut buffer = [0; OBJECT.len()];
+        assert!(get(&client, 0, &mut buffer).0.is_err());
+        assert_eq!(client.is_useful(), is_useful, "{status}");
+        if !is_useful {
+            assert_eq!(get(&client, 0, &mut buffer), (Err(Refusal::Unused), Counts::default()));
+        }
+    }
+    let server = server(&[ok("0123456789"), error(403, "")]);
+    let client = client(server.port);
+    let mut buffer = [0; OBJECT.len()];
+    assert_eq!(get(&client, 0, &mut buffer).0, Ok(()));
+    assert!(get(&client, 0, &mut buffer).0.is_err());
+    assert!(client.is_useful());
+}
+
+#[test]
+fn nobody_signs_nothing_and_without_credentials_there_is_no_request() {
+    let server = server(&[ok("0123456789")]);
+    let mut buffer = [0; OBJECT.len()];
+    assert_eq!(get(&client_of(server.port, Some(Credentials::Anonymous)), 0, &mut buffer).0, Ok(()));
+    assert!(!server.heads.lock().expect("heads")[0].to_lowercase().contains("authorization"));
+    assert_eq!(get(&client_of(1, None), 0, &mut buffer).0, Err(Refusal::Credentials));
+}
+
+#[test]
+fn a_page_that_is_cut_off_is_asked_for_again() {
+    let xml = "<ListBucketResult><IsTruncated>false</IsTruncated><CommonPrefixes><Prefix>p/</Prefix></CommonPrefixes></ListBucketResult>";
+    let server = server(&[Act::Answer(200, "", xml, 40), error(200, xml)]);
+    let asked = PageRequest { prefix: b"a b", delimiter: b"/", after: b"a b+", next: b"" };
+    let mut counts = Counts::default();
+    let page = client(server.port).page(&asked, &mut counts).expect("a page");
+    assert_eq!((page.prefixes, page.next, counts), (vec!["p/".to_owned()], None, costs(2, 1, 0)));
+    let head = &server.heads.lock().expect("heads")[1];
+    let query = "GET /bed?delimiter=%2F&encoding-type=url&list-type=2&max-keys=1000&prefix=a%20b&start-after=a%20b%2B HTTP/1.1";
+    assert!(head.starts_with(query), "{head}");
+}

@@ -1,0 +1,126 @@
+package io.millstream.hadoop.s3a;
+
+import io.millstream.hadoop.WireReader;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * A client of a bucket that makes its requests in native code: many at once, without an object for each element of an answer. It is
+ * told everything by the file system that owns it, and the credentials for each request.
+ *
+ * <p>It answers only what cannot be misunderstood. After any other answer, the file system's own client has to ask. A page of a listing
+ * comes as:
+ *
+ * <pre>
+ *  u32 requests, u32 those of them that the server turned away for now
+ *  next             the token that continues the listing; empty at its end
+ *  u32 n, n times   key, u64 size, i64 mtimeMillis, version (packed, see Versions)
+ *  u32 n, n times   common prefix
+ * </pre>
+ */
+final class NativeBucket implements AutoCloseable {
+  private static final byte[] NONE = {};
+
+  private final long number;
+
+  /** Gives credentials to native code. */
+  @FunctionalInterface
+  interface CredentialSource {
+    /**
+     * The credentials of now; called by native threads for each request.
+     *
+     * @return access key, secret key and the token of the session, which may be empty; an empty array for anonymous requests
+     * @throws IOException if there are none
+     */
+    String[] credentials() throws IOException;
+  }
+
+  /**
+   * What a client is told.
+   *
+   * @param url the URL to which keys are appended, with a slash at its end
+   * @param region the region that signatures name
+   * @param userAgent the name that requests give their client
+   * @param connectMillis longest time in which a connection is made
+   * @param readMillis longest time without a byte
+   * @param connections most idle connections that are kept
+   * @param certificates the certificates that are trusted (DER)
+   */
+  record Settings(String url, String region, String userAgent, int connectMillis, int readMillis, int connections, byte[][] certificates) {}
+
+  /**
+   * A page of a listing.
+   *
+   * @param requests number of requests that it took
+   * @param throttled those of them that the server turned away for now
+   */
+  record Answer(Keys.Page page, int requests, int throttled) {}
+
+  /** A client. It makes no request yet. */
+  NativeBucket(Settings settings, CredentialSource credentials) {
+    number = open(settings.url(), settings.region(), settings.userAgent(), settings.connectMillis(), settings.readMillis(),
+        settings.connections(), settings.certificates(), credentials);
+  }
+
+  /** How native code calls it. */
+  long number() {
+    return number;
+  }
+
+  /** Whether it makes requests: not if its first ones were refused, or it is closed. */
+  boolean isUseful() {
+    return isUseful(number);
+  }
+
+  /**
+   * Lists a page, as {@link Keys#list} does.
+   *
+   * @throws IOException if the file system's own client has to ask
+   */
+  Answer page(String prefix, String delimiter, String after, String next) throws IOException {
+    return decode(page(number, bytes(prefix), bytes(delimiter), bytes(after), bytes(next)));
+  }
+
+  private static byte[] bytes(String text) {
+    return text == null ? NONE : text.getBytes(StandardCharsets.UTF_8);
+  }
+
+  static Answer decode(byte[] encoded) {
+    WireReader in = new WireReader(encoded);
+    int requests = in.u32();
+    int throttled = in.u32();
+    String next = text(in);
+    int count = in.u32();
+    List<Keys.Item> items = new ArrayList<>(count);
+    for (int i = 0; i < count; i++) {
+      items.add(new Keys.Item(text(in), in.u64(), in.u64(), in.prefixed()));
+    }
+    count = in.u32();
+    List<String> prefixes = new ArrayList<>(count);
+    for (int i = 0; i < count; i++) {
+      prefixes.add(text(in));
+    }
+    return new Answer(new Keys.Page(items, prefixes, next.isEmpty() ? null : next), requests, throttled);
+  }
+
+  private static String text(WireReader in) {
+    return new String(in.prefixed(), StandardCharsets.UTF_8);
+  }
+
+  /** Closes it. A scan that is reading ends with it. */
+  @Override
+  public void close() {
+    close(number);
+  }
+
+  private static native long open(String url, String region, String userAgent, int connectMillis, int readMillis, int connections,
+      byte[][] certificates, CredentialSource credentials);
+
+  private static native byte[] page(long number, byte[] prefix, byte[] delimiter, byte[] after, byte[] next) throws IOException;
+
+  private static native boolean isUseful(long number);
+
+  private static native void close(long number);
+}

@@ -1,0 +1,238 @@
+package io.millstream.hadoop.s3a;
+
+import io.millstream.hadoop.ListingOptions;
+import io.millstream.hadoop.NativeLibrary;
+import java.io.IOException;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.security.cert.X509Certificate;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import javax.net.ssl.TrustManager;
+import javax.net.ssl.TrustManagerFactory;
+import javax.net.ssl.X509TrustManager;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.s3a.AWSCredentialProviderList;
+import org.apache.hadoop.fs.s3a.Constants;
+import org.apache.hadoop.fs.s3a.S3AFileSystem;
+import org.apache.hadoop.fs.s3a.S3AInternals;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import software.amazon.awssdk.auth.credentials.AwsCredentials;
+import software.amazon.awssdk.auth.credentials.AwsSessionCredentials;
+import software.amazon.awssdk.core.exception.SdkException;
+import software.amazon.awssdk.core.interceptor.ExecutionInterceptor;
+import software.amazon.awssdk.services.s3.S3Client;
+import software.amazon.awssdk.services.s3.S3ServiceClientConfiguration;
+
+/**
+ * Whether native code makes the requests of a file system by itself, and all that it is told for this.
+ *
+ * <p>Nothing is translated from settings: the URL of the bucket and the region are asked of the live client, the credentials of the
+ * live provider, for each request; the certificates are those that this JVM trusts. And it is done only if no setting could mean
+ * anything else: a key of {@code fs.s3a} that is not known to concern other things, or to be part of these answers, leaves all requests
+ * to the client. So does a proxy.
+ */
+final class NativeTransport implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(NativeTransport.class);
+  private static final String PREFIX = "fs.s3a.";
+  private static final String BUCKET_PREFIX = "fs.s3a.bucket.";
+  private static final Duration ESTABLISH = Duration.ofSeconds(30);
+  private static final Duration READ = Duration.ofSeconds(200);
+  private static final int CONNECTIONS = 500;
+
+  /** Keys whose effect is in what the client and the provider answer, or that do not concern lists and reads. */
+  private static final Set<String> KNOWN = Set.of(
+      "access.key", "secret.key", "session.token", "security.credential.provider.path", "aws.credentials.provider",
+      "aws.credentials.provider.mapping", "endpoint", "endpoint.region", "endpoint.fips", "path.style.access", "connection.ssl.enabled",
+      "cross.region.access.enabled", "user.agent.prefix", "connection.establish.timeout", "connection.timeout", "connection.maximum",
+      "connection.acquisition.timeout", "connection.expect.continue", "connection.idle.time", "connection.keepalive",
+      "connection.part.upload.timeout", "connection.request.timeout", "connection.ttl", "socket.recv.buffer", "socket.send.buffer",
+      "threads.max", "threads.keepalivetime", "max.total.tasks", "executor.capacity", "attempts.maximum", "paging.maximum", "list.version",
+      "bucket.probe", "impl", "acl.default", "block.size", "buffer.dir", "readahead.range", "etag.checksum.enabled",
+      "downgrade.syncable.exceptions", "multiobjectdelete.enable", "bulk.delete.page.size", "directory.marker.retention",
+      "directory.operations.purge.uploads", "performance.flags", "optimized.copy.from.local.enabled", "change.detection.mode",
+      "experimental.input.fadvise", "experimental.aws.s3.throttling", "checksum.generation", "checksum.validation", "request.md5.header",
+      "object.content.encoding", "io.rate.limit", "classloader.isolation", "encryption.key");
+  /** Beginnings of such keys. */
+  private static final List<String> KNOWN_GROUPS = List.of(
+      "assumed.role.", "committer.", "create.", "fast.", "multipart.", "retry.", "vectored.", "prefetch.", "input.", "analytics.", "select.",
+      "s3guard.", "metadatastore.");
+  /** Encryption by the server, which decrypts for whoever may read. */
+  private static final Set<String> SERVER_SIDE = Set.of("", "SSE-S3", "AES256", "SSE-KMS", "DSSE-KMS");
+  private static final List<String> PROXY_PROPERTIES = List.of("http.proxyHost", "https.proxyHost", "socksProxyHost");
+  private static final List<String> PROXY_VARIABLES = List.of("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy");
+  private static final List<String> USUAL_INTERCEPTORS = List.of("org.apache.hadoop.fs.s3a.", "software.amazon.awssdk.");
+
+  private final NativeBucket bucket;
+  private final AWSCredentialProviderList credentials;
+  private final String url;
+  private final String whyNot;
+  private final AtomicBoolean hasTold = new AtomicBoolean();
+  private final AtomicBoolean isClosed = new AtomicBoolean();
+
+  private NativeTransport(NativeBucket bucket, AWSCredentialProviderList credentials, String url) {
+    this.bucket = bucket;
+    this.credentials = credentials;
+    this.url = url;
+    this.whyNot = null;
+  }
+
+  private NativeTransport(String whyNot) {
+    this.bucket = null;
+    this.credentials = null;
+    this.url = null;
+    this.whyNot = whyNot;
+  }
+
+  /** The transport of a file system that has been initialized. */
+  static NativeTransport of(S3AFileSystem fileSystem) {
+    try {
+      S3AInternals internals = fileSystem.getS3AInternals();
+      S3Client client = internals.getAmazonS3Client("reading many files");
+      String whyNot = whyNot(fileSystem.getConf(), client.serviceClientConfiguration());
+      return whyNot == null ? open(fileSystem, internals, client) : new NativeTransport(whyNot);
+    } catch (GeneralSecurityException | SdkException | IllegalArgumentException | LinkageError e) {
+      return new NativeTransport(e.toString());
+    }
+  }
+
+  private static NativeTransport open(S3AFileSystem fileSystem, S3AInternals internals, S3Client client) throws GeneralSecurityException {
+    Configuration conf = fileSystem.getConf();
+    String object = client.utilities().getUrl(url -> url.bucket(fileSystem.getBucket()).key("k")).toString();
+    String url = object.substring(0, object.length() - 1);
+    byte[][] certificates = url.startsWith("https:") ? trusted() : new byte[0][];
+    String prefix = conf.getTrimmed(Constants.USER_AGENT_PREFIX, "");
+    NativeBucket.Settings settings = new NativeBucket.Settings(url, client.serviceClientConfiguration().region().id(),
+        prefix.isEmpty() ? "Millstream" : prefix + ", Millstream", millis(conf, Constants.ESTABLISH_TIMEOUT, ESTABLISH),
+        millis(conf, Constants.SOCKET_TIMEOUT, READ), conf.getInt(Constants.MAXIMUM_CONNECTIONS, CONNECTIONS), certificates);
+    AWSCredentialProviderList credentials = internals.shareCredentials("reading many files");
+    return new NativeTransport(new NativeBucket(settings, () -> now(credentials)), credentials, url);
+  }
+
+  /** Why the client has to make all requests; null if there is no reason. */
+  private static String whyNot(Configuration conf, S3ServiceClientConfiguration client) {
+    if (!NativeLibrary.isLoaded()) {
+      return NativeLibrary.whyNot();
+    } else if (!conf.getBoolean(ListingOptions.NATIVE_S3, true)) {
+      return ListingOptions.NATIVE_S3 + " is false";
+    } else if (client.region() == null) {
+      return "the client does not know its region";
+    }
+    for (ExecutionInterceptor interceptor : client.overrideConfiguration().executionInterceptors()) {
+      if (USUAL_INTERCEPTORS.stream().noneMatch(interceptor.getClass().getName()::startsWith)) {
+        return "requests are changed by " + interceptor.getClass().getName();
+      }
+    }
+    for (String property : PROXY_PROPERTIES) {
+      if (System.getProperty(property) != null) {
+        return property + " is set";
+      }
+    }
+    for (String variable : PROXY_VARIABLES) {
+      if (System.getenv(variable) != null) {
+        return variable + " is set";
+      }
+    }
+    return unknownKey(conf);
+  }
+
+  /** A reason if a key of S3A's, or its value, is not known to be of no concern; those of buckets are among the others by now. */
+  static String unknownKey(Configuration conf) {
+    Configuration defaults = new Configuration(false);
+    defaults.addResource("core-default.xml");
+    for (Map.Entry<String, String> entry : conf) {
+      String key = entry.getKey();
+      if (key.startsWith(PREFIX) && !key.startsWith(BUCKET_PREFIX) && !entry.getValue().isBlank()
+          && !entry.getValue().equals(defaults.getRaw(key))) {
+        String name = key.substring(PREFIX.length());
+        if (!KNOWN.contains(name) && KNOWN_GROUPS.stream().noneMatch(name::startsWith) && !isServerSideEncryption(name, conf)) {
+          return key + " is set";
+        }
+      }
+    }
+    return null;
+  }
+
+  private static boolean isServerSideEncryption(String name, Configuration conf) {
+    return (name.equals("encryption.algorithm") || name.equals("server-side-encryption-algorithm"))
+        && SERVER_SIDE.contains(conf.getTrimmed(PREFIX + name, "").toUpperCase(Locale.ROOT));
+  }
+
+  private static int millis(Configuration conf, String key, Duration otherwise) {
+    long millis = conf.getTimeDuration(key, otherwise.toMillis(), TimeUnit.MILLISECONDS);
+    // 0 is no limit.
+    return millis <= 0 ? Integer.MAX_VALUE : (int) Math.min(millis, Integer.MAX_VALUE);
+  }
+
+  /** The certificates of authorities that this JVM trusts. */
+  private static byte[][] trusted() throws GeneralSecurityException {
+    TrustManagerFactory factory = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+    factory.init((KeyStore) null);
+    List<byte[]> certificates = new ArrayList<>();
+    for (TrustManager manager : factory.getTrustManagers()) {
+      if (manager instanceof X509TrustManager x509) {
+        for (X509Certificate certificate : x509.getAcceptedIssuers()) {
+          certificates.add(certificate.getEncoded());
+        }
+      }
+    }
+    return certificates.toArray(new byte[0][]);
+  }
+
+  private static String[] now(AWSCredentialProviderList provider) throws IOException {
+    try {
+      AwsCredentials now = provider.resolveCredentials();
+      if (now.accessKeyId() == null) {
+        return new String[0];
+      }
+      return new String[] {now.accessKeyId(), now.secretAccessKey(), now instanceof AwsSessionCredentials session ? session.sessionToken() : ""};
+    } catch (SdkException e) {
+      // S3A reports it.
+      LOG.debug("No credentials", e);
+      throw new IOException(e);
+    }
+  }
+
+  /** The native client; null if requests are left to the file system's own. */
+  NativeBucket bucket() {
+    return bucket != null && bucket.isUseful() ? bucket : null;
+  }
+
+  /** Why the file system's own client makes the requests; null if it does not. */
+  String whyNot() {
+    return whyNot;
+  }
+
+  /** Tells why a request had no result, once for a client that is not used any more. */
+  void refused(String refusal) {
+    if (bucket.isUseful()) {
+      LOG.debug("S3A's client makes a request again: {}", refusal);
+    } else if (!hasTold.getAndSet(true)) {
+      LOG.info("{} is listed and read by S3A's client from now on: {}", url, refusal);
+    }
+  }
+
+  /** Who makes the requests, and why not native code. */
+  @Override
+  public String toString() {
+    if (whyNot != null) {
+      return "S3A's client: " + whyNot;
+    }
+    return bucket.isUseful() ? "native" : "S3A's client: the first native requests were refused, see the log";
+  }
+
+  @Override
+  public void close() {
+    if (bucket != null && !isClosed.getAndSet(true)) {
+      bucket.close();
+      credentials.close();
+    }
+  }
+}
