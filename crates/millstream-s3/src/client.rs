@@ -18,6 +18,7 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig, TlsProvider};
 use ureq::{Agent, Body};
 
 use crate::address::encode;
+use crate::connections::Connections;
 use crate::page::{self, Page};
 use crate::refusal::{self, Refusal};
 use crate::signature::{CredentialSource, Unsigned, sign};
@@ -49,7 +50,7 @@ pub struct Settings {
     pub connect_timeout: Duration,
     /// Longest time without a byte.
     pub read_timeout: Duration,
-    /// Most idle connections that are kept.
+    /// Most requests at once, each of which has a connection, and most idle connections that are kept.
     pub connections: usize,
     /// The certificates that are trusted (DER).
     pub certificates: Vec<Vec<u8>>,
@@ -72,6 +73,7 @@ pub struct Client {
     agent: Agent,
     credentials: Box<dyn CredentialSource>,
     throttle: Arc<Throttle>,
+    connections: Connections,
     use_of: AtomicU8,
 }
 
@@ -115,7 +117,14 @@ impl Client {
             .build()
             .new_agent();
         let bucket = format!("{}{}", settings.address.origin(), settings.address.bucket());
-        Client { agent, credentials, throttle: Throttle::of(&bucket), use_of: AtomicU8::new(NEW), settings }
+        Client {
+            agent,
+            credentials,
+            throttle: Throttle::of(&bucket),
+            connections: Connections::new(settings.connections),
+            use_of: AtomicU8::new(NEW),
+            settings,
+        }
     }
 
     /// Whether it makes requests.
@@ -213,7 +222,10 @@ impl Client {
             }
             tried += 1;
             counts.requests += 1;
-            let refusal = match attempt() {
+            let connection = self.connections.take();
+            let tried_now = attempt();
+            drop(connection);
+            let refusal = match tried_now {
                 Ok(value) => {
                     self.throttle.answered(Instant::now());
                     self.use_of.store(USEFUL, Ordering::Relaxed);

@@ -12,6 +12,7 @@
 
 mod address;
 mod client;
+mod connections;
 mod page;
 mod refusal;
 mod signature;

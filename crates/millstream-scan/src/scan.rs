@@ -180,7 +180,7 @@ impl<S: Source> Scan<S> {
                         return Err(error);
                     }
                 }
-            } else if state.may_claim(&shared.units, &shared.ranges) {
+            } else if !shared.has_readers(&mut state) && state.may_claim(&shared.units, &shared.ranges) {
                 // Until the next batch is ready, this thread reads like the others.
                 state = shared.read_next(own, state, should_continue);
             } else if since.elapsed() > PATIENCE {
@@ -254,6 +254,16 @@ impl<S: Source> Shared<S> {
     /// Waits for a change, for at most [`PATIENCE`].
     fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
         self.changed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Whether the caller leaves all reading to readers. Starts the first ones.
+    fn has_readers(self: &Arc<Self>, state: &mut State) -> bool {
+        let first =
+            S::PORTIONS.first_readers.min(self.options.max_readers).min(self.units.len() - state.claimed);
+        while state.readers < first && self.start_reader() {
+            state.readers += 1;
+        }
+        S::PORTIONS.first_readers > 0 && state.readers > 0
     }
 
     /// Claims a unit and reads it.

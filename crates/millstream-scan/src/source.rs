@@ -81,6 +81,9 @@ pub struct Portions {
     pub bytes: u64,
     /// Most small ranges that one reader reads one after the other.
     pub ranges: usize,
+    /// Readers that a scan starts at once, because every answer takes a while. The caller of such a scan only waits, so that it
+    /// can stop at any time, whatever the source does. With 0 the caller reads, and has help once that is found to wait.
+    pub first_readers: usize,
 }
 
 impl Portions {
@@ -116,7 +119,7 @@ impl<V: Volume> VolumeSource<V> {
 impl<V: Volume> Source for VolumeSource<V> {
     type File = <V::Dir as Dir>::File;
 
-    const PORTIONS: Portions = Portions { bytes: 1 << 20, ranges: 64 };
+    const PORTIONS: Portions = Portions { bytes: 1 << 20, ranges: 64, first_readers: 0 };
 
     fn open(&self, _index: usize, range: &FileRange) -> Result<Self::File> {
         self.base.open_file(&range.path, Access::Read, SymlinkBehavior::Follow)

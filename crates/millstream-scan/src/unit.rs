@@ -472,7 +472,7 @@ mod tests {
 
     #[test]
     fn parts_are_counted_as_they_are_cut() {
-        let portions = Portions { bytes: 1 << 20, ranges: 64 };
+        let portions = Portions { bytes: 1 << 20, ranges: 64, first_readers: 0 };
         let (part, large) = (portions.bytes, portions.large());
         for length in [large + 1, 2 * part, large + part, large + part + 1, 100 * part - 1, 100 * part] {
             let whole = FileRange { path: c"file".into(), start: 7, length, may_have_checksums: false };

@@ -9,10 +9,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use millstream_scan::{
-    Cause, FileRange, Grouping, Missing, Output, Portions, Predicate, Rows, Scan, ScanError, ScanOptions,
-    Separator, Source, SourceFile, Stamp, Verification, VolumeSource,
+    Batch, Cause, FileRange, Grouping, Missing, Output, Portions, Predicate, Rows, Scan, ScanError,
+    ScanOptions, Separator, Source, SourceFile, Stamp, Verification, VolumeSource,
 };
 use millstream_vfs::{Errno, Error, Operation, PosixVolume};
 
@@ -464,10 +465,11 @@ struct Version(Vec<u8>);
 impl Source for Remote {
     type File = Version;
 
-    const PORTIONS: Portions = Portions { bytes: 16, ranges: 1 };
+    const PORTIONS: Portions = Portions { bytes: 16, ranges: 1, first_readers: 3 };
 
     fn open(&self, _index: usize, range: &FileRange) -> Result<Version, Error> {
         match range.path.as_c_str() {
+            path if path == c"hangs" => Ok(Version(Vec::new())),
             path if path == c"gone" => Err(Error::new(Operation::OpenFile, Errno::NOENT)),
             _ => Ok(Version(self.0.clone())),
         }
@@ -480,6 +482,9 @@ impl Source for Remote {
 
 impl SourceFile for Version {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, Error> {
+        if self.0.is_empty() {
+            thread::sleep(Duration::from_secs(600));
+        }
         let rest = self.0.get(offset as usize..).unwrap_or_default();
         let some = rest.len().min(buffer.len()).min(5);
         buffer[..some].copy_from_slice(&rest[..some]);
@@ -517,4 +522,23 @@ fn any_source_has_the_same_rows_whatever_its_portions() {
         let progress = scan.progress();
         assert_eq!((progress.files, progress.missing, progress.bytes), (2, 1, data.len() as u64));
     }
+}
+
+#[test]
+fn a_caller_can_stop_though_the_source_does_not_answer() {
+    let range = FileRange { path: c"hangs".into(), start: 0, length: 9, may_have_checksums: false };
+    let mut scan = Scan::new(Remote(Vec::new()), vec![range], options());
+    let mut answers = [true, true, false].into_iter();
+    let start = Instant::now();
+    loop {
+        match scan.next_batch_while(&mut || answers.next().unwrap_or(false)) {
+            Ok(batch) => assert_eq!(batch.map(Batch::rows), Some(0)),
+            Err(error) => {
+                assert!(error.is_interrupted());
+                break;
+            }
+        }
+    }
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    assert_eq!(scan.progress().readers, 1, "one for each range at most");
 }

@@ -28,6 +28,7 @@ import software.amazon.awssdk.auth.credentials.AwsCredentials;
 import software.amazon.awssdk.auth.credentials.AwsSessionCredentials;
 import software.amazon.awssdk.core.exception.SdkException;
 import software.amazon.awssdk.core.interceptor.ExecutionInterceptor;
+import software.amazon.awssdk.regions.Region;
 import software.amazon.awssdk.services.s3.S3Client;
 import software.amazon.awssdk.services.s3.S3ServiceClientConfiguration;
 
@@ -50,7 +51,7 @@ final class NativeTransport implements AutoCloseable {
   /** Keys whose effect is in what the client and the provider answer, or that do not concern lists and reads. */
   private static final Set<String> KNOWN = Set.of(
       "access.key", "secret.key", "session.token", "security.credential.provider.path", "aws.credentials.provider",
-      "aws.credentials.provider.mapping", "endpoint", "endpoint.region", "endpoint.fips", "path.style.access", "connection.ssl.enabled",
+      "aws.credentials.provider.mapping", "endpoint", "endpoint.region", "path.style.access", "connection.ssl.enabled",
       "cross.region.access.enabled", "user.agent.prefix", "connection.establish.timeout", "connection.timeout", "connection.maximum",
       "connection.acquisition.timeout", "connection.expect.continue", "connection.idle.time", "connection.keepalive",
       "connection.part.upload.timeout", "connection.request.timeout", "connection.ttl", "socket.recv.buffer", "socket.send.buffer",
@@ -58,8 +59,8 @@ final class NativeTransport implements AutoCloseable {
       "bucket.probe", "impl", "acl.default", "block.size", "buffer.dir", "readahead.range", "etag.checksum.enabled",
       "downgrade.syncable.exceptions", "multiobjectdelete.enable", "bulk.delete.page.size", "directory.marker.retention",
       "directory.operations.purge.uploads", "performance.flags", "optimized.copy.from.local.enabled", "change.detection.mode",
-      "experimental.input.fadvise", "experimental.aws.s3.throttling", "checksum.generation", "checksum.validation", "request.md5.header",
-      "object.content.encoding", "io.rate.limit", "classloader.isolation", "encryption.key");
+      "experimental.input.fadvise", "experimental.aws.s3.throttling", "checksum.generation", "request.md5.header",
+      "object.content.encoding", "classloader.isolation", "encryption.key");
   /** Beginnings of such keys. */
   private static final List<String> KNOWN_GROUPS = List.of(
       "assumed.role.", "committer.", "create.", "fast.", "multipart.", "retry.", "vectored.", "prefetch.", "input.", "analytics.", "select.",
@@ -98,22 +99,31 @@ final class NativeTransport implements AutoCloseable {
       S3Client client = internals.getAmazonS3Client("reading many files");
       String whyNot = whyNot(fileSystem.getConf(), client.serviceClientConfiguration());
       return whyNot == null ? open(fileSystem, internals, client) : new NativeTransport(whyNot);
-    } catch (GeneralSecurityException | SdkException | IllegalArgumentException | LinkageError e) {
+    } catch (GeneralSecurityException | IOException | SdkException | IllegalArgumentException | LinkageError e) {
       return new NativeTransport(e.toString());
     }
   }
 
-  private static NativeTransport open(S3AFileSystem fileSystem, S3AInternals internals, S3Client client) throws GeneralSecurityException {
+  private static NativeTransport open(S3AFileSystem fileSystem, S3AInternals internals, S3Client client)
+      throws GeneralSecurityException, IOException {
     Configuration conf = fileSystem.getConf();
-    String object = client.utilities().getUrl(url -> url.bucket(fileSystem.getBucket()).key("k")).toString();
+    Region region = region(internals, client.serviceClientConfiguration());
+    String object = client.utilities().getUrl(url -> url.bucket(fileSystem.getBucket()).key("k").region(region)).toString();
     String url = object.substring(0, object.length() - 1);
     byte[][] certificates = url.startsWith("https:") ? trusted() : new byte[0][];
     String prefix = conf.getTrimmed(Constants.USER_AGENT_PREFIX, "");
-    NativeBucket.Settings settings = new NativeBucket.Settings(url, client.serviceClientConfiguration().region().id(),
+    NativeBucket.Settings settings = new NativeBucket.Settings(url, region.id(),
         prefix.isEmpty() ? "Millstream" : prefix + ", Millstream", millis(conf, Constants.ESTABLISH_TIMEOUT, ESTABLISH),
         millis(conf, Constants.SOCKET_TIMEOUT, READ), conf.getInt(Constants.MAXIMUM_CONNECTIONS, CONNECTIONS), certificates);
     AWSCredentialProviderList credentials = internals.shareCredentials("reading many files");
     return new NativeTransport(new NativeBucket(settings, () -> now(credentials)), credentials, url);
+  }
+
+  /** The region of the bucket. With access across regions, the client may be set to any, and learns the right one from redirections. */
+  private static Region region(S3AInternals internals, S3ServiceClientConfiguration client) throws IOException {
+    boolean isCertain = !Boolean.TRUE.equals(client.crossRegionAccessEnabled()) || client.endpointOverride().isPresent();
+    String found = isCertain ? null : internals.getBucketMetadata().bucketRegion();
+    return found == null ? client.region() : Region.of(found);
   }
 
   /** Why the client has to make all requests; null if there is no reason. */

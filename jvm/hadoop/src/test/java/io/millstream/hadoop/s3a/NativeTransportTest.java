@@ -38,7 +38,7 @@ class NativeTransportTest {
   @ValueSource(strings = {"proxy.host=p", "encryption.algorithm=SSE-C", "encryption.algorithm=CSE-KMS", "custom.signers=a:b", "signing-algorithm=x",
       "requester.pays.enabled=true", "accesspoint.arn=arn", "ssl.channel.mode=openssl", "delegation.token.binding=d",
       "s3.client.factory.impl=f", "access.grants.enabled=true", "change.detection.source=versionid", "client.s3.custom.headers=a=b",
-      "audit.execution.interceptors=i", "something.new=1"})
+      "audit.execution.interceptors=i", "endpoint.fips=true", "checksum.validation=true", "io.rate.limit=5", "something.new=1"})
   void anythingElseIsAReason(String setting) {
     String name = setting.substring(0, setting.indexOf('='));
     assertEquals("fs.s3a." + name + " is set", NativeTransport.unknownKey(with("access.key=a", setting)));
