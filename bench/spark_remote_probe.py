@@ -2,7 +2,8 @@
 
     spark_remote_probe.py JOB stock|millstream BED SETTING=VALUE...
 
-BED is a JSON file: `conf` (Spark's settings), `jars` (a class path) and `endpoint` (the bed's control endpoint).
+BED is a JSON file: `conf` (Spark's settings), `jars` (a class path), `endpoint` (the bed's control endpoint), `data` and `warm` (the URLs of a
+data set, and of a small one of its kind for warming up), and `delay_us`.
 """
 
 import json
@@ -11,35 +12,74 @@ import sys
 import threading
 import time
 import urllib.request
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from harness import cpu_s
+import millstream
+from harness import TESTBED, cpu_s
 from pyspark.sql import SparkSession
 from spark_probe import jvm_pid, live_heap_mb, session
+
+sys.path.insert(0, str(TESTBED))
+from s3_bed import BUCKET  # noqa: E402
 
 LIMIT_S = 300
 
 
-def list_files(spark: SparkSession, bucket: str) -> Callable[[], int]:
+def list_files(spark: SparkSession, url: str) -> Callable[[], int]:
     """Creates the DataFrame. How many files it has found is asked afterwards, since Spark makes a string of each path for that."""
-    frame = spark.read.option("recursiveFileLookup", "true").text(f"s3a://{bucket}/set")
+    frame = spark.read.option("recursiveFileLookup", "true").text(url)
     return lambda: len(frame._jdf.inputFiles())
 
 
-def count(spark: SparkSession, bucket: str) -> int:
-    return spark.read.text(f"s3a://{bucket}/set").count()
+def count(spark: SparkSession, url: str) -> int:
+    return spark.read.option("recursiveFileLookup", "true").text(url).count()
 
 
-def text_file(spark: SparkSession, bucket: str) -> int:
-    return spark.sparkContext.textFile(f"s3a://{bucket}/set").count()
+def text_file(spark: SparkSession, url: str) -> int:
+    return spark.sparkContext.textFile(url).count()
 
 
-def search(spark: SparkSession, bucket: str) -> int:
-    return spark.read.text(f"s3a://{bucket}/set").filter("value like '%7.txt%'").count()
+def search(spark: SparkSession, url: str) -> int:
+    return spark.read.text(url).filter("value like '%7.txt%'").count()
 
 
-JOBS = {"list": list_files, "count": count, "text-file": text_file, "search": search}
+def parquet(spark: SparkSession, url: str) -> int:
+    return spark.read.parquet(url).selectExpr("sum(amount)", "max(city)").first()[0]
+
+
+def compact(spark: SparkSession, url: str) -> int:
+    """Few files of the same lines in a new directory. Stock Spark writes as many as there are cores, in the JVM alone."""
+    target = f"s3a://{BUCKET}/{uuid.uuid4()}"
+    if millstream.jar.find_class(spark, "io.millstream.spark.Compact"):
+        millstream.compact(spark, url, target)
+    else:
+        context = spark.sparkContext
+        context._jsc.textFile(url).coalesce(context.defaultParallelism).saveAsTextFile(target)
+    return spark.read.text(target).count()
+
+
+def create_table(spark: SparkSession, url: str) -> None:
+    """A table of text whose partitions are the directories `dir=0000` and so on of `url`."""
+    table = table_of(url)
+    spark.sql(f"DROP TABLE IF EXISTS {table}")
+    spark.sql(f"CREATE TABLE {table} (value STRING, dir STRING) USING text PARTITIONED BY (dir) LOCATION '{url}'")
+    spark.sql(f"MSCK REPAIR TABLE {table}")
+
+
+def table_of(url: str) -> str:
+    return re.sub("[^a-z]", "_", url)
+
+
+def catalog(spark: SparkSession, url: str) -> int:
+    """A third of the partitions of a table with 3,000."""
+    return spark.sql(f"SELECT count(*) FROM {table_of(url)} WHERE dir < '1000'").first()[0]
+
+
+JOBS = {"list": list_files, "count": count, "text-file": text_file, "search": search, "parquet": parquet, "compact": compact, "catalog": catalog}
+# What must be there before a job.
+PREPARE = {"catalog": create_table}
 
 
 def requests(endpoint: str) -> dict[str, int]:
@@ -56,8 +96,11 @@ def main(job: str, way: str, bed: str, *settings: str) -> None:
     conf = {**facts["conf"], "spark.driver.extraClassPath": facts["jars"], **dict(setting.split("=", 1) for setting in settings)}
     spark = session(way, "4g", conf)
     set_delay(facts["endpoint"], 0)
+    if job in PREPARE:
+        PREPARE[job](spark, facts["warm"])
+        PREPARE[job](spark, facts["data"])
     for _ in range(3):
-        JOBS[job](spark, "warm")
+        JOBS[job](spark, facts["warm"])
     set_delay(facts["endpoint"], facts["delay_us"])
     jvm = jvm_pid(spark)
     urllib.request.urlopen(f"{facts['endpoint']}/__bed/reset", data=b"").close()
@@ -66,7 +109,7 @@ def main(job: str, way: str, bed: str, *settings: str) -> None:
     cpu, start = cpu_s(jvm), time.perf_counter()
     rows, stopped = None, False
     try:
-        rows = JOBS[job](spark, "data")
+        rows = JOBS[job](spark, facts["data"])
     except Exception:
         stopped = time.perf_counter() - start >= LIMIT_S
         if not stopped:
