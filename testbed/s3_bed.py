@@ -30,6 +30,7 @@ VERSITYGW_NEEDS_GO = (1, 25)
 TOOLCHAIN = "golang.org/toolchain@v0.0.1-go1.25.4.linux-" + {"aarch64": "arm64"}.get(os.uname().machine, "amd64")
 ACCESS_KEY, SECRET_KEY, BUCKET, REGION = "millstream", "millstream-secret", "bed", "us-east-1"
 READY_WITHIN_S = 60
+NO_SERVER = "http://127.0.0.1:9"  # the port of a service that discards everything, which nobody runs
 
 
 def go_version(go: str) -> tuple[int, ...]:
@@ -49,11 +50,11 @@ def go_command() -> str:
     return str(root / "bin" / "go")
 
 
-def build() -> tuple[Path, Path]:
-    """Builds versitygw and s3proxy if they are missing or outdated, and returns their paths."""
+def build(stores: bool = True) -> tuple[Path, Path]:
+    """Builds s3proxy, and versitygw if it is needed, unless they are there and up to date, and returns the paths of versitygw and s3proxy."""
     with built_by_one("s3") as directory:
         server, proxy = directory / f"versitygw-{VERSITYGW_VERSION}", directory / "s3proxy"
-        if not server.exists():
+        if stores and not server.exists():
             with tempfile.TemporaryDirectory(dir=directory) as scratch:
                 package = f"github.com/versity/versitygw/cmd/versitygw@v{VERSITYGW_VERSION}"
                 checked([go_command(), "install", package], cwd="/", env={**os.environ, "GOBIN": scratch})
@@ -68,27 +69,29 @@ def build() -> tuple[Path, Path]:
 class S3Bed:
     """`data` is a directory for the objects, which is kept; without it they are deleted at the end. `log` gets a line
     for each request. `synthetic` are buckets that can only be read, and the rules of their keys
-    (testbed/s3proxy/synthetic.go). With `tls`, the endpoint is https, and clients must trust the file `certificate`.
+    (testbed/s3proxy/synthetic.go); if the bed `stores` nothing, there are no other buckets, and no versitygw. With `tls`, the endpoint is https, and clients must trust the file `certificate`.
     """
 
     def __init__(
-        self, delay_ms: float = 0, data: Path | None = None, log: Path | None = None, synthetic: Mapping[str, str] | None = None, tls: bool = False
+        self, delay_ms: float = 0, data: Path | None = None, log: Path | None = None, synthetic: Mapping[str, str] | None = None, tls: bool = False,
+        stores: bool = True,
     ):
         self._delay_ms = delay_ms
         self._data = data
         self._request_log = log
         self._synthetic = synthetic or {}
         self._tls = tls
+        self._stores = stores
         self._servers: list[Server] = []
 
     def __enter__(self):
-        server, proxy = build()
+        server, proxy = build(self._stores)
         self._scratch = Path(tempfile.mkdtemp(prefix="millstream-bed."))
         self.data = Path(self._data or self._scratch / "data").resolve()
         self.certificate = self._scratch / "certificate.pem" if self._tls else None
         (self.data / BUCKET).mkdir(parents=True, exist_ok=True)
         try:
-            self.server_endpoint = self._start_server(server)
+            self.server_endpoint = self._start_server(server) if self._stores else NO_SERVER
             self.endpoint = self._start_proxy(proxy)
             self.set_delay(self._delay_ms)
         except BaseException:

@@ -1,0 +1,69 @@
+"""Data sets on a local S3 server with a delay, for the programs that run bench/spark_remote_probe.py."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import REPOSITORY, TESTBED, make_once, tree
+
+sys.path.insert(0, str(TESTBED))
+from bed_jars import s3a_jars  # noqa: E402
+from s3_bed import BUCKET, S3Bed  # noqa: E402
+
+PROBE = REPOSITORY / "bench" / "spark_remote_probe.py"
+DELAY_MS = 20
+MB = 1_000_000
+CSV_BYTES = 23_000  # the records of a Parquet file of about 10 KB
+
+
+@dataclass(frozen=True)
+class Bed:
+    path: Path
+    statistics = None  # the probe counts, the job alone
+
+
+@dataclass(frozen=True)
+class Data:
+    """A data set and a small one of its kind for warming up: rules of synthetic buckets, or real objects."""
+    rule: str = ""
+    warm: str = "files:40,bytes:20"
+    objects: Callable[[], Path] | None = None
+    is_written: bool = False  # whether a job also writes
+
+
+@contextmanager
+def bed(data: Data, spark: str, capped: bool = False):
+    """A bucket with the data set, for a version of Spark; `capped` limits the bandwidth."""
+    synthetic = {"data": data.rule, "warm": data.warm} if data.rule else None
+    urls = {name: f"s3a://{name}/set" if data.rule else f"s3a://{BUCKET}/{name}" for name in ("data", "warm")}
+    objects = data.objects() if data.objects else None
+    with S3Bed(data=objects, synthetic=synthetic, stores=data.is_written or not data.rule) as s3, tempfile.NamedTemporaryFile("w", suffix=".json") as facts:
+        if capped:
+            s3.set_bandwidth(total_bytes_per_s=240 * MB, connection_bytes_per_s=40 * MB)
+        jars = ":".join(map(str, s3a_jars(spark)))
+        json.dump({"conf": s3.spark_conf(), "jars": jars, "endpoint": s3.endpoint, "delay_us": DELAY_MS * 1000, **urls}, facts)
+        facts.flush()
+        yield Bed(Path(facts.name))
+
+
+def parquet_objects(python: Path, files: int) -> Path:
+    """Files of about 10 KB, written below a bed's directory, where versitygw keeps ETags in an attribute."""
+    def make(path: Path) -> None:
+        templates = tree("csv", 30, 1, CSV_BYTES)
+        (path / BUCKET).mkdir(parents=True)
+        for name, count in (("data", files), ("warm", 40)):
+            write = [python, REPOSITORY / "bench" / "spark_record_files.py", "parquet", templates, path / BUCKET / name, count, 0]
+            subprocess.run([*map(str, write)], check=True)
+        for file in path.rglob("*.parquet"):
+            os.setxattr(file, "user.etag", hashlib.md5(file.read_bytes()).hexdigest().encode())
+
+    return make_once(f"s3-parquet-{files}", make)
+
+
