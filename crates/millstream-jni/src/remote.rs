@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use jni::objects::{GlobalRef, JObject, JValue};
+use jni::objects::{GlobalRef, JLongArray, JObject, JValue};
 use jni::{JNIEnv, JavaVM};
 use millstream_scan::{FileRange, Portions, Source, SourceFile, Stamp};
-use millstream_vfs::{Errno, Error, Operation, Result};
+use millstream_vfs::{Errno, Error, Operation, Result, Timestamp};
 
 /// References of a call to objects in the JVM.
 const LOCAL_REFERENCES: i32 = 8;
@@ -81,7 +81,17 @@ impl SourceFile for RemoteFile {
     }
 
     fn stamp(&self) -> Result<Stamp> {
-        Ok(Stamp { size: self.size()?, ..Stamp::default() })
+        let stamp = call(&self.vm, |env| {
+            let stamp = JLongArray::from(env.call_method(&self.file, "stamp", "()[J", &[])?.l()?);
+            let mut values = [0; 2];
+            env.get_long_array_region(&stamp, 0, &mut values)?;
+            Ok(values)
+        });
+        let [size, mtime_ms] = stamp.ok_or(Error::new(Operation::Read, Errno::IO))?;
+        match u64::try_from(size) {
+            Ok(size) => Ok(Stamp { size, mtime: timestamp(mtime_ms), ..Stamp::default() }),
+            Err(_) => Err(Error::new(Operation::OpenFile, Errno::from_raw_os_error(-(size as i32)))),
+        }
     }
 }
 
@@ -89,6 +99,11 @@ impl Drop for RemoteFile {
     fn drop(&mut self) {
         call(&self.vm, |env| env.call_method(&self.file, "close", "()V", &[])?.v());
     }
+}
+
+/// Java's time in milliseconds.
+fn timestamp(millis: i64) -> Timestamp {
+    Timestamp { sec: millis.div_euclid(1000), nsec: millis.rem_euclid(1000) as u32 * 1_000_000 }
 }
 
 /// Calls into the JVM. `None` after an exception, which Java's side keeps for its caller if it is one of input and output.
