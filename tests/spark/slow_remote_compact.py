@@ -23,7 +23,7 @@ from bed_jars import s3a_jars  # noqa: E402
 from hdfs_bed import HdfsBed  # noqa: E402
 from s3_bed import BUCKET, S3Bed  # noqa: E402
 
-LEASE_S = 3
+LEASE_S = 8
 SMALL = 40
 LINES = {
     "crlf.txt": "a\r\nb\r\n\r\nc", "empty.txt": "", "mark.txt": "\ufeffx\ny\n", "sp ace %é.txt": "z\n", "alone.csv": "1,2\n",
@@ -108,8 +108,6 @@ def test_lines_of_each_directory_are_those_of_the_source(place):
     assert done["files"] == len(LINES) - 3 and done["outputs"] < 15
     again = place.compact(target, place.new())
     assert (again["outputs"], again["kept"]) == (done["outputs"], done["outputs"])
-    assert sorted(name for name, _ in place.stock.call("compact_calls:files", path=target)) == sorted(
-        {name for name, _ in place.stock.call("compact_calls:files", path=target)})
 
 
 def test_small_outputs_keep_the_order_of_names(place):
@@ -167,7 +165,7 @@ def test_refusals_name_the_path_and_the_way_out(place):
     ):
         for dry_run in (False, True):
             said = place.ours.call("compact_calls:compact", **{"src": source, "dry_run": dry_run, **arguments})
-            assert all(word in said["error"] for word in words), said
+            assert all(word in said.get("error", "") for word in words), said
     for log in ("_delta_log/0.json", ".hoodie/x", "_spark_metadata/0", "metadata/version-hint.text"):
         table = place.new({"sub/a": "1\n", f"sub/{log}": "{}"})
         assert "use its own compaction" in place.compact(table, place.new())["error"]
@@ -182,7 +180,7 @@ def test_local_files_to_a_remote_tree_and_back(place, tmp_path):
     done = place.compact(str(source), there)
     assert done["left"] == [] and place.lines(there) == place.lines(str(source))
     returned = place.ours.call("compact_calls:compact", src=there, dst=str(back), target_size=500)
-    assert returned["left"] == [] and returned["outputs"] > 6
+    assert returned["left"] == [] and returned["outputs"] == 6
     assert lines_of_local(back) == lines_of_local(source)
 
 
@@ -244,8 +242,9 @@ def test_an_object_that_changes_while_it_is_read_is_left(s3, change, skip, text)
 
     done = while_held(s3, skip, source, target, act)
     assert [(group["directory"], group["files"]) for group in done["left"]] == [(f"{source}/a", 2)]
-    assert ("changed" if change == "replaced" else "No such file") in done["left"][0]["reason"], done
-    assert "held.txt" in done["left"][0]["reason"]
+    reason = done["left"][0]["reason"]
+    assert reason.startswith(f"{source}/a/held.txt: ")
+    assert ("No such file" if (change, skip) == ("deleted", 0) else "has changed") in reason
     assert s3.lines(target) == [["/b", "1"], ["/b", "2"]]
 
 
@@ -296,17 +295,14 @@ def dies(place, await_death, is_committed: bool):
     process = subprocess.Popen(run, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     await_death(process)
     assert process.returncode == -signal.SIGKILL, process.communicate()
-    if place.stock.call("remote_calls:missing", path=target):
-        seen = []
-    else:
-        seen = place.lines(target)
+    if not is_committed:
+        refused = place.compact(source, target)
+        assert "may still be writing to it" in refused["error"], refused
+    seen = [] if place.stock.call("remote_calls:missing", path=target) else place.lines(target)
     assert len(seen) < len(expected) and set(map(tuple, seen)) <= set(map(tuple, expected))
     assert is_committed or not seen
     directories = {directory for directory, _ in seen}
     assert all(sum(line[0] == directory for line in seen) == 6 for directory in directories)
-    if not is_committed:
-        refused = place.compact(source, target)
-        assert "may still be writing to it" in refused["error"], refused
     time.sleep(LEASE_S + 1)
     done = place.compact(source, target)
     assert (done["recovered"], done["outputs"]) == ((10, 0) if is_committed else (0, 10)), done

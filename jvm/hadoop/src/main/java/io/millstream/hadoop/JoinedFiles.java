@@ -13,6 +13,7 @@ import org.apache.hadoop.conf.Configuration;
 public final class JoinedFiles implements AutoCloseable {
   private static final int BUFFER = 1 << 20;
 
+  private final FileRanges inputs;
   private final RemoteFiles files;
   private long handle;
 
@@ -27,6 +28,7 @@ public final class JoinedFiles implements AutoCloseable {
    */
   public JoinedFiles(FileRanges inputs, boolean header, int maxReaders, Configuration conf) throws IOException {
     NativeCompaction.requireLibrary();
+    this.inputs = inputs;
     files = RemoteFiles.asListed(inputs, conf);
     handle = open(inputs.packed(), files, header, maxReaders);
   }
@@ -43,7 +45,7 @@ public final class JoinedFiles implements AutoCloseable {
     try {
       check(inputs.packed(), files, header, maxReaders, isCancelled);
     } catch (IOException e) {
-      throw explained(e, files);
+      throw explained(e, inputs, files);
     }
   }
 
@@ -71,14 +73,17 @@ public final class JoinedFiles implements AutoCloseable {
     try {
       return next(handle, buffer, isCancelled);
     } catch (IOException e) {
-      throw explained(e, files);
+      throw explained(e, inputs, files);
     }
   }
 
-  /** Native code knows only the number of an error; the exception of the file system says more. */
-  private static IOException explained(IOException e, RemoteFiles files) {
-    IOException cause = files == null || e instanceof InterruptedIOException ? null : files.firstFailure();
-    return cause == null ? e : new IOException(e.getMessage() + ": " + cause.getMessage(), cause);
+  /** Native code knows neither the file system nor its exceptions. */
+  private static IOException explained(IOException e, FileRanges inputs, RemoteFiles files) {
+    if (files == null || e instanceof InterruptedIOException) {
+      return e;
+    }
+    IOException failure = files.firstFailure();
+    return failure == null ? new IOException(inputs.fileSystem() + e.getMessage(), e) : failure;
   }
 
   @Override

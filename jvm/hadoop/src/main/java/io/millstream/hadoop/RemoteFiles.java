@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
@@ -96,9 +97,13 @@ public abstract class RemoteFiles {
     return failures.get(range);
   }
 
-  /** Why the first of the ranges that could not be read could not be; null if all could. */
+  /** Why the first of the ranges that could not be read could not be, with the path of its file; null if all could. */
   final IOException firstFailure() {
-    return failures.isEmpty() ? null : new TreeMap<>(failures).firstEntry().getValue();
+    if (failures.isEmpty()) {
+      return null;
+    }
+    Map.Entry<Integer, IOException> first = new TreeMap<>(failures).firstEntry();
+    return new IOException(entries.get(first.getKey()).path() + ": " + first.getValue().getMessage(), first.getValue());
   }
 
   /** Whether a file may be read only if it is the version that was listed ({@link #requireListed}). */

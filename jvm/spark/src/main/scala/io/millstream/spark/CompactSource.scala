@@ -152,9 +152,18 @@ private[spark] object HadoopTree {
     new HadoopTree(root, conf)
   }
 
+  /**
+   * A path as its file system writes it.
+   *
+   * @throws CompactFailure if Hadoop has no such file system here
+   */
   def qualified(path: String, conf: Configuration): HadoopPath = {
     val given = new HadoopPath(path)
-    given.getFileSystem(conf).makeQualified(if (given.toUri.getPath.isEmpty) new HadoopPath(given, "/") else given)
+    val fs = try given.getFileSystem(conf) catch {
+      case e: RuntimeException if e.getCause.isInstanceOf[ClassNotFoundException] =>
+        throw new CompactFailure(s"$path: Hadoop's classes for this file system are missing: ${CompactTasks.oneLine(e.getCause)}")
+    }
+    fs.makeQualified(if (given.toUri.getPath.isEmpty) new HadoopPath(given, "/") else given)
   }
 
   private def isHidden(name: String): Boolean = name.startsWith(".") || name.startsWith("_") && !name.contains("=")
