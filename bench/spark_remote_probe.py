@@ -11,11 +11,16 @@ import sys
 import threading
 import time
 import urllib.request
+import uuid
 from pathlib import Path
 
-from harness import cpu_s
+import millstream
+from harness import TESTBED, cpu_s
 from pyspark.sql import SparkSession
 from spark_probe import jvm_pid, live_heap_mb, session
+
+sys.path.insert(0, str(TESTBED))
+from s3_bed import BUCKET  # noqa: E402
 
 LIMIT_S = 300
 
@@ -37,7 +42,18 @@ def search(spark: SparkSession, bucket: str) -> int:
     return spark.read.text(f"s3a://{bucket}/set").filter("value like '%7.txt%'").count()
 
 
-JOBS = {"list": list_files, "count": count, "text-file": text_file, "search": search}
+def compact(spark: SparkSession, bucket: str) -> int:
+    """Few files of the same lines in a new directory. Stock Spark writes as many as there are cores, in the JVM alone."""
+    source, target = f"s3a://{bucket}/set", f"s3a://{BUCKET}/{uuid.uuid4()}"
+    if spark.conf.get("spark.sql.extensions", ""):
+        millstream.compact(spark, source, target)
+    else:
+        context = spark.sparkContext
+        context._jsc.textFile(source).coalesce(context.defaultParallelism).saveAsTextFile(target)
+    return spark.read.text(target).count()
+
+
+JOBS = {"list": list_files, "count": count, "text-file": text_file, "search": search, "compact": compact}
 
 
 def requests(endpoint: str) -> dict[str, int]:

@@ -115,8 +115,10 @@ private[spark] object CompactRemote {
     /** Removes what a compaction without a result has made, unless something else is here. */
     def forget(): Unit = {
       Store.of(path, conf).removeEmptyTree("")
-      if (holdsNothing) unmark()
-      Store.of(path, conf).removeEmptyTree("")
+      if (holdsNothing) {
+        unmark()
+        Store.of(path, conf).removeEmptyTree("")
+      }
     }
   }
 
@@ -167,7 +169,7 @@ private[spark] object CompactRemote {
       } finally {
         if (!isCommitted) job.abort()
         job.close()
-        if (isCommitted) end() else if (isAlone) destination.forget()
+        if (isCommitted) end() else if (isAlone) forget()
       }
     }
 
@@ -185,6 +187,11 @@ private[spark] object CompactRemote {
       job.commit(new CommitPlan(files.asJava, Overwrite.nothing()).hasRead(before.version))
       true
     }
+
+    private def forget(): Unit =
+      try destination.forget() catch {
+        case e: IOException => Log.warn(s"Remains of a compaction are left in ${destination.name} for the next one to remove: ${e.getMessage}")
+      }
 
     /** Files of attempts that failed or were repeated. Nobody else writes to this tree. */
     private def discardLeftovers(): Unit = store.discard(store.leftovers("", job => job == id || job.isEmpty))

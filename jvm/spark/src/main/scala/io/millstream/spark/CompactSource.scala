@@ -125,7 +125,7 @@ private[spark] final class HadoopTree(root: HadoopPath, conf: Configuration) ext
     val ours = directories.flatMap(directory => upTo(path, directory)).distinct.filter(directory => !isPartition(directory) || directory == path)
     val above = Iterator.iterate(root.getParent)(_.getParent).takeWhile(_ != null).map(_.toUri.getPath).toSeq
     inParallel(ours.flatMap(directory => TableLogs.map { case (log, kind) => () =>
-      if (exists(directory, log)) refuseTable(fs.getUri.resolve(directory).toString, log, kind)
+      if (exists(directory, log)) refuseTable(at(directory).toString, log, kind)
     }) ++ (ours ++ above).map(directory => () =>
       if (exists(directory, Store.JOURNAL)) refuseUnfinishedWrites(at(directory), at(directory).toString, conf)))
   }
