@@ -45,7 +45,7 @@ def search(spark: SparkSession, bucket: str) -> int:
 def compact(spark: SparkSession, bucket: str) -> int:
     """Few files of the same lines in a new directory. Stock Spark writes as many as there are cores, in the JVM alone."""
     source, target = f"s3a://{bucket}/set", f"s3a://{BUCKET}/{uuid.uuid4()}"
-    if spark.conf.get("spark.sql.extensions", ""):
+    if millstream.jar.find_class(spark, "io.millstream.spark.Compact"):
         millstream.compact(spark, source, target)
     else:
         context = spark.sparkContext
