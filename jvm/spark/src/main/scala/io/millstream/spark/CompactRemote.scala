@@ -1,12 +1,13 @@
 package io.millstream.spark
 
 import java.io.{FileNotFoundException, IOException}
-import java.nio.file.Files
+import java.nio.charset.StandardCharsets.US_ASCII
 import java.util.UUID
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 
+import com.fasterxml.jackson.core.JsonProcessingException
 import io.millstream.hadoop.NativeCompaction
 import io.millstream.write.protocol._
 import io.millstream.write.store.{StagedFile, Store, UnsuitedException, WriteOptions}
@@ -76,7 +77,7 @@ private[spark] object CompactRemote {
 
     private def found(file: HadoopPath): Option[FileStatus] = try Some(fs.getFileStatus(file)) catch { case _: FileNotFoundException => None }
 
-    /** Whether a compaction to here has not ended, or has ended without finding that out. */
+    /** Whether a compaction to here has not ended, or has ended without removing its mark. */
     def isMarked: Boolean = found(marker).exists(_.isFile)
 
     /** Refuses a destination that has anything but the remains of a compaction. */
@@ -105,20 +106,38 @@ private[spark] object CompactRemote {
     private def isVisible(file: HadoopPath): Boolean =
       !path.toUri.relativize(file.toUri).getPath.split('/').exists(name => name.startsWith(".") || name.startsWith("_") && !name.contains("="))
 
-    /** Marks it as one of a compaction that leaves these files. */
-    def mark(left: Seq[NativeCompaction.Left]): Unit = Using.resource(fs.create(marker, true))(_.write(CompactLeft.encoded(left)))
+    /** Marks it as that of a compaction. */
+    def mark(mark: Mark): Unit = Using.resource(fs.create(marker, true))(_.write(mark.encoded))
 
-    def left: Seq[NativeCompaction.Left] = CompactLeft.decoded(Using.resource(fs.open(marker))(_.readAllBytes()))
+    def readMark: Option[Mark] = try Mark.decoded(Using.resource(fs.open(marker))(_.readAllBytes())) catch { case _: FileNotFoundException => None }
 
     def unmark(): Unit = fs.delete(marker, false)
 
-    /** Removes what a compaction without a result has made, unless something else is here. */
+    /** Removes what a compaction without a result has made. The mark stays while a task may still be writing. */
     def forget(): Unit = {
       Store.of(path, conf).removeEmptyTree("")
       if (holdsNothing) {
         unmark()
         Store.of(path, conf).removeEmptyTree("")
       }
+    }
+  }
+
+  /**
+   * The content of the marker.
+   *
+   * @param job the direct write
+   * @param left the files that the compaction leaves; complete before the commit
+   */
+  private final case class Mark(job: String, left: Seq[NativeCompaction.Left]) {
+    def encoded: Array[Byte] = (job + "\n").getBytes(US_ASCII) ++ CompactLeft.encoded(left)
+  }
+
+  private object Mark {
+    /** None if it was not written to its end. */
+    def decoded(content: Array[Byte]): Option[Mark] = {
+      val (job, left) = content.span(_ != '\n')
+      try Some(Mark(new String(job, US_ASCII), CompactLeft.decoded(left))) catch { case _: JsonProcessingException => None }
     }
   }
 
@@ -136,40 +155,46 @@ private[spark] object CompactRemote {
       // Finishes what an earlier compaction has committed.
       val before = ReadGuard.of(destination.path, conf, null).get
       destination.requireNew()
-      val earlier = if (destination.isMarked) destination.visibleFiles else 0
-      if (earlier > 0) recovered(earlier) else compact(before)
+      destination.readMark match {
+        case Some(mark) if Journal.of(store).jobs.asScala.exists(job => job.id == mark.job && job.isFinished) => recovered(mark)
+        case Some(_) if destination.visibleFiles > 0 => throw Compact.notEmpty(destination.name)
+        case _ => compact(before)
+      }
     }
 
-    private def recovered(outputs: Long): CompactSummary = {
-      val plan = CompactPlan(0, 0, 0, Vector.empty, 0, destination.left)
-      discardLeftovers()
+    private def recovered(mark: Mark): CompactSummary = {
+      val plan = CompactPlan(0, 0, 0, Vector.empty, 0, mark.left)
+      val outputs = destination.visibleFiles
       destination.unmark()
       CompactResult.of(options, source.name, destination.name, plan, Nil, outputs)
     }
 
     private def compact(before: ReadGuard): CompactSummary = {
       val job = DirectJob.begin(destination.path, id, "", conf, null)
-      var isAlone, isCommitted = false
+      var isMarked = false
       try {
         requireAlone()
-        isAlone = true
-        destination.mark(Nil)
-        discardLeftovers()
+        isMarked = true
+        destination.mark(Mark(id, Nil))
         val planned = new CompactPlanner(options, source, conf, id).plan()
+        discardLeftovers(planned)
         CompactResult.foretell(planned, source.name, destination.name).foreach(tell)
         val tasks = new StagedTasks(spark, Site(options.header, options.codec), job.placement, conf, s"Millstream compact ${source.name}")
         val (plan, made) = CompactResult.withCopies(options, planned, tasks.make)
         val result = CompactResult.of(options, source.name, destination.name, plan, made, 0)
         val files = made.flatMap(_.staged.toOption)
         if (files.nonEmpty) {
-          destination.mark(result.left)
-          isCommitted = commit(job, files, before)
+          destination.mark(Mark(id, result.left))
+          // From now on only a finished job may lose its mark.
+          isMarked = false
+          commit(job, files, before)
+          end(plan)
         }
         result
       } finally {
-        if (!isCommitted) job.abort()
+        job.abort()
         job.close()
-        if (isCommitted) end() else if (isAlone) forget()
+        if (isMarked) forget()
       }
     }
 
@@ -183,22 +208,28 @@ private[spark] object CompactRemote {
       }
     }
 
-    private def commit(job: DirectJob, files: Seq[StagedFile], before: ReadGuard): Boolean = {
-      job.commit(new CommitPlan(files.asJava, Overwrite.nothing()).hasRead(before.version))
-      true
-    }
+    private def commit(job: DirectJob, files: Seq[StagedFile], before: ReadGuard): Unit =
+      try job.commit(new CommitPlan(files.asJava, Overwrite.nothing()).hasRead(before.version)) catch {
+        case e: ConflictException =>
+          destination.unmark()
+          throw e
+      }
 
     private def forget(): Unit =
       try destination.forget() catch {
         case e: IOException => Log.warn(s"Remains of a compaction are left in ${destination.name} for the next one to remove: ${e.getMessage}")
       }
 
-    /** Files of attempts that failed or were repeated. Nobody else writes to this tree. */
-    private def discardLeftovers(): Unit = store.discard(store.leftovers("", job => job == id || job.isEmpty))
+    /** Files of attempts that failed or were repeated. Those of copies may be an earlier run's, whose names on S3 do not tell that. */
+    private def discardLeftovers(plan: CompactPlan): Unit = {
+      val copies = plan.outputs.iterator.filter(_.isCopy).map(copy => if (copy.directory.isEmpty) copy.name else s"${copy.directory}/${copy.name}").toSet
+      val found = store.leftovers("", job => job == id || job.isEmpty).asScala
+      store.discard(found.filter(left => left.job == id || copies(left.path)).asJava)
+    }
 
-    private def end(): Unit =
+    private def end(plan: CompactPlan): Unit =
       try {
-        discardLeftovers()
+        discardLeftovers(plan)
         destination.unmark()
       } catch {
         case e: IOException => Log.warn(s"${destination.name} is complete, but remains of its compaction are left: ${e.getMessage}")

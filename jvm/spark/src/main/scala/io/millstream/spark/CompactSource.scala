@@ -1,9 +1,8 @@
 package io.millstream.spark
 
-import java.io.{FileNotFoundException, IOException}
+import java.io.FileNotFoundException
 import java.net.URI
 import java.nio.file.{Files, Path, Paths}
-import java.util.concurrent.{Callable, ExecutionException, Executors}
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
@@ -124,7 +123,7 @@ private[spark] final class HadoopTree(root: HadoopPath, conf: Configuration) ext
   override def refuseTables(directories: Seq[String]): Unit = {
     val ours = directories.flatMap(directory => upTo(path, directory)).distinct.filter(directory => !isPartition(directory) || directory == path)
     val above = Iterator.iterate(root.getParent)(_.getParent).takeWhile(_ != null).map(_.toUri.getPath).toSeq
-    inParallel(ours.flatMap(directory => TableLogs.map { case (log, kind) => () =>
+    CompactTasks.inParallel(ours.flatMap(directory => TableLogs.map { case (log, kind) => () =>
       if (exists(directory, log)) refuseTable(at(directory).toString, log, kind)
     }) ++ (ours ++ above).map(directory => () =>
       if (exists(directory, Store.JOURNAL)) refuseUnfinishedWrites(at(directory), at(directory).toString, conf)))
@@ -136,8 +135,6 @@ private[spark] final class HadoopTree(root: HadoopPath, conf: Configuration) ext
 }
 
 private[spark] object HadoopTree {
-  private val Threads = 32
-
   /**
    * The tree at a path.
    *
@@ -177,17 +174,5 @@ private[spark] object HadoopTree {
   private def versionOf(status: FileStatus): Array[Byte] = status match {
     case tagged: EtagSource => Versions.pack(tagged.getEtag)
     case _ => null
-  }
-
-  /** Runs calls on several threads. The first failure is thrown. */
-  def inParallel(calls: Seq[() => Unit]): Unit = {
-    val threads = Executors.newFixedThreadPool(Threads.min(calls.length.max(1)))
-    try {
-      threads.invokeAll(calls.map(work => new Callable[Unit] { override def call(): Unit = work() }).asJava).asScala.foreach(_.get)
-    } catch {
-      case e: ExecutionException if e.getCause.isInstanceOf[IOException] || e.getCause.isInstanceOf[RuntimeException] => throw e.getCause
-    } finally {
-      threads.shutdownNow()
-    }
   }
 }

@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.JoinedFiles
+import io.millstream.hadoop.{FileReadAhead, JoinedFiles}
 import io.millstream.write.protocol.Placement
 import io.millstream.write.store.{StagedFile, TaskAttempt}
 import org.apache.hadoop.conf.Configuration
@@ -51,7 +51,7 @@ private[spark] final class StagedTasks(spark: SparkSession, site: Site, placemen
       if (rewriting.toParquet && !written.file.isUpload && rowsOf(new HadoopPath(written.path)) != expected) {
         throw new IOException(s"${output.name}: the file reads back differently from the rows written")
       }
-      HadoopTree.inParallel(output.members.map(member => () => requireListed(member, conf)).toSeq)
+      requireListed(output, conf)
       counters.add(output, written.file.bytes)
       Made(output.id, Right(written.file), written.file.bytes)
     } catch {
@@ -90,8 +90,9 @@ private[spark] object StagedTasks {
         Using.resource(out) { out =>
           output.making match {
             case Recode(_) =>
-              recode(output, site.header, codec, conf, out)
-              output.members.foreach(requireListed(_, conf))
+              Using.resource(new FileReadAhead(output.inputs, conf, maxReaders, () => context.isInterrupted()))(
+                _.serve(() => recode(output, site.header, codec, conf, out)))
+              requireListed(output, conf)
             case _ =>
               Using.resource(new JoinedFiles(output.inputs, site.header && output.files > 1, maxReaders, conf))(
                 _.writeTo(out, () => context.isInterrupted()))
@@ -161,14 +162,14 @@ private[spark] object StagedTasks {
   private def pathOf(attempt: TaskAttempt, output: Output): HadoopPath =
     if (output.isCopy) attempt.fileOfAnyName(output.directory, output.name) else attempt.file(output.directory, output.name)
 
-  /** Fails if a file that the JVM has read is no longer the listed one. It was opened since, and what is read of an open file is one version. */
-  private def requireListed(member: Member, conf: Configuration): Unit = {
+  /** Fails if an input that the JVM has read is no longer the listed file. It was opened since, and what is read of an open file is one version. */
+  def requireListed(output: Output, conf: Configuration): Unit = inParallel(output.members.toSeq.map { member => () =>
     val file = member.file.cursor()
     file.next()
     if (!file.isStill(file.path.getFileSystem(conf).getFileStatus(file.path))) {
       throw new IOException(s"${shown(file.path)}: has changed since it was listed")
     }
-  }
+  })
 
   /** A stream that knows the length and the checksum of what was written to it. */
   private final class MeasuredStream(to: OutputStream) extends FilterOutputStream(to) {

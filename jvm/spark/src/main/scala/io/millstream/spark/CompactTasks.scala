@@ -1,7 +1,7 @@
 package io.millstream.spark
 
 import java.io.{BufferedOutputStream, ByteArrayInputStream, InputStream, InterruptedIOException, IOException, OutputStream}
-import java.util.concurrent.{Callable, Executors}
+import java.util.concurrent.{Callable, ExecutionException, Executors}
 import java.util.zip.{CheckedInputStream, CheckedOutputStream, CRC32}
 
 import scala.jdk.CollectionConverters._
@@ -102,10 +102,10 @@ private[spark] class CompactTasks(spark: SparkSession, site: Site, conf: Configu
       if (toParquet) site.codec.orElse(if (fromParquet) parquetCodec(inputs.head) else None).flatMap(_.parquet)
       else site.codec.map(_.hadoop.fold("none")(Codec.ofHadoop(_, codecs).getClass.getName))
     if (fromParquet) {
-      new Rewriting(parquet(inputs, toParquet), inputs.iterator.map(rowsOf).sum, toParquet, codec)
+      new Rewriting(parquet(inputs, toParquet), inParallel(inputs.map(input => () => rowsOf(input))).sum, toParquet, codec)
     } else {
       // A Parquet file may lack its extension.
-      inputs.foreach(input => lookAt(Seq(input), header = false, conf))
+      inParallel(inputs.map(input => () => lookAt(Seq(input), header = false, conf)))
       val frame = reader(spark).text(inputs.map(_.toString): _*)
       new Rewriting(frame, frame.count(), toParquet, codec)
     }
@@ -135,6 +135,7 @@ private[spark] class CompactTasks(spark: SparkSession, site: Site, conf: Configu
 
 private[spark] object CompactTasks {
   private val TasksPerCore = 4
+  private val WaitingThreads = 32
   private val MaxMessageLength = 400
   private val BufferBytes = 1 << 16
   private val BeginningBytes = 4096
@@ -203,6 +204,18 @@ private[spark] object CompactTasks {
     val lines = Option(error.getMessage).getOrElse(error.toString).linesIterator.map(_.trim)
     val words = lines.takeWhile(line => !line.startsWith("at ") && line != "Driver stacktrace:").filter(_.nonEmpty).mkString(" ")
     if (words.length > MaxMessageLength) s"${words.take(MaxMessageLength)} ..." else words
+  }
+
+  /** Runs calls that wait for storage, many at once. The first failure is thrown. */
+  def inParallel[T](calls: Seq[() => T]): Seq[T] = {
+    val threads = Executors.newFixedThreadPool(WaitingThreads.min(calls.length.max(1)))
+    try {
+      threads.invokeAll(calls.map(work => new Callable[T] { override def call(): T = work() }).asJava).asScala.map(_.get).toSeq
+    } catch {
+      case e: ExecutionException if NonFatal(e.getCause) => throw e.getCause
+    } finally {
+      threads.shutdownNow()
+    }
   }
 
   def failed(output: Output, cause: Throwable): Made[Nothing] = Made(output.id, Left(oneLine(cause)), 0)
