@@ -155,18 +155,15 @@ private[spark] object CompactRemote {
       // Finishes what an earlier compaction has committed.
       val before = ReadGuard.of(destination.path, conf, null).get
       destination.requireNew()
-      destination.readMark match {
-        case Some(mark) if Journal.of(store).jobs.asScala.exists(job => job.id == mark.job && job.isFinished) => recovered(mark)
-        case Some(_) if destination.visibleFiles > 0 => throw Compact.notEmpty(destination.name)
-        case _ => compact(before)
-      }
+      val outputs = if (destination.isMarked) destination.visibleFiles else 0
+      if (outputs == 0) compact(before) else destination.readMark.filter(isFinished).fold(throw Compact.notEmpty(destination.name))(recovered(_, outputs))
     }
 
-    private def recovered(mark: Mark): CompactSummary = {
-      val plan = CompactPlan(0, 0, 0, Vector.empty, 0, mark.left)
-      val outputs = destination.visibleFiles
+    private def isFinished(mark: Mark): Boolean = Journal.of(store).jobs.asScala.exists(job => job.id == mark.job && job.isFinished)
+
+    private def recovered(mark: Mark, outputs: Long): CompactSummary = {
       destination.unmark()
-      CompactResult.of(options, source.name, destination.name, plan, Nil, outputs)
+      CompactResult.of(options, source.name, destination.name, CompactPlan(0, 0, 0, Vector.empty, 0, mark.left), Nil, outputs)
     }
 
     private def compact(before: ReadGuard): CompactSummary = {
