@@ -83,19 +83,19 @@ def compact(
     copy_left: bool = False,
     dry_run: bool = False,
 ) -> CompactSummary:
-    """Merges the small files of each directory of a local or mounted tree into few.
+    """Merges the small files of each directory of a tree into few.
 
     Partition directories stay. Hidden files (names that begin with `.` or `_`) are not data, as in Spark.
 
     Args:
         spark: a session with Millstream's jar, for instance from `millstream.enable`.
-        src: the tree's root directory.
+        src: the tree's root directory: on a local or mounted file system, or a URL of S3 (`s3a://…`) or HDFS.
         dst: a directory that does not exist or is empty.
         target_size: the approximate size of an output: bytes, or Spark's notation (`"128m"`).
         format: `"same"` (text stays text, Parquet stays Parquet), `"text"`, or `"parquet"` (lines in a column `value`).
         codec: `"none"`, `"gzip"`, `"bzip2"`, `"zstd"`, `"lz4"` or `"snappy"`; by default that of the inputs.
         header: whether the first line of each file is a header; an output has it once.
-        in_place: whether to replace the files of `src`, after all outputs have been written and verified.
+        in_place: whether to replace the files of `src`, on a local or mounted file system, after all outputs have been written and verified.
         copy_left: whether to copy files that cannot be merged to `dst` unchanged; otherwise they are missing there.
         dry_run: whether only to predict the result, as far as the beginnings of the files and the schemas of Parquet files show.
 

@@ -16,7 +16,13 @@ def compact(spark, **arguments):
 def lines(spark, path):
     """All lines below a path, each with the directory of its file."""
     rows = spark.read.option("recursiveFileLookup", True).text(path).selectExpr("input_file_name()", "value").collect()
-    return sorted([unquote(urlparse(name).path).rpartition("/")[0].removeprefix(path), value] for name, value in rows)
+    return sorted([unquote(urlparse(name).path).rpartition("/")[0].removeprefix(urlparse(path).path), value] for name, value in rows)
+
+
+def files(spark, path):
+    """Paths below a path and contents of all its files that are no data to Spark's text reader, too."""
+    read = spark.read.option("recursiveFileLookup", True).format("binaryFile").load(path).select("path", "content").collect()
+    return sorted([unquote(urlparse(row.path).path).removeprefix(urlparse(path).path), row.content.hex()] for row in read)
 
 
 def rows(spark, path, format, options=None):

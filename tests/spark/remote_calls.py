@@ -103,4 +103,22 @@ def count(spark, name):
     return answer_of(lambda: sorted(map(str, KEPT[name].collect())))
 
 
+def missing(spark, path):
+    found, file_system = hadoop_path(spark, path)
+    return not file_system.exists(found)
+
+
+def hidden(spark, path):
+    """Hidden files and directories below a path, and those of unfinished uploads on S3."""
+    found, file_system = hadoop_path(spark, path)
+    names = [status.getPath().getName() for status in file_system.listStatus(found)]
+    uploads = [upload.key() for upload in remote(file_system.listUploads(found.toUri().getPath()[1:]))] if found.toUri().getScheme() == "s3a" else []
+    return sorted([name for name in names if name[0] in "._"] + uploads)
+
+
+def remote(iterator):
+    while iterator.hasNext():
+        yield iterator.next()
+
+
 KEPT = {}

@@ -6,7 +6,7 @@ use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JObject};
 use jni::sys::{jboolean, jbyteArray, jint, jlong};
 use millstream_ops::compact::{Applied, CompactError, Journal, ListedFile, Manifest, Staging, apply, links};
-use millstream_scan::{Header, Input, Joiner, Place, check, concatenate};
+use millstream_scan::{Header, Input, Joiner, Place, concatenate};
 use millstream_wire::Encoder;
 
 use crate::cancellation::Cancellation;
@@ -24,8 +24,14 @@ pub(crate) fn c_string(bytes: Vec<u8>) -> Result<CString, Failure> {
     CString::new(bytes).map_err(|_| Failure::Argument("a path with a NUL byte"))
 }
 
-/// The packed inputs and their file names.
-fn inputs(env: &JNIEnv<'_>, packed: &JByteArray<'_>) -> Result<(Vec<Input>, Vec<CString>), Failure> {
+/// Inputs and their file names.
+pub(crate) struct NamedInputs {
+    pub(crate) inputs: Vec<Input>,
+    names: Vec<CString>,
+}
+
+/// The packed inputs.
+pub(crate) fn inputs(env: &JNIEnv<'_>, packed: &JByteArray<'_>) -> Result<NamedInputs, Failure> {
     let packed = bytes(env, packed)?;
     let input = |packed: Packed<'_>| {
         let Packed { size, mtime_ms, .. } = packed;
@@ -33,12 +39,13 @@ fn inputs(env: &JNIEnv<'_>, packed: &JByteArray<'_>) -> Result<(Vec<Input>, Vec<
     };
     unpack(&packed)
         .ok()
-        .and_then(|inputs| inputs.into_iter().map(input).collect())
+        .and_then(|inputs| inputs.into_iter().map(input).collect::<Option<(Vec<_>, Vec<_>)>>())
+        .map(|(inputs, names)| NamedInputs { inputs, names })
         .ok_or(Failure::Argument("malformed list of inputs"))
 }
 
 /// What first lines are.
-fn header_from(flag: jboolean) -> Header {
+pub(crate) fn header_from(flag: jboolean) -> Header {
     if flag == 0 { Header::None } else { Header::Same }
 }
 
@@ -46,7 +53,7 @@ fn write_manifest(manifest: &Manifest, output: &CString) -> Result<(), Failure> 
     manifest.write_beside(&SharedProcessVolume::default(), output).map_err(|error| unreadable(output, &error))
 }
 
-fn unreadable(path: &CString, error: &dyn std::fmt::Display) -> Failure {
+pub(crate) fn unreadable(path: &CString, error: &dyn std::fmt::Display) -> Failure {
     Failure::Unreadable(format!("{}: {error}", path.to_string_lossy()))
 }
 
@@ -67,7 +74,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_concatenate<'l
     is_cancelled: JObject<'local>,
 ) -> jlong {
     guard(&mut env, 0, |env| {
-        let (inputs, names) = inputs(env, &packed)?;
+        let NamedInputs { inputs, names } = inputs(env, &packed)?;
         let output = c_string(bytes(env, &output)?)?;
         let header = header_from(header);
         let max_readers = usize::try_from(max_readers).unwrap_or(0);
@@ -81,31 +88,6 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_concatenate<'l
         let stamps = done.stamps.iter().map(|stamp| (stamp.ino, stamp.size, stamp.mtime));
         write_manifest(&Manifest::of_read(names, stamps), &output)?;
         Ok(jlong::try_from(done.length).unwrap_or(jlong::MAX))
-    })
-}
-
-/// `static native void check(byte[] inputs, boolean header, int maxReaders, BooleanSupplier isCancelled)`
-#[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_check<'local>(
-    mut env: JNIEnv<'local>,
-    _class: JClass<'local>,
-    packed: JByteArray<'local>,
-    header: jboolean,
-    max_readers: jint,
-    is_cancelled: JObject<'local>,
-) {
-    guard(&mut env, (), |env| {
-        let (inputs, _) = inputs(env, &packed)?;
-        let header = header_from(header);
-        let max_readers = usize::try_from(max_readers).unwrap_or(0);
-        let mut cancellation = Cancellation::new(env, &is_cancelled);
-        let mut should_continue = || cancellation.should_continue();
-        let checked =
-            check(&SharedProcessVolume::default(), &inputs, header, max_readers, &mut should_continue);
-        checked.map_err(|error| match error.input().and_then(|i| inputs.get(i)) {
-            Some(input) => unreadable(&input.path, &error),
-            None => Failure::Unreadable(error.to_string()),
-        })
     })
 }
 
@@ -139,7 +121,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeCompaction_stamp<'local>(
     output: JByteArray<'local>,
 ) {
     guard(&mut env, (), |env| {
-        let (inputs, names) = inputs(env, &packed)?;
+        let NamedInputs { inputs, names } = inputs(env, &packed)?;
         let output = c_string(bytes(env, &output)?)?;
         let listed = inputs.into_iter().zip(names).map(|(input, name)| {
             let Input { path, size, mtime_ms } = input;

@@ -10,15 +10,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use jni::objects::{GlobalRef, JObject, JValue};
+use jni::objects::{GlobalRef, JLongArray, JObject, JValue};
 use jni::sys::jint;
 use jni::{JNIEnv, JavaVM};
 use millstream_s3::{Client, Counts, Version};
 use millstream_scan::{FileRange, Portions, Source, SourceFile, Stamp};
-use millstream_vfs::{Errno, Error, Operation, Result};
+use millstream_vfs::{Errno, Error, Operation, Result, Timestamp};
 
 use crate::Failure;
-use crate::ranges::unpack;
+use crate::ranges::{Packed, unpack};
 use crate::s3;
 
 /// References of a call to objects in the JVM.
@@ -43,6 +43,7 @@ struct RemoteFiles {
 #[derive(Clone, Debug)]
 struct Object {
     size: u64,
+    mtime_ms: i64,
     version: Version,
 }
 
@@ -58,8 +59,12 @@ impl RemoteSource {
             None => None,
             Some(client) => {
                 let ranges = unpack(packed).map_err(|_| Failure::Argument("malformed file ranges"))?;
-                let object = |size, version| Object { size, version: Version::packed(version) };
-                Some((client, ranges.iter().map(|range| object(range.size, range.version)).collect()))
+                let object = |range: &Packed<'_>| Object {
+                    size: range.size,
+                    mtime_ms: range.mtime_ms,
+                    version: Version::packed(range.version),
+                };
+                Some((client, ranges.iter().map(object).collect()))
             }
         };
         let files = RemoteFiles { vm: env.get_java_vm()?, object: env.new_global_ref(files)? };
@@ -150,7 +155,7 @@ impl RemoteFile {
 
     /// Reads by the native client; `None` if the JVM has to.
     fn read_natively(&self, native: &Native, buffer: &mut [u8], offset: u64) -> Option<Result<usize>> {
-        let Object { size, version } = &native.object;
+        let Object { size, version, .. } = &native.object;
         let Some(rest) = size.checked_sub(offset).filter(|&rest| rest > 0) else {
             return Some(Ok(0));
         };
@@ -230,7 +235,23 @@ impl SourceFile for RemoteFile {
     }
 
     fn stamp(&self) -> Result<Stamp> {
-        Ok(Stamp { size: self.size()?, ..Stamp::default() })
+        let (size, mtime_ms) = match self.native() {
+            Some(Native { object, .. }) => (object.size as i64, object.mtime_ms),
+            None => {
+                let file = self.opened()?;
+                let stamp = call(&self.files.vm, |env| {
+                    let stamp = JLongArray::from(env.call_method(file, "stamp", "()[J", &[])?.l()?);
+                    let mut values = [0; 2];
+                    env.get_long_array_region(&stamp, 0, &mut values)?;
+                    Ok((values[0], values[1]))
+                });
+                stamp.ok_or(Error::new(Operation::Read, Errno::IO))?
+            }
+        };
+        match u64::try_from(size) {
+            Ok(size) => Ok(Stamp { size, mtime: timestamp(mtime_ms), ..Stamp::default() }),
+            Err(_) => Err(Error::new(Operation::OpenFile, Errno::from_raw_os_error(-(size as i32)))),
+        }
     }
 }
 
@@ -240,6 +261,11 @@ impl Drop for RemoteFile {
             call(&self.files.vm, |env| env.call_method(file, "close", "()V", &[])?.v());
         }
     }
+}
+
+/// Java's time in milliseconds.
+fn timestamp(millis: i64) -> Timestamp {
+    Timestamp { sec: millis.div_euclid(1000), nsec: millis.rem_euclid(1000) as u32 * 1_000_000 }
 }
 
 /// Calls into the JVM. `None` after an exception, which Java's side keeps for its caller if it is one of input and output.

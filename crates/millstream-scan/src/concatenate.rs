@@ -1,40 +1,21 @@
 //! Concatenates many text files into one.
 //!
-//! Inputs are read ahead as in any [`Scan`]; a single input is cloned where the volume supports it. The output is then read back
-//! and its checksum compared with that of the written data. [`check`] reads only the beginnings of the inputs and writes nothing.
+//! [`JoinedFiles`] are written to a new file; a single input is cloned where the volume supports it. The output is then read back
+//! and its checksum compared with that of the written data.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 
 use crc32fast::Hasher;
 use millstream_vfs::{Access, At, Dir, Error, Fields, File, RemoveKind, SymlinkBehavior, Volume};
 
 use crate::batch::Stamp;
-use crate::error::{Cause, ScanError};
-use crate::join::{BEGINNING, Header, JoinError, Joiner, Place};
-use crate::source::{FileRange, Source, VolumeSource, checksum_file};
-use crate::{Grouping, Missing, Output, Predicate, Rows, Scan, ScanOptions, Verification};
+use crate::join::Header;
+use crate::joined::{ConcatenateError, Input, JoinedFiles};
+use crate::source::{VolumeSource, checksum_file};
 
 /// Size of a write, if there is enough data.
 const BUFFER: usize = 1 << 20;
 const MODE: u32 = 0o666;
-
-/// A file to concatenate, as it was listed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Input {
-    /// Path of the file.
-    pub path: CString,
-    /// Size in bytes.
-    pub size: u64,
-    /// Last change of its contents, in milliseconds since 1970.
-    pub mtime_ms: i64,
-}
-
-impl Input {
-    /// Whether the stamp is that of the listed file.
-    pub fn is(&self, stamp: &Stamp) -> bool {
-        stamp.size == self.size && stamp.mtime.as_millis() == self.mtime_ms
-    }
-}
 
 /// Result of a concatenation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,51 +24,6 @@ pub struct Concatenated {
     pub stamps: Vec<Stamp>,
     /// Length of the output in bytes.
     pub length: u64,
-}
-
-/// The reason files cannot be concatenated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConcatenateError {
-    /// An input cannot be read.
-    #[error("{cause}")]
-    Read {
-        /// Index of the input.
-        input: usize,
-        /// The cause.
-        cause: Cause,
-    },
-    /// An input has changed since it was listed.
-    #[error("has changed since it was listed")]
-    Changed {
-        /// Index of the input.
-        input: usize,
-    },
-    /// An input cannot be joined to others.
-    #[error("{cause}")]
-    Join {
-        /// Index of the input.
-        input: usize,
-        /// The cause.
-        cause: JoinError,
-    },
-    /// The output cannot be written.
-    #[error("{0}")]
-    Write(#[from] Error),
-    /// The output was read back with different contents.
-    #[error("the file reads back differently from the data written")]
-    Differs,
-}
-
-impl ConcatenateError {
-    /// Index of the input concerned; `None` if the error concerns the output.
-    pub fn input(&self) -> Option<usize> {
-        match *self {
-            ConcatenateError::Read { input, .. }
-            | ConcatenateError::Changed { input }
-            | ConcatenateError::Join { input, .. } => Some(input),
-            ConcatenateError::Write(_) | ConcatenateError::Differs => None,
-        }
-    }
 }
 
 /// Writes `inputs` one after the other to the new file `output`. On return the output is on disk; after an error it does not
@@ -115,46 +51,6 @@ pub fn concatenate<V: Volume>(
         let _ = base.remove(output, RemoveKind::File);
     }
     done
-}
-
-/// Checks whether `inputs` can be concatenated, as far as their beginnings tell. Checksums are not verified.
-///
-/// # Errors
-/// The first error that [`concatenate`] would meet at the beginning of an input.
-pub fn check<V: Volume>(
-    volume: &V,
-    inputs: &[Input],
-    header: Header,
-    max_readers: usize,
-    should_continue: &mut dyn FnMut() -> bool,
-) -> Result<(), ConcatenateError> {
-    let decisive = |input: &Input| match header {
-        Header::None => input.size.min(BEGINNING as u64),
-        Header::Same => VolumeSource::<V>::PORTIONS.first_piece(input.size),
-    };
-    let ranges = inputs.iter().map(|input| FileRange {
-        path: input.path.clone(),
-        start: 0,
-        length: decisive(input),
-        may_have_checksums: false,
-    });
-    let mut scan = Scan::new(VolumeSource::new(volume), ranges.collect(), scan_options(max_readers));
-    let (mut joiner, mut seen) = (Joiner::new(header), 0);
-    while let Some(batch) = scan.next_batch_while(should_continue).map_err(unreadable)? {
-        for (piece, stamp) in batch.iter().zip(batch.stamps()) {
-            let input = seen;
-            let is_listed = |listed: &&Input| listed.is(stamp) && decisive(listed) == piece.len() as u64;
-            let listed = inputs.get(input).filter(is_listed).ok_or(ConcatenateError::Changed { input })?;
-            let place = Place { first: true, last: listed.size == piece.len() as u64 };
-            joiner.add(piece, place).map_err(|cause| ConcatenateError::Join { input, cause })?;
-            seen += 1;
-        }
-    }
-    if seen == inputs.len() { Ok(()) } else { Err(ConcatenateError::Changed { input: seen }) }
-}
-
-fn unreadable(error: ScanError) -> ConcatenateError {
-    ConcatenateError::Read { input: error.range, cause: error.cause }
 }
 
 /// Clones a single input. `None` if that is impossible, the input is not as it was listed, or it has checksums, which must be
@@ -187,87 +83,11 @@ fn joined<V: Volume>(
     max_readers: usize,
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<Concatenated, ConcatenateError> {
-    let ranges = inputs.iter().map(|input| FileRange {
-        path: input.path.clone(),
-        start: 0,
-        length: input.size,
-        may_have_checksums: true,
-    });
-    let mut scan = Scan::new(VolumeSource::new(volume), ranges.collect(), scan_options(max_readers));
+    let mut files = JoinedFiles::new(VolumeSource::new(volume), inputs.to_vec(), header, max_readers);
     let mut writer = Writer { output, buffer: Vec::new(), length: 0, checksum: Hasher::new() };
-    let mut reading = Reading { inputs, at: 0, left: None, stamps: Vec::with_capacity(inputs.len()) };
-    let mut joiner = Joiner::new(header);
-    let whole = inputs.len() == 1 && header == Header::None;
-    while let Some(batch) = scan.next_batch_while(should_continue).map_err(unreadable)? {
-        let (mut stamps, mut last_stamps) = (batch.stamps().iter(), batch.last_stamps().iter());
-        for piece in batch.iter() {
-            let (input, place) = reading.place(piece, &mut stamps, &mut last_stamps)?;
-            if whole {
-                writer.write(piece)?;
-                continue;
-            }
-            let (before, added) =
-                joiner.add(piece, place).map_err(|cause| ConcatenateError::Join { input, cause })?;
-            writer.write(before)?;
-            writer.write(added)?;
-        }
-    }
-    if (reading.at, reading.left) != (inputs.len(), None) {
-        return Err(ConcatenateError::Changed { input: reading.at });
-    }
+    while files.next(should_continue, &mut |bytes| writer.write(bytes))? {}
     let length = writer.finish()?;
-    Ok(Concatenated { stamps: reading.stamps, length })
-}
-
-fn scan_options(max_readers: usize) -> ScanOptions {
-    ScanOptions {
-        rows: Rows::Bytes,
-        predicate: Predicate::True,
-        words: None,
-        output: Output::Values,
-        grouping: Grouping::Any,
-        missing: Missing::Fail,
-        verification: Verification::Checksums,
-        max_readers,
-    }
-}
-
-/// Assigns pieces to inputs.
-struct Reading<'a> {
-    inputs: &'a [Input],
-    at: usize,
-    /// Bytes left of that input, once its first piece has arrived.
-    left: Option<u64>,
-    stamps: Vec<Stamp>,
-}
-
-impl Reading<'_> {
-    fn place<'s>(
-        &mut self,
-        piece: &[u8],
-        stamps: &mut impl Iterator<Item = &'s Stamp>,
-        last_stamps: &mut impl Iterator<Item = &'s Stamp>,
-    ) -> Result<(usize, Place), ConcatenateError> {
-        let input = self.at;
-        let changed = ConcatenateError::Changed { input };
-        let listed = self.inputs.get(input).ok_or(changed)?;
-        let first = self.left.is_none();
-        if first {
-            let stamp = stamps.next().filter(|stamp| listed.is(stamp)).ok_or(changed)?;
-            self.stamps.push(*stamp);
-        }
-        let left = self.left.unwrap_or(listed.size);
-        let rest = left.checked_sub(piece.len() as u64).ok_or(changed)?;
-        if piece.is_empty() && left > 0 {
-            return Err(changed);
-        }
-        let last = rest == 0;
-        if last && !first && last_stamps.next() != self.stamps.last() {
-            return Err(changed);
-        }
-        (self.at, self.left) = if last { (input + 1, None) } else { (input, Some(rest)) };
-        Ok((input, Place { first, last }))
-    }
+    Ok(Concatenated { stamps: files.into_stamps(), length })
 }
 
 struct Writer<'a, F> {
@@ -326,6 +146,7 @@ impl<F: File> Writer<'_, F> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::CString;
     use std::fs;
     use std::path::Path;
     use std::time::UNIX_EPOCH;
@@ -333,6 +154,8 @@ mod tests {
     use millstream_vfs::{Errno, PosixVolume};
 
     use super::*;
+    use crate::error::Cause;
+    use crate::joined::check;
 
     fn c_path(path: &Path) -> CString {
         CString::new(path.to_str().expect("UTF-8")).expect("no NUL")
@@ -450,7 +273,7 @@ mod tests {
         ];
         for (contents, header) in cases {
             let inputs = files(scratch.path(), contents);
-            let checked = check(&PosixVolume, &inputs, header, 8, &mut || true);
+            let checked = check(VolumeSource::new(&PosixVolume), &inputs, header, 8, &mut || true);
             assert_eq!(fs::read_dir(scratch.path()).expect("scratch").count(), contents.len());
             let output = scratch.path().join("out");
             let done = concatenate(&PosixVolume, &inputs, header, &c_path(&output), 8, &mut || true);
@@ -464,7 +287,8 @@ mod tests {
     #[test]
     fn a_check_finds_missing_and_changed_files() {
         let scratch = tempfile::tempdir().expect("scratch");
-        let checked = |inputs: &[Input]| check(&PosixVolume, inputs, Header::None, 8, &mut || true);
+        let checked =
+            |inputs: &[Input]| check(VolumeSource::new(&PosixVolume), inputs, Header::None, 8, &mut || true);
         let inputs = files(scratch.path(), &[b"one\n", b"two\n", b"three\n"]);
         assert_eq!(checked(&inputs), Ok(()));
         fs::write(scratch.path().join("0001"), b"two and more\n").expect("written");
@@ -472,7 +296,8 @@ mod tests {
         fs::remove_file(scratch.path().join("0001")).expect("removed");
         assert_eq!(checked(&inputs).expect_err("missing").input(), Some(1));
         let inputs = files(scratch.path(), &[b"one\n", b"two\n"]);
-        let stopped = check(&PosixVolume, &inputs, Header::None, 8, &mut || false).expect_err("stopped");
+        let stopped = check(VolumeSource::new(&PosixVolume), &inputs, Header::None, 8, &mut || false)
+            .expect_err("stopped");
         assert!(matches!(stopped, ConcatenateError::Read { cause: Cause::Interrupted, .. }));
     }
 }

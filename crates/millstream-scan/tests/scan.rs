@@ -12,8 +12,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use millstream_scan::{
-    Batch, Cause, FileRange, Grouping, Missing, Output, Portions, Predicate, Rows, Scan, ScanError,
-    ScanOptions, Separator, Source, SourceFile, Stamp, Verification, VolumeSource,
+    Batch, Cause, ConcatenateError, FileRange, Grouping, Header, Input, JoinedFiles, Missing, Output,
+    Portions, Predicate, Rows, Scan, ScanError, ScanOptions, Separator, Source, SourceFile, Stamp,
+    Verification, VolumeSource,
 };
 use millstream_vfs::{Errno, Error, Operation, PosixVolume};
 
@@ -498,6 +499,35 @@ impl SourceFile for Version {
     fn stamp(&self) -> Result<Stamp, Error> {
         Ok(Stamp { size: self.size()?, ..Stamp::default() })
     }
+}
+
+#[test]
+fn any_source_has_files_to_join() {
+    let data = "a line of text\n".repeat(20).into_bytes();
+    let input = |path: &str, size: usize| Input {
+        path: CString::new(path).expect("no NUL"),
+        size: size as u64,
+        mtime_ms: 0,
+    };
+    let joined = |inputs| {
+        let mut files = JoinedFiles::new(Remote(data.clone()), inputs, Header::None, 4);
+        let mut bytes = Vec::new();
+        let mut put = |piece: &[u8]| {
+            bytes.extend_from_slice(piece);
+            Ok(())
+        };
+        while files.next(&mut || true, &mut put)? {}
+        Ok(bytes)
+    };
+    assert_eq!(joined(vec![input("one", data.len()), input("two", data.len())]), Ok(data.repeat(2)));
+    let shorter = vec![input("one", data.len()), input("two", data.len() - 1)];
+    assert_eq!(
+        joined(shorter),
+        Err(ConcatenateError::Changed { input: 1 }),
+        "it is longer than when it was listed"
+    );
+    let error = joined(vec![input("one", data.len()), input("gone", 3)]).expect_err("missing");
+    assert_eq!(error.input(), Some(1));
 }
 
 #[test]

@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Predicate;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 
 /**
@@ -218,6 +219,11 @@ public final class FileRanges implements Serializable {
     /** The version that was listed, as an object store calls it (ETag); null if it is not known. */
     public String version() {
       return Versions.unpack(version);
+    }
+
+    /** Whether a status is that of the file as it was listed, as far as its file system tells versions apart. */
+    public boolean isStill(FileStatus now) {
+      return RemoteFiles.Entry.of(now).isVersionOf(new RemoteFiles.Entry(path(), size, modificationTime, version()));
     }
 
     /** Whether the range is the whole file. */

@@ -31,7 +31,7 @@ public final class NativeCompaction implements AutoCloseable {
     handle = open(LocalPaths.require(path));
   }
 
-  private static void requireLibrary() {
+  static void requireLibrary() {
     if (!NativeLibrary.isLoaded()) {
       throw new IllegalStateException("Millstream's native library does not load in this JVM (see its log); compaction needs it");
     }
@@ -96,16 +96,6 @@ public final class NativeCompaction implements AutoCloseable {
       throws IOException {
     requireLibrary();
     return concatenate(inputs.packed(), header, LocalPaths.require(output), maxReaders, isCancelled);
-  }
-
-  /**
-   * Checks whether text files can be concatenated, as far as their beginnings show.
-   *
-   * @throws IOException if they cannot; the message names the file concerned
-   */
-  public static void check(FileRanges inputs, boolean header, int maxReaders, BooleanSupplier isCancelled) throws IOException {
-    requireLibrary();
-    check(inputs.packed(), header, maxReaders, isCancelled);
   }
 
   /**
@@ -226,8 +216,6 @@ public final class NativeCompaction implements AutoCloseable {
 
   private static native long concatenate(byte[] inputs, boolean header, byte[] output, int maxReaders, BooleanSupplier isCancelled)
       throws IOException;
-
-  private static native void check(byte[] inputs, boolean header, int maxReaders, BooleanSupplier isCancelled) throws IOException;
 
   private static native byte[] links(byte[] directory) throws IOException;
 

@@ -5,9 +5,13 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.EtagSource;
+import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
@@ -28,19 +32,34 @@ public abstract class RemoteFiles {
   private final AtomicLong retries = new AtomicLong();
   private final AtomicLong throttled = new AtomicLong();
   private final AtomicLong nativeRequests = new AtomicLong();
+  private boolean onlyAsListed;
 
   /**
    * What is known of the file of a range.
    *
    * @param size its length in bytes when it was listed; -1 if unknown
+   * @param modificationTime when it was modified then, in milliseconds since 1970
    * @param version the version that was listed, as an object store calls it; null if unknown
    */
-  protected record Entry(Path path, long size, String version) {}
+  protected record Entry(Path path, long size, long modificationTime, String version) {
+    /** The file as it is now. */
+    public static Entry of(FileStatus status) {
+      String version = status instanceof EtagSource tagged ? tagged.getEtag() : null;
+      return new Entry(status.getPath(), status.getLen(), status.getModificationTime(), version == null ? null : Versions.plain(version));
+    }
+
+    /** Whether another entry of the same path is of the same version, as far as the file system tells versions apart. */
+    public boolean isVersionOf(Entry other) {
+      // Times are no help then: some stores list them more exactly than they state them for an object.
+      return size == other.size
+          && (version != null && other.version != null ? version.equals(other.version) : modificationTime == other.modificationTime);
+    }
+  }
 
   /** The files of these ranges. */
   protected RemoteFiles(FileRanges ranges) {
     for (FileRanges.Cursor range = ranges.cursor(); range.next(); ) {
-      entries.add(new Entry(range.path(), range.size(), range.version()));
+      entries.add(new Entry(range.path(), range.size(), range.modificationTime(), range.version()));
     }
   }
 
@@ -59,6 +78,15 @@ public abstract class RemoteFiles {
     return fileSystem instanceof ListedFileSystem ours ? ours.files(ranges) : StreamFiles.of(fileSystem, ranges);
   }
 
+  /** The files of ranges like {@link #of}, of which only the listed versions may be read: another one is an error. */
+  static RemoteFiles asListed(FileRanges ranges, Configuration conf) throws IOException {
+    RemoteFiles files = of(ranges, conf);
+    if (files != null) {
+      files.onlyAsListed = true;
+    }
+    return files;
+  }
+
   /** The file of a range; called by native threads. It is not opened before it is read. */
   final File open(int range) {
     return file(range, entries.get(range));
@@ -70,6 +98,31 @@ public abstract class RemoteFiles {
   /** Why the file of a range could not be read; null if it could. */
   final IOException failure(int range) {
     return failures.get(range);
+  }
+
+  /** Why the first of the ranges that could not be read could not be, with the path of its file; null if all could. */
+  final IOException firstFailure() {
+    if (failures.isEmpty()) {
+      return null;
+    }
+    Map.Entry<Integer, IOException> first = new TreeMap<>(failures).firstEntry();
+    return new IOException(entries.get(first.getKey()).path() + ": " + first.getValue().getMessage(), first.getValue());
+  }
+
+  /** Whether a file may be read only if it is the version that was listed ({@link #requireListed}). */
+  protected final boolean isOnlyAsListed() {
+    return onlyAsListed;
+  }
+
+  /**
+   * Checks a file after it was opened.
+   *
+   * @throws IOException if it is not the version that was listed
+   */
+  protected static void requireListed(Entry listed, Entry opened) throws IOException {
+    if (!opened.isVersionOf(listed)) {
+      throw new IOException("has changed since it was listed");
+    }
   }
 
   /** Number of requests for bytes so far. */
@@ -175,15 +228,26 @@ public abstract class RemoteFiles {
 
     /** Length in bytes now, or the negative number of an error of the C library; called by native threads. */
     final long size() {
+      return stamp()[0];
+    }
+
+    /**
+     * Length in bytes, or the negative number of an error of the C library, and modification time, in milliseconds since 1970, of the
+     * version that is read; called by native threads.
+     */
+    final long[] stamp() {
       try {
-        return length();
+        Entry now = now();
+        return new long[] {now.size(), now.modificationTime()};
+      } catch (FileNotFoundException e) {
+        return new long[] {failed(e, ENOENT), 0};
       } catch (IOException | RuntimeException e) {
-        return failed(e instanceof IOException known ? known : new IOException(e), EIO);
+        return new long[] {failed(e instanceof IOException known ? known : new IOException(e), EIO), 0};
       }
     }
 
-    /** Length in bytes now. */
-    protected abstract long length() throws IOException;
+    /** What is known of the version that is read. */
+    protected abstract Entry now() throws IOException;
 
     /** Called by a native thread when nobody reads it any more. */
     protected abstract void close();

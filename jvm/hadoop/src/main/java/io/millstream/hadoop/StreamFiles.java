@@ -53,7 +53,7 @@ public final class StreamFiles extends RemoteFiles {
 
   @Override
   protected File file(int range, Entry entry) {
-    return new Stream(range, entry.path());
+    return new Stream(range, entry);
   }
 
   /**
@@ -74,17 +74,17 @@ public final class StreamFiles extends RemoteFiles {
   }
 
   private final class Stream extends File {
-    private final Path path;
+    private final Entry entry;
     private FSDataInputStream opened;
 
-    Stream(int range, Path path) {
+    Stream(int range, Entry entry) {
       super(range);
-      this.path = path;
+      this.entry = entry;
     }
 
     private synchronized FSDataInputStream opened() throws IOException {
       if (opened == null) {
-        opened = opener.open(path);
+        opened = opener.open(entry.path());
       }
       return opened;
     }
@@ -97,8 +97,13 @@ public final class StreamFiles extends RemoteFiles {
     }
 
     @Override
-    protected long length() throws IOException {
-      return opener.status(path).getLen();
+    protected Entry now() throws IOException {
+      opened();
+      Entry now = Entry.of(opener.status(entry.path()));
+      if (isOnlyAsListed()) {
+        requireListed(entry, now);
+      }
+      return now;
     }
 
     @Override
@@ -107,7 +112,7 @@ public final class StreamFiles extends RemoteFiles {
         try {
           opened.close();
         } catch (IOException e) {
-          LOG.debug("Closing {}", path, e);
+          LOG.debug("Closing {}", entry.path(), e);
         }
       }
     }

@@ -6,7 +6,7 @@
  *      │        └── SiblingReadAhead: the caller lists one sibling after another, so list the others now
  *      └── DirectoryListing (columns) ──► FileNames (names to Paths) ──► ListedFileStatus
  * s3a.MillstreamS3AFileSystem, hdfs.MillstreamDistributedFileSystem ── data sets ──► DirectoryListing
- *                                                                   └─ bytes ──► RemoteFiles ◄── native threads of a NativeScan
+ *                                                                   └─ bytes ──► RemoteFiles ◄── native threads of NativeScan and JoinedFiles
  * </pre>
  *
  * If native code cannot answer exactly as Hadoop's own file system would, the superclass answers: the result is

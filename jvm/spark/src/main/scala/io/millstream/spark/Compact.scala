@@ -78,13 +78,14 @@ object CompactOptions {
  * Merges small files into few, directory by directory.
  *
  * {{{
- * listing (native) ─► CompactPlanner: outputs ─► CompactTasks: Spark writes them to a hidden staging directory
- *                                                    └─► NativeCompaction: commits, then moves them into place
+ * listing (SourceTree) ─► CompactPlanner: outputs ─► LocalTasks: Spark writes them to a hidden staging directory
+ *                                               │        └─► NativeCompaction: commits, then moves them into place
+ *                                               └──► StagedTasks, if S3 or HDFS is concerned (CompactRemote): files of a direct write
  * }}}
  */
 object Compact {
   private val Log = LoggerFactory.getLogger("io.millstream.spark.Compact")
-  private val StagingName = ".millstream-compact"
+  private[spark] val StagingName = ".millstream-compact"
   private val MaxName = 255
   /** Threads that move outputs into place. */
   private val ApplyThreads = 16
@@ -96,9 +97,16 @@ object Compact {
   /** @param tell is called in advance with a message about files that a new destination will lack, or have unmerged */
   def run(spark: SparkSession, options: CompactOptions, tell: String => Unit = Log.warn): CompactSummary = {
     val start = System.nanoTime()
+    val summary = if (CompactRemote.concerns(options)) CompactRemote.run(spark, options, tell) else runLocally(spark, options, tell)
+    val timed = summary.copy(milliseconds = (System.nanoTime() - start) / 1000000)
+    Log.info(s"Millstream compacted ${timed.source}: ${timed.text}")
+    timed
+  }
+
+  private def runLocally(spark: SparkSession, options: CompactOptions, tell: String => Unit): CompactSummary = {
     val source = realDirectory(options.source)
     val target = options.destination.fold(source)(destination(_, source, options.dryRun))
-    val summary = try {
+    try {
       if (options.dryRun) look(spark, options, source, target)
       else try compact(spark, options, source, target, tell) finally forgetListings(spark, target)
     } catch {
@@ -106,9 +114,6 @@ object Compact {
       case e: SparkException =>
         throw new CompactFailure(s"Spark could not run the job, and $target is unchanged: ${CompactTasks.oneLine(e)}")
     }
-    val timed = summary.copy(milliseconds = (System.nanoTime() - start) / 1000000)
-    Log.info(s"Millstream compacted $source: ${timed.text}")
-    timed
   }
 
   /** Invalidates what Spark and Hadoop have cached about the tree. */
@@ -120,13 +125,15 @@ object Compact {
     spark.catalog.refreshByPath(s"file://$target")
   }
 
-  private def planner(spark: SparkSession, options: CompactOptions, source: Path): CompactPlanner =
-    new CompactPlanner(options, source, spark.sparkContext.hadoopConfiguration, UUID.randomUUID().toString.take(8))
+  private def planner(spark: SparkSession, options: CompactOptions, source: Path): CompactPlanner = {
+    val conf = spark.sparkContext.hadoopConfiguration
+    new CompactPlanner(options, new LocalTree(source, conf), conf, UUID.randomUUID().toString.take(8))
+  }
 
   /** Predicts the result from names, sizes, the beginnings of files, and schemas. */
   private def look(spark: SparkSession, options: CompactOptions, source: Path, target: Path): CompactSummary = {
-    val tasks = new CompactTasks(spark, Site(source.toString, "", options.header, options.codec), s"Millstream compact --dry-run $source")
-    val (plan, made) = withCopies(options, planner(spark, options, source).plan(), tasks.check)
+    val tasks = new CompactTasks(spark, Site(options.header, options.codec), spark.sparkContext.hadoopConfiguration, s"Millstream compact --dry-run $source")
+    val (plan, made) = CompactResult.withCopies(options, planner(spark, options, source).plan(), tasks.check)
     val obstacles = if (options.inPlace) CompactInPlace.obstacles(source, plan.outputs) else Map.empty[Int, String]
     val wouldBeMade = made.map(one => obstacles.get(one.output).fold(one)(reason => Made(one.output, Left(reason), 0)))
     result(options, source, target, plan, wouldBeMade, None, 0)
@@ -145,12 +152,12 @@ object Compact {
       if (!options.inPlace && holdsOthers(target)) throw notEmpty(target)
       staging.clear()
       val planned = planner(spark, options, source).plan()
-      if (!options.inPlace) foretell(planned, source, target).foreach(tell)
+      if (!options.inPlace) CompactResult.foretell(planned, source.toString, target.toString).foreach(tell)
       val out = place.resolve(NativeCompaction.OUT)
-      val site = Site(source.toString, out.toString, options.header, options.codec)
-      val tasks = new CompactTasks(spark, site, s"Millstream compact $source")
-      val (plan, made) = withCopies(options, planned, tasks.make)
-      if (!options.inPlace) CompactLeft.write(out, plan.left ++ failures(source, plan, made))
+      val site = Site(options.header, options.codec)
+      val tasks = new LocalTasks(spark, site, out.toString, spark.sparkContext.hadoopConfiguration, s"Millstream compact $source")
+      val (plan, made) = CompactResult.withCopies(options, planned, tasks.make)
+      if (!options.inPlace) CompactLeft.write(out, plan.left ++ CompactResult.failures(source.toString, plan, made))
       val applied = put(staging, options, target, plan, made)
       staging.remove()
       finished = true
@@ -158,24 +165,6 @@ object Compact {
     } finally {
       if (!finished) abandon(staging)
     }
-  }
-
-  /** Messages about a new destination that are known before anything is read. */
-  private def foretell(plan: CompactPlan, source: Path, target: Path): Seq[String] =
-    CompactSummary.byReason(s"will be missing from $target, unless it is made with --copy-left (copy_left=True)", plan.left) ++
-      CompactSummary.byReason("will be copied as they are", copied(source, plan.outputs))
-
-  /**
-   * Makes the outputs of a plan. If copies are wanted, the inputs of each output that could not be made become outputs of their own,
-   * copied unchanged.
-   */
-  private def withCopies(options: CompactOptions, plan: CompactPlan, make: IndexedSeq[Output] => Seq[Made]): (CompactPlan, Seq[Made]) = {
-    val made = make(plan.outputs)
-    val (failed, others) = made.partition(one => options.copyLeft && one.staged.isLeft && !plan.outputs(one.output).isCopy)
-    val copies = failed.flatMap(one => one.staged.left.toSeq.flatMap(plan.outputs(one.output).copies(_)))
-    val numbered = copies.zipWithIndex.map { case (copy, i) => copy.copy(id = plan.outputs.length + i) }
-    val all = plan.copy(outputs = plan.outputs ++ numbered)
-    (all, others ++ (if (numbered.isEmpty) Nil else make(numbered.toIndexedSeq)))
   }
 
   /** Removes the staging directory, unless it is committed: then the next compaction finishes it. */
@@ -191,7 +180,7 @@ object Compact {
       options: CompactOptions,
       target: Path,
       plan: CompactPlan,
-      made: Seq[Made]): NativeCompaction.Applied = {
+      made: Seq[Made[String]]): NativeCompaction.Applied = {
     val journal = new NativeCompaction.Journal(options.inPlace, target.toString)
     val staged = made.flatMap(one => one.staged.toOption.map(plan.outputs(one.output) -> _))
       .sortBy { case (output, _) => (output.directory, output.id) }
@@ -213,51 +202,20 @@ object Compact {
       source: Path,
       target: Path,
       plan: CompactPlan,
-      made: Seq[Made],
+      made: Seq[Made[_]],
       applied: Option[NativeCompaction.Applied],
       recovered: Long): CompactSummary = {
-    val ready = made.filter(_.staged.isRight).map(one => plan.outputs(one.output))
-    val notApplied = applied.map(_.left.asScala.toSeq).getOrElse(Nil)
-    CompactSummary(
-      source = source.toString,
-      destination = target.toString,
-      directories = plan.directories,
-      files = plan.files,
-      bytes = plan.bytes,
-      outputs = applied.fold(ready.length.toLong)(_.outputs),
-      outputBytes = made.iterator.map(_.bytes).sum,
-      merged = ready.iterator.map(_.files.toLong).sum - CompactSummary.filesOf(notApplied),
-      kept = plan.keptFiles,
-      recovered = recovered,
-      dryRun = options.dryRun,
-      milliseconds = 0,
-      copied = copied(source, ready),
-      left = plan.left ++ failures(source, plan, made) ++ notApplied)
+    val summary = CompactResult.of(options, source.toString, target.toString, plan, made, recovered)
+    applied.fold(summary) { applied =>
+      val left = applied.left.asScala.toSeq
+      summary.copy(outputs = applied.outputs, merged = summary.merged - CompactSummary.filesOf(left), left = summary.left ++ left)
+    }
   }
 
-  /** Inputs of failed outputs, and why they failed. */
-  private def failures(source: Path, plan: CompactPlan, made: Seq[Made]): Seq[NativeCompaction.Left] =
-    made.collect { case Made(output, Left(message), _) =>
-      val of = plan.outputs(output)
-      new NativeCompaction.Left(of.path(source), of.files, message)
-    }
+  private[spark] def local(path: String): Path =
+    if (path.startsWith("file:")) Paths.get(new org.apache.hadoop.fs.Path(path).toUri.getPath) else Paths.get(path).toAbsolutePath
 
-  /** Files copied because they could not be merged, and the reasons. */
-  private def copied(source: Path, outputs: Seq[Output]): Seq[NativeCompaction.Left] =
-    outputs.filter(_.isUnmerged).groupBy(output => (output.path(source), output.unmerged.get)).toSeq.sortBy(_._1).map {
-      case ((directory, reason), files) => new NativeCompaction.Left(directory, files.length, reason)
-    }
-
-  private def local(path: String): Path =
-    if (path.startsWith("file:")) {
-      Paths.get(new org.apache.hadoop.fs.Path(path).toUri.getPath)
-    } else if (path.matches("[A-Za-z][A-Za-z0-9+.-]*://.*")) {
-      throw new CompactFailure(s"$path: only local and mounted directories can be compacted")
-    } else {
-      Paths.get(path).toAbsolutePath
-    }
-
-  private def realDirectory(path: String): Path = {
+  private[spark] def realDirectory(path: String): Path = {
     val given = local(path)
     if (!Files.exists(given)) throw new CompactFailure(s"$given: there is no such directory")
     if (!Files.isDirectory(given)) throw new CompactFailure(s"$given: not a directory")
@@ -291,7 +249,7 @@ object Compact {
     try listed.asScala.exists(_.getFileName.toString != StagingName) finally listed.close()
   }
 
-  private def notEmpty(target: Path) =
+  private[spark] def notEmpty(target: Any) =
     new CompactFailure(s"$target: exists and is not empty; choose another destination, or empty it")
 
   /** Possible staging directories: inside the tree or, for a compaction in place, also beside it. */

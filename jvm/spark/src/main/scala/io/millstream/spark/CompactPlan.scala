@@ -1,14 +1,11 @@
 package io.millstream.spark
 
 import java.io.IOException
-import java.nio.file.{Files, Path, Paths}
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import io.millstream.hadoop.{DirectoryListing, FileRanges, MillstreamLocalFileSystem, NativeCompaction}
-import io.millstream.write.protocol.{Journal, Resolution, TableAccess}
-import io.millstream.write.store.Store
+import io.millstream.hadoop.{DirectoryListing, FileRanges, NativeCompaction}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.hadoop.io.compress.CompressionCodecFactory
@@ -30,7 +27,6 @@ private[spark] final case class Rewrite(fromParquet: Boolean, toParquet: Boolean
  *
  * @param directory path of its directory below the root, "" for the root
  * @param inputs its input files
- * @param names names of the inputs, if the JVM reads them
  * @param unmerged the reason why a single input is copied instead of merged
  */
 private[spark] final case class Output(
@@ -39,7 +35,6 @@ private[spark] final case class Output(
     name: String,
     making: Making,
     inputs: FileRanges,
-    names: Array[String],
     files: Int,
     bytes: Long,
     unmerged: Option[String] = None) {
@@ -49,7 +44,8 @@ private[spark] final case class Output(
   /** Whether it is an exact copy of a single input. */
   def isCopy: Boolean = making == Concatenate && files == 1
 
-  def path(root: Path): String = if (directory.isEmpty) root.toString else s"$root/$directory"
+  /** Where its inputs are, as messages name it. */
+  def path(root: String): String = if (directory.isEmpty) root else s"$root/$directory"
 
   /** The inputs with their names and sizes. */
   def members: Iterator[Member] = inputs.each.asScala.iterator.map { one =>
@@ -58,9 +54,15 @@ private[spark] final case class Output(
     Member(one, file.name, file.size)
   }
 
+  /** The inputs' paths. */
+  def paths: Seq[HadoopPath] = {
+    val file = inputs.cursor()
+    Iterator.continually(file.next()).takeWhile(identity).map(_ => file.path).toSeq
+  }
+
   /** Outputs that copy each input unchanged; their numbers are still to be assigned. */
   def copies(reason: String): Iterator[Output] = members.map { member =>
-    Output(0, directory, member.name, Concatenate, member.file, Array.empty, 1, member.size, Some(reason))
+    Output(0, directory, member.name, Concatenate, member.file, 1, member.size, Some(reason))
   }
 }
 
@@ -87,7 +89,7 @@ private[spark] final case class CompactPlan(
  * Files of one kind are collected in name order until they reach the target size. A file that is about that large already is
  * kept, and so is a single small one.
  */
-private[spark] final class CompactPlanner(options: CompactOptions, root: Path, conf: Configuration, runId: String) {
+private[spark] final class CompactPlanner(options: CompactOptions, tree: SourceTree, conf: Configuration, runId: String) {
   import CompactPlanner._
 
   private val codecs = new CompressionCodecFactory(conf)
@@ -96,44 +98,20 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
   private var files, bytes, keptFiles = 0L
 
   def plan(): CompactPlan = {
-    val fileSystem = new MillstreamLocalFileSystem
-    fileSystem.initialize(java.net.URI.create("file:///"), conf)
-    val listings = Option(fileSystem.listDatasetAndInexpressible(java.util.List.of(new HadoopPath(root.toUri)))).getOrElse {
-      throw new CompactFailure(s"$root: cannot be listed natively; an earlier warning says why, or its name needs a UTF-8 locale")
-    }.asScala
     val byDirectory = mutable.LinkedHashMap.empty[String, mutable.ArrayBuffer[DirectoryListing]]
-    val (expressible, others) = listings.partition(_.directory != null)
-    if (others.nonEmpty) left += new NativeCompaction.Left(root.toString, others.length, "directories, whose names this JVM cannot express")
-    Iterator.iterate(root.getParent)(_.getParent).takeWhile(_ != null).foreach(above => refuseUnfinishedWrites(above.toString))
-    expressible.foreach { part =>
-      refuseTables(part.directory)
-      refuseUnfinishedWrites(part.directory)
-    }
+    val (expressible, others) = tree.listings().partition(_.directory != null)
+    if (others.nonEmpty) left += new NativeCompaction.Left(tree.name, others.length, "directories, whose names this JVM cannot express")
     expressible.foreach(part => byDirectory.getOrElseUpdate(part.directory, mutable.ArrayBuffer.empty) += part)
-    byDirectory.foreach { case (directory, parts) => planDirectory(directory, parts) }
+    tree.refuseTables(byDirectory.keys.toSeq)
+    byDirectory.foreach { case (directory, parts) => planDirectory(tree.relative(directory), parts) }
     CompactPlan(byDirectory.count(_._2.exists(_.count > 0)), files, bytes, outputs.toIndexedSeq, keptFiles, left.toSeq)
   }
 
-  /** A table's log lists its files, so they must not be replaced without its knowledge. */
-  private def refuseTables(directory: String): Unit =
-    TableLogs.find { case (name, _) => Files.exists(Paths.get(directory, name)) }.foreach { case (name, kind) =>
-      throw new CompactFailure(s"$directory: is $kind, whose log ($name) lists its files; use its own compaction instead")
-    }
-
-  /** Until a statement with direct writes is over, only some of its files may be visible, and it looks for them under their names. */
-  private def refuseUnfinishedWrites(directory: String): Unit =
-    if (Files.isDirectory(Paths.get(directory, Store.JOURNAL))) {
-      val table = TableAccess.of(new HadoopPath(Paths.get(directory).toUri), conf, null)
-      val resolution = new Resolution(table)
-      Journal.of(table.store).jobs.asScala.find(job => !job.isFinished && (job.hasBegun || resolution.isCommitted(job))).foreach { job =>
-        throw new CompactFailure(s"$directory: statement ${job.id} with direct writes is not over; wait until it is, or run `millstream recover` on the table")
-      }
-    }
-
-  private def planDirectory(directory: String, parts: collection.Seq[DirectoryListing]): Unit = {
+  private def planDirectory(relative: String, parts: collection.Seq[DirectoryListing]): Unit = {
+    val directory = if (relative.isEmpty) tree.name else s"${tree.name}/$relative"
     parts.find(_.errno != 0).foreach { failed =>
       val reason = s"cannot be listed (error ${failed.errno})"
-      if (directory == root.toString) throw new CompactFailure(s"$directory: $reason; is it a directory that you may read?")
+      if (relative.isEmpty) throw new CompactFailure(s"$directory: $reason; is it a directory that you may read?")
       left += new NativeCompaction.Left(directory, 0, reason)
     }
     Seq(
@@ -144,7 +122,6 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
     val entries = parts.flatMap(part => (0 until part.count).map(Entry(part, _)).filter(_.isData))
     files += entries.length
     bytes += entries.iterator.map(_.size).sum
-    val relative = directory.drop(root.toString.length).dropWhile(_ == '/')
     val names = new Names(relative)
     entries.groupBy(entry => Family.of(entry.name, options, codecs)).toSeq.sortBy(_._1.toString).foreach {
       case (Unknown(format), of) if options.copyLeft =>
@@ -153,11 +130,11 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
         }
       case (Unknown(format), of) =>
         left += new NativeCompaction.Left(directory, of.length, notMerged(format))
-      case (family: Known, of) => planFamily(relative, directory, family, of.sortBy(_.name), names)
+      case (family: Known, of) => planFamily(relative, family, of.sortBy(_.name), names)
     }
   }
 
-  private def planFamily(relative: String, directory: String, family: Known, entries: collection.Seq[Entry], names: Names): Unit = {
+  private def planFamily(relative: String, family: Known, entries: collection.Seq[Entry], names: Names): Unit = {
     val converts = entries.map(entry => family.converts(entry.name, options, codecs))
     def isKept(group: collection.Seq[Int]) = group.length == 1 && !converts(group.head)
     val groups = group(entries, converts)
@@ -197,13 +174,9 @@ private[spark] final class CompactPlanner(options: CompactOptions, root: Path, c
   }
 
   private def output(relative: String, name: String, making: Making, members: collection.Seq[Entry]): Output = {
-    val inputs = new FileRanges.Builder
+    val inputs = new FileRanges.Builder(tree.fileSystem)
     members.foreach(entry => inputs.add(entry.listing, entry.index, true, 0, entry.size))
-    val names = making match {
-      case Concatenate => Array.empty[String]
-      case _ => members.map(_.name).toArray
-    }
-    Output(outputs.length, relative, name, making, inputs.build(), names, members.length, members.iterator.map(_.size).sum)
+    Output(outputs.length, relative, name, making, inputs.build(), members.length, members.iterator.map(_.size).sum)
   }
 
   /** Generates unused names for the outputs of one directory. */
@@ -224,10 +197,6 @@ private[spark] object CompactPlanner {
   private val Large = 0.75
   /** An output has at most this multiple of the target size. */
   private val Overfull = 1.25
-
-  private val TableLogs = Seq(
-    "_delta_log" -> "a Delta Lake table", ".hoodie" -> "a Hudi table", "_spark_metadata" -> "the output of a streaming query",
-    "metadata/version-hint.text" -> "an Iceberg table")
 
   private val Extension = """.*(\.[A-Za-z][A-Za-z0-9]{0,7})""".r
 

@@ -89,22 +89,80 @@ private[spark] object CompactSummary {
   }.asJava
 }
 
-/** The files that a compaction leaves, recorded beside its outputs so that a recovery can report them. */
+/** The result of making the outputs of a plan. */
+private[spark] object CompactResult {
+  /** Messages about a new destination that are known before anything is read. */
+  def foretell(plan: CompactPlan, source: String, target: String): Seq[String] =
+    CompactSummary.byReason(s"will be missing from $target, unless it is made with --copy-left (copy_left=True)", plan.left) ++
+      CompactSummary.byReason("will be copied as they are", copied(source, plan.outputs))
+
+  /**
+   * Makes the outputs of a plan. If copies are wanted, the inputs of each output that could not be made become outputs of their own,
+   * copied unchanged.
+   */
+  def withCopies[T](options: CompactOptions, plan: CompactPlan, make: IndexedSeq[Output] => Seq[Made[T]]): (CompactPlan, Seq[Made[T]]) = {
+    val made = make(plan.outputs)
+    val (failed, others) = made.partition(one => options.copyLeft && one.staged.isLeft && !plan.outputs(one.output).isCopy)
+    val copies = failed.flatMap(one => one.staged.left.toSeq.flatMap(plan.outputs(one.output).copies(_)))
+    val numbered = copies.zipWithIndex.map { case (copy, i) => copy.copy(id = plan.outputs.length + i) }
+    val all = plan.copy(outputs = plan.outputs ++ numbered)
+    (all, others ++ (if (numbered.isEmpty) Nil else make(numbered.toIndexedSeq)))
+  }
+
+  /** @param recovered outputs of an earlier compaction that were moved into place */
+  def of(options: CompactOptions, source: String, target: String, plan: CompactPlan, made: Seq[Made[_]], recovered: Long): CompactSummary = {
+    val ready = made.filter(_.staged.isRight).map(one => plan.outputs(one.output))
+    CompactSummary(
+      source = source,
+      destination = target,
+      directories = plan.directories,
+      files = plan.files,
+      bytes = plan.bytes,
+      outputs = ready.length,
+      outputBytes = made.iterator.map(_.bytes).sum,
+      merged = ready.iterator.map(_.files.toLong).sum,
+      kept = plan.keptFiles,
+      recovered = recovered,
+      dryRun = options.dryRun,
+      milliseconds = 0,
+      copied = copied(source, ready),
+      left = plan.left ++ failures(source, plan, made))
+  }
+
+  /** Inputs of failed outputs, and why they failed. */
+  def failures(source: String, plan: CompactPlan, made: Seq[Made[_]]): Seq[NativeCompaction.Left] =
+    made.collect { case Made(output, Left(message), _) =>
+      val of = plan.outputs(output)
+      new NativeCompaction.Left(of.path(source), of.files, message)
+    }
+
+  /** Files copied because they could not be merged, and the reasons. */
+  private def copied(source: String, outputs: Seq[Output]): Seq[NativeCompaction.Left] =
+    outputs.filter(_.isUnmerged).groupBy(output => (output.path(source), output.unmerged.get)).toSeq.sortBy(_._1).map {
+      case ((directory, reason), files) => new NativeCompaction.Left(directory, files.length, reason)
+    }
+}
+
+/** The files that a compaction leaves, recorded in the destination so that a recovery can report them. */
 private[spark] object CompactLeft {
   private val Name = "left.json"
 
-  /** On disk when this returns. */
+  /** Writes the record beside staged outputs. It is on disk when this returns. */
   def write(out: Path, left: Seq[NativeCompaction.Left]): Unit = if (left.nonEmpty) {
     val file = out.resolve(Name)
-    Files.write(file, new ObjectMapper().writeValueAsBytes(CompactSummary.groupsAsJava(left)))
-    CompactTasks.sync(file)
+    Files.write(file, encoded(left))
+    LocalTasks.sync(file)
   }
 
   def read(out: Path): Seq[NativeCompaction.Left] = {
     val file = out.resolve(Name)
-    if (!Files.exists(file)) Nil
-    else new ObjectMapper().readTree(file.toFile).elements.asScala.map { group =>
+    if (Files.exists(file)) decoded(Files.readAllBytes(file)) else Nil
+  }
+
+  def encoded(left: Seq[NativeCompaction.Left]): Array[Byte] = new ObjectMapper().writeValueAsBytes(CompactSummary.groupsAsJava(left))
+
+  def decoded(record: Array[Byte]): Seq[NativeCompaction.Left] =
+    new ObjectMapper().readTree(record).elements.asScala.map { group =>
       new NativeCompaction.Left(group.get("directory").asText, group.get("files").asLong, group.get("reason").asText)
     }.toSeq
-  }
 }

@@ -1,15 +1,13 @@
 package io.millstream.spark
 
-import java.io.{BufferedOutputStream, ByteArrayInputStream, FileOutputStream, InputStream, InterruptedIOException, IOException, OutputStream}
-import java.nio.channels.FileChannel
-import java.nio.file.{AccessDeniedException, Files, Path, Paths, StandardOpenOption}
-import java.util.concurrent.{Callable, Executors}
+import java.io.{BufferedOutputStream, ByteArrayInputStream, InputStream, InterruptedIOException, IOException, OutputStream}
+import java.util.concurrent.{Callable, ExecutionException, Executors}
 import java.util.zip.{CheckedInputStream, CheckedOutputStream, CRC32}
 
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.{NativeCompaction, NativeJoiner}
+import io.millstream.hadoop.{JoinedFiles, NativeJoiner}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path => HadoopPath}
 import org.apache.hadoop.io.compress.{CodecPool, CompressionCodec, CompressionCodecFactory}
@@ -22,37 +20,35 @@ import org.apache.spark.sql.execution.datasources.millstream.{Packing, ReadSetti
 import org.apache.spark.sql.types.StringType
 import org.apache.spark.util.{LongAccumulator, SerializableConfiguration}
 
-/** Result of making an output: its name in the staging directory, or the reason why it failed. */
-private[spark] final case class Made(output: Int, staged: Either[String, String], bytes: Long)
+/**
+ * Result of making an output.
+ *
+ * @param staged how it is staged, or the reason why it failed
+ */
+private[spark] final case class Made[+T](output: Int, staged: Either[String, T], bytes: Long)
 
 /** Parameters of a compaction that its tasks need. */
-private[spark] final case class Site(root: String, out: String, header: Boolean, codec: Option[Codec]) {
-  def directory(output: Output): String = if (output.directory.isEmpty) root else s"$root/${output.directory}"
+private[spark] final case class Site(header: Boolean, codec: Option[Codec])
 
-  def inputs(output: Output): Seq[String] = output.names.toSeq.map(name => s"${directory(output)}/$name")
-}
-
-/** Makes outputs in the staging directory, or checks whether they could be made. */
-private[spark] final class CompactTasks(spark: SparkSession, site: Site, description: String) {
+/** Checks whether outputs could be made. */
+private[spark] class CompactTasks(spark: SparkSession, site: Site, conf: Configuration, description: String) {
   import CompactTasks._
 
   private val context = spark.sparkContext
-  private val files = context.longAccumulator("files read")
-  private val bytes = context.longAccumulator("bytes read")
-  private val written = context.longAccumulator("bytes written")
-  private val codecs = new CompressionCodecFactory(context.hadoopConfiguration)
-
-  def make(outputs: IndexedSeq[Output]): Seq[Made] = inJobs(outputs, makeOne, rewriteOne)
+  protected final val counters: Counters =
+    Counters(context.longAccumulator("files read"), context.longAccumulator("bytes read"), context.longAccumulator("bytes written"))
+  private val codecs = new CompressionCodecFactory(conf)
 
   /** Reads only the beginnings of inputs, and schemas; writes nothing. */
-  def check(outputs: IndexedSeq[Output]): Seq[Made] = inJobs(outputs, checkOne, checkRewriting)
+  final def check(outputs: IndexedSeq[Output]): Seq[Made[Unit]] = inJobs(outputs, checkOne, checkRewriting)
 
-  private def inJobs(outputs: IndexedSeq[Output], inTask: InTask, asJob: Output => Made): Seq[Made] = {
+  /** Runs `inTask` for outputs that tasks make, and `asJob` for those that each are a job. */
+  protected final def inJobs[T](outputs: IndexedSeq[Output], inTask: InTask[T], asJob: Output => Made[T]): Seq[Made[T]] = {
     val (rewritten, joined) = outputs.partition(_.making.isInstanceOf[Rewrite])
     join(joined, inTask) ++ rewrite(rewritten, asJob)
   }
 
-  private def join(outputs: IndexedSeq[Output], inTask: InTask): Seq[Made] =
+  private def join[T](outputs: IndexedSeq[Output], inTask: InTask[T]): Seq[Made[T]] =
     if (outputs.isEmpty) {
       Nil
     } else {
@@ -61,8 +57,7 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
       val share = math.max(1, outputs.iterator.map(cost).sum / (context.defaultParallelism.max(1) * TasksPerCore))
       val tasks = Packing.consecutive(outputs, share)(cost)
       val what = s"$description: ${outputs.iterator.map(_.files).sum} files become ${outputs.length}"
-      val (site, conf) = (this.site, new SerializableConfiguration(context.hadoopConfiguration))
-      val counters = Counters(files, bytes, written)
+      val (site, conf, counters) = (this.site, new SerializableConfiguration(this.conf), this.counters)
       describing(what) {
         context.parallelize(tasks, tasks.length)
           .flatMap(task => task.map(inTask(_, site, settings.maxReaders, conf.value, counters)))
@@ -76,11 +71,11 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
   }
 
   /** Runs one job per output, as many at once as there are cores. */
-  private def rewrite(outputs: Seq[Output], asJob: Output => Made): Seq[Made] = {
+  private def rewrite[T](outputs: Seq[Output], asJob: Output => Made[T]): Seq[Made[T]] = {
     val threads = Executors.newFixedThreadPool(context.defaultParallelism.max(1).min(outputs.length.max(1)))
     try {
-      val jobs = outputs.map(output => new Callable[Made] {
-        override def call(): Made = describing(s"$description: ${output.files} files become ${output.name}")(asJob(output))
+      val jobs = outputs.map(output => new Callable[Made[T]] {
+        override def call(): Made[T] = describing(s"$description: ${output.files} files become ${output.name}")(asJob(output))
       })
       threads.invokeAll(jobs.asJava).asScala.map(_.get).toSeq
     } finally {
@@ -88,93 +83,66 @@ private[spark] final class CompactTasks(spark: SparkSession, site: Site, descrip
     }
   }
 
-  private def rewriteOne(output: Output): Made = {
-    val staged = s"${output.id}.0"
-    val target = s"${site.out}/$staged"
-    val folder = s"${site.out}/${output.id}.d"
-    try {
-      NativeCompaction.stamp(output.inputs, target)
-      val rewriting = rewritingOf(output)
-      import rewriting.{codec, toParquet}
-      val rows = rewriting.rows
-      val frameWriter = codec.foldLeft(rewriting.frame.coalesce(1).write.option("maxRecordsPerFile", 0))((to, codec) => to.option("compression", codec))
-      frameWriter.format(if (toParquet) "parquet" else "text").save(uri(folder))
-      val part = single(folder)
-      val found = if (toParquet) rowsOf(part.toString) else linesOf(part)
-      if (found != rows) throw new IOException(s"$target: wrote $found rows, but read $rows")
-      sync(part)
-      Files.move(part, Paths.get(target))
-      files.add(output.files)
-      bytes.add(output.bytes)
-      val size = Files.size(Paths.get(target))
-      written.add(size)
-      Made(output.id, Right(staged), size)
-    } catch {
-      case NonFatal(e) => failed(output, e)
-    }
-  }
-
-  private def checkRewriting(output: Output): Made =
+  private def checkRewriting(output: Output): Made[Unit] =
     try {
       rewritingOf(output)
-      Made(output.id, Right(output.name), output.bytes)
+      Made(output.id, Right(()), output.bytes)
     } catch {
       case NonFatal(e) => failed(output, e)
     }
 
   /** The rows to write. Building it makes Spark check the schemas. */
-  private def rewritingOf(output: Output): Rewriting = {
+  protected final def rewritingOf(output: Output): Rewriting = {
     val Rewrite(fromParquet, toParquet) = output.making: @unchecked
     site.codec.filter(codec => toParquet && codec.parquet.isEmpty).foreach { codec =>
       throw new IOException(s"Parquet cannot be compressed by $codec")
     }
-    val inputs = site.inputs(output)
+    val inputs = output.paths
     val codec =
       if (toParquet) site.codec.orElse(if (fromParquet) parquetCodec(inputs.head) else None).flatMap(_.parquet)
       else site.codec.map(_.hadoop.fold("none")(Codec.ofHadoop(_, codecs).getClass.getName))
     if (fromParquet) {
-      new Rewriting(parquet(inputs, toParquet), inputs.iterator.map(rowsOf).sum, toParquet, codec)
+      new Rewriting(parquet(inputs, toParquet), inParallel(inputs.map(input => () => rowsOf(input))).sum, toParquet, codec)
     } else {
       // A Parquet file may lack its extension.
-      inputs.foreach(input => lookAt(Seq(input), header = false, context.hadoopConfiguration))
-      val frame = reader(spark).text(inputs.map(uri): _*)
+      inParallel(inputs.map(input => () => lookAt(Seq(input), header = false, conf)))
+      val frame = reader(spark).text(inputs.map(_.toString): _*)
       new Rewriting(frame, frame.count(), toParquet, codec)
     }
   }
 
   /** The rows of Parquet files. To become lines, they must have a single column of strings. */
-  private def parquet(inputs: Seq[String], toParquet: Boolean): DataFrame = {
-    val frame = reader(spark).option("mergeSchema", true).parquet(inputs.map(uri): _*)
+  private def parquet(inputs: Seq[HadoopPath], toParquet: Boolean): DataFrame = {
+    val frame = reader(spark).option("mergeSchema", true).parquet(inputs.map(_.toString): _*)
     val columns = frame.schema.fields
     if (!toParquet && !(columns.length == 1 && columns.head.dataType == StringType)) {
-      throw new IOException(s"${inputs.head}: has the columns ${columns.map(_.name).mkString(", ")}; only a single column of strings can become lines")
+      throw new IOException(s"${shown(inputs.head)}: has the columns ${columns.map(_.name).mkString(", ")}; only a single column of strings can become lines")
     }
     frame
   }
 
-  private def linesOf(part: Path): Long = reader(spark).text(uri(part.toString)).count()
+  protected final def rowsOf(file: HadoopPath): Long = withFooter(file)(_.getRecordCount)
 
-  private def rowsOf(file: String): Long = withFooter(file)(_.getRecordCount)
-
-  private def parquetCodec(file: String): Option[Codec] = withFooter(file) { reader =>
+  private def parquetCodec(file: HadoopPath): Option[Codec] = withFooter(file) { reader =>
     reader.getFooter.getBlocks.asScala.headOption.flatMap(block => Codec.named(block.getColumns.get(0).getCodec.name, Codec.OfParquet))
   }
 
-  private def withFooter[T](file: String)(read: ParquetFileReader => T): T = {
-    val reader = ParquetFileReader.open(HadoopInputFile.fromPath(new HadoopPath(Paths.get(file).toUri), context.hadoopConfiguration))
+  private def withFooter[T](file: HadoopPath)(read: ParquetFileReader => T): T = {
+    val reader = ParquetFileReader.open(HadoopInputFile.fromPath(file, conf))
     try read(reader) finally reader.close()
   }
 }
 
-private object CompactTasks {
+private[spark] object CompactTasks {
   private val TasksPerCore = 4
+  private val WaitingThreads = 32
   private val MaxMessageLength = 400
   private val BufferBytes = 1 << 16
   private val BeginningBytes = 4096
   /** The size of the piece in which [[NativeJoiner]] looks for a header. */
   private val HeaderBytes = 1 << 20
 
-  type InTask = (Output, Site, Int, Configuration, Counters) => Made
+  type InTask[T] = (Output, Site, Int, Configuration, Counters) => Made[T]
 
   /**
    * Rows that Spark reads and writes.
@@ -186,47 +154,33 @@ private object CompactTasks {
     def rows: Long = count
   }
 
-  final case class Counters(files: LongAccumulator, bytes: LongAccumulator, written: LongAccumulator)
-
-  def makeOne(output: Output, site: Site, maxReaders: Int, conf: Configuration, counters: Counters): Made = {
-    // Each attempt uses a name of its own; only the attempt whose result arrives counts.
-    val context = TaskContext.get()
-    if (context.isInterrupted()) throw new TaskKilledException("the compaction was cancelled")
-    val staged = s"${output.id}.${context.taskAttemptId()}"
-    val target = s"${site.out}/$staged"
-    try {
-      val length = output.making match {
-        case Recode(codec) => recode(output, site, codec, conf, target)
-        case _ => NativeCompaction.concatenate(output.inputs, site.header && output.files > 1, target, maxReaders, () => context.isInterrupted())
-      }
-      counters.files.add(output.files)
-      counters.bytes.add(output.bytes)
-      counters.written.add(length)
-      Made(output.id, Right(staged), length)
-    } catch {
-      case e @ (_: IOException | _: RuntimeException | _: LinkageError) => failed(output, e)
+  final case class Counters(files: LongAccumulator, bytes: LongAccumulator, written: LongAccumulator) {
+    /** Counts an output of this many bytes. */
+    def add(output: Output, size: Long): Unit = {
+      files.add(output.files)
+      bytes.add(output.bytes)
+      written.add(size)
     }
   }
 
-  def checkOne(output: Output, site: Site, maxReaders: Int, conf: Configuration, counters: Counters): Made = {
+  def checkOne(output: Output, site: Site, maxReaders: Int, conf: Configuration, counters: Counters): Made[Unit] = {
     val context = TaskContext.get()
     if (context.isInterrupted()) throw new TaskKilledException("the dry run was cancelled")
     try {
       output.making match {
-        case Recode(_) => lookAt(site.inputs(output), site.header, conf)
-        case _ if output.isCopy => output.members.foreach(member => Files.newInputStream(Paths.get(site.directory(output), member.name)).close())
-        case _ => NativeCompaction.check(output.inputs, site.header, maxReaders, () => context.isInterrupted())
+        case Recode(_) => lookAt(output.paths, site.header, conf)
+        case _ if output.isCopy => output.paths.foreach(open(_, conf).close())
+        case _ => JoinedFiles.check(output.inputs, site.header, maxReaders, conf, () => context.isInterrupted())
       }
       counters.files.add(output.files)
-      Made(output.id, Right(output.name), output.bytes)
+      Made(output.id, Right(()), output.bytes)
     } catch {
-      case e: AccessDeniedException => failed(output, new IOException(s"${e.getFile}: Permission denied", e))
       case e @ (_: IOException | _: RuntimeException | _: LinkageError) => failed(output, e)
     }
   }
 
   /** Fails if the beginnings of files that the JVM reads show that they are not text files that can be joined. */
-  private def lookAt(inputs: Seq[String], header: Boolean, conf: Configuration): Unit = {
+  private def lookAt(inputs: Seq[HadoopPath], header: Boolean, conf: Configuration): Unit = {
     val codecs = new CompressionCodecFactory(conf)
     val joiner = new NativeJoiner(header)
     try {
@@ -240,9 +194,9 @@ private object CompactTasks {
     }
   }
 
-  private def appending(input: String)(append: => Unit): Unit =
+  private def appending(input: HadoopPath)(append: => Unit): Unit =
     try append catch {
-      case e: IOException => throw new IOException(s"$input: ${Option(e.getMessage).getOrElse(e.toString)}", e)
+      case e: IOException => throw new IOException(s"${shown(input)}: ${Option(e.getMessage).getOrElse(e.toString)}", e)
     }
 
   /** An error's message on one line, without stack trace. */
@@ -252,17 +206,32 @@ private object CompactTasks {
     if (words.length > MaxMessageLength) s"${words.take(MaxMessageLength)} ..." else words
   }
 
-  def failed(output: Output, cause: Throwable): Made = Made(output.id, Left(oneLine(cause)), 0)
-
-  private def recode(output: Output, site: Site, codec: Option[String], conf: Configuration, target: String): Long = {
-    NativeCompaction.stamp(output.inputs, target)
-    val codecs = new CompressionCodecFactory(conf)
-    val writing = codec.map(Codec.ofHadoop(_, codecs))
-    val (plain, again) = (new CRC32, new CRC32)
-    val out = new CheckedOutputStream(compressed(new FileOutputStream(target), writing, conf), plain)
-    val joiner = new NativeJoiner(site.header)
+  /** Runs calls that wait for storage, many at once. The first failure is thrown. */
+  def inParallel[T](calls: Seq[() => T]): Seq[T] = {
+    val threads = Executors.newFixedThreadPool(WaitingThreads.min(calls.length.max(1)))
     try {
-      site.inputs(output).foreach { input =>
+      threads.invokeAll(calls.map(work => new Callable[T] { override def call(): T = work() }).asJava).asScala.map(_.get).toSeq
+    } catch {
+      case e: ExecutionException if NonFatal(e.getCause) => throw e.getCause
+    } finally {
+      threads.shutdownNow()
+    }
+  }
+
+  def failed(output: Output, cause: Throwable): Made[Nothing] = Made(output.id, Left(oneLine(cause)), 0)
+
+  /**
+   * Writes the lines of an output's inputs to a stream.
+   *
+   * @return their checksum, before compression
+   */
+  def recode(output: Output, header: Boolean, codec: Option[CompressionCodec], conf: Configuration, to: OutputStream): Long = {
+    val codecs = new CompressionCodecFactory(conf)
+    val plain = new CRC32
+    val out = new CheckedOutputStream(compressed(to, codec, conf), plain)
+    val joiner = new NativeJoiner(header)
+    try {
+      output.paths.foreach { input =>
         if (TaskContext.get().isInterrupted()) throw new InterruptedIOException("interrupted")
         appending(input) {
           val in = decompressed(input, codecOf(input, codecs), conf)
@@ -273,15 +242,18 @@ private object CompactTasks {
       joiner.close()
       out.close()
     }
-    val in = new CheckedInputStream(decompressed(target, writing, conf), again)
-    try in.transferTo(OutputStream.nullOutputStream()) finally in.close()
-    if (plain.getValue != again.getValue) throw new IOException(s"$target: the file reads back differently from the data written")
-    sync(Paths.get(target))
-    Files.size(Paths.get(target))
+    plain.getValue
   }
 
-  private def codecOf(file: String, codecs: CompressionCodecFactory): Option[CompressionCodec] =
-    Codec.ofFile(Paths.get(file).getFileName.toString, codecs)
+  /** The checksum of a file's contents, after decompression. */
+  def checksum(file: HadoopPath, codec: Option[CompressionCodec], conf: Configuration): Long = {
+    val sum = new CRC32
+    val in = new CheckedInputStream(decompressed(file, codec, conf), sum)
+    try in.transferTo(OutputStream.nullOutputStream()) finally in.close()
+    sum.getValue
+  }
+
+  private def codecOf(file: HadoopPath, codecs: CompressionCodecFactory): Option[CompressionCodec] = Codec.ofFile(file.getName, codecs)
 
   private def compressed(out: OutputStream, codec: Option[CompressionCodec], conf: Configuration): OutputStream = {
     val buffered = new BufferedOutputStream(out, BufferBytes)
@@ -294,8 +266,8 @@ private object CompactTasks {
     }
   }
 
-  private def decompressed(file: String, codec: Option[CompressionCodec], conf: Configuration): InputStream = {
-    val in = FileSystem.getLocal(conf).open(new HadoopPath(Paths.get(file).toUri))
+  private def decompressed(file: HadoopPath, codec: Option[CompressionCodec], conf: Configuration): InputStream = {
+    val in = open(file, conf)
     codec.fold[InputStream](in) { codec =>
       val decompressor = CodecPool.getDecompressor(codec)
       new java.io.FilterInputStream(codec.createInputStream(in, decompressor)) {
@@ -304,23 +276,14 @@ private object CompactTasks {
     }
   }
 
-  def sync(file: Path): Unit = {
-    val channel = FileChannel.open(file, StandardOpenOption.WRITE)
-    try channel.force(true) finally channel.close()
-  }
+  /** Hadoop's own local file system verifies checksums. */
+  private def open(file: HadoopPath, conf: Configuration): InputStream =
+    (if (file.toUri.getScheme == "file") FileSystem.getLocal(conf) else file.getFileSystem(conf)).open(file)
 
-  private def single(folder: String): Path = {
-    val listed = Files.newDirectoryStream(Paths.get(folder), "part-*")
-    try listed.asScala.toSeq match {
-      case Seq(one) => one
-      case others => throw new IOException(s"$folder: Spark wrote ${others.length} files, not one")
-    } finally listed.close()
-  }
+  /** A file's path as messages name it. */
+  def shown(file: HadoopPath): String = if (file.toUri.getScheme == "file") file.toUri.getPath else file.toString
 
   /** Takes paths literally, infers no partition columns, and fails on errors instead of dropping rows. */
-  private def reader(spark: SparkSession) =
+  def reader(spark: SparkSession) =
     spark.read.option("recursiveFileLookup", true).option("__globPaths__", false).option("ignoreCorruptFiles", false).option("ignoreMissingFiles", false)
-
-  /** A URI for Hadoop's paths, which are not escaped. */
-  private def uri(path: String): String = s"file://$path"
 }

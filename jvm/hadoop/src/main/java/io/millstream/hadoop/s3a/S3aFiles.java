@@ -180,14 +180,26 @@ final class S3aFiles extends RemoteFiles {
         if (cause != null) {
           LOG.info("{} is left to S3A: {}", entry.path(), cause.toString());
         }
-        stream = opener.open(entry.path());
+        stream = isOnlyAsListed() ? listedStream() : opener.open(entry.path());
       }
       return stream;
     }
 
+    /** S3A's own stream, which reads the version that it has found when it was opened, if that is the listed one. */
+    private FSDataInputStream listedStream() throws IOException {
+      FSDataInputStream opened = opener.open(entry.path());
+      try {
+        requireListed(entry, Entry.of(opener.status(entry.path())));
+        return opened;
+      } catch (IOException e) {
+        opened.close();
+        throw e;
+      }
+    }
+
     @Override
-    protected long length() throws IOException {
-      return hasStream() || entry.size() < 0 ? opener.status(entry.path()).getLen() : entry.size();
+    protected Entry now() throws IOException {
+      return hasStream() || entry.size() < 0 ? Entry.of(opener.status(entry.path())) : entry;
     }
 
     @Override

@@ -39,7 +39,15 @@ final class JobAttempt implements TaskAttempt {
 
   @Override
   public Path file(String directory, String name) throws IOException {
-    Path file = files.file(directory, name);
+    return remembered(directory, files.file(directory, name));
+  }
+
+  @Override
+  public Path fileOfAnyName(String directory, String name) throws IOException {
+    return remembered(directory, files.fileOfAnyName(directory, name));
+  }
+
+  private Path remembered(String directory, Path file) {
     if (directory.startsWith(SwapDirectories.root(job) + "/")) {
       own.add(directory);
     }

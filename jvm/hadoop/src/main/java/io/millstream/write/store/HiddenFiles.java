@@ -30,6 +30,12 @@ public final class HiddenFiles implements TaskAttempt {
   @Override
   public Path file(String directory, String name) {
     Names.check(directory, name, job);
+    return fileOfAnyName(directory, name);
+  }
+
+  @Override
+  public Path fileOfAnyName(String directory, String name) {
+    Names.check(directory, name);
     Asked file = new Asked(directory, name);
     asked.add(file);
     return hidden(file);

@@ -76,8 +76,20 @@ public final class Names {
    * @throws IllegalArgumentException if it is outside the table, or readers would ignore it, or another job may use it
    */
   public static void check(String directory, String name, String job) {
-    if (isHidden(name) || name.contains("/") || !name.contains(job)) {
+    if (!name.contains(job)) {
       throw new IllegalArgumentException("not a name for a file of job " + job + ": " + name);
+    }
+    check(directory, name);
+  }
+
+  /**
+   * Checks the directory and name of a new file, which may have been another job's.
+   *
+   * @throws IllegalArgumentException if it is outside the table, or readers would ignore it
+   */
+  public static void check(String directory, String name) {
+    if (isHidden(name) || name.contains("/")) {
+      throw new IllegalArgumentException("not a name for a file of a table: " + name);
     }
     if (!directory.isEmpty()) {
       String[] levels = directory.split("/", -1);

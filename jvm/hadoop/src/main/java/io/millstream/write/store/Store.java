@@ -173,6 +173,7 @@ public interface Store {
    * The unpublished files of jobs.
    *
    * @param below the only directory that they write to or below; "" if unknown. A store that lists unpublished files separately looks everywhere
+   * @param ofJob which jobs; "" stands for an upload whose name does not tell its job
    */
   List<Leftover> leftovers(String below, Predicate<String> ofJob) throws IOException;
 

@@ -19,6 +19,12 @@ public interface TaskAttempt {
   Path file(String directory, String name) throws IOException;
 
   /**
+   * Like {@link #file}, for a name that need not contain the job's id. No other job may write a file of this name, and since an upload of this
+   * name does not tell its job, the caller removes the leftovers ({@link Store#leftovers}).
+   */
+  Path fileOfAnyName(String directory, String name) throws IOException;
+
+  /**
    * Makes the written files durable, and lists them. Files that were requested but never created are left out.
    *
    * @param hasRows whether rows were written to a path returned by {@link #file}, so that the file must exist

@@ -125,6 +125,11 @@ final class FaultyStore implements Store {
       }
 
       @Override
+      public Path fileOfAnyName(String directory, String name) throws IOException {
+        return step("write " + name, () -> task.fileOfAnyName(directory, name));
+      }
+
+      @Override
       public List<StagedFile> commit(Predicate<Path> hasRows) throws IOException {
         return step("commit attempt", () -> task.commit(hasRows));
       }

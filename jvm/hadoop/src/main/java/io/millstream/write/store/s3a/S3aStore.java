@@ -392,8 +392,12 @@ public final class S3aStore implements Store {
     List<Leftover> leftovers = new ArrayList<>();
     String prefix = S3aUploads.prefix(fs, table);
     try {
-      uploads(upload -> jobOf(upload.key()).filter(ofJob).ifPresent(
-          job -> leftovers.add(new Leftover(job, upload.key().substring(prefix.length()), upload.uploadId()))));
+      uploads(upload -> {
+        String job = jobOf(upload.key()).orElse("");
+        if (ofJob.test(job)) {
+          leftovers.add(new Leftover(job, upload.key().substring(prefix.length()), upload.uploadId()));
+        }
+      });
     } catch (AccessDeniedException e) {
       LOG.warn("Leftover uploads to {} are not removed, because the credentials may not list uploads", table, e);
     }

@@ -48,6 +48,12 @@ public final class S3aUploads implements TaskAttempt {
   @Override
   public Path file(String destination, String name) {
     Names.check(destination, name, job);
+    return fileOfAnyName(destination, name);
+  }
+
+  @Override
+  public Path fileOfAnyName(String destination, String name) {
+    Names.check(destination, name);
     return Names.path(Names.path(directory, destination), name);
   }
 

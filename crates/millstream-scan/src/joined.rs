@@ -1,0 +1,241 @@
+//! Many text files as one sequence of bytes, from wherever a [`Source`] has them.
+//!
+//! The inputs are read ahead as in any [`Scan`], and joined by the rules of [`Joiner`]. Each must still be the file that was listed.
+//! [`check`] reads only the beginnings of the inputs.
+
+use std::ffi::CString;
+
+use millstream_vfs::Error;
+
+use crate::batch::Stamp;
+use crate::error::{Cause, ScanError};
+use crate::join::{BEGINNING, Header, JoinError, Joiner, Place};
+use crate::source::{FileRange, Source};
+use crate::{Grouping, Missing, Output, Predicate, Rows, Scan, ScanOptions, Verification};
+
+/// A file to concatenate, as it was listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Path of the file.
+    pub path: CString,
+    /// Size in bytes.
+    pub size: u64,
+    /// Last change of its contents, in milliseconds since 1970.
+    pub mtime_ms: i64,
+}
+
+impl Input {
+    /// Whether the stamp is that of the listed file.
+    pub fn is(&self, stamp: &Stamp) -> bool {
+        stamp.size == self.size && stamp.mtime.as_millis() == self.mtime_ms
+    }
+}
+
+/// The reason files cannot be concatenated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConcatenateError {
+    /// An input cannot be read.
+    #[error("{cause}")]
+    Read {
+        /// Index of the input.
+        input: usize,
+        /// The cause.
+        cause: Cause,
+    },
+    /// An input has changed since it was listed.
+    #[error("has changed since it was listed")]
+    Changed {
+        /// Index of the input.
+        input: usize,
+    },
+    /// An input cannot be joined to others.
+    #[error("{cause}")]
+    Join {
+        /// Index of the input.
+        input: usize,
+        /// The cause.
+        cause: JoinError,
+    },
+    /// The output cannot be written.
+    #[error("{0}")]
+    Write(#[from] Error),
+    /// The output was read back with different contents.
+    #[error("the file reads back differently from the data written")]
+    Differs,
+}
+
+impl ConcatenateError {
+    /// Index of the input concerned; `None` if the error concerns the output.
+    pub fn input(&self) -> Option<usize> {
+        match *self {
+            ConcatenateError::Read { input, .. }
+            | ConcatenateError::Changed { input }
+            | ConcatenateError::Join { input, .. } => Some(input),
+            ConcatenateError::Write(_) | ConcatenateError::Differs => None,
+        }
+    }
+}
+
+/// The bytes of many files, joined.
+#[derive(Debug)]
+pub struct JoinedFiles<S: Source> {
+    scan: Scan<S>,
+    reading: Reading,
+    joiner: Joiner,
+    /// A single file is passed on as it is, whatever it contains.
+    is_copy: bool,
+}
+
+impl<S: Source> JoinedFiles<S> {
+    /// The bytes of `inputs`; nothing is read yet.
+    pub fn new(source: S, inputs: Vec<Input>, header: Header, max_readers: usize) -> Self {
+        let ranges = inputs.iter().map(|input| FileRange {
+            path: input.path.clone(),
+            start: 0,
+            length: input.size,
+            may_have_checksums: true,
+        });
+        JoinedFiles {
+            scan: Scan::new(source, ranges.collect(), scan_options(max_readers)),
+            joiner: Joiner::new(header),
+            is_copy: inputs.len() == 1 && header == Header::None,
+            reading: Reading { at: 0, left: None, stamps: Vec::with_capacity(inputs.len()), inputs },
+        }
+    }
+
+    /// Passes the next bytes to `put`, piece by piece. Returns false at the end. `should_continue` is asked repeatedly while inputs
+    /// are read; false ends the call.
+    ///
+    /// # Errors
+    /// The first error of an input, or of `put`. An input that has changed since it was listed is one.
+    pub fn next(
+        &mut self,
+        should_continue: &mut dyn FnMut() -> bool,
+        put: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
+    ) -> Result<bool, ConcatenateError> {
+        let Some(batch) = self.scan.next_batch_while(should_continue).map_err(unreadable)? else {
+            return self.reading.end().map(|()| false);
+        };
+        let (mut stamps, mut last_stamps) = (batch.stamps().iter(), batch.last_stamps().iter());
+        for piece in batch.iter() {
+            let (input, place) = self.reading.place(piece, &mut stamps, &mut last_stamps)?;
+            if self.is_copy {
+                put(piece)?;
+                continue;
+            }
+            let (before, added) =
+                self.joiner.add(piece, place).map_err(|cause| ConcatenateError::Join { input, cause })?;
+            put(before)?;
+            put(added)?;
+        }
+        Ok(true)
+    }
+
+    /// The files.
+    pub fn inputs(&self) -> &[Input] {
+        &self.reading.inputs
+    }
+
+    /// Stamp of each input at the time it was read.
+    pub fn into_stamps(self) -> Vec<Stamp> {
+        self.reading.stamps
+    }
+}
+
+/// Checks whether `inputs` can be concatenated, as far as their beginnings tell. Checksums are not verified.
+///
+/// # Errors
+/// The first error that [`JoinedFiles`] would meet at the beginning of an input.
+pub fn check<S: Source>(
+    source: S,
+    inputs: &[Input],
+    header: Header,
+    max_readers: usize,
+    should_continue: &mut dyn FnMut() -> bool,
+) -> Result<(), ConcatenateError> {
+    let decisive = |input: &Input| match header {
+        Header::None => input.size.min(BEGINNING as u64),
+        Header::Same => S::PORTIONS.first_piece(input.size),
+    };
+    let ranges = inputs.iter().map(|input| FileRange {
+        path: input.path.clone(),
+        start: 0,
+        length: decisive(input),
+        may_have_checksums: false,
+    });
+    let mut scan = Scan::new(source, ranges.collect(), scan_options(max_readers));
+    let (mut joiner, mut seen) = (Joiner::new(header), 0);
+    while let Some(batch) = scan.next_batch_while(should_continue).map_err(unreadable)? {
+        for (piece, stamp) in batch.iter().zip(batch.stamps()) {
+            let input = seen;
+            let is_listed = |listed: &&Input| listed.is(stamp) && decisive(listed) == piece.len() as u64;
+            let listed = inputs.get(input).filter(is_listed).ok_or(ConcatenateError::Changed { input })?;
+            let place = Place { first: true, last: listed.size == piece.len() as u64 };
+            joiner.add(piece, place).map_err(|cause| ConcatenateError::Join { input, cause })?;
+            seen += 1;
+        }
+    }
+    if seen == inputs.len() { Ok(()) } else { Err(ConcatenateError::Changed { input: seen }) }
+}
+
+fn unreadable(error: ScanError) -> ConcatenateError {
+    ConcatenateError::Read { input: error.range, cause: error.cause }
+}
+
+fn scan_options(max_readers: usize) -> ScanOptions {
+    ScanOptions {
+        rows: Rows::Bytes,
+        predicate: Predicate::True,
+        words: None,
+        output: Output::Values,
+        grouping: Grouping::Any,
+        missing: Missing::Fail,
+        verification: Verification::Checksums,
+        max_readers,
+    }
+}
+
+/// Assigns pieces to inputs.
+#[derive(Debug)]
+struct Reading {
+    inputs: Vec<Input>,
+    at: usize,
+    /// Bytes left of that input, once its first piece has arrived.
+    left: Option<u64>,
+    stamps: Vec<Stamp>,
+}
+
+impl Reading {
+    fn place<'s>(
+        &mut self,
+        piece: &[u8],
+        stamps: &mut impl Iterator<Item = &'s Stamp>,
+        last_stamps: &mut impl Iterator<Item = &'s Stamp>,
+    ) -> Result<(usize, Place), ConcatenateError> {
+        let input = self.at;
+        let changed = ConcatenateError::Changed { input };
+        let listed = self.inputs.get(input).ok_or(changed)?;
+        let first = self.left.is_none();
+        if first {
+            let stamp = stamps.next().filter(|stamp| listed.is(stamp)).ok_or(changed)?;
+            self.stamps.push(*stamp);
+        }
+        let left = self.left.unwrap_or(listed.size);
+        let rest = left.checked_sub(piece.len() as u64).ok_or(changed)?;
+        if piece.is_empty() && left > 0 {
+            return Err(changed);
+        }
+        let last = rest == 0;
+        if last && !first && last_stamps.next() != self.stamps.last() {
+            return Err(changed);
+        }
+        (self.at, self.left) = if last { (input + 1, None) } else { (input, Some(rest)) };
+        Ok((input, Place { first, last }))
+    }
+
+    /// Fails if an input has ended early.
+    fn end(&self) -> Result<(), ConcatenateError> {
+        let is_complete = (self.at, self.left) == (self.inputs.len(), None);
+        if is_complete { Ok(()) } else { Err(ConcatenateError::Changed { input: self.at }) }
+    }
+}

@@ -1,0 +1,235 @@
+package io.millstream.spark
+
+import java.io.{FileNotFoundException, IOException}
+import java.nio.charset.StandardCharsets.US_ASCII
+import java.util.UUID
+
+import scala.jdk.CollectionConverters._
+import scala.util.Using
+
+import com.fasterxml.jackson.core.JsonProcessingException
+import io.millstream.hadoop.NativeCompaction
+import io.millstream.write.protocol._
+import io.millstream.write.store.{StagedFile, Store, UnsuitedException, WriteOptions}
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{FileStatus, Path => HadoopPath}
+import org.slf4j.LoggerFactory
+
+import org.apache.spark.SparkException
+import org.apache.spark.sql.SparkSession
+
+/**
+ * A compaction from or to S3, HDFS or another file system of Hadoop's, into a new tree.
+ *
+ * The outputs are the files of one direct write (docs/direct-writes-protocol.md) to the destination, which nobody sees before it is
+ * committed, and which any later run finishes if its driver dies after that. A marker in the destination tells that run that the files there
+ * are those of a compaction.
+ */
+private[spark] object CompactRemote {
+  private val Log = LoggerFactory.getLogger("io.millstream.spark.Compact")
+  private val Remote = "(?!file:)[A-Za-z][A-Za-z0-9+.-]*://.*"
+
+  /** Whether the source or the destination is on a file system other than the local one. */
+  def concerns(options: CompactOptions): Boolean = (options.destination.toSeq :+ options.source).exists(_.matches(Remote))
+
+  def run(spark: SparkSession, options: CompactOptions, tell: String => Unit): CompactSummary = {
+    val to = options.destination.getOrElse(throw new CompactFailure(s"${options.source}: files can be replaced in place only on local and mounted file " +
+      "systems; compact them into a new tree, or rewrite the table by INSERT OVERWRITE with direct writes"))
+    val conf = spark.sessionState.newHadoopConf()
+    Placement.prepare(conf)
+    try {
+      val source = if (options.source.matches(Remote)) HadoopTree.at(options.source, conf) else new LocalTree(Compact.realDirectory(options.source), conf)
+      val destination = new Destination(to, conf)
+      destination.requireOutside(source)
+      if (options.dryRun) look(spark, options, conf, source, destination)
+      else try new Compaction(spark, options, conf, source, destination, tell).run() finally spark.catalog.refreshByPath(destination.path.toString)
+    } catch {
+      case e: CommittedException =>
+        throw new CompactFailure(s"${e.getMessage}; no line is lost, but $to is not complete: run the same command again, and it will finish the work")
+      case e: IOException => throw new CompactFailure(s"${e.getMessage}; run the same command again once that is fixed")
+      case e: SparkException => throw new CompactFailure(s"Spark could not run the job, and $to is unchanged: ${CompactTasks.oneLine(e)}")
+    }
+  }
+
+  private def look(spark: SparkSession, options: CompactOptions, conf: Configuration, source: SourceTree, destination: Destination): CompactSummary = {
+    destination.requireNew()
+    val tasks = new CompactTasks(spark, Site(options.header, options.codec), conf, s"Millstream compact --dry-run ${source.name}")
+    val planned = new CompactPlanner(options, source, conf, "").plan()
+    val (plan, made) = CompactResult.withCopies(options, planned, tasks.check)
+    CompactResult.of(options, source.name, destination.name, plan, made, 0)
+  }
+
+  /** The new tree. */
+  private final class Destination(given: String, conf: Configuration) {
+    val path: HadoopPath = HadoopTree.qualified(if (given.matches(Remote)) given else s"file://${Compact.local(given).normalize}", conf)
+    val name: String = CompactTasks.shown(path).stripSuffix("/")
+    private val fs = path.getFileSystem(conf)
+    private val marker = new HadoopPath(path, Compact.StagingName)
+
+    DirectJob.whyNot(fs).ifPresent(reason => throw new CompactFailure(s"$given: nothing can be compacted to it: $reason"))
+
+    def requireOutside(source: SourceTree): Unit = if (fs.getUri == source.fileSystem) {
+      val below = source.path
+      val own = path.toUri.getPath.stripSuffix("/")
+      if (own == below) throw new CompactFailure(s"$given: is the source itself; choose another destination")
+      if (own.startsWith(s"$below/")) throw new CompactFailure(s"$given: is inside the source ${source.name}; choose a destination outside it")
+    }
+
+    private def found(file: HadoopPath): Option[FileStatus] = try Some(fs.getFileStatus(file)) catch { case _: FileNotFoundException => None }
+
+    /** Whether a compaction to here has not ended, or has ended without removing its mark. */
+    def isMarked: Boolean = found(marker).exists(_.isFile)
+
+    /** Refuses a destination that has anything but the remains of a compaction. */
+    def requireNew(): Unit = {
+      if (found(path).exists(_.isFile)) throw new CompactFailure(s"$given: exists and is not a directory")
+      if (!isMarked && !holdsNothing) throw Compact.notEmpty(name)
+    }
+
+    private def holdsNothing: Boolean =
+      try {
+        val entries = fs.listStatusIterator(path)
+        Iterator.continually(entries).takeWhile(_.hasNext).map(_.next()).forall(entry => entry.getPath == marker || entry.getPath.getName == Store.JOURNAL)
+      } catch {
+        case _: FileNotFoundException => true
+      }
+
+    /** The number of files that readers find. */
+    def visibleFiles: Long =
+      try {
+        val files = fs.listFiles(path, true)
+        Iterator.continually(files).takeWhile(_.hasNext).map(_.next().getPath).count(isVisible)
+      } catch {
+        case _: FileNotFoundException => 0
+      }
+
+    private def isVisible(file: HadoopPath): Boolean =
+      !path.toUri.relativize(file.toUri).getPath.split('/').exists(name => name.startsWith(".") || name.startsWith("_") && !name.contains("="))
+
+    /** Marks it as that of a compaction. */
+    def mark(mark: Mark): Unit = Using.resource(fs.create(marker, true))(_.write(mark.encoded))
+
+    def readMark: Option[Mark] = try Mark.decoded(Using.resource(fs.open(marker))(_.readAllBytes())) catch { case _: FileNotFoundException => None }
+
+    def unmark(): Unit = fs.delete(marker, false)
+
+    /** Removes what a compaction without a result has made. The mark stays while a task may still be writing. */
+    def forget(): Unit = {
+      Store.of(path, conf).removeEmptyTree("")
+      if (holdsNothing) {
+        unmark()
+        Store.of(path, conf).removeEmptyTree("")
+      }
+    }
+  }
+
+  /**
+   * The content of the marker.
+   *
+   * @param job the direct write
+   * @param left the files that the compaction leaves; complete before the commit
+   */
+  private final case class Mark(job: String, left: Seq[NativeCompaction.Left]) {
+    def encoded: Array[Byte] = (job + "\n").getBytes(US_ASCII) ++ CompactLeft.encoded(left)
+  }
+
+  private object Mark {
+    /** None if it was not written to its end. */
+    def decoded(content: Array[Byte]): Option[Mark] = {
+      val (job, left) = content.span(_ != '\n')
+      try Some(Mark(new String(job, US_ASCII), CompactLeft.decoded(left))) catch { case _: JsonProcessingException => None }
+    }
+  }
+
+  private final class Compaction(
+      spark: SparkSession,
+      options: CompactOptions,
+      conf: Configuration,
+      source: SourceTree,
+      destination: Destination,
+      tell: String => Unit) {
+    private val id = UUID.randomUUID().toString
+    private lazy val store = Store.of(destination.path, conf)
+
+    def run(): CompactSummary = {
+      // Finishes what an earlier compaction has committed.
+      val before = ReadGuard.of(destination.path, conf, null).get
+      destination.requireNew()
+      val outputs = if (destination.isMarked) destination.visibleFiles else 0
+      if (outputs == 0) compact(before) else destination.readMark.filter(isFinished).fold(throw Compact.notEmpty(destination.name))(recovered(_, outputs))
+    }
+
+    private def isFinished(mark: Mark): Boolean = Journal.of(store).jobs.asScala.exists(job => job.id == mark.job && job.isFinished)
+
+    private def recovered(mark: Mark, outputs: Long): CompactSummary = {
+      destination.unmark()
+      CompactResult.of(options, source.name, destination.name, CompactPlan(0, 0, 0, Vector.empty, 0, mark.left), Nil, outputs)
+    }
+
+    private def compact(before: ReadGuard): CompactSummary = {
+      val job = DirectJob.begin(destination.path, id, "", conf, null)
+      var isMarked = false
+      try {
+        requireAlone()
+        isMarked = true
+        destination.mark(Mark(id, Nil))
+        val planned = new CompactPlanner(options, source, conf, id).plan()
+        discardLeftovers(planned)
+        CompactResult.foretell(planned, source.name, destination.name).foreach(tell)
+        val tasks = new StagedTasks(spark, Site(options.header, options.codec), job.placement, conf, s"Millstream compact ${source.name}")
+        val (plan, made) = CompactResult.withCopies(options, planned, tasks.make)
+        val result = CompactResult.of(options, source.name, destination.name, plan, made, 0)
+        val files = made.flatMap(_.staged.toOption)
+        if (files.nonEmpty) {
+          destination.mark(Mark(id, result.left))
+          // From now on only a finished job may lose its mark.
+          isMarked = false
+          commit(job, files, before)
+          end(plan)
+        }
+        result
+      } finally {
+        job.abort()
+        job.close()
+        if (isMarked) forget()
+      }
+    }
+
+    /** Refuses to run beside another compaction to the same destination, or a statement that writes there. */
+    private def requireAlone(): Unit = {
+      val resolution = new Resolution(TableAccess.of(destination.path, conf, null))
+      Journal.of(store).jobs.asScala.find(job => job.id != id && !job.isFinished && (job.hasBegun || resolution.isCommitted(job))).foreach { job =>
+        val owner = Option(store.read(Journal.begin(job.id))).fold("another process")(Journal.Begin.of(_, 0).owner)
+        throw new CompactFailure(s"${destination.name}: $owner may still be writing to it; if it is dead, run the same command again in " +
+          s"${new WriteOptions(conf).leaseMillis / 1000} s")
+      }
+    }
+
+    private def commit(job: DirectJob, files: Seq[StagedFile], before: ReadGuard): Unit =
+      try job.commit(new CommitPlan(files.asJava, Overwrite.nothing()).hasRead(before.version)) catch {
+        case e: ConflictException =>
+          destination.unmark()
+          throw e
+      }
+
+    private def forget(): Unit =
+      try destination.forget() catch {
+        case e: IOException => Log.warn(s"Remains of a compaction are left in ${destination.name} for the next one to remove: ${e.getMessage}")
+      }
+
+    /** Files of attempts that failed or were repeated. Those of copies may be an earlier run's, whose names on S3 do not tell that. */
+    private def discardLeftovers(plan: CompactPlan): Unit = {
+      val copies = plan.outputs.iterator.filter(_.isCopy).map(copy => if (copy.directory.isEmpty) copy.name else s"${copy.directory}/${copy.name}").toSet
+      val found = store.leftovers("", job => job == id || job.isEmpty).asScala
+      store.discard(found.filter(left => left.job == id || copies(left.path)).asJava)
+    }
+
+    private def end(plan: CompactPlan): Unit =
+      try {
+        discardLeftovers(plan)
+        destination.unmark()
+      } catch {
+        case e: IOException => Log.warn(s"${destination.name} is complete, but remains of its compaction are left: ${e.getMessage}")
+      }
+  }
+}

@@ -1,0 +1,178 @@
+package io.millstream.spark
+
+import java.io.FileNotFoundException
+import java.net.URI
+import java.nio.file.{Files, Path, Paths}
+
+import scala.collection.mutable
+import scala.jdk.CollectionConverters._
+
+import io.millstream.hadoop.{DirectoryListing, ListedFileSystem, MillstreamLocalFileSystem, Versions}
+import io.millstream.write.protocol.{Journal, Resolution, TableAccess}
+import io.millstream.write.store.Store
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{EtagSource, FileStatus, FileSystem, Path => HadoopPath}
+
+/** The tree that a compaction reads. */
+private[spark] trait SourceTree {
+  /** As messages name it, without a slash at its end. */
+  def name: String
+
+  /** Its absolute path on its file system, without a slash at its end. */
+  def path: String
+
+  /** The URI of its file system. */
+  def fileSystem: URI
+
+  /** All files of the tree. */
+  def listings(): collection.Seq[DirectoryListing]
+
+  /** Refuses the compaction if one of these directories, which are in the tree, is a table that its files must not be taken from. */
+  def refuseTables(directories: Seq[String]): Unit
+
+  /** The path of a directory below the root. */
+  final def relative(directory: String): String = directory.drop(path.length).dropWhile(_ == '/')
+}
+
+private[spark] object SourceTree {
+  /** What says that a directory is a table whose log lists its files, so that they must not be replaced without its knowledge. */
+  val TableLogs: Seq[(String, String)] = Seq(
+    "_delta_log" -> "a Delta Lake table", ".hoodie" -> "a Hudi table", "_spark_metadata" -> "the output of a streaming query",
+    "metadata/version-hint.text" -> "an Iceberg table")
+
+  def refuseTable(directory: String, log: String, kind: String): Nothing =
+    throw new CompactFailure(s"$directory: is $kind, whose log ($log) lists its files; use its own compaction instead")
+
+  /**
+   * Refuses a directory with a journal in which a statement is not over: only some of its files may be visible, and it looks for them under
+   * their names.
+   */
+  def refuseUnfinishedWrites(directory: HadoopPath, name: String, conf: Configuration): Unit = {
+    val table = TableAccess.of(directory, conf, null)
+    val resolution = new Resolution(table)
+    Journal.of(table.store).jobs.asScala.find(job => !job.isFinished && (job.hasBegun || resolution.isCommitted(job))).foreach { job =>
+      throw new CompactFailure(s"$name: statement ${job.id} with direct writes is not over; wait until it is, or run `millstream recover` on the table")
+    }
+  }
+}
+
+/** A tree on a local or mounted file system, listed natively. */
+private[spark] final class LocalTree(root: Path, conf: Configuration) extends SourceTree {
+  import SourceTree._
+
+  override def name: String = root.toString
+  override def path: String = name
+  override def fileSystem: URI = URI.create("file:///")
+
+  override def listings(): collection.Seq[DirectoryListing] = {
+    val fileSystem = new MillstreamLocalFileSystem
+    fileSystem.initialize(this.fileSystem, conf)
+    Option(fileSystem.listDatasetAndInexpressible(java.util.List.of(new HadoopPath(root.toUri)))).getOrElse {
+      throw new CompactFailure(s"$root: cannot be listed natively; an earlier warning says why, or its name needs a UTF-8 locale")
+    }.asScala
+  }
+
+  override def refuseTables(directories: Seq[String]): Unit = {
+    Iterator.iterate(root.getParent)(_.getParent).takeWhile(_ != null).foreach(above => refuseWrites(above.toString))
+    directories.foreach { directory =>
+      TableLogs.find { case (log, _) => Files.exists(Paths.get(directory, log)) }.foreach { case (log, kind) => refuseTable(directory, log, kind) }
+      refuseWrites(directory)
+    }
+  }
+
+  private def refuseWrites(directory: String): Unit =
+    if (Files.isDirectory(Paths.get(directory, Store.JOURNAL))) refuseUnfinishedWrites(new HadoopPath(Paths.get(directory).toUri), directory, conf)
+}
+
+/**
+ * A tree on another file system of Hadoop's.
+ *
+ * @param root qualified
+ */
+private[spark] final class HadoopTree(root: HadoopPath, conf: Configuration) extends SourceTree {
+  import HadoopTree._
+  import SourceTree._
+
+  private val fs = root.getFileSystem(conf)
+
+  override val name: String = root.toString.stripSuffix("/")
+  override val path: String = root.toUri.getPath.stripSuffix("/")
+  override def fileSystem: URI = fs.getUri
+
+  override def listings(): collection.Seq[DirectoryListing] = fs match {
+    case ours: ListedFileSystem if ours.listsNatively =>
+      Option(ours.listDataset(java.util.List.of(root))).fold[collection.Seq[DirectoryListing]](listedByHadoop)(_.asScala)
+    case _ => listedByHadoop
+  }
+
+  private def listedByHadoop: Seq[DirectoryListing] = {
+    val found = mutable.LinkedHashMap.empty[String, DirectoryListing.Builder]
+    val files = fs.listFiles(root, true)
+    while (files.hasNext) {
+      val status = files.next()
+      val directory = status.getPath.getParent.toUri.getPath
+      if (!relative(directory).split('/').exists(isHidden)) {
+        found.getOrElseUpdate(directory, new DirectoryListing.Builder(fs.getUri, directory, 0))
+          .add(status.getPath.getName, status.getLen, status.getModificationTime, versionOf(status))
+      }
+    }
+    found.values.map(_.build()).toSeq
+  }
+
+  /** A directory with the name of a partition is taken for part of a table, and asked for nothing. */
+  override def refuseTables(directories: Seq[String]): Unit = {
+    val ours = directories.flatMap(directory => upTo(path, directory)).distinct.filter(directory => !isPartition(directory) || directory == path)
+    val above = Iterator.iterate(root.getParent)(_.getParent).takeWhile(_ != null).map(_.toUri.getPath).toSeq
+    CompactTasks.inParallel(ours.flatMap(directory => TableLogs.map { case (log, kind) => () =>
+      if (exists(directory, log)) refuseTable(at(directory).toString, log, kind)
+    }) ++ (ours ++ above).map(directory => () =>
+      if (exists(directory, Store.JOURNAL)) refuseUnfinishedWrites(at(directory), at(directory).toString, conf)))
+  }
+
+  private def at(directory: String): HadoopPath = new HadoopPath(root.toUri.getScheme, root.toUri.getAuthority, if (directory.isEmpty) "/" else directory)
+
+  private def exists(directory: String, name: String): Boolean = fs.exists(new HadoopPath(at(directory), name))
+}
+
+private[spark] object HadoopTree {
+  /**
+   * The tree at a path.
+   *
+   * @throws CompactFailure if it is not a directory
+   */
+  def at(path: String, conf: Configuration): HadoopTree = {
+    val root = qualified(path, conf)
+    val status = try root.getFileSystem(conf).getFileStatus(root) catch {
+      case _: FileNotFoundException => throw new CompactFailure(s"$path: there is no such directory")
+    }
+    if (!status.isDirectory) throw new CompactFailure(s"$path: not a directory")
+    new HadoopTree(root, conf)
+  }
+
+  /**
+   * A path as its file system writes it.
+   *
+   * @throws CompactFailure if Hadoop has no such file system here
+   */
+  def qualified(path: String, conf: Configuration): HadoopPath = {
+    val given = new HadoopPath(path)
+    val fs = try given.getFileSystem(conf) catch {
+      case e: RuntimeException if e.getCause.isInstanceOf[ClassNotFoundException] =>
+        throw new CompactFailure(s"$path: Hadoop's classes for this file system are missing: ${CompactTasks.oneLine(e.getCause)}")
+    }
+    fs.makeQualified(if (given.toUri.getPath.isEmpty) new HadoopPath(given, "/") else given)
+  }
+
+  private def isHidden(name: String): Boolean = name.startsWith(".") || name.startsWith("_") && !name.contains("=")
+
+  private def isPartition(directory: String): Boolean = directory.substring(directory.lastIndexOf('/') + 1).contains("=")
+
+  /** A directory and those above it, to a root. */
+  private def upTo(root: String, directory: String): Seq[String] =
+    Iterator.iterate(directory)(below => below.substring(0, math.max(0, below.lastIndexOf('/')))).takeWhile(_.length > root.length).toSeq :+ root
+
+  private def versionOf(status: FileStatus): Array[Byte] = status match {
+    case tagged: EtagSource => Versions.pack(tagged.getEtag)
+    case _ => null
+  }
+}
