@@ -113,7 +113,8 @@ class S3Bed:
         options += ["-tls", self.certificate] if self.certificate else []
         for bucket, rule in self._synthetic.items():
             options += ["-synthetic", f"{bucket}={rule}"]
-        proxy = self._start([program, "-server", self.server_endpoint, *options], stdout=subprocess.PIPE)
+        keys = {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
+        proxy = self._start([program, "-server", self.server_endpoint, *options], stdout=subprocess.PIPE, env={**os.environ, **keys})
         address = proxy.process.stdout.readline().decode().strip()
         if not address:
             raise proxy.error("did not start")
@@ -156,6 +157,23 @@ class S3Bed:
     def struck(self) -> int:
         """The number of requests that the faults have hit since they were injected."""
         return int(self._ask("struck"))
+
+    def limit(self, *rules: dict, token_ms: int = 0, stated_ms: int = 0) -> None:
+        """Replaces the rules about what buckets require of requests, and how long tokens are good, as
+        s3proxy/access.go describes them; `limit()` ends all rules.
+        """
+        self._ask("access", json.dumps({"rules": rules, "token_ms": token_ms, "stated_ms": stated_ms}).encode())
+
+    def new_token(self) -> str:
+        """A token of temporary credentials, whose keys are the server's."""
+        return self._ask("token", b"").strip()
+
+    def revoke_tokens(self) -> None:
+        self._ask("revoke", b"")
+
+    def tokens(self) -> dict[str, int]:
+        """How many tokens were `issued` and `used`, and how many requests were `refused` since the rules were set."""
+        return json.loads(self._ask("tokens"))
 
     def settings(self) -> dict[str, str]:
         return {

@@ -5,8 +5,8 @@
 //	s3proxy -server http://127.0.0.1:7070 [-listen 127.0.0.1:0] [-log FILE] [-tls FILE] [-synthetic BUCKET=RULE]...
 //
 // prints the address that it listens on. A RULE is dirs:1000,files:1000,bytes:20,lines:1,order:reverse; only files is
-// required. With -tls, clients must use TLS and trust the certificate that the FILE then contains. Paths below /__bed/,
-// which cannot be a bucket, are its own:
+// required. With -tls, clients must use TLS and trust the certificate that the FILE then contains. AssumeRole hands out
+// the keys of $AWS_ACCESS_KEY_ID and $AWS_SECRET_ACCESS_KEY. Paths below /__bed/, which cannot be a bucket, are its own:
 //
 //	GET  /__bed/statistics    counters as latfs prints them
 //	POST /__bed/reset         sets them to zero
@@ -14,6 +14,10 @@
 //	POST /__bed/bandwidth?total=N&connection=N
 //	                          limits the bodies of GetObject in total and for each connection, in bytes/s; 0: no limit
 //	POST /__bed/faults        replaces the faults by a JSON list of others (fault.go)
+//	POST /__bed/access        replaces the rules about tokens and other headers that buckets require (access.go)
+//	POST /__bed/token         makes a token of temporary credentials and prints it
+//	POST /__bed/revoke        ends all tokens
+//	GET  /__bed/tokens        how many tokens there are and how many were used, and how many requests the rules have refused
 //	GET  /__bed/held          the number of requests that faults are holding now
 //	GET  /__bed/struck        the number of requests that the faults have hit
 package main
@@ -47,6 +51,7 @@ func main() {
 	}
 	proxy := newProxy(upstream)
 	proxy.synthetic = synthetic
+	proxy.access = newAccess(os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"))
 	if *requests != "" {
 		file, err := os.Create(*requests)
 		if err != nil {

@@ -194,12 +194,22 @@ func TestAFaultStrikesAShareOfTheRequests(t *testing.T) {
 	f := &fault{Skip: 1, Every: 3}
 	struck := []int{}
 	for request := 1; request <= 8; request++ {
-		if f.strikes("GetObject", "/b/k") {
+		if f.strikes("GetObject", &url.URL{Path: "/b/k"}) {
 			struck = append(struck, request)
 		}
 	}
 	if len(struck) != 2 || struck[0] != 4 || struck[1] != 7 {
 		t.Error(struck)
+	}
+}
+
+func TestAFaultStrikesAQuery(t *testing.T) {
+	b := newBed(t)
+	b.inject(`[{"query": "delimiter=%2F", "do": "answer", "status": 503, "code": "SlowDown"}]`)
+	for query, expected := range map[string]int{"list-type=2&delimiter=%2F&prefix=a": 503, "list-type=2&prefix=a": 200} {
+		if status, _ := b.do("GET", "/b?"+query, ""); status != expected {
+			t.Errorf("%s: status %d", query, status)
+		}
 	}
 }
 
