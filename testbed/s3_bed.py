@@ -164,15 +164,15 @@ class S3Bed:
         """
         self._ask("access", json.dumps({"rules": rules, "token_ms": token_ms, "stated_ms": stated_ms}).encode())
 
-    def new_token(self) -> str:
-        """A token of temporary credentials, whose keys are the server's."""
-        return self._ask("token", b"").strip()
+    def new_credentials(self) -> dict[str, str]:
+        """Temporary credentials: an `access_key`, a `secret_key` and a `session_token`."""
+        return json.loads(self._ask("credentials", b""))
 
-    def revoke_tokens(self) -> None:
+    def revoke_credentials(self) -> None:
         self._ask("revoke", b"")
 
     def tokens(self) -> dict[str, int]:
-        """How many tokens were `issued` and `used`, and how many requests were `refused` since the rules were set."""
+        """How many temporary credentials were `issued` and `used`, and how many requests were `refused` since the rules were set."""
         return json.loads(self._ask("tokens"))
 
     def settings(self) -> dict[str, str]:

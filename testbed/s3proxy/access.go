@@ -14,18 +14,18 @@ import (
 	"time"
 )
 
-// access limits requests as S3 does: a rule demands a header of them, or the token of temporary credentials. Signatures
-// are checked by the server, and cover the token.
+// access limits requests as S3 does: a rule demands a header of them, which may be the token of temporary credentials.
 //
-// The proxy is also a Security Token Service, whose AssumeRole hands out the server's own keys with a new token. Real
-// clients renew credentials minutes before the service says that they end; `stated_ms` is what it says, and
-// `token_ms` is how long a token is good in fact, so that tests need not wait for minutes.
+// The server behind the proxy knows no temporary credentials. The proxy makes them, checks the signatures of requests
+// that have a token, and signs these anew with the server's keys. It is also a Security Token Service, whose AssumeRole
+// hands them out. Real clients renew credentials minutes before the service says that they end; `stated_ms` is what it
+// says, and `token_ms` is how long they are good in fact, so that tests need not wait for minutes.
 type access struct {
 	accessKey, secretKey string
 
 	mutex   sync.Mutex
 	rules   accessRules
-	tokens  map[string]*token
+	issued  map[string]*credentials
 	refused int
 }
 
@@ -36,7 +36,7 @@ type accessRules struct {
 }
 
 // An accessRule refuses requests to a bucket, of the operations or of all, which lack the header or have another value
-// than `value`, if it is given. A token that is not good any more is refused with the code ExpiredToken.
+// than `value`, if it is given. Tokens and signatures that are not good are refused with the codes of S3.
 type accessRule struct {
 	Bucket     string   `json:"bucket"`
 	Operations []string `json:"operations"`
@@ -46,8 +46,13 @@ type accessRule struct {
 	Code       string   `json:"code"`
 }
 
-type token struct {
-	until time.Time // zero: until it is revoked
+// credentials are temporary ones; a map finds them by their token.
+type credentials struct {
+	AccessKey    string `json:"access_key"`
+	SecretKey    string `json:"secret_key"`
+	SessionToken string `json:"session_token"`
+
+	until time.Time // zero: until they are revoked
 	used  bool
 }
 
@@ -57,12 +62,12 @@ const (
 )
 
 func newAccess(accessKey, secretKey string) *access {
-	return &access{accessKey: accessKey, secretKey: secretKey, tokens: map[string]*token{}}
+	return &access{accessKey: accessKey, secretKey: secretKey, issued: map[string]*credentials{}}
 }
 
 func (a *access) handle(mux *http.ServeMux) {
 	mux.HandleFunc("/__bed/access", a.setRules)
-	mux.HandleFunc("/__bed/token", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, a.issue()) })
+	mux.HandleFunc("/__bed/credentials", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(a.issue()) })
 	mux.HandleFunc("/__bed/revoke", func(http.ResponseWriter, *http.Request) { a.revoke() })
 	mux.HandleFunc("/__bed/tokens", a.writeTokens)
 }
@@ -86,26 +91,29 @@ func (a *access) setRules(w http.ResponseWriter, r *http.Request) {
 	a.rules, a.refused = rules, 0
 }
 
-// issue makes a token.
-func (a *access) issue() string {
-	random := make([]byte, 16)
-	_, _ = rand.Read(random)
-	name := "token-" + hex.EncodeToString(random)
+// issue makes credentials.
+func (a *access) issue() *credentials {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	issued := &token{}
+	made := &credentials{AccessKey: "temporary-" + random(8), SecretKey: "secret-" + random(16), SessionToken: "token-" + random(16)}
 	if a.rules.TokenMs > 0 {
-		issued.until = time.Now().Add(time.Duration(a.rules.TokenMs) * time.Millisecond)
+		made.until = time.Now().Add(time.Duration(a.rules.TokenMs) * time.Millisecond)
 	}
-	a.tokens[name] = issued
-	return name
+	a.issued[made.SessionToken] = made
+	return made
 }
 
-// revoke ends all tokens that have been issued.
+func random(count int) string {
+	bytes := make([]byte, count)
+	_, _ = rand.Read(bytes)
+	return hex.EncodeToString(bytes)
+}
+
+// revoke ends all credentials that have been issued.
 func (a *access) revoke() {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	for _, issued := range a.tokens {
+	for _, issued := range a.issued {
 		issued.until = time.Unix(0, 1)
 	}
 }
@@ -114,16 +122,17 @@ func (a *access) writeTokens(w http.ResponseWriter, _ *http.Request) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	used := 0
-	for _, issued := range a.tokens {
+	for _, issued := range a.issued {
 		if issued.used {
 			used++
 		}
 	}
-	_ = json.NewEncoder(w).Encode(map[string]int{"issued": len(a.tokens), "used": used, "refused": a.refused})
+	_ = json.NewEncoder(w).Encode(map[string]int{"issued": len(a.issued), "used": used, "refused": a.refused})
 }
 
-// refusal is the rule that refuses a request, and the code of its error; nil if it is allowed.
-func (a *access) refusal(operation string, r *http.Request) (*accessRule, string) {
+// admit is the rule that refuses a request, and the code of its error; nil if it is allowed. A request with a token is
+// signed anew.
+func (a *access) admit(operation string, r *http.Request) (*accessRule, string) {
 	bucket, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -132,34 +141,42 @@ func (a *access) refusal(operation string, r *http.Request) (*accessRule, string
 		if rule.Bucket != bucket || len(rule.Operations) > 0 && !slices.Contains(rule.Operations, operation) {
 			continue
 		}
-		if code := a.lacks(rule, r.Header.Get(rule.Header)); code != "" {
+		if code := a.lacks(rule, r); code != "" {
 			a.refused++
 			return rule, code
 		}
 	}
+	if issued := a.issued[r.Header.Get(tokenHeader)]; issued != nil {
+		issued.used = true
+		signatureOf(r).signAnew(a.accessKey, a.secretKey, r)
+	}
 	return nil, ""
 }
 
-// lacks is the code of the error if a header's value does not satisfy a rule.
-func (a *access) lacks(rule *accessRule, value string) string {
+// lacks is the code of the error if a request does not satisfy a rule.
+func (a *access) lacks(rule *accessRule, r *http.Request) string {
+	value := r.Header.Get(rule.Header)
 	if value == "" || rule.Value != "" && rule.Value != value {
 		return rule.Code
 	}
 	if !strings.EqualFold(rule.Header, tokenHeader) {
 		return ""
 	}
-	issued := a.tokens[value]
+	issued, signed := a.issued[value], signatureOf(r)
 	switch {
 	case issued == nil:
 		return "InvalidToken"
 	case !issued.until.IsZero() && time.Now().After(issued.until):
 		return "ExpiredToken"
+	case signed == nil || signed.accessKey != issued.AccessKey:
+		return "InvalidAccessKeyId"
+	case !signed.isBy(issued.SecretKey, r):
+		return "SignatureDoesNotMatch"
 	}
-	issued.used = true
 	return ""
 }
 
-// assumeRole answers as the Security Token Service does. Only the access key of its client is checked.
+// assumeRole answers as the Security Token Service does. Of its client's credentials, only the access key is checked.
 func (a *access) assumeRole(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	w.Header().Set("Content-Type", "text/xml")
@@ -175,8 +192,9 @@ func (a *access) assumeRole(w http.ResponseWriter, r *http.Request) {
 	if stated == 0 {
 		stated = time.Hour
 	}
+	made := a.issue()
 	fmt.Fprintf(w, `<AssumeRoleResponse xmlns="%s"><AssumeRoleResult><Credentials><AccessKeyId>%s</AccessKeyId>`+
 		`<SecretAccessKey>%s</SecretAccessKey><SessionToken>%s</SessionToken><Expiration>%s</Expiration></Credentials>`+
 		`</AssumeRoleResult></AssumeRoleResponse>`,
-		stsNamespace, a.accessKey, a.secretKey, a.issue(), time.Now().Add(stated).UTC().Format("2006-01-02T15:04:05.000Z"))
+		stsNamespace, made.AccessKey, made.SecretKey, made.SessionToken, time.Now().Add(stated).UTC().Format("2006-01-02T15:04:05.000Z"))
 }

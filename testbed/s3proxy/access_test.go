@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -25,30 +26,49 @@ func (b *bed) expect(status int, code string, path string, header ...string) {
 	}
 }
 
-func TestATokenIsGoodUntilItIsRevoked(t *testing.T) {
+// signed are the headers of a request that is signed with these credentials, or with another secret.
+func (b *bed) signed(path string, with *credentials, secretKey string) []string {
+	r := httptest.NewRequest("GET", b.url+path, nil)
+	r.Header.Set(tokenHeader, with.SessionToken)
+	sum := &signature{with.AccessKey, "20260101/us-east-1/s3/aws4_request", []string{"host", "x-amz-security-token"}, ""}
+	return []string{tokenHeader, with.SessionToken, "Authorization", "AWS4-HMAC-SHA256 Credential=" + with.AccessKey + "/" + sum.scope +
+		", SignedHeaders=host;x-amz-security-token, Signature=" + sum.with(secretKey, r)}
+}
+
+func (b *bed) credentials() *credentials {
+	_, text := b.do("POST", "/__bed/credentials", "")
+	made := &credentials{}
+	if err := json.Unmarshal([]byte(text), made); err != nil {
+		b.Fatal(err, text)
+	}
+	return made
+}
+
+func TestCredentialsAreGoodUntilTheyAreRevoked(t *testing.T) {
 	b := newBed(t)
 	b.limit(`{"rules": [` + tokenRule + `]}`)
-	_, token := b.do("POST", "/__bed/token", "")
-	token = strings.TrimSpace(token)
-	b.expect(200, "", "/b/k", tokenHeader, token)
+	made := b.credentials()
+	b.expect(200, "", "/b/k", b.signed("/b/k", made, made.SecretKey)...)
 	b.expect(200, "", "/other/k")
 	b.expect(403, "AccessDenied", "/b/k")
 	b.expect(403, "InvalidToken", "/b/k", tokenHeader, "made-up")
+	b.expect(403, "InvalidAccessKeyId", "/b/k", tokenHeader, made.SessionToken)
+	b.expect(403, "SignatureDoesNotMatch", "/b/k", b.signed("/b/k", made, "another")...)
+	b.expect(403, "SignatureDoesNotMatch", "/b/k", b.signed("/b/other", made, made.SecretKey)...)
 	b.do("POST", "/__bed/revoke", "")
-	b.expect(403, "ExpiredToken", "/b/k", tokenHeader, token)
-	if _, told := b.do("GET", "/__bed/tokens", ""); told != `{"issued":1,"refused":3,"used":1}`+"\n" {
+	b.expect(403, "ExpiredToken", "/b/k", b.signed("/b/k", made, made.SecretKey)...)
+	if _, told := b.do("GET", "/__bed/tokens", ""); told != `{"issued":1,"refused":6,"used":1}`+"\n" {
 		t.Error(told)
 	}
 	b.limit(`{}`)
 	b.expect(200, "", "/b/k")
 }
 
-func TestATokenEndsWithItsTime(t *testing.T) {
+func TestCredentialsEndWithTheirTime(t *testing.T) {
 	b := newBed(t)
 	b.limit(`{"rules": [` + tokenRule + `], "token_ms": 1}`)
-	_, token := b.do("POST", "/__bed/token", "")
-	for path := "/b/k"; ; {
-		if response, answer, _ := b.get("GET", path, tokenHeader, strings.TrimSpace(token)); response.StatusCode != 200 {
+	for made := b.credentials(); ; {
+		if response, answer, _ := b.get("GET", "/b/k", b.signed("/b/k", made, made.SecretKey)...); response.StatusCode != 200 {
 			if !strings.Contains(answer, "ExpiredToken") {
 				t.Error(answer)
 			}
@@ -65,7 +85,7 @@ func TestARuleConcernsOperationsAndValues(t *testing.T) {
 	b.expect(200, "", "/b/k", "X-Amz-Request-Payer", "requester")
 }
 
-func TestAssumeRoleHandsOutKeysAndATokenThatIsGood(t *testing.T) {
+func TestAssumeRoleHandsOutCredentials(t *testing.T) {
 	a := newAccess("key", "secret")
 	assume := func(credential string) *httptest.ResponseRecorder {
 		request := httptest.NewRequest("POST", "/", strings.NewReader("Action=AssumeRole"))
@@ -80,9 +100,9 @@ func TestAssumeRoleHandsOutKeysAndATokenThatIsGood(t *testing.T) {
 	if answer := assume("key2"); answer.Code != http.StatusForbidden || !strings.Contains(answer.Body.String(), "InvalidClientTokenId") {
 		t.Error(answer.Code, answer.Body)
 	}
-	found := regexp.MustCompile("<AccessKeyId>key</AccessKeyId><SecretAccessKey>secret</SecretAccessKey><SessionToken>(.*)</SessionToken>").
+	found := regexp.MustCompile("<AccessKeyId>(.*)</AccessKeyId><SecretAccessKey>(.*)</SecretAccessKey><SessionToken>(.*)</SessionToken>").
 		FindStringSubmatch(assume("key").Body.String())
-	if found == nil || a.tokens[found[1]] == nil {
+	if found == nil || a.issued[found[3]] == nil || a.issued[found[3]].AccessKey != found[1] || a.issued[found[3]].SecretKey != found[2] {
 		t.Error(found)
 	}
 }

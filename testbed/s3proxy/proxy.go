@@ -96,7 +96,7 @@ func (p *proxy) pass(w http.ResponseWriter, r *http.Request) {
 	p.arrive(operation, r.URL.Path)
 	defer p.leave()
 	// On arrival: a token that ends while its request is served is good.
-	if rule, code := p.access.refusal(operation, r); rule != nil {
+	if rule, code := p.access.admit(operation, r); rule != nil {
 		time.Sleep(time.Duration(p.delay.Load()))
 		_, _ = io.Copy(io.Discard, r.Body)
 		writeError(w, r, rule.Status, code, "refused by a rule of the bed")

@@ -1,4 +1,4 @@
-"""Functions for slow_remote_reads.py that run in a session's process."""
+"""Functions for slow_remote_*.py that run in a session's process."""
 
 from answers import answer_of
 from write_calls import hadoop_path
@@ -23,6 +23,10 @@ def write(spark, root):
     frame.repartition(1).selectExpr("repeat(name, 20000) value").write.text(f"{root}/large")
 
 
+def write_parquet(spark, path):
+    spark.range(300).selectExpr("id", "id % 3 k", "concat('name ', id) name").repartition(6).write.partitionBy("k").parquet(path)
+
+
 def put(spark, root, files):
     """Writes files, given by name and text, through the file system."""
     for name, text in files.items():
@@ -44,6 +48,65 @@ def plan(spark, path):
         "rows": rows, "node": scan.nodeName().split()[0], "index": index.getClass().getSimpleName(),
         "metrics": {name: scan.metrics().apply(name).value() for name in names},
         "fileSystem": hadoop_path(spark, path)[1].getClass().getSimpleName(),
+    }
+
+
+def explained(spark, path):
+    """All plans of a read, as `explain` and the SQL tab show them."""
+    frame = spark.read.text(path).filter("value like '%7%'")
+    frame.collect()
+    return frame._jdf.queryExecution().toString() + str(frame._jdf.queryExecution().executedPlan().treeString())
+
+
+def serialized(spark, path):
+    """What tasks get of a read, its broadcasts aside: the RDD and its partitions."""
+    rdd = spark.read.text(path).filter("value like '%7%'")._jdf.queryExecution().toRdd()
+    serializer = spark._jvm.org.apache.spark.SparkEnv.get().closureSerializer().newInstance()
+    any_class = spark._jvm.scala.reflect.ClassTag.Any()
+    return b"".join(bytes(serializer.serialize(sent, any_class).array()) for sent in (rdd, *rdd.partitions())).decode("latin-1")
+
+
+def log_level(spark, levels):
+    """Sets the levels of loggers, by their names; "" is that of all others."""
+    log4j = spark._jvm.org.apache.logging.log4j
+    for name, level in levels.items():
+        log4j.core.config.Configurator.setLevel(name, log4j.Level.toLevel(level))
+
+
+def store_password(spark, provider, entries):
+    """Writes secrets to a file of Hadoop's credential provider."""
+    conf = spark._jvm.org.apache.hadoop.conf.Configuration(False)
+    conf.set("hadoop.security.credential.provider.path", provider)
+    store = spark._jvm.org.apache.hadoop.security.alias.CredentialProviderFactory.getProviders(conf).get(0)
+    for name, secret in entries.items():
+        chars = spark.sparkContext._gateway.new_array(spark._jvm.char, len(secret))
+        for at, char in enumerate(secret):
+            chars[at] = char
+        store.createCredentialEntry(name, chars)
+    store.flush()
+
+
+def statistics(spark, path):
+    """The statistics of S3A that a read changes, by how much, in each of the three places where Hadoop has them."""
+    _, file_system = hadoop_path(spark, path)
+    before = counters(spark, file_system)
+    rows = spark.read.text(path).count()
+    after = counters(spark, file_system)
+    return {"rows": rows, **{place: {name: after[place][name] - before[place].get(name, 0) for name in after[place]} for place in after}}
+
+
+def counters(spark, file_system):
+    scheme = file_system.getScheme()
+    instance = {entry.getKey(): entry.getValue() for entry in file_system.getIOStatistics().counters().entrySet()}
+    known = spark._jvm.org.apache.hadoop.fs.FileSystem.getGlobalStorageStatistics().get(scheme)
+    names = ("object_list_request", "object_continue_list_request", "action_http_get_request", "op_get_file_status", "stream_read_bytes")
+    own = file_system.getStorageStatistics()
+    schemes = [found for found in spark._jvm.org.apache.hadoop.fs.FileSystem.getAllStatistics() if found.getScheme() == scheme]
+    return {
+        "io": instance,
+        "own": {name: own.getLong(name) for name in names if own.isTracked(name)},
+        "global": {"bytesRead": known.getLong("bytesRead") or 0},
+        "scheme": {"bytesRead": sum(found.getBytesRead() for found in schemes), "readOps": sum(found.getReadOps() for found in schemes)},
     }
 
 
