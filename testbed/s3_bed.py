@@ -168,8 +168,9 @@ class S3Bed:
         """Temporary credentials: an `access_key`, a `secret_key` and a `session_token`."""
         return json.loads(self._ask("credentials", b""))
 
-    def revoke_credentials(self) -> None:
-        self._ask("revoke", b"")
+    def revoke_credentials(self, bucket: str) -> None:
+        """Ends those that have been used for a bucket."""
+        self._ask(f"revoke?bucket={bucket}", b"")
 
     def tokens(self) -> dict[str, int]:
         """How many temporary credentials were `issued` and `used`, and how many requests were `refused` since the rules were set."""

@@ -52,8 +52,8 @@ type credentials struct {
 	SecretKey    string `json:"secret_key"`
 	SessionToken string `json:"session_token"`
 
-	until time.Time // zero: until they are revoked
-	used  bool
+	until  time.Time // zero: until they are revoked
+	usedOn []string  // buckets
 }
 
 const (
@@ -68,7 +68,7 @@ func newAccess(accessKey, secretKey string) *access {
 func (a *access) handle(mux *http.ServeMux) {
 	mux.HandleFunc("/__bed/access", a.setRules)
 	mux.HandleFunc("/__bed/credentials", func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(a.issue()) })
-	mux.HandleFunc("/__bed/revoke", func(http.ResponseWriter, *http.Request) { a.revoke() })
+	mux.HandleFunc("/__bed/revoke", func(_ http.ResponseWriter, r *http.Request) { a.revoke(r.URL.Query().Get("bucket")) })
 	mux.HandleFunc("/__bed/tokens", a.writeTokens)
 }
 
@@ -109,12 +109,14 @@ func random(count int) string {
 	return hex.EncodeToString(bytes)
 }
 
-// revoke ends all credentials that have been issued.
-func (a *access) revoke() {
+// revoke ends the credentials that have been used for a bucket.
+func (a *access) revoke(bucket string) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	for _, issued := range a.issued {
-		issued.until = time.Unix(0, 1)
+		if slices.Contains(issued.usedOn, bucket) {
+			issued.until = time.Unix(0, 1)
+		}
 	}
 }
 
@@ -123,7 +125,7 @@ func (a *access) writeTokens(w http.ResponseWriter, _ *http.Request) {
 	defer a.mutex.Unlock()
 	used := 0
 	for _, issued := range a.issued {
-		if issued.used {
+		if len(issued.usedOn) > 0 {
 			used++
 		}
 	}
@@ -147,7 +149,9 @@ func (a *access) admit(operation string, r *http.Request) (*accessRule, string) 
 		}
 	}
 	if issued := a.issued[r.Header.Get(tokenHeader)]; issued != nil {
-		issued.used = true
+		if !slices.Contains(issued.usedOn, bucket) {
+			issued.usedOn = append(issued.usedOn, bucket)
+		}
 		signatureOf(r).signAnew(a.accessKey, a.secretKey, r)
 	}
 	return nil, ""

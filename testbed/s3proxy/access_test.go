@@ -55,7 +55,9 @@ func TestCredentialsAreGoodUntilTheyAreRevoked(t *testing.T) {
 	b.expect(403, "InvalidAccessKeyId", "/b/k", tokenHeader, made.SessionToken)
 	b.expect(403, "SignatureDoesNotMatch", "/b/k", b.signed("/b/k", made, "another")...)
 	b.expect(403, "SignatureDoesNotMatch", "/b/k", b.signed("/b/other", made, made.SecretKey)...)
-	b.do("POST", "/__bed/revoke", "")
+	b.do("POST", "/__bed/revoke?bucket=other", "")
+	b.expect(200, "", "/b/k", b.signed("/b/k", made, made.SecretKey)...)
+	b.do("POST", "/__bed/revoke?bucket=b", "")
 	b.expect(403, "ExpiredToken", "/b/k", b.signed("/b/k", made, made.SecretKey)...)
 	if _, told := b.do("GET", "/__bed/tokens", ""); told != `{"issued":1,"refused":6,"used":1}`+"\n" {
 		t.Error(told)

@@ -17,7 +17,8 @@
 //	POST /__bed/faults        replaces the faults by a JSON list of others (fault.go)
 //	POST /__bed/access        replaces the rules about tokens and other headers that buckets require (access.go)
 //	POST /__bed/credentials   makes temporary credentials
-//	POST /__bed/revoke        ends all of them
+//	POST /__bed/revoke?bucket=NAME
+//	                          ends those that have been used for a bucket
 //	GET  /__bed/tokens        how many there are and how many were used, and how many requests the rules have refused
 //	GET  /__bed/held          the number of requests that faults are holding now
 //	GET  /__bed/struck        the number of requests that the faults have hit

@@ -1,12 +1,31 @@
 """Functions for slow_remote_*.py that run in a session's process."""
 
-from answers import answer_of
+from answers import answer_of, stable
+from py4j.protocol import Py4JJavaError
 from write_calls import hadoop_path
 
 
 def read(spark, root, reads):
     """For each read, its sorted rows or its error."""
-    return {name: answer_of(lambda code=code: sorted(map(str, evaluate(spark, root, code)))) for name, code in reads.items()}
+    return {name: with_cause(lambda code=code: sorted(map(str, evaluate(spark, root, code)))) for name, code in reads.items()}
+
+
+def with_cause(run):
+    """As answer_of; an error comes with the one that it began with, which its own message may not name."""
+    causes = []
+
+    def noted():
+        try:
+            return run()
+        except Py4JJavaError as error:
+            cause = error.java_exception
+            while cause.getCause() is not None:
+                cause = cause.getCause()
+            causes.append(f"{cause.getClass().getName()}: {stable(str(cause.getMessage()))}")
+            raise
+
+    answer = answer_of(noted)
+    return {**answer, "cause": causes[0]} if causes else answer
 
 
 def evaluate(spark, root, code):
@@ -59,9 +78,9 @@ def explained(spark, path):
 
 
 def serialized(spark, path):
-    """What tasks get of a read, its broadcasts aside: the RDD and its partitions."""
-    rdd = spark.read.text(path).filter("value like '%7%'")._jdf.queryExecution().toRdd()
-    serializer = spark._jvm.org.apache.spark.SparkEnv.get().closureSerializer().newInstance()
+    """What tasks get of a scan: the RDD and its partitions. Broadcasts and SQL settings, which Spark adds to each of its own, are not in it."""
+    rdd = spark.read.text(path).filter("value like '%7%'")._jdf.queryExecution().executedPlan().execute()
+    serializer = spark._jvm.org.apache.spark.serializer.JavaSerializer(spark.sparkContext._jsc.sc().conf()).newInstance()
     any_class = spark._jvm.scala.reflect.ClassTag.Any()
     return b"".join(bytes(serializer.serialize(sent, any_class).array()) for sent in (rdd, *rdd.partitions())).decode("latin-1")
 
@@ -92,20 +111,16 @@ def statistics(spark, path):
     before = counters(spark, file_system)
     rows = spark.read.text(path).count()
     after = counters(spark, file_system)
-    return {"rows": rows, **{place: {name: after[place][name] - before[place].get(name, 0) for name in after[place]} for place in after}}
+    return {"rows": rows, **{place: {name: after[place][name] - before[place][name] for name in after[place]} for place in after}}
 
 
 def counters(spark, file_system):
-    scheme = file_system.getScheme()
-    instance = {entry.getKey(): entry.getValue() for entry in file_system.getIOStatistics().counters().entrySet()}
-    known = spark._jvm.org.apache.hadoop.fs.FileSystem.getGlobalStorageStatistics().get(scheme)
-    names = ("object_list_request", "object_continue_list_request", "action_http_get_request", "op_get_file_status", "stream_read_bytes")
-    own = file_system.getStorageStatistics()
-    schemes = [found for found in spark._jvm.org.apache.hadoop.fs.FileSystem.getAllStatistics() if found.getScheme() == scheme]
+    names = ("object_list_request", "object_continue_list_request", "action_http_get_request", "stream_read_bytes")
+    instance, storage = file_system.getIOStatistics().counters(), file_system.getStorageStatistics()
+    schemes = [found for found in spark._jvm.org.apache.hadoop.fs.FileSystem.getAllStatistics() if found.getScheme() == file_system.getScheme()]
     return {
-        "io": instance,
-        "own": {name: own.getLong(name) for name in names if own.isTracked(name)},
-        "global": {"bytesRead": known.getLong("bytesRead") or 0},
+        "instance": {name: instance.get(name) for name in names},
+        "storage": {name: storage.getLong(name) for name in names},
         "scheme": {"bytesRead": sum(found.getBytesRead() for found in schemes), "readOps": sum(found.getReadOps() for found in schemes)},
     }
 
@@ -117,7 +132,7 @@ def keep(spark, name, code):
 
 
 def count(spark, name):
-    return answer_of(lambda: sorted(map(str, KEPT[name].collect())))
+    return with_cause(lambda: sorted(map(str, KEPT[name].collect())))
 
 
 KEPT = {}

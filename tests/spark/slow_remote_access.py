@@ -3,19 +3,21 @@
 Run with `make test-group GROUP=remote`.
 """
 
-import json
+import re
+import shutil
 import time
 
 import pytest
-from access_bed import ACCESS_KEY, FILES, KEYS, PROVIDERS, REGION, SECRET_KEY, SIMPLE, SMALL, Buckets, S3Bed, trust_store
+from access_bed import ACCESS_KEY, KEYS, PROVIDERS, REGION, SECRET_KEY, SIMPLE, SMALL, Buckets, S3Bed, trust_store
 
 ROLE = {
     "access.key": ACCESS_KEY, "secret.key": SECRET_KEY, "aws.credentials.provider": f"{PROVIDERS}.auth.AssumedRoleCredentialProvider",
     "assumed.role.arn": "arn:aws:iam::000000000000:role/reader",
 }
 MANY = 200
-# The SDK renews credentials five minutes before they are said to end, so these are renewed at once.
-STATED_MS = 61_000
+# The SDK uses no credentials that are said to end within a minute.
+LIFE_S = 1
+STATED_MS = 60_000 + 1000 * LIFE_S
 PATIENCE_S = 60
 READS = {
     "text": "spark.read.text(f'{root}/small')",
@@ -67,17 +69,16 @@ class Access:
 
     def __init__(self, bed, scratch):
         self.bed = bed
-        buckets = Buckets(bed, scratch, settings(bed))
-        names = list(settings(bed))
-        with_tokens = ("token", "role", "renewed", "no-token", "made-up", "no-role", "ended-403", "ended-within-stock", "ended-within-ours")
-        bed.limit(*map(token_rule, with_tokens), {**token_rule("ended-400"), "status": 400}, stated_ms=STATED_MS)
+        self.settings = settings(bed)
+        self.buckets = buckets = Buckets(bed, scratch, self.settings)
+        self.limit()
         keystore = f"jceks://file{scratch}/keys.jceks"
         options = trust_store(bed.certificate, scratch / "trust.p12")
         # The endpoint of roles is not in fs.s3a.assumed.role.sts.endpoint, where S3A accepts no port.
         environment = {
             "AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY, "AWS_ENDPOINT_URL_STS": bed.endpoint, "AWS_REGION": REGION,
         }
-        self.homes = {}
+        self.events = {}
         sessions = {}
         for name in ("stock", "ours"):
             events = scratch / f"{name}-events"
@@ -88,13 +89,18 @@ class Access:
                 "spark.eventLog.compress": "false",
             }
             sessions[name] = buckets.session(name, millstream=name == "ours", conf=conf, environment=environment)
-            self.homes[name] = events
+            self.events[name] = events
         self.stock, self.ours = sessions["stock"], sessions["ours"]
         self.stock.call("remote_calls:store_password", provider=keystore, entries={
             f"fs.s3a.bucket.keystore.{key}": value for key, value in (("access.key", ACCESS_KEY), ("secret.key", SECRET_KEY))
         })
-        buckets.fill(self.stock, "static", names[1:])
+        buckets.fill(self.stock, "static", [name for name in self.settings if name != "static"])
         self.ours.call("remote_calls:log_level", levels={"": "INFO", "io.millstream": "TRACE", "org.apache.spark.sql.execution.datasources.millstream": "TRACE"})
+
+    def limit(self, *rules):
+        """Sets rules besides those about tokens."""
+        with_tokens = ("token", "role", "renewed", "no-token", "made-up", "no-role", "ended-403", "ended-within-stock", "ended-within-ours")
+        self.bed.limit(*map(token_rule, with_tokens), {**token_rule("ended-400"), "status": 400}, *rules, stated_ms=STATED_MS)
 
     def both(self, call, **arguments):
         """The answers of both sessions."""
@@ -131,3 +137,128 @@ def test_refused_credentials_are_the_error_of_stock(access, bucket):
     expected, actual = access.both("remote_calls:read", root=f"s3a://{bucket}/data", reads={name: READS[name] for name in ("text", "parquet", "rdd")})
     assert actual == expected
     assert all(REFUSED[bucket] in answer["message"] for answer in expected.values()), expected
+
+
+def many(access, bucket):
+    """A data set of many small files, copied with its ETag."""
+    directory = access.bed.data / bucket / "many"
+    if not directory.exists():
+        directory.mkdir()
+        for i in range(MANY):
+            shutil.copy2(access.bed.data / "static/data/small/part-00000.txt", directory / f"part-{i:05d}.txt")
+    return f"s3a://{bucket}/many"
+
+
+def held(access, least):
+    """Waits until so many requests are held, and no more arrive."""
+    deadline, before = time.monotonic() + PATIENCE_S, -1
+    while (now := access.bed.held()) < least or now != before:
+        assert time.monotonic() < deadline, now
+        before = now
+        time.sleep(0.2)
+
+
+@pytest.mark.parametrize("name", ["stock", "ours"])
+@pytest.mark.parametrize("operation", ["ListObjectsV2", "GetObject"])
+def test_a_role_is_assumed_again_within_a_job(access, name, operation):
+    """When all readers wait for an answer, what they were given ends; the remaining requests need other credentials."""
+    session, path = getattr(access, name), many(access, "renewed")
+    session.call("remote_calls:read", root=path, reads={"one": "spark.read.text(f'{root}/part-00000.txt')"})
+    access.bed.inject({"operation": operation, "path": "renewed", "do": "hold"})
+    refused = access.bed.tokens()["refused"]
+    try:
+        session.ask("remote_calls:read", root=path, reads={"many": "spark.read.text(root).groupBy('value').count()"})
+        held(access, 1 if operation == "ListObjectsV2" else 2)
+        time.sleep(LIFE_S)
+        access.bed.revoke_credentials("renewed")
+    finally:
+        access.bed.inject()
+    assert session.answer()["many"]["value"] == repr([f"Row(value='line 0', count={MANY})", f"Row(value='other 0', count={MANY})"])
+    assert access.bed.tokens()["refused"] == refused
+
+
+@pytest.mark.parametrize("status", [400, 403])
+def test_credentials_that_end_after_the_listing_are_the_error_of_stock(access, status):
+    """S3 answers 400, some other servers 403."""
+    path = many(access, f"ended-{status}")
+    code = f"spark.read.text({path!r})"
+    assert access.both("remote_calls:keep", name="ended", code=code) == (MANY, MANY)
+    access.bed.revoke_credentials(f"ended-{status}")
+    expected, actual = access.both("remote_calls:count", name="ended")
+    assert without_numbers(actual) == without_numbers(expected)
+    assert f"Status Code: {status}" in expected["cause"]
+    # Those of listings, too.
+    expected, actual = access.both("remote_calls:read", root=path, reads={"again": "spark.read.text(root)"})
+    assert actual == expected
+    assert f"Status Code: {status}" in expected["again"]["message"]
+
+
+def without_numbers(answer):
+    """Which of the files is read first is not the same in both."""
+    return {key: re.sub(r"part-\d+", "part", value) for key, value in answer.items()}
+
+
+def test_credentials_that_end_within_a_job_are_the_error_of_stock(access):
+    answers = []
+    for name in ("stock", "ours"):
+        session, path = getattr(access, name), many(access, f"ended-within-{name}")
+        assert session.call("remote_calls:keep", name="ended", code=f"spark.read.text({path!r})") == MANY
+        access.bed.inject({"operation": "GetObject", "path": path.removeprefix("s3a:/"), "do": "hold"})
+        try:
+            session.ask("remote_calls:count", name="ended")
+            held(access, 2)
+            access.bed.revoke_credentials(f"ended-within-{name}")
+        finally:
+            access.bed.inject()
+        answers.append({key: value.replace(f"within-{name}", "within") for key, value in without_numbers(session.answer()).items()})
+    assert answers[1] == answers[0]
+    assert "Status Code: 403" in answers[0]["cause"]
+
+
+@pytest.mark.parametrize("operation", ["ListObjectsV2", "GetObject"])
+def test_requests_that_are_refused_are_the_error_of_stock(access, operation):
+    """As where a policy allows HEAD requests and listings, but no reading of data, or the like."""
+    access.limit({"bucket": "static", "operations": [operation], "header": "X-Amz-Never-Sent", "status": 403, "code": "AccessDenied"})
+    try:
+        expected, actual = access.both("remote_calls:read", root="s3a://static/data", reads={name: READS[name] for name in ("text", "parquet", "rdd")})
+    finally:
+        access.limit()
+    assert {name: without_numbers(answer) for name, answer in actual.items()} == {name: without_numbers(answer) for name, answer in expected.items()}
+    assert all("Status Code: 403" in answer["message"] + answer["cause"] for answer in expected.values()), expected
+
+
+def test_secrets_are_nowhere_to_be_seen(access):
+    """At the most detailed level of Millstream's loggers: in the log, the plans, what tasks get, and the events, of which the UI is made."""
+    temporary = re.compile("(secret|token)-[0-9a-f]{32}")
+    assert temporary.fullmatch(access.settings["token"]["session.token"])
+    assert temporary.fullmatch(access.settings["token"]["secret.key"])
+    seen = {}
+    for name in ("stock", "ours"):
+        session = getattr(access, name)
+        paths = [f"s3a://{bucket}/data/small" for bucket in SERVED]
+        seen[name] = {
+            "plans": "".join(session.call("remote_calls:explained", path=path) for path in paths),
+            "tasks": "".join(session.call("remote_calls:serialized", path=path) for path in paths),
+            "log": session.log.read_text(),
+            "events": "".join(file.read_text() for file in access.events[name].iterdir()),
+        }
+    assert "NativeTextScan" in seen["ours"]["plans"]
+    assert "TextScanRDD" in seen["ours"]["tasks"]
+    assert "Listed s3a://static/data/small in" in seen["ours"]["log"]
+    assert "fs.s3a.bucket.token.session.token" in seen["ours"]["events"]
+    for place, text in seen["ours"].items():
+        assert SECRET_KEY not in text, place
+        assert not temporary.search(text), place
+
+
+def test_a_certificate_that_is_not_trusted_is_the_error_of_stock(access):
+    sessions = [access.buckets.session(f"untrusting-{name}", millstream=name == "ours") for name in ("stock", "ours")]
+    try:
+        for session in sessions:
+            session.ask("remote_calls:read", root="s3a://static/data", reads={name: READS[name] for name in ("text", "parquet", "rdd")})
+        expected, actual = (session.answer() for session in sessions)
+    finally:
+        for session in sessions:
+            session.close()
+    assert actual == expected
+    assert all("unable to find valid certification path" in answer["message"] for answer in expected.values()), expected

@@ -123,6 +123,23 @@ def test_one_request_for_each_object(s3):
 
 
 @ON_S3
+def test_requests_and_bytes_are_counted_as_in_s3a(s3):
+    """By S3A for the file system, and by Hadoop for the scheme, where the counters of jobs come from."""
+    size = sum(len(text) for name, text in FILES.items() if name.startswith("small/"))
+    for session in (s3.stock, s3.ours):
+        s3.bed.reset_statistics()
+        found = session.call("remote_calls:statistics", path=f"{s3.root}/small")
+        requests = s3.bed.statistics().by_kind
+        assert found["rows"] == 2 * SMALL
+        for place in ("instance", "storage"):
+            assert found[place]["action_http_get_request"] == requests["GetObject"]
+            assert found[place]["object_list_request"] + found[place]["object_continue_list_request"] == requests["ListObjectsV2"]
+            assert found[place]["stream_read_bytes"] == size
+        assert found["scheme"]["bytesRead"] == size
+        assert found["scheme"]["readOps"] >= SMALL
+
+
+@ON_S3
 @pytest.mark.parametrize("fault", [
     {"do": "truncate", "bytes": 3, "count": 3},
     {"do": "drop", "count": 3},

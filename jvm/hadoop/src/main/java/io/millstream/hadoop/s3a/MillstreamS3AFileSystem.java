@@ -175,7 +175,7 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
 
   @Override
   public RemoteFiles files(FileRanges ranges) throws IOException {
-    return whyNot == null ? new S3aFiles(this, itself, ranges) : new StreamFiles(itself, ranges);
+    return whyNot == null ? new S3aFiles(this, statistics, itself, ranges) : new StreamFiles(itself, ranges);
   }
 
   @Override
