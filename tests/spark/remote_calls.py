@@ -46,6 +46,10 @@ def write_parquet(spark, path):
     spark.range(300).selectExpr("id", "id % 3 k", "concat('name ', id) name").repartition(6).write.partitionBy("k").parquet(path)
 
 
+def write_lines(spark, path, files, lines, format="text"):
+    spark.range(files * lines).selectExpr("rpad(id, 99, '.') value").repartition(files).write.format(format).save(path)
+
+
 def put(spark, root, files):
     """Writes files, given by name and text, through the file system."""
     for name, text in files.items():
@@ -61,13 +65,61 @@ def plan(spark, path):
     counted = frame.filter("value like '%7%'")
     rows = len(counted.collect())
     scan = counted._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
-    index = frame._jdf.queryExecution().analyzed().collectLeaves().apply(0).relation().location()
     names = [name for name in ("numFiles", "filesOpened", "requests", "retries") if scan.metrics().contains(name)]
     return {
-        "rows": rows, "node": scan.nodeName().split()[0], "index": index.getClass().getSimpleName(),
-        "metrics": {name: scan.metrics().apply(name).value() for name in names},
-        "fileSystem": hadoop_path(spark, path)[1].getClass().getSimpleName(),
+        "rows": rows, "node": scan.nodeName().split()[0], "metrics": {name: scan.metrics().apply(name).value() for name in names},
+        **index(spark, path),
     }
+
+
+def index(spark, path):
+    """The classes of a read's index and of the file system."""
+    relation = spark.read.text(path)._jdf.queryExecution().analyzed().collectLeaves().apply(0).relation()
+    return {"index": relation.location().getClass().getSimpleName(), "fileSystem": hadoop_path(spark, path)[1].getClass().getSimpleName()}
+
+
+def tasks(spark, read, path):
+    """For each task of a read, the hosts that it prefers, and how many of its bytes each host has."""
+    if read == "rdd":
+        lines = spark.sparkContext._jsc.sc().textFile(path, 2)
+        lines.partitions()  # whoever asks first decides how they are packed
+        rdd = leaf_of(lines)
+        found = [(task, [(f"{path}/{part.path().rpartition('/')[2]}", part.start(), part.length()) for part in task.inputSplit().value().ranges()])
+                 for task in rdd.partitions()]
+    else:
+        plan = spark.read.format(read).load(path)._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
+        rdd = leaf_of(plan.executeColumnar() if plan.supportsColumnar() else plan.execute())
+        found = [(task, list(ranges(task.ranges().cursor()))) for task in rdd.partitions()]
+    return {
+        "rdd": rdd.getClass().getSimpleName(),
+        "tasks": [{"preferred": listed(rdd.preferredLocations(task)), "bytes": bytes_by_host(spark, parts)} for task, parts in found],
+    }
+
+
+def leaf_of(rdd):
+    while not rdd.dependencies().isEmpty():
+        rdd = rdd.dependencies().head().rdd()
+    return rdd
+
+
+def ranges(cursor):
+    while cursor.next():
+        yield cursor.uri(), cursor.start(), cursor.length()
+
+
+def listed(sequence):
+    return [sequence.apply(i) for i in range(sequence.size())]
+
+
+def bytes_by_host(spark, parts):
+    total = {}
+    for url, start, length in parts:
+        path, file_system = hadoop_path(spark, url)
+        for block in file_system.getFileBlockLocations(path, start, length):
+            size = min(start + length, block.getOffset() + block.getLength()) - max(start, block.getOffset())
+            for host in block.getHosts():
+                total[host] = total.get(host, 0) + size
+    return total
 
 
 def explained(spark, path):
