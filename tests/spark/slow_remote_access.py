@@ -27,6 +27,7 @@ READS = {
     "rdd": "sc.textFile(f'{root}/small')",
     "missing": "spark.read.text(f'{root}/nowhere')",
 }
+SOME = {name: READS[name] for name in ("text", "parquet", "rdd")}
 SERVED = ["static", "token", "role", "keystore", "environment", "first-of-two"]
 REFUSED = {
     # The first request is a HEAD, whose answer has no code.
@@ -95,7 +96,8 @@ class Access:
             f"fs.s3a.bucket.keystore.{key}": value for key, value in (("access.key", ACCESS_KEY), ("secret.key", SECRET_KEY))
         })
         buckets.fill(self.stock, "static", [name for name in self.settings if name != "static"])
-        self.ours.call("remote_calls:log_level", levels={"": "INFO", "io.millstream": "TRACE", "org.apache.spark.sql.execution.datasources.millstream": "TRACE"})
+        levels = {"": "INFO", "io.millstream": "TRACE", "org.apache.spark.sql.execution.datasources.millstream": "TRACE"}
+        self.ours.call("remote_calls:log_level", levels=levels)
 
     def limit(self, *rules):
         """Sets rules besides those about tokens."""
@@ -134,7 +136,7 @@ def test_rows_are_those_of_stock(access, bucket):
 
 @pytest.mark.parametrize("bucket", REFUSED)
 def test_refused_credentials_are_the_error_of_stock(access, bucket):
-    expected, actual = access.both("remote_calls:read", root=f"s3a://{bucket}/data", reads={name: READS[name] for name in ("text", "parquet", "rdd")})
+    expected, actual = access.both("remote_calls:read", root=f"s3a://{bucket}/data", reads=SOME)
     assert actual == expected
     assert all(REFUSED[bucket] in answer["message"] for answer in expected.values()), expected
 
@@ -220,11 +222,25 @@ def test_requests_that_are_refused_are_the_error_of_stock(access, operation):
     """As where a policy allows HEAD requests and listings, but no reading of data, or the like."""
     access.limit({"bucket": "static", "operations": [operation], "header": "X-Amz-Never-Sent", "status": 403, "code": "AccessDenied"})
     try:
-        expected, actual = access.both("remote_calls:read", root="s3a://static/data", reads={name: READS[name] for name in ("text", "parquet", "rdd")})
+        expected, actual = access.both("remote_calls:read", root="s3a://static/data", reads=SOME)
     finally:
         access.limit()
     assert {name: without_numbers(answer) for name, answer in actual.items()} == {name: without_numbers(answer) for name, answer in expected.items()}
     assert all("Status Code: 403" in answer["message"] + answer["cause"] for answer in expected.values()), expected
+
+
+def test_a_log_of_streams_that_may_not_be_looked_for_is_taken_to_be_missing(access):
+    access.bed.inject({"path": "_spark_metadata", "do": "answer", "status": 403, "code": "AccessDenied"})
+    try:
+        expected, actual = access.both("remote_calls:read", root="s3a://static/data", reads={"text": READS["text"]})
+        index = access.ours.call("remote_calls:index", path="s3a://static/data/small")["index"]
+        struck = access.bed.struck
+    finally:
+        access.bed.inject()
+    assert actual == expected
+    assert "value" in expected["text"]
+    assert index == "CompactFileIndex"
+    assert struck >= 2
 
 
 def test_secrets_are_nowhere_to_be_seen(access):
@@ -255,7 +271,7 @@ def test_a_certificate_that_is_not_trusted_is_the_error_of_stock(access):
     sessions = [access.buckets.session(f"untrusting-{name}", millstream=name == "ours") for name in ("stock", "ours")]
     try:
         for session in sessions:
-            session.ask("remote_calls:read", root="s3a://static/data", reads={name: READS[name] for name in ("text", "parquet", "rdd")})
+            session.ask("remote_calls:read", root="s3a://static/data", reads=SOME)
         expected, actual = (session.answer() for session in sessions)
     finally:
         for session in sessions:

@@ -1,4 +1,4 @@
-"""Buckets and servers that S3A and Spark must serve themselves, and kinds of objects that need more than a GET, give the rows or the errors of stock Spark.
+"""Buckets that S3A and Spark must serve themselves, and objects that need more than a plain GET, give the rows or the errors of stock Spark.
 
 Run with `make test-group GROUP=remote`.
 """
@@ -29,7 +29,7 @@ SETTINGS = {
     "no-payer": KEYS,
     "customer-key": {**KEYS, "encryption.algorithm": "SSE-C", "encryption.key": KEY_OF_CUSTOMER},
     "no-customer-key": KEYS,
-    "client-side": {**KEYS, "encryption.algorithm": "CSE-KMS", "encryption.key": "arn:aws:kms:us-east-1:000000000000:key/none", "encryption.cse.kms.region": "us-east-1"},
+    "client-side": {**KEYS, "encryption.algorithm": "CSE-KMS", "encryption.key": "none", "encryption.cse.kms.region": "us-east-1"},
     "change-detection": {**KEYS, "change.detection.source": "versionid", "change.detection.mode": "client"},
     "classic": {**KEYS, "experimental.input.fadvise": "random", "input.stream.type": "classic"},
 }
@@ -68,7 +68,8 @@ def path_of(bucket):
 
 def listing(prefix, contents, prefixes=()):
     """The page of a listing."""
-    objects = "".join(f"<Contents><Key>{key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>&quot;0&quot;</ETag><Size>15</Size></Contents>" for key in contents)
+    details = "<LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>&quot;0&quot;</ETag><Size>15</Size>"
+    objects = "".join(f"<Contents><Key>{key}</Key>{details}</Contents>" for key in contents)
     common = "".join(f"<CommonPrefixes><Prefix>{found}</Prefix></CommonPrefixes>" for found in prefixes)
     return f"<ListBucketResult><Name>odd</Name><Prefix>{prefix}</Prefix><IsTruncated>false</IsTruncated>{objects}{common}</ListBucketResult>"
 
@@ -91,9 +92,12 @@ class Place:
         self.stock, self.ours = (self.buckets.session(name, millstream=name == "ours", conf=self.options) for name in ("stock", "ours"))
         self.buckets.fill(self.stock, "plain", [name for name in SETTINGS if name != "plain" and name not in SYNTHETIC])
         reads = ["GetObject", "HeadObject"]
-        key = {"operations": reads, "header": "X-Amz-Server-Side-Encryption-Customer-Key", "value": KEY_OF_CUSTOMER, "status": 400, "code": "InvalidRequest"}
-        payer = {"header": "X-Amz-Request-Payer", "value": "requester", "status": 403, "code": "AccessDenied"}
-        bed.limit(*({"bucket": bucket, **key} for bucket in ("customer-key", "no-customer-key")), *({"bucket": bucket, **payer} for bucket in ("payer", "no-payer")))
+        key = {"operations": reads, "header": "X-Amz-Server-Side-Encryption-Customer-Key", "value": KEY_OF_CUSTOMER}
+        payer = {"header": "X-Amz-Request-Payer", "value": "requester"}
+        bed.limit(
+            *({"bucket": bucket, **key, "status": 400, "code": "InvalidRequest"} for bucket in ("customer-key", "no-customer-key")),
+            *({"bucket": bucket, **payer, "status": 403, "code": "AccessDenied"} for bucket in ("payer", "no-payer")),
+        )
         bed.inject(*with_slashes())
         self.ours.call("remote_calls:log_level", levels={"": "INFO", "io.millstream": "INFO"})
 
@@ -120,8 +124,8 @@ def test_the_log_says_once_why_spark_lists(place, bucket):
     expected, actual = place.both(path_of(bucket))
     assert actual == expected
     assert any("value" in answer for answer in expected.values()), expected
-    plan = place.ours.call("remote_calls:plan", path=path_of(bucket))
-    assert (plan["index"], plan["fileSystem"]) == ("InMemoryFileIndex", "MillstreamS3AFileSystem")
+    used = place.ours.call("remote_calls:index", path=path_of(bucket))
+    assert used == {"index": "InMemoryFileIndex", "fileSystem": "MillstreamS3AFileSystem"}
     told = [line for line in place.ours.log.read_text().splitlines() if f"s3a://{bucket} is listed and read by S3A and Spark themselves" in line]
     assert len(told) == 1
     assert FALLBACKS[bucket] in told[0]
@@ -170,8 +174,7 @@ def test_another_class_is_left_alone(place, tmp_path):
         other.ask("remote_calls:read", root=path_of("plain"), reads=READS)
         place.stock.ask("remote_calls:read", root=path_of("plain"), reads=READS)
         assert other.answer() == place.stock.answer()
-        plan = other.call("remote_calls:plan", path=path_of("plain"))
-        assert (plan["index"], plan["fileSystem"]) == ("InMemoryFileIndex", "OtherS3A")
+        assert other.call("remote_calls:index", path=path_of("plain")) == {"index": "InMemoryFileIndex", "fileSystem": "OtherS3A"}
         assert other.log.read_text().count("fs.s3a.impl is test.OtherS3A, so Spark and Hadoop list and read these files") == 1
     finally:
         other.close()
