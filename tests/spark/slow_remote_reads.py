@@ -154,6 +154,18 @@ def test_requests_that_fail_lose_no_row(s3, fault):
 
 
 @ON_S3
+def test_a_refusal_within_a_large_object_is_the_error_of_stock(s3):
+    """As when credentials end after some of its parts have been read."""
+    answers = []
+    for session in (s3.stock, s3.ours):
+        s3.bed.inject({"operation": "GetObject", "path": "/large/", "skip": 2, "do": "answer", "status": 403, "code": "ExpiredToken"})
+        answers.append(session.call("remote_calls:read", root=s3.root, reads={"large": READS["large"]})["large"])
+        assert s3.bed.struck > 0
+    assert answers[1] == answers[0]
+    assert "Status Code: 403" in answers[0]["cause"]
+
+
+@ON_S3
 def test_listings_that_fail_are_left_to_s3a(s3):
     expected = s3.ours.call("remote_calls:read", root=s3.root, reads={"sql": READS["sql"]})
     s3.bed.inject({"operation": "ListObjectsV2", "do": "answer", "status": 503, "code": "SlowDown", "count": 3})
