@@ -1,5 +1,8 @@
-"""An HDFS cluster on this machine, a name node and a data node in one JVM (Hadoop's MiniDFSCluster), as a context
+"""An HDFS cluster on this machine, a name node and data nodes in one JVM (Hadoop's MiniDFSCluster), as a context
 manager.
+
+    with HdfsBed(hosts=("one", "two", "three")) as bed:      # as the name node calls them
+    with HdfsBed(kerberos=True) as bed:                      # clients need bed.client() and bed.login()
 
 `client_jars()` returns the jars that a client needs; Spark contains them already. A relay between
 clients and the name node allows ending a program at an exact call:
@@ -7,7 +10,6 @@ clients and the name node allows ending a program at an exact call:
     bed.at_call("rename", 2, kill)     # kill() at the third rename from now on, which the name node does not receive
 """
 
-import json
 import shutil
 import socket
 import tempfile
@@ -19,6 +21,7 @@ from bed_jars import jars_by_pom
 from service import Server, free_port
 
 HADOOP_VERSION = "3.5.0"
+PROGRAM = Path(__file__).resolve().parent / "HdfsCluster.java"
 READY_WITHIN_S = 180
 HEAP = "512m"
 
@@ -112,7 +115,13 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 class HdfsBed:
-    """`bed.url` is hdfs://HOST:PORT; the files are deleted with the cluster. The user who starts it is the superuser."""
+    """`bed.url` is hdfs://HOST:PORT; the files are deleted with the cluster. The user who starts it is the superuser;
+    with Kerberos, everybody who has logged in may write, except to /private.
+    """
+
+    def __init__(self, hosts: tuple[str, ...] = (), kerberos: bool = False):
+        self._hosts = hosts
+        self._kerberos = kerberos
 
     def __enter__(self):
         jars = client_jars()
@@ -127,15 +136,21 @@ class HdfsBed:
         return self
 
     def _start(self, jars: list[Path]) -> None:
-        details = self._scratch / "details"
+        port = free_port()
         java = ["java", f"-Xmx{HEAP}", f"-Dtest.build.data={self._scratch}", "-cp", ":".join(map(str, jars))]
-        ports = ["-nnport", free_port(), "-httpport", free_port()]
-        cluster = ["org.apache.hadoop.test.MiniDFSClusterManager", "-format", *ports, "-writeDetails", details]
+        cluster = [PROGRAM, port, self._scratch, ",".join(self._hosts), *(["kerberos"] if self._kerberos else [])]
         self._server = Server([*java, *cluster], self._scratch / "log", cwd=self._scratch)
-        # Written when the data node is there.
-        self._server.wait_until(lambda: details.exists() and details.read_text().endswith("}"), READY_WITHIN_S)
-        self._relay = Relay(int(json.loads(details.read_text())["namenode_port"]))
+        self._server.wait_until((self._scratch / "ready").exists, READY_WITHIN_S)
+        self._relay = Relay(port)
         self.url = f"hdfs://127.0.0.1:{self._relay.port}"
+
+    def client(self) -> tuple[dict[str, str], str]:
+        """The environment and an option of the JVM with which clients know of Kerberos."""
+        return {"HADOOP_CONF_DIR": str(self._scratch)}, f"-Djava.security.krb5.conf={self._scratch / 'client-krb5.conf'}"
+
+    def login(self) -> dict[str, str]:
+        """Settings with which Spark logs in."""
+        return {"spark.kerberos.principal": "reader", "spark.kerberos.keytab": str(self._scratch / "reader.keytab")}
 
     def at_call(self, method: str, skip: int, action: Callable[[], None]) -> None:
         """Does something when a call of this name node's protocol comes, after `skip` of them; once. The call is lost, with its connection."""

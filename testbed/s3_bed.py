@@ -116,7 +116,8 @@ class S3Bed:
         options += ["-tls", self.certificate] if self.certificate else []
         for bucket, rule in self._synthetic.items():
             options += ["-synthetic", f"{bucket}={rule}"]
-        proxy = self._start([program, "-server", self.server_endpoint, *options], stdout=subprocess.PIPE)
+        keys = {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
+        proxy = self._start([program, "-server", self.server_endpoint, *options], stdout=subprocess.PIPE, env={**os.environ, **keys})
         address = proxy.process.stdout.readline().decode().strip()
         if not address:
             raise proxy.error("did not start")
@@ -159,6 +160,24 @@ class S3Bed:
     def struck(self) -> int:
         """The number of requests that the faults have hit since they were injected."""
         return int(self._ask("struck"))
+
+    def limit(self, *rules: dict, token_ms: int = 0, stated_ms: int = 0) -> None:
+        """Replaces the rules about what buckets require of requests, and how long tokens are good, as
+        s3proxy/access.go describes them; `limit()` ends all rules.
+        """
+        self._ask("access", json.dumps({"rules": rules, "token_ms": token_ms, "stated_ms": stated_ms}).encode())
+
+    def new_credentials(self) -> dict[str, str]:
+        """Temporary credentials: an `access_key`, a `secret_key` and a `session_token`."""
+        return json.loads(self._ask("credentials", b""))
+
+    def revoke_credentials(self, bucket: str) -> None:
+        """Ends those that have been used for a bucket."""
+        self._ask(f"revoke?bucket={bucket}", b"")
+
+    def tokens(self) -> dict[str, int]:
+        """How many temporary credentials were `issued` and `used`, and how many requests were `refused` since the rules were set."""
+        return json.loads(self._ask("tokens"))
 
     def settings(self) -> dict[str, str]:
         return {

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 MILLSTREAM = Path(sys.executable).with_name("millstream")
@@ -41,3 +42,43 @@ def test_disabled_switches_and_custom_committers_are_reported(tmp_path):
 
     assert done.returncode == 1, done.stderr
     assert "spark.millstream.read.enabled=false" in done.stdout and "spark.sql.sources.commitProtocolClass=org.apache.spark.internal.io.HadoopMapReduceCommitProtocol" in done.stdout
+
+
+def remote_file_systems(tmp_path, *options):
+    """What is said of s3a and hdfs, with the conf block and these options."""
+    block = subprocess.run([MILLSTREAM, "spark-conf"], check=True, capture_output=True).stdout
+    (tmp_path / "spark-defaults.conf").write_bytes(block)
+    done = doctor(tmp_path, "--json", *options)
+    found = {diagnosis["what"]: diagnosis for diagnosis in json.loads(done.stdout)}
+    assert done.returncode == (0 if all(diagnosis["ok"] for diagnosis in found.values()) else 1), done.stderr
+    return found["s3a: system"], found["hdfs: system"]
+
+
+def test_remote_file_systems_are_reported(tmp_path):
+    s3a, hdfs = remote_file_systems(tmp_path)
+
+    assert (s3a["ok"], s3a["found"]) == (True, "none: there are no jars for it on the class path")
+    assert (hdfs["ok"], hdfs["found"]) == (True, "io.millstream.hadoop.hdfs.MillstreamDistributedFileSystem")
+
+
+def test_remote_file_systems_of_other_classes_are_reported(tmp_path):
+    s3a, hdfs = remote_file_systems(tmp_path, "--conf=spark.hadoop.fs.s3a.impl=org.example.OtherS3A", "--conf=spark.millstream.remote.enabled=false")
+
+    assert s3a["found"] == "org.example.OtherS3A, since fs.s3a.impl is set"
+    assert "unset spark.hadoop.fs.s3a.impl" in s3a["cure"]
+    assert hdfs["found"] == "org.apache.hadoop.hdfs.DistributedFileSystem, since spark.millstream.remote.enabled=false"
+    assert "set spark.millstream.remote.enabled=true" in hdfs["cure"]
+
+
+def test_jars_that_come_too_late_are_reported(tmp_path):
+    source = tmp_path / "S3AFileSystem.java"
+    source.write_text("package org.apache.hadoop.fs.s3a; public class S3AFileSystem {}")
+    subprocess.run(["javac", "-d", tmp_path, source], check=True)
+    with zipfile.ZipFile(tmp_path / "s3a.jar", "w") as jar:
+        jar.write(tmp_path / "org/apache/hadoop/fs/s3a/S3AFileSystem.class", "org/apache/hadoop/fs/s3a/S3AFileSystem.class")
+
+    s3a, hdfs = remote_file_systems(tmp_path, f"--conf=spark.jars={tmp_path / 's3a.jar'}")
+
+    assert "org.apache.hadoop.fs.s3a.S3AFileSystem, since Millstream's class path lacks its jars" in s3a["found"]
+    assert "spark.driver.extraClassPath" in s3a["cure"]
+    assert hdfs["ok"]

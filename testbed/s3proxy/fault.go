@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// A fault hits requests of one operation, or of all, whose path and query contain these texts: it lets `skip` of them pass and then hits
-// `count` of them, or all, or every `every`th. What it does to them:
+// A fault hits requests of one operation, or of all, whose path and query contain texts: it lets `skip` of them pass and
+// then hits `count` of them, or all, or every `every`th. What it does to them:
 //
 //	answer    an S3 error with this status and code, or any status with this body; with these headers
 //	drop      the connection is closed without a reply
@@ -20,7 +20,7 @@ import (
 type fault struct {
 	Operation string            `json:"operation"`
 	Path      string            `json:"path"`
-	Query     string            `json:"query"`
+	Query     string            `json:"query"` // as it was sent, encoded
 	Skip      int               `json:"skip"`
 	Count     int               `json:"count"`
 	Every     int               `json:"every"`
@@ -49,8 +49,8 @@ func (f *fault) check() error {
 	return nil
 }
 
-func (f *fault) strikes(operation string, url *url.URL) bool {
-	if f.Operation != "" && f.Operation != operation || !strings.Contains(url.Path, f.Path) || !strings.Contains(url.RawQuery, f.Query) {
+func (f *fault) strikes(operation string, request *url.URL) bool {
+	if f.Operation != "" && f.Operation != operation || !strings.Contains(request.Path, f.Path) || !strings.Contains(request.RawQuery, f.Query) {
 		return false
 	}
 	f.seen++
@@ -85,11 +85,11 @@ func (f *faults) count() int {
 }
 
 // next is the first fault that hits this request, or nil, and the channel that releases a held request.
-func (f *faults) next(operation string, url *url.URL) (*fault, <-chan struct{}) {
+func (f *faults) next(operation string, request *url.URL) (*fault, <-chan struct{}) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	for _, candidate := range f.list {
-		if candidate.strikes(operation, url) {
+		if candidate.strikes(operation, request) {
 			f.struck++
 			return candidate, f.replaced
 		}

@@ -1,12 +1,13 @@
 // s3proxy is a proxy in front of an S3 server on the same machine: it delays every request, counts requests by
 // operation, and makes chosen ones fail. It examines only methods, paths and queries, so requests and signatures pass
-// unchanged. Synthetic buckets, which need no disk, it serves itself (synthetic.go).
+// unchanged, except those with temporary credentials (access.go). Synthetic buckets, which need no disk, it serves itself (synthetic.go).
 //
 //	s3proxy -server http://127.0.0.1:7070 [-listen 127.0.0.1:0] [-log FILE] [-tls FILE] [-synthetic BUCKET=RULE]...
 //
 // prints the address that it listens on. A RULE is dirs:1000,files:1000,bytes:20,lines:1,order:reverse; only files is
-// required. With -tls, clients must use TLS and trust the certificate that the FILE then contains. Paths below /__bed/,
-// which cannot be a bucket, are its own:
+// required. With -tls, clients must use TLS and trust the certificate that the FILE then contains. Temporary
+// credentials stand for $AWS_ACCESS_KEY_ID and $AWS_SECRET_ACCESS_KEY. Paths below /__bed/, which cannot be a bucket, are
+// its own:
 //
 //	GET  /__bed/statistics    counters as latfs prints them
 //	POST /__bed/reset         sets them to zero
@@ -14,6 +15,11 @@
 //	POST /__bed/bandwidth?total=N&connection=N
 //	                          limits the bodies of GetObject in total and for each connection, in bytes/s; 0: no limit
 //	POST /__bed/faults        replaces the faults by a JSON list of others (fault.go)
+//	POST /__bed/access        replaces the rules about tokens and other headers that buckets require (access.go)
+//	POST /__bed/credentials   makes temporary credentials
+//	POST /__bed/revoke?bucket=NAME
+//	                          ends those that have been used for a bucket
+//	GET  /__bed/tokens        how many there are and how many were used, and how many requests the rules have refused
 //	GET  /__bed/held          the number of requests that faults are holding now
 //	GET  /__bed/struck        the number of requests that the faults have hit
 package main
@@ -47,6 +53,7 @@ func main() {
 	}
 	proxy := newProxy(upstream)
 	proxy.synthetic = synthetic
+	proxy.access = newAccess(os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_SECRET_ACCESS_KEY"))
 	if *requests != "" {
 		file, err := os.Create(*requests)
 		if err != nil {

@@ -10,6 +10,9 @@ func operationOf(r *http.Request) string {
 	query := r.URL.Query()
 	copies := r.Header.Get("X-Amz-Copy-Source") != ""
 	_, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if isAssumeRole(r) {
+		return "AssumeRole"
+	}
 	if key == "" {
 		return bucketOperation(r.Method, query.Has)
 	}
@@ -31,6 +34,9 @@ func operationOf(r *http.Request) string {
 	}
 	return methodNames[r.Method] + "Object"
 }
+
+// isAssumeRole says whether a request is for the Security Token Service, whose other requests the proxy does not know.
+func isAssumeRole(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Path == "/" }
 
 func bucketOperation(method string, has func(string) bool) string {
 	switch {

@@ -26,6 +26,7 @@ type proxy struct {
 	delay     atomic.Int64 // nanoseconds
 	held      atomic.Int64
 	faults    *faults
+	access    *access
 	bandwidth bandwidth
 
 	mutex       sync.Mutex
@@ -48,6 +49,7 @@ func newProxy(server *url.URL) *proxy {
 		},
 		synthetic: map[string]*syntheticBucket{},
 		faults:    newFaults(),
+		access:    newAccess("", ""),
 		counts:    map[string]int{},
 	}
 }
@@ -75,6 +77,7 @@ func (p *proxy) handler() http.Handler {
 	mux.HandleFunc("/__bed/delay", p.setDelay)
 	mux.HandleFunc("/__bed/bandwidth", p.bandwidth.set)
 	mux.HandleFunc("/__bed/faults", p.setFaults)
+	p.access.handle(mux)
 	mux.HandleFunc("/__bed/struck", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, p.faults.count()) })
 	mux.HandleFunc("/__bed/held", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, p.held.Load()) })
 	// Not through the mux, which would redirect a key with // in it.
@@ -92,6 +95,13 @@ func (p *proxy) pass(w http.ResponseWriter, r *http.Request) {
 	operation := operationOf(r)
 	p.arrive(operation, r.URL.Path)
 	defer p.leave()
+	// On arrival: a token that ends while its request is served is good.
+	if rule, code := p.access.admit(operation, r); rule != nil {
+		time.Sleep(time.Duration(p.delay.Load()))
+		_, _ = io.Copy(io.Discard, r.Body)
+		writeError(w, r, rule.Status, code, "refused by a rule of the bed")
+		return
+	}
 	fault, replaced := p.faults.next(operation, r.URL)
 	time.Sleep(time.Duration(p.delay.Load()))
 	switch {
@@ -118,8 +128,11 @@ func (p *proxy) serve(operation string, w http.ResponseWriter, r *http.Request) 
 	p.serverOf(r).ServeHTTP(w, r)
 }
 
-// serverOf is the synthetic bucket that the request concerns, or the server behind the proxy.
+// serverOf is the synthetic bucket that the request concerns, the Security Token Service, or the server behind the proxy.
 func (p *proxy) serverOf(r *http.Request) http.Handler {
+	if isAssumeRole(r) {
+		return http.HandlerFunc(p.access.assumeRole)
+	}
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	if bucket := p.synthetic[name]; bucket != nil {
 		return bucket

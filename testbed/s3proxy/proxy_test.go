@@ -203,11 +203,12 @@ func TestAFaultStrikesAShareOfTheRequests(t *testing.T) {
 	}
 }
 
-func TestAFaultStrikesRequestsWithItsQuery(t *testing.T) {
-	f := &fault{Path: "/b", Query: "list-type=2"}
-	for query, expected := range map[string]bool{"list-type=2&prefix=": true, "prefix=list-type": false, "": false} {
-		if f.strikes("ListObjectsV2", &url.URL{Path: "/b", RawQuery: query}) != expected {
-			t.Error(query)
+func TestAFaultStrikesAQuery(t *testing.T) {
+	b := newBed(t)
+	b.inject(`[{"query": "delimiter=%2F", "do": "answer", "status": 503, "code": "SlowDown"}]`)
+	for query, expected := range map[string]int{"list-type=2&delimiter=%2F&prefix=a": 503, "list-type=2&prefix=a": 200} {
+		if status, _ := b.do("GET", "/b?"+query, ""); status != expected {
+			t.Errorf("%s: status %d", query, status)
 		}
 	}
 }

@@ -19,6 +19,8 @@ VOLATILE = [
     (r"part-\d+-[0-9a-f-]{36}", "part"),
     (r"\n\s*\.\.\. \d+ more", ""),
     (r"Driver stacktrace:.*", ""),
+    # Of S3 and of the SDK's retries.
+    (r"Request ID: [^,)]*", "Request ID: N"),
 ]
 
 

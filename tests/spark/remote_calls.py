@@ -1,14 +1,33 @@
-"""Functions for slow_remote_reads.py that run in a session's process."""
+"""Functions for slow_remote_*.py that run in a session's process."""
 
 import re
 
-from answers import answer_of
+from answers import answer_of, stable
+from py4j.protocol import Py4JJavaError
 from write_calls import hadoop_path
 
 
 def read(spark, root, reads):
     """For each read, its sorted rows or its error."""
-    return {name: answer_of(lambda code=code: sorted(map(str, evaluate(spark, root, code)))) for name, code in reads.items()}
+    return {name: with_cause(lambda code=code: sorted(map(str, evaluate(spark, root, code)))) for name, code in reads.items()}
+
+
+def with_cause(run):
+    """As answer_of; an error comes with the one that it began with, which its own message may not name."""
+    causes = []
+
+    def noted():
+        try:
+            return run()
+        except Py4JJavaError as error:
+            cause = error.java_exception
+            while cause.getCause() is not None:
+                cause = cause.getCause()
+            causes.append(f"{cause.getClass().getName()}: {stable(str(cause.getMessage()))}")
+            raise
+
+    answer = answer_of(noted)
+    return {**answer, "cause": causes[0]} if causes else answer
 
 
 def evaluate(spark, root, code):
@@ -23,6 +42,14 @@ def write(spark, root):
         frame.repartition(12).write.partitionBy("k").format(name).save(f"{root}/{name}")
     frame.repartition(5).selectExpr("name value").write.text(f"{root}/text")
     frame.repartition(1).selectExpr("repeat(name, 20000) value").write.text(f"{root}/large")
+
+
+def write_parquet(spark, path):
+    spark.range(300).selectExpr("id", "id % 3 k", "concat('name ', id) name").repartition(6).write.partitionBy("k").parquet(path)
+
+
+def write_lines(spark, path, files, lines, format="text"):
+    spark.range(files * lines).selectExpr("rpad(id, 99, '.') value").repartition(files).write.format(format).save(path)
 
 
 def put(spark, root, files):
@@ -83,13 +110,116 @@ def plan(spark, path):
     counted = frame.filter("value like '%7%'")
     rows = len(counted.collect())
     scan = counted._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
-    index = frame._jdf.queryExecution().analyzed().collectLeaves().apply(0).relation().location()
     names = [name for name in ("numFiles", "filesOpened", "requests", "nativeRequests", "retries", "throttled") if scan.metrics().contains(name)]
     transport = re.search(r"Transport: (.*)", scan.verboseStringWithOperatorId())
     return {
-        "rows": rows, "transport": transport and transport[1], "node": scan.nodeName().split()[0], "index": index.getClass().getSimpleName(),
-        "metrics": {name: scan.metrics().apply(name).value() for name in names},
-        "fileSystem": hadoop_path(spark, path)[1].getClass().getSimpleName(),
+        "rows": rows, "node": scan.nodeName().split()[0], "transport": transport and transport[1],
+        "metrics": {name: scan.metrics().apply(name).value() for name in names}, **index(spark, path),
+    }
+
+
+def index(spark, path):
+    """The classes of a read's index and of the file system."""
+    relation = spark.read.text(path)._jdf.queryExecution().analyzed().collectLeaves().apply(0).relation()
+    return {"index": relation.location().getClass().getSimpleName(), "fileSystem": hadoop_path(spark, path)[1].getClass().getSimpleName()}
+
+
+def tasks(spark, read, path):
+    """For each task of a read, the hosts that it prefers, and how many of its bytes each host has."""
+    if read == "rdd":
+        lines = spark.sparkContext._jsc.sc().textFile(path, 2)
+        lines.partitions()  # whoever asks first decides how they are packed
+        rdd = leaf_of(lines)
+        found = [(task, [(f"{path}/{part.path().rpartition('/')[2]}", part.start(), part.length()) for part in task.inputSplit().value().ranges()])
+                 for task in rdd.partitions()]
+    else:
+        plan = spark.read.format(read).load(path)._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
+        rdd = leaf_of(plan.executeColumnar() if plan.supportsColumnar() else plan.execute())
+        found = [(task, list(ranges(task.ranges().cursor()))) for task in rdd.partitions()]
+    return {
+        "rdd": rdd.getClass().getSimpleName(),
+        "tasks": [{"preferred": listed(rdd.preferredLocations(task)), "bytes": bytes_by_host(spark, parts)} for task, parts in found],
+    }
+
+
+def leaf_of(rdd):
+    while not rdd.dependencies().isEmpty():
+        rdd = rdd.dependencies().head().rdd()
+    return rdd
+
+
+def ranges(cursor):
+    while cursor.next():
+        yield cursor.uri(), cursor.start(), cursor.length()
+
+
+def listed(sequence):
+    return [sequence.apply(i) for i in range(sequence.size())]
+
+
+def bytes_by_host(spark, parts):
+    total = {}
+    for url, start, length in parts:
+        path, file_system = hadoop_path(spark, url)
+        for block in file_system.getFileBlockLocations(path, start, length):
+            size = min(start + length, block.getOffset() + block.getLength()) - max(start, block.getOffset())
+            for host in block.getHosts():
+                total[host] = total.get(host, 0) + size
+    return total
+
+
+def explained(spark, path):
+    """All plans of a read, as `explain` and the SQL tab show them."""
+    frame = spark.read.text(path).filter("value like '%7%'")
+    frame.collect()
+    return frame._jdf.queryExecution().toString() + str(frame._jdf.queryExecution().executedPlan().treeString())
+
+
+def serialized(spark, path):
+    """What tasks get of a scan: the RDD and its partitions. Broadcasts and SQL settings, which Spark adds to each of its own, are not in it."""
+    rdd = spark.read.text(path).filter("value like '%7%'")._jdf.queryExecution().executedPlan().execute()
+    serializer = spark._jvm.org.apache.spark.serializer.JavaSerializer(spark.sparkContext._jsc.sc().conf()).newInstance()
+    any_class = spark._jvm.scala.reflect.ClassTag.Any()
+    return b"".join(bytes(serializer.serialize(sent, any_class).array()) for sent in (rdd, *rdd.partitions())).decode("latin-1")
+
+
+def log_level(spark, levels):
+    """Sets the levels of loggers, by their names; "" is that of all others."""
+    log4j = spark._jvm.org.apache.logging.log4j
+    for name, level in levels.items():
+        log4j.core.config.Configurator.setLevel(name, log4j.Level.toLevel(level))
+
+
+def store_password(spark, provider, entries):
+    """Writes secrets to a file of Hadoop's credential provider."""
+    conf = spark._jvm.org.apache.hadoop.conf.Configuration(False)
+    conf.set("hadoop.security.credential.provider.path", provider)
+    store = spark._jvm.org.apache.hadoop.security.alias.CredentialProviderFactory.getProviders(conf).get(0)
+    for name, secret in entries.items():
+        chars = spark.sparkContext._gateway.new_array(spark._jvm.char, len(secret))
+        for at, char in enumerate(secret):
+            chars[at] = char
+        store.createCredentialEntry(name, chars)
+    store.flush()
+
+
+def statistics(spark, path, read):
+    """The statistics of S3A that a read changes, by how much, in each of the three places where Hadoop has them."""
+    _, file_system = hadoop_path(spark, path)
+    before = counters(spark, file_system)
+    rows = len(evaluate(spark, path, read))
+    after = counters(spark, file_system)
+    return {"rows": rows, **{place: {name: after[place][name] - before[place][name] for name in after[place]} for place in after}}
+
+
+def counters(spark, file_system):
+    names = ("object_list_request", "object_continue_list_request", "action_http_get_request", "stream_read_bytes")
+    instance, storage = file_system.getIOStatistics().counters(), file_system.getStorageStatistics()
+    schemes = [found for found in spark._jvm.org.apache.hadoop.fs.FileSystem.getAllStatistics() if found.getScheme() == file_system.getScheme()]
+    return {
+        "instance": {name: instance.get(name) for name in names},
+        "storage": {name: storage.getLong(name) for name in names},
+        "scheme": {"bytesRead": sum(found.getBytesRead() for found in schemes), "readOps": sum(found.getReadOps() for found in schemes)},
     }
 
 
@@ -100,7 +230,7 @@ def keep(spark, name, code):
 
 
 def count(spark, name):
-    return answer_of(lambda: sorted(map(str, KEPT[name].collect())))
+    return with_cause(lambda: sorted(map(str, KEPT[name].collect())))
 
 
 def missing(spark, path):

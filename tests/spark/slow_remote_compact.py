@@ -244,7 +244,8 @@ def test_an_object_that_changes_while_it_is_read_is_left(s3, change, skip, text)
     assert [(group["directory"], group["files"]) for group in done["left"]] == [(f"{source}/a", 2)]
     reason = done["left"][0]["reason"]
     assert reason.startswith(f"{source}/a/held.txt: ")
-    assert ("No such file" if (change, skip) == ("deleted", 0) else "has changed") in reason
+    # Whether another part has been read by then is a matter of luck.
+    assert "has changed" in reason or (change, skip) == ("deleted", 0) and "No such file" in reason
     assert s3.lines(target) == [["/b", "1"], ["/b", "2"]]
 
 

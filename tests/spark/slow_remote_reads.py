@@ -158,6 +158,25 @@ def test_one_request_for_each_object(s3, who):
 
 
 @ON_S3
+@pytest.mark.parametrize("who", ["stock", "ours", "by_client"])
+@pytest.mark.parametrize("read", ["spark.read.text(root)", "spark.read.csv(root, schema='a string')", "sc.textFile(root)"], ids=["text", "csv", "rdd"])
+def test_requests_and_bytes_are_counted_as_in_s3a(s3, who, read):
+    """By S3A for the file system, and by Hadoop for the scheme, where the counters of jobs come from."""
+    size = sum(len(text) for name, text in FILES.items() if name.startswith("small/"))
+    session = getattr(s3, who)
+    s3.bed.reset_statistics()
+    found = session.call("remote_calls:statistics", path=f"{s3.root}/small", read=read)
+    requests = s3.bed.statistics().by_kind
+    assert found["rows"] == 2 * SMALL
+    for place in ("instance", "storage"):
+        assert found[place]["action_http_get_request"] == requests["GetObject"]
+        assert found[place]["object_list_request"] + found[place]["object_continue_list_request"] == requests["ListObjectsV2"]
+        assert found[place]["stream_read_bytes"] == size
+    assert found["scheme"]["bytesRead"] == size
+    assert found["scheme"]["readOps"] >= SMALL
+
+
+@ON_S3
 @ON_BOTH_TRANSPORTS
 @pytest.mark.parametrize("fault", [
     {"do": "truncate", "bytes": 3, "count": 3},
@@ -171,6 +190,18 @@ def test_requests_that_fail_lose_no_row(s3, fault, who):
     s3.bed.inject({"operation": "GetObject", **fault})
     assert session.call("remote_calls:read", root=s3.root, reads={"sql": READS["sql"]}) == expected
     assert s3.bed.struck == fault["count"]
+
+
+@ON_S3
+def test_a_refusal_within_a_large_object_is_the_error_of_stock(s3):
+    """As when credentials end after some of its parts have been read."""
+    answers = []
+    for session in (s3.stock, s3.ours):
+        s3.bed.inject({"operation": "GetObject", "path": "/large/", "skip": 2, "do": "answer", "status": 403, "code": "ExpiredToken"})
+        answers.append(session.call("remote_calls:read", root=s3.root, reads={"large": READS["large"]})["large"])
+        assert s3.bed.struck > 0
+    assert answers[1] == answers[0]
+    assert "Status Code: 403" in answers[0]["cause"]
 
 
 @ON_S3

@@ -231,7 +231,7 @@ public final class FileReadAhead implements AutoCloseable {
     first = next;
     row = 0;
     FileRanges left = files.slice(first, paths.size());
-    scan = new NativeScan(left, RemoteFiles.of(left, conf), NO_SEPARATOR, ALL, NativeScan.WHOLE_ROWS,
+    scan = new NativeScan(left, RemoteFiles.countedByCaller(left, conf), NO_SEPARATOR, ALL, NativeScan.WHOLE_ROWS,
         NativeScan.WHOLE_FILES | NativeScan.VERIFY, maxReaders, isCancelled);
   }
 

@@ -33,6 +33,7 @@ public abstract class RemoteFiles {
   private final AtomicLong throttled = new AtomicLong();
   private final AtomicLong nativeRequests = new AtomicLong();
   private boolean onlyAsListed;
+  private boolean areCountedByCaller;
 
   /**
    * What is known of the file of a range.
@@ -76,6 +77,20 @@ public abstract class RemoteFiles {
     }
     FileSystem fileSystem = new Path(ranges.fileSystem() + "/").getFileSystem(conf);
     return fileSystem instanceof ListedFileSystem ours ? ours.files(ranges) : StreamFiles.of(fileSystem, ranges);
+  }
+
+  /** The files of ranges like {@link #of}, for a caller that counts their bytes in the statistics of the file system ({@link ReadCounter}). */
+  public static RemoteFiles countedByCaller(FileRanges ranges, Configuration conf) throws IOException {
+    RemoteFiles files = of(ranges, conf);
+    if (files != null) {
+      files.areCountedByCaller = true;
+    }
+    return files;
+  }
+
+  /** Whether the caller counts bytes in the statistics of the file system. */
+  protected final boolean areCountedByCaller() {
+    return areCountedByCaller;
   }
 
   /** The files of ranges like {@link #of}, of which only the listed versions may be read: another one is an error. */

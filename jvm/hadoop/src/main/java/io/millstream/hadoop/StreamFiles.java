@@ -66,7 +66,12 @@ public final class StreamFiles extends RemoteFiles {
       return stream.read(offset, buffer);
     }
     byte[] chunk = CHUNKS.get();
-    int read = stream.read(offset, chunk, 0, Math.min(chunk.length, buffer.remaining()));
+    int read;
+    // Not read(offset, …): Hadoop's goes back to where it was, even if the read has failed, and if that fails, its error is thrown.
+    synchronized (stream) {
+      stream.seek(offset);
+      read = stream.read(chunk, 0, Math.min(chunk.length, buffer.remaining()));
+    }
     if (read > 0) {
       buffer.put(chunk, 0, read);
     }

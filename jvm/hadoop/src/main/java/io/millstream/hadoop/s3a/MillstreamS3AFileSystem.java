@@ -295,7 +295,7 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
 
   @Override
   public RemoteFiles files(FileRanges ranges) throws IOException {
-    return whyNot == null ? new S3aFiles(this, itself, nativeTransport(), ranges) : new StreamFiles(itself, ranges);
+    return whyNot == null ? new S3aFiles(this, statistics, itself, nativeTransport(), ranges) : new StreamFiles(itself, ranges);
   }
 
   @Override

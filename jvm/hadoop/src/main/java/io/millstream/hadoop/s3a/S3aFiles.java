@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.nio.ByteBuffer;
 import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.s3a.S3AFileSystem;
 import org.apache.hadoop.fs.s3a.Statistic;
 import org.apache.hadoop.fs.store.audit.AuditSpan;
@@ -41,6 +42,7 @@ final class S3aFiles extends RemoteFiles {
   private static final long FIRST_PAUSE_MILLIS = 50;
 
   private final S3AFileSystem fileSystem;
+  private final FileSystem.Statistics statistics;
   private final StreamFiles.Opener opener;
   private final S3Client client;
   private final AuditSpan span;
@@ -49,13 +51,16 @@ final class S3aFiles extends RemoteFiles {
   /**
    * The objects of ranges.
    *
+   * @param statistics those of the scheme, which streams count in beside S3A's own
    * @param opener S3A's own streams
    * @param transport what native code uses by itself
    */
-  S3aFiles(S3AFileSystem fileSystem, StreamFiles.Opener opener, NativeTransport transport, FileRanges ranges) throws IOException {
+  S3aFiles(S3AFileSystem fileSystem, FileSystem.Statistics statistics, StreamFiles.Opener opener, NativeTransport transport,
+      FileRanges ranges) throws IOException {
     super(ranges);
     this.transport = transport;
     this.fileSystem = fileSystem;
+    this.statistics = statistics;
     this.opener = opener;
     this.client = fileSystem.getS3AInternals().getAmazonS3Client("reading many files");
     this.span = fileSystem.createSpan("op_open", null, null);
@@ -77,8 +82,16 @@ final class S3aFiles extends RemoteFiles {
     fileSystem.getInstrumentation().incrementCounter(Statistic.ACTION_HTTP_GET_REQUEST, made);
     fileSystem.getInstrumentation().incrementCounter(Statistic.STORE_IO_THROTTLED, turnedAway);
     fileSystem.getInstrumentation().incrementCounter(Statistic.STREAM_READ_BYTES, bytes);
+    statistics.incrementReadOps(made);
+    countBytes(bytes);
     if (refusal != null) {
       transport.refused(refusal);
+    }
+  }
+
+  private void countBytes(long bytes) {
+    if (!areCountedByCaller()) {
+      statistics.incrementBytesRead(bytes);
     }
   }
 
@@ -144,6 +157,7 @@ final class S3aFiles extends RemoteFiles {
       span.activate();
       countRequest();
       fileSystem.getInstrumentation().incrementCounter(Statistic.ACTION_HTTP_GET_REQUEST, 1);
+      statistics.incrementReadOps(1);
       byte[] chunk = CHUNKS.get();
       int before = buffer.position();
       try (ResponseInputStream<GetObjectResponse> body = client.getObject(request.build())) {
@@ -157,6 +171,7 @@ final class S3aFiles extends RemoteFiles {
         }
       } finally {
         fileSystem.getInstrumentation().incrementCounter(Statistic.STREAM_READ_BYTES, buffer.position() - before);
+        countBytes(buffer.position() - before);
       }
     }
 

@@ -27,7 +27,7 @@ object Diagnosis {
 
   def of(session: SparkSession): Seq[Diagnosis] = {
     val spark = session.asInstanceOf[classic.SparkSession]
-    Seq(ofSpark(spark), ofClassPath, ofLibrary, ofFileSystem(spark), ofExtension(spark), ofExecutors(spark)) ++
+    Seq(ofSpark(spark), ofClassPath, ofLibrary, ofFileSystem(spark), ofExtension(spark), ofExecutors(spark)) ++ ofRemote(spark) ++
       Switches.map { case (entry, does) => ofSwitch(spark, entry, does) } ++ ofCommitters(spark)
   }
 
@@ -62,6 +62,24 @@ object Diagnosis {
     val isOurs = found == classOf[MillstreamLocalFileSystem].getName
     Diagnosis("file: system", found, Option.unless(isOurs)(s"spark.hadoop.fs.file.impl must be ${classOf[MillstreamLocalFileSystem].getName}: $AddLines"))
   }
+
+  /** The session extension sets the classes of remote file systems; without it, that is what there is to fix first. */
+  private def ofRemote(spark: classic.SparkSession): Seq[Diagnosis] =
+    RemoteFileSystems.servers(spark.sparkContext).map { case (scheme, server) =>
+      val what = s"$scheme: system"
+      val conf = spark.sparkContext.hadoopConfiguration
+      server match {
+        case RemoteFileSystems.Ours => Diagnosis(what, conf.getTrimmed(s"fs.$scheme.impl", "Hadoop's own, until there is a session with Millstream"), None)
+        case RemoteFileSystems.Nobody => Diagnosis(what, "none: there are no jars for it on the class path", None)
+        case RemoteFileSystems.SwitchedOff(className) =>
+          Diagnosis(what, s"$className, since ${RemoteFileSystems.Enabled.key}=false", Some(s"set ${RemoteFileSystems.Enabled.key}=true, unless it is off intentionally"))
+        case RemoteFileSystems.Chosen(key, className) =>
+          Diagnosis(what, s"$className, since $key is set", Some(s"unset spark.hadoop.$key, unless the class is chosen intentionally: Spark and Hadoop list and read its files"))
+        case RemoteFileSystems.Apart(key, className, reason) =>
+          Diagnosis(what, s"$className, since Millstream's class path lacks its jars: $reason", Some(
+            "its jars must be on spark.driver.extraClassPath and spark.executor.extraClassPath, or in Spark's jars/; --packages and spark.jars are too late"))
+      }
+    }
 
   private def ofExtension(spark: classic.SparkSession): Diagnosis = {
     val isThere = spark.sessionState.analyzer.postHocResolutionRules.exists(_.isInstanceOf[ReplaceInserts])

@@ -3,6 +3,7 @@ package org.apache.spark.sql.execution.datasources.millstream
 import java.util.Locale
 
 import scala.util.Try
+import scala.util.control.NonFatal
 
 import io.millstream.hadoop.ListedFileSystem
 import org.apache.hadoop.conf.Configuration
@@ -85,10 +86,20 @@ private[millstream] class LocalRelations(spark: SparkSession) extends Logging {
   private def isStreamingMetadata(path: Path): Boolean =
     path.toUri.getPath.split('/').contains(StreamingMetadata)
 
-  /** Whether the path is the output of a streaming query, whose files are determined by its log and not by a listing. */
+  /**
+   * Whether the path is the output of a streaming query, whose files are determined by its log and not by a listing. As Spark
+   * does, it takes a log that it may not look for to be missing.
+   */
   private def isStreamingOutput(fileSystem: FileSystem, paths: Seq[String]): Boolean =
     paths match {
-      case Seq(single) => fileSystem.exists(new Path(single, StreamingMetadata))
+      case Seq(single) =>
+        try {
+          fileSystem.exists(new Path(single, StreamingMetadata))
+        } catch {
+          case NonFatal(e) =>
+            logDebug(s"Looking for $StreamingMetadata in $single", e)
+            false
+        }
       case _ => false
     }
 

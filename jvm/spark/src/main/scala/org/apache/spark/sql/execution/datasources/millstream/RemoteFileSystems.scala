@@ -20,24 +20,46 @@ private[millstream] object RemoteFileSystems extends Logging {
     .booleanConf
     .createWithDefault(true)
 
-  /** A key of Hadoop's, the class that it stands for by default, and ours. */
-  private final case class Subclass(key: String, hadoops: String, ours: String)
+  /** A scheme, the key of Hadoop's for its class, the class by default, and ours. */
+  private final case class Subclass(scheme: String, key: String, hadoops: String, ours: String)
 
   private val Subclasses = Seq(
-    Subclass("fs.s3a.impl", "org.apache.hadoop.fs.s3a.S3AFileSystem", "io.millstream.hadoop.s3a.MillstreamS3AFileSystem"),
-    Subclass("fs.hdfs.impl", "org.apache.hadoop.hdfs.DistributedFileSystem", "io.millstream.hadoop.hdfs.MillstreamDistributedFileSystem"))
+    Subclass("s3a", "fs.s3a.impl", "org.apache.hadoop.fs.s3a.S3AFileSystem", "io.millstream.hadoop.s3a.MillstreamS3AFileSystem"),
+    Subclass("hdfs", "fs.hdfs.impl", "org.apache.hadoop.hdfs.DistributedFileSystem", "io.millstream.hadoop.hdfs.MillstreamDistributedFileSystem"))
+
+  /** Who is to serve the files of a scheme, with the class for them. */
+  private[millstream] sealed trait Server
+  private[millstream] case object Ours extends Server
+  private[millstream] final case class SwitchedOff(className: String) extends Server
+  private[millstream] final case class Chosen(key: String, className: String) extends Server
+  /** Hadoop's class is on the class path, but ours cannot be used with it. */
+  private[millstream] final case class Apart(key: String, className: String, reason: String) extends Server
+  /** There is no class for this scheme. */
+  private[millstream] case object Nobody extends Server
 
   def install(context: SparkContext): Unit = if (context.conf.get(Enabled)) Subclasses.foreach { subclass =>
-    val conf = context.hadoopConfiguration
-    val chosen = conf.getTrimmed(subclass.key, subclass.hadoops)
+    server(context, subclass) match {
+      case Ours => context.hadoopConfiguration.set(subclass.key, subclass.ours)
+      case Chosen(key, className) => logInfo(s"$key is $className, so Spark and Hadoop list and read these files")
+      case Apart(key, className, reason) => logInfo(s"$key stays $className, since Millstream's class path lacks it (docs/remote.md): $reason")
+      case SwitchedOff(_) | Nobody =>
+    }
+  }
+
+  /** Who is to serve each scheme. */
+  def servers(context: SparkContext): Seq[(String, Server)] = Subclasses.map(subclass => subclass.scheme -> server(context, subclass))
+
+  private def server(context: SparkContext, subclass: Subclass): Server = {
+    val chosen = context.hadoopConfiguration.getTrimmed(subclass.key, subclass.hadoops)
     if (chosen != subclass.hadoops && chosen != subclass.ours) {
-      logInfo(s"${subclass.key} is $chosen, so Spark and Hadoop list and read these files")
+      Chosen(subclass.key, chosen)
+    } else if (chosen == subclass.hadoops && !context.conf.get(Enabled)) {
+      SwitchedOff(chosen)
     } else {
       whyNot(subclass.ours) match {
-        case None => conf.set(subclass.key, subclass.ours)
-        case Some(reason) if Utils.classIsLoadable(subclass.hadoops) =>
-          logInfo(s"${subclass.key} stays ${subclass.hadoops}, since Millstream's class path lacks it (docs/remote.md): $reason")
-        case Some(_) =>
+        case None => Ours
+        case Some(reason) if Utils.classIsLoadable(subclass.hadoops) => Apart(subclass.key, subclass.hadoops, reason)
+        case Some(_) => Nobody
       }
     }
   }

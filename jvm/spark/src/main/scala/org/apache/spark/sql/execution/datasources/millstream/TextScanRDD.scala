@@ -205,7 +205,8 @@ private final class ScanBatches(partition: ScanPartition, files: RemoteFiles, ta
         throw e
       case e: FileNotFoundException =>
         val path = partition.ranges.at(scan.range).uri
-        val missing = new FileNotFoundException(s"File ${new Path(new URI(path))} does not exist")
+        // Native code says less than Hadoop does of a local file.
+        val missing = if (files == null) new FileNotFoundException(s"File ${new Path(new URI(path))} does not exist") else e
         throw QueryExecutionErrors.fileNotExistError(path, missing)
       case e: IOException =>
         throw QueryExecutionErrors.cannotReadFilesError(e, partition.ranges.at(scan.range).uri)

@@ -150,7 +150,7 @@ private final class NativeLines(
   private val scan = {
     val flags = NativeScan.BY_RANGE | NativeScan.VERIFY | (if (skipsMissing) NativeScan.SKIP_MISSING else 0)
     val packed = split.slice(first, first + ranges.length)
-    new NativeScan(packed, RemoteFiles.of(packed, job), Array.emptyByteArray, RowPredicates.Always, NativeScan.WHOLE_ROWS, flags, split.maxReaders, () => context.exists(_.isInterrupted()))
+    new NativeScan(packed, RemoteFiles.countedByCaller(packed, job), Array.emptyByteArray, RowPredicates.Always, NativeScan.WHOLE_ROWS, flags, split.maxReaders, () => context.exists(_.isInterrupted()))
   }
   private val counter =
     if (LocalFiles.isLocal(ranges.head.fileSystem)) ReadCounter.local() else ReadCounter.of(ranges.head.hadoopPath.getFileSystem(job))
