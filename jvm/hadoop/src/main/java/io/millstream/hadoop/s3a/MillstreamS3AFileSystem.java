@@ -8,6 +8,7 @@ import io.millstream.hadoop.DirectoryListing;
 import io.millstream.hadoop.FileRanges;
 import io.millstream.hadoop.FileReadAhead;
 import io.millstream.hadoop.ListedFileSystem;
+import io.millstream.hadoop.ListedVersions;
 import io.millstream.hadoop.ListingOptions;
 import io.millstream.hadoop.NativeLibrary;
 import io.millstream.hadoop.RemoteFiles;
@@ -196,6 +197,11 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
       return super.listFiles(f, true);
     }
     return RemoteIterators.mappingRemoteIterator(RemoteIterators.remoteIteratorFromIterable(files), this::status);
+  }
+
+  @Override
+  public RemoteIterator<LocatedFileStatus> listLocatedStatus(Path f) throws IOException {
+    return ListedVersions.collecting(super.listLocatedStatus(f));
   }
 
   private LocatedFileStatus status(Keys.Item item) throws IOException {

@@ -1,8 +1,10 @@
 package org.apache.spark.sql.execution.datasources.millstream.rdd
 
+import java.util.concurrent.ConcurrentHashMap
+
 import scala.jdk.CollectionConverters._
 
-import io.millstream.hadoop.ListedFileSystem
+import io.millstream.hadoop.{ListedFileSystem, ListedVersions}
 import org.apache.hadoop.fs.{EtagSource, FileStatus, FileSystem, Path}
 import org.apache.hadoop.io.{LongWritable, Text}
 import org.apache.hadoop.mapred.{FileSplit, InputSplit, JobConf, RecordReader, Reporter, TextInputFormat}
@@ -24,9 +26,11 @@ class PackedTextInputFormat extends TextInputFormat {
 
   /** The files that were listed last. */
   private var listed = Array.empty[FileStatus]
+  private val versions = new ConcurrentHashMap[Path, String]
 
   override protected def listStatus(job: JobConf): Array[FileStatus] = {
-    listed = super.listStatus(job)
+    versions.clear()
+    listed = ListedVersions.collect(versions, () => super.listStatus(job))
     listed
   }
 
@@ -55,7 +59,10 @@ class PackedTextInputFormat extends TextInputFormat {
     val statuses = if (fileSystem.getScheme == "file") Map.empty[Path, FileStatus] else listed.map(status => status.getPath -> status).toMap
     val all = splits.toSeq.map { case split: FileSplit =>
       val status = statuses.get(split.getPath)
-      val version = status.collect { case tagged: EtagSource => tagged.getEtag }
+      val version = status.flatMap {
+        case tagged: EtagSource => Option(tagged.getEtag)
+        case other => Option(versions.get(other.getPath))
+      }
       FileRange(fileSystem, split.getPath.toUri.getPath, split.getStart, split.getLength, status.fold(-1L)(_.getLen), version.orNull)
     }
     val hostsOf = if (statuses.isEmpty) Map.empty[FileRange, Array[String]] else all.zip(splits.map(_.getLocations)).toMap
