@@ -92,7 +92,7 @@ impl Source for RemoteSource {
     type File = RemoteFile;
 
     /// A file each, since requests take long; large files in parts, each of which is one request.
-    const PORTIONS: Portions = Portions { bytes: 8 << 20, ranges: 1, first_readers: 4 };
+    const PORTIONS: Portions = Portions { bytes: 8 << 20, ranges: 1, first_readers: 8 };
 
     fn open(&self, index: usize, range: &FileRange) -> Result<RemoteFile> {
         let key = i32::try_from(index).map_err(|_| Error::new(Operation::OpenFile, Errno::OVERFLOW))?;
