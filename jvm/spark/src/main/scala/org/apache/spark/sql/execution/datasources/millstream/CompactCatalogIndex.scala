@@ -163,7 +163,7 @@ private final class CatalogRelation(files: HadoopFsRelation, index: CompactCatal
  */
 class IndexCatalogTables(spark: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
-    if (Keys.get(conf, IndexLocalFiles.Enabled)) {
+    if (Keys.get(conf, IndexListedFiles.Enabled)) {
       plan.resolveOperators {
         case table: LogicalRelation => SparkLine.ifSupported(replaced(table)).getOrElse(table)
       }
@@ -172,7 +172,7 @@ class IndexCatalogTables(spark: SparkSession) extends Rule[LogicalPlan] {
     }
 
   private def replaced(table: LogicalRelation): Option[LogicalPlan] = table.relation match {
-    case files: HadoopFsRelation if LocalRelations.supports(files.fileFormat) =>
+    case files: HadoopFsRelation if ListedRelations.supports(files.fileFormat) =>
       files.location match {
         case index: CatalogFileIndex if index.getClass == classOf[CatalogFileIndex] && isListed(index.table) =>
           Some(withIndex(table, files, compact(index)))

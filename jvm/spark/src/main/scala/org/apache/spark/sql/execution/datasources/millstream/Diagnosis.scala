@@ -105,7 +105,7 @@ object Diagnosis {
   private def onExecutor: (String, Option[String]) = (java.net.InetAddress.getLocalHost.getHostName, Option(NativeLibrary.whyNot))
 
   private val Switches: Seq[(ConfigEntry[Boolean], String)] = Seq(
-    IndexLocalFiles.Enabled -> "native listing",
+    IndexListedFiles.Enabled -> "native listing",
     ReplaceFileScans.Enabled -> "native and packed reads",
     PackedTextInputFormat.Enabled -> "packed sc.textFile",
     ReplaceInserts.Enabled -> "direct writes")

@@ -17,7 +17,7 @@ import org.apache.spark.sql.internal.SQLConf
 
 /** All of Millstream's keys, in Spark's and in Hadoop's configuration. */
 private[sql] object Keys {
-  private val OfSpark: Seq[ConfigEntry[_]] = Seq(IndexLocalFiles.Enabled, ReplaceFileScans.Enabled, PackedTextInputFormat.Enabled,
+  private val OfSpark: Seq[ConfigEntry[_]] = Seq(IndexListedFiles.Enabled, ReplaceFileScans.Enabled, PackedTextInputFormat.Enabled,
     RemoteFileSystems.Enabled,
     ReadSettings.OpenCostBytes, ReadSettings.MaxReaders, ReplaceInserts.Enabled)
   private val SparkPrefix = "spark.millstream."

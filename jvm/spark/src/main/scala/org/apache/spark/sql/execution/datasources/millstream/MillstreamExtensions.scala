@@ -29,7 +29,7 @@ class MillstreamExtensions extends SparkSessionExtensionsProvider {
 private object MillstreamExtensions {
   private def install(extensions: SparkSessionExtensions): Unit = {
     extensions.injectResolutionRule(session => new CheckKeys(session))
-    extensions.injectHintResolutionRule(session => new IndexLocalFiles(session))
+    extensions.injectHintResolutionRule(session => new IndexListedFiles(session))
     extensions.injectColumnar(_ => new ReplaceFileScans)
     extensions.injectPostHocResolutionRule(session => new IndexCatalogTables(session))
     extensions.injectPostHocResolutionRule(session => new ReplaceTableCommands(session))
@@ -43,7 +43,7 @@ private object MillstreamExtensions {
    * settings.
    */
   private def passSwitchToExecutors(context: SparkContext): Unit =
-    if (!context.conf.get(IndexLocalFiles.Enabled)) context.hadoopConfiguration.setBoolean(ListingOptions.ENABLED, false)
+    if (!context.conf.get(IndexListedFiles.Enabled)) context.hadoopConfiguration.setBoolean(ListingOptions.ENABLED, false)
 
   /** The rule for Hive's commands, if this Spark includes Hive. */
   private def hiveRule: Option[SparkSession => Rule[LogicalPlan]] =

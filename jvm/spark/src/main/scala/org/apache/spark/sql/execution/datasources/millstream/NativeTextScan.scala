@@ -21,7 +21,7 @@ import org.apache.spark.util.SerializableConfiguration
 
 private[millstream] object NativeTextScan {
   /** The native scan equivalent to `scan`, if there is one. */
-  def of(scan: FileSourceScanExec, files: LocalFiles, asksForFile: => Boolean): Option[SparkPlan] =
+  def of(scan: FileSourceScanExec, files: ScanFiles, asksForFile: => Boolean): Option[SparkPlan] =
     for {
       format <- TextFormat.of(scan.relation, files.verifiesChecksums)
       if hasRowsOfStrings(scan) && files.arePlainLines
@@ -116,7 +116,7 @@ case class NativeTextScanExec(
     hasLines: Boolean,
     words: Option[Words] = None,
     occurrences: Option[Attribute] = None)(
-    @transient private val listed: LocalFiles)
+    @transient private val listed: ScanFiles)
   extends PackedScan with PredicateHelper {
 
   override protected def otherCopyArgs: Seq[AnyRef] = Seq(listed)

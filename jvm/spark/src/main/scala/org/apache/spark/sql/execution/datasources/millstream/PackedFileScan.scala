@@ -31,7 +31,7 @@ import org.apache.spark.util.SerializableConfiguration
 
 private[millstream] object PackedFileScan {
   /** The packed scan equivalent to `scan`, with the same readers, if there is one. */
-  def of(scan: FileSourceScanExec, files: LocalFiles): Option[SparkPlan] =
+  def of(scan: FileSourceScanExec, files: ScanFiles): Option[SparkPlan] =
     // Only Spark's own scan understands an index's additional metadata of files.
     Option.when(files.directories.forall(_.files.forall(_.metadata.isEmpty)))(PackedFileScanExec(scan)(files))
 }
@@ -43,7 +43,7 @@ private[millstream] object PackedFileScan {
  * @param scan the replaced scan of Spark
  * @param local the files to read; as in Spark's scan, they do not count for equality
  */
-case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val local: LocalFiles) extends PackedScan {
+case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val local: ScanFiles) extends PackedScan {
   override protected def otherCopyArgs: Seq[AnyRef] = Seq(local)
 
   override def nodeName: String = s"PackedFileScan ${scan.relation} ${scan.tableIdentifier.map(_.unquotedString).getOrElse("")}".trim

@@ -51,8 +51,8 @@ private[millstream] object ReplaceFileScans {
 
   private def replaced(scan: FileSourceScanExec, asksForFile: => Boolean): Option[SparkPlan] =
     for {
-      _ <- Option.when(PackedScan.suits(scan) && LocalRelations.supports(scan.relation.fileFormat))(())
-      files <- LocalFiles.of(scan)
+      _ <- Option.when(PackedScan.suits(scan) && ListedRelations.supports(scan.relation.fileFormat))(())
+      files <- ScanFiles.of(scan)
       ours <- NativeTextScan.of(scan, files, asksForFile).orElse(PackedFileScan.of(scan, files))
     } yield ours
 
@@ -74,7 +74,7 @@ private[millstream] object ReplaceFileScans {
  * @param fileSystem scheme and authority
  * @param conf their Hadoop configuration
  */
-private[millstream] final class LocalFiles(val fileSystem: URI, val directories: Seq[PartitionDirectory], val conf: Configuration) {
+private[millstream] final class ScanFiles(val fileSystem: URI, val directories: Seq[PartitionDirectory], val conf: Configuration) {
   private val codecs = new CompressionCodecFactory(conf)
   private val codecsBySuffix = mutable.HashMap.empty[String, Option[CompressionCodec]]
 
@@ -86,23 +86,23 @@ private[millstream] final class LocalFiles(val fileSystem: URI, val directories:
     }
     val suffix = name.dropWhile(_ != '.')
     def found = Option(codecs.getCodec(new Path("file", "", s"/f$suffix")))
-    if (codecsBySuffix.size < LocalFiles.MaxSuffixes) codecsBySuffix.getOrElseUpdate(suffix, found) else found
+    if (codecsBySuffix.size < ScanFiles.MaxSuffixes) codecsBySuffix.getOrElseUpdate(suffix, found) else found
   }
 
-  def isLocal: Boolean = LocalFiles.isLocal(fileSystem)
+  def isLocal: Boolean = ScanFiles.isLocal(fileSystem)
 
   /** How native threads read them; local files have no choice. */
   def transport: Option[String] = Option.unless(isLocal)(new Path(fileSystem).getFileSystem(conf)).collect { case ours: Listed => ours.transport }
 
   /** Whether checksums beside the files are verified by us; other file systems than the local one verify by themselves. */
-  def verifiesChecksums: Boolean = isLocal && LocalFiles.verifiesChecksums(conf)
+  def verifiesChecksums: Boolean = isLocal && ScanFiles.verifiesChecksums(conf)
 
   /** Whether the files are uncompressed and their lines have no length limit. */
   lazy val arePlainLines: Boolean =
     conf.get(LineRecordReader.MAX_LINE_LENGTH) == null && !directories.exists(_.files.exists(codec(_).isDefined))
 }
 
-private[millstream] object LocalFiles {
+private[millstream] object ScanFiles {
   /** A bound, because names may all differ after their first dot. */
   private val MaxSuffixes = 1000
 
@@ -111,13 +111,13 @@ private[millstream] object LocalFiles {
 
   def isLocal(fileSystem: URI): Boolean = fileSystem.getScheme == "file"
 
-  def of(scan: FileSourceScanExec): Option[LocalFiles] = {
+  def of(scan: FileSourceScanExec): Option[ScanFiles] = {
     val location = scan.relation.location
     val conf = scan.relation.sparkSession.sessionState.newHadoopConfWithOptions(scan.relation.options)
     for {
       _ <- Option.when(NativeLibrary.isLoaded)(())
       fileSystem <- fileSystem(location.rootPaths, conf)
-      files = new LocalFiles(fileSystem.getUri, location.listFiles(scan.partitionFilters, scan.dataFilters), conf)
+      files = new ScanFiles(fileSystem.getUri, location.listFiles(scan.partitionFilters, scan.dataFilters), conf)
       if files.directories.forall(isOn(_, fileSystem.getUri))
     } yield files
   }

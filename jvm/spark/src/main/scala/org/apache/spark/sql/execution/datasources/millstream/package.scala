@@ -7,9 +7,9 @@ import org.apache.hadoop.fs.FileSystem
  * Millstream inside Spark's SQL session.
  *
  * {{{
- * DataFrameReader.load, format.`path` in SQL ─► IndexLocalFiles (a hint rule: runs before Spark lists anything) ─┐
+ * DataFrameReader.load, format.`path` in SQL ─► IndexListedFiles (a hint rule: runs before Spark lists anything) ─┐
  * CREATE TEMPORARY VIEW, CREATE TABLE ─► ReplaceTableCommands ─────────────────────────────────────────────────┤
- *                                           LocalRelations ◄──────────────────────────────────────────────────┘
+ *                                           ListedRelations ◄──────────────────────────────────────────────────┘
  *                                             ├─► LineSchema (csv and json without a schema)
  *                                             └─► HadoopFsRelation over CompactFileIndex ◄─ MillstreamLocalFileSystem
  * tables with partitions in the catalog ─► IndexCatalogTables ─► CompactCatalogFileIndex ─► CompactFileIndex

@@ -16,7 +16,7 @@ import org.apache.spark.{SparkEnv, TaskContext}
 import org.apache.spark.internal.Logging
 import org.apache.spark.internal.config.IGNORE_MISSING_FILES
 import org.apache.spark.rdd.InputFileBlockHolder
-import org.apache.spark.sql.execution.datasources.millstream.{LocalFiles, RowPredicates}
+import org.apache.spark.sql.execution.datasources.millstream.{ScanFiles, RowPredicates}
 import org.apache.spark.unsafe.Platform
 
 /** The lines of some ranges, with the offsets at which they begin. */
@@ -42,7 +42,7 @@ private[rdd] final class PackedLineReader(
   private val skipsMissing = SparkEnv.get.conf.get(IGNORE_MISSING_FILES)
   private val codecs = new CompressionCodecFactory(job)
   private val isNative = NativeLibrary.isLoaded && PackedLineReader.NotNative.forall(job.get(_) == null) &&
-    (!ranges.headOption.exists(range => LocalFiles.isLocal(range.fileSystem)) || LocalFiles.verifiesChecksums(job))
+    (!ranges.headOption.exists(range => ScanFiles.isLocal(range.fileSystem)) || ScanFiles.verifiesChecksums(job))
   private lazy val jobOfRanges = new JobOfManyFiles(job)
   private val taskThread = Thread.currentThread()
 
@@ -153,7 +153,7 @@ private final class NativeLines(
     new NativeScan(packed, RemoteFiles.countedByCaller(packed, job), Array.emptyByteArray, RowPredicates.Always, NativeScan.WHOLE_ROWS, flags, split.maxReaders, () => context.exists(_.isInterrupted()))
   }
   private val counter =
-    if (LocalFiles.isLocal(ranges.head.fileSystem)) ReadCounter.local() else ReadCounter.of(ranges.head.hadoopPath.getFileSystem(job))
+    if (ScanFiles.isLocal(ranges.head.fileSystem)) ReadCounter.local() else ReadCounter.of(ranges.head.hadoopPath.getFileSystem(job))
   private var row = 0L
   private var rows = 0L
   private var range = -1

@@ -33,8 +33,8 @@ import org.apache.spark.sql.util.SchemaUtils
  * option that changes which files count, a schema that cannot be inferred) give no relation, so that Spark itself handles
  * them and reports its own errors.
  */
-private[millstream] class LocalRelations(spark: SparkSession) extends Logging {
-  import LocalRelations._
+private[millstream] class ListedRelations(spark: SparkSession) extends Logging {
+  import ListedRelations._
 
   private def conf: SQLConf = spark.sessionState.conf
 
@@ -156,7 +156,7 @@ private[millstream] object SchemaUse {
   case object ReadingAndWriting extends SchemaUse
 }
 
-private[millstream] object LocalRelations {
+private[millstream] object ListedRelations {
   private val StreamingMetadata = "_spark_metadata"
 
   /** Spark 4.3's default of `spark.sql.files.ignoredPathSegmentRegex`; earlier versions have only this rule. */

@@ -19,7 +19,7 @@ import org.apache.spark.sql.types.StructType
  */
 class ReplaceTableCommands(session: SparkSession) extends Rule[LogicalPlan] {
   override def apply(plan: LogicalPlan): LogicalPlan =
-    if (Keys.get(conf, IndexLocalFiles.Enabled)) {
+    if (Keys.get(conf, IndexListedFiles.Enabled)) {
       plan.resolveOperators {
         case command: CreateTempViewUsing if command.getClass == classOf[CreateTempViewUsing] =>
           new CreateLocalView(command.tableIdent, command.userSpecifiedSchema, command.replace, command.global, command.provider, command.options)
@@ -45,7 +45,7 @@ private final class CreateLocalView(
   override def canEqual(other: Any): Boolean = other.isInstanceOf[CreateLocalView]
 
   override def run(session: SparkSession): Seq[Row] =
-    LocalCommands.relation(session, provider, options, userSpecifiedSchema, LocalRelations.format(provider, _)).fold(super.run(session)) { relation =>
+    ListedCommands.relation(session, provider, options, userSpecifiedSchema, ListedRelations.format(provider, _)).fold(super.run(session)) { relation =>
       val view = classic.Dataset.ofRows(session.asInstanceOf[classic.SparkSession], LogicalRelation(relation))
       val name = tableIdent.quotedString
       (global, replace) match {
@@ -70,20 +70,20 @@ private final class CreateLocalTable(table: CatalogTable, ignoreIfExists: Boolea
     for {
       provider <- table.provider.filter(_ => isPlain(session))
       location = table.storage.locationUri.map("path" -> CatalogUtils.URIToString(_))
-      relation <- LocalCommands.relation(session, provider, table.storage.properties ++ location, None, LocalRelations.formatOfVersion1(provider, _))
+      relation <- ListedCommands.relation(session, provider, table.storage.properties ++ location, None, ListedRelations.formatOfVersion1(provider, _))
       // Spark stores no schema for a table whose partition columns are in its files as well.
       if relation.overlappedPartCols.isEmpty && relation.dataSchema.nonEmpty
     } yield CreateDataSourceTableCommand(withSchema(relation), ignoreIfExists)
 
   private def isPlain(session: SparkSession): Boolean =
     table.bucketSpec.isEmpty && table.storage.locationUri.nonEmpty && !session.sessionState.catalog.tableExists(table.identifier) &&
-      !session.sessionState.conf.getConfString(LocalCommands.KeepsNotNull, "false").toBoolean
+      !session.sessionState.conf.getConfString(ListedCommands.KeepsNotNull, "false").toBoolean
 
   private def withSchema(relation: HadoopFsRelation) =
     SparkLine.withSchema(relation.schema, relation.partitionSchema.fieldNames.toSeq, table)
 }
 
-private object LocalCommands {
+private object ListedCommands {
   /** Since 4.1, a new table keeps which columns are not null. */
   val KeepsNotNull = "spark.sql.fileSource.insert.enforceNotNull"
 
@@ -94,7 +94,7 @@ private object LocalCommands {
       format <- formatOf(session.sessionState.conf)
       if options.get(DataSource.GLOB_PATHS_KEY).forall(_ == "true")
       path <- options.collectFirst { case (key, value) if key.equalsIgnoreCase("path") => value }
-      relation <- Try(new LocalRelations(session).of(format, Seq(path), options, schema, SchemaUse.ReadingAndWriting)).toOption.flatten
+      relation <- Try(new ListedRelations(session).of(format, Seq(path), options, schema, SchemaUse.ReadingAndWriting)).toOption.flatten
     } yield relation
   }
 }

@@ -17,15 +17,15 @@ import org.apache.spark.sql.internal.SQLConf
 
 /**
  * Resolves `spark.read…load(path)` and `` select … from format.`path` `` on local files to relations over a
- * [[CompactFileIndex]] ([[LocalRelations]]).
+ * [[CompactFileIndex]] ([[ListedRelations]]).
  *
  * Hint rules run before the rules in which Spark lists the files of an unresolved data source or path, so Spark's own index is
  * never created. What is not supported stays unresolved, for Spark.
  */
-class IndexLocalFiles(spark: SparkSession) extends Rule[LogicalPlan] {
-  import IndexLocalFiles._
+class IndexListedFiles(spark: SparkSession) extends Rule[LogicalPlan] {
+  import IndexListedFiles._
 
-  private val relations = new LocalRelations(spark)
+  private val relations = new ListedRelations(spark)
 
   override def apply(plan: LogicalPlan): LogicalPlan =
     if (Keys.get(conf, Enabled)) {
@@ -39,17 +39,17 @@ class IndexLocalFiles(spark: SparkSession) extends Rule[LogicalPlan] {
 
   private def resolve(source: UnresolvedDataSource): Option[LogicalPlan] =
     for {
-      format <- LocalRelations.format(source.format, conf)
+      format <- ListedRelations.format(source.format, conf)
       request <- Request.of(source, conf.legacyPathOptionBehavior)
       relation <- relations.of(format, request.paths, request.options, source.userSpecifiedSchema, SchemaUse.Reading)
     } yield LogicalRelation(relation)
 
   /** A relation whose name is that of a format and a path, and not that of a table. If it fails, Spark repeats it and wraps the error. */
   private def resolve(relation: UnresolvedRelation): Option[LogicalPlan] = relation.multipartIdentifier match {
-    case Seq(name, path) if LocalRelations.isShortName(name) && conf.runSQLonFile && path.nonEmpty &&
+    case Seq(name, path) if ListedRelations.isShortName(name) && conf.runSQLonFile && path.nonEmpty &&
         !relation.options.containsKey(UnresolvedRelation.REQUIRED_WRITE_PRIVILEGES) =>
       for {
-        format <- LocalRelations.formatOfVersion1(name, conf)
+        format <- ListedRelations.formatOfVersion1(name, conf)
         options = relation.options.asScala.toMap
         if !options.keys.exists(_.equalsIgnoreCase("path")) && !isNamespace(name)
         relation <- Try(relations.of(format, Seq(path), options, None, SchemaUse.ReadingAndWriting)).toOption.flatten
@@ -63,7 +63,7 @@ class IndexLocalFiles(spark: SparkSession) extends Rule[LogicalPlan] {
       Try(spark.sessionState.catalog.databaseExists(name.toLowerCase(Locale.ROOT))).getOrElse(true)
 }
 
-private object IndexLocalFiles {
+private object IndexListedFiles {
   private val SessionCatalogName = "spark_catalog"
 
   val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf(ListingOptions.ENABLED_IN_DRIVER)
