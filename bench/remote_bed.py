@@ -1,5 +1,6 @@
-"""Data sets on a local S3 server with a delay, for the programs that run bench/spark_remote_probe.py."""
+"""Data sets on a local S3 server with a delay, and on HDFS, for the programs that run bench/spark_remote_probe.py."""
 
+import atexit
 import hashlib
 import json
 import os
@@ -7,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from harness import REPOSITORY, TESTBED, make_once, tree
 
 sys.path.insert(0, str(TESTBED))
 from bed_jars import s3a_jars  # noqa: E402
+from hdfs_bed import HdfsBed  # noqa: E402
 from s3_bed import BUCKET, S3Bed  # noqa: E402
 
 PROBE = REPOSITORY / "bench" / "spark_remote_probe.py"
@@ -44,13 +46,12 @@ def bed(data: Data, spark: str, capped: bool = False):
     synthetic = {"data": data.rule, "warm": data.warm} if data.rule else None
     urls = {name: f"s3a://{name}/set" if data.rule else f"s3a://{BUCKET}/{name}" for name in ("data", "warm")}
     objects = data.objects() if data.objects else None
-    with S3Bed(data=objects, synthetic=synthetic, stores=data.is_written or not data.rule) as s3, tempfile.NamedTemporaryFile("w", suffix=".json") as facts:
+    with S3Bed(data=objects, synthetic=synthetic, stores=data.is_written or not data.rule) as s3:
         if capped:
             s3.set_bandwidth(total_bytes_per_s=240 * MB, connection_bytes_per_s=40 * MB)
         jars = ":".join(map(str, s3a_jars(spark)))
-        json.dump({"conf": s3.spark_conf(), "jars": jars, "endpoint": s3.endpoint, "delay_us": DELAY_MS * 1000, **urls}, facts)
-        facts.flush()
-        yield Bed(Path(facts.name))
+        with written({"conf": s3.spark_conf(), "jars": jars, "endpoint": s3.endpoint, "delay_us": DELAY_MS * 1000, **urls}) as facts:
+            yield Bed(facts)
 
 
 def parquet_objects(python: Path, files: int) -> Path:
@@ -67,3 +68,39 @@ def parquet_objects(python: Path, files: int) -> Path:
     return make_once(f"s3-parquet-{files}", make)
 
 
+
+
+class Hdfs:
+    """A cluster that is started and filled when it is first used, since filling takes minutes, and ends with the program."""
+
+    def __init__(self, python: Path, files: int):
+        self._python, self._files = python, files
+        self._running = ExitStack()
+        self._cluster: HdfsBed | None = None
+
+    @contextmanager
+    def bed(self, delay_ms: float):
+        """The filled cluster, whose name node answers this much later."""
+        cluster = self._cluster or self._start()
+        cluster.set_delay(delay_ms)
+        with written({"conf": {}, "jars": "", "endpoint": None, "delay_us": 0, "data": f"{cluster.url}/data", "warm": f"{cluster.url}/warm"}) as facts:
+            yield Bed(facts)
+
+    def _start(self) -> HdfsBed:
+        self._cluster = self._running.enter_context(HdfsBed())
+        atexit.register(self._running.close)
+        trees = {f"{self._cluster.url}/data": str(tree("csv", self._files, 50)), f"{self._cluster.url}/warm": str(tree("csv", 40, 4))}
+        # The last block of a file is waited for, at first for 400 ms.
+        conf = {"spark.hadoop.dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "5"}
+        with written({"conf": conf, "trees": trees}) as facts:
+            subprocess.run([str(self._python), str(PROBE), "fill", "stock", str(facts)], check=True)
+        return self._cluster
+
+
+@contextmanager
+def written(facts: dict):
+    """A file with what the probe is told."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(facts, file)
+        file.flush()
+        yield Path(file.name)

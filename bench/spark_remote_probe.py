@@ -2,7 +2,7 @@
 
     spark_remote_probe.py JOB stock|millstream BED SETTING=VALUE...
 
-BED is a JSON file: `conf` (Spark's settings), `jars` (a class path), `endpoint` (the bed's control endpoint), `data` and `warm` (the URLs of a
+BED is a JSON file: `conf` (Spark's settings), `jars` (a class path), `endpoint` (the bed's control endpoint, or null), `data` and `warm` (the URLs of a
 data set, and of a small one of its kind for warming up), and `delay_us`.
 """
 
@@ -14,6 +14,7 @@ import time
 import urllib.request
 import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import millstream
@@ -77,6 +78,21 @@ def catalog(spark: SparkSession, url: str) -> int:
     return spark.sql(f"SELECT count(*) FROM {table_of(url)} WHERE dir < '1000'").first()[0]
 
 
+def fill(facts: dict) -> None:
+    """Copies local trees, many directories at once."""
+    spark = session("stock", "1g", facts["conf"])
+    files, conf = spark._jvm.org.apache.hadoop.fs, spark.sparkContext._jsc.hadoopConfiguration()
+
+    def copy(source: Path, target: str) -> None:
+        path = files.Path(target)
+        files.FileUtil.copy(spark._jvm.java.io.File(str(source)), path.getFileSystem(conf), path, False, conf)
+
+    with ThreadPoolExecutor(16) as threads:
+        copies = [threads.submit(copy, source, f"{url}/{source.name}") for url, tree in facts["trees"].items() for source in Path(tree).iterdir()]
+    for done in copies:
+        done.result()
+
+
 JOBS = {"list": list_files, "count": count, "text-file": text_file, "search": search, "parquet": parquet, "compact": compact, "catalog": catalog}
 # What must be there before a job.
 PREPARE = {"catalog": create_table}
@@ -87,23 +103,27 @@ def requests(endpoint: str) -> dict[str, int]:
         return {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", answer.read().decode())}
 
 
-def set_delay(endpoint: str, delay_us: int) -> None:
-    urllib.request.urlopen(f"{endpoint}/__bed/delay?us={delay_us}", data=b"").close()
+def control(facts: dict, what: str) -> None:
+    """Tells the bed something, if it can be told."""
+    if facts["endpoint"]:
+        urllib.request.urlopen(f"{facts['endpoint']}/__bed/{what}", data=b"").close()
 
 
 def main(job: str, way: str, bed: str, *settings: str) -> None:
     facts = json.loads(Path(bed).read_text())
+    if job == "fill":
+        return fill(facts)
     conf = {**facts["conf"], "spark.driver.extraClassPath": facts["jars"], **dict(setting.split("=", 1) for setting in settings)}
     spark = session(way, "4g", conf)
-    set_delay(facts["endpoint"], 0)
+    control(facts, "delay?us=0")
     if job in PREPARE:
         PREPARE[job](spark, facts["warm"])
         PREPARE[job](spark, facts["data"])
     for _ in range(3):
         JOBS[job](spark, facts["warm"])
-    set_delay(facts["endpoint"], facts["delay_us"])
+    control(facts, f"delay?us={facts['delay_us']}")
     jvm = jvm_pid(spark)
-    urllib.request.urlopen(f"{facts['endpoint']}/__bed/reset", data=b"").close()
+    control(facts, "reset")
     stopper = threading.Timer(LIMIT_S, spark.sparkContext.cancelAllJobs)
     stopper.start()
     cpu, start = cpu_s(jvm), time.perf_counter()
@@ -116,10 +136,10 @@ def main(job: str, way: str, bed: str, *settings: str) -> None:
             raise
     cost = {"wall_s": time.perf_counter() - start, "cpu_s": cpu_s(jvm) - cpu}
     stopper.cancel()
-    made = requests(facts["endpoint"])
+    made = requests(facts["endpoint"]) if facts["endpoint"] else {}
     rows = rows() if callable(rows) else rows
     print(json.dumps({
-        **cost, "heap_mb": live_heap_mb(spark), "rows": rows or 0, "stopped": stopped, "requests": made["total"], "max_in_flight": made["max_inflight"],
+        **cost, "heap_mb": live_heap_mb(spark), "rows": rows or 0, "stopped": stopped, "requests": made.get("total"), "max_in_flight": made.get("max_inflight"),
     }))
 
 

@@ -5,17 +5,20 @@ manager.
     with HdfsBed(kerberos=True) as bed:                      # clients need bed.client() and bed.login()
 
 `client_jars()` returns the jars that a client needs; Spark contains them already. A relay between
-clients and the name node allows ending a program at an exact call:
+clients and the name node allows ending a program at an exact call, and delays answers:
 
     bed.at_call("rename", 2, kill)     # kill() at the third rename from now on, which the name node does not receive
+    bed.set_delay(2)                   # the name node answers 2 ms later from now on, however many calls are under way
 """
 
 import shutil
 import socket
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
+from queue import SimpleQueue
 
 from bed_jars import jars_by_pom
 from service import Server, free_port
@@ -38,6 +41,7 @@ class Relay:
         self._lock = threading.Lock()
         self._wanted: tuple[str, Callable[[], None]] | None = None
         self._left = 0
+        self.delay_s = 0.0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -53,7 +57,7 @@ class Relay:
             except OSError:
                 return  # closed
             server = socket.create_connection(self._server)
-            for work in (lambda c=client, s=server: self._pass_calls(c, s), lambda c=client, s=server: pass_all(s, c)):
+            for work in (lambda c=client, s=server: self._pass_calls(c, s), lambda c=client, s=server: self._pass_answers(s, c)):
                 threading.Thread(target=work, daemon=True).start()
 
     def _pass_calls(self, client: socket.socket, server: socket.socket) -> None:
@@ -69,6 +73,16 @@ class Relay:
             except OSError:
                 return  # one side has closed, so close the other
 
+    def _pass_answers(self, server: socket.socket, client: socket.socket) -> None:
+        answers: SimpleQueue[tuple[float, bytes]] = SimpleQueue()
+        threading.Thread(target=send_when_due, args=(answers, client), daemon=True).start()
+        try:
+            while data := server.recv(1 << 16):
+                answers.put((time.monotonic() + self.delay_s, data))
+        except OSError:
+            pass  # a connection that breaks has ended
+        answers.put((0, b""))
+
     def _action_at(self, method: str) -> Callable[[], None] | None:
         with self._lock:
             if not self._wanted or method != self._wanted[0]:
@@ -83,11 +97,16 @@ class Relay:
         self._listener.close()
 
 
-def pass_all(source: socket.socket, target: socket.socket) -> None:
+def send_when_due(answers: SimpleQueue, client: socket.socket) -> None:
+    """Sends data at their times; empty data are the end."""
     try:
-        while data := source.recv(1 << 16):
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
+        while True:
+            due, data = answers.get()
+            if not data:
+                client.shutdown(socket.SHUT_WR)
+                return
+            time.sleep(max(0, due - time.monotonic()))
+            client.sendall(data)
     except OSError:
         return
 
@@ -155,6 +174,10 @@ class HdfsBed:
     def at_call(self, method: str, skip: int, action: Callable[[], None]) -> None:
         """Does something when a call of this name node's protocol comes, after `skip` of them; once. The call is lost, with its connection."""
         self._relay.at_call(method, skip, action)
+
+    def set_delay(self, delay_ms: float) -> None:
+        """Delays the answers of the name node from now on."""
+        self._relay.delay_s = delay_ms / 1000
 
     def __exit__(self, *_):
         if self._relay:
