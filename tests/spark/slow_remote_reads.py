@@ -213,17 +213,19 @@ def test_listings_that_fail_are_left_to_s3a(s3):
 
 @ON_S3
 @pytest.mark.parametrize("status", [301, 400, 403, 501])
-def test_if_the_first_native_request_is_refused_all_are_the_clients(s3, status):
+# S3A itself does not ask for encoded keys.
+@pytest.mark.parametrize("fault", [{"query": "encoding-type=url"}, {"operation": "GetObject"}], ids=["listing", "object"])
+def test_if_the_first_native_request_is_refused_all_are_the_clients(s3, fault, status):
     expected = s3.stock.call("remote_calls:read", root=s3.root, reads={"sql": READS["sql"]})
     s3.ours.call("remote_calls:close_file_systems")
-    # S3A itself does not ask for encoded keys.
-    s3.bed.inject({"query": "encoding-type=url", "do": "answer", "status": status, "code": "Refused", "count": 1})
+    s3.bed.inject({**fault, "do": "answer", "status": status, "code": "Refused", "count": 1})
     assert s3.ours.call("remote_calls:read", root=s3.root, reads={"sql": READS["sql"]}) == expected
     assert s3.bed.struck == 1
     refused = s3.ours.call("remote_calls:plan", path=f"{s3.root}/small")["transport"]
     s3.ours.call("remote_calls:close_file_systems")
     again = s3.ours.call("remote_calls:plan", path=f"{s3.root}/small")["transport"]
-    assert (refused, again) == ("S3A's client: the first native requests were refused, see the log", "native")
+    expected = "native" if "query" in fault else "S3A's client: native requests were refused, see the log"
+    assert (refused, again) == (expected, "native")
 
 
 @ON_S3

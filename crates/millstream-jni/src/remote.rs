@@ -148,9 +148,7 @@ impl RemoteFile {
 
     /// What a native client reads; `None` if the JVM has to.
     fn native(&self) -> Option<&Native> {
-        self.native
-            .as_ref()
-            .filter(|native| !native.is_left.load(Ordering::Relaxed) && native.client.is_useful())
+        self.native.as_ref().filter(|native| !native.is_left.load(Ordering::Relaxed) && native.client.reads())
     }
 
     /// Reads by the native client; `None` if the JVM has to.

@@ -147,16 +147,24 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_page<'local>(
     })
 }
 
-/// `static native boolean isUseful(long number)`
+/// `static native boolean lists(long number)`
 #[unsafe(no_mangle)]
-pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_isUseful<'local>(
+pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_lists<'local>(
     mut env: JNIEnv<'local>,
     _class: JClass<'local>,
     number: jlong,
 ) -> jboolean {
-    guard(&mut env, JNI_FALSE, |_| {
-        Ok(jboolean::from(client(number).is_some_and(|client| client.is_useful())))
-    })
+    guard(&mut env, JNI_FALSE, |_| Ok(jboolean::from(client(number).is_some_and(|client| client.lists()))))
+}
+
+/// `static native boolean reads(long number)`
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_reads<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    number: jlong,
+) -> jboolean {
+    guard(&mut env, JNI_FALSE, |_| Ok(jboolean::from(client(number).is_some_and(|client| client.reads()))))
 }
 
 /// `static native void close(long number)`

@@ -1,15 +1,13 @@
 //! Requests.
 //!
 //! A request has a few attempts. One that is lost, cut off, or answered by 500 and its like is made again after a pause; a body
-//! that ends early is asked for again from there. An answer of 503 or 429 also slows the other requests to the bucket. What is
-//! still missing then, and every other answer, is for the bucket's real client to say ([`Refusal`]).
-//!
-//! A client whose first requests are refused is of no use (its certificates or its region may be wrong), and makes no others,
-//! so that no request is made twice for long.
+//! that ends early is asked for again from there. An answer of 503 or 429 also slows the other requests to the bucket, and allows
+//! more attempts. If that does not help, and after every other answer, the bucket's real client has to ask ([`Refusal`]). Kinds of
+//! requests that are refused again and again are no longer made (`standing`).
 
 use std::io::{self, Read};
+use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -22,20 +20,23 @@ use crate::connections::Connections;
 use crate::page::{self, Page};
 use crate::refusal::{self, Refusal};
 use crate::signature::{CredentialSource, Unsigned, sign};
+use crate::standing::Standing;
 use crate::throttle::Throttle;
 use crate::{Address, PageRequest, Version};
 
 const ATTEMPTS: u32 = 3;
+/// Attempts of a request that is turned away for now: elsewhere, it would be made without regard to the others.
+const ATTEMPTS_IF_THROTTLED: u32 = 8;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Longest time for which the throttle keeps an attempt back.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// Idle connections are closed before servers do so.
 const IDLE: Duration = Duration::from_secs(4);
 /// A page has a thousand keys of at most a KiB, which are tripled by their encoding.
 const MOST_PAGE_BYTES: u64 = 16 << 20;
 const MOST_ERROR_BYTES: u64 = 64 << 10;
-
-const NEW: u8 = 0;
-const USEFUL: u8 = 1;
-const USELESS: u8 = 2;
+const OTHER_LENGTH: &str = "an answer is longer or shorter than the range";
 
 /// What a client is told of a bucket.
 #[derive(Clone, Debug)]
@@ -74,7 +75,8 @@ pub struct Client {
     credentials: Box<dyn CredentialSource>,
     throttle: Arc<Throttle>,
     connections: Connections,
-    use_of: AtomicU8,
+    pages: Standing,
+    objects: Standing,
 }
 
 /// Why an attempt has no result.
@@ -122,14 +124,20 @@ impl Client {
             credentials,
             throttle: Throttle::of(&bucket),
             connections: Connections::new(settings.connections),
-            use_of: AtomicU8::new(NEW),
+            pages: Standing::default(),
+            objects: Standing::default(),
             settings,
         }
     }
 
-    /// Whether it makes requests.
-    pub fn is_useful(&self) -> bool {
-        self.use_of.load(Ordering::Relaxed) != USELESS
+    /// Whether it lists pages; not if too many requests for them were refused.
+    pub fn lists(&self) -> bool {
+        self.pages.is_useful()
+    }
+
+    /// Whether it reads objects; not if too many requests for them were refused.
+    pub fn reads(&self) -> bool {
+        self.objects.is_useful()
     }
 
     /// Lists a page of the bucket.
@@ -140,7 +148,7 @@ impl Client {
         let query = query(asked);
         let path = self.settings.address.bucket();
         let mut body = Vec::new();
-        self.persist(counts, || {
+        self.persist(&self.pages, counts, || {
             body.clear();
             let response = self.send(&Get { path, query: &query, headers: Vec::new() })?;
             let mut response = expect(response, &[200])?;
@@ -170,7 +178,7 @@ impl Client {
         let version = version.to_string();
         let end = offset + buffer.len() as u64;
         let mut filled = 0;
-        self.persist(counts, || {
+        self.persist(&self.objects, counts, || {
             let from = offset + filled as u64;
             let is_whole = from == 0 && end == size;
             let mut headers = vec![("if-match", format!("\"{version}\""))];
@@ -179,17 +187,7 @@ impl Client {
             }
             let response = self.send(&Get { path: &path, query: "", headers })?;
             let mut response = expect(response, &[if is_whole { 200 } else { 206 }])?;
-            let sent = response.headers().get("etag").map(|etag| Version::pack(etag.as_bytes()).to_string());
-            if sent.is_some_and(|sent| sent != version) {
-                return Err(Failure::Final(Refusal::Malformed(
-                    "another version: the server does not know If-Match",
-                )));
-            }
-            if response.body().content_length().is_some_and(|length| length != end - from) {
-                return Err(Failure::Final(Refusal::Malformed(
-                    "an answer is longer or shorter than the range",
-                )));
-            }
+            check_answer(&response, &version, from..end, is_whole)?;
             let mut body = response.body_mut().as_reader();
             while filled < buffer.len() {
                 match body.read(&mut buffer[filled..]) {
@@ -200,55 +198,65 @@ impl Client {
                 }
             }
             // The connection can be used again once the end has been seen. If it comes in another way, another one is made.
-            let _ = body.read(&mut [0]);
-            Ok(())
+            match body.read(&mut [0]) {
+                Ok(1..) => Err(Failure::Final(Refusal::Malformed(OTHER_LENGTH))),
+                Ok(0) | Err(_) => Ok(()),
+            }
         })
     }
 
     /// Makes attempts until one has a result.
     fn persist<T>(
         &self,
+        standing: &Standing,
         counts: &mut Counts,
         mut attempt: impl FnMut() -> Result<T, Failure>,
     ) -> Result<T, Refusal> {
-        if !self.is_useful() {
+        if !standing.is_useful() {
             return Err(Refusal::Unused);
         }
         let mut tried = 0;
         let refusal = loop {
-            let wait = self.throttle.begin(Instant::now());
-            if !wait.is_zero() {
-                std::thread::sleep(wait);
-            }
+            self.wait_for_turn()?;
             tried += 1;
             counts.requests += 1;
             let connection = self.connections.take();
-            let tried_now = attempt();
+            let result = attempt();
             drop(connection);
-            let refusal = match tried_now {
+            let (refusal, attempts) = match result {
                 Ok(value) => {
                     self.throttle.answered(Instant::now());
-                    self.use_of.store(USEFUL, Ordering::Relaxed);
+                    standing.succeeded();
                     return Ok(value);
                 }
                 Err(Failure::Final(refusal)) => break refusal,
                 Err(Failure::Throttled(refusal)) => {
                     counts.throttled += 1;
                     self.throttle.refused(Instant::now());
-                    refusal
+                    (refusal, ATTEMPTS_IF_THROTTLED)
                 }
-                Err(Failure::Again(reason)) => Refusal::Lost(reason),
+                Err(Failure::Again(reason)) => (Refusal::Lost(reason), ATTEMPTS),
             };
-            if tried == ATTEMPTS {
+            if tried >= attempts {
                 break refusal;
             }
             counts.retries += 1;
-            std::thread::sleep(FIRST_PAUSE * 2_u32.pow(tried - 1));
+            std::thread::sleep((FIRST_PAUSE * 2_u32.pow(tried - 1)).min(LONGEST_PAUSE));
         };
-        let use_of = if refusal.is_understood() { USEFUL } else { USELESS };
-        // Only the first requests decide.
-        let _ = self.use_of.compare_exchange(NEW, use_of, Ordering::Relaxed, Ordering::Relaxed);
+        standing.refused(&refusal);
         Err(refusal)
+    }
+
+    /// Waits until the bucket may be asked.
+    fn wait_for_turn(&self) -> Result<(), Refusal> {
+        let since = Instant::now();
+        while let Some(wait) = self.throttle.begin(Instant::now()) {
+            if since.elapsed() > LONGEST_WAIT {
+                return Err(Refusal::Lost("the server turns requests away".into()));
+            }
+            std::thread::sleep(wait);
+        }
+        Ok(())
     }
 
     fn send(&self, get: &Get<'_>) -> Result<Response<Body>, Failure> {
@@ -276,6 +284,28 @@ impl Client {
             other => Failure::Final(Refusal::Connection(other.to_string())),
         })
     }
+}
+
+/// Refuses an answer that is not these bytes of this version.
+fn check_answer(
+    response: &Response<Body>,
+    version: &str,
+    range: Range<u64>,
+    is_whole: bool,
+) -> Result<(), Failure> {
+    let header = |name| response.headers().get(name).map(|value| value.as_bytes());
+    let etag = header("etag").map(|etag| Version::pack(etag).to_string());
+    let stated = format!("bytes {}-{}/", range.start, range.end - 1);
+    let wrong = if etag.as_deref() != Some(version) {
+        "another version, or none: the server does not know If-Match"
+    } else if response.body().content_length().is_some_and(|length| length != range.end - range.start) {
+        OTHER_LENGTH
+    } else if !is_whole && !header("content-range").is_some_and(|sent| sent.starts_with(stated.as_bytes())) {
+        "an answer is another range"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Final(Refusal::Malformed(wrong)))
 }
 
 /// Credentials are not shown.

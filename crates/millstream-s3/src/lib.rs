@@ -16,6 +16,7 @@ mod connections;
 mod page;
 mod refusal;
 mod signature;
+mod standing;
 mod throttle;
 mod version;
 

@@ -45,7 +45,7 @@ struct Raw<'a> {
     found: Vec<(Vec<u8>, Item)>,
     prefixes: Vec<Vec<u8>>,
     next: Option<Vec<u8>>,
-    is_truncated: bool,
+    is_truncated: Option<bool>,
     is_encoded: bool,
     /// Name of the element below the root that is open.
     section: &'a [u8],
@@ -112,7 +112,7 @@ fn resolved(entity: &BytesRef<'_>) -> Result<char, Refusal> {
 impl Raw<'_> {
     fn end(&mut self, depth: u32, name: &[u8], text: &[u8]) -> Result<(), Refusal> {
         match (depth, self.section, name) {
-            (2, _, b"IsTruncated") => self.is_truncated = text == b"true",
+            (2, _, b"IsTruncated") => self.is_truncated = truth(text),
             (2, _, b"NextContinuationToken") => self.next = Some(text.to_vec()),
             (2, _, b"EncodingType") => self.is_encoded = text.eq_ignore_ascii_case(b"url"),
             (2, b"Contents", _) => {
@@ -142,16 +142,28 @@ impl Raw<'_> {
                 .ok_or(Refusal::Malformed("a key is not UTF-8"))
         };
         let items = self.found.into_iter().map(|(bytes, item)| Ok(Item { key: key(bytes)?, ..item }));
-        let next = match (self.is_truncated, self.next) {
-            (false, _) => None,
-            (true, Some(token)) if !token.is_empty() => String::from_utf8(token).ok(),
-            (true, _) => return Err(Refusal::Malformed("a page does not say how the listing continues")),
+        let next = match (self.is_truncated, self.next.filter(|token| !token.is_empty())) {
+            (Some(false), None) => None,
+            (Some(true), Some(token)) => {
+                Some(String::from_utf8(token).map_err(|_| Refusal::Malformed("a token is not UTF-8"))?)
+            }
+            _ => {
+                return Err(Refusal::Malformed("a page does not say whether the listing continues, and how"));
+            }
         };
         Ok(Page {
             items: items.collect::<Result<_, _>>()?,
             prefixes: self.prefixes.into_iter().map(key).collect::<Result<_, _>>()?,
             next,
         })
+    }
+}
+
+fn truth(text: &[u8]) -> Option<bool> {
+    match text {
+        text if text.eq_ignore_ascii_case(b"true") => Some(true),
+        text if text.eq_ignore_ascii_case(b"false") => Some(false),
+        _ => None,
     }
 }
 
@@ -193,6 +205,12 @@ mod tests {
     }
 
     #[test]
+    fn truth_has_no_case() {
+        let page = parse(PAGE.replace(">true<", ">True<").as_bytes()).expect("a page");
+        assert_eq!(page.next.as_deref(), Some("1/a+&="));
+    }
+
+    #[test]
     fn an_empty_page_is_the_end() {
         for text in [
             "<ListBucketResult/>",
@@ -217,6 +235,9 @@ mod tests {
             ("%C3%A9", "%C"),
             ("ListBucketResult", "Error"),
             ("<NextContinuationToken>1/a+&amp;=</NextContinuationToken>", ""),
+            ("<IsTruncated>true</IsTruncated>", ""),
+            ("<IsTruncated>true</IsTruncated>", "<IsTruncated>false</IsTruncated>"),
+            ("<IsTruncated>true</IsTruncated>", "<IsTruncated>1</IsTruncated>"),
             ("&amp;", "&nosuch;"),
         ] {
             assert!(PAGE.contains(what));

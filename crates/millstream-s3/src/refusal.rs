@@ -32,9 +32,9 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Whether the server has understood the request, and knows who makes it.
-    pub(crate) fn is_understood(&self) -> bool {
-        matches!(self, Refusal::Answer { status: 404 | 412 | 416, .. })
+    /// Whether the same request has no better chance later.
+    pub(crate) fn is_final(&self) -> bool {
+        !matches!(self, Refusal::Answer { status: 408 | 429 | 500 | 502 | 503 | 504, .. } | Refusal::Lost(_))
     }
 }
 

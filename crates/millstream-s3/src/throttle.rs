@@ -2,20 +2,25 @@
 //!
 //! S3 answers 503 when a bucket gets more requests than it is ready for. If each thread then waited by itself, all would come
 //! back at once. So the clients of a bucket in this process share one [`Throttle`]: a rate that is halved when a request is
-//! turned away, at most once in a second, and grows by a twentieth of what it was each second without that (additive increase,
-//! multiplicative decrease). There is no limit before the first such answer, nor once the rate has grown well beyond what it was.
+//! turned away, at most once in a second, and grows each second without that, by a twentieth of what it was at first (additive
+//! increase, multiplicative decrease). There is no limit before the first such answer, nor once the rate has grown well beyond
+//! what it was then.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// Times between two changes of the rate.
+/// Time between two changes of the rate.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Shortest time over which a rate is measured.
 const MEASURED: Duration = Duration::from_millis(100);
+/// A waiting request looks again after this time, since the rate may have changed. Requests that may begin and do not are
+/// saved up for as long.
+const STEP: Duration = Duration::from_millis(100);
+/// Requests in a second.
 const LOWEST: f64 = 1.0;
 const GROWTH: f64 = 0.05;
-/// With this multiple of the rate at which requests were turned away, there is no limit any more.
+/// With this multiple of the rate at which requests were first turned away, there is no limit any more.
 const ENOUGH: f64 = 2.0;
 
 static THROTTLES: LazyLock<Mutex<HashMap<String, Weak<Throttle>>>> = LazyLock::new(Mutex::default);
@@ -38,11 +43,26 @@ struct State {
 struct Limit {
     /// Requests in a second.
     rate: f64,
-    /// The rate at which requests were turned away.
+    /// The rate at which requests were first turned away.
     refused: f64,
-    /// When the next request may begin.
-    next: Instant,
+    /// Requests that may begin at this time.
+    allowed: f64,
+    counted: Instant,
     changed: Instant,
+}
+
+impl Limit {
+    /// Takes the right to begin a request, or says how long it will take until there is one.
+    fn take(&mut self, now: Instant) -> Option<Duration> {
+        let most = (self.rate * STEP.as_secs_f64()).max(1.0);
+        let more = now.duration_since(self.counted).as_secs_f64() * self.rate;
+        (self.allowed, self.counted) = ((self.allowed + more).min(most), now);
+        if self.allowed >= 1.0 {
+            self.allowed -= 1.0;
+            return None;
+        }
+        Some(Duration::from_secs_f64((1.0 - self.allowed) / self.rate).min(STEP))
+    }
 }
 
 impl Throttle {
@@ -61,18 +81,17 @@ impl Throttle {
         })
     }
 
-    /// How long a request must wait before it begins.
-    pub(crate) fn begin(&self, now: Instant) -> Duration {
+    /// Whether a request may begin now: `None`, or when to ask again. Who waits has no place in a queue.
+    pub(crate) fn begin(&self, now: Instant) -> Option<Duration> {
         self.with(|state| {
+            if let Some(wait) = state.limit.as_mut().and_then(|limit| limit.take(now)) {
+                return Some(wait);
+            }
             if now.duration_since(state.since) >= 10 * PERIOD {
                 (state.begun, state.since) = (0, now);
             }
             state.begun += 1;
-            state.limit.as_mut().map_or(Duration::ZERO, |limit| {
-                let start = limit.next.max(now);
-                limit.next = start + Duration::from_secs_f64(1.0 / limit.rate);
-                start - now
-            })
+            None
         })
     }
 
@@ -81,17 +100,13 @@ impl Throttle {
         self.with(|state| {
             let elapsed = now.duration_since(state.since).max(MEASURED).as_secs_f64();
             let measured = state.begun as f64 / elapsed;
-            (state.begun, state.since) = (0, now);
             match &mut state.limit {
                 Some(limit) if now.duration_since(limit.changed) < PERIOD => {}
-                Some(limit) => {
-                    limit.refused = limit.rate;
-                    limit.rate = (limit.rate / 2.0).max(LOWEST);
-                    limit.changed = now;
-                }
+                Some(limit) => (limit.rate, limit.changed) = ((limit.rate / 2.0).max(LOWEST), now),
                 none => {
                     let rate = (measured / 2.0).max(LOWEST);
-                    *none = Some(Limit { rate, refused: 2.0 * rate, next: now, changed: now });
+                    *none =
+                        Some(Limit { rate, refused: 2.0 * rate, allowed: 0.0, counted: now, changed: now });
                 }
             }
         });
@@ -121,12 +136,22 @@ impl Throttle {
 mod tests {
     use super::*;
 
-    /// How many requests begin within a second from `start`.
+    /// A throttle that was turned away after a second with 1000 requests.
+    fn refused(start: Instant) -> Throttle {
+        let throttle = Throttle::new(start);
+        assert!((0..1000).all(|i| throttle.begin(start + Duration::from_millis(i)).is_none()));
+        throttle.refused(start + PERIOD);
+        throttle
+    }
+
+    /// How many requests begin within a second from `start`, of a crowd that does all it may.
     fn requests_in_a_second(throttle: &Throttle, start: Instant) -> u32 {
         let mut count = 0;
-        while throttle.begin(start) < PERIOD {
-            count += 1;
-            assert!(count < 100_000, "unlimited");
+        for ms in 0..1000 {
+            while throttle.begin(start + Duration::from_millis(ms)).is_none() {
+                count += 1;
+                assert!(count < 100_000, "unlimited");
+            }
         }
         count
     }
@@ -134,40 +159,53 @@ mod tests {
     #[test]
     fn the_rate_is_halved_grows_and_ends() {
         let start = Instant::now();
-        let throttle = Throttle::new(start);
-        for i in 0..1000 {
-            assert_eq!(throttle.begin(start + Duration::from_millis(i)), Duration::ZERO);
-        }
-        let refused = start + PERIOD;
-        throttle.refused(refused);
-        throttle.refused(refused + PERIOD / 2);
-        let halved = requests_in_a_second(&throttle, refused);
-        assert!((495..=505).contains(&halved), "{halved}");
-
-        let mut now = refused;
+        let throttle = refused(start);
+        let mut now = start + PERIOD;
+        throttle.refused(now + PERIOD / 2);
+        let halved = requests_in_a_second(&throttle, now);
+        assert!((490..=510).contains(&halved), "{halved}");
         for _ in 0..4 {
             now += PERIOD;
             throttle.answered(now);
             throttle.answered(now);
         }
-        let grown = requests_in_a_second(&throttle, now + PERIOD);
-        assert!((695..=705).contains(&grown), "{grown}");
-
+        let grown = requests_in_a_second(&throttle, now);
+        assert!((690..=780).contains(&grown), "{grown}");
         for _ in 0..40 {
             now += PERIOD;
             throttle.answered(now);
         }
-        assert!((0..10_000).all(|_| throttle.begin(now) == Duration::ZERO));
+        assert!((0..10_000).all(|_| throttle.begin(now).is_none()));
     }
 
     #[test]
-    fn it_never_stands_still() {
+    fn after_many_refusals_it_grows_from_there() {
         let start = Instant::now();
-        let throttle = Throttle::new(start);
-        for second in 0..100 {
-            throttle.refused(start + second * PERIOD);
+        let throttle = refused(start);
+        let mut now = start + PERIOD;
+        for _ in 0..20 {
+            now += PERIOD;
+            throttle.refused(now);
         }
-        assert_eq!(requests_in_a_second(&throttle, start + 100 * PERIOD), 1);
+        let lowest = requests_in_a_second(&throttle, now);
+        assert!((1..=2).contains(&lowest), "{lowest}");
+        for _ in 0..5 {
+            now += PERIOD;
+            throttle.answered(now);
+        }
+        let grown = requests_in_a_second(&throttle, now);
+        assert!((240..=290).contains(&grown), "{grown}");
+    }
+
+    #[test]
+    fn who_waits_looks_again_soon() {
+        let start = Instant::now();
+        let throttle = refused(start);
+        let now = start + 2 * PERIOD;
+        while throttle.begin(now).is_none() {}
+        for _ in 0..10_000 {
+            assert!(throttle.begin(now).is_some_and(|wait| wait <= STEP), "however many wait");
+        }
     }
 
     #[test]

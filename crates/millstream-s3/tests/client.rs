@@ -18,6 +18,10 @@ const OBJECT: &[u8] = b"0123456789";
 enum Act {
     /// Answers with a status, and a body that is cut off after that many bytes.
     Answer(u16, &'static str, &'static str, usize),
+    /// Answers with what follows a byte of the object, cut off after that many bytes.
+    Part(usize, &'static str, usize),
+    /// Answers with a body of unknown length, in chunks.
+    Chunked(&'static str),
     /// Closes the connection.
     Hang,
 }
@@ -25,9 +29,6 @@ enum Act {
 const WHOLE: usize = usize::MAX;
 const fn ok(body: &'static str) -> Act {
     Act::Answer(200, "ETag: \"v\"\r\n", body, WHOLE)
-}
-const fn part(body: &'static str) -> Act {
-    Act::Answer(206, "ETag: \"v\"\r\n", body, WHOLE)
 }
 const fn error(status: u16, body: &'static str) -> Act {
     Act::Answer(status, "", body, WHOLE)
@@ -62,7 +63,23 @@ fn server(acts: &[Act]) -> Server {
                 }
                 seen.lock().expect("heads").push(head);
                 rest -= 1;
-                let Some(Act::Answer(status, headers, body, cut)) = acts.pop_front() else { break };
+                let (status, headers, body, cut) = match acts.pop_front() {
+                    Some(Act::Answer(status, headers, body, cut)) => (status, headers.to_owned(), body, cut),
+                    Some(Act::Part(start, body, cut)) => {
+                        let range = format!(
+                            "Content-Range: bytes {start}-{}/{}",
+                            start + body.len() - 1,
+                            OBJECT.len()
+                        );
+                        (206, format!("ETag: \"v\"\r\n{range}\r\n"), body, cut)
+                    }
+                    Some(Act::Chunked(body)) => {
+                        let head = "HTTP/1.1 200 X\r\nETag: \"v\"\r\nTransfer-Encoding: chunked\r\n\r\n";
+                        write!(stream, "{head}{:x}\r\n{body}\r\n0\r\n\r\n", body.len()).expect("an answer");
+                        continue;
+                    }
+                    Some(Act::Hang) | None => break,
+                };
                 let sent = &body[..body.len().min(cut)];
                 write!(
                     stream,
@@ -146,7 +163,7 @@ fn a_whole_object_is_one_signed_request_for_its_version() {
 
 #[test]
 fn connections_are_kept() {
-    let server = server(&[part("234"), part("567")]);
+    let server = server(&[Act::Part(2, "234", WHOLE), Act::Part(5, "567", WHOLE)]);
     let client = client(server.port);
     for (offset, expected) in [(2, b"234"), (5, b"567")] {
         let mut buffer = [0; 3];
@@ -159,8 +176,11 @@ fn connections_are_kept() {
 
 #[test]
 fn a_body_that_ends_early_is_asked_for_again_from_there() {
-    let (result, counts, heads) =
-        whole(&[Act::Answer(200, "", "0123456789", 4), Act::Answer(206, "", "456789", 1), part("56789")]);
+    let (result, counts, heads) = whole(&[
+        Act::Answer(200, "ETag: \"v\"\r\n", "0123456789", 4),
+        Act::Part(4, "456789", 1),
+        Act::Part(5, "56789", WHOLE),
+    ]);
     assert_eq!((result, counts), (Ok(()), costs(3, 2, 0)));
     assert!(heads[1].to_lowercase().contains("range: bytes=4-9"), "{heads:?}");
     assert!(heads[2].to_lowercase().contains("range: bytes=5-9"), "{heads:?}");
@@ -168,17 +188,41 @@ fn a_body_that_ends_early_is_asked_for_again_from_there() {
 
 #[test]
 fn requests_that_fail_for_now_are_repeated_a_few_times() {
-    for (act, throttled) in [
-        (Act::Hang, 0),
-        (error(500, ""), 0),
-        (error(503, "<Error><Code>SlowDown</Code></Error>"), 1),
-        (error(429, ""), 1),
+    for (act, throttled, most) in [
+        (Act::Hang, 0, 3),
+        (error(500, ""), 0, 3),
+        (error(503, "<Error><Code>SlowDown</Code></Error>"), 1, 8),
+        (error(429, ""), 1, 8),
     ] {
         let (result, counts, _) = whole(&[act, ok("0123456789")]);
         assert_eq!((result, counts), (Ok(()), costs(2, 1, throttled)), "{act:?}");
-        let (result, counts, _) = whole(&[act; 3]);
+        let (result, counts, _) = whole(&vec![act; most as usize]);
         assert!(result.is_err(), "{act:?}");
-        assert_eq!(counts, costs(3, 2, 3 * throttled), "{act:?}");
+        assert_eq!(counts, costs(most, most - 1, most * throttled), "{act:?}");
+    }
+}
+
+#[test]
+fn a_body_of_unknown_length_is_the_object_or_nothing() {
+    assert_eq!(whole(&[Act::Chunked("0123456789")]).0, Ok(()));
+    let longer = Refusal::Malformed("an answer is longer or shorter than the range");
+    assert_eq!(whole(&[Act::Chunked("0123456789x")]).0, Err(longer));
+    let (result, counts, _) = whole(&[Act::Chunked("01234"), Act::Part(5, "56789", WHOLE)]);
+    assert_eq!((result, counts), (Ok(()), costs(2, 1, 0)));
+}
+
+#[test]
+fn another_range_is_refused() {
+    for (act, refusal) in [
+        (Act::Part(3, "234", WHOLE), Refusal::Malformed("an answer is another range")),
+        (
+            error(206, "234"),
+            Refusal::Malformed("another version, or none: the server does not know If-Match"),
+        ),
+        (ok("0123456789"), Refusal::Answer { status: 200, code: String::new() }),
+    ] {
+        let server = server(&[act]);
+        assert_eq!(get(&client(server.port), 2, &mut [0; 3]).0, Err(refusal), "{act:?}");
     }
 }
 
@@ -189,10 +233,10 @@ fn other_answers_are_left_to_the_real_client() {
         (error(404, code), Refusal::Answer { status: 404, code: "NoSuchKey".into() }),
         (error(412, ""), Refusal::Answer { status: 412, code: String::new() }),
         (error(301, ""), Refusal::Answer { status: 301, code: String::new() }),
-        (part("0123456789"), Refusal::Answer { status: 206, code: String::new() }),
+        (Act::Part(0, "0123456789", WHOLE), Refusal::Answer { status: 206, code: String::new() }),
         (
             Act::Answer(200, "ETag: \"w\"\r\n", "0123456789", WHOLE),
-            Refusal::Malformed("another version: the server does not know If-Match"),
+            Refusal::Malformed("another version, or none: the server does not know If-Match"),
         ),
         (ok("01234567890"), Refusal::Malformed("an answer is longer or shorter than the range")),
     ] {
@@ -202,12 +246,15 @@ fn other_answers_are_left_to_the_real_client() {
 
 #[test]
 fn a_client_whose_first_request_is_refused_makes_no_other() {
-    for (status, is_useful) in [(403, false), (301, false), (404, true), (412, true)] {
-        let server = server(&[error(status, "")]);
+    let denied = "<Error><Code>AccessDenied</Code></Error>";
+    for (status, body, is_useful) in
+        [(403, "", false), (301, "", false), (403, denied, true), (404, "", true), (412, "", true)]
+    {
+        let server = server(&[error(status, body)]);
         let client = client(server.port);
         let mut buffer = [0; OBJECT.len()];
         assert!(get(&client, 0, &mut buffer).0.is_err());
-        assert_eq!(client.is_useful(), is_useful, "{status}");
+        assert_eq!(client.reads(), is_useful, "{status}");
         if !is_useful {
             assert_eq!(get(&client, 0, &mut buffer), (Err(Refusal::Unused), Counts::default()));
         }
@@ -217,7 +264,7 @@ fn a_client_whose_first_request_is_refused_makes_no_other() {
     let mut buffer = [0; OBJECT.len()];
     assert_eq!(get(&client, 0, &mut buffer).0, Ok(()));
     assert!(get(&client, 0, &mut buffer).0.is_err());
-    assert!(client.is_useful());
+    assert!(client.reads() && client.lists());
 }
 
 #[test]

@@ -21,7 +21,6 @@ import java.net.URI;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
@@ -38,9 +37,11 @@ import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.RemoteIterator;
 import org.apache.hadoop.fs.impl.OpenFileParameters;
 import org.apache.hadoop.fs.s3a.Constants;
+import org.apache.hadoop.fs.s3a.S3AEncryptionMethods;
 import org.apache.hadoop.fs.s3a.S3AFileStatus;
 import org.apache.hadoop.fs.s3a.S3AFileSystem;
 import org.apache.hadoop.fs.s3a.S3ALocatedFileStatus;
+import org.apache.hadoop.fs.s3a.S3AUtils;
 import org.apache.hadoop.fs.s3a.S3ListRequest;
 import org.apache.hadoop.fs.s3a.S3ListResult;
 import org.apache.hadoop.fs.s3a.Statistic;
@@ -91,16 +92,17 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
   }
 
   /** Why S3A itself has to do everything; null if there is no reason. */
-  private String whyNot(Configuration effective) {
-    String encryption = effective.getTrimmed(Constants.S3_ENCRYPTION_ALGORITHM, "");
+  private String whyNot(Configuration effective) throws IOException {
+    S3AEncryptionMethods encryption = S3AUtils.getEncryptionAlgorithm(getBucket(), effective);
     if (getBucket().endsWith(DIRECTORY_BUCKET)) {
       return "directory buckets do not list keys in their order";
-    } else if (encryption.toUpperCase(Locale.ROOT).startsWith("CSE")) {
+    } else if (encryption.getMethod().startsWith("CSE")) {
       return "with client-side encryption, files have other lengths than their objects";
     } else if (effective.getInt(Constants.LIST_VERSION, Constants.DEFAULT_LIST_VERSION) != Constants.DEFAULT_LIST_VERSION) {
       return Constants.LIST_VERSION + " is not " + Constants.DEFAULT_LIST_VERSION;
     }
-    return null;
+    // A key of Hadoop's since 3.4.2.
+    return effective.getTrimmed("fs.s3a.input.stream.type", "").equalsIgnoreCase("custom") ? "files are read by custom streams" : null;
   }
 
   private void say(String reason) {
@@ -265,7 +267,7 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
 
   /** A page that native code has asked for; null if S3A's client has to. */
   private Keys.Page nativePage(String prefix, String delimiter, String after, String next) {
-    NativeBucket bucket = nativeTransport().bucket();
+    NativeBucket bucket = nativeTransport().lister();
     if (bucket == null) {
       return null;
     }

@@ -69,9 +69,14 @@ final class NativeBucket implements AutoCloseable {
     return number;
   }
 
-  /** Whether it makes requests: not if its first ones were refused, or it is closed. */
-  boolean isUseful() {
-    return isUseful(number);
+  /** Whether it lists pages: not if too many requests for them were refused, or it is closed. */
+  boolean lists() {
+    return lists(number);
+  }
+
+  /** Whether it reads objects, likewise. */
+  boolean reads() {
+    return reads(number);
   }
 
   /**
@@ -120,7 +125,9 @@ final class NativeBucket implements AutoCloseable {
 
   private static native byte[] page(long number, byte[] prefix, byte[] delimiter, byte[] after, byte[] next) throws IOException;
 
-  private static native boolean isUseful(long number);
+  private static native boolean lists(long number);
+
+  private static native boolean reads(long number);
 
   private static native void close(long number);
 }

@@ -8,6 +8,7 @@ import java.security.KeyStore;
 import java.security.cert.X509Certificate;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -20,8 +21,10 @@ import javax.net.ssl.X509TrustManager;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.s3a.AWSCredentialProviderList;
 import org.apache.hadoop.fs.s3a.Constants;
+import org.apache.hadoop.fs.s3a.S3AEncryptionMethods;
 import org.apache.hadoop.fs.s3a.S3AFileSystem;
 import org.apache.hadoop.fs.s3a.S3AInternals;
+import org.apache.hadoop.fs.s3a.S3AUtils;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import software.amazon.awssdk.auth.credentials.AwsCredentials;
@@ -60,13 +63,18 @@ final class NativeTransport implements AutoCloseable {
       "downgrade.syncable.exceptions", "multiobjectdelete.enable", "bulk.delete.page.size", "directory.marker.retention",
       "directory.operations.purge.uploads", "performance.flags", "optimized.copy.from.local.enabled", "change.detection.mode",
       "experimental.input.fadvise", "experimental.aws.s3.throttling", "checksum.generation", "request.md5.header",
-      "object.content.encoding", "classloader.isolation", "encryption.key");
+      "object.content.encoding", "classloader.isolation", "encryption.algorithm", "server-side-encryption-algorithm", "encryption.key",
+      "encryption.context", "input.fadvise", "input.async.drain.threshold");
   /** Beginnings of such keys. */
   private static final List<String> KNOWN_GROUPS = List.of(
-      "assumed.role.", "committer.", "create.", "fast.", "multipart.", "retry.", "vectored.", "prefetch.", "input.", "analytics.", "select.",
+      "assumed.role.", "committer.", "create.", "fast.", "multipart.", "retry.", "vectored.", "prefetch.", "analytics.", "select.",
       "s3guard.", "metadatastore.");
   /** Encryption by the server, which decrypts for whoever may read. */
-  private static final Set<String> SERVER_SIDE = Set.of("", "SSE-S3", "AES256", "SSE-KMS", "DSSE-KMS");
+  private static final Set<S3AEncryptionMethods> SERVER_SIDE = EnumSet.of(S3AEncryptionMethods.NONE, S3AEncryptionMethods.SSE_S3,
+      S3AEncryptionMethods.SSE_KMS, S3AEncryptionMethods.DSSE_KMS);
+  /** Another stream than these may show other bytes than the object has. */
+  private static final String STREAM = "input.stream.type";
+  private static final Set<String> KNOWN_STREAMS = Set.of("default", "classic", "prefetch", "analytics");
   private static final List<String> PROXY_PROPERTIES = List.of("http.proxyHost", "https.proxyHost", "socksProxyHost");
   private static final List<String> PROXY_VARIABLES = List.of("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy");
   private static final List<String> USUAL_INTERCEPTORS = List.of("org.apache.hadoop.fs.s3a.", "software.amazon.awssdk.");
@@ -76,6 +84,7 @@ final class NativeTransport implements AutoCloseable {
   private final String url;
   private final String whyNot;
   private final AtomicBoolean hasTold = new AtomicBoolean();
+  private final AtomicBoolean hasEnded = new AtomicBoolean();
   private final AtomicBoolean isClosed = new AtomicBoolean();
 
   private NativeTransport(NativeBucket bucket, AWSCredentialProviderList credentials, String url) {
@@ -95,11 +104,16 @@ final class NativeTransport implements AutoCloseable {
   /** The transport of a file system that has been initialized. */
   static NativeTransport of(S3AFileSystem fileSystem) {
     try {
-      S3AInternals internals = fileSystem.getS3AInternals();
-      S3Client client = internals.getAmazonS3Client("reading many files");
-      String whyNot = whyNot(fileSystem.getConf(), client.serviceClientConfiguration());
-      return whyNot == null ? open(fileSystem, internals, client) : new NativeTransport(whyNot);
-    } catch (GeneralSecurityException | IOException | SdkException | IllegalArgumentException | LinkageError e) {
+      String whyNot = whyNot(fileSystem.getBucket(), fileSystem.getConf());
+      if (whyNot == null) {
+        S3AInternals internals = fileSystem.getS3AInternals();
+        S3Client client = internals.getAmazonS3Client("reading many files");
+        whyNot = whyNot(client.serviceClientConfiguration());
+        return whyNot == null ? open(fileSystem, internals, client) : new NativeTransport(whyNot);
+      }
+      return new NativeTransport(whyNot);
+    } catch (GeneralSecurityException | IOException | RuntimeException | LinkageError e) {
+      // Whatever the client cannot say, it can still do.
       return new NativeTransport(e.toString());
     }
   }
@@ -126,19 +140,17 @@ final class NativeTransport implements AutoCloseable {
     return found == null ? client.region() : Region.of(found);
   }
 
-  /** Why the client has to make all requests; null if there is no reason. */
-  private static String whyNot(Configuration conf, S3ServiceClientConfiguration client) {
+  /** Why the client has to make all requests, as far as it is not asked; null if there is no reason. */
+  static String whyNot(String bucket, Configuration conf) throws IOException {
     if (!NativeLibrary.isLoaded()) {
       return NativeLibrary.whyNot();
     } else if (!conf.getBoolean(ListingOptions.NATIVE_S3, true)) {
       return ListingOptions.NATIVE_S3 + " is false";
-    } else if (client.region() == null) {
-      return "the client does not know its region";
-    }
-    for (ExecutionInterceptor interceptor : client.overrideConfiguration().executionInterceptors()) {
-      if (USUAL_INTERCEPTORS.stream().noneMatch(interceptor.getClass().getName()::startsWith)) {
-        return "requests are changed by " + interceptor.getClass().getName();
-      }
+    } else if (!SERVER_SIDE.contains(S3AUtils.getEncryptionAlgorithm(bucket, conf))) {
+      // It may be in a credential store, too.
+      return "objects are encrypted by " + S3AUtils.getEncryptionAlgorithm(bucket, conf).getMethod();
+    } else if (Boolean.getBoolean("com.sun.net.ssl.checkRevocation")) {
+      return "com.sun.net.ssl.checkRevocation is set";
     }
     for (String property : PROXY_PROPERTIES) {
       if (System.getProperty(property) != null) {
@@ -153,6 +165,16 @@ final class NativeTransport implements AutoCloseable {
     return unknownKey(conf);
   }
 
+  /** Why this client has to make all requests; null if there is no reason. */
+  private static String whyNot(S3ServiceClientConfiguration client) {
+    for (ExecutionInterceptor interceptor : client.overrideConfiguration().executionInterceptors()) {
+      if (USUAL_INTERCEPTORS.stream().noneMatch(interceptor.getClass().getName()::startsWith)) {
+        return "requests are changed by " + interceptor.getClass().getName();
+      }
+    }
+    return client.region() == null ? "the client does not know its region" : null;
+  }
+
   /** A reason if a key of S3A's, or its value, is not known to be of no concern; those of buckets are among the others by now. */
   static String unknownKey(Configuration conf) {
     Configuration defaults = new Configuration(false);
@@ -162,17 +184,14 @@ final class NativeTransport implements AutoCloseable {
       if (key.startsWith(PREFIX) && !key.startsWith(BUCKET_PREFIX) && !entry.getValue().isBlank()
           && !entry.getValue().equals(defaults.getRaw(key))) {
         String name = key.substring(PREFIX.length());
-        if (!KNOWN.contains(name) && KNOWN_GROUPS.stream().noneMatch(name::startsWith) && !isServerSideEncryption(name, conf)) {
+        boolean isKnown = KNOWN.contains(name) || KNOWN_GROUPS.stream().anyMatch(name::startsWith)
+            || name.equals(STREAM) && KNOWN_STREAMS.contains(entry.getValue().trim().toLowerCase(Locale.ROOT));
+        if (!isKnown) {
           return key + " is set";
         }
       }
     }
     return null;
-  }
-
-  private static boolean isServerSideEncryption(String name, Configuration conf) {
-    return (name.equals("encryption.algorithm") || name.equals("server-side-encryption-algorithm"))
-        && SERVER_SIDE.contains(conf.getTrimmed(PREFIX + name, "").toUpperCase(Locale.ROOT));
   }
 
   private static int millis(Configuration conf, String key, Duration otherwise) {
@@ -210,9 +229,14 @@ final class NativeTransport implements AutoCloseable {
     }
   }
 
-  /** The native client; null if requests are left to the file system's own. */
-  NativeBucket bucket() {
-    return bucket != null && bucket.isUseful() ? bucket : null;
+  /** The native client for listings; null if they are left to the file system's own. */
+  NativeBucket lister() {
+    return bucket != null && bucket.lists() ? bucket : null;
+  }
+
+  /** The native client for objects, likewise. */
+  NativeBucket reader() {
+    return bucket != null && bucket.reads() ? bucket : null;
   }
 
   /** Why the file system's own client makes the requests; null if it does not. */
@@ -220,12 +244,14 @@ final class NativeTransport implements AutoCloseable {
     return whyNot;
   }
 
-  /** Tells why a request had no result, once for a client that is not used any more. */
+  /** Tells why a request had no result: the first one, and the last one of a client that makes no more of its kind. */
   void refused(String refusal) {
-    if (bucket.isUseful()) {
-      LOG.debug("S3A's client makes a request again: {}", refusal);
+    if (!(bucket.lists() && bucket.reads()) && !hasEnded.getAndSet(true)) {
+      LOG.info("{}: S3A's client makes the requests from now on: {}", url, refusal);
     } else if (!hasTold.getAndSet(true)) {
-      LOG.info("{} is listed and read by S3A's client from now on: {}", url, refusal);
+      LOG.info("{}: S3A's client makes a request again: {}", url, refusal);
+    } else {
+      LOG.debug("{}: S3A's client makes a request again: {}", url, refusal);
     }
   }
 
@@ -235,7 +261,7 @@ final class NativeTransport implements AutoCloseable {
     if (whyNot != null) {
       return "S3A's client: " + whyNot;
     }
-    return bucket.isUseful() ? "native" : "S3A's client: the first native requests were refused, see the log";
+    return bucket.reads() ? "native" : "S3A's client: native requests were refused, see the log";
   }
 
   @Override

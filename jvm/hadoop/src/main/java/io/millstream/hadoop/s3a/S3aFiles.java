@@ -73,7 +73,7 @@ final class S3aFiles extends RemoteFiles {
 
   @Override
   protected long nativeBucket() {
-    NativeBucket bucket = transport.bucket();
+    NativeBucket bucket = transport.reader();
     return bucket == null ? 0 : bucket.number();
   }
 
@@ -139,9 +139,11 @@ final class S3aFiles extends RemoteFiles {
           // If another reader has found a new version meanwhile, all rows are to be of that.
           return accept() ? wanted : StreamFiles.read(stream(null), offset, buffer.position(0));
         }
-        LOG.debug("Reading {} from {} again", entry.path(), offset + buffer.position(), failure);
-        countRetry();
-        pause(FIRST_PAUSE_MILLIS << attempt);
+        if (attempt < ATTEMPTS) {
+          LOG.debug("Reading {} from {} again", entry.path(), offset + buffer.position(), failure);
+          countRetry();
+          pause(FIRST_PAUSE_MILLIS << (attempt - 1));
+        }
       }
       return StreamFiles.read(stream(failure), offset, buffer.position(0));
     }

@@ -12,7 +12,10 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.security.alias.CredentialProvider;
+import org.apache.hadoop.security.alias.CredentialProviderFactory;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -35,13 +38,35 @@ class NativeTransportTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"proxy.host=p", "encryption.algorithm=SSE-C", "encryption.algorithm=CSE-KMS", "custom.signers=a:b", "signing-algorithm=x",
+  @ValueSource(strings = {"proxy.host=p", "input.stream.type=custom", "custom.signers=a:b", "signing-algorithm=x",
       "requester.pays.enabled=true", "accesspoint.arn=arn", "ssl.channel.mode=openssl", "delegation.token.binding=d",
       "s3.client.factory.impl=f", "access.grants.enabled=true", "change.detection.source=versionid", "client.s3.custom.headers=a=b",
       "audit.execution.interceptors=i", "endpoint.fips=true", "checksum.validation=true", "io.rate.limit=5", "something.new=1"})
   void anythingElseIsAReason(String setting) {
     String name = setting.substring(0, setting.indexOf('='));
     assertEquals("fs.s3a." + name + " is set", NativeTransport.unknownKey(with("access.key=a", setting)));
+  }
+
+  @Test
+  void theServerMayEncryptButNotTheClient() throws Exception {
+    assertNull(NativeTransport.whyNot("b", with("encryption.algorithm=AES256")));
+    for (String method : List.of("SSE-KMS", "DSSE-KMS")) {
+      assertNull(NativeTransport.whyNot("b", with("encryption.algorithm=" + method, "encryption.key=a2V5")), method);
+    }
+    for (String method : List.of("SSE-C", "CSE-KMS", "CSE-CUSTOM")) {
+      assertEquals("objects are encrypted by " + method, NativeTransport.whyNot("b", with("encryption.algorithm=" + method, "encryption.key=a2V5")));
+    }
+  }
+
+  @Test
+  void anAlgorithmInACredentialStoreIsSeen(@TempDir Path scratch) throws Exception {
+    Configuration conf = with();
+    conf.set("fs.s3a.encryption.key", "a2V5");
+    conf.set("hadoop.security.credential.provider.path", "localjceks://file" + scratch.resolve("store.jceks"));
+    CredentialProvider store = CredentialProviderFactory.getProviders(conf).get(0);
+    store.createCredentialEntry("fs.s3a.encryption.algorithm", "CSE-KMS".toCharArray());
+    store.flush();
+    assertEquals("objects are encrypted by CSE-KMS", NativeTransport.whyNot("b", conf));
   }
 
   /** Rust's test {@code pages_are_the_shared_vector} encodes these. */
