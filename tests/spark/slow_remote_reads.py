@@ -200,8 +200,9 @@ def test_a_refusal_within_a_large_object_is_the_error_of_stock(s3):
         s3.bed.inject({"operation": "GetObject", "path": "/large/", "skip": 2, "do": "answer", "status": 403, "code": "ExpiredToken"})
         answers.append(session.call("remote_calls:read", root=s3.root, reads={"large": READS["large"]})["large"])
         assert s3.bed.struck > 0
-    assert answers[1] == answers[0]
-    assert "Status Code: 403" in answers[0]["cause"]
+    # Which of S3A's clients has the answer, and with it the rest of the cause's text, is a matter of time.
+    assert answers[1]["message"] == answers[0]["message"]
+    assert all("Status Code: 403" in answer["cause"] for answer in answers), answers
 
 
 @ON_S3
@@ -216,10 +217,10 @@ def test_listings_that_fail_are_left_to_s3a(s3):
 # S3A itself does not ask for encoded keys.
 @pytest.mark.parametrize("fault", [{"query": "encoding-type=url"}, {"operation": "GetObject"}], ids=["listing", "object"])
 def test_if_the_first_native_request_is_refused_all_are_the_clients(s3, fault, status):
-    expected = s3.stock.call("remote_calls:read", root=s3.root, reads={"sql": READS["sql"]})
+    expected = s3.stock.call("remote_calls:read", root=s3.root, reads={"one file": READS["one file"]})
     s3.ours.call("remote_calls:close_file_systems")
     s3.bed.inject({**fault, "do": "answer", "status": status, "code": "Refused", "count": 1})
-    assert s3.ours.call("remote_calls:read", root=s3.root, reads={"sql": READS["sql"]}) == expected
+    assert s3.ours.call("remote_calls:read", root=s3.root, reads={"one file": READS["one file"]}) == expected
     assert s3.bed.struck == 1
     refused = s3.ours.call("remote_calls:plan", path=f"{s3.root}/small")["transport"]
     s3.ours.call("remote_calls:close_file_systems")
