@@ -197,7 +197,7 @@ def test_a_refusal_within_a_large_object_is_the_error_of_stock(s3):
     """As when credentials end after some of its parts have been read."""
     answers = []
     for session in (s3.stock, s3.ours):
-        s3.bed.inject({"operation": "GetObject", "path": "/large/", "skip": 2, "do": "answer", "status": 403, "code": "ExpiredToken"})
+        s3.bed.inject({"operation": "GetObject", "path": "/large/", "skip": 1, "do": "answer", "status": 403, "code": "ExpiredToken"})
         answers.append(session.call("remote_calls:read", root=s3.root, reads={"large": READS["large"]})["large"])
         assert s3.bed.struck > 0
     # Which of S3A's clients has the answer, and with it the rest of the cause's text, is a matter of time.
