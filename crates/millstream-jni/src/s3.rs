@@ -1,7 +1,7 @@
 //! `io.millstream.hadoop.s3a.NativeBucket`, which documents the format of pages.
 //!
-//! Java knows a client by a number, not by its address: a file system may be closed while a scan is reading from it. The scan
-//! then keeps its client, and nobody else finds it.
+//! Java refers to a client by a number, not by its address, because a file system may be closed while a scan reads from it. The
+//! scan keeps its reference to the client; later calls with the number find nothing.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};

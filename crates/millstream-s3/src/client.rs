@@ -38,22 +38,22 @@ const MOST_PAGE_BYTES: u64 = 16 << 20;
 const MOST_ERROR_BYTES: u64 = 64 << 10;
 const OTHER_LENGTH: &str = "an answer is longer or shorter than the range";
 
-/// What a client is told of a bucket.
+/// Settings of a client.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where it is.
+    /// Address of the bucket.
     pub address: Address,
-    /// The region that signatures name.
+    /// Region of the bucket, for signatures.
     pub region: String,
-    /// The name that requests give their client.
+    /// `User-Agent` of requests.
     pub user_agent: String,
-    /// Longest time in which a connection is made.
+    /// Timeout of connecting.
     pub connect_timeout: Duration,
-    /// Longest time without a byte.
+    /// Timeout of a read: longest wait for the next bytes.
     pub read_timeout: Duration,
     /// Most requests at once, each of which has a connection, and most idle connections that are kept.
     pub connections: usize,
-    /// The certificates that are trusted (DER).
+    /// Trusted root certificates (DER).
     pub certificates: Vec<Vec<u8>>,
 }
 

@@ -1,14 +1,14 @@
 #![forbid(unsafe_code)]
 //! Reads a bucket: pages of listings, and ranges of objects whose version is known.
 //!
-//! A [`Client`] makes blocking requests over HTTP/1.1 and keeps its connections, for callers that have threads of their own: a
-//! thread makes one request at a time. It is told everything it needs, and decides nothing: the address, the region, the
-//! certificates to trust and, for each request, the credentials come from the program that owns the bucket's real client.
+//! A [`Client`] makes blocking requests over HTTP/1.1 on the threads of its callers, and keeps its connections open. The caller
+//! owns the bucket's real client, and passes on what that knows: the address, the region, the certificates to trust and, for
+//! each request, the credentials.
 //!
-//! Only what cannot be misunderstood is an answer. Everything else, such as a missing object, another version, a redirection or
-//! a refusal, is a [`Refusal`], after which the caller asks the real client. Requests that are lost, cut off or turned away for
-//! now are repeated a few times ([`client`]); a server that turns requests away slows all clients of its bucket in this process
-//! ([`throttle`]).
+//! The client accepts only answers that cannot be misunderstood. Anything else, such as a missing object, another version, a
+//! redirection or an error, is a [`Refusal`], and the caller asks the real client. Requests that are lost, cut off or throttled
+//! are repeated a few times (`client`); a server that throttles requests slows all clients of its bucket in this process
+//! (`throttle`).
 
 mod address;
 mod client;

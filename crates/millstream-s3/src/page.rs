@@ -86,7 +86,7 @@ pub(crate) fn parse(xml: &[u8]) -> Result<Page, Refusal> {
     }
 }
 
-/// The name as one that lives forever.
+/// The name as a static string; empty for names that do not matter.
 fn section(name: &[u8]) -> &'static [u8] {
     match name {
         b"Contents" => b"Contents",

@@ -7,11 +7,11 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * A client of a bucket that makes its requests in native code: many at once, without an object for each element of an answer. It is
- * told everything by the file system that owns it, and the credentials for each request.
+ * A native client of a bucket, which needs a fraction of the CPU time of the SDK's. The file system that owns it supplies its settings,
+ * and the credentials for each request.
  *
- * <p>It answers only what cannot be misunderstood. After any other answer, the file system's own client has to ask. A page of a listing
- * comes as:
+ * <p>It accepts only answers that cannot be misunderstood; otherwise the file system's own client makes the request again. Native code
+ * encodes a page of a listing as:
  *
  * <pre>
  *  u32 requests, u32 those of them that the server turned away for now
@@ -38,15 +38,15 @@ final class NativeBucket implements AutoCloseable {
   }
 
   /**
-   * What a client is told.
+   * Settings of a client.
    *
-   * @param url the URL to which keys are appended, with a slash at its end
-   * @param region the region that signatures name
-   * @param userAgent the name that requests give their client
-   * @param connectMillis longest time in which a connection is made
-   * @param readMillis longest time without a byte
-   * @param connections most idle connections that are kept
-   * @param certificates the certificates that are trusted (DER)
+   * @param url URL of the bucket, with a slash at its end; keys are appended to it
+   * @param region region of the bucket, for signatures
+   * @param userAgent {@code User-Agent} of requests
+   * @param connectMillis timeout of connecting
+   * @param readMillis timeout of a read
+   * @param connections maximum number of connections
+   * @param certificates trusted root certificates (DER)
    */
   record Settings(String url, String region, String userAgent, int connectMillis, int readMillis, int connections, byte[][] certificates) {}
 

@@ -36,12 +36,11 @@ import software.amazon.awssdk.services.s3.S3Client;
 import software.amazon.awssdk.services.s3.S3ServiceClientConfiguration;
 
 /**
- * Whether native code makes the requests of a file system by itself, and all that it is told for this.
+ * Decides whether native code makes the requests of a file system, and sets up its client.
  *
- * <p>Nothing is translated from settings: the URL of the bucket and the region are asked of the live client, the credentials of the
- * live provider, for each request; the certificates are those that this JVM trusts. And it is done only if no setting could mean
- * anything else: a key of {@code fs.s3a} that is not known to concern other things, or to be part of these answers, leaves all requests
- * to the client. So does a proxy.
+ * <p>No setting is translated. The live client supplies the URL of the bucket and its region, the live credential provider the
+ * credentials for each request, and this JVM the root certificates. Settings only decide whether that is enough: a key of {@code fs.s3a}
+ * that is not in the lists below, a proxy or an interceptor leaves all requests to the client.
  */
 final class NativeTransport implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(NativeTransport.class);
