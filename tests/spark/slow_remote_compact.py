@@ -279,7 +279,149 @@ def test_killed_driver_on_hdfs(place, method, skip, is_committed):
     dies(place, await_death, is_committed)
 
 
-TREE = "tree"
+TREE, JOB = "tree", "00000000-0000-0000-0000-000000000000"
+
+
+def ended(kind: str, outcome: str = "COMPLETE") -> dict[str, str]:
+    """The journal of a table whose last statement with direct writes has ended."""
+    return {f".direct-writes/_done-1-{kind}-{JOB}": f"{outcome}\n"}
+
+
+def test_names_that_spark_ignores_are_no_data(place):
+    # S3 leaves a tree with a directory that is named like a Parquet summary to Hadoop's listing.
+    source, target = place.new({"a": "1\n", "b": "2\n", "_metadata/x": "3\n", "c._COPYING_": "no\n", "d._COPYING_/e": "no\n", "_d/e": "no\n"}), place.new()
+    done = place.compact(source, target)
+    assert (done["left"], done["files"]) == ([], 3), done
+    assert place.lines(target) == place.lines(source) == [["", "1"], ["", "2"], ["/_metadata", "3"]]
+
+
+def test_an_empty_source_leaves_at_most_an_empty_destination(place):
+    source, target = place.new({"_SUCCESS": ""}), place.new()
+    done = place.compact(source, target)
+    assert (done["left"], done["files"], done["outputs"]) == ([], 0, 0), done
+    assert place.url.startswith("s3a:") or place.stock.call("remote_calls:missing", path=target)
+    assert hidden_in(place, target) == []
+
+
+@ON_S3
+def test_credentials_for_the_tree_alone_suffice(s3):
+    source, target = s3.new({"a": "1\n", "b": "2\n"}), s3.new()
+    above = [source.removeprefix(f"s3a://{BUCKET}/").removesuffix(f"/{TREE}") + "/", ""]
+    denied = {"do": "answer", "status": 403, "code": "AccessDenied"}
+    s3.bed.inject(*({"path": f"/{BUCKET}/{prefix}.direct-writes", **denied} for prefix in above))
+    done = s3.compact(source, target)
+    assert s3.bed.struck >= 2 and done["left"] == [], done
+    assert s3.lines(target) == [["", "1"], ["", "2"]]
+
+
+def test_a_committed_compaction_is_reported_only_if_all_of_it_is_there(place):
+    source = place.new({"a": "1\n", "b": "2\n"})
+    mark = {".millstream-compact": f'{JOB}\n[]\n["part-1.txt","k=1/part-2.txt"]'}
+    one, both = {"part-1.txt": "1\n"}, {"part-1.txt": "1\n", "k=1/part-2.txt": "2\n"}
+    for files, words in (
+        ({**one, **ended("into")}, ["1 of its 2 outputs are missing (k=1/part-2.txt)", "remove the directory"]),
+        ({**both, "other": "x\n", **ended("into")}, ["1 files there are not its outputs (other)"]),
+        ({**both, **ended("over", "LOST\nsome files")}, ["ended as LOST: some files"]),
+        (both, ["not empty"]),
+    ):
+        said = place.compact(source, place.new({**mark, **files}))
+        assert all(word in said.get("error", "") for word in words), said
+    whole = place.new({**mark, **both, **ended("into")})
+    assert place.compact(source, whole)["recovered"] == 2
+    assert "not empty" in place.compact(source, whole)["error"]
+
+
+def hidden_in(place, target: str) -> list[str]:
+    return [] if place.stock.call("remote_calls:missing", path=target) else place.stock.call("remote_calls:hidden", path=target)
+
+
+@ON_S3
+@pytest.mark.parametrize("where", ["", "/..", "/../.."])
+def test_a_statement_that_overwrites_the_source_meanwhile_is_a_conflict(s3, where):
+    source, target = s3.new({"held.txt": "1\n", "b": "2\n"}), s3.new()
+    table = {"": source, "/..": source.rpartition("/")[0], "/../..": s3.url}[where]
+    try:
+        said = while_held(s3, 0, source, target, lambda: s3.stock.call("remote_calls:put", root=table, files=ended("over")))
+        assert f"another statement has overwritten {table}" in said["error"].replace(f"{s3.url}/ ", f"{s3.url} "), said
+        assert hidden_in(s3, target) == []
+        again = s3.compact(source, target)
+        assert again["left"] == [] and s3.lines(target) == [["", "1"], ["", "2"]]
+    finally:
+        for name in ended("over"):
+            Path(s3.bed.data, table.removeprefix("s3a://"), name).unlink()
+
+
+@ON_S3
+def test_a_statement_that_writes_while_the_source_is_listed_is_a_conflict(s3):
+    source, target = s3.new({"a": "1\n", "b": "2\n"}), s3.new()
+    # Only Millstream's listing of a tree asks for encoded keys.
+    s3.bed.inject({"operation": "ListObjectsV2", "query": "encoding-type=url", "do": "hold", "count": 1})
+    s3.ours.ask("compact_calls:compact", src=source, dst=target)
+    deadline = time.monotonic() + 60
+    while s3.bed.held() == 0:
+        assert time.monotonic() < deadline, "the source was not listed"
+        time.sleep(0.02)
+    s3.stock.call("remote_calls:put", root=source, files=ended("into"))
+    s3.bed.inject()
+    assert "has changed it while it was listed" in s3.ours.answer()["error"]
+    assert hidden_in(s3, target) == []
+    assert s3.compact(source, target)["left"] == []
+
+
+@ON_S3
+def test_a_time_that_s3_states_less_exactly_is_no_change(s3):
+    source, target = s3.new({"refused.txt": "1\n", "b": "2\n"}), s3.new()
+    # Native code and the client are refused, so that S3A's own stream reads it.
+    s3.bed.inject({"operation": "GetObject", "path": "refused.txt", "do": "answer", "status": 403, "code": "AccessDenied", "count": 2})
+    done = s3.compact(source, target)
+    assert s3.bed.struck == 2 and done["left"] == [], done
+    assert s3.lines(target) == [["", "1"], ["", "2"]]
+
+
+@ON_S3
+def test_a_task_that_cannot_write_is_repeated(s3):
+    source, target = s3.new({f"k={n % 3}/f{n}": f"{n}\n" for n in range(9)}), s3.new()
+    # S3A does not repeat such a request by itself.
+    s3.bed.inject({"operation": "UploadPart", "path": TREE, "do": "answer", "status": 403, "code": "AccessDenied", "count": 2})
+    run = s3.command("--master=local[2,4]", source, target, "--json")
+    done = subprocess.run(run, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert s3.bed.struck == 2 and done.returncode == 0, done.stderr
+    assert s3.lines(target) == s3.lines(source)
+    assert s3.stock.call("remote_calls:hidden", path=target) == [".direct-writes"]
+
+
+@ON_S3
+def test_contents_that_cannot_be_merged_are_not_read_again(s3):
+    source, target = s3.new({"a": "\0", "b": "1\n"}), s3.new()
+    s3.bed.reset_statistics()
+    run = s3.command("--master=local[2,4]", source, target, "--json")
+    done = subprocess.run(run, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and "has a NUL byte" in done.stdout, (done.stdout, done.stderr)
+    assert s3.bed.statistics().by_kind["GetObject"] <= 10
+
+
+@ON_S3
+def test_a_driver_that_sleeps_past_its_lease_leaves_the_next_one_alone(s3):
+    source, target = s3.new({"a": "1\n", "b": "2\n"}), s3.new()
+    # Its outputs are made: it looks for the source's journal for the last time, before it marks the destination.
+    journal = f"/{source.removeprefix('s3a://')}/.direct-writes"
+    s3.bed.inject({"operation": "HeadObject", "path": journal, "do": "hold", "skip": 3, "count": 1})
+    run = s3.command(source, target, "--json")
+    process = subprocess.Popen(run, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    while s3.bed.held() == 0:
+        assert process.poll() is None, "the request was not made"
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGSTOP)
+    try:
+        s3.bed.inject()
+        time.sleep(LEASE_S + 1)
+        assert s3.compact(source, target)["left"] == []
+    finally:
+        os.killpg(process.pid, signal.SIGCONT)
+    said = process.communicate()[1]
+    assert process.returncode == 1 and "another compaction to it has begun" in said, said
+    assert s3.lines(target) == [["", "1"], ["", "2"]]
+    assert s3.stock.call("remote_calls:hidden", path=target) == [".direct-writes"]
 
 
 def kill(process):

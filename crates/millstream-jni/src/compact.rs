@@ -278,7 +278,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_add<'local>(
         let joiner = unsafe { &mut *(handle as *mut Joiner) };
         let place = Place { first: first != 0, last: last != 0 };
         let (before, added) =
-            joiner.add(&piece, place).map_err(|error| Failure::Unreadable(error.to_string()))?;
+            joiner.add(&piece, place).map_err(|error| Failure::Unfit(error.to_string()))?;
         let before = before.first().map_or(0, |&byte| jlong::from(byte));
         Ok(before << 32 | (piece.len() - added.len()) as jlong)
     })

@@ -3,7 +3,7 @@
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JObject};
 use jni::sys::{jboolean, jint, jlong};
-use millstream_scan::{ConcatenateError, JoinedFiles, Source, VolumeSource, check};
+use millstream_scan::{Cause, ConcatenateError, JoinedFiles, Source, VolumeSource, check};
 use millstream_vfs::Error;
 
 use crate::cancellation::Cancellation;
@@ -30,10 +30,19 @@ impl<S: Source> AnyFiles for JoinedFiles<S> {
 }
 
 fn failure(error: &ConcatenateError, input: Option<&millstream_scan::Input>) -> Failure {
-    match input {
-        Some(input) => unreadable(&input.path, error),
-        None => Failure::Unreadable(error.to_string()),
+    let Some(input) = input else {
+        return Failure::Unreadable(error.to_string());
+    };
+    match error {
+        ConcatenateError::Read { cause: Cause::Volume(_) | Cause::Interrupted, .. } if !is_missing(error) => {
+            unreadable(&input.path, error)
+        }
+        _ => Failure::Unfit(format!("{}: {error}", input.path.to_string_lossy())),
     }
+}
+
+fn is_missing(error: &ConcatenateError) -> bool {
+    matches!(error, ConcatenateError::Read { cause, .. } if cause.is_missing())
 }
 
 /// What a handle refers to.

@@ -37,6 +37,9 @@ enum Failure {
     /// A file cannot be read.
     #[error("{0}")]
     Unreadable(String),
+    /// A file is not the one that was listed, or its contents do not allow what is to be done with it: another attempt fails, too.
+    #[error("{0}")]
+    Unfit(String),
     /// A file ends before the data to read.
     #[error("{0}")]
     Ended(String),
@@ -66,6 +69,7 @@ fn guard<'local, T>(
         Failure::Argument(_) => "java/lang/IllegalArgumentException",
         Failure::NoFile(_) => "java/io/FileNotFoundException",
         Failure::Unreadable(_) => "java/io/IOException",
+        Failure::Unfit(_) => "io/millstream/hadoop/UnfitFileException",
         Failure::Ended(_) => "java/io/EOFException",
         Failure::Damaged { .. } => "org/apache/hadoop/fs/ChecksumException",
         Failure::Cancelled => "java/io/InterruptedIOException",

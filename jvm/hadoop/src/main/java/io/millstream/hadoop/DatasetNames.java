@@ -10,6 +10,11 @@ public final class DatasetNames {
     return hidden && !isSummary(name);
   }
 
+  /** Whether Spark reads a file as data: it lists Parquet's summaries, but does not read them. */
+  public static boolean isData(String name) {
+    return !isHidden(name) && !(name.startsWith("_") && name.indexOf('=') < 0);
+  }
+
   /** Whether a name is that of a Parquet summary, or begins like one. */
   public static boolean isSummary(String name) {
     return name.startsWith("_metadata") || name.startsWith("_common_metadata");

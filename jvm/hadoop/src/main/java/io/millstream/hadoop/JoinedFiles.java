@@ -54,7 +54,8 @@ public final class JoinedFiles implements AutoCloseable {
    *
    * @param isCancelled whether to stop
    * @return their number
-   * @throws IOException if a file cannot be read or joined, or is not as it was listed, and the message names it; or if the stream fails
+   * @throws UnfitFileException if a file cannot be joined, is gone, or is not as it was listed; the message names it
+   * @throws IOException if a file cannot be read, and the message names it; or if the stream fails
    */
   public synchronized long writeTo(OutputStream out, BooleanSupplier isCancelled) throws IOException {
     byte[] buffer = new byte[BUFFER];
@@ -83,7 +84,11 @@ public final class JoinedFiles implements AutoCloseable {
       return e;
     }
     IOException failure = files.firstFailure();
-    return failure == null ? new IOException(inputs.fileSystem() + e.getMessage(), e) : failure;
+    if (failure != null) {
+      return failure;
+    }
+    String message = inputs.fileSystem() + e.getMessage();
+    return e instanceof UnfitFileException ? new UnfitFileException(message, e) : new IOException(message, e);
   }
 
   @Override

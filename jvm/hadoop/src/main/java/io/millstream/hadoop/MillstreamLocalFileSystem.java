@@ -184,12 +184,12 @@ public class MillstreamLocalFileSystem extends LocalFileSystem implements Listed
     return listings;
   }
 
-  /** Native code reads local files by itself. */
   @Override
   public String transport() {
     return "native";
   }
 
+  /** Native code reads local files by itself. */
   @Override
   public RemoteFiles files(FileRanges ranges) {
     return null;

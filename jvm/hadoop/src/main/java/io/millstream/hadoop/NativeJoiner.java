@@ -30,7 +30,8 @@ public final class NativeJoiner implements AutoCloseable {
    * Appends a file.
    *
    * @return number of bytes written
-   * @throws IOException if it cannot be read, written, or joined to the files before it
+   * @throws UnfitFileException if it cannot be joined to the files before it
+   * @throws IOException if it cannot be read or written
    */
   public synchronized long append(InputStream in, OutputStream out) throws IOException {
     if (handle == 0) {

@@ -121,7 +121,10 @@ public abstract class RemoteFiles {
       return null;
     }
     Map.Entry<Integer, IOException> first = new TreeMap<>(failures).firstEntry();
-    return new IOException(entries.get(first.getKey()).path() + ": " + first.getValue().getMessage(), first.getValue());
+    IOException failure = first.getValue();
+    String message = entries.get(first.getKey()).path() + ": " + failure.getMessage();
+    boolean isFinal = failure instanceof FileNotFoundException || UnfitFileException.isCauseOf(failure);
+    return isFinal ? new UnfitFileException(message, failure) : new IOException(message, failure);
   }
 
   /** Whether a file may be read only if it is the version that was listed ({@link #requireListed}). */
@@ -132,11 +135,11 @@ public abstract class RemoteFiles {
   /**
    * Checks a file after it was opened.
    *
-   * @throws IOException if it is not the version that was listed
+   * @throws UnfitFileException if it is not the version that was listed
    */
-  protected static void requireListed(Entry listed, Entry opened) throws IOException {
+  protected static void requireListed(Entry listed, Entry opened) throws UnfitFileException {
     if (!opened.isVersionOf(listed)) {
-      throw new IOException("has changed since it was listed");
+      throw new UnfitFileException("has changed since it was listed");
     }
   }
 

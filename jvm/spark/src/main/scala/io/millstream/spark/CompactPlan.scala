@@ -5,7 +5,7 @@ import java.io.IOException
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import io.millstream.hadoop.{DirectoryListing, FileRanges, NativeCompaction}
+import io.millstream.hadoop.{DatasetNames, DirectoryListing, FileRanges, NativeCompaction}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.hadoop.io.compress.CompressionCodecFactory
@@ -203,8 +203,7 @@ private[spark] object CompactPlanner {
   private final case class Entry(listing: DirectoryListing, index: Int) {
     val name: String = listing.name(index)
     def size: Long = listing.size(index)
-    /** Spark lists Parquet's summary files, whose names begin with an underscore, but does not read them as data. */
-    def isData: Boolean = !name.startsWith(".") && (!name.startsWith("_") || name.contains("="))
+    def isData: Boolean = DatasetNames.isData(name)
   }
 
   private def endingOf(codec: Option[String], codecs: CompressionCodecFactory): String =

@@ -1,16 +1,18 @@
 package io.millstream.spark
 
 import java.io.{FileNotFoundException, IOException}
-import java.nio.charset.StandardCharsets.US_ASCII
+import java.nio.charset.StandardCharsets.UTF_8
 import java.util.UUID
 
 import scala.jdk.CollectionConverters._
+import scala.jdk.OptionConverters._
 import scala.util.Using
 
 import com.fasterxml.jackson.core.JsonProcessingException
-import io.millstream.hadoop.NativeCompaction
+import com.fasterxml.jackson.databind.ObjectMapper
+import io.millstream.hadoop.{DatasetNames, NativeCompaction}
 import io.millstream.write.protocol._
-import io.millstream.write.store.{StagedFile, Store, UnsuitedException, WriteOptions}
+import io.millstream.write.store.{StagedFile, Store, WriteOptions}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path => HadoopPath}
 import org.slf4j.LoggerFactory
@@ -94,30 +96,41 @@ private[spark] object CompactRemote {
         case _: FileNotFoundException => true
       }
 
-    /** The number of files that readers find. */
-    def visibleFiles: Long =
+    /** The files that readers find, by their paths below this directory. */
+    def visibleFiles: Set[String] =
       try {
         val files = fs.listFiles(path, true)
-        Iterator.continually(files).takeWhile(_.hasNext).map(_.next().getPath).count(isVisible)
+        val names = Iterator.continually(files).takeWhile(_.hasNext).map(file => path.toUri.relativize(file.next().getPath.toUri).getPath)
+        names.filterNot(_.split('/').exists(DatasetNames.isHidden)).toSet
       } catch {
-        case _: FileNotFoundException => 0
+        case _: FileNotFoundException => Set.empty
       }
 
-    private def isVisible(file: HadoopPath): Boolean =
-      !path.toUri.relativize(file.toUri).getPath.split('/').exists(name => name.startsWith(".") || name.startsWith("_") && !name.contains("="))
-
-    /** Marks it as that of a compaction. */
-    def mark(mark: Mark): Unit = Using.resource(fs.create(marker, true))(_.write(mark.encoded))
+    /**
+     * Marks it as that of a compaction.
+     *
+     * @param isReplaceable whether the mark that is there, if any, may be replaced
+     * @throws CompactFailure if it may not: another compaction has found this one's lease expired
+     */
+    def mark(mark: Mark, isReplaceable: Option[Mark] => Boolean): Unit = {
+      if (!isReplaceable(readMark)) {
+        throw new CompactFailure(s"$name: another compaction to it has begun, because this one did not renew its lease; nothing is written")
+      }
+      Using.resource(fs.create(marker, true))(_.write(mark.encoded))
+    }
 
     def readMark: Option[Mark] = try Mark.decoded(Using.resource(fs.open(marker))(_.readAllBytes())) catch { case _: FileNotFoundException => None }
 
-    def unmark(): Unit = fs.delete(marker, false)
+    /** Removes the mark of a job, but not that of another. */
+    def unmark(job: String): Unit = if (!isOfAnother(job)) fs.delete(marker, false)
+
+    def isOfAnother(job: String): Boolean = readMark.exists(_.job != job)
 
     /** Removes what a compaction without a result has made. The mark stays while a task may still be writing. */
-    def forget(): Unit = {
+    def forget(job: String): Unit = if (!isOfAnother(job)) {
       Store.of(path, conf).removeEmptyTree("")
       if (holdsNothing) {
-        unmark()
+        unmark(job)
         Store.of(path, conf).removeEmptyTree("")
       }
     }
@@ -128,16 +141,24 @@ private[spark] object CompactRemote {
    *
    * @param job the direct write
    * @param left the files that the compaction leaves; complete before the commit
+   * @param outputs paths of its outputs below the destination; complete before the commit
    */
-  private final case class Mark(job: String, left: Seq[NativeCompaction.Left]) {
-    def encoded: Array[Byte] = (job + "\n").getBytes(US_ASCII) ++ CompactLeft.encoded(left)
+  private final case class Mark(job: String, left: Seq[NativeCompaction.Left], outputs: Seq[String]) {
+    def encoded: Array[Byte] =
+      Seq(job, new String(CompactLeft.encoded(left), UTF_8), new ObjectMapper().writeValueAsString(outputs.asJava)).mkString("\n").getBytes(UTF_8)
   }
 
   private object Mark {
     /** None if it was not written to its end. */
-    def decoded(content: Array[Byte]): Option[Mark] = {
-      val (job, left) = content.span(_ != '\n')
-      try Some(Mark(new String(job, US_ASCII), CompactLeft.decoded(left))) catch { case _: JsonProcessingException => None }
+    def decoded(content: Array[Byte]): Option[Mark] = new String(content, UTF_8).split("\n", -1) match {
+      case Array(job, left, outputs) =>
+        try {
+          val names = new ObjectMapper().readTree(outputs)
+          Option.when(names.isArray)(Mark(job, CompactLeft.decoded(left.getBytes(UTF_8)), names.elements.asScala.map(_.asText).toSeq))
+        } catch {
+          case _: JsonProcessingException => None
+        }
+      case _ => None
     }
   }
 
@@ -155,33 +176,55 @@ private[spark] object CompactRemote {
       // Finishes what an earlier compaction has committed.
       val before = ReadGuard.of(destination.path, conf, null).get
       destination.requireNew()
-      val outputs = if (destination.isMarked) destination.visibleFiles else 0
-      if (outputs == 0) compact(before) else destination.readMark.filter(isFinished).fold(throw Compact.notEmpty(destination.name))(recovered(_, outputs))
+      val found = if (destination.isMarked) destination.visibleFiles else Set.empty[String]
+      if (found.isEmpty) compact(before) else recovered(found)
     }
 
-    private def isFinished(mark: Mark): Boolean = Journal.of(store).jobs.asScala.exists(job => job.id == mark.job && job.isFinished)
-
-    private def recovered(mark: Mark, outputs: Long): CompactSummary = {
-      destination.unmark()
-      CompactResult.of(options, source.name, destination.name, CompactPlan(0, 0, 0, Vector.empty, 0, mark.left), Nil, outputs)
+    /** What an earlier compaction has done, if all of it is there and nothing else. */
+    private def recovered(found: Set[String]): CompactSummary = {
+      val known = for {
+        mark <- destination.readMark
+        ending <- Journal.of(store).ending(store, mark.job).toScala
+      } yield (mark, ending)
+      val (mark, ending) = known.getOrElse(throw Compact.notEmpty(destination.name))
+      val (missing, others) = (mark.outputs.filterNot(found), (found -- mark.outputs).toSeq.sorted)
+      val reasons = Seq(
+        Option.when(missing.nonEmpty)(s"${missing.length} of its ${mark.outputs.length} outputs are missing (${someOf(missing)})"),
+        Option.when(others.nonEmpty)(s"${others.length} files there are not its outputs (${someOf(others)})"),
+        Option.when(ending.outcome != Ending.Outcome.COMPLETE)(s"it ended as ${ending.outcome}: ${ending.detail}")).flatten
+      if (reasons.nonEmpty) {
+        throw new CompactFailure(s"${destination.name}: an earlier compaction to it was committed, but ${reasons.mkString("; ")}. " +
+          "If the source still has all lines, remove the directory, or choose another destination, and run the command again")
+      }
+      destination.unmark(mark.job)
+      CompactResult.of(options, source.name, destination.name, CompactPlan(0, 0, 0, Vector.empty, 0, mark.left), Nil, found.size)
     }
+
+    private def someOf(names: Seq[String]): String = names.head + (if (names.length > 1) s" and ${names.length - 1} more" else "")
 
     private def compact(before: ReadGuard): CompactSummary = {
+      val abandoned = if (destination.isMarked) destination.readMark else None
       val job = DirectJob.begin(destination.path, id, "", conf, null)
       var isMarked = false
+      var begun: Option[CompactPlan] = None
       try {
         requireAlone()
         isMarked = true
-        destination.mark(Mark(id, Nil))
+        destination.mark(Mark(id, Nil, Nil), _.forall(found => abandoned.exists(_.job == found.job)))
+        val guard = new SourceGuard(source, conf)
         val planned = new CompactPlanner(options, source, conf, id).plan()
+        guard.requireUnchanged()
         discardLeftovers(planned)
         CompactResult.foretell(planned, source.name, destination.name).foreach(tell)
         val tasks = new StagedTasks(spark, Site(options.header, options.codec), job.placement, conf, s"Millstream compact ${source.name}")
+        begun = Some(planned)
         val (plan, made) = CompactResult.withCopies(options, planned, tasks.make)
+        begun = Some(plan)
         val result = CompactResult.of(options, source.name, destination.name, plan, made, 0)
         val files = made.flatMap(_.staged.toOption)
         if (files.nonEmpty) {
-          destination.mark(Mark(id, result.left))
+          guard.check()
+          destination.mark(Mark(id, result.left, files.map(_.toString)), _.exists(_.job == id))
           // From now on only a finished job may lose its mark.
           isMarked = false
           commit(job, files, before)
@@ -189,6 +232,8 @@ private[spark] object CompactRemote {
         }
         result
       } finally {
+        // As long as the job is not over, no other compaction has copies of these names.
+        if (isMarked) begun.foreach(discardCopies)
         job.abort()
         job.close()
         if (isMarked) forget()
@@ -208,12 +253,12 @@ private[spark] object CompactRemote {
     private def commit(job: DirectJob, files: Seq[StagedFile], before: ReadGuard): Unit =
       try job.commit(new CommitPlan(files.asJava, Overwrite.nothing()).hasRead(before.version)) catch {
         case e: ConflictException =>
-          destination.unmark()
+          destination.unmark(id)
           throw e
       }
 
     private def forget(): Unit =
-      try destination.forget() catch {
+      try destination.forget(id) catch {
         case e: IOException => Log.warn(s"Remains of a compaction are left in ${destination.name} for the next one to remove: ${e.getMessage}")
       }
 
@@ -224,10 +269,17 @@ private[spark] object CompactRemote {
       store.discard(found.filter(left => left.job == id || copies(left.path)).asJava)
     }
 
+    private def discardCopies(plan: CompactPlan): Unit =
+      try {
+        if (!destination.isOfAnother(id)) discardLeftovers(plan)
+      } catch {
+        case e: IOException => Log.warn(s"Copies in ${destination.name} are left for the next compaction to remove: ${e.getMessage}")
+      }
+
     private def end(plan: CompactPlan): Unit =
       try {
         discardLeftovers(plan)
-        destination.unmark()
+        destination.unmark(id)
       } catch {
         case e: IOException => Log.warn(s"${destination.name} is complete, but remains of its compaction are left: ${e.getMessage}")
       }

@@ -2,16 +2,17 @@ package io.millstream.spark
 
 import java.io.FileNotFoundException
 import java.net.URI
-import java.nio.file.{Files, Path, Paths}
+import java.nio.file.{AccessDeniedException, Files, Path, Paths}
 
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import io.millstream.hadoop.{DirectoryListing, ListedFileSystem, MillstreamLocalFileSystem, Versions}
-import io.millstream.write.protocol.{Journal, Resolution, TableAccess}
+import io.millstream.hadoop.{DatasetNames, DirectoryListing, ListedFileSystem, MillstreamLocalFileSystem, Versions}
+import io.millstream.write.protocol.{Journal, ReadGuard, Resolution, TableAccess, TableVersion}
 import io.millstream.write.store.Store
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{EtagSource, FileStatus, FileSystem, Path => HadoopPath}
+import org.apache.hadoop.security.AccessControlException
 
 /** The tree that a compaction reads. */
 private[spark] trait SourceTree {
@@ -29,6 +30,9 @@ private[spark] trait SourceTree {
 
   /** Refuses the compaction if one of these directories, which are in the tree, is a table that its files must not be taken from. */
   def refuseTables(directories: Seq[String]): Unit
+
+  /** The directories at or above its root in which there is a journal of direct writes. */
+  def journals: Seq[HadoopPath]
 
   /** The path of a directory below the root. */
   final def relative(directory: String): String = directory.drop(path.length).dropWhile(_ == '/')
@@ -56,6 +60,28 @@ private[spark] object SourceTree {
   }
 }
 
+/**
+ * Guards a compaction against statements with direct writes that change its source meanwhile. Those that have begun before are refused, not
+ * finished ([[SourceTree.refuseTables]]): nothing is written to a source.
+ *
+ * It is made before the source is listed.
+ */
+private[spark] final class SourceGuard(source: SourceTree, conf: Configuration) {
+  private val before = source.journals.map(directory => directory -> versionOf(directory)).toMap
+
+  private def versionOf(directory: HadoopPath): TableVersion = Journal.of(TableAccess.of(directory, conf, null).store).version
+
+  private def versionBefore(directory: HadoopPath): TableVersion = before.getOrElse(directory, new TableVersion(0, 0))
+
+  /** Refuses a listing of which some directories may be older than a write, and others newer. No write may be under way now. */
+  def requireUnchanged(): Unit = source.journals.find(directory => versionOf(directory) != versionBefore(directory)).foreach { directory =>
+    throw new CompactFailure(s"${CompactTasks.shown(directory)}: a statement with direct writes has changed it while it was listed; run the same command again")
+  }
+
+  /** Refuses the commit if files that were listed may have been replaced; `ReadGuard` has the rule. */
+  def check(): Unit = source.journals.foreach(directory => new ReadGuard(directory, versionBefore(directory), false).check(conf))
+}
+
 /** A tree on a local or mounted file system, listed natively. */
 private[spark] final class LocalTree(root: Path, conf: Configuration) extends SourceTree {
   import SourceTree._
@@ -80,8 +106,13 @@ private[spark] final class LocalTree(root: Path, conf: Configuration) extends So
     }
   }
 
+  override def journals: Seq[HadoopPath] =
+    Iterator.iterate(root)(_.getParent).takeWhile(_ != null).filter(hasJournal).map(directory => new HadoopPath(directory.toUri)).toSeq
+
+  private def hasJournal(directory: Path): Boolean = Files.isDirectory(directory.resolve(Store.JOURNAL))
+
   private def refuseWrites(directory: String): Unit =
-    if (Files.isDirectory(Paths.get(directory, Store.JOURNAL))) refuseUnfinishedWrites(new HadoopPath(Paths.get(directory).toUri), directory, conf)
+    if (hasJournal(Paths.get(directory))) refuseUnfinishedWrites(new HadoopPath(Paths.get(directory).toUri), directory, conf)
 }
 
 /**
@@ -111,7 +142,7 @@ private[spark] final class HadoopTree(root: HadoopPath, conf: Configuration) ext
     while (files.hasNext) {
       val status = files.next()
       val directory = status.getPath.getParent.toUri.getPath
-      if (!relative(directory).split('/').exists(isHidden)) {
+      if (!relative(directory).split('/').exists(DatasetNames.isHidden)) {
         found.getOrElseUpdate(directory, new DirectoryListing.Builder(fs.getUri, directory, 0))
           .add(status.getPath.getName, status.getLen, status.getModificationTime, versionOf(status))
       }
@@ -122,12 +153,26 @@ private[spark] final class HadoopTree(root: HadoopPath, conf: Configuration) ext
   /** A directory with the name of a partition is taken for part of a table, and asked for nothing. */
   override def refuseTables(directories: Seq[String]): Unit = {
     val ours = directories.flatMap(directory => upTo(path, directory)).distinct.filter(directory => !isPartition(directory) || directory == path)
-    val above = Iterator.iterate(root.getParent)(_.getParent).takeWhile(_ != null).map(_.toUri.getPath).toSeq
     CompactTasks.inParallel(ours.flatMap(directory => TableLogs.map { case (log, kind) => () =>
       if (exists(directory, log)) refuseTable(at(directory).toString, log, kind)
-    }) ++ (ours ++ above).map(directory => () =>
-      if (exists(directory, Store.JOURNAL)) refuseUnfinishedWrites(at(directory), at(directory).toString, conf)))
+    }) ++ ours.map(directory => () => if (exists(directory, Store.JOURNAL)) refuseWrites(at(directory))) ++
+      above.map(directory => () => if (existsAbove(directory)) refuseWrites(directory)))
   }
+
+  private def refuseWrites(directory: HadoopPath): Unit = refuseUnfinishedWrites(directory, directory.toString, conf)
+
+  override def journals: Seq[HadoopPath] = {
+    val own = () => Option.when(exists(path, Store.JOURNAL))(root)
+    CompactTasks.inParallel(own +: above.map(directory => () => Option.when(existsAbove(directory))(directory))).flatten
+  }
+
+  private def above: Seq[HadoopPath] = Iterator.iterate(root.getParent)(_.getParent).takeWhile(_ != null).toSeq
+
+  /** Whether there is a journal above the tree. Credentials may be for the tree alone: then nobody who has them could have written one. */
+  private def existsAbove(directory: HadoopPath): Boolean =
+    try fs.exists(new HadoopPath(directory, Store.JOURNAL)) catch {
+      case _: AccessDeniedException | _: AccessControlException => false
+    }
 
   private def at(directory: String): HadoopPath = new HadoopPath(root.toUri.getScheme, root.toUri.getAuthority, if (directory.isEmpty) "/" else directory)
 
@@ -162,8 +207,6 @@ private[spark] object HadoopTree {
     }
     fs.makeQualified(if (given.toUri.getPath.isEmpty) new HadoopPath(given, "/") else given)
   }
-
-  private def isHidden(name: String): Boolean = name.startsWith(".") || name.startsWith("_") && !name.contains("=")
 
   private def isPartition(directory: String): Boolean = directory.substring(directory.lastIndexOf('/') + 1).contains("=")
 

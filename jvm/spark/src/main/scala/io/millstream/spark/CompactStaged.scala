@@ -1,13 +1,13 @@
 package io.millstream.spark
 
-import java.io.{FilterOutputStream, IOException, OutputStream}
+import java.io.{FileNotFoundException, FilterOutputStream, IOException, OutputStream}
 import java.util.zip.{CheckedOutputStream, CRC32}
 
 import scala.jdk.CollectionConverters._
 import scala.util.Using
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.{FileReadAhead, JoinedFiles}
+import io.millstream.hadoop.{FileReadAhead, JoinedFiles, UnfitFileException}
 import io.millstream.write.protocol.Placement
 import io.millstream.write.store.{StagedFile, TaskAttempt}
 import org.apache.hadoop.conf.Configuration
@@ -21,6 +21,7 @@ import org.apache.spark.sql.{classic, Row, SparkSession}
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.execution.SQLExecution
 import org.apache.spark.sql.execution.datasources.{FileFormat, OutputWriterFactory}
+import org.apache.spark.sql.execution.datasources.millstream.TaskFailures
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
 import org.apache.spark.sql.execution.datasources.text.TextFileFormat
 import org.apache.spark.sql.types.StructType
@@ -38,8 +39,8 @@ private[spark] final class StagedTasks(spark: SparkSession, site: Site, placemen
   import StagedTasks._
 
   def make(outputs: IndexedSeq[Output]): Seq[Made[StagedFile]] = {
-    val placement = this.placement
-    inJobs(outputs, makeOne(placement, _, _, _, _, _), rewriteOne)
+    val (placement, attempts) = (this.placement, TaskFailures.allowed(spark.sparkContext))
+    inJobs(outputs, makeOne(placement, attempts, _, _, _, _, _), rewriteOne)
   }
 
   private def rewriteOne(output: Output): Made[StagedFile] =
@@ -77,7 +78,20 @@ private[spark] object StagedTasks {
   /** A file that Spark's writer has written. */
   final case class WrittenRows(file: StagedFile, path: String, rows: Long)
 
-  def makeOne(placement: Placement, output: Output, site: Site, maxReaders: Int, conf: Configuration, counters: Counters): Made[StagedFile] = {
+  /**
+   * Makes an output.
+   *
+   * @param attempts how often a task may fail
+   * @throws IOException if Spark is to try again: neither the contents of the inputs nor a change of them is the reason, and it may
+   */
+  def makeOne(
+      placement: Placement,
+      attempts: Int,
+      output: Output,
+      site: Site,
+      maxReaders: Int,
+      conf: Configuration,
+      counters: Counters): Made[StagedFile] = {
     val context = TaskContext.get()
     if (context.isInterrupted()) throw new TaskKilledException("the compaction was cancelled")
     try {
@@ -110,6 +124,7 @@ private[spark] object StagedTasks {
       counters.add(output, staged.bytes)
       Made(output.id, Right(staged), staged.bytes)
     } catch {
+      case e: IOException if context.attemptNumber() + 1 < attempts && !UnfitFileException.isCauseOf(e) => throw e
       case e @ (_: IOException | _: RuntimeException | _: LinkageError) => failed(output, e)
     }
   }
@@ -166,9 +181,10 @@ private[spark] object StagedTasks {
   def requireListed(output: Output, conf: Configuration): Unit = inParallel(output.members.toSeq.map { member => () =>
     val file = member.file.cursor()
     file.next()
-    if (!file.isStill(file.path.getFileSystem(conf).getFileStatus(file.path))) {
-      throw new IOException(s"${shown(file.path)}: has changed since it was listed")
+    val now = try file.path.getFileSystem(conf).getFileStatus(file.path) catch {
+      case e: FileNotFoundException => throw new UnfitFileException(e.getMessage, e)
     }
+    if (!file.isStill(now)) throw new UnfitFileException(s"${shown(file.path)}: has changed since it was listed")
   })
 
   /** A stream that knows the length and the checksum of what was written to it. */

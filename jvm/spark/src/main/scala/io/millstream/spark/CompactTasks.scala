@@ -1,13 +1,13 @@
 package io.millstream.spark
 
-import java.io.{BufferedOutputStream, ByteArrayInputStream, InputStream, InterruptedIOException, IOException, OutputStream}
+import java.io.{BufferedOutputStream, ByteArrayInputStream, FileNotFoundException, InputStream, InterruptedIOException, IOException, OutputStream}
 import java.util.concurrent.{Callable, ExecutionException, Executors}
 import java.util.zip.{CheckedInputStream, CheckedOutputStream, CRC32}
 
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.{JoinedFiles, NativeJoiner}
+import io.millstream.hadoop.{JoinedFiles, NativeJoiner, UnfitFileException}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path => HadoopPath}
 import org.apache.hadoop.io.compress.{CodecPool, CompressionCodec, CompressionCodecFactory}
@@ -277,8 +277,12 @@ private[spark] object CompactTasks {
   }
 
   /** Hadoop's own local file system verifies checksums. */
-  private def open(file: HadoopPath, conf: Configuration): InputStream =
-    (if (file.toUri.getScheme == "file") FileSystem.getLocal(conf) else file.getFileSystem(conf)).open(file)
+  private def open(file: HadoopPath, conf: Configuration): InputStream = {
+    val fs = if (file.toUri.getScheme == "file") FileSystem.getLocal(conf) else file.getFileSystem(conf)
+    try fs.open(file) catch {
+      case e: FileNotFoundException => throw new UnfitFileException(e.getMessage, e)
+    }
+  }
 
   /** A file's path as messages name it. */
   def shown(file: HadoopPath): String = if (file.toUri.getScheme == "file") file.toUri.getPath else file.toString

@@ -216,6 +216,9 @@ final class S3aFiles extends RemoteFiles {
 
     @Override
     protected Entry now() throws IOException {
+      if (hasStream() && isOnlyAsListed()) {
+        return entry; // it has been compared with the stream's, whose time S3 states in whole seconds only
+      }
       return hasStream() || entry.size() < 0 ? Entry.of(opener.status(entry.path())) : entry;
     }
 

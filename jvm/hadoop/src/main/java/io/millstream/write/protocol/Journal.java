@@ -12,6 +12,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import java.util.TreeMap;
@@ -242,6 +243,17 @@ public final class Journal {
   /** A job, even one that the listing does not show. */
   Job job(String id) {
     return jobs.getOrDefault(id, new Job(id));
+  }
+
+  /**
+   * How a job ended.
+   *
+   * @param store that of this journal
+   * @return empty if it is not over, or its mark is no longer kept
+   */
+  public Optional<Ending> ending(Store store, String job) throws IOException {
+    Done mark = job(job).done();
+    return mark == null ? Optional.empty() : Optional.ofNullable(store.read(mark.entry())).map(Ending::of);
   }
 
   /** The current time by the store's clock, as far as the journal shows it. */
