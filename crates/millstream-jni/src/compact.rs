@@ -277,8 +277,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeJoiner_add<'local>(
         // SAFETY: the handle comes from `open`; Java makes one call at a time and none after `close`.
         let joiner = unsafe { &mut *(handle as *mut Joiner) };
         let place = Place { first: first != 0, last: last != 0 };
-        let (before, added) =
-            joiner.add(&piece, place).map_err(|error| Failure::Unfit(error.to_string()))?;
+        let (before, added) = joiner.add(&piece, place).map_err(|error| Failure::Unfit(error.to_string()))?;
         let before = before.first().map_or(0, |&byte| jlong::from(byte));
         Ok(before << 32 | (piece.len() - added.len()) as jlong)
     })
