@@ -15,6 +15,7 @@ mod ranges;
 mod remote;
 mod s3;
 mod scan;
+mod upcall;
 mod volume;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

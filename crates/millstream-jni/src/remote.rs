@@ -20,9 +20,7 @@ use millstream_vfs::{Errno, Error, Operation, Result, Timestamp};
 use crate::Failure;
 use crate::ranges::{Packed, unpack};
 use crate::s3;
-
-/// References of a call to objects in the JVM.
-const LOCAL_REFERENCES: i32 = 8;
+use crate::upcall::call;
 
 /// The files of a scan. The index of a range is its key.
 #[derive(Debug)]
@@ -264,18 +262,4 @@ impl Drop for RemoteFile {
 /// Java's time in milliseconds.
 fn timestamp(millis: i64) -> Timestamp {
     Timestamp { sec: millis.div_euclid(1000), nsec: millis.rem_euclid(1000) as u32 * 1_000_000 }
-}
-
-/// Calls into the JVM. `None` after an exception, which Java's side keeps for its caller if it is one of input and output.
-pub(crate) fn call<T>(
-    vm: &JavaVM,
-    body: impl FnOnce(&mut JNIEnv<'_>) -> jni::errors::Result<T>,
-) -> Option<T> {
-    let mut env = vm.attach_current_thread_as_daemon().ok()?;
-    let result = env.with_local_frame(LOCAL_REFERENCES, body);
-    if result.is_err() {
-        // If it cannot be cleared, the JVM is ending.
-        let _ = env.exception_clear();
-    }
-    result.ok()
 }

@@ -13,7 +13,7 @@ use jni::{JNIEnv, JavaVM};
 use millstream_s3::{Address, Client, Counts, CredentialSource, Credentials, Page, PageRequest, Settings};
 use millstream_wire::Encoder;
 
-use crate::remote::call;
+use crate::upcall::call;
 use crate::{Failure, guard};
 
 static CLIENTS: LazyLock<Mutex<Clients>> = LazyLock::new(Mutex::default);
