@@ -92,6 +92,11 @@ def list_files(spark, path):
     return answer_of(listed)
 
 
+def first_file(spark, path):
+    path, file_system = hadoop_path(spark, path)
+    return file_system.listFiles(path, True).next().getPath().toString()
+
+
 def stream(spark, path):
     """How many lines a streaming query has written so far once it has read all that is there."""
     query = spark.readStream.text(f"{path}/in").writeStream.format("parquet").option("checkpointLocation", f"{path}/checkpoint")

@@ -128,6 +128,19 @@ def test_recursive_listings_are_those_of_stock(place, name):
     assert name in ("empty", "nowhere") or len(expected) > 0
 
 
+@ON_S3
+def test_a_look_at_the_first_file_lists_one_page(s3):
+    """And a listing of several pages has each file once."""
+    s3.stock.call("remote_calls:put", root=f"{s3.root}/pages", files={f"k{i:04}/f{j:03}": "" for i in range(4) for j in range(300)})
+    path = f"{s3.root}/pages"
+    s3.bed.reset_statistics()
+    assert s3.ours.call("remote_calls:first_file", path=path) == f"{path}/k0000/f000"
+    assert s3.bed.statistics().by_kind["ListObjectsV2"] == 1
+    expected, actual = (session.call("remote_calls:list_files", path=path) for session in (s3.stock, s3.ours))
+    assert actual == expected
+    assert str(expected).count("/pages/k") == 1200
+
+
 def test_a_stream_reads_what_arrives(place):
     for session in (place.stock, place.ours):
         path = f"{place.root}/stream-{session is place.ours}"

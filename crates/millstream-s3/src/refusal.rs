@@ -26,16 +26,9 @@ pub enum Refusal {
     /// There are no credentials.
     #[error("there are no credentials")]
     Credentials,
-    /// The client is no longer used, since its first requests failed.
-    #[error("the first requests failed")]
+    /// Requests of this kind are no longer made, since too many were refused.
+    #[error("too many requests were refused")]
     Unused,
-}
-
-impl Refusal {
-    /// Whether the same request has no better chance later.
-    pub(crate) fn is_final(&self) -> bool {
-        !matches!(self, Refusal::Answer { status: 408 | 429 | 500 | 502 | 503 | 504, .. } | Refusal::Lost(_))
-    }
 }
 
 /// The name of the error in the body of an answer; empty if there is none.

@@ -31,8 +31,10 @@ impl Standing {
     pub(crate) fn refused(&self, refusal: &Refusal) {
         let weight = match refusal {
             Refusal::Answer { status: 404 | 412 | 416, .. } => return self.succeeded(),
-            refusal if !refusal.is_final() => return,
-            Refusal::Lost(_) | Refusal::Credentials | Refusal::Unused => return,
+            Refusal::Answer { status: 429 | 503, .. }
+            | Refusal::Lost(_)
+            | Refusal::Credentials
+            | Refusal::Unused => return,
             Refusal::Answer { code, .. } if code == "AccessDenied" || code == "InvalidObjectState" => 1,
             Refusal::Answer { .. } | Refusal::Connection(_) | Refusal::Malformed(_) => {
                 if self.has_succeeded.load(Ordering::Relaxed) { 1 } else { ENOUGH }
@@ -81,7 +83,7 @@ mod tests {
             answer(403, "AccessDenied"),
             answer(403, "InvalidObjectState"),
             answer(503, "SlowDown"),
-            answer(500, ""),
+            answer(429, ""),
             answer(404, "NoSuchKey"),
             answer(412, ""),
             Refusal::Lost("connection reset".into()),

@@ -178,27 +178,80 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
     return key.isEmpty() ? "" : key + "/";
   }
 
-  /** As S3A's, but recursive listings are made by many requests at once, before the first file is returned. */
+  /**
+   * As S3A's, but a caller of a recursive listing who asks for more than the first page finds has all others listed by many requests at
+   * once. Many callers only look whether there is a file.
+   */
   @Override
   public RemoteIterator<LocatedFileStatus> listFiles(Path f, boolean recursive) throws IOException {
     if (!recursive || !listsNatively()) {
       return super.listFiles(f, recursive);
     }
     Path directory = makeQualified(f);
-    List<Keys.Item> files;
+    S3aListing.Beginning beginning;
     try {
-      files = listing(directory).files(prefix(directory));
+      beginning = listing(directory).beginning(prefix(directory));
     } catch (InterruptedIOException e) {
       throw e;
     } catch (IOException e) {
       say(e.toString());
       return super.listFiles(f, true);
     }
-    if (files.isEmpty()) {
-      // A file, an empty directory, or nothing.
-      return super.listFiles(f, true);
+    // Without a file, it is a file, an empty directory, or nothing.
+    return beginning.isAll() && beginning.files().isEmpty() ? super.listFiles(f, true) : new FileListing(directory, beginning);
+  }
+
+  /** The first files of a directory tree, then the others. */
+  private final class FileListing implements RemoteIterator<LocatedFileStatus> {
+    private final Path directory;
+    private final boolean isAll;
+    private final RemoteIterator<LocatedFileStatus> first;
+    private final Set<Path> delivered = new HashSet<>();
+    private RemoteIterator<LocatedFileStatus> rest;
+
+    FileListing(Path directory, S3aListing.Beginning beginning) {
+      this.directory = directory;
+      isAll = beginning.isAll();
+      first = statuses(beginning.files());
     }
-    return RemoteIterators.mappingRemoteIterator(RemoteIterators.remoteIteratorFromIterable(files), this::status);
+
+    @Override
+    public boolean hasNext() throws IOException {
+      return first.hasNext() || !isAll && rest().hasNext();
+    }
+
+    @Override
+    public LocatedFileStatus next() throws IOException {
+      if (!first.hasNext()) {
+        return rest().next();
+      }
+      LocatedFileStatus status = first.next();
+      delivered.add(status.getPath());
+      return status;
+    }
+
+    private RemoteIterator<LocatedFileStatus> rest() throws IOException {
+      if (rest == null) {
+        rest = RemoteIterators.filteringRemoteIterator(all(), status -> !delivered.contains(status.getPath()));
+      }
+      return rest;
+    }
+
+    private RemoteIterator<LocatedFileStatus> all() throws IOException {
+      try {
+        return statuses(listing(directory).files(prefix(directory)));
+      } catch (InterruptedIOException e) {
+        throw e;
+      } catch (IOException e) {
+        say(e.toString());
+        return MillstreamS3AFileSystem.super.listFiles(directory, true);
+      }
+    }
+
+    private RemoteIterator<LocatedFileStatus> statuses(List<Keys.Item> files) {
+      return RemoteIterators.mappingRemoteIterator(RemoteIterators.remoteIteratorFromIterable(files),
+          MillstreamS3AFileSystem.this::status);
+    }
   }
 
   @Override

@@ -68,6 +68,23 @@ final class S3aListing {
     return files;
   }
 
+  /** Some files that are the first ones. */
+  record Beginning(List<Keys.Item> files, boolean isAll) {}
+
+  /**
+   * The files of {@link #files} that one request finds.
+   *
+   * @throws IOException as for {@link #list}
+   */
+  Beginning beginning(String prefix) throws IOException {
+    Keys.Page page = keys.list(prefix, null, null, null);
+    Files shard = new Files(0, prefix.length());
+    for (Keys.Item item : page.items()) {
+      shard.add(item);
+    }
+    return new Beginning(shard.files, page.next() == null);
+  }
+
   /** Lists keys into shards; returns those that are not empty, in the order of keys, which is Spark's. */
   private <S extends Shard> List<S> run(List<String> prefixes, IntFunction<S> empty) throws IOException {
     List<S> filled = Collections.synchronizedList(new ArrayList<>());
