@@ -70,16 +70,12 @@ pub extern "system" fn Java_io_millstream_hadoop_JoinedFiles_open<'local>(
     guard(&mut env, 0, |env| {
         let NamedInputs { inputs, .. } = inputs(env, &packed)?;
         let (header, max_readers) = (header_from(header), readers(max_readers));
-        let files: Box<dyn AnyFiles> = if files.is_null() {
-            let source = VolumeSource::new(&SharedProcessVolume::default());
-            Box::new(JoinedFiles::new(source, inputs, header, max_readers))
-        } else {
-            Box::new(JoinedFiles::new(
-                RemoteSource::new(env, &files, &env.convert_byte_array(&packed)?)?,
-                inputs,
-                header,
-                max_readers,
-            ))
+        let files: Box<dyn AnyFiles> = match RemoteSource::of(env, &files, &packed)? {
+            Some(source) => Box::new(JoinedFiles::new(source, inputs, header, max_readers)),
+            None => {
+                let source = VolumeSource::new(&SharedProcessVolume::default());
+                Box::new(JoinedFiles::new(source, inputs, header, max_readers))
+            }
         };
         Ok(Box::into_raw(Box::new(OpenFiles { files, bytes: Vec::new(), taken: 0 })) as jlong)
     })
@@ -149,11 +145,7 @@ pub extern "system" fn Java_io_millstream_hadoop_JoinedFiles_check<'local>(
     guard(&mut env, (), |env| {
         let NamedInputs { inputs, .. } = inputs(env, &packed)?;
         let (header, max_readers) = (header_from(header), readers(max_readers));
-        let remote = if files.is_null() {
-            None
-        } else {
-            Some(RemoteSource::new(env, &files, &env.convert_byte_array(&packed)?)?)
-        };
+        let remote = RemoteSource::of(env, &files, &packed)?;
         let mut cancellation = Cancellation::new(env, &is_cancelled);
         let mut should_continue = || cancellation.should_continue();
         let checked = match remote {

@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use jni::objects::{GlobalRef, JLongArray, JObject, JValue};
+use jni::objects::{GlobalRef, JByteArray, JLongArray, JObject, JValue};
 use jni::sys::jint;
 use jni::{JNIEnv, JavaVM};
 use millstream_s3::{Client, Counts, Version};
@@ -46,12 +46,21 @@ struct Object {
 }
 
 impl RemoteSource {
-    /// The files that `files`, a `RemoteFiles`, can open: those of the ranges in `packed`.
-    pub(crate) fn new(
+    /// The files that `files`, a `RemoteFiles`, can open: those of the ranges in `packed`. `None` for null, which stands for
+    /// local files.
+    pub(crate) fn of(
         env: &mut JNIEnv<'_>,
         files: &JObject<'_>,
-        packed: &[u8],
-    ) -> std::result::Result<Self, Failure> {
+        packed: &JByteArray<'_>,
+    ) -> std::result::Result<Option<Self>, Failure> {
+        if files.is_null() {
+            return Ok(None);
+        }
+        let packed = env.convert_byte_array(packed)?;
+        RemoteSource::new(env, files, &packed).map(Some)
+    }
+
+    fn new(env: &mut JNIEnv<'_>, files: &JObject<'_>, packed: &[u8]) -> std::result::Result<Self, Failure> {
         let number = env.call_method(files, "nativeBucket", "()J", &[])?.j()?;
         let objects = match s3::client(number) {
             None => None,

@@ -143,12 +143,11 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_open<'local>(
         let predicate = env.convert_byte_array(&predicate)?;
         let words = env.convert_byte_array(&words)?;
         let options = options(flags, &separator, &predicate, &words, max_readers)?;
-        let packed = env.convert_byte_array(&packed)?;
-        let ranges = ranges(&packed).ok_or(Failure::Argument("malformed file ranges"))?;
-        let scan: OpenScan = if files.is_null() {
-            Box::new(Scan::new(VolumeSource::new(&SharedProcessVolume::default()), ranges, options))
-        } else {
-            Box::new(Scan::new(RemoteSource::new(env, &files, &packed)?, ranges, options))
+        let ranges =
+            ranges(&env.convert_byte_array(&packed)?).ok_or(Failure::Argument("malformed file ranges"))?;
+        let scan: OpenScan = match RemoteSource::of(env, &files, &packed)? {
+            Some(source) => Box::new(Scan::new(source, ranges, options)),
+            None => Box::new(Scan::new(VolumeSource::new(&SharedProcessVolume::default()), ranges, options)),
         };
         Ok(Box::into_raw(Box::new(scan)) as jlong)
     })

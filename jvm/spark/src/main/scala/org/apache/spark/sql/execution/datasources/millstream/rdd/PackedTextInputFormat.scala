@@ -1,6 +1,6 @@
 package org.apache.spark.sql.execution.datasources.millstream.rdd
 
-import java.util.concurrent.ConcurrentHashMap
+import java.util.HashMap
 
 import scala.jdk.CollectionConverters._
 
@@ -26,7 +26,7 @@ class PackedTextInputFormat extends TextInputFormat {
 
   /** The files that were listed last. */
   private var listed = Array.empty[FileStatus]
-  private val versions = new ConcurrentHashMap[Path, String]
+  private val versions = new HashMap[Path, String]
 
   override protected def listStatus(job: JobConf): Array[FileStatus] = {
     versions.clear()
