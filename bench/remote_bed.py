@@ -16,7 +16,7 @@ from harness import REPOSITORY, TESTBED, make_once, tree
 
 sys.path.insert(0, str(TESTBED))
 from bed_jars import s3a_jars  # noqa: E402
-from hdfs_bed import HdfsBed  # noqa: E402
+from hdfs_bed import HdfsBed, client_jars  # noqa: E402
 from s3_bed import BUCKET, S3Bed  # noqa: E402
 
 PROBE = REPOSITORY / "bench" / "spark_remote_probe.py"
@@ -68,6 +68,9 @@ def parquet_objects(python: Path, files: int) -> Path:
     return make_once(f"s3-parquet-{files}", make)
 
 
+def hdfs_floor() -> list[str]:
+    """A command that reads what a file of facts names by HDFS's client alone."""
+    return ["java", "-cp", ":".join(map(str, client_jars())), str(REPOSITORY / "bench" / "hdfs_floor.java")]
 
 
 class Hdfs:
@@ -83,7 +86,8 @@ class Hdfs:
         """The filled cluster, whose name node answers this much later."""
         cluster = self._cluster or self._start()
         cluster.set_delay(delay_ms)
-        with written({"conf": {}, "jars": "", "endpoint": None, "delay_us": 0, "data": f"{cluster.url}/data", "warm": f"{cluster.url}/warm"}) as facts:
+        url = cluster.url if delay_ms else cluster.direct_url
+        with written({"conf": {}, "jars": "", "endpoint": None, "delay_us": 0, "data": f"{url}/data", "warm": f"{url}/warm"}) as facts:
             yield Bed(facts)
 
     def _start(self) -> HdfsBed:

@@ -135,7 +135,8 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 class HdfsBed:
     """`bed.url` is hdfs://HOST:PORT; the files are deleted with the cluster. The user who starts it is the superuser;
-    with Kerberos, everybody who has logged in may write, except to /private.
+    with Kerberos, everybody who has logged in may write, except to /private. At `bed.direct_url` is the name node itself,
+    without the relay that delays and loses calls, and costs CPU time.
     """
 
     def __init__(self, hosts: tuple[str, ...] = (), kerberos: bool = False):
@@ -162,6 +163,7 @@ class HdfsBed:
         self._server.wait_until((self._scratch / "ready").exists, READY_WITHIN_S)
         self._relay = Relay(port)
         self.url = f"hdfs://127.0.0.1:{self._relay.port}"
+        self.direct_url = f"hdfs://127.0.0.1:{port}"
 
     def client(self) -> tuple[dict[str, str], str]:
         """The environment and an option of the JVM with which clients know of Kerberos."""
