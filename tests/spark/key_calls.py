@@ -38,3 +38,16 @@ def plan_after_unset(spark, key):
         plans.append("DirectInsert" in spark.sql("explain insert overwrite directory '/nowhere' using csv select 1 a").collect()[0][0]
                      or "DirectInsert" in spark.sql("explain insert overwrite directory '/nowhere' select 1").collect()[0][0])
     return plans
+
+
+def readers(spark, key, value):
+    """The readers that each of 1, 100 and 100,000 tasks has on remote and on local files; then with a key set, on remote ones."""
+    settings = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.ReadSettings
+
+    def of(is_local):
+        found = settings.of(spark._jsparkSession)
+        return [found.readers(tasks, is_local, spark.sparkContext._jsc.sc()) for tasks in (1, 100, 100_000)]
+
+    shares = [of(False), of(True)]
+    spark.conf.set(key, value)
+    return [*shares, of(False)]

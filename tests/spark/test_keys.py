@@ -62,3 +62,12 @@ def test_an_unavailable_strict_visibility_is_an_error(session, visibility):
         *create, "insert overwrite t select 2", "insert into t select 3", "reset fs.millstream.write.visibility"])
     assert f"cannot be overwritten with fs.millstream.write.visibility={visibility}" in answer["errors"][3]
     assert answer["errors"][4] is None and answer["tables"]["t"]["rows"] == ["Row(a=1)", "Row(a=3)"]
+
+
+def test_the_tasks_of_a_large_cluster_share_the_readers_of_remote_files(tmp_path):
+    session = Session(tmp_path / "home", millstream=True, conf={"spark.master": "local[1000]"})
+    try:
+        shares = session.call("key_calls:readers", key="spark.millstream.read.maxReaders", value="16")
+    finally:
+        session.close()
+    assert shares == [[32, 20, 4], [32, 32, 32], [16, 16, 16]]

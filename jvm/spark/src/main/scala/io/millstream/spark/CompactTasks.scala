@@ -56,11 +56,12 @@ private[spark] class CompactTasks(spark: SparkSession, site: Site, conf: Configu
       def cost(output: Output): Long = output.bytes + output.files * settings.openCostBytes
       val share = math.max(1, outputs.iterator.map(cost).sum / (context.defaultParallelism.max(1) * TasksPerCore))
       val tasks = Packing.consecutive(outputs, share)(cost)
+      val readers = settings.readers(tasks.length, outputs.head.inputs.isLocal, context)
       val what = s"$description: ${outputs.iterator.map(_.files).sum} files become ${outputs.length}"
       val (site, conf, counters) = (this.site, new SerializableConfiguration(this.conf), this.counters)
       describing(what) {
         context.parallelize(tasks, tasks.length)
-          .flatMap(task => task.map(inTask(_, site, settings.maxReaders, conf.value, counters)))
+          .flatMap(task => task.map(inTask(_, site, readers, conf.value, counters)))
           .collect().toSeq
       }
     }

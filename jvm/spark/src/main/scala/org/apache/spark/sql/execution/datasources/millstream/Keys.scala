@@ -29,8 +29,12 @@ private[sql] object Keys {
 
   /** The session's value of a key; if it is unset there, the value with which the application was started. */
   def get[T](conf: SQLConf, entry: ConfigEntry[T]): T =
-    if (conf.contains(entry.key)) conf.getConf(entry)
-    else SparkContext.getActive.flatMap(_.getConf.getOption(entry.key)).fold(conf.getConf(entry))(entry.valueConverter)
+    if (conf.contains(entry.key)) conf.getConf(entry) else atStart(entry).fold(conf.getConf(entry))(entry.valueConverter)
+
+  /** Whether a key has a value, in the session or from the start. */
+  def isSet(conf: SQLConf, entry: ConfigEntry[_]): Boolean = conf.contains(entry.key) || atStart(entry).isDefined
+
+  private def atStart(entry: ConfigEntry[_]): Option[String] = SparkContext.getActive.flatMap(_.getConf.getOption(entry.key))
 
   /**
    * Refuses keys that do not exist.

@@ -186,9 +186,11 @@ case class NativeTextScanExec(
       occurrences.isDefined -> NativeScan.DISTINCT).collect { case (true, flag) => flag }.sum
     val split = words.fold(NativeScan.WHOLE_ROWS)(_.separator.getBytes(StandardCharsets.US_ASCII))
     val partitionSchema = if (words.isEmpty) scan.relation.partitionSchema else new StructType
-    val task = ScanTask(format.separator.toArray, predicate, split, flags, settings.maxReaders, hasLines, partitionSchema)
+    val partitions = pack()
+    val readers = settings.readers(partitions.length, listed.isLocal, sparkContext)
+    val task = ScanTask(format.separator.toArray, predicate, split, flags, readers, hasLines, partitionSchema)
     val conf = Option.unless(listed.isLocal)(sparkContext.broadcast(new SerializableConfiguration(listed.conf)))
-    new TextScanRDD(sparkContext, pack(), task, conf,
+    new TextScanRDD(sparkContext, partitions, task, conf,
       ScanMetrics(metrics("numOutputRows"), metrics("bytesRead"), metrics("filesOpened"), metrics("filesMissing"), metrics("waitTime"),
         requestMetrics))
   }

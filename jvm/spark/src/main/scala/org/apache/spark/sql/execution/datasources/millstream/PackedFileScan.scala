@@ -102,7 +102,9 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
       case _ => read
     }
     val full = Option.unless(local.isLocal)(sparkContext.broadcast(new SerializableConfiguration(local.conf)))
-    new PackedFileScanRDD(scan, reader, pack(), full, settings.maxReaders, metrics("filesReadAhead"), metrics("waitTime"))
+    val partitions = pack()
+    val readers = settings.readers(partitions.length, local.isLocal, sparkContext)
+    new PackedFileScanRDD(scan, reader, partitions, full, readers, metrics("filesReadAhead"), metrics("waitTime"))
   }
 
   override protected def doExecute(): RDD[InternalRow] = {

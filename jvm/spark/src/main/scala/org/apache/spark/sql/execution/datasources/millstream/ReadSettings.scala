@@ -1,7 +1,7 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
 import org.apache.spark.SparkContext
-import org.apache.spark.internal.config.ConfigEntry
+import org.apache.spark.internal.config.{ConfigEntry, DYN_ALLOCATION_ENABLED}
 import org.apache.spark.network.util.ByteUnit
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.internal.SQLConf
@@ -11,10 +11,29 @@ import org.apache.spark.sql.internal.SQLConf
  *
  * @param openCostBytes cost of opening a file, in bytes, when files are packed into tasks
  * @param maxReaders maximum number of native threads with which a task reads ahead
+ * @param isChosen whether somebody has set that maximum
  */
-final case class ReadSettings private (openCostBytes: Long, maxReaders: Int)
+final case class ReadSettings private (openCostBytes: Long, private val maxReaders: Int, private val isChosen: Boolean) {
+  /**
+   * The maximum number of native threads with which each of some tasks reads ahead. On another file system than the local one, those that run at
+   * once have `MostAtOnce` together, unless somebody has set how many a task may have: a server does not get more requests at once because
+   * a cluster is large.
+   */
+  def readers(tasks: Int, isLocal: Boolean, context: SparkContext): Int =
+    if (isLocal || isChosen) {
+      maxReaders
+    } else {
+      // A cluster that grows does so for these tasks.
+      val room = if (context.conf.get(DYN_ALLOCATION_ENABLED)) tasks else context.maxNumConcurrentTasks(context.resourceProfileManager.defaultResourceProfile)
+      val share = ReadSettings.MostAtOnce / math.max(1, math.min(tasks, room))
+      math.min(maxReaders, math.max(ReadSettings.LeastReaders, share))
+    }
+}
 
 object ReadSettings {
+  private val MostAtOnce = 2048
+  private val LeastReaders = 4
+
   private[millstream] val OpenCostBytes: ConfigEntry[Long] = SQLConf.buildConf("spark.millstream.read.openCostInBytes")
     .doc("The cost of opening a file, in bytes, when files are packed into tasks.")
     .bytesConf(ByteUnit.BYTE)
@@ -22,18 +41,20 @@ object ReadSettings {
     .createWithDefault(32L << 10)
 
   private[millstream] val MaxReaders: ConfigEntry[Int] = SQLConf.buildConf("spark.millstream.read.maxReaders")
-    .doc("The maximum number of native threads with which a task reads ahead; they are started only if reading waits for the storage.")
+    .doc("The maximum number of native threads with which a task reads ahead; they are started only if reading waits for the storage. On a "
+      + "cluster with more than 64 cores, fewer for S3 and HDFS unless this key is set.")
     .intConf
     .checkValue(_ >= 0, "must not be negative")
     .createWithDefault(32)
 
-  private[millstream] def of(conf: SQLConf): ReadSettings = ReadSettings(Keys.get(conf, OpenCostBytes), Keys.get(conf, MaxReaders))
+  private[millstream] def of(conf: SQLConf): ReadSettings =
+    ReadSettings(Keys.get(conf, OpenCostBytes), Keys.get(conf, MaxReaders), Keys.isSet(conf, MaxReaders))
 
-  def of(spark: SparkSession): ReadSettings = ReadSettings(get(spark, OpenCostBytes), get(spark, MaxReaders))
+  def of(spark: SparkSession): ReadSettings = of(spark.sessionState.conf)
 
   /** The settings of the active session, or of the context if there is none. */
   private[millstream] def of(context: SparkContext): ReadSettings =
-    sessionOf(context).fold(ReadSettings(context.conf.get(OpenCostBytes), context.conf.get(MaxReaders)))(of)
+    sessionOf(context).fold(ReadSettings(context.conf.get(OpenCostBytes), context.conf.get(MaxReaders), context.conf.contains(MaxReaders)))(of)
 
   private[millstream] def get[T](context: SparkContext, entry: ConfigEntry[T]): T =
     sessionOf(context).fold(context.conf.get(entry))(get(_, entry))

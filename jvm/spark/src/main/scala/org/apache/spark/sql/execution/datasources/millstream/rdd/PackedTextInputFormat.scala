@@ -74,8 +74,9 @@ class PackedTextInputFormat extends TextInputFormat {
     val largest = largestSplit(splits, job, ranges.map(_.length).sum / math.max(1, minPartitions))
     // A task is full by its bytes or by its cost, whichever comes first.
     def share(range: FileRange): Long = math.max(cost(range), (range.length.toDouble / largest * target).toLong)
-    val packed = Iterator.iterate(target)(_ / 2).map(Packing.consecutive(ranges, _)(share)).find(_.size >= math.min(minPartitions, ranges.size))
-    packed.get.map(task => PackedSplit(task, settings.maxReaders, hosts(task, hostsOf))).toArray
+    val packed = Iterator.iterate(target)(_ / 2).map(Packing.consecutive(ranges, _)(share)).find(_.size >= math.min(minPartitions, ranges.size)).get
+    val readers = settings.readers(packed.size, fileSystem.getScheme == "file", context)
+    packed.map(task => PackedSplit(task, readers, hosts(task, hostsOf))).toArray
   }
 
   /** Where most bytes of a task are. */
