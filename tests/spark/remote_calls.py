@@ -220,12 +220,25 @@ def statistics(spark, path, read):
 def counters(spark, file_system):
     names = ("object_list_request", "object_continue_list_request", "action_http_get_request", "stream_read_bytes")
     instance, storage = file_system.getIOStatistics().counters(), file_system.getStorageStatistics()
-    schemes = [found for found in spark._jvm.org.apache.hadoop.fs.FileSystem.getAllStatistics() if found.getScheme() == file_system.getScheme()]
+    schemes = of_scheme(spark, file_system)
     return {
         "instance": {name: instance.get(name) for name in names},
         "storage": {name: storage.getLong(name) for name in names},
         "scheme": {"bytesRead": sum(found.getBytesRead() for found in schemes), "readOps": sum(found.getReadOps() for found in schemes)},
     }
+
+
+def of_scheme(spark, file_system):
+    """Hadoop's statistics of the scheme of a file system."""
+    return [found for found in spark._jvm.org.apache.hadoop.fs.FileSystem.getAllStatistics() if found.getScheme() == file_system.getScheme()]
+
+
+def bytes_of_scheme(spark, path, read):
+    """How many bytes a read adds to what Hadoop counts for the scheme."""
+    _, file_system = hadoop_path(spark, path)
+    before = sum(found.getBytesRead() for found in of_scheme(spark, file_system))
+    evaluate(spark, path, read)
+    return sum(found.getBytesRead() for found in of_scheme(spark, file_system)) - before
 
 
 def keep(spark, name, code):

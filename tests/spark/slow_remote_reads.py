@@ -189,6 +189,15 @@ def test_requests_and_bytes_are_counted_as_in_s3a(s3, who, read):
     assert found["scheme"]["readOps"] >= SMALL
 
 
+@pytest.mark.parametrize("who", ["stock", "ours"])
+@pytest.mark.parametrize("read", ["spark.read.text(root)", "spark.read.json(root, schema='a string')", "sc.textFile(root)"], ids=["text", "json", "rdd"])
+def test_bytes_are_counted_once_for_the_scheme(place, who, read):
+    """Where the counters of jobs come from; the clients of S3 and HDFS count some of them by themselves."""
+    size = sum(len(text) for name, text in FILES.items() if name.startswith("small/"))
+    read_bytes = getattr(place, who).call("remote_calls:bytes_of_scheme", path=f"{place.root}/small", read=read)
+    assert read_bytes == size
+
+
 @ON_S3
 @ON_BOTH_TRANSPORTS
 @pytest.mark.parametrize("fault", [

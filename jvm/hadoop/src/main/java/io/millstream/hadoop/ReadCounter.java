@@ -29,9 +29,14 @@ public final class ReadCounter {
   }
 
   /** For the files of a file system. */
-  @SuppressWarnings("deprecation")
   public static ReadCounter of(FileSystem fileSystem) {
-    return new ReadCounter(FileSystem.getStatistics(fileSystem.getUri().getScheme(), fileSystem.getClass()));
+    return new ReadCounter(statistics(fileSystem));
+  }
+
+  /** The statistics of a file system. */
+  @SuppressWarnings("deprecation")
+  static FileSystem.Statistics statistics(FileSystem fileSystem) {
+    return FileSystem.getStatistics(fileSystem.getUri().getScheme(), fileSystem.getClass());
   }
 
   /** Runs a call in which this thread may read by itself. */

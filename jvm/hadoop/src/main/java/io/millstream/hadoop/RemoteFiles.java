@@ -33,7 +33,8 @@ public abstract class RemoteFiles {
   private final AtomicLong throttled = new AtomicLong();
   private final AtomicLong nativeRequests = new AtomicLong();
   private boolean onlyAsListed;
-  private boolean areCountedByCaller;
+  /** Where the caller counts bytes; null if it does not. */
+  private FileSystem.Statistics statisticsOfCaller;
 
   /**
    * What is known of the file of a range.
@@ -75,22 +76,31 @@ public abstract class RemoteFiles {
     if (ranges.isLocal()) {
       return null;
     }
-    FileSystem fileSystem = new Path(ranges.fileSystem() + "/").getFileSystem(conf);
+    FileSystem fileSystem = fileSystem(ranges, conf);
     return fileSystem instanceof ListedFileSystem ours ? ours.files(ranges) : StreamFiles.of(fileSystem, ranges);
+  }
+
+  private static FileSystem fileSystem(FileRanges ranges, Configuration conf) throws IOException {
+    return new Path(ranges.fileSystem() + "/").getFileSystem(conf);
   }
 
   /** The files of ranges like {@link #of}, for a caller that counts their bytes in the statistics of the file system ({@link ReadCounter}). */
   public static RemoteFiles countedByCaller(FileRanges ranges, Configuration conf) throws IOException {
     RemoteFiles files = of(ranges, conf);
     if (files != null) {
-      files.areCountedByCaller = true;
+      files.statisticsOfCaller = ReadCounter.statistics(fileSystem(ranges, conf));
     }
     return files;
   }
 
   /** Whether the caller counts bytes in the statistics of the file system. */
   protected final boolean areCountedByCaller() {
-    return areCountedByCaller;
+    return statisticsOfCaller != null;
+  }
+
+  /** Number of bytes that the file system's client has counted on this thread, if the caller counts them. */
+  private long countedByClient() {
+    return statisticsOfCaller == null ? 0 : statisticsOfCaller.getThreadStatistics().getBytesRead();
   }
 
   /** The files of ranges like {@link #of}, of which only the listed versions may be read: another one is an error. */
@@ -212,6 +222,7 @@ public abstract class RemoteFiles {
      * @return their number, 0 at the end of the file; or the negative number of an error of the C library
      */
     final int read(long offset, ByteBuffer buffer) {
+      long counted = countedByClient();
       try {
         return Math.max(0, fill(offset, buffer));
       } catch (FileNotFoundException e) {
@@ -220,6 +231,11 @@ public abstract class RemoteFiles {
         return failed(e, EIO);
       } catch (RuntimeException e) {
         return failed(new IOException(e), EIO);
+      } finally {
+        long twice = countedByClient() - counted;
+        if (twice != 0) {
+          statisticsOfCaller.incrementBytesRead(-twice);
+        }
       }
     }
 
