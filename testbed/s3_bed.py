@@ -141,6 +141,15 @@ class S3Bed:
         """Limits the bodies of GetObject from now on, in total and for each connection; 0 is no limit."""
         self._ask(f"bandwidth?total={total_bytes_per_s}&connection={connection_bytes_per_s}", b"")
 
+    def set_rate(self, requests_per_s: float = 0) -> None:
+        """Turns away requests above this rate from now on, with 503; 0 is no limit."""
+        self._ask(f"rate?requests={requests_per_s}", b"")
+
+    @property
+    def refused(self) -> int:
+        """The number of requests turned away since the rate was set."""
+        return int(self._ask("refused"))
+
     def statistics(self) -> Statistics:
         """Requests since the start or the last reset; `by_kind` counts them by operation of the S3 API."""
         return Statistics(self._ask("statistics"))

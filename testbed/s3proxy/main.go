@@ -14,6 +14,9 @@
 //	POST /__bed/delay?us=N    sets the delay of a request
 //	POST /__bed/bandwidth?total=N&connection=N
 //	                          limits the bodies of GetObject in total and for each connection, in bytes/s; 0: no limit
+//	POST /__bed/rate?requests=N
+//	                          turns away requests above so many in a second, with 503; 0: no limit (rate.go)
+//	GET  /__bed/refused       the number of requests turned away since then
 //	POST /__bed/faults        replaces the faults by a JSON list of others (fault.go)
 //	POST /__bed/access        replaces the rules about tokens and other headers that buckets require (access.go)
 //	POST /__bed/credentials   makes temporary credentials

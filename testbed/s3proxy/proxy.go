@@ -28,6 +28,7 @@ type proxy struct {
 	faults    *faults
 	access    *access
 	bandwidth bandwidth
+	rate      rate
 
 	mutex       sync.Mutex
 	counts      map[string]int
@@ -76,6 +77,8 @@ func (p *proxy) handler() http.Handler {
 	mux.HandleFunc("/__bed/reset", p.reset)
 	mux.HandleFunc("/__bed/delay", p.setDelay)
 	mux.HandleFunc("/__bed/bandwidth", p.bandwidth.set)
+	mux.HandleFunc("/__bed/rate", p.rate.set)
+	mux.HandleFunc("/__bed/refused", p.rate.writeRefused)
 	mux.HandleFunc("/__bed/faults", p.setFaults)
 	p.access.handle(mux)
 	mux.HandleFunc("/__bed/struck", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, p.faults.count()) })
@@ -95,6 +98,11 @@ func (p *proxy) pass(w http.ResponseWriter, r *http.Request) {
 	operation := operationOf(r)
 	p.arrive(operation, r.URL.Path)
 	defer p.leave()
+	if !p.rate.admits() {
+		_, _ = io.Copy(io.Discard, r.Body)
+		writeError(w, r, http.StatusServiceUnavailable, "SlowDown", "above the rate of the bed")
+		return
+	}
 	// On arrival: a token that ends while its request is served is good.
 	if rule, code := p.access.admit(operation, r); rule != nil {
 		time.Sleep(time.Duration(p.delay.Load()))

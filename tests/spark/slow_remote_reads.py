@@ -215,6 +215,23 @@ def test_requests_that_fail_lose_no_row(s3, fault, who):
 
 
 @ON_S3
+def test_a_bucket_that_turns_requests_away_is_asked_more_slowly(s3):
+    """And no row is lost. S3 serves so many requests in a second; what is turned away was in vain."""
+    objects, rate = 1_500, 300
+    s3.stock.call("remote_calls:put", root=f"{s3.root}/many", files={f"{i:04}.txt": f"{i}\n" for i in range(objects)})
+    s3.bed.set_rate(rate)
+    try:
+        start = time.monotonic()
+        plan = s3.ours.call("remote_calls:plan", path=f"{s3.root}/many")
+        took, refused = time.monotonic() - start, s3.bed.refused
+    finally:
+        s3.bed.set_rate()
+    assert plan["rows"] == sum("7" in str(i) for i in range(objects))
+    assert 0 < plan["metrics"]["throttled"] <= refused < objects / 2
+    assert took < 4 * objects / rate, "much more slowly than the bucket serves"
+
+
+@ON_S3
 def test_a_refusal_within_a_large_object_is_the_error_of_stock(s3):
     """As when credentials end after some of its parts have been read."""
     answers = []

@@ -34,9 +34,34 @@ pub(crate) struct Throttle {
 #[derive(Debug)]
 struct State {
     limit: Option<Limit>,
-    /// Requests since then.
+    recent: Recent,
+}
+
+/// The rate of requests until now. Time without any does not count: what was turned away came in a burst.
+#[derive(Debug)]
+struct Recent {
+    /// Requests since then, for at most a [`PERIOD`].
     begun: u64,
     since: Instant,
+    /// Requests in a second in the period before, if there was one right before.
+    before: f64,
+}
+
+impl Recent {
+    fn begin(&mut self, now: Instant) {
+        let elapsed = now.duration_since(self.since);
+        if elapsed >= PERIOD {
+            let before = if elapsed < 2 * PERIOD { self.begun as f64 / elapsed.as_secs_f64() } else { 0.0 };
+            *self = Recent { begun: 0, since: now, before };
+        }
+        self.begun += 1;
+    }
+
+    /// Requests in a second.
+    fn rate(&self, now: Instant) -> f64 {
+        let elapsed = now.duration_since(self.since).clamp(MEASURED, PERIOD).as_secs_f64();
+        (self.begun as f64 / elapsed).max(self.before)
+    }
 }
 
 #[derive(Debug)]
@@ -67,7 +92,8 @@ impl Limit {
 
 impl Throttle {
     fn new(now: Instant) -> Self {
-        Throttle { state: Mutex::new(State { limit: None, begun: 0, since: now }) }
+        let recent = Recent { begun: 0, since: now, before: 0.0 };
+        Throttle { state: Mutex::new(State { limit: None, recent }) }
     }
 
     /// The throttle of a bucket, the same for all clients in this process.
@@ -87,10 +113,7 @@ impl Throttle {
             if let Some(wait) = state.limit.as_mut().and_then(|limit| limit.take(now)) {
                 return Some(wait);
             }
-            if now.duration_since(state.since) >= 10 * PERIOD {
-                (state.begun, state.since) = (0, now);
-            }
-            state.begun += 1;
+            state.recent.begin(now);
             None
         })
     }
@@ -98,8 +121,7 @@ impl Throttle {
     /// A request was turned away.
     pub(crate) fn refused(&self, now: Instant) {
         self.with(|state| {
-            let elapsed = now.duration_since(state.since).max(MEASURED).as_secs_f64();
-            let measured = state.begun as f64 / elapsed;
+            let measured = state.recent.rate(now);
             match &mut state.limit {
                 Some(limit) if now.duration_since(limit.changed) < PERIOD => {}
                 Some(limit) => (limit.rate, limit.changed) = ((limit.rate / 2.0).max(LOWEST), now),
@@ -206,6 +228,18 @@ mod tests {
         for _ in 0..10_000 {
             assert!(throttle.begin(now).is_some_and(|wait| wait <= STEP), "however many wait");
         }
+    }
+
+    #[test]
+    fn idle_time_before_a_burst_is_no_part_of_its_rate() {
+        let start = Instant::now();
+        let throttle = Throttle::new(start);
+        assert!(throttle.begin(start).is_none());
+        let burst = start + 9 * PERIOD;
+        assert!((0..100).all(|i| throttle.begin(burst + Duration::from_millis(i)).is_none()));
+        throttle.refused(burst + MEASURED);
+        let halved = requests_in_a_second(&throttle, burst + MEASURED);
+        assert!((490..=510).contains(&halved), "{halved}");
     }
 
     #[test]
