@@ -1,6 +1,7 @@
 """The result of a case in a form that can be sent and compared: rows, schema, files, sizes, or the error."""
 
 import re
+from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JJavaError
 from pyspark import RDD
@@ -28,6 +29,8 @@ def run_case(spark, name, data, scratch):
     """Runs a case. The answer's key `index` is the index of a DataFrame's files, `native` whether it was read natively."""
     context = cases.Context(spark, data, scratch)
     answer = replace(answer_of(lambda: cases.CASES[name].run(context)), scratch, "<scratch>")
+    # Some messages have the path alone.
+    answer = replace(answer, urlsplit(scratch).path, "<scratch>")
     answer.setdefault("native", sorted(context.native))
     return answer
 

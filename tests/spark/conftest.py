@@ -15,6 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import datasets  # noqa: E402
+from remote_places import Places  # noqa: E402
 from sessions import Session  # noqa: E402
 
 
@@ -77,6 +78,14 @@ def ours(top):
     session = Session(top / "ours", millstream=True)
     yield session
     session.close()
+
+
+@pytest.fixture(scope="session")
+def places(tmp_path_factory):
+    """S3 and HDFS with sessions (remote_places.py)."""
+    found = Places(tmp_path_factory.mktemp)
+    yield found
+    found.close()
 
 
 @pytest.fixture(scope="session")

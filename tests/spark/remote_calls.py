@@ -52,6 +52,12 @@ def write_lines(spark, path, files, lines, format="text"):
     spark.range(files * lines).selectExpr("rpad(id, 99, '.') value").repartition(files).write.format(format).save(path)
 
 
+def write_wide(spark, path, format, files, width):
+    """Files of a narrow column, and one that makes each of them `width` bytes larger."""
+    frame = spark.range(files).selectExpr("id", f"left(repeat(sha2(string(id), 512), {width // 128 + 1}), {width}) wide")
+    frame.repartition(files, "id").write.option("compression", "none").format(format).save(path)
+
+
 def put(spark, root, files):
     """Writes files, given by name and text, through the file system."""
     for name, text in files.items():
@@ -59,6 +65,14 @@ def put(spark, root, files):
         out = file_system.create(path)
         out.write(bytearray(text.encode()))
         out.close()
+
+
+def put_tree(spark, source, target, times):
+    """Copies a local directory; `times` has the modification time of each file in milliseconds."""
+    path, file_system = hadoop_path(spark, target)
+    file_system.copyFromLocalFile(spark._jvm.org.apache.hadoop.fs.Path(source), path)
+    for name, time_ms in times.items():
+        file_system.setTimes(spark._jvm.org.apache.hadoop.fs.Path(f"{target}/{name}"), time_ms, -1)
 
 
 def make_directory(spark, path):

@@ -3,20 +3,11 @@
 Run with `make test-group GROUP=remote`.
 """
 
-import sys
 import time
-from functools import cached_property
 from pathlib import Path
 
-import pyspark
 import pytest
-from sessions import Session
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "testbed"))
-from bed_jars import s3a_jars  # noqa: E402
-from hdfs_bed import HdfsBed  # noqa: E402
-from s3_bed import BUCKET, S3Bed  # noqa: E402
+from remote_places import KINDS
 
 SMALL = 40
 FILES = {
@@ -56,40 +47,14 @@ READS = {
 }
 
 
-class Place:
-    """A bed with a stock session and one with Millstream, and the data sets that both read."""
-
-    def __init__(self, bed, url: str, conf: dict[str, str], homes):
-        self.bed, self.root, self._conf, self._homes = bed, f"{url}/data", conf, homes
-        self.stock, self.ours = (Session(homes(name) / "home", millstream=name == "ours", conf=conf) for name in ("stock", "ours"))
-        self.stock.call("remote_calls:write", root=self.root)
-        self.stock.call("remote_calls:put", root=self.root, files=FILES)
-        self.stock.call("remote_calls:make_directory", path=f"{self.root}/empty")
-
-    @cached_property
-    def by_client(self) -> Session:
-        """A session with Millstream that makes no request natively."""
-        conf = {**self._conf, "spark.hadoop.fs.millstream.s3a.native.enabled": "false"}
-        return Session(self._homes("by-client") / "home", millstream=True, conf=conf)
-
-    def close(self):
-        for session in (self.stock, self.ours, *([self.by_client] if "by_client" in vars(self) else [])):
-            session.close()
-
-
-@pytest.fixture(scope="module", params=["s3", "hdfs"])
-def place(request, tmp_path_factory):
-    if request.param == "s3":
-        with S3Bed() as bed:
-            conf = {**bed.spark_conf(), "spark.driver.extraClassPath": ":".join(map(str, s3a_jars(pyspark.__version__)))}
-            found = Place(bed, f"s3a://{BUCKET}", conf, tmp_path_factory.mktemp)
-            yield found
-            found.close()
-    else:
-        with HdfsBed() as bed:
-            found = Place(bed, bed.url, {"spark.hadoop.dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "5"}, tmp_path_factory.mktemp)
-            yield found
-            found.close()
+@pytest.fixture(scope="module", params=KINDS)
+def place(request, places):
+    """Sessions on S3 or HDFS, and the data sets that all of them read."""
+    found = places[request.param]
+    found.stock.call("remote_calls:write", root=found.root)
+    found.stock.call("remote_calls:put", root=found.root, files=FILES)
+    found.stock.call("remote_calls:make_directory", path=f"{found.root}/empty")
+    return found
 
 
 # S3 alone has versions, and requests that can be counted.
@@ -187,6 +152,28 @@ def test_requests_and_bytes_are_counted_as_in_s3a(s3, who, read):
         assert found[place]["stream_read_bytes"] == size
     assert found["scheme"]["bytesRead"] == size
     assert found["scheme"]["readOps"] >= SMALL
+
+
+@ON_S3
+@pytest.mark.parametrize("format_name", ["parquet", "orc"])
+def test_columns_that_are_not_needed_are_not_downloaded(s3, format_name):
+    """Files that are small enough to be read ahead whole if all their columns are needed."""
+    path, files, width = f"{s3.root}/wide-{format_name}", 3, 3_000_000
+    s3.stock.call("remote_calls:write_wide", path=path, format=format_name, files=files, width=width)
+    for columns, is_whole in (("sum(id)", False), ("count(*)", False), ("sum(id), sum(length(wide))", True)):
+        s3.bed.reset_statistics()
+        s3.ours.call("remote_calls:read", root=path, reads={"wide": f"spark.read.{format_name}(root).selectExpr({columns!r}.split(', ')[0], {columns!r}.split(', ')[-1])"})
+        sent = s3.bed.statistics().sent_bytes
+        assert (sent > files * width) == is_whole, (columns, sent)
+
+
+@ON_S3
+def test_binary_files_without_their_content_are_not_downloaded(s3):
+    read = "spark.read.format('binaryFile').load(f'{root}/small').selectExpr('path', 'length')"
+    s3.bed.reset_statistics()
+    expected, actual = (session.call("remote_calls:read", root=s3.root, reads={"binary": read}) for session in (s3.stock, s3.ours))
+    assert actual == expected
+    assert "GetObject" not in s3.bed.statistics().by_kind
 
 
 @pytest.mark.parametrize("who", ["stock", "ours"])

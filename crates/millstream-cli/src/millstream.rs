@@ -19,7 +19,7 @@ use crate::options::{
 use crate::recover::{self, Recover, SUPERSEDED};
 use crate::standard_output::StandardOutput;
 use crate::startup::{Startup, restore_open_files, startup};
-use crate::submit::Submission;
+use crate::submit::{Submission, spark_defaults};
 use crate::{pchmod, pchown, pcopy, pdu, pfind, pls, prm};
 
 /// The one source of the settings, which the jar and the Python package carry too.
@@ -363,12 +363,13 @@ impl Action {
             }
             Action::Job { class, settings, jar, submission } => {
                 let jar = present_jar_or_refuse(jar, diagnostics)?;
-                let arguments = submission.arguments(class, settings, &jar, &spark_conf(&jar));
+                let arguments =
+                    submission.arguments(class, settings, &jar, &spark_conf(&jar), &spark_defaults());
                 Err(Submission::submit(arguments, diagnostics))
             }
             Action::Doctor { jar, submission } => {
                 let jar = present_jar_or_refuse(jar, diagnostics)?;
-                let arguments = submission.arguments(DOCTOR, Vec::new(), &jar, b"");
+                let arguments = submission.arguments(DOCTOR, Vec::new(), &jar, b"", b"");
                 Err(Submission::submit(arguments, diagnostics))
             }
             Action::Manuals(directory) => {

@@ -2,7 +2,8 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,6 +17,8 @@ const SUBMIT: &str = "spark-submit";
 const PYTHON: &str = "python3";
 /// With which Python Spark's scripts look for their files.
 const PYTHON_VARIABLES: [&str; 2] = ["PYSPARK_DRIVER_PYTHON", "PYSPARK_PYTHON"];
+/// Settings that are class paths: ours is appended to the user's own, which may have the jars of S3A.
+const CLASS_PATHS: [&str; 2] = ["spark.driver.extraClassPath", "spark.executor.extraClassPath"];
 /// What Python answers where pyspark is.
 const ASK_PYTHON: &str = "import os, pyspark; print(os.path.dirname(pyspark.__file__))";
 
@@ -39,13 +42,15 @@ pub(crate) fn setting(key: &str, value: &OsStr) -> OsString {
 }
 
 impl Submission {
-    /// The arguments of `spark-submit` for a class with its settings; `block` is the conf block for the jar.
+    /// The arguments of `spark-submit` for a class with its settings; `block` is the conf block for the jar, `defaults` what
+    /// Spark's own `spark-defaults.conf` says.
     pub(crate) fn arguments(
         &self,
         class: &str,
         settings: Vec<OsString>,
         jar: &OsStr,
         block: &[u8],
+        defaults: &[u8],
     ) -> Vec<OsString> {
         let mut arguments = vec!["--class".into(), class.into()];
         if let Some(master) = &self.master {
@@ -56,13 +61,16 @@ impl Submission {
         let lines = block
             .split(|&b| b == b'\n')
             .filter(|line| line.starts_with(b"spark.") && !line.starts_with(b"spark.jars "));
-        let ours = lines.map(|line| {
-            let (key, value) = line.split_at(line.iter().position(|&b| b == b' ').unwrap_or(line.len()));
-            let setting = [key, b"=", value.trim_ascii()].concat();
-            OsStr::from_bytes(&setting).to_owned()
-        });
-        let level = OsString::from(format!("spark.log.level={level}"));
-        for setting in ours.chain([level]).chain(self.spark_settings.iter().cloned()) {
+        let mut all: Vec<OsString> = lines
+            .map(|line| {
+                let (key, value) = line.split_at(line.iter().position(|&b| b == b' ').unwrap_or(line.len()));
+                OsString::from_vec([key, b"=", value.trim_ascii()].concat())
+            })
+            .collect();
+        all.push(format!("spark.log.level={level}").into());
+        all.extend(self.spark_settings.iter().cloned());
+        join_class_paths(&mut all, defaults);
+        for setting in all {
             arguments.extend(["--conf".into(), setting]);
         }
         arguments.push(jar.to_owned());
@@ -107,6 +115,64 @@ impl Submission {
     }
 }
 
+/// Of `settings`, each `KEY=VALUE`, the first that is a class path is ours. The user's own, which is a later setting or in
+/// `defaults`, comes before it, in one setting.
+fn join_class_paths(settings: &mut Vec<OsString>, defaults: &[u8]) {
+    for key in CLASS_PATHS {
+        let prefix = format!("{key}=").into_bytes();
+        let is_of_key = |setting: &OsString| setting.as_bytes().starts_with(&prefix);
+        let given: Vec<OsString> = settings.extract_if(.., |setting| is_of_key(setting)).collect();
+        let Some((ours, theirs)) = given.split_first() else { continue };
+        let ours = &ours.as_bytes()[prefix.len()..];
+        let theirs = match theirs.last() {
+            Some(setting) => &setting.as_bytes()[prefix.len()..],
+            None => default_setting(defaults, key).unwrap_or_default(),
+        };
+        let joined: Vec<u8> = if theirs.split(|&b| b == b':').any(|entry| entry == ours) {
+            theirs.to_vec()
+        } else {
+            [theirs, ours].into_iter().filter(|path| !path.is_empty()).collect::<Vec<_>>().join(&b':')
+        };
+        settings.push(OsString::from_vec([prefix, joined].concat()));
+    }
+}
+
+/// The value of a key in a `spark-defaults.conf`, a file of Java properties; the last one counts.
+fn default_setting<'a>(defaults: &'a [u8], key: &str) -> Option<&'a [u8]> {
+    let is_between = |b: &u8| matches!(b, b' ' | b'\t' | b'=' | b':');
+    let found = defaults.split(|&b| b == b'\n').filter_map(|line| {
+        let value = line.trim_ascii().strip_prefix(key.as_bytes())?;
+        let start = value.iter().position(|b| !is_between(b)).unwrap_or(value.len());
+        (start > 0).then(|| &value[start..])
+    });
+    found.last()
+}
+
+/// The `spark-defaults.conf` of the Spark of a `spark-submit`; empty if there is none.
+pub(crate) fn spark_defaults() -> Vec<u8> {
+    let folder = env::var_os("SPARK_CONF_DIR").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let folder = folder.or_else(|| Some(spark_home(&spark_submit()?)?.join("conf")));
+    folder.and_then(|folder| fs::read(folder.join("spark-defaults.conf")).ok()).unwrap_or_default()
+}
+
+/// Where the Spark of a `spark-submit` is, which may be a script of pip's that only knows a Python.
+fn spark_home(submit: &Path) -> Option<PathBuf> {
+    let bin = submit.parent()?;
+    let home = bin.parent()?;
+    if home.join("jars").is_dir() {
+        return Some(home.to_owned());
+    }
+    let python = Some(bin.join(PYTHON)).filter(|python| is_program(python)).unwrap_or_else(|| PYTHON.into());
+    pyspark_of(&python)
+}
+
+fn pyspark_of(python: &Path) -> Option<PathBuf> {
+    let answer = Command::new(python).args(["-c", ASK_PYTHON]).output().ok()?;
+    Some(answer.stdout.trim_ascii_end())
+        .filter(|path| !path.is_empty())
+        .map(|path| OsStr::from_bytes(path).into())
+}
+
 /// That of SPARK_HOME, in PATH, beside this program, or of the pyspark that Python finds.
 fn spark_submit() -> Option<PathBuf> {
     if let Some(home) = env::var_os(SPARK_HOME).filter(|home| !home.is_empty()) {
@@ -117,9 +183,7 @@ fn spark_submit() -> Option<PathBuf> {
     let folders = env::split_paths(&path).chain(beside);
     let found = folders.map(|folder| folder.join(SUBMIT)).find(|program| is_program(program));
     found.or_else(|| {
-        let answer = Command::new(PYTHON).args(["-c", ASK_PYTHON]).output().ok()?;
-        let package = OsStr::from_bytes(answer.stdout.trim_ascii_end());
-        let program = Path::new(package).join("bin").join(SUBMIT);
+        let program = pyspark_of(Path::new(PYTHON))?.join("bin").join(SUBMIT);
         is_program(&program).then_some(program)
     })
 }
@@ -142,23 +206,46 @@ mod tests {
             ..Submission::default()
         };
         let block = b"# comment\nspark.jars                 /m.jar\nspark.driver.extraClassPath /m.jar\n";
-        let made = submission.arguments("of.Job", vec!["source=/a b".into()], "/m.jar".as_ref(), block);
+        let made = submission.arguments("of.Job", vec!["source=/a b".into()], "/m.jar".as_ref(), block, b"");
         let expected = [
             "--class",
             "of.Job",
             "--master",
             "local[4]",
             "--conf",
-            "spark.driver.extraClassPath=/m.jar",
-            "--conf",
             "spark.log.level=WARN",
             "--conf",
             "spark.driver.memory=4g",
+            "--conf",
+            "spark.driver.extraClassPath=/m.jar",
             "/m.jar",
             "source=/a b",
             "dry-run=true",
             "--json",
         ];
         assert_eq!(made, expected.map(OsString::from));
+    }
+
+    /// The jars of S3A, without which nothing of S3 could be compacted, are on the user's own class path.
+    #[test]
+    fn our_class_path_is_added_to_the_users() {
+        let joined = |given: &[&str], defaults: &str| {
+            let settings = [&["spark.driver.extraClassPath=/m.jar"], given].concat();
+            let mut settings: Vec<OsString> = settings.iter().map(OsString::from).collect();
+            join_class_paths(&mut settings, defaults.as_bytes());
+            settings.into_iter().map(|setting| setting.into_string().expect("UTF-8")).collect::<Vec<_>>()
+        };
+        let defaults = "# spark.driver.extraClassPath /no\nspark.driver.extraClassPathOfOthers=/no\n\
+            spark.driver.extraClassPath /old.jar\nspark.driver.extraClassPath : /s3a.jar:/b.jar \r\n";
+        assert_eq!(joined(&[], ""), ["spark.driver.extraClassPath=/m.jar"]);
+        assert_eq!(joined(&[], defaults), ["spark.driver.extraClassPath=/s3a.jar:/b.jar:/m.jar"]);
+        assert_eq!(
+            joined(&["a=b", "spark.driver.extraClassPath=/x"], defaults),
+            ["a=b", "spark.driver.extraClassPath=/x:/m.jar"]
+        );
+        assert_eq!(
+            joined(&["spark.driver.extraClassPath=/m.jar:/x"], ""),
+            ["spark.driver.extraClassPath=/m.jar:/x"]
+        );
     }
 }

@@ -78,12 +78,13 @@ impl RemoteSource {
         Ok(RemoteSource { files: Arc::new(files), objects })
     }
 
-    /// A native client and the object of a range, if they are known.
+    /// A native client and the object of a range, if they are known. An empty object is not read natively: no request would
+    /// tell whether it is still there.
     fn native(&self, index: usize, range: &FileRange) -> Option<Native> {
         let (client, objects) = self.objects.as_ref()?;
         let object = objects
             .get(index)
-            .filter(|object| i64::try_from(object.size).is_ok() && !object.version.is_none())?;
+            .filter(|object| (1..=i64::MAX as u64).contains(&object.size) && !object.version.is_none())?;
         let path = range.path.to_bytes();
         let key = &path[path.iter().position(|&b| b != b'/').unwrap_or(path.len())..];
         Some(Native {
@@ -230,13 +231,13 @@ impl SourceFile for RemoteFile {
         }
     }
 
-    fn size(&self) -> Result<u64> {
+    fn last_start(&self) -> Result<u64> {
         if let Some(native) = self.native() {
             return Ok(native.object.size);
         }
         let file = self.opened()?;
-        let size = call(&self.files.vm, |env| env.call_method(file, "size", "()J", &[])?.j());
-        size.and_then(|size| u64::try_from(size).ok()).ok_or(Error::new(Operation::Read, Errno::IO))
+        let last = call(&self.files.vm, |env| env.call_method(file, "lastStart", "()J", &[])?.j());
+        last.and_then(|last| u64::try_from(last).ok()).ok_or(Error::new(Operation::Read, Errno::IO))
     }
 
     fn stamp(&self) -> Result<Stamp> {

@@ -60,11 +60,12 @@ pub trait SourceFile: Debug + Send + Sync + 'static {
     /// Those of the place.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize>;
 
-    /// Size in bytes now.
+    /// Greatest offset from which a reader may begin: the size now, or more where one that begins beyond the end finds no more
+    /// bytes rather than an error.
     ///
     /// # Errors
     /// Those of the place.
-    fn size(&self) -> Result<u64>;
+    fn last_start(&self) -> Result<u64>;
 
     /// Identity and version now.
     ///
@@ -147,7 +148,7 @@ impl<F: File> SourceFile for F {
         self.read(buffer, At::Offset(offset))
     }
 
-    fn size(&self) -> Result<u64> {
+    fn last_start(&self) -> Result<u64> {
         self.metadata(Fields::SIZE).map(|metadata| metadata.size)
     }
 

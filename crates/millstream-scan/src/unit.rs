@@ -306,9 +306,10 @@ impl<'a> UnitReader<'a> {
         match &self.options.rows {
             Rows::Lines(separator) => {
                 let has_data = self.lines(file, part, separator, batch)?;
-                let size = if is_first && !has_data && range.start > 0 { file.size()? } else { u64::MAX };
-                if size < range.start {
-                    return Err(Cause::Shortened { size, start: range.start });
+                let last =
+                    if is_first && !has_data && range.start > 0 { file.last_start()? } else { u64::MAX };
+                if last < range.start {
+                    return Err(Cause::Shortened { size: last, start: range.start });
                 }
             }
             Rows::WholeFiles => self.whole(file, range.length, batch)?,

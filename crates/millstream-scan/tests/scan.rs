@@ -492,12 +492,12 @@ impl SourceFile for Version {
         Ok(some)
     }
 
-    fn size(&self) -> Result<u64, Error> {
+    fn last_start(&self) -> Result<u64, Error> {
         Ok(self.0.len() as u64)
     }
 
     fn stamp(&self) -> Result<Stamp, Error> {
-        Ok(Stamp { size: self.size()?, ..Stamp::default() })
+        Ok(Stamp { size: self.last_start()?, ..Stamp::default() })
     }
 }
 

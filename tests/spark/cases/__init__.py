@@ -8,11 +8,11 @@ import re
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
+from scratch_files import files_below
 
 COMPACT = "CompactFileIndex"
 STOCK = "InMemoryFileIndex"
@@ -47,9 +47,12 @@ class Context:
 
     def write(self, name: str, content: str) -> None:
         """Writes a file below the scratch directory."""
-        path = Path(self.scratch, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content)
+        self.files.write(name, content.encode())
+
+    @property
+    def files(self):
+        """Changes files below the scratch directory."""
+        return files_below(self.spark, self.scratch)
 
     def rows(self, frame: DataFrame) -> list[str]:
         rows = sorted(map(repr, frame.collect()))

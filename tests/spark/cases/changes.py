@@ -1,6 +1,5 @@
 """Files that appear and disappear between reads, and writes to a path that is read. Each case writes to a directory of its own."""
 
-import shutil
 from pathlib import Path
 
 from cases import WRITTEN_BY_SPARK, case
@@ -35,7 +34,7 @@ def removed(context):
     context.write("d/a", "a\n")
     context.write("d/b", "b\n")
     frame = context.spark.read.text(f"{context.scratch}/d")
-    Path(context.scratch, "d/b").unlink()
+    context.files.remove("d/b")
     return frame
 
 
@@ -44,7 +43,7 @@ def removed_ignored(context):
     context.write("d/a", "a\n")
     context.write("d/b", "b\n")
     frame = context.spark.read.option("ignoreMissingFiles", True).text(f"{context.scratch}/d")
-    Path(context.scratch, "d/b").unlink()
+    context.files.remove("d/b")
     return lines(frame)
 
 
@@ -93,15 +92,14 @@ def refresh_forbidden(context):
 
 @case("refresh after a directory was removed")
 def refresh_part_gone(context):
-    return refreshed(context, lambda top: shutil.rmtree(top / "sub"))
+    return refreshed(context, lambda _: context.files.remove("d/sub"))
 
 
 @case("refresh after the directory was removed")
 def refresh_gone(context):
     context.write("d/a", "a\n")
     frame = context.spark.read.text(f"{context.scratch}/d")
-    Path(context.scratch, "d/a").unlink()
-    Path(context.scratch, "d").rmdir()
+    context.files.remove("d")
     context.spark.catalog.refreshByPath(f"{context.scratch}/d")
     return lines(frame)
 

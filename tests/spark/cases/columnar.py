@@ -1,8 +1,5 @@
 """Many small Parquet and ORC files in a task, which one reader may read: columnar_files.py writes them."""
 
-import os
-import shutil
-
 from cases import add
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
@@ -104,9 +101,9 @@ add_query("parquet files by name in spite of field ids", lambda context: read(co
 
 def vanished(context, format_name, **options):
     files = f"{context.scratch}/files"
-    shutil.copytree(f"{context.data}/columnar/{format_name}/same", files)
+    context.files.copy(f"{context.data}/columnar/{format_name}/same", "files")
     frame = context.spark.read.options(**options).schema(SCHEMA).format(format_name).load(files).select("a", "b")
-    os.remove(f"{files}/03-p")
+    context.files.remove("files/03-p")
     return frame
 
 

@@ -173,23 +173,23 @@ def least_partitions(context):
 def compressed_among_many(context):
     rdd = many_files(context)
     for i in (0, 7, 8, 29):
-        Path(context.scratch, f"d/f{i:02}z.gz").write_bytes(gzip.compress(f"zipped {i}\nand more\n".encode(), mtime=0))
-    Path(context.scratch, "d/f40").write_text("")
+        context.files.write(f"d/f{i:02}z.gz", gzip.compress(f"zipped {i}\nand more\n".encode(), mtime=0))
+    context.write("d/f40", "")
     return rdd
 
 
 @case("an empty file that grows before it is read")
 def empty_grows(context):
     many_files(context)
-    Path(context.scratch, "d/f10").write_text("")
+    context.write("d/f10", "")
     answers = []
     for ignores in ("true", "false"):
         with spark_setting(context, "spark.hadoopRDD.ignoreEmptySplits", ignores):
             rdd = context.spark.sparkContext.textFile(f"{context.scratch}/d")
             rdd.getNumPartitions()
-            Path(context.scratch, "d/f10").write_text("grown\nby more\n")
+            context.write("d/f10", "grown\nby more\n")
             answers.append(rdd.collect())
-            Path(context.scratch, "d/f10").write_text("")
+            context.write("d/f10", "")
     return answers
 
 
@@ -197,10 +197,9 @@ def empty_grows(context):
 def change(context):
     rdd = many_files(context)
     rdd.getNumPartitions()
-    Path(context.scratch, "d/f03").write_text("shorter\n")
-    with Path(context.scratch, "d/f05").open("a") as file:
-        file.write("appended\nand more\n")
-    Path(context.scratch, "d/f07").write_text("")
+    context.write("d/f03", "shorter\n")
+    context.files.append("d/f05", b"appended\nand more\n")
+    context.write("d/f07", "")
     return rdd
 
 
@@ -208,7 +207,7 @@ def change(context):
 def vanish(context):
     rdd = many_files(context)
     rdd.getNumPartitions()
-    Path(context.scratch, "d/f20").unlink()
+    context.files.remove("d/f20")
     return rdd
 
 
@@ -217,8 +216,8 @@ def vanish_ignored(context):
     with spark_setting(context, "spark.files.ignoreMissingFiles", "true"):
         rdd = many_files(context)
         rdd.getNumPartitions()
-        Path(context.scratch, "d/f20").unlink()
-        Path(context.scratch, "d/f29").unlink()
+        context.files.remove("d/f20")
+        context.files.remove("d/f29")
         return rdd.collect()
 
 
@@ -232,7 +231,7 @@ def forbidden(context):
 @case("a bad checksum among many")
 def bad_checksum(context):
     rdd = many_files(context)
-    Path(context.scratch, "d/.f20.crc").write_bytes(b"crc\0\0\0\x02\0\0\0\0\0")
+    context.files.write("d/.f20.crc", b"crc\0\0\0\x02\0\0\0\0\0")
     return rdd
 
 
@@ -240,14 +239,14 @@ def bad_checksum(context):
 def bad_checksum_ignored(context):
     with spark_setting(context, "spark.files.ignoreCorruptFiles", "true"):
         rdd = many_files(context)
-        Path(context.scratch, "d/.f20.crc").write_bytes(b"crc\0\0\0\x02\0\0\0\0\0")
+        context.files.write("d/.f20.crc", b"crc\0\0\0\x02\0\0\0\0\0")
         return rdd.collect()
 
 
 @case("a directory among many files")
 def directory_inside(context):
     rdd = many_files(context)
-    Path(context.scratch, "d/sub").mkdir()
+    context.files.make_directory("d/sub")
     return rdd
 
 

@@ -1,7 +1,6 @@
 """Formats that Spark's readers parse, in packed tasks and read ahead: contents, options and errors."""
 
 import gzip
-import os
 from pathlib import Path
 
 from cases import add
@@ -53,9 +52,7 @@ LINES = {"csv": b"1,x,0.5\n2,y,1.5\n", "json": b'{"a":1,"b":"x"}\n{"a":2,"b":"y"
 def write(context, files: dict[str, bytes]) -> str:
     """Writes files, and returns their path."""
     for name, content in files.items():
-        path = Path(context.scratch, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        context.files.write(name, content)
     return context.scratch
 
 
@@ -123,21 +120,20 @@ add("json of nested columns", lambda context: read(context, "json", JSON, "a str
 
 def vanished(context, format_name, **options):
     frame = read(context, format_name, {name: LINES[format_name] for name in "pqr"}, **options)
-    os.remove(f"{context.scratch}/q")
+    context.files.remove("q")
     return frame
 
 
 def grown(context, format_name):
     frame = read(context, format_name, {name: LINES[format_name] for name in "pqr"})
     frame.count()
-    with Path(context.scratch, "q").open("ab") as file:
-        file.write(LINES[format_name] * 2)
+    context.files.append("q", LINES[format_name] * 2)
     return context.rows(frame)
 
 
 def shrunk(context, format_name):
     frame = read(context, format_name, {name: LINES[format_name] * 5 for name in "pqr"})
-    Path(context.scratch, "q").write_bytes(LINES[format_name])
+    context.files.write("q", LINES[format_name])
     return context.rows(frame)
 
 

@@ -1,8 +1,6 @@
 """Plans with scans of text: pruning, joins, reuse, caches, subqueries, aggregates, files that change during a query."""
 
-import os
 import re
-import shutil
 from pathlib import Path
 
 from cases import CATALOG, STOCK, WRITTEN_BY_SPARK, add, case
@@ -249,14 +247,14 @@ def planned(frame):
 @case("file deleted after planning")
 def deleted(context):
     frame = planned(frame_of(context))
-    Path(context.scratch, "d/b").unlink()
+    context.files.remove("d/b")
     return frame
 
 
 @case("file deleted after planning, ignored by the option", native=True)
 def deleted_ignored(context):
     frame = planned(frame_of(context, ignoreMissingFiles=True))
-    Path(context.scratch, "d/b").unlink()
+    context.files.remove("d/b")
     return context.rows(frame), context.rows(frame.groupBy().count())
 
 
@@ -264,7 +262,7 @@ def deleted_ignored(context):
 def deleted_ignored_by_setting(context):
     def run():
         frame = planned(frame_of(context))
-        Path(context.scratch, "d/b").unlink()
+        context.files.remove("d/b")
         return frame
 
     return context.with_conf({"spark.sql.files.ignoreMissingFiles": "true"}, run)
@@ -274,7 +272,7 @@ def deleted_ignored_by_setting(context):
 def deleted_option_wins(context):
     def run():
         frame = planned(frame_of(context, ignoreMissingFiles=False))
-        Path(context.scratch, "d/b").unlink()
+        context.files.remove("d/b")
         return frame
 
     return context.with_conf({"spark.sql.files.ignoreMissingFiles": "true"}, run)
@@ -283,7 +281,7 @@ def deleted_option_wins(context):
 @case("directory deleted after planning")
 def directory_deleted(context):
     frame = planned(frame_of(context))
-    shutil.rmtree(Path(context.scratch, "d"))
+    context.files.remove("d")
     return condition_of_error(frame)
 
 
@@ -304,8 +302,8 @@ def forbidden_ignored(context):
 @case("file that has become a directory")
 def became_directory(context):
     frame = planned(frame_of(context))
-    Path(context.scratch, "d/b").unlink()
-    Path(context.scratch, "d/b").mkdir()
+    context.files.remove("d/b")
+    context.files.make_directory("d/b")
     return condition_of_error(frame)
 
 
@@ -320,7 +318,7 @@ def condition_of_error(frame):
 @case("directory with a file in its place")
 def replaced_directory(context):
     frame = planned(frame_of(context))
-    shutil.rmtree(Path(context.scratch, "d"))
+    context.files.remove("d")
     context.write("d", "a file\n")
     return condition_of_error(frame)
 
@@ -344,7 +342,7 @@ def grown_line(context):
 def shrunk(context):
     frame = planned(frame_of(context))
     context.write("d/b", "one")
-    os.truncate(Path(context.scratch, "d/c"), 0)
+    context.write("d/c", "")
     return context.rows(frame), context.rows(frame.groupBy().count())
 
 
@@ -355,7 +353,7 @@ def cut_off(context):
         context.write(f"{format_name}/file", line * (2_000_000 // len(line)))
         with context.settings({"spark.sql.files.maxPartitionBytes": "500000"}):
             frame = planned(context.spark.read.format(format_name).schema("a string").load(f"{context.scratch}/{format_name}"))
-            os.truncate(Path(context.scratch, format_name, "file"), 10)
+            context.write(f"{format_name}/file", line[:10])
             answers.append(condition_of_error(frame))
     return answers
 
@@ -365,7 +363,7 @@ def whole_changed(context):
     frame = planned(frame_of(context, wholetext=True))
     context.write("d/b", "first of b\nsecond of b\nthird of b\nfourth of b\n")
     context.write("d/a", "f")
-    os.truncate(Path(context.scratch, "d/c"), 0)
+    context.write("d/c", "")
     return context.rows(frame)
 
 

@@ -65,16 +65,18 @@ public final class FileReadAhead implements AutoCloseable {
    *
    * @param ranges the files of a task, in the order in which they will be opened
    * @param conf finds their file system
+   * @param needed the share of each file's bytes that is expected to be needed, from 0 to 1: the less it is, the smaller are the files
+   *     that are read ahead, which is done whole; none with 0
    * @param maxReaders maximum number of native threads that read ahead
    * @param isCancelled whether the files are no longer wanted
    * @throws IOException if their file system cannot be reached
    */
-  public FileReadAhead(FileRanges ranges, Configuration conf, int maxReaders, BooleanSupplier isCancelled) throws IOException {
+  public FileReadAhead(FileRanges ranges, Configuration conf, double needed, int maxReaders, BooleanSupplier isCancelled) throws IOException {
     this.conf = conf;
     this.isCancelled = isCancelled;
     this.maxReaders = maxReaders;
     counter = ranges.isLocal() ? ReadCounter.local() : ReadCounter.of(new Path(ranges.fileSystem() + "/").getFileSystem(conf));
-    long largest = ranges.isLocal() ? LARGEST_LOCAL : LARGEST_REMOTE;
+    long largest = Math.min(ranges.isLocal() ? LARGEST_LOCAL : LARGEST_REMOTE, (long) (LARGEST_REMOTE * needed));
     files = ranges.filter(range -> range.isWhole() && range.size() > 0 && range.size() <= largest);
     for (FileRanges.Cursor file = files.cursor(); file.next(); ) {
       paths.add(file.file());

@@ -260,9 +260,17 @@ public abstract class RemoteFiles {
       return true;
     }
 
-    /** Length in bytes now, or the negative number of an error of the C library; called by native threads. */
-    final long size() {
-      return stamp()[0];
+    /**
+     * Greatest offset from which a reader may begin without an error, or the negative number of an error of the C library; called by
+     * native threads.
+     */
+    final long lastStart() {
+      return endsQuietly() ? Long.MAX_VALUE : stamp()[0];
+    }
+
+    /** Whether the file system's own streams return no more bytes from an offset beyond the end, rather than an error. */
+    protected boolean endsQuietly() {
+      return false;
     }
 
     /**

@@ -49,7 +49,7 @@ class FileReadAheadTest {
       long size = Files.exists(file) ? Files.size(file) : 1;
       ranges.add(file.toString(), 0, size, size, 0, null);
     }
-    return new FileReadAhead(ranges.build(), null, READERS, () -> false);
+    return new FileReadAhead(ranges.build(), null, 1, READERS, () -> false);
   }
 
   private byte[] open(FileReadAhead ahead, String name) {

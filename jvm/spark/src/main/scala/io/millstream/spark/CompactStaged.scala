@@ -104,7 +104,7 @@ private[spark] object StagedTasks {
         Using.resource(out) { out =>
           output.making match {
             case Recode(_) =>
-              Using.resource(new FileReadAhead(output.inputs, conf, maxReaders, () => context.isInterrupted()))(
+              Using.resource(new FileReadAhead(output.inputs, conf, 1, maxReaders, () => context.isInterrupted()))(
                 _.serve(() => recode(output, site.header, codec, conf, out)))
               requireListed(output, conf)
             case _ =>

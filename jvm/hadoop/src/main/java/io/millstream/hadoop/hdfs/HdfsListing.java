@@ -157,7 +157,10 @@ final class HdfsListing {
         if (directory.isRoot && entry.getPath().equals(directory.path)) {
           // A file's listing is the file itself.
           DirectoryListing.Builder file = new DirectoryListing.Builder(fileSystem.getUri(), directory.path.getParent().toUri().getPath(), directory.root);
-          file.ofFile().add(name, entry.getLen(), entry.getModificationTime(), entry.getBlockLocations());
+          file.ofFile();
+          if (!DatasetNames.isHidden(name)) {
+            file.add(name, entry.getLen(), entry.getModificationTime(), entry.getBlockLocations());
+          }
           directory.listing = file.build();
           return;
         }

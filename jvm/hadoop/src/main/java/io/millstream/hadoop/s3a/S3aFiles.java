@@ -109,7 +109,8 @@ final class S3aFiles extends RemoteFiles {
 
     @Override
     protected int fill(long offset, ByteBuffer buffer) throws IOException {
-      if (entry.size() < 0 || entry.version() == null || hasStream()) {
+      // Whether an empty object is still there and empty, no request would tell.
+      if (entry.size() <= 0 || entry.version() == null || hasStream()) {
         return StreamFiles.read(stream(null), offset, buffer);
       }
       if (offset >= entry.size()) {
@@ -212,6 +213,11 @@ final class S3aFiles extends RemoteFiles {
         opened.close();
         throw e;
       }
+    }
+
+    @Override
+    protected boolean endsQuietly() {
+      return true;
     }
 
     @Override

@@ -19,6 +19,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeProjection
 import org.apache.spark.sql.catalyst.util.CaseInsensitiveMap
 import org.apache.spark.sql.execution.{FileSourceScanExec, SparkPlan}
 import org.apache.spark.sql.execution.datasources._
+import org.apache.spark.sql.execution.datasources.binaryfile.BinaryFileFormat
 import org.apache.spark.sql.execution.datasources.csv.CSVFileFormat
 import org.apache.spark.sql.execution.datasources.json.JsonFileFormat
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
@@ -30,6 +31,9 @@ import org.apache.spark.sql.vectorized.ColumnarBatch
 import org.apache.spark.util.SerializableConfiguration
 
 private[millstream] object PackedFileScan {
+  /** Least share of a columnar file that is taken to be needed: files on S3 and HDFS are read whole up to a MiB then. */
+  val LeastOfColumns: Double = 1.0 / 8
+
   /** The packed scan equivalent to `scan`, with the same readers, if there is one. */
   def of(scan: FileSourceScanExec, files: ScanFiles): Option[SparkPlan] =
     // Only Spark's own scan understands an index's additional metadata of files.
@@ -84,6 +88,14 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
     scan.dataFilters.filterNot(_.references.exists(CompactFileIndex.isOfMetadata)).flatMap(DataSourceStrategy.translateFilter(_, nested))
   }
 
+  /** The share of each file's bytes that readers need, as far as the types of the columns tell. */
+  private def needed: Double = scan.relation.fileFormat match {
+    case _: BinaryFileFormat => if (scan.requiredSchema.fieldNames.contains("content")) 1 else 0
+    // At least the footer, in a file of any size; a small file costs one request, whatever is needed of it.
+    case _ if isColumnar => math.max(PackedFileScan.LeastOfColumns, scan.requiredSchema.defaultSize.toDouble / math.max(1, scan.relation.dataSchema.defaultSize))
+    case _ => 1
+  }
+
   private lazy val inputRDD: RDD[InternalRow] = {
     val relation = scan.relation
     val format = relation.fileFormat match {
@@ -104,7 +116,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
     val full = Option.unless(local.isLocal)(sparkContext.broadcast(new SerializableConfiguration(local.conf)))
     val partitions = pack()
     val readers = settings.readers(partitions.length, local.isLocal, sparkContext)
-    new PackedFileScanRDD(scan, reader, partitions, full, readers, metrics("filesReadAhead"), metrics("waitTime"))
+    new PackedFileScanRDD(scan, reader, partitions, full, needed, readers, metrics("filesReadAhead"), metrics("waitTime"))
   }
 
   override protected def doExecute(): RDD[InternalRow] = {
@@ -179,6 +191,7 @@ private object SlimConfiguration {
 /**
  * Spark's scan of files with our partitions, which reads small files ahead.
  *
+ * @param needed the share of each file's bytes that the readers are expected to need
  * @param conf the whole configuration, to find the file system of the files, unless they are local; it is in Hadoop's cache when the
  *     readers ask for it with a slim configuration
  */
@@ -187,6 +200,7 @@ private final class PackedFileScanRDD(
     read: PartitionedFile => Iterator[InternalRow],
     @transient private val scanPartitions: Array[Partition],
     conf: Option[Broadcast[SerializableConfiguration]],
+    needed: Double,
     maxReaders: Int,
     filesReadAhead: SQLMetric,
     waitTime: SQLMetric)
@@ -205,7 +219,7 @@ private final class PackedFileScanRDD(
 
   override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] = {
     val partition = split.asInstanceOf[ScanPartition]
-    val ahead = new FileReadAhead(partition.ranges, conf.map(_.value.value).orNull, maxReaders, () => context.isInterrupted())
+    val ahead = new FileReadAhead(partition.ranges, conf.map(_.value.value).orNull, needed, maxReaders, () => context.isInterrupted())
     val shared = new Shared
     // Runs after the listeners that are added later: those of Spark's scan, and of operators that still use its last batch.
     context.addTaskCompletionListener[Unit] { _ =>
