@@ -60,9 +60,8 @@ class Place:
         return self.ours.call("compact_calls:compact", src=src, dst=dst, **options)
 
     def command(self, *arguments) -> list[str]:
-        """The shell command. Its settings replace those for Millstream's own jar."""
-        jars = ":".join([environment()["MILLSTREAM_JAR"], *map(str, self.classpath)])
-        settings = {**self.conf, "spark.driver.extraClassPath": jars}
+        """The shell command, given the jars that the file system needs as users give them."""
+        settings = {**self.conf, "spark.driver.extraClassPath": ":".join(map(str, self.classpath))}
         return command(*(f"--conf={key}={value}" for key, value in settings.items()), *arguments)
 
     def close(self):

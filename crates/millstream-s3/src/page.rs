@@ -41,6 +41,8 @@ pub struct Page {
 #[derive(Default)]
 struct Raw<'a> {
     item: Item,
+    has_size: bool,
+    has_time: bool,
     key: Vec<u8>,
     found: Vec<(Vec<u8>, Item)>,
     prefixes: Vec<Vec<u8>>,
@@ -116,15 +118,20 @@ impl Raw<'_> {
             (2, _, b"NextContinuationToken") => self.next = Some(text.to_vec()),
             (2, _, b"EncodingType") => self.is_encoded = text.eq_ignore_ascii_case(b"url"),
             (2, b"Contents", _) => {
-                self.found.push((std::mem::take(&mut self.key), std::mem::take(&mut self.item)))
+                if !(std::mem::take(&mut self.has_size) && std::mem::take(&mut self.has_time)) {
+                    return Err(Refusal::Malformed("an object has no size or no time"));
+                }
+                self.found.push((std::mem::take(&mut self.key), std::mem::take(&mut self.item)));
             }
             (3, b"Contents", b"Key") => self.key = text.to_vec(),
             (3, b"Contents", b"Size") => {
                 self.item.size = number(text).ok_or(Refusal::Malformed("a size is no number"))?;
+                self.has_size = true;
             }
             (3, b"Contents", b"LastModified") => {
                 let time = std::str::from_utf8(text).ok().and_then(|text| text.parse::<Timestamp>().ok());
                 self.item.mtime_ms = time.ok_or(Refusal::Malformed("a time is none"))?.as_millisecond();
+                self.has_time = true;
             }
             (3, b"Contents", b"ETag") => self.item.version = Version::pack(text),
             (3, b"CommonPrefixes", b"Prefix") => self.prefixes.push(text.to_vec()),
@@ -238,6 +245,8 @@ mod tests {
             ("<IsTruncated>true</IsTruncated>", ""),
             ("<IsTruncated>true</IsTruncated>", "<IsTruncated>false</IsTruncated>"),
             ("<IsTruncated>true</IsTruncated>", "<IsTruncated>1</IsTruncated>"),
+            ("<Size>0</Size>", ""),
+            ("<LastModified>1969-12-31T23:59:59Z</LastModified>", ""),
             ("&amp;", "&nosuch;"),
         ] {
             assert!(PAGE.contains(what));

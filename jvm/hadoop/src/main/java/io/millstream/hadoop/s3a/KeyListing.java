@@ -307,7 +307,15 @@ final class KeyListing {
       shard.until = last;
       shard.ended = true;
     }
+    String before = null;
     for (Keys.Page page = firstPage; ; page = page(shard.prefix, "/", null, page.next())) {
+      for (String prefix : page.prefixes()) {
+        // One that came again would be listed twice.
+        if (before != null && Keys.compare(prefix, before) <= 0 || !prefix.startsWith(shard.prefix)) {
+          throw new UnorderedException(before, prefix);
+        }
+        before = prefix;
+      }
       for (Keys.Item item : page.items()) {
         if (Keys.compare(item.key(), last) > 0) {
           shard.sink.add(item);

@@ -43,12 +43,12 @@ import org.apache.hadoop.fs.s3a.S3AFileSystem;
 import org.apache.hadoop.fs.s3a.S3ALocatedFileStatus;
 import org.apache.hadoop.fs.s3a.S3AUtils;
 import org.apache.hadoop.fs.s3a.S3ListRequest;
-import org.apache.hadoop.fs.s3a.S3ListResult;
 import org.apache.hadoop.fs.s3a.Statistic;
 import org.apache.hadoop.fs.store.audit.AuditSpan;
 import org.apache.hadoop.util.functional.RemoteIterators;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import software.amazon.awssdk.core.exception.SdkException;
 import software.amazon.awssdk.services.s3.model.CommonPrefix;
 import software.amazon.awssdk.services.s3.model.ListObjectsV2Request;
 import software.amazon.awssdk.services.s3.model.ListObjectsV2Response;
@@ -339,14 +339,24 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
     ListObjectsV2Request.Builder request = getRequestFactory().newListObjectsV2RequestBuilder(prefix, delimiter, Keys.PAGE);
     // Keys may have characters that XML cannot express.
     request.startAfter(after).continuationToken(next).encodingType("url");
-    S3ListResult result = listObjects(S3ListRequest.v2(request.build()), getInstrumentation());
-    ListObjectsV2Response page = result.getV2();
+    ListObjectsV2Response page;
+    try {
+      page = listObjects(S3ListRequest.v2(request.build()), getInstrumentation()).getV2();
+    } catch (SdkException e) {
+      throw S3AUtils.translateException("listing", prefix, e);
+    }
+    if (page.isTruncated() == null || page.isTruncated() && page.nextContinuationToken() == null) {
+      throw new IOException("a page does not say whether the listing continues, and how");
+    }
     List<Keys.Item> items = new ArrayList<>(page.contents().size());
     for (S3Object object : page.contents()) {
+      if (object.size() == null || object.lastModified() == null) {
+        throw new IOException("an object has no size or no time");
+      }
       items.add(new Keys.Item(object.key(), object.size(), object.lastModified().toEpochMilli(), Versions.pack(object.eTag())));
     }
     List<String> prefixes = page.commonPrefixes().stream().map(CommonPrefix::prefix).toList();
-    return new Keys.Page(items, prefixes, Boolean.TRUE.equals(page.isTruncated()) ? page.nextContinuationToken() : null);
+    return new Keys.Page(items, prefixes, page.isTruncated() ? page.nextContinuationToken() : null);
   }
 
   @Override
@@ -361,7 +371,8 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
 
   @Override
   public FileStatus getFileStatus(Path f) throws IOException {
-    FileStatus ahead = FileReadAhead.status(this, f, file -> new S3AFileStatus(file.size(), file.modificationTime(), file.path(),
+    // Of one object, S3 states the time in whole seconds; listings of some servers are more exact.
+    FileStatus ahead = FileReadAhead.status(this, f, file -> new S3AFileStatus(file.size(), file.modificationTime() / 1000 * 1000, file.path(),
         getDefaultBlockSize(file.path()), getUsername(), Versions.quoted(file.version()), null));
     return ahead == null ? super.getFileStatus(f) : ahead;
   }

@@ -101,6 +101,8 @@ final class S3aFiles extends RemoteFiles {
     private boolean isRead;
     /** S3A's own stream, once it has to answer. */
     private FSDataInputStream stream;
+    /** Why that could not read: it closes itself then, and what another reader finds says nothing. */
+    private IOException failure;
 
     S3Object(int range, Entry entry) {
       super(range);
@@ -111,42 +113,58 @@ final class S3aFiles extends RemoteFiles {
     protected int fill(long offset, ByteBuffer buffer) throws IOException {
       // Whether an empty object is still there and empty, no request would tell.
       if (entry.size() <= 0 || entry.version() == null || hasStream()) {
-        return StreamFiles.read(stream(null), offset, buffer);
+        return readStream(null, offset, buffer);
       }
       if (offset >= entry.size()) {
         return 0;
       }
       int wanted = (int) Math.min(buffer.remaining(), entry.size() - offset);
       buffer.limit(buffer.position() + wanted);
-      SdkException failure = null;
+      SdkException refusal = null;
       for (int attempt = 1; attempt <= ATTEMPTS; attempt++) {
         try {
           get(offset + buffer.position(), buffer);
         } catch (AbortedException e) {
           throw interrupted(e);
         } catch (S3Exception e) {
-          return StreamFiles.read(stream(e), offset, buffer.position(0));
+          return readStream(e, offset, buffer.position(0));
         } catch (SdkException e) {
-          failure = e;
+          refusal = e;
         } catch (InterruptedIOException e) {
           if (Thread.currentThread().isInterrupted()) {
             throw e;
           }
-          failure = SdkException.create("timed out", e);
+          refusal = SdkException.create("timed out", e);
         } catch (IOException e) {
-          failure = SdkException.create("the body ended early", e);
+          refusal = SdkException.create("the body ended early", e);
         }
         if (!buffer.hasRemaining()) {
           // If another reader has found a new version meanwhile, all rows are to be of that.
-          return accept() ? wanted : StreamFiles.read(stream(null), offset, buffer.position(0));
+          return accept() ? wanted : readStream(null, offset, buffer.position(0));
         }
         if (attempt < ATTEMPTS) {
-          LOG.debug("Reading {} from {} again", entry.path(), offset + buffer.position(), failure);
+          LOG.debug("Reading {} from {} again", entry.path(), offset + buffer.position(), refusal);
           countRetry();
           pause(FIRST_PAUSE_MILLIS << (attempt - 1));
         }
       }
-      return StreamFiles.read(stream(failure), offset, buffer.position(0));
+      return readStream(refusal, offset, buffer.position(0));
+    }
+
+    /** Reads by S3A's own stream, which answers because of {@code cause}. */
+    private int readStream(SdkException cause, long offset, ByteBuffer buffer) throws IOException {
+      FSDataInputStream answering = stream(cause);
+      synchronized (answering) {
+        if (failure != null) {
+          throw failure;
+        }
+        try {
+          return StreamFiles.read(answering, offset, buffer);
+        } catch (IOException e) {
+          failure = e;
+          throw e;
+        }
+      }
     }
 
     /** Reads into the buffer until it is full, or the body ends. */

@@ -118,7 +118,11 @@ private final class LeafDirectories(
   private val fileRootsByPath = fileRoots.map(leaf => leaf.status(0).getPath -> leaf).toMap
 
   /** The files of the directory `path`, or the file `path`. */
-  def at(path: Path): Option[Leaf] = directories.get(path).orElse(fileRootsByPath.get(path))
+  def at(path: Path): Option[Leaf] = {
+    // The root of a bucket may be given without its slash, and then is not equal to the directory that was listed.
+    val absolute = if (path.isRoot && !path.isAbsolute) new Path(path, Path.SEPARATOR) else path
+    directories.get(absolute).orElse(fileRootsByPath.get(absolute))
+  }
 
   override def get(path: Path): Option[Array[FileStatus]] = directories.get(path).map(_.statuses)
 
