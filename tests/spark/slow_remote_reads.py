@@ -177,7 +177,8 @@ def test_columns_that_are_not_needed_are_not_downloaded(s3, format_name):
     for columns, is_whole in (("sum(id)", False), ("count(*)", False), ("sum(id + length(wide))", True)):
         read = f"spark.read.{format_name}(root).selectExpr({columns!r})"
         found = s3.ours.call("remote_calls:statistics", path=path, read=read)
-        assert (found["instance"]["stream_read_bytes"] > files * width) == is_whole, (columns, found)
+        # A file that two tasks share is not read ahead.
+        assert (found["instance"]["stream_read_bytes"] > width) == is_whole, (columns, found)
 
 
 @ON_S3

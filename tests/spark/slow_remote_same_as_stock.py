@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import cases
@@ -68,26 +69,34 @@ def put_into_bucket(data: Path, bucket: Path) -> None:
             os.setxattr(directory, "user.etag", f'"{hashlib.md5(b"").hexdigest()}"'.encode())
 
 
-@pytest.fixture(scope="module", params=KINDS)
-def place(request, places, data, tmp_path_factory):
-    """Sessions on S3 or HDFS, and the data of the cases."""
-    found = places[request.param]
-    if found.kind == "s3":
-        put_into_bucket(data, found.bed.data / BUCKET / "cases")
+@pytest.fixture(scope="module")
+def place_of(places, data, tmp_path_factory):
+    """Sessions on S3 or HDFS by kind, where the data of the cases is put when it is first asked for."""
+
+    @cache
+    def place_of(kind):
+        found = places[kind]
+        if kind == "s3":
+            put_into_bucket(data, found.bed.data / BUCKET / "cases")
+            return found
+        copied = tmp_path_factory.mktemp("for-hdfs") / "data"
+        copy(data, copied, lambda path: ":" in path.name or path.name == ".bad.crc")  # no name on HDFS, and an error for who copies it
+        times = {str(path.relative_to(copied)): path.stat().st_mtime_ns // 1_000_000 for path in copied.rglob("*") if path.is_file()}
+        assert found.stock.call("remote_calls:put_tree", source=str(copied), target=f"{found.url}/cases", times=times) is None
         return found
-    copied = tmp_path_factory.mktemp("for-hdfs") / "data"
-    copy(data, copied, lambda path: ":" in path.name or path.name == ".bad.crc")  # no name on HDFS, and an error for who copies it
-    times = {str(path.relative_to(copied)): path.stat().st_mtime_ns // 1_000_000 for path in copied.rglob("*") if path.is_file()}
-    assert found.stock.call("remote_calls:put_tree", source=str(copied), target=f"{found.url}/cases", times=times) is None
-    return found
+
+    return place_of
 
 
-@pytest.mark.parametrize("place, name", RUN, indirect=["place"], scope="module")
-def test_same_as_stock(place, name):
+@pytest.mark.parametrize("kind, name", RUN)
+def test_same_as_stock(place_of, kind, name):
+    place = place_of(kind)
+
     def own_directory(session, name):
         return f"{place.url}/{session.home.name}/{CASE_NAMES.index(name)}"
 
-    check(CASES.get((place.kind, name), cases.CASES[name]), *answers_of(place.stock, place.ours, name, f"{place.url}/cases", own_directory))
+    answers = answers_of(place.stock, place.ours, name, f"{place.url}/cases", own_directory)
+    check(CASES.get((kind, name), cases.CASES[name]), *answers)
 
 
 @pytest.mark.parametrize("kind", NOT_ON)
