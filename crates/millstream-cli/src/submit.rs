@@ -140,12 +140,12 @@ fn join_class_paths(settings: &mut Vec<OsString>, defaults: &[u8]) {
 /// The value of a key in a `spark-defaults.conf`, a file of Java properties; the last one counts.
 fn default_setting<'a>(defaults: &'a [u8], key: &str) -> Option<&'a [u8]> {
     let is_between = |b: &u8| matches!(b, b' ' | b'\t' | b'=' | b':');
-    let found = defaults.split(|&b| b == b'\n').filter_map(|line| {
+    let mut found = defaults.split(|&b| b == b'\n').filter_map(|line| {
         let value = line.trim_ascii().strip_prefix(key.as_bytes())?;
         let start = value.iter().position(|b| !is_between(b)).unwrap_or(value.len());
         (start > 0).then(|| &value[start..])
     });
-    found.last()
+    found.next_back()
 }
 
 /// The `spark-defaults.conf` of the Spark of a `spark-submit`; empty if there is none.
