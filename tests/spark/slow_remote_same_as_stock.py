@@ -29,8 +29,6 @@ NOT_ON = {
     "s3": {"the server does not encode a key's control characters": ["file names below directories", "file names of any characters"]},
     "hdfs": {},
 }
-
-
 # Cases of which something else is expected than on local files.
 CASES = {
     # Directories that are named as Parquet's summaries are left to Spark.

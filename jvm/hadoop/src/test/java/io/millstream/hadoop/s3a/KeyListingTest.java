@@ -27,6 +27,7 @@ class KeyListingTest {
     final AtomicInteger requests = new AtomicInteger();
     final int page;
     boolean reversed;
+    boolean repeatsPrefixes;
 
     Bucket(int page) {
       this.page = page;
@@ -57,6 +58,9 @@ class KeyListingTest {
           prefixes.add(common);
         }
         last = common == null ? key : common;
+      }
+      if (repeatsPrefixes) {
+        prefixes.addAll(List.copyOf(prefixes));
       }
       return new Page(reversed ? reverse(items) : items, prefixes, null);
     }
@@ -139,6 +143,14 @@ class KeyListingTest {
   void aServerWithoutOrderIsNoticed() {
     Bucket bucket = bucket(1, 100);
     bucket.reversed = true;
+    assertThrows(KeyListing.UnorderedException.class, () -> listed(bucket, "set/"));
+  }
+
+  /** Each would be listed as often as it is named. */
+  @Test
+  void aServerThatNamesAPrefixTwiceIsNoticed() {
+    Bucket bucket = bucket(3, Keys.PAGE);
+    bucket.repeatsPrefixes = true;
     assertThrows(KeyListing.UnorderedException.class, () -> listed(bucket, "set/"));
   }
 

@@ -92,7 +92,8 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
   private def needed: Double = scan.relation.fileFormat match {
     case _: BinaryFileFormat => if (scan.requiredSchema.fieldNames.contains("content")) 1 else 0
     // At least the footer, in a file of any size; a small file costs one request, whatever is needed of it.
-    case _ if isColumnar => math.max(PackedFileScan.LeastOfColumns, scan.requiredSchema.defaultSize.toDouble / math.max(1, scan.relation.dataSchema.defaultSize))
+    case _ if isColumnar =>
+      math.max(PackedFileScan.LeastOfColumns, scan.requiredSchema.defaultSize.toDouble / math.max(1, scan.relation.dataSchema.defaultSize))
     case _ => 1
   }
 
