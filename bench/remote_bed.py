@@ -54,8 +54,29 @@ def bed(data: Data, spark: str, capped: bool = False):
             yield Bed(facts)
 
 
+def listed_objects(prefixes: int, files: int) -> Path:
+    """Objects of 20 bytes below a bed's directory, for listings of versitygw; those of a prefix are links to the same bytes."""
+    def make(path: Path) -> None:
+        for name, count, each in (("data", prefixes, files), ("warm", 4, 10)):
+            for prefix in range(count):
+                directory = path / BUCKET / name / f"d{prefix:05d}"
+                directory.mkdir(parents=True)
+                first = directory / "f00000.txt"
+                first.write_bytes(b"a line of 20 bytes.\n")
+                set_etag(first)
+                for number in range(1, each):
+                    os.link(first, directory / f"f{number:05d}.txt")
+
+    return make_once(f"s3-listed-{prefixes}-{files}", make)
+
+
+def set_etag(file: Path) -> None:
+    """Puts an object's ETag where versitygw keeps it."""
+    os.setxattr(file, "user.etag", hashlib.md5(file.read_bytes()).hexdigest().encode())
+
+
 def parquet_objects(python: Path, files: int) -> Path:
-    """Files of about 10 KB, written below a bed's directory, where versitygw keeps ETags in an attribute."""
+    """Files of about 10 KB, written below a bed's directory."""
     def make(path: Path) -> None:
         templates = tree("csv", 30, 1, CSV_BYTES)
         (path / BUCKET).mkdir(parents=True)
@@ -63,7 +84,7 @@ def parquet_objects(python: Path, files: int) -> Path:
             write = [python, REPOSITORY / "bench" / "spark_record_files.py", "parquet", templates, path / BUCKET / name, count, 0]
             subprocess.run([*map(str, write)], check=True)
         for file in path.rglob("*.parquet"):
-            os.setxattr(file, "user.etag", hashlib.md5(file.read_bytes()).hexdigest().encode())
+            set_etag(file)
 
     return make_once(f"s3-parquet-{files}", make)
 

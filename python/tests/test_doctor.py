@@ -57,17 +57,24 @@ def remote_file_systems(tmp_path, *options):
 def test_remote_file_systems_are_reported(tmp_path):
     s3a, hdfs = remote_file_systems(tmp_path)
 
-    assert (s3a["ok"], s3a["found"]) == (True, "none: there are no jars for it on the class path")
+    assert (s3a["ok"], s3a["found"]) == (True, "none: there are no jars for it on the class path (docs/remote.md says how to add them)")
     assert (hdfs["ok"], hdfs["found"]) == (True, "io.millstream.hadoop.hdfs.MillstreamDistributedFileSystem")
 
 
 def test_remote_file_systems_of_other_classes_are_reported(tmp_path):
-    s3a, hdfs = remote_file_systems(tmp_path, "--conf=spark.hadoop.fs.s3a.impl=org.example.OtherS3A", "--conf=spark.millstream.remote.enabled=false")
+    s3a, hdfs = remote_file_systems(tmp_path, "--conf=spark.hadoop.fs.s3a.impl=org.apache.hadoop.fs.ftp.FTPFileSystem", "--conf=spark.millstream.remote.enabled=false")
 
-    assert s3a["found"] == "org.example.OtherS3A, since fs.s3a.impl is set"
+    assert s3a["found"] == "org.apache.hadoop.fs.ftp.FTPFileSystem, since fs.s3a.impl is set"
     assert "unset spark.hadoop.fs.s3a.impl" in s3a["cure"]
     assert hdfs["found"] == "org.apache.hadoop.hdfs.DistributedFileSystem, since spark.millstream.remote.enabled=false"
     assert "set spark.millstream.remote.enabled=true" in hdfs["cure"]
+
+
+def test_a_missing_class_is_reported(tmp_path):
+    s3a, _ = remote_file_systems(tmp_path, "--conf=spark.hadoop.fs.s3a.impl=org.example.OtherS3A")
+
+    assert s3a["found"] == "none: org.example.OtherS3A, which fs.s3a.impl names, is not on the class path"
+    assert "unset spark.hadoop.fs.s3a.impl" in s3a["cure"]
 
 
 def test_jars_that_come_too_late_are_reported(tmp_path):

@@ -123,18 +123,36 @@ def close_file_systems(spark):
     spark.sparkContext._jvm.org.apache.hadoop.fs.FileSystem.closeAll()
 
 
+REQUESTS = ("requests", "nativeRequests", "retries", "throttled")
+
+
 def plan(spark, path):
     """The scan of a count of lines, its metrics, the index, and the classes of the file system."""
-    frame = spark.read.text(path)
-    counted = frame.filter("value like '%7%'")
-    rows = len(counted.collect())
-    scan = counted._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
-    names = [name for name in ("numFiles", "filesOpened", "requests", "nativeRequests", "retries", "throttled") if scan.metrics().contains(name)]
-    transport = re.search(r"Transport: (.*)", scan.verboseStringWithOperatorId())
+    return {**scan(spark.read.text(path).filter("value like '%7%'"), "numFiles", "filesOpened", *REQUESTS), **index(spark, path)}
+
+
+def packed_plan(spark, path, format):
+    """The scan of all rows, and its metrics."""
+    frame = spark.read.format(format).load(path)
+    return scan(frame, "numFiles", "filesReadAhead", *REQUESTS)
+
+
+def scan(frame, *names):
+    """How a frame is scanned: its rows, its plan and these metrics."""
+    rows = len(frame.collect())
+    plan = frame._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
+    transport = re.search(r"Transport: (.*)", plan.verboseStringWithOperatorId())
     return {
-        "rows": rows, "node": scan.nodeName().split()[0], "transport": transport and transport[1],
-        "metrics": {name: scan.metrics().apply(name).value() for name in names}, **index(spark, path),
+        "rows": rows, "node": plan.nodeName().split()[0], "transport": transport and transport[1],
+        "metrics": {name: plan.metrics().apply(name).value() for name in names if plan.metrics().contains(name)},
     }
+
+
+def diagnoses(spark):
+    """What `millstream doctor` finds in this session: what is found, by what was checked, and how to fix it, if that is needed."""
+    doctor = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.Diagnosis
+    found = listed(doctor.of(spark._jsparkSession))
+    return {diagnosis.what(): (diagnosis.found(), diagnosis.cure().get() if diagnosis.cure().isDefined() else None) for diagnosis in found}
 
 
 def index(spark, path):

@@ -32,14 +32,15 @@ class Place:
             self.url = self.bed.url
             self._conf = {"spark.hadoop.dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "5"}
         self.root = f"{self.url}/data"
-        self.stock, self.ours = (self._session(name, millstream=name == "ours") for name in ("stock", "ours"))
+        self.stock, self.ours = (self.session(name, millstream=name == "ours") for name in ("stock", "ours"))
 
     @cached_property
     def by_client(self) -> Session:
         """A session with Millstream that makes no request natively."""
-        return self._session("by-client", millstream=True, **{"spark.hadoop.fs.millstream.s3a.native.enabled": "false"})
+        return self.session("by-client", millstream=True, **{"spark.hadoop.fs.millstream.s3a.native.enabled": "false"})
 
-    def _session(self, name: str, *, millstream: bool, **conf: str) -> Session:
+    def session(self, name: str, *, millstream: bool, **conf: str) -> Session:
+        """Another session, which is closed with the place."""
         conf = {**self._conf, "spark.sql.warehouse.dir": f"{self.url}/warehouse-{name}", **conf}
         session = Session(self._new_directory(f"{self.kind}-{name}") / name, millstream=millstream, conf=conf)
         self._closing.callback(session.close)

@@ -86,6 +86,17 @@ def test_scan_is_native(place):
     assert plan["metrics"]["nativeRequests"] == (SMALL if place.root.startswith("s3a:") else 0)
 
 
+@pytest.mark.parametrize("format", ["csv", "json", "parquet", "orc", "binaryFile"])
+def test_packed_files_show_their_requests(place, format):
+    path = f"{place.root}/small" if format == "binaryFile" else f"{place.root}/{format}"
+    plan = place.ours.call("remote_calls:packed_plan", path=path, format=format)
+    metrics = plan["metrics"]
+    assert (plan["node"], plan["transport"]) == ("PackedFileScan", "native" if place.kind == "s3" else "HDFS's client")
+    assert metrics["requests"] == metrics["filesReadAhead"] == metrics["numFiles"] > 0
+    assert metrics["nativeRequests"] == (metrics["requests"] if place.kind == "s3" else 0)
+    assert metrics["retries"] == metrics["throttled"] == 0
+
+
 @pytest.mark.parametrize("name", ["", "lines", "table", "one.txt", "empty", "nowhere", "parquet"])
 def test_recursive_listings_are_those_of_stock(place, name):
     expected, actual = (session.call("remote_calls:list_files", path=f"{place.root}/{name}".rstrip("/")) for session in (place.stock, place.ours))
@@ -131,6 +142,22 @@ def test_a_stream_reads_what_arrives(place):
 
 
 ON_BOTH_TRANSPORTS = pytest.mark.parametrize("who", ["ours", "by_client"], ids=["native", "client"])
+
+
+@ON_S3
+def test_the_doctor_says_what_s3_lacks(s3):
+    events = f"{s3.root}/events"
+    s3.stock.call("remote_calls:make_directory", path=events)
+    session = s3.session("events", millstream=True, **{"spark.eventLog.enabled": "true", "spark.eventLog.dir": events})
+    found, cure = session.call("remote_calls:diagnoses")["s3a: of the event log"]
+    assert found == f"{events} had org.apache.hadoop.fs.s3a.S3AFileSystem opened for it before the session was made"
+    key, ours = "spark.hadoop.fs.s3a.impl", "io.millstream.hadoop.s3a.MillstreamS3AFileSystem"
+    assert f"{key}={ours}" in cure
+    mended = s3.session("events-mended", millstream=True, **{"spark.eventLog.enabled": "true", "spark.eventLog.dir": events, key: ours})
+    diagnoses = mended.call("remote_calls:diagnoses")
+    assert diagnoses["s3a: system"] == [ours, None]
+    assert not {"s3a: of the event log", "s3a: requests"} & set(diagnoses)
+    assert "fs.millstream.s3a.native.enabled=false" in s3.by_client.call("remote_calls:diagnoses")["s3a: requests"][0]
 
 
 @ON_S3

@@ -24,9 +24,9 @@ use crate::standing::Standing;
 use crate::throttle::Throttle;
 use crate::{Address, PageRequest, Version};
 
-const ATTEMPTS: u32 = 3;
-/// Attempts of a request that is turned away for now: elsewhere, it would be made without regard to the others.
-const ATTEMPTS_IF_THROTTLED: u32 = 8;
+const MOST_ATTEMPTS: u32 = 3;
+/// Most attempts of a request that is turned away for now: elsewhere, it would be made without regard to the others.
+const MOST_ATTEMPTS_IF_THROTTLED: u32 = 8;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Longest time for which the throttle keeps an attempt back.
@@ -51,6 +51,10 @@ pub struct Settings {
     pub connect_timeout: Duration,
     /// Timeout of a read: longest wait for the next bytes.
     pub read_timeout: Duration,
+    /// Most attempts of a request; more than three are never made.
+    pub attempts: u32,
+    /// Most attempts of a request that the server turns away for now; more than eight are never made.
+    pub attempts_if_throttled: u32,
     /// Most requests at once, each of which has a connection, and most idle connections that are kept.
     pub connections: usize,
     /// Trusted root certificates (DER).
@@ -233,9 +237,11 @@ impl Client {
                 Err(Failure::Throttled(refusal)) => {
                     counts.throttled += 1;
                     self.throttle.refused(Instant::now());
-                    (refusal, ATTEMPTS_IF_THROTTLED)
+                    (refusal, self.settings.attempts_if_throttled.min(MOST_ATTEMPTS_IF_THROTTLED))
                 }
-                Err(Failure::Again(reason)) => (Refusal::Lost(reason), ATTEMPTS),
+                Err(Failure::Again(reason)) => {
+                    (Refusal::Lost(reason), self.settings.attempts.min(MOST_ATTEMPTS))
+                }
             };
             if tried >= attempts {
                 break refusal;

@@ -104,21 +104,30 @@ impl CredentialSource for Given {
     }
 }
 
-fn client_of(port: u16, credentials: Option<Credentials>) -> Client {
-    let settings = Settings {
+fn settings(port: u16) -> Settings {
+    Settings {
         address: Address::new(&format!("http://127.0.0.1:{port}/bed/")).expect("an address"),
         region: "us-east-1".into(),
         user_agent: "test".into(),
         connect_timeout: Duration::from_secs(5),
         read_timeout: Duration::from_secs(5),
+        attempts: 8,
+        attempts_if_throttled: 8,
         connections: 4,
         certificates: Vec::new(),
-    };
-    Client::new(settings, Box::new(Given(credentials)))
+    }
+}
+
+fn key() -> Option<Credentials> {
+    Some(Credentials::Key { id: "id".into(), secret: "hush".into(), token: "token".into() })
+}
+
+fn client_of(port: u16, credentials: Option<Credentials>) -> Client {
+    Client::new(settings(port), Box::new(Given(credentials)))
 }
 
 fn client(port: u16) -> Client {
-    client_of(port, Some(Credentials::Key { id: "id".into(), secret: "hush".into(), token: "token".into() }))
+    client_of(port, key())
 }
 
 fn get(client: &Client, offset: u64, buffer: &mut [u8]) -> (Result<(), Refusal>, Counts) {
@@ -199,6 +208,18 @@ fn requests_that_fail_for_now_are_repeated_a_few_times() {
         let (result, counts, _) = whole(&vec![act; most as usize]);
         assert!(result.is_err(), "{act:?}");
         assert_eq!(counts, costs(most, most - 1, most * throttled), "{act:?}");
+    }
+}
+
+#[test]
+fn fewer_attempts_are_made_if_that_is_asked() {
+    for (act, throttled, attempts) in [(error(500, ""), 0, 2), (error(503, ""), 1, 4)] {
+        let server = server(&vec![act; 8]);
+        let few = Settings { attempts: 2, attempts_if_throttled: 4, ..settings(server.port) };
+        let client = Client::new(few, Box::new(Given(key())));
+        let (result, counts) = get(&client, 0, &mut [0; OBJECT.len()]);
+        assert!(result.is_err(), "{act:?}");
+        assert_eq!(counts, costs(attempts, attempts - 1, attempts * throttled), "{act:?}");
     }
 }
 

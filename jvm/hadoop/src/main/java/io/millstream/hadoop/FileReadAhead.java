@@ -59,6 +59,8 @@ public final class FileReadAhead implements AutoCloseable {
   private byte[] last;
   private long served;
   private long waited;
+  /** Of the scans that have ended. */
+  private RequestCounts requests = RequestCounts.NONE;
 
   /**
    * Prepares to read ahead; nothing is read yet. Parts of files, empty files and large files are never read ahead.
@@ -248,6 +250,7 @@ public final class FileReadAhead implements AutoCloseable {
     if (scan != null) {
       waited += scan.waitedNanos();
       scan.close();
+      requests = requests.plus(scan.requests());
       scan = null;
     }
   }
@@ -260,6 +263,11 @@ public final class FileReadAhead implements AutoCloseable {
   /** Nanoseconds for which opening a file waited for the reading threads. */
   public synchronized long waitedNanos() {
     return waited;
+  }
+
+  /** The requests to the files' file system, once this is closed; none for local files. */
+  public synchronized RequestCounts requests() {
+    return requests;
   }
 
   /** Ends reading ahead. Streams stay valid. */

@@ -114,6 +114,11 @@ public final class NativeScan implements AutoCloseable {
     return !over;
   }
 
+  /** The requests to the files' file system so far; none for local files. */
+  public RequestCounts requests() {
+    return files == null ? RequestCounts.NONE : files.requests();
+  }
+
   /** Number of rows in the batch. */
   public long rows() {
     return rows;

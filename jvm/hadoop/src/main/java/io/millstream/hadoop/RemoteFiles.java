@@ -153,24 +153,9 @@ public abstract class RemoteFiles {
     }
   }
 
-  /** Number of requests for bytes so far. */
-  public final long requests() {
-    return requests.get();
-  }
-
-  /** Number of requests that were repeated so far. */
-  public final long retries() {
-    return retries.get();
-  }
-
-  /** Number of requests so far that the server turned away for now, as far as native code made them. */
-  public final long throttled() {
-    return throttled.get();
-  }
-
-  /** Number of requests for bytes so far that native code made by itself. */
-  public final long nativeRequests() {
-    return nativeRequests.get();
+  /** The requests so far. */
+  final RequestCounts requests() {
+    return new RequestCounts(requests.get(), nativeRequests.get(), retries.get(), throttled.get());
   }
 
   /** The number of a client by which native code reads files whose version is known; 0 if there is none. Called by native code. */

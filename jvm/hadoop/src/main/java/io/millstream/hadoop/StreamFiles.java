@@ -97,8 +97,17 @@ public final class StreamFiles extends RemoteFiles {
     @Override
     protected int fill(long offset, ByteBuffer buffer) throws IOException {
       FSDataInputStream stream = opened();
-      countRequest();
-      return StreamFiles.read(stream, offset, buffer);
+      boolean isAtEnd = false;
+      try {
+        int read = StreamFiles.read(stream, offset, buffer);
+        isAtEnd = read < 0;
+        return read;
+      } finally {
+        // At the end of the file, the stream asks nobody.
+        if (!isAtEnd) {
+          countRequest();
+        }
+      }
     }
 
     @Override

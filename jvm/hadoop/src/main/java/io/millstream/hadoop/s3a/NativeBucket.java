@@ -45,10 +45,13 @@ final class NativeBucket implements AutoCloseable {
    * @param userAgent {@code User-Agent} of requests
    * @param connectMillis timeout of connecting
    * @param readMillis timeout of a read
+   * @param attempts maximum number of attempts of a request
+   * @param attemptsIfThrottled the same for a request that the server turns away for now
    * @param connections maximum number of connections
    * @param certificates trusted root certificates (DER)
    */
-  record Settings(String url, String region, String userAgent, int connectMillis, int readMillis, int connections, byte[][] certificates) {}
+  record Settings(String url, String region, String userAgent, int connectMillis, int readMillis, int attempts,
+      int attemptsIfThrottled, int connections, byte[][] certificates) {}
 
   /**
    * A page of a listing.
@@ -61,7 +64,7 @@ final class NativeBucket implements AutoCloseable {
   /** A client. It makes no request yet. */
   NativeBucket(Settings settings, CredentialSource credentials) {
     number = open(settings.url(), settings.region(), settings.userAgent(), settings.connectMillis(), settings.readMillis(),
-        settings.connections(), settings.certificates(), credentials);
+        settings.attempts(), settings.attemptsIfThrottled(), settings.connections(), settings.certificates(), credentials);
   }
 
   /** How native code calls it. */
@@ -120,8 +123,8 @@ final class NativeBucket implements AutoCloseable {
     close(number);
   }
 
-  private static native long open(String url, String region, String userAgent, int connectMillis, int readMillis, int connections,
-      byte[][] certificates, CredentialSource credentials);
+  private static native long open(String url, String region, String userAgent, int connectMillis, int readMillis, int attempts,
+      int attemptsIfThrottled, int connections, byte[][] certificates, CredentialSource credentials);
 
   private static native byte[] page(long number, byte[] prefix, byte[] delimiter, byte[] after, byte[] next) throws IOException;
 

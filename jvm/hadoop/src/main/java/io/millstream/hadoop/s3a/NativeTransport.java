@@ -125,9 +125,12 @@ final class NativeTransport implements AutoCloseable {
     String url = object.substring(0, object.length() - 1);
     byte[][] certificates = url.startsWith("https:") ? trusted() : new byte[0][];
     String prefix = conf.getTrimmed(Constants.USER_AGENT_PREFIX, "");
+    int attempts = Math.max(1, conf.getInt(Constants.MAX_ERROR_RETRIES, Constants.DEFAULT_MAX_ERROR_RETRIES));
+    int attemptsIfThrottled = 1 + Math.max(0, conf.getInt(Constants.RETRY_THROTTLE_LIMIT, Constants.RETRY_THROTTLE_LIMIT_DEFAULT));
     NativeBucket.Settings settings = new NativeBucket.Settings(url, region.id(),
         prefix.isEmpty() ? "Millstream" : prefix + ", Millstream", millis(conf, Constants.ESTABLISH_TIMEOUT, ESTABLISH),
-        millis(conf, Constants.SOCKET_TIMEOUT, READ), conf.getInt(Constants.MAXIMUM_CONNECTIONS, CONNECTIONS), certificates);
+        millis(conf, Constants.SOCKET_TIMEOUT, READ), attempts, attemptsIfThrottled,
+        conf.getInt(Constants.MAXIMUM_CONNECTIONS, CONNECTIONS), certificates);
     AWSCredentialProviderList credentials = internals.shareCredentials("reading many files");
     return new NativeTransport(new NativeBucket(settings, () -> now(credentials)), credentials, url);
   }

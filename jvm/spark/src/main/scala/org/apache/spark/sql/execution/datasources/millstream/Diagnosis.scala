@@ -2,15 +2,16 @@ package org.apache.spark.sql.execution.datasources.millstream
 
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.{MillstreamLocalFileSystem, NativeLibrary}
+import io.millstream.hadoop.{ListedFileSystem, ListingOptions, MillstreamLocalFileSystem, NativeLibrary}
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.FileSystem
+import org.apache.hadoop.fs.{FileSystem, Path}
 
 import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.datasources.millstream.rdd.PackedTextInputFormat
 import org.apache.spark.sql.execution.datasources.millstream.write.ReplaceInserts
+import org.apache.spark.util.Utils
 
 /**
  * The result of one check of a session.
@@ -65,21 +66,40 @@ object Diagnosis {
 
   /** The session extension sets the classes of remote file systems; without it, that is what there is to fix first. */
   private def ofRemote(spark: classic.SparkSession): Seq[Diagnosis] =
-    RemoteFileSystems.servers(spark.sparkContext).map { case (scheme, server) =>
+    RemoteFileSystems.servers(spark.sparkContext).flatMap { case (scheme, server) =>
       val what = s"$scheme: system"
       val conf = spark.sparkContext.hadoopConfiguration
       server match {
-        case RemoteFileSystems.Ours => Diagnosis(what, conf.getTrimmed(s"fs.$scheme.impl", "Hadoop's own, until there is a session with Millstream"), None)
-        case RemoteFileSystems.Nobody => Diagnosis(what, "none: there are no jars for it on the class path", None)
+        case RemoteFileSystems.Ours =>
+          val className = conf.getTrimmed(s"fs.$scheme.impl", "Hadoop's own, until there is a session with Millstream")
+          Seq(Diagnosis(what, className, None)) ++ ofEventLog(spark, scheme) ++ ofNativeRequests(conf, scheme)
+        case RemoteFileSystems.Nobody =>
+          Seq(Diagnosis(what, "none: there are no jars for it on the class path (docs/remote.md says how to add them)", None))
         case RemoteFileSystems.SwitchedOff(className) =>
-          Diagnosis(what, s"$className, since ${RemoteFileSystems.Enabled.key}=false", Some(s"set ${RemoteFileSystems.Enabled.key}=true, unless it is off intentionally"))
+          Seq(Diagnosis(what, s"$className, since ${RemoteFileSystems.Enabled.key}=false", Some(s"set ${RemoteFileSystems.Enabled.key}=true, unless it is off intentionally")))
+        case RemoteFileSystems.Chosen(key, className) if !Utils.classIsLoadable(className) =>
+          Seq(Diagnosis(what, s"none: $className, which $key names, is not on the class path", Some(s"unset spark.hadoop.$key, or add the jar of this class")))
         case RemoteFileSystems.Chosen(key, className) =>
-          Diagnosis(what, s"$className, since $key is set", Some(s"unset spark.hadoop.$key, unless the class is chosen intentionally: Spark and Hadoop list and read its files"))
+          Seq(Diagnosis(what, s"$className, since $key is set", Some(s"unset spark.hadoop.$key, unless the class is chosen intentionally: Spark and Hadoop list and read its files")))
         case RemoteFileSystems.Apart(key, className, reason) =>
-          Diagnosis(what, s"$className, since Millstream's class path lacks its jars: $reason", Some(
-            "its jars must be on spark.driver.extraClassPath and spark.executor.extraClassPath, or in Spark's jars/; --packages and spark.jars are too late"))
+          Seq(Diagnosis(what, s"$className, since Millstream's class path lacks its jars: $reason", Some(
+            "its jars must be on spark.driver.extraClassPath and spark.executor.extraClassPath, or in Spark's jars/; --packages and spark.jars are too late")))
       }
     }
+
+  /** The event log is opened before the session is made, and its file system stays. */
+  private def ofEventLog(spark: classic.SparkSession, scheme: String): Option[Diagnosis] =
+    spark.sparkContext.eventLogDir.filter(_.getScheme == scheme).flatMap { directory =>
+      val found = new Path(directory).getFileSystem(spark.sparkContext.hadoopConfiguration)
+      Option.unless(found.isInstanceOf[ListedFileSystem])(
+        Diagnosis(s"$scheme: of the event log", s"$directory had ${found.getClass.getName} opened for it before the session was made", Some(
+          s"set spark.hadoop.fs.$scheme.impl=${RemoteFileSystems.ours(scheme)} at start-up: Spark and Hadoop list and read all files of ${found.getUri}")))
+    }
+
+  private def ofNativeRequests(conf: Configuration, scheme: String): Option[Diagnosis] =
+    Option.when(scheme == "s3a" && !conf.getBoolean(ListingOptions.NATIVE_S3, true))(
+      Diagnosis("s3a: requests", s"S3A's client makes them, since ${ListingOptions.NATIVE_S3}=false", Some(
+        s"unset spark.hadoop.${ListingOptions.NATIVE_S3}, unless it is off intentionally: native requests cost less CPU time")))
 
   private def ofExtension(spark: classic.SparkSession): Diagnosis = {
     val isThere = spark.sessionState.analyzer.postHocResolutionRules.exists(_.isInstanceOf[ReplaceInserts])

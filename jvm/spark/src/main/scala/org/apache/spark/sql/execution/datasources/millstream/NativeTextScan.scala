@@ -129,14 +129,12 @@ case class NativeTextScanExec(
 
   override def supportsColumnar: Boolean = true
 
-  override lazy val metrics: Map[String, SQLMetric] = scanMetrics ++ requestMetrics ++ Map(
+  override lazy val metrics: Map[String, SQLMetric] = scanMetrics ++ requestMetrics.all ++ Map(
     "filesOpened" -> SQLMetrics.createMetric(sparkContext, "number of files opened"),
     "bytesRead" -> SQLMetrics.createSizeMetric(sparkContext, "size of data read"),
     "filesMissing" -> SQLMetrics.createMetric(sparkContext, "number of missing files skipped"))
 
-  private lazy val requestMetrics: Map[String, SQLMetric] =
-    if (Option(listed).forall(_.isLocal)) Map.empty
-    else RequestCount.All.map(count => count.name -> SQLMetrics.createMetric(sparkContext, count.label)).toMap
+  private lazy val requestMetrics = RequestMetrics.of(listed, sparkContext)
 
   private lazy val (predicate, pushed, prefiltered) = RowPredicates.encode(scan.dataFilters, format.rowsAreLines)
 

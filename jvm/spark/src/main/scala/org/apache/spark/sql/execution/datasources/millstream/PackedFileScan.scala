@@ -60,7 +60,9 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
 
   override def vectorTypes: Option[Seq[String]] = scan.vectorTypes
 
-  override lazy val metrics: Map[String, SQLMetric] = scanMetrics ++
+  private lazy val requestMetrics = RequestMetrics.of(local, sparkContext)
+
+  override lazy val metrics: Map[String, SQLMetric] = scanMetrics ++ requestMetrics.all ++
     Map("filesReadAhead" -> SQLMetrics.createMetric(sparkContext, "number of files read ahead")) ++
     Option.when(supportsColumnar)("scanTime" -> SQLMetrics.createNanoTimingMetric(sparkContext, "scan time")) ++
     Option.when(isColumnar)("filesContinued" -> SQLMetrics.createMetric(sparkContext, "number of files read by an open reader")) ++
@@ -70,7 +72,8 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
 
   private def isColumnar: Boolean = isParquet || scan.relation.fileFormat.isInstanceOf[OrcFileFormat]
 
-  override protected def details: Seq[(String, String)] = Seq("Batched" -> supportsColumnar.toString)
+  override protected def details: Seq[(String, String)] =
+    Seq("Batched" -> supportsColumnar.toString) ++ Option(local).flatMap(_.transport).map("Transport" -> _)
 
   @transient private lazy val splittable = mutable.HashMap.empty[Option[CompressionCodec], Boolean]
 
@@ -117,7 +120,8 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
     val full = Option.unless(local.isLocal)(sparkContext.broadcast(new SerializableConfiguration(local.conf)))
     val partitions = pack()
     val readers = settings.readers(partitions.length, local.isLocal, sparkContext)
-    new PackedFileScanRDD(scan, reader, partitions, full, needed, readers, metrics("filesReadAhead"), metrics("waitTime"))
+    new PackedFileScanRDD(scan, reader, partitions, full, needed, readers, metrics("filesReadAhead"), metrics("waitTime"),
+      requestMetrics)
   }
 
   override protected def doExecute(): RDD[InternalRow] = {
@@ -204,7 +208,8 @@ private final class PackedFileScanRDD(
     needed: Double,
     maxReaders: Int,
     filesReadAhead: SQLMetric,
-    waitTime: SQLMetric)
+    waitTime: SQLMetric,
+    requests: RequestMetrics)
   extends FileScanRDD(
     scan.relation.sparkSession,
     FileAhead.serving(read),
@@ -227,6 +232,7 @@ private final class PackedFileScanRDD(
       ahead.close()
       filesReadAhead += ahead.filesServed
       waitTime += ahead.waitedNanos
+      requests.add(ahead.requests)
       shared.close()
     }
     val range = partition.ranges.cursor()

@@ -49,6 +49,9 @@ private[millstream] object RemoteFileSystems extends Logging {
   /** Who is to serve each scheme. */
   def servers(context: SparkContext): Seq[(String, Server)] = Subclasses.map(subclass => subclass.scheme -> server(context, subclass))
 
+  /** The name of our class for a scheme. */
+  def ours(scheme: String): String = Subclasses.find(_.scheme == scheme).fold("")(_.ours)
+
   private def server(context: SparkContext, subclass: Subclass): Server = {
     val chosen = context.hadoopConfiguration.getTrimmed(subclass.key, subclass.hadoops)
     if (chosen != subclass.hadoops && chosen != subclass.ours) {

@@ -3,7 +3,7 @@ package org.apache.spark.sql.execution.datasources.millstream
 import java.io.{FileNotFoundException, InterruptedIOException, IOException}
 import java.net.URI
 
-import io.millstream.hadoop.{NativeScan, RemoteFiles}
+import io.millstream.hadoop.{NativeScan, RemoteFiles, RequestCounts}
 import org.apache.hadoop.fs.Path
 
 import org.apache.spark.{InterruptibleIterator, Partition, SparkContext, TaskContext}
@@ -40,23 +40,7 @@ private[millstream] final case class ScanMetrics(
     opened: SQLMetric,
     missing: SQLMetric,
     waitTime: SQLMetric,
-    requests: Map[String, SQLMetric])
-
-/**
- * A number of requests to another file system than the local one.
- *
- * @param name the name of its metric
- * @param label the metric in Spark's UI
- */
-private[millstream] final case class RequestCount(name: String, label: String, of: RemoteFiles => Long)
-
-private[millstream] object RequestCount {
-  val All: Seq[RequestCount] = Seq(
-    RequestCount("requests", "number of requests for data", _.requests),
-    RequestCount("nativeRequests", "number of requests made natively", _.nativeRequests),
-    RequestCount("retries", "number of requests repeated", _.retries),
-    RequestCount("throttled", "number of requests that the server turned away", _.throttled))
-}
+    requests: RequestMetrics)
 
 /**
  * Batches of native scans, one scan for each partition.
@@ -106,7 +90,7 @@ private final class ScanBatches(partition: ScanPartition, files: RemoteFiles, ta
   private var opened = 0L
   private var missing = 0L
   private var waited = 0L
-  private val requests = RequestCount.All.flatMap(count => metrics.requests.get(count.name).map(new Counted(count, _)))
+  private var requests = RequestCounts.NONE
   private val ranges = partition.ranges.cursor()
   private var current = -1
 
@@ -182,17 +166,9 @@ private final class ScanBatches(partition: ScanPartition, files: RemoteFiles, ta
     opened = scan.files
     missing = scan.missingFiles
     waited = scan.waitedNanos
-    requests.foreach(_.account())
-  }
-
-  private final class Counted(count: RequestCount, metric: SQLMetric) {
-    private var accounted = 0L
-
-    def account(): Unit = {
-      val now = count.of(files)
-      metric += now - accounted
-      accounted = now
-    }
+    val made = scan.requests
+    metrics.requests.add(made, since = requests)
+    requests = made
   }
 
   /** Converts errors to those of Spark's own readers. */

@@ -1,0 +1,43 @@
+package org.apache.spark.sql.execution.datasources.millstream
+
+import io.millstream.hadoop.RequestCounts
+
+import org.apache.spark.SparkContext
+import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
+
+/**
+ * The requests of a scan to another file system than the local one.
+ *
+ * @param all by name
+ */
+private[millstream] final class RequestMetrics private (val all: Map[String, SQLMetric]) extends Serializable {
+  /** Adds the requests that were made after `since`. */
+  def add(counts: RequestCounts, since: RequestCounts = RequestCounts.NONE): Unit =
+    if (all.nonEmpty) RequestMetrics.All.foreach(kind => all(kind.name) += kind.of(counts) - kind.of(since))
+}
+
+private[millstream] object RequestMetrics {
+  /**
+   * A number of requests.
+   *
+   * @param name the name of its metric
+   * @param label the metric in Spark's UI
+   */
+  private final case class Kind(name: String, label: String, of: RequestCounts => Long)
+
+  private val All = Seq(
+    Kind("requests", "number of requests for data", _.made),
+    Kind("nativeRequests", "number of requests made natively", _.natively),
+    Kind("retries", "number of requests repeated", _.repeated),
+    Kind("throttled", "number of requests that the server turned away", _.throttled))
+
+  /**
+   * The metrics of a scan.
+   *
+   * @param files its files; null if it will not run. There are no metrics for local ones
+   */
+  def of(files: ScanFiles, context: SparkContext): RequestMetrics =
+    new RequestMetrics(
+      if (files == null || files.isLocal) Map.empty
+      else All.map(kind => kind.name -> SQLMetrics.createMetric(context, kind.label)).toMap)
+}
