@@ -93,6 +93,11 @@ def attempts(spark, table, marks):
     frame.write.insertInto(table, overwrite=True)
 
 
+def application(spark):
+    """The ID of the application."""
+    return spark.sparkContext.applicationId
+
+
 def running_tasks(spark):
     """Including failed ones."""
     executors = spark.sparkContext._jsc.sc().statusStore().executorList(True)

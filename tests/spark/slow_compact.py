@@ -303,3 +303,15 @@ def test_an_error_is_one_line_without_a_stack_trace(tmp_path, stock, top):
     no_master = run(folder, tmp_path / "d", "--master=spark://")
     assert no_master.returncode == 1 and no_master.stderr.splitlines()[-1].startswith("millstream: ")
     assert not re.search(r"^\s+at ", no_master.stderr, re.MULTILINE), no_master.stderr
+
+
+def test_the_command_says_which_headers_would_become_lines(tmp_path):
+    for name, first in (("same/a.csv", "id,name"), ("same/b.csv", "id,name"), ("other/a.csv", "1,x"), ("other/b.csv", "2,y"),
+                        ("text/a.txt", "same"), ("text/b.txt", "same")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"{first}\n3,z\n")
+    for name, options, told in (("same", (), True), ("same", ("--dry-run",), True), ("same", ("--header",), False), ("other", (), False), ("text", (), False)):
+        done = run(tmp_path / name, tmp_path / f"out-{name}{''.join(options)}", *options)
+        assert done.returncode == 0, done.stderr
+        begins = f"{tmp_path}/{name}/a.csv and {tmp_path}/{name}/b.csv begin with the same line (id,name): if it is a header, use --header"
+        assert (begins in done.stderr) == told, (name, options, done.stderr)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
+from clusters import SPECULATION, two_hosts
 from sessions import Session
 from slow_compact import command, environment, make_tree
 from slow_compact import lines as lines_of_local
@@ -452,6 +453,64 @@ def dies(place, await_death, is_committed: bool):
     assert place.lines(target) == expected
     assert "not empty" in place.compact(source, target)["error"]
     assert place.stock.call("remote_calls:hidden", path=target) in ([], [".direct-writes"])
+
+
+@pytest.fixture(scope="module")
+def cluster(place, tmp_path_factory):
+    top = tmp_path_factory.mktemp("cluster")
+    jars = ":".join(map(str, place.classpath))
+    executors = {"spark.driver.extraClassPath": jars, "spark.executor.extraClassPath": jars}
+    with two_hosts(top) as master:
+        session = Session(top / "home", millstream=True, conf={**place.conf, **SPECULATION, **executors, "spark.master": master})
+        yield session
+        session.close()
+
+
+def executors_of(session) -> list[int]:
+    """The PIDs of a session's executors."""
+    application = session.call("fault_calls:application")
+    commands = {int(process.name): command_line(process) for process in Path("/proc").iterdir() if process.name.isdigit()}
+    return [pid for pid, words in commands.items() if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in words and application in words]
+
+
+def command_line(process: Path) -> list[str]:
+    try:
+        return (process / "cmdline").read_text().split("\0")
+    except OSError:  # it has ended meanwhile
+        return []
+
+
+@ON_S3
+@pytest.mark.parametrize("trouble", ["dies", "is slow"])
+def test_an_executor(s3, cluster, trouble):
+    """Which has begun to upload an output, and dies, or does not go on before another attempt has made the same output."""
+    source, target = s3.new({f"k={n % 12}/f{n:03d}": f"{n}\n" for n in range(120)}), s3.new()
+    expected = s3.lines(source)
+    s3.bed.inject({"operation": "UploadPart", "do": "hold", "count": 1})
+    cluster.ask("compact_calls:compact", src=source, dst=target)
+    wait_until(lambda: s3.bed.held() == 1)
+    if trouble == "dies":
+        executors = executors_of(cluster)
+        assert executors
+        for pid in executors:
+            os.kill(pid, signal.SIGKILL)
+        s3.bed.inject()
+    done = cluster.answer()
+    assert (done.get("left"), done.get("outputs")) == ([], 12), done
+    assert s3.lines(target) == expected
+    if trouble == "is slow":
+        assert s3.bed.struck == 1
+        s3.bed.inject()
+    wait_until(lambda: cluster.call("fault_calls:running_tasks") == 0)
+    assert s3.lines(target) == expected
+    assert s3.stock.call("remote_calls:hidden", path=target) == [".direct-writes"]
+
+
+def wait_until(holds):
+    deadline = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_the_shell_command(place):

@@ -94,7 +94,7 @@ object Compact {
   def runJson(spark: SparkSession, settings: java.util.Map[String, String]): String =
     run(spark, CompactOptions.of(settings.asScala.toMap)).json
 
-  /** @param tell is called in advance with a message about files that a new destination will lack, or have unmerged */
+  /** @param tell is called in advance with a message about files that a new destination will lack, or have unmerged, and about headers */
   def run(spark: SparkSession, options: CompactOptions, tell: String => Unit = Log.warn): CompactSummary = {
     val start = System.nanoTime()
     val summary = if (CompactRemote.concerns(options)) CompactRemote.run(spark, options, tell) else runLocally(spark, options, tell)
@@ -107,7 +107,7 @@ object Compact {
     val source = realDirectory(options.source)
     val target = options.destination.fold(source)(destination(_, source, options.dryRun))
     try {
-      if (options.dryRun) look(spark, options, source, target)
+      if (options.dryRun) look(spark, options, source, target, tell)
       else try compact(spark, options, source, target, tell) finally forgetListings(spark, target)
     } catch {
       case e: IOException => throw new CompactFailure(s"${e.getMessage}; run the same command again once that is fixed")
@@ -131,9 +131,11 @@ object Compact {
   }
 
   /** Predicts the result from names, sizes, the beginnings of files, and schemas. */
-  private def look(spark: SparkSession, options: CompactOptions, source: Path, target: Path): CompactSummary = {
+  private def look(spark: SparkSession, options: CompactOptions, source: Path, target: Path, tell: String => Unit): CompactSummary = {
     val tasks = new CompactTasks(spark, Site(options.header, options.codec), spark.sparkContext.hadoopConfiguration, s"Millstream compact --dry-run $source")
-    val (plan, made) = CompactResult.withCopies(options, planner(spark, options, source).plan(), tasks.check)
+    val planned = planner(spark, options, source).plan()
+    CompactHeaders.foretell(options, planned, spark.sparkContext.hadoopConfiguration).foreach(tell)
+    val (plan, made) = CompactResult.withCopies(options, planned, tasks.check)
     val obstacles = if (options.inPlace) CompactInPlace.obstacles(source, plan.outputs) else Map.empty[Int, String]
     val wouldBeMade = made.map(one => obstacles.get(one.output).fold(one)(reason => Made(one.output, Left(reason), 0)))
     result(options, source, target, plan, wouldBeMade, None, 0)
@@ -152,6 +154,7 @@ object Compact {
       if (!options.inPlace && holdsOthers(target)) throw notEmpty(target)
       staging.clear()
       val planned = planner(spark, options, source).plan()
+      CompactHeaders.foretell(options, planned, spark.sparkContext.hadoopConfiguration).foreach(tell)
       if (!options.inPlace) CompactResult.foretell(planned, source.toString, target.toString).foreach(tell)
       val out = place.resolve(NativeCompaction.OUT)
       val site = Site(options.header, options.codec)

@@ -43,7 +43,7 @@ private[spark] object CompactRemote {
       val source = if (options.source.matches(Remote)) HadoopTree.at(options.source, conf) else new LocalTree(Compact.realDirectory(options.source), conf)
       val destination = new Destination(to, conf)
       destination.requireOutside(source)
-      if (options.dryRun) look(spark, options, conf, source, destination)
+      if (options.dryRun) look(spark, options, conf, source, destination, tell)
       else try new Compaction(spark, options, conf, source, destination, tell).run() finally spark.catalog.refreshByPath(destination.path.toString)
     } catch {
       case e: CommittedException =>
@@ -53,10 +53,17 @@ private[spark] object CompactRemote {
     }
   }
 
-  private def look(spark: SparkSession, options: CompactOptions, conf: Configuration, source: SourceTree, destination: Destination): CompactSummary = {
+  private def look(
+      spark: SparkSession,
+      options: CompactOptions,
+      conf: Configuration,
+      source: SourceTree,
+      destination: Destination,
+      tell: String => Unit): CompactSummary = {
     destination.requireNew()
     val tasks = new CompactTasks(spark, Site(options.header, options.codec), conf, s"Millstream compact --dry-run ${source.name}")
     val planned = new CompactPlanner(options, source, conf, "").plan()
+    CompactHeaders.foretell(options, planned, conf).foreach(tell)
     val (plan, made) = CompactResult.withCopies(options, planned, tasks.check)
     CompactResult.of(options, source.name, destination.name, plan, made, 0)
   }
@@ -215,6 +222,7 @@ private[spark] object CompactRemote {
         val planned = new CompactPlanner(options, source, conf, id).plan()
         guard.requireUnchanged()
         discardLeftovers(planned)
+        CompactHeaders.foretell(options, planned, conf).foreach(tell)
         CompactResult.foretell(planned, source.name, destination.name).foreach(tell)
         val tasks = new StagedTasks(spark, Site(options.header, options.codec), job.placement, conf, s"Millstream compact ${source.name}")
         begun = Some(planned)
