@@ -466,9 +466,8 @@ def cluster(place, tmp_path_factory):
         session.close()
 
 
-def executors_of(session) -> list[int]:
-    """The PIDs of a session's executors."""
-    application = session.call("fault_calls:application")
+def executors_of(application: str) -> list[int]:
+    """The PIDs of an application's executors."""
     commands = {int(process.name): command_line(process) for process in Path("/proc").iterdir() if process.name.isdigit()}
     return [pid for pid, words in commands.items() if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in words and application in words]
 
@@ -486,11 +485,12 @@ def test_an_executor(s3, cluster, trouble):
     """Which has begun to upload an output, and dies, or does not go on before another attempt has made the same output."""
     source, target = s3.new({f"k={n % 12}/f{n:03d}": f"{n}\n" for n in range(120)}), s3.new()
     expected = s3.lines(source)
+    application = cluster.call("fault_calls:application")
     s3.bed.inject({"operation": "UploadPart", "do": "hold", "count": 1})
     cluster.ask("compact_calls:compact", src=source, dst=target)
     wait_until(lambda: s3.bed.held() == 1)
     if trouble == "dies":
-        executors = executors_of(cluster)
+        executors = executors_of(application)
         assert executors
         for pid in executors:
             os.kill(pid, signal.SIGKILL)
