@@ -22,6 +22,7 @@ from s3_bed import BUCKET, S3Bed  # noqa: E402
 PROBE = REPOSITORY / "bench" / "spark_remote_probe.py"
 DELAY_MS = 20
 MB = 1_000_000
+TOTAL_BYTES_PER_S, CONNECTION_BYTES_PER_S = 240 * MB, 40 * MB  # where the bandwidth is limited
 CSV_BYTES = 23_000  # the records of a Parquet file of about 10 KB
 
 
@@ -48,7 +49,7 @@ def bed(data: Data, spark: str, capped: bool = False):
     objects = data.objects() if data.objects else None
     with S3Bed(data=objects, synthetic=synthetic, stores=data.is_written or not data.rule) as s3:
         if capped:
-            s3.set_bandwidth(total_bytes_per_s=240 * MB, connection_bytes_per_s=40 * MB)
+            s3.set_bandwidth(total_bytes_per_s=TOTAL_BYTES_PER_S, connection_bytes_per_s=CONNECTION_BYTES_PER_S)
         jars = ":".join(map(str, s3a_jars(spark)))
         with written({"conf": s3.spark_conf(), "jars": jars, "endpoint": s3.endpoint, "delay_us": DELAY_MS * 1000, **urls}) as facts:
             yield Bed(facts)

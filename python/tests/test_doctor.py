@@ -73,7 +73,7 @@ def test_remote_file_systems_of_other_classes_are_reported(tmp_path):
 def test_a_missing_class_is_reported(tmp_path):
     s3a, _ = remote_file_systems(tmp_path, "--conf=spark.hadoop.fs.s3a.impl=org.example.OtherS3A")
 
-    assert s3a["found"] == "none: org.example.OtherS3A, which fs.s3a.impl names, is not on the class path"
+    assert s3a["found"] == "none: org.example.OtherS3A, which fs.s3a.impl names, does not load: java.lang.ClassNotFoundException: org.example.OtherS3A"
     assert "unset spark.hadoop.fs.s3a.impl" in s3a["cure"]
 
 

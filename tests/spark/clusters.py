@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+import time
 from pathlib import Path
 
 import pyspark
@@ -11,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testbed"))
 from service import Server, accepts, free_port  # noqa: E402
 
 START_S = 120
+PATIENCE_S = 120
 # Starts speculative attempts early, once there are two executors.
 SPECULATION = {
     "spark.speculation": "true", "spark.speculation.interval": "100ms", "spark.speculation.quantile": "0.1", "spark.speculation.multiplier": "1.1",
@@ -42,3 +44,11 @@ def two_hosts(top: Path):
         for host in ("127.0.0.2", "127.0.0.3"):
             start("worker.Worker", "--host", host, "--cores", 1, "--memory", "1g", "--work-dir", top / host, url)
         yield url
+
+
+def wait_for(holds, otherwise: str) -> None:
+    """Waits until `holds()`; fails after some time with the message `otherwise`."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.05)

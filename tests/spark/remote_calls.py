@@ -149,7 +149,7 @@ def scan(frame, *names):
 
 
 def diagnoses(spark):
-    """What `millstream doctor` finds in this session: what is found, by what was checked, and how to fix it, if that is needed."""
+    """Maps each check of `millstream doctor` to its finding and its cure (None if nothing is wrong)."""
     doctor = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.Diagnosis
     found = listed(doctor.of(spark._jsparkSession))
     return {diagnosis.what(): (diagnosis.found(), diagnosis.cure().get() if diagnosis.cure().isDefined() else None) for diagnosis in found}

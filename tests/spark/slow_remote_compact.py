@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyspark
 import pytest
-from clusters import SPECULATION, two_hosts
+from clusters import SPECULATION, two_hosts, wait_for
 from sessions import Session
 from slow_compact import command, environment, make_tree
 from slow_compact import lines as lines_of_local
@@ -480,16 +480,16 @@ def command_line(process: Path) -> list[str]:
 
 
 @ON_S3
-@pytest.mark.parametrize("trouble", ["dies", "is slow"])
-def test_an_executor(s3, cluster, trouble):
-    """Which has begun to upload an output, and dies, or does not go on before another attempt has made the same output."""
+@pytest.mark.parametrize("fault", ["killed", "slow"])
+def test_a_compaction_survives_executors_that_stop(s3, cluster, fault):
+    """All executors are killed during an upload; or one upload hangs until a speculative attempt has written the same output."""
     source, target = s3.new({f"k={n % 12}/f{n:03d}": f"{n}\n" for n in range(120)}), s3.new()
     expected = s3.lines(source)
     application = cluster.call("fault_calls:application")
     s3.bed.inject({"operation": "UploadPart", "do": "hold", "count": 1})
     cluster.ask("compact_calls:compact", src=source, dst=target)
-    wait_until(lambda: s3.bed.held() == 1)
-    if trouble == "dies":
+    wait_for(lambda: s3.bed.held() == 1, "no upload begins")
+    if fault == "killed":
         executors = executors_of(application)
         assert executors
         for pid in executors:
@@ -498,19 +498,12 @@ def test_an_executor(s3, cluster, trouble):
     done = cluster.answer()
     assert (done.get("left"), done.get("outputs")) == ([], 12), done
     assert s3.lines(target) == expected
-    if trouble == "is slow":
+    if fault == "slow":
         assert s3.bed.struck == 1
         s3.bed.inject()
-    wait_until(lambda: cluster.call("fault_calls:running_tasks") == 0)
+    wait_for(lambda: cluster.call("fault_calls:running_tasks") == 0, "a task does not end")
     assert s3.lines(target) == expected
     assert s3.stock.call("remote_calls:hidden", path=target) == [".direct-writes"]
-
-
-def wait_until(holds):
-    deadline = time.monotonic() + 120
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_the_shell_command(place):

@@ -149,14 +149,14 @@ def test_the_doctor_says_what_s3_lacks(s3):
     events = f"{s3.root}/events"
     s3.stock.call("remote_calls:make_directory", path=events)
     session = s3.session("events", millstream=True, **{"spark.eventLog.enabled": "true", "spark.eventLog.dir": events})
-    found, cure = session.call("remote_calls:diagnoses")["s3a: of the event log"]
-    assert found == f"{events} had org.apache.hadoop.fs.s3a.S3AFileSystem opened for it before the session was made"
+    found, cure = session.call("remote_calls:diagnoses")["s3a: event log"]
+    assert f"{events} was opened with org.apache.hadoop.fs.s3a.S3AFileSystem before the session was made" in found
     key, ours = "spark.hadoop.fs.s3a.impl", "io.millstream.hadoop.s3a.MillstreamS3AFileSystem"
     assert f"{key}={ours}" in cure
     mended = s3.session("events-mended", millstream=True, **{"spark.eventLog.enabled": "true", "spark.eventLog.dir": events, key: ours})
     diagnoses = mended.call("remote_calls:diagnoses")
     assert diagnoses["s3a: system"] == [ours, None]
-    assert not {"s3a: of the event log", "s3a: requests"} & set(diagnoses)
+    assert not {"s3a: event log", "s3a: requests"} & set(diagnoses)
     assert "fs.millstream.s3a.native.enabled=false" in s3.by_client.call("remote_calls:diagnoses")["s3a: requests"][0]
 
 
@@ -243,9 +243,22 @@ def test_requests_that_fail_lose_no_row(s3, fault, who):
 
 
 @ON_S3
+def test_retries_are_limited_as_those_of_s3a(s3):
+    limits = {"spark.hadoop.fs.s3a.attempts.maximum": "0", "spark.hadoop.fs.s3a.retry.throttle.limit": "1"}
+    session = s3.session("few-retries", millstream=True, **limits)
+    for status, retries in ((500, 0), (503, 1)):
+        fault = {"operation": "GetObject", "path": "small/part-00007", "do": "answer", "status": status, "count": retries + 1}
+        s3.bed.inject(fault)
+        metrics = session.call("remote_calls:plan", path=f"{s3.root}/small")["metrics"]
+        assert s3.bed.struck == retries + 1
+        # S3A reads the object then.
+        assert (metrics["nativeRequests"], metrics["retries"]) == (SMALL + retries, retries), status
+
+
+@ON_S3
 def test_a_bucket_that_turns_requests_away_is_asked_more_slowly(s3):
     """And no row is lost. S3 serves so many requests in a second; what is turned away was in vain."""
-    objects, rate = 600, 100
+    objects, rate = 500, 50  # so few that a busy machine asks for more
     s3.stock.call("remote_calls:put", root=f"{s3.root}/many", files={f"{i:04}.txt": f"{i}\n" for i in range(objects)})
     s3.bed.set_rate(rate)
     try:

@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from clusters import SPECULATION, two_hosts
+from clusters import SPECULATION, two_hosts, wait_for
 from faults import KINDS, OLD, STATEMENTS, PostgresMetastore, StepTrap, after, check, driver, end, leftovers, recovered
 
 PATIENCE_S = 120
@@ -246,13 +246,6 @@ def test_a_task_fails_and_a_twin_is_faster_than_a_zombie(cluster, tmp_path, kind
     wait_for(lambda: cluster.call("fault_calls:running_tasks") == 0, "the zombie does not end")
     recovered(cluster, tables.name(kind), tables.folder(kind))
     tables.rows(cluster, after("dynamic"), kinds=[kind])
-
-
-def wait_for(holds, otherwise):
-    deadline = time.monotonic() + PATIENCE_S
-    while not holds():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("step, whom, number", [("create {}/k=*", "driver", signal.SIGTERM), (COMMIT, "driver", signal.SIGTERM),

@@ -79,8 +79,8 @@ fn encode(page: &Page, counts: Counts) -> Vec<u8> {
     out.into_bytes()
 }
 
-/// `static native long open(String url, String region, String userAgent, int connectMillis, int readMillis, int attempts,
-/// int attemptsIfThrottled, int connections, byte[][] certificates, CredentialSource credentials)`
+/// `static native long open(String url, String region, String userAgent, int connectMillis, int readMillis, int retries,
+/// int throttleRetries, int connections, byte[][] certificates, CredentialSource credentials)`
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_open<'local>(
     mut env: JNIEnv<'local>,
@@ -90,8 +90,8 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_open<'local>(
     user_agent: JString<'local>,
     connect_millis: jint,
     read_millis: jint,
-    attempts: jint,
-    attempts_if_throttled: jint,
+    retries: jint,
+    throttle_retries: jint,
     connections: jint,
     certificates: JObjectArray<'local>,
     credentials: JObject<'local>,
@@ -111,8 +111,8 @@ pub extern "system" fn Java_io_millstream_hadoop_s3a_NativeBucket_open<'local>(
             user_agent: env.get_string(&user_agent)?.into(),
             connect_timeout: millis(connect_millis),
             read_timeout: millis(read_millis),
-            attempts: u32::try_from(attempts).unwrap_or(0),
-            attempts_if_throttled: u32::try_from(attempts_if_throttled).unwrap_or(0),
+            retries: u32::try_from(retries).unwrap_or(0),
+            throttle_retries: u32::try_from(throttle_retries).unwrap_or(0),
             connections: usize::try_from(connections).unwrap_or(0),
             certificates: trusted,
         };

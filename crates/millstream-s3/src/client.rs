@@ -24,9 +24,10 @@ use crate::standing::Standing;
 use crate::throttle::Throttle;
 use crate::{Address, PageRequest, Version};
 
-const MOST_ATTEMPTS: u32 = 3;
-/// Most attempts of a request that is turned away for now: elsewhere, it would be made without regard to the others.
-const MOST_ATTEMPTS_IF_THROTTLED: u32 = 8;
+/// Limit of [`Settings::retries`].
+const MAX_RETRIES: u32 = 2;
+/// Limit of [`Settings::throttle_retries`]. It is higher because elsewhere, the request would be made without regard to the others.
+const MAX_THROTTLE_RETRIES: u32 = 7;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Longest time for which the throttle keeps an attempt back.
@@ -51,10 +52,10 @@ pub struct Settings {
     pub connect_timeout: Duration,
     /// Timeout of a read: longest wait for the next bytes.
     pub read_timeout: Duration,
-    /// Most attempts of a request; more than three are never made.
-    pub attempts: u32,
-    /// Most attempts of a request that the server turns away for now; more than eight are never made.
-    pub attempts_if_throttled: u32,
+    /// Maximum retries of a request, capped at two.
+    pub retries: u32,
+    /// Maximum retries of a request that the server turns away for now, capped at seven.
+    pub throttle_retries: u32,
     /// Most requests at once, each of which has a connection, and most idle connections that are kept.
     pub connections: usize,
     /// Trusted root certificates (DER).
@@ -227,7 +228,7 @@ impl Client {
             let connection = self.connections.take();
             let result = attempt();
             drop(connection);
-            let (refusal, attempts) = match result {
+            let (refusal, retries) = match result {
                 Ok(value) => {
                     self.throttle.answered(Instant::now());
                     standing.succeeded();
@@ -237,13 +238,13 @@ impl Client {
                 Err(Failure::Throttled(refusal)) => {
                     counts.throttled += 1;
                     self.throttle.refused(Instant::now());
-                    (refusal, self.settings.attempts_if_throttled.min(MOST_ATTEMPTS_IF_THROTTLED))
+                    (refusal, self.settings.throttle_retries.min(MAX_THROTTLE_RETRIES))
                 }
                 Err(Failure::Again(reason)) => {
-                    (Refusal::Lost(reason), self.settings.attempts.min(MOST_ATTEMPTS))
+                    (Refusal::Lost(reason), self.settings.retries.min(MAX_RETRIES))
                 }
             };
-            if tried >= attempts {
+            if tried > retries {
                 break refusal;
             }
             counts.retries += 1;

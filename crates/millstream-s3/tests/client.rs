@@ -111,8 +111,8 @@ fn settings(port: u16) -> Settings {
         user_agent: "test".into(),
         connect_timeout: Duration::from_secs(5),
         read_timeout: Duration::from_secs(5),
-        attempts: 8,
-        attempts_if_throttled: 8,
+        retries: 9,
+        throttle_retries: 9,
         connections: 4,
         certificates: Vec::new(),
     }
@@ -212,14 +212,14 @@ fn requests_that_fail_for_now_are_repeated_a_few_times() {
 }
 
 #[test]
-fn fewer_attempts_are_made_if_that_is_asked() {
-    for (act, throttled, attempts) in [(error(500, ""), 0, 2), (error(503, ""), 1, 4)] {
+fn settings_limit_the_retries() {
+    for (act, throttled, retries) in [(error(500, ""), 0, 1), (error(503, ""), 1, 3)] {
         let server = server(&vec![act; 8]);
-        let few = Settings { attempts: 2, attempts_if_throttled: 4, ..settings(server.port) };
+        let few = Settings { retries: 1, throttle_retries: 3, ..settings(server.port) };
         let client = Client::new(few, Box::new(Given(key())));
         let (result, counts) = get(&client, 0, &mut [0; OBJECT.len()]);
         assert!(result.is_err(), "{act:?}");
-        assert_eq!(counts, costs(attempts, attempts - 1, attempts * throttled), "{act:?}");
+        assert_eq!(counts, costs(retries + 1, retries, (retries + 1) * throttled), "{act:?}");
     }
 }
 

@@ -23,7 +23,7 @@ const JUDGED_AFTER: Duration = Duration::from_micros(500);
 const SHORTEST_LAP: Duration = Duration::from_micros(100);
 /// Units per reader that may be read ahead of their turn.
 const AHEAD_PER_READER: usize = 2;
-/// Bytes of all units that are read ahead of their turn: eight parts of 8 MiB, of which the last of a file may be larger.
+/// Most bytes of units that are read ahead of their turn. Eight parts of 8 MiB fit, even if the last part of a file is larger.
 const AHEAD_BYTES: u64 = 72 << 20;
 
 /// A call returns after this time even without rows, so that the caller can stop.

@@ -265,7 +265,7 @@ public final class FileReadAhead implements AutoCloseable {
     return waited;
   }
 
-  /** The requests to the files' file system, once this is closed; none for local files. */
+  /** The requests to the files' file system, complete only after {@link #close}; none for local files. */
   public synchronized RequestCounts requests() {
     return requests;
   }

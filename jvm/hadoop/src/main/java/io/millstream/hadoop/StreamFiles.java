@@ -97,14 +97,13 @@ public final class StreamFiles extends RemoteFiles {
     @Override
     protected int fill(long offset, ByteBuffer buffer) throws IOException {
       FSDataInputStream stream = opened();
-      boolean isAtEnd = false;
+      int read = 0;
       try {
-        int read = StreamFiles.read(stream, offset, buffer);
-        isAtEnd = read < 0;
+        read = StreamFiles.read(stream, offset, buffer);
         return read;
       } finally {
-        // At the end of the file, the stream asks nobody.
-        if (!isAtEnd) {
+        // Streams know the length: no request is made at the end of the file. A read that fails counts.
+        if (read >= 0) {
           countRequest();
         }
       }

@@ -94,7 +94,10 @@ object Compact {
   def runJson(spark: SparkSession, settings: java.util.Map[String, String]): String =
     run(spark, CompactOptions.of(settings.asScala.toMap)).json
 
-  /** @param tell is called in advance with a message about files that a new destination will lack, or have unmerged, and about headers */
+  /**
+   * @param tell receives warnings before the work starts: files that a new destination will lack or have unmerged, and headers that would
+   *     become lines
+   */
   def run(spark: SparkSession, options: CompactOptions, tell: String => Unit = Log.warn): CompactSummary = {
     val start = System.nanoTime()
     val summary = if (CompactRemote.concerns(options)) CompactRemote.run(spark, options, tell) else runLocally(spark, options, tell)

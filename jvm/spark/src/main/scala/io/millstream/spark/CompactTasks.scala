@@ -254,7 +254,7 @@ private[spark] object CompactTasks {
     sum.getValue
   }
 
-  private def codecOf(file: HadoopPath, codecs: CompressionCodecFactory): Option[CompressionCodec] = Codec.ofFile(file.getName, codecs)
+  def codecOf(file: HadoopPath, codecs: CompressionCodecFactory): Option[CompressionCodec] = Codec.ofFile(file.getName, codecs)
 
   private def compressed(out: OutputStream, codec: Option[CompressionCodec], conf: Configuration): OutputStream = {
     val buffered = new BufferedOutputStream(out, BufferBytes)
@@ -267,7 +267,8 @@ private[spark] object CompactTasks {
     }
   }
 
-  private def decompressed(file: HadoopPath, codec: Option[CompressionCodec], conf: Configuration): InputStream = {
+  /** The bytes of a file, which local files are verified for where they have checksums. */
+  def decompressed(file: HadoopPath, codec: Option[CompressionCodec], conf: Configuration): InputStream = {
     val in = open(file, conf)
     codec.fold[InputStream](in) { codec =>
       val decompressor = CodecPool.getDecompressor(codec)

@@ -45,13 +45,13 @@ final class NativeBucket implements AutoCloseable {
    * @param userAgent {@code User-Agent} of requests
    * @param connectMillis timeout of connecting
    * @param readMillis timeout of a read
-   * @param attempts maximum number of attempts of a request
-   * @param attemptsIfThrottled the same for a request that the server turns away for now
+   * @param retries maximum number of retries of a request; native code makes no more than two
+   * @param throttleRetries the same for a request that the server turns away for now; no more than seven
    * @param connections maximum number of connections
    * @param certificates trusted root certificates (DER)
    */
-  record Settings(String url, String region, String userAgent, int connectMillis, int readMillis, int attempts,
-      int attemptsIfThrottled, int connections, byte[][] certificates) {}
+  record Settings(String url, String region, String userAgent, int connectMillis, int readMillis, int retries,
+      int throttleRetries, int connections, byte[][] certificates) {}
 
   /**
    * A page of a listing.
@@ -64,7 +64,7 @@ final class NativeBucket implements AutoCloseable {
   /** A client. It makes no request yet. */
   NativeBucket(Settings settings, CredentialSource credentials) {
     number = open(settings.url(), settings.region(), settings.userAgent(), settings.connectMillis(), settings.readMillis(),
-        settings.attempts(), settings.attemptsIfThrottled(), settings.connections(), settings.certificates(), credentials);
+        settings.retries(), settings.throttleRetries(), settings.connections(), settings.certificates(), credentials);
   }
 
   /** How native code calls it. */
@@ -123,8 +123,8 @@ final class NativeBucket implements AutoCloseable {
     close(number);
   }
 
-  private static native long open(String url, String region, String userAgent, int connectMillis, int readMillis, int attempts,
-      int attemptsIfThrottled, int connections, byte[][] certificates, CredentialSource credentials);
+  private static native long open(String url, String region, String userAgent, int connectMillis, int readMillis, int retries,
+      int throttleRetries, int connections, byte[][] certificates, CredentialSource credentials);
 
   private static native byte[] page(long number, byte[] prefix, byte[] delimiter, byte[] after, byte[] next) throws IOException;
 

@@ -38,9 +38,10 @@ import software.amazon.awssdk.services.s3.S3ServiceClientConfiguration;
 /**
  * Decides whether native code makes the requests of a file system, and sets up its client.
  *
- * <p>No setting is translated. The live client supplies the URL of the bucket and its region, the live credential provider the
- * credentials for each request, and this JVM the root certificates. Settings only decide whether that is enough: a key of {@code fs.s3a}
- * that is not in the lists below, a proxy or an interceptor leaves all requests to the client.
+ * <p>Only timeouts, limits of retries and connections, and the user agent are taken from settings. The live client supplies the URL of
+ * the bucket and its region, the live credential provider the credentials for each request, and this JVM the root certificates. Other
+ * settings only decide whether that is enough: a key of {@code fs.s3a} that is not in the lists below, a proxy or an interceptor leaves
+ * all requests to the client.
  */
 final class NativeTransport implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(NativeTransport.class);
@@ -125,12 +126,10 @@ final class NativeTransport implements AutoCloseable {
     String url = object.substring(0, object.length() - 1);
     byte[][] certificates = url.startsWith("https:") ? trusted() : new byte[0][];
     String prefix = conf.getTrimmed(Constants.USER_AGENT_PREFIX, "");
-    int attempts = Math.max(1, conf.getInt(Constants.MAX_ERROR_RETRIES, Constants.DEFAULT_MAX_ERROR_RETRIES));
-    int attemptsIfThrottled = 1 + Math.max(0, conf.getInt(Constants.RETRY_THROTTLE_LIMIT, Constants.RETRY_THROTTLE_LIMIT_DEFAULT));
     NativeBucket.Settings settings = new NativeBucket.Settings(url, region.id(),
         prefix.isEmpty() ? "Millstream" : prefix + ", Millstream", millis(conf, Constants.ESTABLISH_TIMEOUT, ESTABLISH),
-        millis(conf, Constants.SOCKET_TIMEOUT, READ), attempts, attemptsIfThrottled,
-        conf.getInt(Constants.MAXIMUM_CONNECTIONS, CONNECTIONS), certificates);
+        millis(conf, Constants.SOCKET_TIMEOUT, READ), retries(conf, Constants.MAX_ERROR_RETRIES),
+        retries(conf, Constants.RETRY_THROTTLE_LIMIT), conf.getInt(Constants.MAXIMUM_CONNECTIONS, CONNECTIONS), certificates);
     AWSCredentialProviderList credentials = internals.shareCredentials("reading many files");
     return new NativeTransport(new NativeBucket(settings, () -> now(credentials)), credentials, url);
   }
@@ -194,6 +193,11 @@ final class NativeTransport implements AutoCloseable {
       }
     }
     return null;
+  }
+
+  /** A number of retries; without the key, as many as native code makes at most. */
+  private static int retries(Configuration conf, String key) {
+    return Math.max(0, conf.getInt(key, Integer.MAX_VALUE));
   }
 
   private static int millis(Configuration conf, String key, Duration otherwise) {

@@ -11,7 +11,6 @@ import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.classic
 import org.apache.spark.sql.execution.datasources.millstream.rdd.PackedTextInputFormat
 import org.apache.spark.sql.execution.datasources.millstream.write.ReplaceInserts
-import org.apache.spark.util.Utils
 
 /**
  * The result of one check of a session.
@@ -70,15 +69,16 @@ object Diagnosis {
       val what = s"$scheme: system"
       val conf = spark.sparkContext.hadoopConfiguration
       server match {
-        case RemoteFileSystems.Ours =>
-          val className = conf.getTrimmed(s"fs.$scheme.impl", "Hadoop's own, until there is a session with Millstream")
-          Seq(Diagnosis(what, className, None)) ++ ofEventLog(spark, scheme) ++ ofNativeRequests(conf, scheme)
+        case RemoteFileSystems.Ours(key, className) =>
+          val found = conf.getTrimmed(key, "Hadoop's own, until there is a session with Millstream")
+          Seq(Diagnosis(what, found, None)) ++ ofEventLog(spark, scheme, s"spark.hadoop.$key=$className") ++ ofNativeRequests(conf, scheme)
         case RemoteFileSystems.Nobody =>
           Seq(Diagnosis(what, "none: there are no jars for it on the class path (docs/remote.md says how to add them)", None))
         case RemoteFileSystems.SwitchedOff(className) =>
           Seq(Diagnosis(what, s"$className, since ${RemoteFileSystems.Enabled.key}=false", Some(s"set ${RemoteFileSystems.Enabled.key}=true, unless it is off intentionally")))
-        case RemoteFileSystems.Chosen(key, className) if !Utils.classIsLoadable(className) =>
-          Seq(Diagnosis(what, s"none: $className, which $key names, is not on the class path", Some(s"unset spark.hadoop.$key, or add the jar of this class")))
+        case RemoteFileSystems.Missing(key, className, reason) =>
+          Seq(Diagnosis(what, s"none: $className, which $key names, does not load: $reason", Some(
+            s"unset spark.hadoop.$key, or add the jars of this class to spark.driver.extraClassPath and spark.executor.extraClassPath")))
         case RemoteFileSystems.Chosen(key, className) =>
           Seq(Diagnosis(what, s"$className, since $key is set", Some(s"unset spark.hadoop.$key, unless the class is chosen intentionally: Spark and Hadoop list and read its files")))
         case RemoteFileSystems.Apart(key, className, reason) =>
@@ -87,14 +87,21 @@ object Diagnosis {
       }
     }
 
-  /** The event log is opened before the session is made, and its file system stays. */
-  private def ofEventLog(spark: classic.SparkSession, scheme: String): Option[Diagnosis] =
-    spark.sparkContext.eventLogDir.filter(_.getScheme == scheme).flatMap { directory =>
-      val found = new Path(directory).getFileSystem(spark.sparkContext.hadoopConfiguration)
-      Option.unless(found.isInstanceOf[ListedFileSystem])(
-        Diagnosis(s"$scheme: of the event log", s"$directory had ${found.getClass.getName} opened for it before the session was made", Some(
-          s"set spark.hadoop.fs.$scheme.impl=${RemoteFileSystems.ours(scheme)} at start-up: Spark and Hadoop list and read all files of ${found.getUri}")))
+  /** The event log is opened before the session is made, and its file system stays. Without Hadoop's cache, there is no such one. */
+  private def ofEventLog(spark: classic.SparkSession, scheme: String, setting: String): Option[Diagnosis] = {
+    val conf = spark.sparkContext.hadoopConfiguration
+    spark.sparkContext.eventLogDir.filter(_.getScheme == scheme && !conf.getBoolean(s"fs.$scheme.impl.disable.cache", false)).flatMap { directory =>
+      val what = s"$scheme: event log"
+      try {
+        val found = new Path(directory).getFileSystem(conf)
+        Option.unless(found.isInstanceOf[ListedFileSystem])(Diagnosis(what,
+          s"$directory was opened with ${found.getClass.getName} before the session was made, so Spark and Hadoop list and read all files of ${found.getUri}",
+          Some(s"set $setting when Spark starts")))
+      } catch {
+        case NonFatal(e) => Some(Diagnosis(what, s"$directory cannot be reached: $e", Some("check spark.eventLog.dir")))
+      }
     }
+  }
 
   private def ofNativeRequests(conf: Configuration, scheme: String): Option[Diagnosis] =
     Option.when(scheme == "s3a" && !conf.getBoolean(ListingOptions.NATIVE_S3, true))(

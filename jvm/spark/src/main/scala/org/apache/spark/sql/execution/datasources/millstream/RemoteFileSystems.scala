@@ -29,9 +29,12 @@ private[millstream] object RemoteFileSystems extends Logging {
 
   /** Who is to serve the files of a scheme, with the class for them. */
   private[millstream] sealed trait Server
-  private[millstream] case object Ours extends Server
+  /** @param className the class, ours */
+  private[millstream] final case class Ours(key: String, className: String) extends Server
   private[millstream] final case class SwitchedOff(className: String) extends Server
   private[millstream] final case class Chosen(key: String, className: String) extends Server
+  /** The class that is set does not load. */
+  private[millstream] final case class Missing(key: String, className: String, reason: String) extends Server
   /** Hadoop's class is on the class path, but ours cannot be used with it. */
   private[millstream] final case class Apart(key: String, className: String, reason: String) extends Server
   /** There is no class for this scheme. */
@@ -39,9 +42,10 @@ private[millstream] object RemoteFileSystems extends Logging {
 
   def install(context: SparkContext): Unit = if (context.conf.get(Enabled)) Subclasses.foreach { subclass =>
     server(context, subclass) match {
-      case Ours => context.hadoopConfiguration.set(subclass.key, subclass.ours)
+      case Ours(key, className) => context.hadoopConfiguration.set(key, className)
       case Chosen(key, className) => logInfo(s"$key is $className, so Spark and Hadoop list and read these files")
       case Apart(key, className, reason) => logInfo(s"$key stays $className, since Millstream's class path lacks it (docs/remote.md): $reason")
+      case Missing(key, className, reason) => logInfo(s"$key is $className, which does not load: $reason")
       case SwitchedOff(_) | Nobody =>
     }
   }
@@ -49,18 +53,15 @@ private[millstream] object RemoteFileSystems extends Logging {
   /** Who is to serve each scheme. */
   def servers(context: SparkContext): Seq[(String, Server)] = Subclasses.map(subclass => subclass.scheme -> server(context, subclass))
 
-  /** The name of our class for a scheme. */
-  def ours(scheme: String): String = Subclasses.find(_.scheme == scheme).fold("")(_.ours)
-
   private def server(context: SparkContext, subclass: Subclass): Server = {
     val chosen = context.hadoopConfiguration.getTrimmed(subclass.key, subclass.hadoops)
     if (chosen != subclass.hadoops && chosen != subclass.ours) {
-      Chosen(subclass.key, chosen)
+      whyNot(chosen).fold[Server](Chosen(subclass.key, chosen))(Missing(subclass.key, chosen, _))
     } else if (chosen == subclass.hadoops && !context.conf.get(Enabled)) {
       SwitchedOff(chosen)
     } else {
       whyNot(subclass.ours) match {
-        case None => Ours
+        case None => Ours(subclass.key, subclass.ours)
         case Some(reason) if Utils.classIsLoadable(subclass.hadoops) => Apart(subclass.key, subclass.hadoops, reason)
         case Some(_) => Nobody
       }

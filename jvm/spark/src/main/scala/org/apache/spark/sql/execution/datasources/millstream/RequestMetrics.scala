@@ -11,9 +11,7 @@ import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
  * @param all by name
  */
 private[millstream] final class RequestMetrics private (val all: Map[String, SQLMetric]) extends Serializable {
-  /** Adds the requests that were made after `since`. */
-  def add(counts: RequestCounts, since: RequestCounts = RequestCounts.NONE): Unit =
-    if (all.nonEmpty) RequestMetrics.All.foreach(kind => all(kind.name) += kind.of(counts) - kind.of(since))
+  def add(counts: RequestCounts): Unit = if (all.nonEmpty) RequestMetrics.All.foreach(kind => all(kind.name) += kind.of(counts))
 }
 
 private[millstream] object RequestMetrics {
@@ -26,9 +24,9 @@ private[millstream] object RequestMetrics {
   private final case class Kind(name: String, label: String, of: RequestCounts => Long)
 
   private val All = Seq(
-    Kind("requests", "number of requests for data", _.made),
-    Kind("nativeRequests", "number of requests made natively", _.natively),
-    Kind("retries", "number of requests repeated", _.repeated),
+    Kind("requests", "number of requests for data", _.requests),
+    Kind("nativeRequests", "number of requests made natively", _.nativeRequests),
+    Kind("retries", "number of requests repeated", _.retries),
     Kind("throttled", "number of requests that the server turned away", _.throttled))
 
   /**

@@ -167,7 +167,7 @@ private final class ScanBatches(partition: ScanPartition, files: RemoteFiles, ta
     missing = scan.missingFiles
     waited = scan.waitedNanos
     val made = scan.requests
-    metrics.requests.add(made, since = requests)
+    metrics.requests.add(made.minus(requests))
     requests = made
   }
 
