@@ -104,6 +104,18 @@ def test_recursive_listings_are_those_of_stock(place, name):
     assert name in ("empty", "nowhere") or len(expected) > 0
 
 
+@pytest.mark.parametrize("paths", ["f'{root}/*'", "[f'{root}/up._COPYING_', f'{root}/a.txt']", "[f'{root}/_h', f'{root}/a.txt']"])
+def test_hidden_files_among_several_paths_are_ignored(place, paths):
+    """One that is alone is not, on S3, by newer versions of Spark."""
+    root = f"{place.root}/hidden-roots"
+    place.stock.call("remote_calls:put", root=root, files={name: "1\n" for name in ("up._COPYING_", "_h", ".d", "a.txt", "b.txt")})
+    reads = {"rows": f"spark.read.text({paths})", "files": f"spark.read.text({paths}).inputFiles()",
+             "binary": f"spark.read.format('binaryFile').load({paths}).select('path')"}
+    expected, actual = (session.call("remote_calls:read", root=root, reads=reads) for session in (place.stock, place.ours))
+    assert actual == expected
+    assert len(expected["rows"]["value"]) > 0
+
+
 @ON_S3
 @pytest.mark.parametrize("end", ["", "/"])
 def test_files_at_the_root_of_a_bucket(s3, end):

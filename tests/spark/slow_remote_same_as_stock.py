@@ -31,7 +31,7 @@ NOT_ON = {
     "hdfs": {},
 }
 if pyspark.__version__.startswith("4.0."):
-    NOT_ON["s3"]["inputFiles names a hidden object that is the root, as in later versions; there are no rows"] = ["a hidden file as the root"]
+    NOT_ON["s3"]["a hidden object that is the root is listed, as in later versions"] = ["a hidden file as the root"]
 # Cases of which something else is expected than on local files.
 CASES = {
     # Directories that are named as Parquet's summaries are left to Spark.

@@ -4,6 +4,7 @@ import static org.apache.hadoop.fs.CommonConfigurationKeysPublic.IO_FILE_BUFFER_
 import static org.apache.hadoop.fs.CommonConfigurationKeysPublic.IO_FILE_BUFFER_SIZE_KEY;
 
 import io.millstream.hadoop.Companions;
+import io.millstream.hadoop.DatasetNames;
 import io.millstream.hadoop.DirectoryListing;
 import io.millstream.hadoop.FileRanges;
 import io.millstream.hadoop.FileReadAhead;
@@ -274,7 +275,7 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
     for (int i = 0; i < roots.size(); i++) {
       int root = i;
       if (!listed.contains(root)) {
-        asked.add(() -> withoutKeys(roots.get(root), root));
+        asked.add(() -> withoutKeys(roots.get(root), root, roots.size() > 1));
       }
     }
     if (asked.isEmpty()) {
@@ -298,8 +299,12 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
     }
   }
 
-  /** A root below which there are no keys: a file, an empty directory (null), or missing; S3A looks in this order, too. */
-  private DirectoryListing withoutKeys(Path path, int root) throws IOException {
+  /**
+   * A root below which there are no keys: a file, an empty directory (null), or missing; S3A looks in this order, too.
+   *
+   * @param isOneOfMany whether there are other roots: Spark ignores hidden files among them, but not a single one
+   */
+  private DirectoryListing withoutKeys(Path path, int root, boolean isOneOfMany) throws IOException {
     try {
       FileStatus status = super.getFileStatus(path);
       if (!status.isFile()) {
@@ -307,7 +312,9 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
       }
       String parent = path.getParent().toUri().getPath();
       DirectoryListing.Builder file = new DirectoryListing.Builder(getUri(), parent, root).ofFile();
-      file.add(path.getName(), status.getLen(), status.getModificationTime(), Versions.pack(version(status)));
+      if (!isOneOfMany || !DatasetNames.isHidden(path.getName())) {
+        file.add(path.getName(), status.getLen(), status.getModificationTime(), Versions.pack(version(status)));
+      }
       return file.build();
     } catch (FileNotFoundException e) {
       return new DirectoryListing.Builder(getUri(), path.toUri().getPath(), root).missing().build();
