@@ -106,6 +106,13 @@ def list_files(spark, path):
     return answer_of(listed)
 
 
+def list_files_of_closed(spark, path):
+    """The error of a recursive listing by a file system that is closed."""
+    path, file_system = hadoop_path(spark, path)
+    file_system.close()
+    return answer_of(lambda: file_system.listFiles(path, True).hasNext())
+
+
 def first_file(spark, path):
     path, file_system = hadoop_path(spark, path)
     return file_system.listFiles(path, True).next().getPath().toString()

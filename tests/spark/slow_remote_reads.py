@@ -117,6 +117,13 @@ def test_hidden_files_among_several_paths_are_ignored(place, paths):
 
 
 @ON_S3
+def test_a_closed_file_system_says_so(s3):
+    expected, actual = (session.call("remote_calls:list_files_of_closed", path=f"{s3.root}/small") for session in (s3.stock, s3.ours))
+    assert actual == expected
+    assert "FileSystem is closed" in expected["message"]
+
+
+@ON_S3
 @pytest.mark.parametrize("end", ["", "/"])
 def test_files_at_the_root_of_a_bucket(s3, end):
     """Which may be given without its slash."""

@@ -144,10 +144,10 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
 
   @Override
   public List<DirectoryListing> listDataset(List<Path> roots) throws IOException {
-    S3aListing listing = listing(roots.isEmpty() ? null : roots.get(0));
     List<String> prefixes = roots.stream().map(this::prefix).toList();
     long start = System.nanoTime();
     try {
+      S3aListing listing = listing(roots.isEmpty() ? null : roots.get(0));
       List<DirectoryListing> listings = listing.list(prefixes);
       addRootsWithoutKeys(roots, listings);
       LOG.info("Listed {} in {} ms: requests {}, shards {}", roots.size() == 1 ? roots.get(0) : roots.size() + " roots",
@@ -162,7 +162,13 @@ public class MillstreamS3AFileSystem extends S3AFileSystem implements ListedFile
   }
 
   private S3aListing listing(Path path) throws IOException {
-    AuditSpan span = createSpan("op_list_files", path == null ? null : path.toString(), null);
+    AuditSpan span;
+    try {
+      span = createSpan("op_list_files", path == null ? null : path.toString(), null);
+    } catch (IllegalStateException e) {
+      // It is closed, which S3A's own calls report.
+      throw new IOException(e);
+    }
     return new S3aListing(getUri(), (prefix, delimiter, after, next) -> {
       Keys.Page page = nativePage(prefix, delimiter, after, next);
       if (page == null) {
