@@ -118,7 +118,9 @@ def test_hidden_files_among_several_paths_are_ignored(place, paths):
 
 @ON_S3
 def test_a_closed_file_system_says_so(s3):
-    expected, actual = (session.call("remote_calls:list_files_of_closed", path=f"{s3.root}/small") for session in (s3.stock, s3.ours))
+    """In sessions of its own: in Hadoop 3.4.1, S3A counts no requests any more in a JVM that has closed a file system."""
+    sessions = [s3.session(f"closing-{millstream}", millstream=millstream) for millstream in (False, True)]
+    expected, actual = (session.call("remote_calls:list_files_of_closed", path=f"{s3.root}/small") for session in sessions)
     assert actual == expected
     assert "FileSystem is closed" in expected["message"]
 
@@ -287,7 +289,8 @@ def test_a_bucket_that_turns_requests_away_is_asked_more_slowly(s3):
     finally:
         s3.bed.set_rate()
     assert plan["rows"] == sum("7" in str(i) for i in range(objects))
-    assert 0 < plan["metrics"]["throttled"] <= refused < objects / 2
+    # Those of the first burst, which depends on the machine, and those while the rate is halved to what the bucket serves.
+    assert 0 < plan["metrics"]["throttled"] <= refused < objects
     assert took < 4 * objects / rate, "much more slowly than the bucket serves"
 
 

@@ -2,16 +2,18 @@
 //!
 //! S3 answers 503 when a bucket gets more requests than it is ready for. If each thread then waited by itself, all would come
 //! back at once. So the clients of a bucket in this process share one [`Throttle`]: a rate that is halved when a request is
-//! turned away, at most once in a second, and grows each second without that, by a twentieth of what it was at first (additive
-//! increase, multiplicative decrease). There is no limit before the first such answer, nor once the rate has grown well beyond
+//! turned away, at most four times in a second, and grows each second without that, by a twentieth of what it was at first
+//! (additive increase, multiplicative decrease). There is no limit before the first such answer, nor once the rate has grown well beyond
 //! what it was then.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-/// Time between two changes of the rate.
+/// Time until the rate grows, and over which it is measured.
 const PERIOD: Duration = Duration::from_secs(1);
+/// What is turned away so soon after the rate was halved had begun before, or came in the burst that emptied the bucket's quota.
+const SETTLING: Duration = Duration::from_millis(250);
 /// Shortest time over which a rate is measured.
 const MEASURED: Duration = Duration::from_millis(100);
 /// A waiting request looks again after this time, since the rate may have changed. Requests that may begin and do not are
@@ -123,7 +125,7 @@ impl Throttle {
         self.with(|state| {
             let measured = state.recent.rate(now);
             match &mut state.limit {
-                Some(limit) if now.duration_since(limit.changed) < PERIOD => {}
+                Some(limit) if now.duration_since(limit.changed) < SETTLING => {}
                 Some(limit) => (limit.rate, limit.changed) = ((limit.rate / 2.0).max(LOWEST), now),
                 none => {
                     let rate = (measured / 2.0).max(LOWEST);
@@ -183,7 +185,7 @@ mod tests {
         let start = Instant::now();
         let throttle = refused(start);
         let mut now = start + PERIOD;
-        throttle.refused(now + PERIOD / 2);
+        throttle.refused(now + SETTLING / 2);
         let halved = requests_in_a_second(&throttle, now);
         assert!((490..=510).contains(&halved), "{halved}");
         for _ in 0..4 {
