@@ -8,6 +8,7 @@
 mod cancellation;
 mod compact;
 mod exchange;
+mod index;
 mod joined;
 mod listing;
 mod parquet;

@@ -1,11 +1,15 @@
 //! `io.millstream.hadoop.FileRanges`, which documents the format.
 
 use std::ffi::CString;
+use std::sync::Arc;
 
+use millstream_codec::{Codec, Index};
+use millstream_scan::{Compression, FileRange};
 use millstream_wire::{Decoder, Malformed};
 
 const DIRECTORY: u8 = b'd';
 const FILE: u8 = b'f';
+const COMPRESSED: u8 = b'c';
 
 /// A packed range of a file.
 #[derive(Clone, Copy, Debug)]
@@ -20,12 +24,25 @@ pub(crate) struct Packed<'a> {
     pub(crate) mtime_ms: i64,
     /// The version that was listed, packed (`millstream_s3::Version`).
     pub(crate) version: &'a [u8],
+    /// How it is compressed: a codec, and an index or none (`millstream_codec::Index`).
+    pub(crate) compression: Option<(u8, &'a [u8])>,
 }
 
 impl Packed<'_> {
     /// The file's path; `None` if it contains a NUL.
     pub(crate) fn path(&self) -> Option<CString> {
         CString::new([self.directory, b"/", self.name].concat()).ok()
+    }
+
+    /// The range as a scan takes it; `None` if its path or its index are invalid.
+    pub(crate) fn range(&self) -> Option<FileRange> {
+        let compression = match self.compression {
+            None => Compression::None,
+            Some((codec, [])) => Compression::Whole(Codec::from_code(codec)?),
+            Some((_, index)) => Compression::Indexed(Arc::new(Index::decode(index).ok()?)),
+        };
+        let Packed { start, length, may_have_checksums, .. } = *self;
+        Some(FileRange { path: self.path()?, start, length, may_have_checksums, compression })
     }
 }
 
@@ -45,7 +62,7 @@ pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Packed<'_>>, Malformed> {
                 directory = name;
                 may_have_checksums = packed.u8()? != 0;
             }
-            FILE => {
+            FILE | COMPRESSED => {
                 ranges.push(Packed {
                     directory,
                     name,
@@ -55,6 +72,10 @@ pub(crate) fn unpack(packed: &[u8]) -> Result<Vec<Packed<'_>>, Malformed> {
                     size: packed.u64()?,
                     mtime_ms: packed.i64()?,
                     version: packed.prefixed()?,
+                    compression: match tag {
+                        COMPRESSED => Some((packed.u8()?, packed.prefixed()?)),
+                        _ => None,
+                    },
                 });
             }
             _ => return Err(Malformed),
@@ -74,13 +95,16 @@ mod tests {
     fn ranges_are_the_shared_vector() {
         let bytes = millstream_wire::vector("file-ranges.hex");
         let ranges = unpack(&bytes).expect("well-formed");
-        let [a, b] = ranges.as_slice() else { panic!("{ranges:?}") };
+        let [a, b, c] = ranges.as_slice() else { panic!("{ranges:?}") };
         assert_eq!(a.path().as_deref(), Some(c"/d e/\u{e9}.txt"));
         assert_eq!((a.start, a.length, a.size, a.mtime_ms, a.may_have_checksums), (1, 2, 1 << 40, -4, false));
         assert_eq!(Version::packed(a.version).to_string(), "d41d8cd98f00b204e9800998ecf8427e-3");
         assert_eq!(b.path().as_deref(), Some(c"/b"));
         assert!(b.version.is_empty());
         assert_eq!((b.start, b.length, b.size, b.mtime_ms), (0, 5, u64::MAX, 0));
+        assert_eq!(c.path().as_deref(), Some(c"/c.gz"));
+        assert_eq!((c.start, c.length, c.compression), (7, 9, Some((1, &b"index"[..]))));
+        assert_eq!((a.compression, b.compression), (None, None));
         assert!(unpack(&bytes[..bytes.len() - 1]).is_err());
     }
 }

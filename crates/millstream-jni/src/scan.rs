@@ -93,21 +93,22 @@ fn options(
     })
 }
 
-fn ranges(packed: &[u8]) -> Option<Vec<FileRange>> {
-    let range = |packed: Packed<'_>| {
-        let Packed { start, length, may_have_checksums, .. } = packed;
-        Some(FileRange { path: packed.path()?, start, length, may_have_checksums })
-    };
-    unpack(packed).ok()?.into_iter().map(range).collect()
+/// The ranges that Java packed.
+pub(crate) fn ranges(packed: &[u8]) -> Option<Vec<FileRange>> {
+    unpack(packed).ok()?.iter().map(Packed::range).collect()
 }
 
-fn failure(error: &ScanError) -> Failure {
-    let message = match error.cause {
+/// What Java is told of an error.
+pub(crate) fn failure(error: &ScanError) -> Failure {
+    let message = match &error.cause {
         Cause::Interrupted => return Failure::Cancelled,
         Cause::Volume(cause) if cause.errno == Errno::OVERFLOW => TOO_LONG.into(),
         Cause::Volume(cause) => errno_text(cause.errno),
         Cause::Shortened { .. } => return Failure::Ended(error.cause.to_string()),
-        Cause::Checksum { offset } => return Failure::Damaged { message: error.cause.to_string(), offset },
+        Cause::Damaged(damage) => damage.to_string(),
+        Cause::Checksum { offset } => {
+            return Failure::Damaged { message: error.cause.to_string(), offset: *offset };
+        }
     };
     if error.cause.is_missing() { Failure::NoFile(message) } else { Failure::Unreadable(message) }
 }

@@ -1,8 +1,10 @@
 //! Packed rows.
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 use millstream_vfs::{Errno, Error, Fields, Metadata, Operation, Result, Timestamp};
+
+use crate::lines::Separator;
 
 /// Position of a row in its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,6 +148,14 @@ impl Batch {
     /// Adds a row whose bytes are already in the buffer.
     pub(crate) fn add_in_place(&mut self, start: usize, end: usize) {
         self.lines.push(Line::new(start, end));
+    }
+
+    /// Adds lines whose bytes are already in the buffer.
+    pub(crate) fn add_lines(&mut self, place: Range<usize>, separator: &Separator) {
+        let Batch { buffer, lines, .. } = &mut *self;
+        let (before, first) = (lines.len(), place.start);
+        separator.split(&buffer[place], |start, end| lines.push(Line::new(first + start, first + end)));
+        self.rows += (lines.len() - before) as u64;
     }
 
     /// Adds a copy of a row.

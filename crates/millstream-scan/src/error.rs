@@ -1,9 +1,10 @@
 //! Errors of a scan.
 
+use millstream_codec::DecodeError;
 use millstream_vfs::{Errno, Error, Operation};
 
 /// A file could not be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}")]
 pub struct ScanError {
     /// Index of the range, in the caller's order, from 0.
@@ -24,7 +25,7 @@ impl ScanError {
 }
 
 /// The reason a file could not be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Cause {
     /// The volume failed.
     #[error(transparent)]
@@ -35,6 +36,9 @@ pub enum Cause {
         /// Offset of the first byte of the chunk.
         offset: u64,
     },
+    /// The file is compressed and cannot be decoded.
+    #[error(transparent)]
+    Damaged(Box<DecodeError>),
     /// The file is shorter than when it was listed, and has no byte of the range.
     #[error(
         "the file has become shorter since it was listed: {size} bytes, and a part from byte {start} is to be read"

@@ -10,7 +10,7 @@ use millstream_vfs::Error;
 use crate::batch::Stamp;
 use crate::error::{Cause, ScanError};
 use crate::join::{BEGINNING, Header, JoinError, Joiner, Place};
-use crate::source::{FileRange, Source};
+use crate::source::{Compression, FileRange, Source};
 use crate::{Grouping, Missing, Output, Predicate, Rows, Scan, ScanOptions, Verification};
 
 /// A file to concatenate, as it was listed.
@@ -32,7 +32,7 @@ impl Input {
 }
 
 /// The reason files cannot be concatenated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConcatenateError {
     /// An input cannot be read.
     #[error("{cause}")]
@@ -94,6 +94,7 @@ impl<S: Source> JoinedFiles<S> {
             start: 0,
             length: input.size,
             may_have_checksums: true,
+            compression: Compression::None,
         });
         JoinedFiles {
             scan: Scan::new(source, ranges.collect(), scan_options(max_readers)),
@@ -162,6 +163,7 @@ pub fn check<S: Source>(
         start: 0,
         length: decisive(input),
         may_have_checksums: false,
+        compression: Compression::None,
     });
     let mut scan = Scan::new(source, ranges.collect(), scan_options(max_readers));
     let (mut joiner, mut seen) = (Joiner::new(header), 0);
@@ -213,21 +215,21 @@ impl Reading {
         last_stamps: &mut impl Iterator<Item = &'s Stamp>,
     ) -> Result<(usize, Place), ConcatenateError> {
         let input = self.at;
-        let changed = ConcatenateError::Changed { input };
-        let listed = self.inputs.get(input).ok_or(changed)?;
+        let changed = || ConcatenateError::Changed { input };
+        let listed = self.inputs.get(input).ok_or_else(changed)?;
         let first = self.left.is_none();
         if first {
-            let stamp = stamps.next().filter(|stamp| listed.is(stamp)).ok_or(changed)?;
+            let stamp = stamps.next().filter(|stamp| listed.is(stamp)).ok_or_else(changed)?;
             self.stamps.push(*stamp);
         }
         let left = self.left.unwrap_or(listed.size);
-        let rest = left.checked_sub(piece.len() as u64).ok_or(changed)?;
+        let rest = left.checked_sub(piece.len() as u64).ok_or_else(changed)?;
         if piece.is_empty() && left > 0 {
-            return Err(changed);
+            return Err(changed());
         }
         let last = rest == 0;
         if last && !first && last_stamps.next() != self.stamps.last() {
-            return Err(changed);
+            return Err(changed());
         }
         (self.at, self.left) = if last { (input + 1, None) } else { (input, Some(rest)) };
         Ok((input, Place { first, last }))

@@ -11,6 +11,9 @@
 //! hand-over between threads, files on a server with many requests in flight. Finished batches wait in a window until it is
 //! their turn; the window bounds memory.
 //!
+//! Compressed files come decoded: by an index as if they had been decoded before, in parts like any file; or from the first byte
+//! to the last, by one reader, in pieces.
+//!
 //! The scan knows no file system, only a [`Source`] of files to open and to read ranges of.
 //!
 //! Line endings, and the range that a line across a border belongs to, follow Hadoop's `LineRecordReader` ([`Separator`],
@@ -19,8 +22,10 @@
 mod batch;
 mod checksum;
 mod concatenate;
+mod decoded;
 mod distinct;
 mod error;
+mod indexing;
 mod join;
 mod joined;
 mod lines;
@@ -30,19 +35,21 @@ mod range;
 mod scan;
 mod shared;
 mod source;
+mod stream;
 mod text;
 mod unit;
 
 pub use batch::{Batch, Line, Stamp};
 pub use concatenate::{Concatenated, concatenate};
 pub use error::{Cause, ScanError};
+pub use indexing::index_file;
 pub use join::{Header, JoinError, Joiner, Place};
 pub use joined::{ConcatenateError, Input, JoinedFiles, check};
 pub use lines::Separator;
 pub use pattern::{Caseless, Pattern};
 pub use predicate::{Like, Predicate};
 pub use scan::{Progress, Scan};
-pub use source::{FileRange, Portions, Source, SourceFile, VolumeSource};
+pub use source::{Compression, FileRange, Portions, Source, SourceFile, VolumeSource};
 pub use unit::{Grouping, Missing, Output, Rows, ScanOptions, Verification};
 
 #[cfg(feature = "fuzzing")]

@@ -40,6 +40,25 @@ impl Separator {
         Some(Found { start, end })
     }
 
+    /// Where the last line of `data` ends, which starts at the beginning of a line and is not all: after the last separator that
+    /// does not depend on bytes after `data`.
+    pub(crate) fn last_end(&self, data: &[u8]) -> Option<usize> {
+        match self {
+            Separator::AnyNewline => {
+                let found = memrchr2(b'\n', b'\r', data)?;
+                // An LF may follow.
+                let open = data[found] == b'\r' && found + 1 == data.len();
+                let found = if open { memrchr2(b'\n', b'\r', &data[..found])? } else { found };
+                Some(found + 1)
+            }
+            Separator::Bytes(bytes) if bytes.len() == 1 => Some(memrchr(bytes[0], data)? + 1),
+            Separator::Bytes(bytes) if self.is_found_from_anywhere() => {
+                Some(memmem::rfind(data, bytes)? + bytes.len())
+            }
+            Separator::Bytes(bytes) => Some(memmem::find_iter(data, bytes).last()? + bytes.len()),
+        }
+    }
+
     /// Whether a search finds the same separators from any starting point, so that a file can be cut into ranges. Separators
     /// that begin as they end (`||`, `aba`) may overlap, and are found reliably only from the beginning of a line.
     pub(crate) fn is_found_from_anywhere(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Runs the readers and puts their batches in order.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -14,13 +14,15 @@ use crate::distinct::{Added, DistinctRows};
 use crate::error::ScanError;
 use crate::shared::SharedFiles;
 use crate::source::{FileRange, Source};
-use crate::unit::{Counts, Output, ScanOptions, Unit, UnitReader};
+use crate::unit::{Counts, Output, Rest, ScanOptions, Unit, UnitReader};
 
 /// Whether reading waits is not judged before this much wall time.
 const JUDGED_AFTER: Duration = Duration::from_micros(500);
 /// How often reading is measured, at most, before its unit is done: that takes two system calls, and tiny files in the page
 /// cache take 10 µs each.
 const SHORTEST_LAP: Duration = Duration::from_micros(100);
+/// Batches of a unit that may be read ahead, if it has several.
+const AHEAD_OF_UNIT: usize = 4;
 /// Units per reader that may be read ahead of their turn.
 const AHEAD_PER_READER: usize = 2;
 /// Most bytes of units that are read ahead of their turn. Eight parts of 8 MiB fit, even if the last part of a file is larger.
@@ -61,25 +63,52 @@ struct Shared<S: Source> {
     units: Vec<Unit>,
     files: SharedFiles<S::File>,
     options: ScanOptions,
-    state: Mutex<State>,
+    state: Mutex<State<S::File>>,
     changed: Condvar,
 }
 
-#[derive(Debug, Default)]
-struct State {
+#[derive(Debug)]
+struct State<F> {
     /// All units before this one have been taken by a reader.
     claimed: usize,
     /// All units before this one have been delivered.
     delivered: usize,
     /// Bytes of the units that have been taken and not been delivered.
     ahead_bytes: u64,
-    done: HashMap<usize, Result<Batch, ScanError>>,
+    /// What has been read of units, in order.
+    done: HashMap<usize, VecDeque<Done>>,
+    /// Units of which a part has been read, and that nobody is reading.
+    rest: BTreeMap<usize, Rest<F>>,
     /// Batches for reuse.
     spare: Vec<Batch>,
     readers: usize,
     stopped: bool,
     used: Lap,
     counts: Counts,
+}
+
+/// A batch of a unit.
+#[derive(Debug)]
+struct Done {
+    read: Result<Batch, ScanError>,
+    is_last: bool,
+}
+
+impl<F> Default for State<F> {
+    fn default() -> Self {
+        State {
+            claimed: 0,
+            delivered: 0,
+            ahead_bytes: 0,
+            done: HashMap::new(),
+            rest: BTreeMap::new(),
+            spare: Vec::new(),
+            readers: 0,
+            stopped: false,
+            used: Lap::default(),
+            counts: Counts::default(),
+        }
+    }
 }
 
 impl<S: Source> Scan<S> {
@@ -168,11 +197,12 @@ impl<S: Source> Scan<S> {
                 shared.changed.notify_all();
                 return Err(ScanError::interrupted(shared.units[turn].range()));
             }
-            if let Some(done) = state.done.remove(&turn) {
-                state.delivered += 1;
-                state.ahead_bytes -= shared.units[turn].bytes(&shared.ranges);
+            if let Some(done) = state.next_done() {
+                if done.is_last {
+                    state.ahead_bytes -= shared.units[turn].bytes(&shared.ranges);
+                }
                 shared.changed.notify_all();
-                match done {
+                match done.read {
                     Ok(batch) if batch.rows > 0 || since.elapsed() > PATIENCE => return Ok(Some(batch)),
                     Ok(batch) => state.keep(batch),
                     Err(error) => {
@@ -180,9 +210,11 @@ impl<S: Source> Scan<S> {
                         return Err(error);
                     }
                 }
-            } else if !shared.has_readers(&mut state) && state.may_claim(&shared.units, &shared.ranges) {
+            } else if !shared.has_readers(&mut state)
+                && let Some(claim) = state.claim(&shared.units, &shared.ranges)
+            {
                 // Until the next batch is ready, this thread reads like the others.
-                state = shared.read_next(own, state, should_continue);
+                state = shared.read_next(own, state, claim, should_continue);
             } else if since.elapsed() > PATIENCE {
                 return Ok(Some(Batch::default()));
             } else {
@@ -198,6 +230,7 @@ impl<S: Source> Scan<S> {
         let mut state = self.shared.state();
         state.stopped = true;
         state.done.clear();
+        state.rest.clear();
         state.spare.clear();
         self.shared.files.close();
         self.shared.changed.notify_all();
@@ -222,7 +255,33 @@ impl<S: Source> Drop for Scan<S> {
     }
 }
 
-impl State {
+impl<F> State<F> {
+    /// The next batch in order, if it has been read.
+    fn next_done(&mut self) -> Option<Done> {
+        let unit = self.delivered;
+        let done = self.done.get_mut(&unit)?.pop_front()?;
+        if done.is_last {
+            self.done.remove(&unit);
+            self.delivered += 1;
+        }
+        Some(done)
+    }
+
+    /// Takes a unit that may be read now: the first of those of which more batches are wanted, or the next one.
+    fn claim(&mut self, units: &[Unit], ranges: &[FileRange]) -> Option<(usize, Option<Rest<F>>)> {
+        let is_wanted = |unit: &&usize| self.done.get(unit).is_none_or(|done| done.len() < AHEAD_OF_UNIT);
+        if let Some(unit) = self.rest.keys().find(is_wanted).copied() {
+            return Some((unit, self.rest.remove(&unit)));
+        }
+        if !self.may_claim(units, ranges) {
+            return None;
+        }
+        let unit = self.claimed;
+        self.claimed += 1;
+        self.ahead_bytes += units[unit].bytes(ranges);
+        Some((unit, None))
+    }
+
     /// Whether the next unit may be read now.
     fn may_claim(&self, units: &[Unit], ranges: &[FileRange]) -> bool {
         let Some(next) = units.get(self.claimed) else { return false };
@@ -247,17 +306,17 @@ impl State {
 }
 
 impl<S: Source> Shared<S> {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, State<S::File>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for a change, for at most [`PATIENCE`].
-    fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+    fn wait<'s>(&self, state: MutexGuard<'s, State<S::File>>) -> MutexGuard<'s, State<S::File>> {
         self.changed.wait_timeout(state, PATIENCE).unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Whether the caller leaves all reading to readers. Starts the first ones.
-    fn has_readers(self: &Arc<Self>, state: &mut State) -> bool {
+    fn has_readers(self: &Arc<Self>, state: &mut State<S::File>) -> bool {
         let first =
             S::PORTIONS.first_readers.min(self.options.max_readers).min(self.units.len() - state.claimed);
         while state.readers < first && self.start_reader() {
@@ -266,21 +325,20 @@ impl<S: Source> Shared<S> {
         S::PORTIONS.first_readers > 0 && state.readers > 0
     }
 
-    /// Claims a unit and reads it.
+    /// Reads a unit that was claimed, or a part of it.
     fn read_next<'s>(
         self: &'s Arc<Self>,
         own: &mut UnitReader<'_>,
-        mut state: MutexGuard<'s, State>,
+        mut state: MutexGuard<'s, State<S::File>>,
+        (unit, rest): (usize, Option<Rest<S::File>>),
         should_continue: &mut dyn FnMut() -> bool,
-    ) -> MutexGuard<'s, State> {
-        let unit = state.claimed;
-        state.claimed += 1;
-        state.ahead_bytes += self.units[unit].bytes(&self.ranges);
+    ) -> MutexGuard<'s, State<S::File>> {
         let mut batch = state.spare.pop().unwrap_or_default();
         drop(state);
         let mut meter = Meter::start();
         let read = catch_unwind(AssertUnwindSafe(|| {
-            own.read(&self.source, &self.files, &self.ranges, self.units[unit], &mut batch, || {
+            let files = (&self.source, &self.files);
+            own.read(files, &self.ranges, self.units[unit], rest, &mut batch, || {
                 (meter.elapsed() < SHORTEST_LAP || self.report(&mut meter)) && should_continue()
             })
         }));
@@ -296,7 +354,12 @@ impl<S: Source> Shared<S> {
         state.counts.files += counts.files;
         state.counts.missing += counts.missing;
         if !state.stopped {
-            state.done.insert(unit, read.map(|()| batch));
+            let (read, rest) = match read {
+                Ok(rest) => (Ok(batch), rest),
+                Err(error) => (Err(error), None),
+            };
+            state.done.entry(unit).or_default().push_back(Done { read, is_last: rest.is_none() });
+            state.rest.extend(rest.map(|rest| (unit, rest)));
         }
         self.changed.notify_all();
         state
@@ -337,10 +400,11 @@ impl<S: Source> Shared<S> {
     fn read_ahead(self: Arc<Self>) {
         let mut own = UnitReader::new(&self.options, Buffer::default());
         let mut state = self.state();
-        while !state.stopped && state.claimed < self.units.len() {
-            state = match state.may_claim(&self.units, &self.ranges) {
-                true => self.read_next(&mut own, state, &mut || true),
-                false => self.wait(state),
+        // Who leaves a rest comes back to it.
+        while !state.stopped && (state.claimed < self.units.len() || !state.rest.is_empty()) {
+            state = match state.claim(&self.units, &self.ranges) {
+                Some(claim) => self.read_next(&mut own, state, claim, &mut || true),
+                None => self.wait(state),
             };
         }
     }
@@ -349,14 +413,22 @@ impl<S: Source> Shared<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::Compression;
 
     #[test]
     fn large_units_are_not_read_ahead_of_their_turn() {
         let length = 40 << 20;
-        let ranges = vec![FileRange { path: c"file".into(), start: 0, length, may_have_checksums: false }; 9];
+        let file = FileRange {
+            path: c"file".into(),
+            start: 0,
+            length,
+            may_have_checksums: false,
+            compression: Compression::None,
+        };
+        let ranges = vec![file; 9];
         let units: Vec<_> = (0..9).map(|first| Unit::Group { first, end: first + 1 }).collect();
         let claim = |claimed, delivered, ahead_bytes| {
-            State { claimed, delivered, readers: 8, ahead_bytes, ..State::default() }
+            State::<()> { claimed, delivered, readers: 8, ahead_bytes, ..State::default() }
                 .may_claim(&units, &ranges)
         };
         assert!(claim(0, 0, 0));

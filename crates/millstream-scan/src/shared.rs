@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use millstream_vfs::Result;
 
+use crate::decoded::{self, Opened};
 use crate::source::{FileRange, Source};
 
-type Opened<F> = Arc<OnceLock<Result<F>>>;
+type Once<F> = Arc<OnceLock<Result<Opened<F>>>>;
 
 /// The open files of ranges that are read in parts.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub(crate) struct SharedFiles<F> {
 
 #[derive(Debug)]
 struct Shared<F> {
-    file: Opened<F>,
+    file: Once<F>,
     /// Parts that have not been read.
     left: u64,
 }
@@ -40,7 +41,7 @@ impl<F> SharedFiles<F> {
         source: &S,
         (index, range): (usize, &FileRange),
         parts: u64,
-        read: impl FnOnce(&Result<F>) -> T,
+        read: impl FnOnce(&Result<Opened<F>>) -> T,
     ) -> T {
         let file = {
             let mut open = self.lock();
@@ -51,7 +52,7 @@ impl<F> SharedFiles<F> {
                 _ => Arc::clone(&shared.file),
             }
         };
-        read(file.get_or_init(|| source.open(index, range)))
+        read(file.get_or_init(|| decoded::open(source, index, range)))
     }
 
     /// Closes all files that nobody is reading.

@@ -6,13 +6,15 @@
 
 use std::ffi::CString;
 use std::fmt::Debug;
+use std::sync::Arc;
 
+use millstream_codec::{Codec, Index};
 use millstream_vfs::{Access, At, Dir, Errno, Fields, File, Result, SymlinkBehavior, Volume};
 
 use crate::batch::Stamp;
 
-/// A range of bytes of a file. A line belongs to it if it starts in (start, end]; the first line of the file belongs to the range
-/// at offset 0.
+/// A range of bytes of a file, decoded ones if it has an index. A line belongs to it if it starts in (start, end]; the first line
+/// of the file belongs to the range at offset 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRange {
     /// Path of the file.
@@ -23,11 +25,33 @@ pub struct FileRange {
     pub length: u64,
     /// Whether the file may have a checksum file. If not, none is looked for.
     pub may_have_checksums: bool,
+    /// How its bytes are those of rows.
+    pub compression: Compression,
+}
+
+/// How the bytes of a file become those of rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Compression {
+    /// They are those of rows.
+    #[default]
+    None,
+    /// They are decoded from the first to the last. The range is the whole file, as it is compressed.
+    Whole(Codec),
+    /// They are decoded by this index, which has what [`Index::slice`] tells of the range.
+    Indexed(Arc<Index>),
 }
 
 impl FileRange {
     pub(crate) fn end(&self) -> u64 {
         self.start.saturating_add(self.length)
+    }
+
+    /// The codec, if the file is decoded from the first byte to the last.
+    pub(crate) fn streamed(&self) -> Option<Codec> {
+        match self.compression {
+            Compression::Whole(codec) => Some(codec),
+            Compression::None | Compression::Indexed(_) => None,
+        }
     }
 }
 

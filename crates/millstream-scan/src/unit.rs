@@ -4,17 +4,20 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memmem;
+use millstream_codec::Codec;
 use millstream_vfs::Result as VolumeResult;
 
 use crate::batch::{Batch, Buffer, Line};
 use crate::checksum::mismatch;
+use crate::decoded::{self, Opened};
 use crate::error::{Cause, ScanError};
 use crate::lines::Separator;
 use crate::pattern::Caseless;
 use crate::predicate::Predicate;
 use crate::range::{append_whole, read_bytes, read_lines};
 use crate::shared::SharedFiles;
-use crate::source::{FileRange, Portions, Source, SourceFile};
+use crate::source::{Compression, FileRange, Portions, Source, SourceFile};
+use crate::stream::{PIECE, Stream};
 use crate::text::java_text;
 
 /// The meaning of a row.
@@ -108,7 +111,7 @@ impl Unit {
         let mut units = Vec::new();
         let mut next = 0;
         while let Some(range) = ranges.get(next) {
-            if range.length > portions.large() && may_cut {
+            if range.length > portions.large() && may_cut && range.streamed().is_none() {
                 units.extend(parts(next, range, portions));
                 next += 1;
                 continue;
@@ -159,6 +162,15 @@ fn parts(range: usize, whole: &FileRange, portions: Portions) -> impl Iterator<I
         next = if end - start > portions.large() { start + portions.bytes } else { end };
         (start < end).then_some(Unit::Part { range, start, end: next })
     })
+}
+
+/// Where the reader of a unit stopped because the batch was large enough, as with compressed files, whose length is not known.
+#[derive(Debug)]
+pub(crate) struct Rest<F> {
+    /// The next range.
+    range: usize,
+    /// Its file, if some of it has been read.
+    stream: Option<Stream<F>>,
 }
 
 /// Counters of a scan.
@@ -224,58 +236,144 @@ impl<'a> UnitReader<'a> {
         UnitReader { options, search: Search::of(options), scratch, counts: Counts::default() }
     }
 
-    /// Reads `unit` into `batch`, replacing its contents. After each file, `should_continue` decides whether to read the next.
+    /// Reads `unit`, or the rest of it, into `batch`, replacing its contents. Returns what is left of it then. After each file,
+    /// `should_continue` decides whether to read the next.
     pub(crate) fn read<S: Source>(
         &mut self,
-        source: &S,
-        shared: &SharedFiles<S::File>,
+        files: (&S, &SharedFiles<S::File>),
         ranges: &[FileRange],
         unit: Unit,
+        rest: Option<Rest<S::File>>,
         batch: &mut Batch,
         mut should_continue: impl FnMut() -> bool,
-    ) -> Result<(), ScanError> {
+    ) -> Result<Option<Rest<S::File>>, ScanError> {
         batch.clear();
-        (batch.range, batch.offset) = (unit.range(), unit.start(ranges));
-        self.read_rows(source, shared, ranges, unit, batch, &mut should_continue)?;
-        match &self.options.words {
-            Some(separator) => split_words(batch, separator)
-                .map_err(|cause| ScanError { range: unit.range(), cause: cause.into() }),
-            None => Ok(()),
+        let (range, offset) = match &rest {
+            Some(Rest { range, stream }) => (*range, stream.as_ref().map_or(0, Stream::offset)),
+            None => (unit.range(), unit.start(ranges)),
+        };
+        (batch.range, batch.offset) = (range, offset);
+        let (source, shared) = files;
+        let rest = match unit {
+            Unit::Part { range, start, end } => {
+                self.read_part(source, shared, ranges, (range, start..end), batch)?;
+                None
+            }
+            Unit::Group { first, end } => {
+                let rest = rest.unwrap_or(Rest { range: first, stream: None });
+                self.read_group(source, ranges, (rest, end), batch, &mut should_continue)?
+            }
+        };
+        if let Some(separator) = &self.options.words {
+            split_words(batch, separator).map_err(|cause| ScanError { range, cause: cause.into() })?;
         }
+        Ok(rest)
     }
 
-    fn read_rows<S: Source>(
+    fn read_part<S: Source>(
         &mut self,
         source: &S,
         shared: &SharedFiles<S::File>,
         ranges: &[FileRange],
-        unit: Unit,
+        (range, part): (usize, Range<u64>),
+        batch: &mut Batch,
+    ) -> Result<(), ScanError> {
+        let (whole, parts) = (&ranges[range], S::PORTIONS.parts(ranges[range].length));
+        let read = shared.with(source, (range, whole), parts, |file| {
+            let is_first = part.start == whole.start;
+            let read = file
+                .as_ref()
+                .map_err(|error| Cause::from(*error))
+                .and_then(|file| self.read_file(source, file, whole, part, batch));
+            self.unless_missing(read, is_first)
+        });
+        read.map_err(|cause| ScanError { range, cause })
+    }
+
+    /// Reads the files of a group from where an earlier batch ended.
+    fn read_group<S: Source>(
+        &mut self,
+        source: &S,
+        ranges: &[FileRange],
+        (mut rest, end): (Rest<S::File>, usize),
         batch: &mut Batch,
         should_continue: &mut impl FnMut() -> bool,
-    ) -> Result<(), ScanError> {
-        match unit {
-            Unit::Part { range, start, end } => {
-                let (whole, parts) = (&ranges[range], S::PORTIONS.parts(ranges[range].length));
-                let read = shared.with(source, (range, whole), parts, |file| {
-                    let read = file
-                        .as_ref()
-                        .map_err(|error| Cause::from(*error))
-                        .and_then(|file| self.read_file(source, file, whole, start..end, batch));
-                    self.unless_missing(read, start == whole.start)
+    ) -> Result<Option<Rest<S::File>>, ScanError> {
+        let mut decoded = 0;
+        while rest.range < end {
+            let (index, range) = (rest.range, &ranges[rest.range]);
+            let read = if let Some(codec) = range.streamed() {
+                let is_first = rest.stream.is_none();
+                let stream = match rest.stream.take() {
+                    Some(stream) => Ok(stream),
+                    None => self.open_stream(source, (index, range), codec),
+                };
+                let read = stream.and_then(|mut stream| {
+                    decoded += self.read_stream(&mut stream, batch)?;
+                    rest.stream = (!stream.is_at_end()).then_some(stream);
+                    Ok(())
                 });
-                read.map_err(|cause| ScanError { range, cause })
+                if read.is_ok() && is_first {
+                    self.counts.files += 1;
+                    self.counts.bytes += range.length;
+                }
+                self.unless_missing(read, is_first)
+            } else {
+                let read = decoded::open(source, index, range)
+                    .map_err(Cause::from)
+                    .and_then(|file| self.read_file(source, &file, range, range.start..range.end(), batch));
+                self.unless_missing(read, true)
+            };
+            let should_continue = should_continue();
+            read.map_err(|cause| ScanError { range: index, cause })?;
+            if !should_continue {
+                return Err(ScanError::interrupted(index));
             }
-            Unit::Group { first, end } => (first..end).try_for_each(|range| {
-                let whole = &ranges[range];
-                let opened = source.open(range, whole).map_err(Cause::from);
-                let read = opened
-                    .and_then(|file| self.read_file(source, &file, whole, whole.start..whole.end(), batch));
-                let read = self.unless_missing(read, true);
-                let should_continue = should_continue();
-                read.map_err(|cause| ScanError { range, cause })?;
-                if should_continue { Ok(()) } else { Err(ScanError::interrupted(range)) }
-            }),
+            rest.range += usize::from(rest.stream.is_none());
+            if decoded >= PIECE as u64 && rest.range < end {
+                return Ok(Some(rest));
+            }
         }
+        Ok(None)
+    }
+
+    fn open_stream<S: Source>(
+        &mut self,
+        source: &S,
+        (index, range): (usize, &FileRange),
+        codec: Codec,
+    ) -> Result<Stream<S::File>, Cause> {
+        let file = source.open(index, range)?;
+        self.verify(source, range, &file, range.start..range.end())?;
+        // One byte more than expected, so that one request reaches the end of the file.
+        let portion = range.length.saturating_add(1).min(S::PORTIONS.bytes);
+        Ok(Stream::new(file, codec, usize::try_from(portion).unwrap_or(usize::MAX)))
+    }
+
+    /// Adds the rows of the next piece of a stream. Returns how many bytes were decoded for it.
+    fn read_stream<F: SourceFile>(
+        &mut self,
+        stream: &mut Stream<F>,
+        batch: &mut Batch,
+    ) -> Result<u64, Cause> {
+        let Rows::Lines(separator) = &self.options.rows else {
+            let start = batch.buffer.len();
+            stream.append_whole(&mut batch.buffer)?;
+            let decoded = batch.buffer.len() - start;
+            self.take_whole(start, batch);
+            return Ok(decoded as u64);
+        };
+        let before = stream.offset();
+        if self.takes_all() && self.options.output != Output::Count {
+            let found = stream.next_lines(separator, &mut batch.buffer)?;
+            batch.add_lines(found, separator);
+        } else {
+            self.scratch.clear();
+            let found = stream.next_lines(separator, &mut self.scratch)?;
+            batch.check_room(found.len())?;
+            self.take_lines(found, separator, batch);
+        }
+        Ok(stream.offset() - before)
     }
 
     /// Skips a missing file if that is asked for, and counts it once.
@@ -289,18 +387,48 @@ impl<'a> UnitReader<'a> {
         }
     }
 
+    /// Compares a part of a file with its checksums, if that is asked for.
+    fn verify<S: Source>(
+        &mut self,
+        source: &S,
+        range: &FileRange,
+        file: &S::File,
+        part: Range<u64>,
+    ) -> Result<(), Cause> {
+        if self.options.verification == Verification::Checksums && range.may_have_checksums {
+            let differs = mismatch(source, range, file, part, &mut self.scratch)?;
+            differs.map_or(Ok(()), |offset| Err(Cause::Checksum { offset }))?;
+        }
+        Ok(())
+    }
+
     fn read_file<S: Source>(
         &mut self,
         source: &S,
-        file: &S::File,
+        file: &Opened<S::File>,
         range: &FileRange,
         part: Range<u64>,
         batch: &mut Batch,
     ) -> Result<(), Cause> {
-        if self.options.verification == Verification::Checksums && range.may_have_checksums {
-            let differs = mismatch(source, range, file, part.clone(), &mut self.scratch)?;
-            differs.map_or(Ok(()), |offset| Err(Cause::Checksum { offset }))?;
+        // Of what an index decodes, it has checksums as well.
+        if range.compression == Compression::None {
+            self.verify(source, range, file.raw(), part.clone())?;
         }
+        let read = self.read_opened(file, range, part.clone(), batch);
+        let bytes = file.finish(part.clone());
+        read.map_err(|cause| file.damage().unwrap_or(cause))?;
+        self.counts.files += u64::from(part.start == range.start);
+        self.counts.bytes += bytes.unwrap_or(part.end - part.start);
+        Ok(())
+    }
+
+    fn read_opened<F: SourceFile>(
+        &mut self,
+        file: &Opened<F>,
+        range: &FileRange,
+        part: Range<u64>,
+        batch: &mut Batch,
+    ) -> Result<(), Cause> {
         let (is_first, is_last, bytes) =
             (part.start == range.start, part.end == range.end(), part.end - part.start);
         match &self.options.rows {
@@ -312,7 +440,11 @@ impl<'a> UnitReader<'a> {
                     return Err(Cause::Shortened { size: last, start: range.start });
                 }
             }
-            Rows::WholeFiles => self.whole(file, range.length, batch)?,
+            Rows::WholeFiles => {
+                let start = batch.buffer.len();
+                append_whole(file, range.length, &mut batch.buffer)?;
+                self.take_whole(start, batch);
+            }
             Rows::Bytes => {
                 if is_first {
                     batch.stamps.push(file.stamp()?);
@@ -328,14 +460,11 @@ impl<'a> UnitReader<'a> {
                 batch.add_in_place(start, batch.buffer.len());
             }
         }
-        self.counts.files += u64::from(is_first);
-        self.counts.bytes += bytes;
         Ok(())
     }
 
-    fn whole<F: SourceFile>(&self, file: &F, length: u64, batch: &mut Batch) -> VolumeResult<()> {
-        let start = batch.buffer.len();
-        append_whole(file, length, &mut batch.buffer)?;
+    /// Makes the bytes of the batch from `start` a row, if it is wanted.
+    fn take_whole(&self, start: usize, batch: &mut Batch) {
         let is_wanted = self.options.predicate.holds(&batch.buffer[start..]);
         batch.rows += u64::from(is_wanted);
         if is_wanted && self.options.output != Output::Count {
@@ -343,7 +472,10 @@ impl<'a> UnitReader<'a> {
         } else {
             batch.buffer.truncate(start);
         }
-        Ok(())
+    }
+
+    fn takes_all(&self) -> bool {
+        matches!(self.options.predicate, Predicate::True)
     }
 
     /// Returns whether the file has data from the start of `part`.
@@ -354,27 +486,25 @@ impl<'a> UnitReader<'a> {
         separator: &Separator,
         batch: &mut Batch,
     ) -> VolumeResult<bool> {
-        let is_first = batch.buffer.is_empty();
-        let takes_all = matches!(self.options.predicate, Predicate::True);
-        if takes_all && is_first && self.options.output != Output::Count {
+        if self.takes_all() && batch.buffer.is_empty() && self.options.output != Output::Count {
             // All rows are wanted, so they are read straight into the batch.
             let found = read_lines(file, part.start, part.end, separator, &mut batch.buffer)?;
-            let mut lines = std::mem::take(&mut batch.lines);
-            let first = found.start;
-            separator.split(&batch.buffer[found], |start, end| {
-                lines.push(Line::new(first + start, first + end));
-            });
-            (batch.rows, batch.lines) = (lines.len() as u64, lines);
+            batch.add_lines(found, separator);
             return Ok(!batch.buffer.is_empty());
         }
         let found = read_lines(file, part.start, part.end, separator, &mut self.scratch)?;
         batch.check_room(found.len())?;
+        self.take_lines(found, separator, batch);
+        Ok(!self.scratch.is_empty())
+    }
+
+    /// Adds or counts the lines of a part of the scratch buffer.
+    fn take_lines(&self, found: Range<usize>, separator: &Separator, batch: &mut Batch) {
         let data = &self.scratch[found];
-        match (takes_all, self.options.output) {
+        match (self.takes_all(), self.options.output) {
             (true, Output::Count) => batch.rows += separator.count(data),
             _ => self.filter(data, separator, batch),
         }
-        Ok(!self.scratch.is_empty())
     }
 
     /// Adds the lines of `data` that match the predicate.
@@ -476,7 +606,13 @@ mod tests {
         let portions = Portions { bytes: 1 << 20, ranges: 64, first_readers: 0 };
         let (part, large) = (portions.bytes, portions.large());
         for length in [large + 1, 2 * part, large + part, large + part + 1, 100 * part - 1, 100 * part] {
-            let whole = FileRange { path: c"file".into(), start: 7, length, may_have_checksums: false };
+            let whole = FileRange {
+                path: c"file".into(),
+                start: 7,
+                length,
+                may_have_checksums: false,
+                compression: Compression::None,
+            };
             assert_eq!(parts(0, &whole, portions).count() as u64, portions.parts(length), "{length}");
         }
     }

@@ -12,8 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use millstream_scan::{
-    Batch, Cause, ConcatenateError, FileRange, Grouping, Header, Input, JoinedFiles, Missing, Output,
-    Portions, Predicate, Rows, Scan, ScanError, ScanOptions, Separator, Source, SourceFile, Stamp,
+    Batch, Cause, Compression, ConcatenateError, FileRange, Grouping, Header, Input, JoinedFiles, Missing,
+    Output, Portions, Predicate, Rows, Scan, ScanError, ScanOptions, Separator, Source, SourceFile, Stamp,
     Verification, VolumeSource,
 };
 use millstream_vfs::{Errno, Error, Operation, PosixVolume};
@@ -42,6 +42,7 @@ fn whole(path: &Path) -> FileRange {
         start: 0,
         length,
         may_have_checksums: true,
+        compression: Compression::None,
     }
 }
 
@@ -275,7 +276,13 @@ fn a_missing_file_fails_or_is_skipped() {
     assert_eq!(error, ScanError { range: 700, cause: failed(Operation::OpenFile, Errno::NOENT) });
     let found = rows(ranges, ScanOptions { missing: Missing::Skip, ..options() }).expect("left out");
     assert!(values(found) == lines);
-    let directory = FileRange { path: c"/usr".to_owned(), start: 0, length: 4096, may_have_checksums: false };
+    let directory = FileRange {
+        path: c"/usr".to_owned(),
+        start: 0,
+        length: 4096,
+        may_have_checksums: false,
+        compression: Compression::None,
+    };
     let error = rows(vec![directory.clone()], options()).expect_err("no file");
     assert_eq!(error.cause, failed(Operation::Read, Errno::ISDIR));
     assert!(error.cause.is_missing());
@@ -539,6 +546,7 @@ fn any_source_has_the_same_rows_whatever_its_portions() {
         start: start as u64,
         length: (end - start) as u64,
         may_have_checksums: true,
+        compression: Compression::None,
     };
     let ranges = vec![range("one", 0, 700), range("gone", 0, 9), range("one", 700, data.len())];
     for verification in [Verification::None, Verification::Checksums] {
@@ -556,7 +564,13 @@ fn any_source_has_the_same_rows_whatever_its_portions() {
 
 #[test]
 fn a_caller_can_stop_though_the_source_does_not_answer() {
-    let range = FileRange { path: c"hangs".into(), start: 0, length: 9, may_have_checksums: false };
+    let range = FileRange {
+        path: c"hangs".into(),
+        start: 0,
+        length: 9,
+        may_have_checksums: false,
+        compression: Compression::None,
+    };
     let mut scan = Scan::new(Remote(Vec::new()), vec![range], options());
     let mut answers = [true, true, false].into_iter();
     let start = Instant::now();

@@ -27,12 +27,20 @@ import org.apache.hadoop.fs.Path;
  * <pre>
  *  u8 'd' path, u8 mayHaveChecksums
  *  u8 'f' name, u64 start, u64 length, u64 size, i64 mtimeMillis, version
+ *  u8 'c' as 'f', u8 codec, index
  * </pre>
+ *
+ * <p>A compressed file ({@code 'c'}, {@link TextCodec}) has an empty index if it is decoded from its first byte to its last; the range is
+ * the whole file then. With an index ({@link NativeIndex#slice}), start and length are those of decoded bytes.
  */
 public final class FileRanges implements Serializable {
   private static final long serialVersionUID = 1L;
   private static final byte DIRECTORY = 'd';
   private static final byte FILE = 'f';
+  private static final byte COMPRESSED = 'c';
+
+  private static final int PLAIN = 0;
+  private static final byte[] NO_INDEX = {};
 
   private final byte[] packed;
   /** Scheme and authority of the file system. */
@@ -148,6 +156,8 @@ public final class FileRanges implements Serializable {
     private long size;
     private long modificationTime;
     private byte[] version;
+    private int codec;
+    private byte[] index;
 
     private Cursor() {}
 
@@ -160,12 +170,14 @@ public final class FileRanges implements Serializable {
       while (in.hasRemaining()) {
         int tag = in.u8();
         name = in.prefixed();
-        if (tag == FILE) {
+        if (tag == FILE || tag == COMPRESSED) {
           start = in.u64();
           length = in.u64();
           size = in.u64();
           modificationTime = in.u64();
           version = in.prefixed();
+          codec = tag == COMPRESSED ? in.u8() : PLAIN;
+          index = tag == COMPRESSED ? in.prefixed() : NO_INDEX;
           return true;
         }
         directoryBytes = name;
@@ -226,9 +238,14 @@ public final class FileRanges implements Serializable {
       return RemoteFiles.Entry.of(now).isVersionOf(new RemoteFiles.Entry(path(), size, modificationTime, version()));
     }
 
-    /** Whether the range is the whole file. */
+    /** Whether the range is the whole file, and not decoded. */
     public boolean isWhole() {
-      return start == 0 && length == size;
+      return start == 0 && length == size && codec == PLAIN;
+    }
+
+    /** Whether the rows are those of decoded bytes. */
+    public boolean isDecoded() {
+      return codec != PLAIN;
     }
 
     private String text(byte[] bytes) {
@@ -265,7 +282,27 @@ public final class FileRanges implements Serializable {
      */
     public void add(DirectoryListing listing, int entry, boolean mayHaveChecksums, long start, long length) {
       add(listing.directoryBytes(), mayHaveChecksums, listing.nameBytes(entry), start, length, listing.size(entry),
-          listing.modificationTime(entry), listing.version(entry));
+          listing.modificationTime(entry), listing.version(entry), PLAIN, NO_INDEX);
+    }
+
+    /** Adds a whole compressed file that was listed, which is decoded from its first byte to its last. */
+    public void addCompressed(DirectoryListing listing, int entry, boolean mayHaveChecksums, TextCodec codec) {
+      add(listing.directoryBytes(), mayHaveChecksums, listing.nameBytes(entry), 0, listing.size(entry), listing.size(entry),
+          listing.modificationTime(entry), listing.version(entry), codec.code(), NO_INDEX);
+    }
+
+    /**
+     * Adds decoded bytes of a compressed file at an absolute path.
+     *
+     * @param start the first of the decoded bytes
+     * @param length the number of decoded bytes; that of the file's if there is no index
+     * @param index what {@link NativeIndex#slice} says of the decoded bytes; empty if all of the file is decoded
+     */
+    public void addCompressed(String path, long start, long length, long size, long modificationTime, String version, TextCodec codec,
+        byte[] index) {
+      int slash = path.lastIndexOf('/');
+      add(naming.bytes(path.substring(0, slash)), naming.isLocal(), naming.bytes(path.substring(slash + 1)), start, length, size,
+          modificationTime, Versions.pack(version), codec.code(), index);
     }
 
     /** Adds a range of the file at an absolute path, which may have checksums; its size and modification time are unknown. */
@@ -281,22 +318,25 @@ public final class FileRanges implements Serializable {
     public void add(String path, long start, long length, long size, long modificationTime, String version) {
       int slash = path.lastIndexOf('/');
       add(naming.bytes(path.substring(0, slash)), naming.isLocal(), naming.bytes(path.substring(slash + 1)), start, length, size,
-          modificationTime, Versions.pack(version));
+          modificationTime, Versions.pack(version), PLAIN, NO_INDEX);
     }
 
     private void add(Cursor range) {
       add(range.directoryBytes, range.mayHaveChecksums, range.name, range.start, range.length, range.size,
-          range.modificationTime, range.version);
+          range.modificationTime, range.version, range.codec, range.index);
     }
 
     private void add(byte[] parent, boolean mayHaveChecksums, byte[] name, long start, long length, long size, long time,
-        byte[] version) {
+        byte[] version, int codec, byte[] index) {
       if (mayHaveChecksums != directoryMayHaveChecksums || !Arrays.equals(parent, directory)) {
         out.u8(DIRECTORY).prefixed(parent).u8(mayHaveChecksums ? 1 : 0);
         directory = parent;
         directoryMayHaveChecksums = mayHaveChecksums;
       }
-      out.u8(FILE).prefixed(name).u64(start).u64(length).u64(size).u64(time).prefixed(version);
+      out.u8(codec == PLAIN ? FILE : COMPRESSED).prefixed(name).u64(start).u64(length).u64(size).u64(time).prefixed(version);
+      if (codec != PLAIN) {
+        out.u8(codec).prefixed(index);
+      }
       count++;
     }
 

@@ -11,6 +11,7 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.net.URI;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.HexFormat;
 import java.util.List;
@@ -91,6 +92,7 @@ class FileRangesTest {
     FileRanges.Builder ranges = new FileRanges.Builder(URI.create("s3a://bucket"));
     ranges.add("/d e/é.txt", 1, 2, 1L << 40, -4, "d41d8cd98f00b204e9800998ecf8427e-3");
     ranges.add("/b", 0, 5);
+    ranges.addCompressed("/c.gz", 7, 9, 5, 3, null, TextCodec.GZIP, "index".getBytes(StandardCharsets.US_ASCII));
     assertEquals(hex, HexFormat.of().formatHex(ranges.build().packed()));
     FileRanges.Cursor file = ranges.build().cursor();
     assertTrue(file.next());

@@ -19,7 +19,8 @@ import org.apache.spark.sql.internal.SQLConf
 private[sql] object Keys {
   private val OfSpark: Seq[ConfigEntry[_]] = Seq(IndexListedFiles.Enabled, ReplaceFileScans.Enabled, PackedTextInputFormat.Enabled,
     RemoteFileSystems.Enabled,
-    ReadSettings.OpenCostBytes, ReadSettings.MaxReaders, ReplaceInserts.Enabled)
+    ReadSettings.OpenCostBytes, ReadSettings.MaxReaders, IndexSettings.Enabled, IndexSettings.Directory, IndexSettings.MinSize,
+    ReplaceInserts.Enabled)
   private val SparkPrefix = "spark.millstream."
   private val HadoopPrefix = "fs.millstream."
   /** The prefix of Hadoop's keys in Spark's configuration. */

@@ -5,7 +5,8 @@ import java.nio.charset.StandardCharsets
 
 import scala.util.Try
 
-import io.millstream.hadoop.NativeScan
+import io.millstream.hadoop.{NativeScan, TextCodec}
+import org.apache.hadoop.conf.Configuration
 
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.catalyst.InternalRow
@@ -24,7 +25,7 @@ private[millstream] object NativeTextScan {
   def of(scan: FileSourceScanExec, files: ScanFiles, asksForFile: => Boolean): Option[SparkPlan] =
     for {
       format <- TextFormat.of(scan.relation, files.verifiesChecksums)
-      if hasRowsOfStrings(scan) && files.arePlainLines
+      if hasRowsOfStrings(scan) && files.haveNativeLines
     } yield NativeTextScanExec(scan, format, asksForFile, hasLines = scan.requiredSchema.nonEmpty)(files)
 
   /** Whether rows consist of strings and partition values only. */
@@ -161,11 +162,18 @@ case class NativeTextScanExec(
   override protected def details: Seq[(String, String)] =
     Seq("NativeFilters" -> pushed.mkString("[", ", ", "]")) ++
       Option.when(prefiltered.nonEmpty)("NativePrefilters" -> prefiltered.mkString("[", ", ", "]")) ++
+      Option(listed).map(_.nativeCodecs).filter(_.nonEmpty).map("Compression" -> _.mkString("[", ", ", "]")) ++
       Option(listed).flatMap(_.transport).map("Transport" -> _) ++
       words.map(split => "NativeSplit" -> s"'${split.separator}'") ++
       occurrences.map(column => "NativeCount" -> column.toString)
 
-  override protected def isSplittable(file: FileStatusWithMetadata): Boolean = format.isSplittable
+  override protected def isSplittable(file: FileStatusWithMetadata): Boolean = format.isSplittable && listed.isSplitByHadoop(file)
+
+  override protected def nativeCodec(file: FileStatusWithMetadata): Option[TextCodec] = listed.nativeCodec(file)
+
+  override protected def mayIndex: Boolean = format.isSplittable
+
+  override protected def hadoopConf: Configuration = listed.conf
 
   override protected def doCanonicalize(): SparkPlan =
     copy(scan = scan.canonicalized.asInstanceOf[FileSourceScanExec], words = words.map(_.canonicalized),

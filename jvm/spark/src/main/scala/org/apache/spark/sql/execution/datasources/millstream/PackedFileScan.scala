@@ -5,7 +5,7 @@ import java.net.URI
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import io.millstream.hadoop.{FileRanges, FileReadAhead}
+import io.millstream.hadoop.{FileRanges, FileReadAhead, TextCodec}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FSDataInputStream
 import org.apache.hadoop.io.compress.CompressionCodec
@@ -82,6 +82,12 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
     val relation = scan.relation
     splittable.getOrElseUpdate(local.codec(file), relation.fileFormat.isSplitable(relation.sparkSession, relation.options, file.getPath))
   }
+
+  override protected def nativeCodec(file: FileStatusWithMetadata): Option[TextCodec] = None
+
+  override protected def mayIndex: Boolean = false
+
+  override protected def hadoopConf: Configuration = local.conf
 
   override protected def doCanonicalize(): SparkPlan = PackedFileScanExec(scan.canonicalized.asInstanceOf[FileSourceScanExec])(null)
 

@@ -2,6 +2,9 @@ package org.apache.spark.sql.execution.datasources.millstream
 
 import java.net.URI
 
+import io.millstream.hadoop.{NativeIndex, TextCodec}
+import org.apache.hadoop.conf.Configuration
+
 import org.apache.spark.Partition
 import org.apache.spark.sql.catalyst.expressions.{Attribute, PlanExpression}
 import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning
@@ -26,8 +29,17 @@ private[millstream] trait PackedScan extends LeafExecNode {
   /** The file system that they are on. */
   protected def fileSystem: URI
 
-  /** Whether several tasks may share a file. */
+  /** Whether Spark would let several tasks share a file. */
   protected def isSplittable(file: FileStatusWithMetadata): Boolean
+
+  /** The codec with which native code decodes a file; None if it is read as it is. */
+  protected def nativeCodec(file: FileStatusWithMetadata): Option[TextCodec]
+
+  /** Whether several tasks may share a file that has an index. */
+  protected def mayIndex: Boolean
+
+  /** The configuration of the file system. */
+  protected def hadoopConf: Configuration
 
   /** Details for the description of the plan, in addition to Spark's. */
   protected def details: Seq[(String, String)]
@@ -68,23 +80,54 @@ private[millstream] trait PackedScan extends LeafExecNode {
     val openCost = math.min(settings.openCostBytes, conf.filesMaxPartitionBytes)
     val (count, bytes) = files.iterator.flatMap(_.files).foldLeft((0L, 0L)) { case ((n, sum), file) => (n + 1, sum + file.getLen) }
     tellDriver(count, bytes)
-    val packing = new RangePacking(fileSystem, math.max(openCost, targetCost(bytes + count * openCost)), openCost)
-    def add(file: FileStatusWithMetadata): Unit = if (isSplittable(file)) packing.addSplit(file) else packing.add(file)
-    val first = firstInSpark(count, bytes)
-    first.foreach { case ((directory, file), _) =>
-      packing.begin(directory.values)
-      add(file)
-    }
-    val firstIndex = first.fold(-1)(_._2)
-    var index = 0
-    for (directory <- files) {
-      packing.begin(directory.values)
-      for (file <- directory.files) {
-        if (index != firstIndex) add(file)
-        index += 1
+    val indexes = openIndexes(count, openCost)
+    try {
+      def decoded(file: FileStatusWithMetadata) = nativeCodec(file).map(codec => Decoded(codec, indexes.get(file.getPath.toString)))
+      def cost(file: FileStatusWithMetadata): Long = decoded(file).fold(file.getLen)(_.length(file.getLen))
+      val all = files.iterator.flatMap(_.files).map(cost).sum + count * openCost
+      val packing = new RangePacking(fileSystem, math.max(openCost, targetCost(all)), openCost)
+      def add(file: FileStatusWithMetadata): Unit = decoded(file) match {
+        case Some(how) => packing.addDecoded(file, how)
+        case None => if (isSplittable(file)) packing.addSplit(file) else packing.add(file)
       }
+      val first = firstInSpark(count, bytes)
+      first.foreach { case ((directory, file), _) =>
+        packing.begin(directory.values)
+        add(file)
+      }
+      val firstIndex = first.fold(-1)(_._2)
+      var index = 0
+      for (directory <- files) {
+        packing.begin(directory.values)
+        for (file <- directory.files) {
+          if (index != firstIndex) add(file)
+          index += 1
+        }
+      }
+      packing.result()
+    } finally {
+      indexes.values.foreach(_.close())
     }
-    packing.result()
+  }
+
+  /** The indexes of the files that one task should not read alone, by path. */
+  private def openIndexes(count: Long, openCost: Long): Map[String, NativeIndex] = {
+    val settings = IndexSettings.of(conf)
+    def estimate(file: FileStatusWithMetadata): Long = file.getLen * (if (nativeCodec(file).isEmpty) 1 else CompressedFiles.Ratio)
+    def isCompressed = files.exists(_.files.exists(file => file.getLen >= settings.minSize && nativeCodec(file).contains(TextCodec.GZIP)))
+    if (settings.isEnabled && mayIndex && isCompressed) {
+      val target = targetCost(files.iterator.flatMap(_.files).map(estimate).sum + count * openCost)
+      val large = files.flatMap(_.files).filter { file =>
+        file.getLen >= settings.minSize && estimate(file) > target && nativeCodec(file).contains(TextCodec.GZIP)
+      }
+      val versions = large.map(file => CompressedFile(file.getPath, file.getLen, file.getModificationTime, Option(RangePacking.version(file))))
+      for {
+        (file, bytes) <- CompressedFiles.indexes(versions, settings, hadoopConf, sparkContext)
+        index <- Option(NativeIndex.of(bytes))
+      } yield file.path.toString -> index
+    } else {
+      Map.empty
+    }
   }
 
   /**

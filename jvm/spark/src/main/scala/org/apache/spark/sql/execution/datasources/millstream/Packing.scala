@@ -4,8 +4,8 @@ import java.net.URI
 
 import scala.collection.mutable
 
-import io.millstream.hadoop.FileRanges
-import org.apache.hadoop.fs.{EtagSource, FileStatus, LocatedFileStatus}
+import io.millstream.hadoop.{FileRanges, NativeIndex, TextCodec}
+import org.apache.hadoop.fs.{EtagSource, LocatedFileStatus}
 
 import org.apache.spark.Partition
 import org.apache.spark.sql.catalyst.InternalRow
@@ -78,6 +78,16 @@ object Packing {
 }
 
 /**
+ * How a compressed file is read.
+ *
+ * @param index with which tasks can share it
+ */
+private[millstream] final case class Decoded(codec: TextCodec, index: Option[NativeIndex]) {
+  /** Decoded bytes of a file of so many, as far as it is known. */
+  def length(size: Long): Long = index.fold(size * CompressedFiles.Ratio)(_.length)
+}
+
+/**
  * Packs ranges of files, in order, into partitions that cost about `target` bytes each.
  *
  * @param fileSystem where the files are
@@ -98,22 +108,44 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
   }
 
   /** Adds a file that may be split between tasks. */
-  def addSplit(file: FileStatusWithMetadata): Unit = {
-    val length = file.getLen
+  def addSplit(file: FileStatusWithMetadata): Unit = split(file.getLen)((start, length) => add(file, start, length))
+
+  /** Adds a compressed file, which is split between tasks if it has an index. */
+  def addDecoded(file: FileStatusWithMetadata, how: Decoded): Unit = how.index match {
+    case Some(index) =>
+      split(index.length) { (start, length) =>
+        put(file, start, start + length, length) {
+          ranges.addCompressed(file.getPath.toUri.getPath, start, length, file.getLen, file.getModificationTime, RangePacking.version(file),
+            how.codec, index.slice(start, start + length))
+        }
+      }
+    case None =>
+      val size = file.getLen
+      put(file, 0, size, how.length(size)) {
+        file.fileStatus match {
+          case listed: Indexed => ranges.addCompressed(listed.listing, listed.entry, listed.mayHaveChecksums, how.codec)
+          case other =>
+            ranges.addCompressed(other.getPath.toUri.getPath, 0, size, size, other.getModificationTime, RangePacking.version(file), how.codec,
+              Array.emptyByteArray)
+        }
+      }
+  }
+
+  private def split(length: Long)(add: (Long, Long) => Unit): Unit = {
     var start = 0L
     while (start < length) {
       val room = quota.room - openCost
       val left = length - start
       // A small remainder stays in this task; if the task has hardly any room, the file starts in the next one.
       if (left <= room + target / 4) {
-        add(file, start, left)
+        add(start, left)
         start = length
       } else if (ranges.count > 0 && room < target / 4) {
         endPartition()
       } else {
         // Reading fewer bytes than the cost of opening would not pay off.
         val part = math.min(left, Seq(room, openCost, 1L).max)
-        add(file, start, part)
+        add(start, part)
         start += part
       }
     }
@@ -122,22 +154,29 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
   /** Adds a file that is not split. */
   def add(file: FileStatusWithMetadata): Unit = add(file, 0, file.getLen)
 
-  private def add(file: FileStatusWithMetadata, start: Long, length: Long): Unit = {
-    if (quota.overflows(length + openCost)) endPartition()
+  private def add(file: FileStatusWithMetadata, start: Long, length: Long): Unit = put(file, start, start + length, length) {
     file.fileStatus match {
       case listed: Indexed => ranges.add(listed.listing, listed.entry, listed.mayHaveChecksums, start, length)
-      case other => ranges.add(other.getPath.toUri.getPath, start, length, other.getLen, other.getModificationTime, version(other))
+      case other =>
+        ranges.add(other.getPath.toUri.getPath, start, length, other.getLen, other.getModificationTime, RangePacking.version(file))
     }
-    file.fileStatus match {
-      case located: LocatedFileStatus => locate(located, start, start + length)
-      case _ =>
-    }
-    if (quota.take(length + openCost)) endPartition()
   }
 
-  private def version(file: FileStatus): String = file match {
-    case tagged: EtagSource => tagged.getEtag
-    case _ => null
+  /**
+   * Adds a range to the task, or to the next one.
+   *
+   * @param start the first of the file's bytes that it needs
+   * @param end the end of them
+   * @param bytes how many it has to read, decoded ones if it is compressed
+   */
+  private def put(file: FileStatusWithMetadata, start: Long, end: Long, bytes: Long)(add: => Unit): Unit = {
+    if (quota.overflows(bytes + openCost)) endPartition()
+    add
+    file.fileStatus match {
+      case located: LocatedFileStatus => locate(located, start, end)
+      case _ =>
+    }
+    if (quota.take(bytes + openCost)) endPartition()
   }
 
   private def locate(file: LocatedFileStatus, start: Long, end: Long): Unit =
@@ -169,6 +208,12 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
   }
 }
 
-private object RangePacking {
+private[millstream] object RangePacking {
   private val MostHosts = 3
+
+  /** The version of a file as an object store calls it; null if it is not known. */
+  def version(file: FileStatusWithMetadata): String = file.fileStatus match {
+    case tagged: EtagSource => tagged.getEtag
+    case _ => null
+  }
 }

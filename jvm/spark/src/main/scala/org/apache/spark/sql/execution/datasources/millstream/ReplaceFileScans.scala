@@ -4,10 +4,10 @@ import java.net.URI
 
 import scala.collection.mutable
 
-import io.millstream.hadoop.{ListedFileSystem, NativeLibrary}
+import io.millstream.hadoop.{ListedFileSystem, NativeLibrary, TextCodec}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
-import org.apache.hadoop.io.compress.{CompressionCodec, CompressionCodecFactory}
+import org.apache.hadoop.io.compress.{CompressionCodec, CompressionCodecFactory, SplittableCompressionCodec}
 import org.apache.hadoop.mapreduce.lib.input.LineRecordReader
 
 import org.apache.spark.internal.config.ConfigEntry
@@ -97,9 +97,23 @@ private[millstream] final class ScanFiles(val fileSystem: URI, val directories: 
   /** Whether checksums beside the files are verified by us; other file systems than the local one verify by themselves. */
   def verifiesChecksums: Boolean = isLocal && ScanFiles.verifiesChecksums(conf)
 
+  private lazy val codecsOfFiles: Set[CompressionCodec] = directories.iterator.flatMap(_.files).flatMap(codec).toSet
+
   /** Whether the files are uncompressed and their lines have no length limit. */
-  lazy val arePlainLines: Boolean =
-    conf.get(LineRecordReader.MAX_LINE_LENGTH) == null && !directories.exists(_.files.exists(codec(_).isDefined))
+  lazy val arePlainLines: Boolean = conf.get(LineRecordReader.MAX_LINE_LENGTH) == null && codecsOfFiles.isEmpty
+
+  /** Whether native code has the lines of the files, decoded if need be. */
+  lazy val haveNativeLines: Boolean =
+    conf.get(LineRecordReader.MAX_LINE_LENGTH) == null && codecsOfFiles.forall(TextCodec.of(_) != null)
+
+  /** The native codecs of the files. */
+  def nativeCodecs: Seq[TextCodec] = codecsOfFiles.toSeq.flatMap(codec => Option(TextCodec.of(codec))).distinct.sorted
+
+  /** The native codec of a file, if it is compressed. */
+  def nativeCodec(file: FileStatusWithMetadata): Option[TextCodec] = codec(file).map(TextCodec.of)
+
+  /** Whether Spark would read a file by several tasks, if it does so with plain ones. */
+  def isSplitByHadoop(file: FileStatusWithMetadata): Boolean = codec(file).forall(_.isInstanceOf[SplittableCompressionCodec])
 }
 
 private[millstream] object ScanFiles {

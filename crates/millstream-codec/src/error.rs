@@ -1,0 +1,31 @@
+//! What is wrong with compressed data.
+
+use std::io;
+
+use crate::codec::Codec;
+
+/// Compressed data that cannot be decoded. An [`io::Error`] wraps it: of kind `UnexpectedEof` if the data ends too early, otherwise
+/// of kind `InvalidData`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("damaged {} data at byte {offset}: {reason}", codec.name())]
+pub struct DecodeError {
+    /// What the data was taken for.
+    pub codec: Codec,
+    /// Compressed bytes that were used before the damage was found; it begins there or earlier.
+    pub offset: u64,
+    /// What is wrong.
+    pub reason: String,
+}
+
+impl DecodeError {
+    /// The data ends where more of it must follow.
+    pub(crate) fn truncated(codec: Codec, offset: u64) -> io::Error {
+        let reason = "the file ends too early".into();
+        io::Error::new(io::ErrorKind::UnexpectedEof, DecodeError { codec, offset, reason })
+    }
+
+    /// The data is not what the format asks for.
+    pub(crate) fn invalid(codec: Codec, offset: u64, reason: impl Into<String>) -> io::Error {
+        io::Error::new(io::ErrorKind::InvalidData, DecodeError { codec, offset, reason: reason.into() })
+    }
+}

@@ -1,0 +1,236 @@
+//! gzip files, members one after the other (RFC 1952).
+//!
+//! As in Hadoop, what follows a member must be another one: zeros or other bytes there are an error.
+
+use std::io::{self, Read};
+
+use crc32fast::Hasher;
+
+use crate::codec::Codec;
+use crate::error::DecodeError;
+use crate::inflate::{Inflater, Stop};
+use crate::input::Input;
+
+const MAGIC: [u8; 2] = [0x1f, 0x8b];
+const DEFLATE: u8 = 8;
+
+const FHCRC: u8 = 2;
+const FEXTRA: u8 = 4;
+const FNAME: u8 = 8;
+const FCOMMENT: u8 = 16;
+const RESERVED: u8 = 0xe0;
+
+/// Decodes the members of a file.
+#[derive(Debug)]
+pub(crate) struct GzipReader<R> {
+    members: Members<R>,
+}
+
+impl<R: Read> GzipReader<R> {
+    pub(crate) fn new(input: R) -> Self {
+        GzipReader { members: Members::new(input) }
+    }
+
+    /// Bytes of the file that have been decoded.
+    pub(crate) fn offset(&self) -> u64 {
+        self.members.input.offset()
+    }
+}
+
+impl<R: Read> Read for GzipReader<R> {
+    fn read(&mut self, output: &mut [u8]) -> io::Result<usize> {
+        while !output.is_empty() && self.members.enter()? {
+            let (written, stop) = self.members.inflate(output, false)?;
+            self.members.check.add(&output[..written]);
+            if stop == Stop::StreamEnd {
+                self.members.leave()?;
+            }
+            if written > 0 {
+                return Ok(written);
+            }
+        }
+        Ok(0)
+    }
+}
+
+/// What a member's trailer must say.
+#[derive(Debug, Default)]
+pub(crate) struct Check {
+    crc: Hasher,
+    length: u64,
+}
+
+impl Check {
+    /// More bytes of the member.
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.crc.update(bytes);
+        self.length += bytes.len() as u64;
+    }
+
+    /// More bytes of the member, of which the checksum is known.
+    pub(crate) fn add_checked(&mut self, crc: &Hasher, length: u64) {
+        self.crc.combine(crc);
+        self.length += length;
+    }
+
+    /// Bytes of the member so far.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+}
+
+/// The deflate streams of a file's members, with what is around them.
+#[derive(Debug)]
+pub(crate) struct Members<R> {
+    pub(crate) input: Input<R>,
+    inflater: Inflater,
+    is_inside: bool,
+    pub(crate) check: Check,
+}
+
+impl<R: Read> Members<R> {
+    pub(crate) fn new(input: R) -> Self {
+        Members::at(0, input)
+    }
+
+    /// The members from the header at an offset of the file, where `input` begins.
+    pub(crate) fn at(offset: u64, input: R) -> Self {
+        Members {
+            input: Input::new(offset, input),
+            inflater: Inflater::new(),
+            is_inside: false,
+            check: Check::default(),
+        }
+    }
+
+    /// The members from the block that begins at this bit, 0 to 7, of the byte at an offset of the file, where `input` begins;
+    /// `window` is decoded before it.
+    ///
+    /// # Errors
+    /// Those of the input, and if it is empty.
+    pub(crate) fn inside(offset: u64, input: R, window: &[u8], bit: u8) -> io::Result<Self> {
+        let mut members = Members { is_inside: true, ..Members::at(offset, input) };
+        let (bits, value) = match bit {
+            0 => (0, 0),
+            _ => (8 - bit, members.input.byte()?.ok_or_else(|| members.truncated())? >> bit),
+        };
+        members.inflater.resume(window, bits, value);
+        Ok(members)
+    }
+
+    /// Whether the next byte is one of a member's, rather than of a header.
+    pub(crate) fn is_inside(&self) -> bool {
+        self.is_inside
+    }
+
+    /// Reads the header of the next member, unless one is being read. Returns false at the end of the file.
+    ///
+    /// # Errors
+    /// Those of the input, and if what comes is not a header.
+    pub(crate) fn enter(&mut self) -> io::Result<bool> {
+        if !self.is_inside {
+            if self.input.peek()?.is_empty() {
+                return Ok(false);
+            }
+            self.header()?;
+            self.inflater.reset();
+            (self.is_inside, self.check) = (true, Check::default());
+        }
+        Ok(true)
+    }
+
+    /// Decodes some bytes of a member, which the caller adds to [`Members::check`]. After the last it calls [`Members::leave`].
+    ///
+    /// # Errors
+    /// Those of the input, and if the data is damaged or ends.
+    pub(crate) fn inflate(&mut self, output: &mut [u8], stops_at_blocks: bool) -> io::Result<(usize, Stop)> {
+        let input = self.input.peek()?;
+        let is_at_end = input.is_empty();
+        match self.inflater.inflate(input, output, stops_at_blocks) {
+            Ok(step) => {
+                self.input.consume(step.read);
+                if is_at_end && step.written == 0 && step.stop == Stop::Inside {
+                    return Err(self.truncated());
+                }
+                Ok((step.written, step.stop))
+            }
+            Err(reason) => Err(self.invalid(reason)),
+        }
+    }
+
+    /// Reads a member's trailer.
+    ///
+    /// # Errors
+    /// Those of the input, and if the member is not what the trailer says.
+    pub(crate) fn leave(&mut self) -> io::Result<()> {
+        self.is_inside = false;
+        let (crc, length) = (self.u32()?, self.u32()?);
+        let check = std::mem::take(&mut self.check);
+        if crc != check.crc.finalize() {
+            return Err(self.invalid("the CRC is another one"));
+        }
+        // RFC 1952: the length modulo 2^32.
+        if length != check.length as u32 {
+            return Err(self.invalid("the length is another one"));
+        }
+        Ok(())
+    }
+
+    /// Reads a member's trailer, if it has not been decoded from its beginning.
+    ///
+    /// # Errors
+    /// Those of the input.
+    pub(crate) fn pass(&mut self) -> io::Result<()> {
+        self.is_inside = false;
+        let [_, _] = [self.u32()?, self.u32()?];
+        Ok(())
+    }
+
+    fn header(&mut self) -> io::Result<()> {
+        let mut crc = Hasher::new();
+        let fixed: [u8; 10] = self.bytes(&mut crc)?;
+        if fixed[..2] != MAGIC {
+            return Err(self.invalid("not gzip"));
+        }
+        let flags = fixed[3];
+        if fixed[2] != DEFLATE || flags & RESERVED != 0 {
+            return Err(self.invalid("a header of an unknown kind"));
+        }
+        if flags & FEXTRA != 0 {
+            for _ in 0..u16::from_le_bytes(self.bytes(&mut crc)?) {
+                let [_] = self.bytes(&mut crc)?;
+            }
+        }
+        for text in [FNAME, FCOMMENT] {
+            while flags & text != 0 && self.bytes(&mut crc)? != [0] {}
+        }
+        if flags & FHCRC != 0 {
+            let expected = crc.clone().finalize() as u16;
+            if u16::from_le_bytes(self.bytes(&mut crc)?) != expected {
+                return Err(self.invalid("the CRC of the header is another one"));
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes<const N: usize>(&mut self, crc: &mut Hasher) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        for byte in &mut bytes {
+            *byte = self.input.byte()?.ok_or_else(|| self.truncated())?;
+        }
+        crc.update(&bytes);
+        Ok(bytes)
+    }
+
+    fn u32(&mut self) -> io::Result<u32> {
+        Ok(u32::from_le_bytes(self.bytes(&mut Hasher::new())?))
+    }
+
+    fn truncated(&self) -> io::Error {
+        DecodeError::truncated(Codec::Gzip, self.input.offset())
+    }
+
+    fn invalid(&self, reason: &'static str) -> io::Error {
+        DecodeError::invalid(Codec::Gzip, self.input.offset(), reason)
+    }
+}

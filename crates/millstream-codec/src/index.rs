@@ -1,0 +1,243 @@
+//! Where decoding of a compressed file may begin.
+//!
+//! An index divides the decoded bytes of a file into *chunks*. A chunk begins where a decoder can: at a member or frame, or, in
+//! gzip, at a block of deflate, for which the index keeps the *window*: the up to 32 KiB before it that the block may refer to.
+//! A checksum for each chunk is in the index because that of a gzip member can only be checked by who decodes all of it.
+//!
+//! # Format
+//! As [`millstream_wire`] describes, in this order:
+//!
+//! ```text
+//! "MSINDEX1"
+//! u8 codec, u64 size of the file, u64 decoded length of the file, u64 number of LF in it, u32 number of chunks
+//! for each chunk   u64 bit of the file, u64 decoded offset, u32 length of the window (stored; 2^32-1: left out),
+//!                  u32 CRC-32 of the decoded bytes, u64 number of LF
+//! u64 end          decoded offset at which the last chunk ends
+//! u64 end          bit of the file at which the last chunk ends
+//! windows          as raw deflate
+//! u32 CRC-32       of all that precedes
+//! ```
+
+use std::ops::Range;
+
+use crc32fast::hash as crc32;
+use millstream_wire::{Decoder, Encoder, Malformed};
+
+use crate::codec::Codec;
+
+const MAGIC: &[u8; 8] = b"MSINDEX1";
+/// Bytes of a chunk's entry.
+const ENTRY: usize = 32;
+const LEFT_OUT: u32 = u32::MAX;
+/// Most decoded bytes of a chunk. A file with a longer block of deflate has no index.
+pub(crate) const LONGEST: u64 = 64 << 20;
+/// A row has at most as many bytes ([`Index::slice`]).
+const LONGEST_ROW: u64 = 2 << 30;
+
+/// An index of a file, or of a part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Index {
+    pub(crate) codec: Codec,
+    pub(crate) size: u64,
+    pub(crate) length: u64,
+    pub(crate) lines: u64,
+    pub(crate) chunks: Vec<Chunk>,
+    /// Decoded offset and bit of the file after the last chunk.
+    pub(crate) end: (u64, u64),
+    pub(crate) windows: Vec<u8>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Chunk {
+    /// Where it begins in the file.
+    pub(crate) bit: u64,
+    /// Where it begins in the decoded bytes.
+    pub(crate) start: u64,
+    pub(crate) window: Window,
+    pub(crate) crc: u32,
+    /// Number of LF.
+    pub(crate) lines: u64,
+}
+
+/// The bytes before a chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Window {
+    /// At this place in [`Index::windows`], raw deflate; empty if no byte is needed.
+    Stored(Range<usize>),
+    /// Left out: the chunk is decoded after the one before it.
+    LeftOut,
+}
+
+/// Bytes that are not an index, or not one of this version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not an index, or a damaged one")]
+pub struct NotAnIndex;
+
+impl From<Malformed> for NotAnIndex {
+    fn from(_: Malformed) -> Self {
+        NotAnIndex
+    }
+}
+
+impl Index {
+    /// The codec of the file.
+    pub fn codec(&self) -> Codec {
+        self.codec
+    }
+
+    /// Bytes of the compressed file.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Decoded bytes of the whole file.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Number of LF in the whole file.
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Number of chunks.
+    pub fn chunks(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Decoded bytes of a chunk.
+    ///
+    /// # Panics
+    /// If there is no such chunk.
+    pub fn range(&self, chunk: usize) -> Range<u64> {
+        self.chunks[chunk].start..self.chunks.get(chunk + 1).map_or(self.end.0, |next| next.start)
+    }
+
+    /// Bytes of the file that a chunk is decoded from.
+    ///
+    /// # Panics
+    /// If there is no such chunk.
+    pub fn compressed(&self, chunk: usize) -> Range<u64> {
+        let end = self.chunks.get(chunk + 1).map_or(self.end.1, |next| next.bit);
+        self.chunks[chunk].bit / 8..end.div_ceil(8)
+    }
+
+    /// Whether a chunk can be decoded without the one before it.
+    ///
+    /// # Panics
+    /// If there is no such chunk.
+    pub fn has_window(&self, chunk: usize) -> bool {
+        self.chunks[chunk].window != Window::LeftOut
+    }
+
+    /// The chunk that has the byte at a decoded offset; `None` if this index has none.
+    pub fn chunk_at(&self, offset: u64) -> Option<usize> {
+        let after = self.chunks.partition_point(|chunk| chunk.start <= offset);
+        (after > 0 && offset < self.end.0).then(|| after - 1)
+    }
+
+    /// What is needed to read the rows that begin in a range of decoded bytes: its chunks, and of those after it, in which the
+    /// last row ends, all but the windows.
+    pub fn slice(&self, range: Range<u64>) -> Index {
+        let first = self.chunk_at(range.start).unwrap_or(self.chunks.len());
+        let until = range.end.saturating_add(LONGEST_ROW);
+        let beyond = self.chunks.partition_point(|chunk| chunk.start < until).max(first);
+        let mut windows = Vec::new();
+        let chunks: Vec<_> = self.chunks[first..beyond]
+            .iter()
+            .enumerate()
+            .map(|(i, chunk)| {
+                let window = match &chunk.window {
+                    Window::Stored(at) if i == 0 || chunk.start < range.end || at.is_empty() => {
+                        let start = windows.len();
+                        windows.extend_from_slice(&self.windows[at.clone()]);
+                        Window::Stored(start..windows.len())
+                    }
+                    _ => Window::LeftOut,
+                };
+                Chunk { window, ..chunk.clone() }
+            })
+            .collect();
+        let end = self.chunks.get(beyond).map_or(self.end, |next| (next.start, next.bit));
+        Index { chunks, windows, end, ..*self }
+    }
+
+    /// The index as bytes.
+    ///
+    /// # Panics
+    /// If it has more than 2³² chunks.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Encoder::with_capacity(64 + self.chunks.len() * ENTRY + self.windows.len());
+        out.bytes(MAGIC);
+        out.u8(self.codec.code());
+        out.u64(self.size);
+        out.u64(self.length);
+        out.u64(self.lines);
+        out.u32(u32::try_from(self.chunks.len()).expect("chunks are large"));
+        for chunk in &self.chunks {
+            out.u64(chunk.bit);
+            out.u64(chunk.start);
+            out.u32(match &chunk.window {
+                Window::Stored(at) => at.len() as u32,
+                Window::LeftOut => LEFT_OUT,
+            });
+            out.u32(chunk.crc);
+            out.u64(chunk.lines);
+        }
+        out.u64(self.end.0);
+        out.u64(self.end.1);
+        out.bytes(&self.windows);
+        let mut bytes = out.into_bytes();
+        bytes.extend_from_slice(&crc32(&bytes).to_le_bytes());
+        bytes
+    }
+
+    /// The index that [`Index::encode`] made bytes of.
+    ///
+    /// # Errors
+    /// [`NotAnIndex`] for any other bytes; what it then says of the file can still be wrong.
+    pub fn decode(bytes: &[u8]) -> Result<Index, NotAnIndex> {
+        let (bytes, crc) = bytes.split_last_chunk().ok_or(NotAnIndex)?;
+        if crc32(bytes) != u32::from_le_bytes(*crc) {
+            return Err(NotAnIndex);
+        }
+        let mut input = Decoder::new(bytes);
+        if input.bytes(MAGIC.len())? != MAGIC {
+            return Err(NotAnIndex);
+        }
+        let codec = Codec::from_code(input.u8()?).ok_or(NotAnIndex)?;
+        let (size, length, lines, count) = (input.u64()?, input.u64()?, input.u64()?, input.u32()? as usize);
+        if count > bytes.len() / ENTRY {
+            return Err(NotAnIndex);
+        }
+        let (mut chunks, mut stored) = (Vec::with_capacity(count), 0);
+        for _ in 0..count {
+            let (bit, start) = (input.u64()?, input.u64()?);
+            let window = match input.u32()? {
+                LEFT_OUT => Window::LeftOut,
+                window => {
+                    let at = stored;
+                    stored += window as usize;
+                    Window::Stored(at..stored)
+                }
+            };
+            chunks.push(Chunk { bit, start, window, crc: input.u32()?, lines: input.u64()? });
+        }
+        let end = (input.u64()?, input.u64()?);
+        let windows = input.bytes(stored)?.to_vec();
+        input.end()?;
+        let index = Index { codec, size, length, lines, chunks, end, windows };
+        if index.is_plausible() { Ok(index) } else { Err(NotAnIndex) }
+    }
+
+    /// Whether chunks follow each other, are not too long, and are within the file.
+    fn is_plausible(&self) -> bool {
+        let ends = self.chunks.iter().skip(1).map(|next| (next.start, next.bit)).chain([self.end]);
+        self.end.0 <= self.length
+            && self.end.1.div_ceil(8) <= self.size
+            && self.chunks.first().is_none_or(|first| first.window != Window::LeftOut)
+            && self.chunks.iter().zip(ends).all(|(chunk, (end, bit))| {
+                chunk.start < end && end - chunk.start <= LONGEST && chunk.bit < bit
+            })
+    }
+}

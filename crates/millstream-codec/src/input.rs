@@ -1,0 +1,62 @@
+//! Buffered input that knows how far it has been read.
+
+use std::io::{self, Read};
+
+/// Bytes that are read at once.
+const BUFFERED: usize = 128 << 10;
+
+#[derive(Debug)]
+pub(crate) struct Input<R> {
+    source: R,
+    buffer: Box<[u8]>,
+    next: usize,
+    filled: usize,
+    /// Offset of the buffer.
+    before: u64,
+}
+
+impl<R: Read> Input<R> {
+    /// What `source` reads, which begins at an offset.
+    pub(crate) fn new(offset: u64, source: R) -> Self {
+        Input { source, buffer: vec![0; BUFFERED].into(), next: 0, filled: 0, before: offset }
+    }
+
+    /// The offset after what has been used.
+    pub(crate) fn offset(&self) -> u64 {
+        self.before + self.next as u64
+    }
+
+    /// The next bytes; none at the end only.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(crate) fn peek(&mut self) -> io::Result<&[u8]> {
+        if self.next == self.filled {
+            self.before += self.filled as u64;
+            (self.next, self.filled) = (0, 0);
+            self.filled = loop {
+                match self.source.read(&mut self.buffer) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    read => break read?,
+                }
+            };
+        }
+        Ok(&self.buffer[self.next..self.filled])
+    }
+
+    /// Marks some of the next bytes as used.
+    pub(crate) fn consume(&mut self, count: usize) {
+        self.next += count;
+        debug_assert!(self.next <= self.filled);
+    }
+
+    /// The next byte; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(crate) fn byte(&mut self) -> io::Result<Option<u8>> {
+        let byte = self.peek()?.first().copied();
+        self.consume(usize::from(byte.is_some()));
+        Ok(byte)
+    }
+}

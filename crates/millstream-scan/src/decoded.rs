@@ -1,0 +1,222 @@
+//! Compressed files with an index, which read like the decoded files.
+//!
+//! The chunks of the index are decoded as they are asked for, each once, though many reads touch it, possibly on several threads,
+//! and though a line may end in the next one. A chunk is forgotten when all parts that begin before its end have been read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use millstream_codec::{DecodeError, Index, decode_chunk};
+use millstream_vfs::{Errno, Error, Operation, Result};
+
+use crate::batch::Stamp;
+use crate::error::Cause;
+use crate::source::{Compression, FileRange, Source, SourceFile};
+use crate::stream::cause;
+
+/// Bytes before a chunk that it may refer to.
+const WINDOW: usize = 32 << 10;
+/// Chunks whose memory is kept for others: the system takes as long to provide it as decoding takes.
+const SPARE: usize = 2;
+/// Most bytes of the file that are read at once.
+const PORTION: u64 = 16 << 20;
+
+/// An open file that reads like plain text.
+#[derive(Debug)]
+pub(crate) enum Opened<F> {
+    /// What it is.
+    Plain(F),
+    /// Decoded by its index.
+    Decoded(Box<Decoded<F>>),
+}
+
+/// Opens the file of a range, which has this index in the scan.
+///
+/// # Errors
+/// Those of [`Source::open`].
+pub(crate) fn open<S: Source>(source: &S, index: usize, range: &FileRange) -> Result<Opened<S::File>> {
+    let file = source.open(index, range)?;
+    Ok(match &range.compression {
+        Compression::Indexed(index) => Opened::Decoded(Box::new(Decoded::new(file, index, range.start))),
+        Compression::None | Compression::Whole(_) => Opened::Plain(file),
+    })
+}
+
+impl<F> Opened<F> {
+    /// The file itself.
+    pub(crate) fn raw(&self) -> &F {
+        match self {
+            Opened::Plain(file) => file,
+            Opened::Decoded(decoded) => &decoded.file,
+        }
+    }
+
+    /// What is wrong with its data, if a read has failed for that.
+    pub(crate) fn damage(&self) -> Option<Cause> {
+        match self {
+            Opened::Plain(_) => None,
+            Opened::Decoded(decoded) => decoded.damage(),
+        }
+    }
+
+    /// Says that a part has been read, and returns how many bytes of the file were read for it, if that is not its length.
+    pub(crate) fn finish(&self, part: Range<u64>) -> Option<u64> {
+        match self {
+            Opened::Plain(_) => None,
+            Opened::Decoded(decoded) => Some(decoded.finish(part)),
+        }
+    }
+}
+
+impl<F: SourceFile> SourceFile for Opened<F> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        match self {
+            Opened::Plain(file) => file.read_at(buffer, offset),
+            Opened::Decoded(decoded) => decoded.read_at(buffer, offset),
+        }
+    }
+
+    fn last_start(&self) -> Result<u64> {
+        match self {
+            Opened::Plain(file) => file.last_start(),
+            Opened::Decoded(decoded) => Ok(decoded.index.length()),
+        }
+    }
+
+    fn stamp(&self) -> Result<Stamp> {
+        self.raw().stamp()
+    }
+}
+
+/// A file that is decoded by its index.
+#[derive(Debug)]
+pub(crate) struct Decoded<F> {
+    file: F,
+    index: Arc<Index>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    chunks: BTreeMap<usize, Arc<Slot>>,
+    /// All parts that begin before this offset have been read.
+    finished: u64,
+    /// Parts that have been read after others that have not.
+    ahead: BTreeSet<(u64, u64)>,
+    /// Memory for other chunks.
+    spare: Vec<Vec<u8>>,
+    /// Bytes of the file that have been read and not been told.
+    read: u64,
+    damage: Option<DecodeError>,
+}
+
+/// A chunk, once it is decoded. Who holds the lock decodes it.
+type Slot = Mutex<Option<Vec<u8>>>;
+
+impl<F> Decoded<F> {
+    fn new(file: F, index: &Arc<Index>, start: u64) -> Self {
+        let state = State {
+            chunks: BTreeMap::new(),
+            finished: start,
+            ahead: BTreeSet::new(),
+            spare: Vec::new(),
+            read: 0,
+            damage: None,
+        };
+        Decoded { file, index: Arc::clone(index), state: Mutex::new(state) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn damage(&self) -> Option<Cause> {
+        self.lock().damage.clone().map(|damage| Cause::Damaged(Box::new(damage)))
+    }
+
+    fn finish(&self, part: Range<u64>) -> u64 {
+        let state = &mut *self.lock();
+        state.ahead.insert((part.start, part.end));
+        while let Some(&(start, end)) = state.ahead.first()
+            && start <= state.finished
+        {
+            state.ahead.pop_first();
+            state.finished = state.finished.max(end);
+        }
+        while let Some(oldest) = state.chunks.first_entry()
+            && self.index.range(*oldest.key()).end <= state.finished
+        {
+            let decoded = Arc::into_inner(oldest.remove()).and_then(|slot| slot.into_inner().ok().flatten());
+            state.spare.extend(decoded);
+        }
+        state.spare.truncate(SPARE);
+        std::mem::take(&mut state.read)
+    }
+}
+
+impl<F: SourceFile> Decoded<F> {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
+        let Some(chunk) = self.index.chunk_at(offset) else {
+            let is_at_end = offset >= self.index.length();
+            // The index of a part says nothing of what is two gigabytes away.
+            return if is_at_end { Ok(0) } else { Err(Error::new(Operation::Read, Errno::OVERFLOW)) };
+        };
+        let mut n = 0;
+        self.with_chunk(chunk, &mut |decoded| {
+            let bytes = &decoded[(offset - self.index.range(chunk).start) as usize..];
+            n = bytes.len().min(buffer.len());
+            buffer[..n].copy_from_slice(&bytes[..n]);
+        })?;
+        Ok(n)
+    }
+
+    /// Calls `read` with a decoded chunk.
+    fn with_chunk(&self, chunk: usize, read: &mut dyn FnMut(&[u8])) -> Result<()> {
+        let slot = Arc::clone(self.lock().chunks.entry(chunk).or_default());
+        let mut decoded = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(decoded) = &*decoded {
+            read(decoded);
+            return Ok(());
+        }
+        let mut before = Vec::new();
+        if !self.index.has_window(chunk) {
+            // A chunk refers to those before it only, so no two wait for each other.
+            self.with_chunk(chunk - 1, &mut |all| {
+                before.extend_from_slice(&all[all.len().saturating_sub(WINDOW)..]);
+            })?;
+        }
+        let range = self.index.compressed(chunk);
+        let compressed = self.compressed(range)?;
+        let mut bytes = self.lock().spare.pop().unwrap_or_default();
+        match decode_chunk(&self.index, chunk, &compressed, &before, &mut bytes).map_err(cause) {
+            Ok(()) => {
+                read(decoded.insert(bytes));
+                Ok(())
+            }
+            Err(Cause::Damaged(damage)) => {
+                self.lock().damage = Some(*damage);
+                Err(Error::new(Operation::Read, Errno::IO))
+            }
+            Err(_) => Err(Error::new(Operation::Read, Errno::IO)),
+        }
+    }
+
+    /// The bytes of the file in `range`, fewer if it ends before.
+    fn compressed(&self, range: Range<u64>) -> Result<Vec<u8>> {
+        let (mut bytes, mut left) = (Vec::new(), range.end - range.start);
+        while left > 0 {
+            let filled = bytes.len();
+            // The index may be wrong about the file's size, so memory is for what is there.
+            bytes.resize(filled + left.min(PORTION) as usize, 0);
+            let n = self.file.read_at(&mut bytes[filled..], range.start + filled as u64)?;
+            bytes.truncate(filled + n);
+            left -= n as u64;
+            if n == 0 {
+                break;
+            }
+        }
+        self.lock().read += bytes.len() as u64;
+        Ok(bytes)
+    }
+}

@@ -1,0 +1,46 @@
+//! Makes the index of a compressed file.
+
+use std::io::Read;
+
+use millstream_codec::{Codec, Index, Indexer, SPACING};
+use millstream_vfs::{Errno, Error, Operation};
+
+use crate::error::{Cause, ScanError};
+use crate::source::{FileRange, Source};
+use crate::stream::{FileReader, PIECE, cause};
+
+/// Decodes the file of `range`, a whole gzip file, to make its index. `should_continue` is asked from time to time.
+///
+/// # Errors
+/// Those of a scan of the file; and `EOPNOTSUPP` if the file cannot be divided: it has a block of deflate that is too long, or
+/// another codec than gzip.
+pub fn index_file<S: Source>(
+    source: &S,
+    range: &FileRange,
+    should_continue: &mut dyn FnMut() -> bool,
+) -> Result<Index, ScanError> {
+    index(source, range, should_continue).map_err(|cause| ScanError { range: 0, cause })
+}
+
+fn index<S: Source>(
+    source: &S,
+    range: &FileRange,
+    should_continue: &mut dyn FnMut() -> bool,
+) -> Result<Index, Cause> {
+    if range.streamed() != Some(Codec::Gzip) {
+        return Err(Error::new(Operation::Read, Errno::NOTSUP).into());
+    }
+    let file = source.open(0, range)?;
+    let portion = usize::try_from(S::PORTIONS.bytes).unwrap_or(usize::MAX);
+    let mut indexer = Indexer::new(FileReader::new(file, portion), SPACING);
+    let mut buffer = vec![0; PIECE];
+    while indexer.read(&mut buffer).map_err(cause)? > 0 {
+        if indexer.is_undivided() {
+            break;
+        }
+        if !should_continue() {
+            return Err(Cause::Interrupted);
+        }
+    }
+    indexer.finish().ok_or_else(|| Error::new(Operation::Read, Errno::NOTSUP).into())
+}

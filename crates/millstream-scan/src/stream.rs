@@ -1,0 +1,151 @@
+//! Compressed files that are decoded from their beginning to their end.
+//!
+//! Such a file has any length, so its lines come in pieces: each ends after the last separator that has been decoded, and the
+//! bytes after that begin the next piece.
+
+use std::io::{self, Read};
+use std::ops::Range;
+
+use millstream_codec::{Codec, DecodeError, Decoder};
+use millstream_vfs::{Errno, Error, Operation, Result as VolumeResult};
+
+use crate::batch::Buffer;
+use crate::error::Cause;
+use crate::lines::Separator;
+use crate::range::BYTE_ORDER_MARK;
+use crate::source::SourceFile;
+
+/// Decoded bytes of a piece, as many as a processor keeps close, unless a line is longer.
+pub(crate) const PIECE: usize = 1 << 20;
+
+/// An open file and how far it has been decoded.
+#[derive(Debug)]
+pub(crate) struct Stream<F> {
+    decoder: Decoder<FileReader<F>>,
+    /// The beginning of a line.
+    carry: Vec<u8>,
+    /// Where in the decoded bytes the carry begins.
+    offset: u64,
+    is_at_end: bool,
+}
+
+impl<F: SourceFile> Stream<F> {
+    /// Decodes `file`, which is read in requests of at most `portion` bytes.
+    pub(crate) fn new(file: F, codec: Codec, portion: usize) -> Self {
+        let decoder = Decoder::new(codec, FileReader::new(file, portion));
+        Stream { decoder, carry: Vec::new(), offset: 0, is_at_end: false }
+    }
+
+    /// Where in the decoded bytes the next piece begins.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Whether there are no more pieces.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.is_at_end
+    }
+
+    /// Adds the next piece to `buffer`. Returns where the lines in it are: all of it, but for a byte order mark.
+    ///
+    /// # Errors
+    /// Read errors, damaged data, and `EOVERFLOW` if a line does not fit in the buffer.
+    pub(crate) fn next_lines(
+        &mut self,
+        separator: &Separator,
+        buffer: &mut Buffer,
+    ) -> Result<Range<usize>, Cause> {
+        let (start, is_first) = (buffer.len(), self.offset == 0);
+        buffer.extend(&self.carry);
+        self.carry.clear();
+        let mut wanted = PIECE;
+        let end = loop {
+            self.fill(buffer, wanted)?;
+            let piece = &buffer[start..];
+            if self.is_at_end {
+                break buffer.len();
+            }
+            if let Some(end) = separator.last_end(piece) {
+                self.carry.extend_from_slice(&piece[end..]);
+                break start + end;
+            }
+            // Searching anew costs as much as has been searched before.
+            wanted = piece.len();
+        };
+        buffer.truncate(end);
+        self.offset += (end - start) as u64;
+        let mark = is_first && buffer[start..].starts_with(BYTE_ORDER_MARK);
+        Ok(start + if mark { BYTE_ORDER_MARK.len() } else { 0 }..end)
+    }
+
+    /// Adds the whole file to `buffer`.
+    ///
+    /// # Errors
+    /// As [`Stream::next_lines`].
+    pub(crate) fn append_whole(&mut self, buffer: &mut Buffer) -> Result<(), Cause> {
+        while !self.is_at_end {
+            self.fill(buffer, PIECE)?;
+        }
+        Ok(())
+    }
+
+    /// Decodes up to `count` more bytes, fewer only at the end.
+    fn fill(&mut self, buffer: &mut Buffer, count: usize) -> Result<(), Cause> {
+        let mut left = count;
+        while left > 0 && !self.is_at_end {
+            let free = Buffer::MAX - buffer.len();
+            if free == 0 {
+                return Err(Error::new(Operation::Read, Errno::OVERFLOW).into());
+            }
+            let n = self.decoder.read(buffer.room(left.min(free))).map_err(cause)?;
+            buffer.fill(n);
+            left -= n;
+            self.is_at_end = n == 0;
+        }
+        Ok(())
+    }
+}
+
+/// What failed: the file, or decoding.
+pub(crate) fn cause(error: io::Error) -> Cause {
+    match error.downcast::<DecodeError>() {
+        Ok(damage) => Cause::Damaged(Box::new(damage)),
+        Err(error) => error.downcast::<Error>().unwrap_or(Error::new(Operation::Read, Errno::IO)).into(),
+    }
+}
+
+/// Reads a file from its beginning.
+#[derive(Debug)]
+pub(crate) struct FileReader<F> {
+    file: F,
+    /// Where the next request begins.
+    offset: u64,
+    buffer: Vec<u8>,
+    ready: Range<usize>,
+}
+
+impl<F: SourceFile> FileReader<F> {
+    /// Reads `file` in requests of at most `portion` bytes.
+    pub(crate) fn new(file: F, portion: usize) -> Self {
+        FileReader { file, offset: 0, buffer: vec![0; portion.max(1)], ready: 0..0 }
+    }
+
+    fn request(&mut self) -> VolumeResult<()> {
+        let n = self.file.read_at(&mut self.buffer, self.offset)?;
+        (self.ready, self.offset) = (0..n, self.offset + n as u64);
+        Ok(())
+    }
+}
+
+impl<F: SourceFile> Read for FileReader<F> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.ready.is_empty() {
+            self.request().map_err(io::Error::other)?;
+        }
+        let ready = &self.buffer[self.ready.clone()];
+        let n = ready.len().min(out.len());
+        out[..n].copy_from_slice(&ready[..n]);
+        self.ready.start += n;
+        Ok(n)
+    }
+}

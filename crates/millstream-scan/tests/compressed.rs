@@ -1,0 +1,257 @@
+//! Compressed files have the rows of the decoded ones.
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use millstream_codec::{Codec, Index, Indexer};
+use millstream_scan::{
+    Cause, Compression, FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError, ScanOptions,
+    Separator, Verification, VolumeSource,
+};
+use millstream_vfs::PosixVolume;
+use zlib_rs::{Deflate, DeflateFlush};
+
+/// Marsaglia's xorshift generator.
+struct Random(u64);
+
+impl Random {
+    fn seeded() -> Self {
+        let given = std::env::var("MILLSTREAM_SEED").ok().map(|seed| seed.parse().expect("a number"));
+        let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
+        let seed: u64 = given.unwrap_or_else(clock);
+        println!("MILLSTREAM_SEED={seed}");
+        Random(seed | 1)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) as usize % bound
+    }
+
+    fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+        &of[self.below(of.len())]
+    }
+
+    /// Lines of all kinds, about so many bytes.
+    fn text(&mut self, length: usize) -> Vec<u8> {
+        let mut text = if self.below(4) == 0 { b"\xef\xbb\xbf".to_vec() } else { Vec::new() };
+        let longest = *self.pick(&[3, 40, 2_000, 200_000]);
+        while text.len() < length {
+            let (count, letters) = (self.below(longest), self.below(26) + 1);
+            text.extend((0..count).map(|_| b'a' + self.below(letters) as u8));
+            let separators = [&b"\n"[..], b"\n", b"\r", b"\r\n", b"\n\n", b"|", b"|\n\r"];
+            text.extend_from_slice(*self.pick(&separators));
+        }
+        text
+    }
+
+    /// `text` as gzip, of some members, empty ones too, with blocks of any length.
+    fn gzip(&mut self, text: &[u8]) -> Vec<u8> {
+        let (mut out, mut rest) = (Vec::new(), text);
+        while !rest.is_empty() || out.is_empty() {
+            let count = *self.pick(&[0, 1, 50_000, rest.len()]);
+            let (member, after) = rest.split_at(count.min(rest.len()));
+            out.extend(self.member(member));
+            rest = after;
+        }
+        out
+    }
+
+    fn member(&mut self, text: &[u8]) -> Vec<u8> {
+        let mut deflate = Deflate::new(*self.pick(&[0, 1, 6, 9]), false, 15);
+        let mut body = vec![0; text.len() * 2 + 100_000];
+        let mut rest = text;
+        let flush =
+            [DeflateFlush::NoFlush, DeflateFlush::Block, DeflateFlush::SyncFlush, DeflateFlush::FullFlush];
+        while !rest.is_empty() {
+            let (now, after) = rest.split_at(rest.len().min(1 + self.below(70_000)));
+            let (used, at) = (deflate.total_in(), deflate.total_out() as usize);
+            deflate.compress(now, &mut body[at..], *self.pick(&flush)).expect("deflate");
+            assert_eq!(deflate.total_in() - used, now.len() as u64, "there is room");
+            rest = after;
+        }
+        let at = deflate.total_out() as usize;
+        deflate.compress(&[], &mut body[at..], DeflateFlush::Finish).expect("deflate");
+        body.truncate(deflate.total_out() as usize);
+        let crc = crc32fast::hash(text).to_le_bytes();
+        [b"\x1f\x8b\x08\0\0\0\0\0\0\xff", &body[..], &crc, &(text.len() as u32).to_le_bytes()].concat()
+    }
+}
+
+fn index(compressed: &[u8], spacing: u64) -> Arc<Index> {
+    let mut indexer = Indexer::new(compressed, spacing);
+    io::copy(&mut indexer, &mut io::sink()).expect("well-formed");
+    let index = indexer.finish().expect("short blocks");
+    assert_eq!(Index::decode(&index.encode()).as_ref(), Ok(&index));
+    Arc::new(index)
+}
+
+fn options(separator: &Separator) -> ScanOptions {
+    ScanOptions {
+        rows: Rows::Lines(separator.clone()),
+        predicate: Predicate::True,
+        words: None,
+        output: Output::Values,
+        grouping: Grouping::Any,
+        missing: Missing::Fail,
+        verification: Verification::None,
+        max_readers: 8,
+    }
+}
+
+fn range(path: &Path, start: u64, length: u64, compression: Compression) -> FileRange {
+    let path = CString::new(path.as_os_str().as_bytes()).expect("no NUL");
+    FileRange { path, start, length, may_have_checksums: false, compression }
+}
+
+fn rows(ranges: Vec<FileRange>, options: ScanOptions) -> Result<Vec<Vec<u8>>, ScanError> {
+    let mut scan = Scan::new(VolumeSource::new(&PosixVolume), ranges, options);
+    let mut rows = Vec::new();
+    while let Some(batch) = scan.next_batch()? {
+        rows.extend(batch.iter().map(<[u8]>::to_vec));
+    }
+    Ok(rows)
+}
+
+fn count(ranges: Vec<FileRange>, options: ScanOptions) -> u64 {
+    let mut scan =
+        Scan::new(VolumeSource::new(&PosixVolume), ranges, ScanOptions { output: Output::Count, ..options });
+    let mut count = 0;
+    while let Some(batch) = scan.next_batch().expect("readable") {
+        count += batch.rows();
+    }
+    count
+}
+
+/// Wherever the decoded bytes are cut, the rows are those of the decoded file.
+#[test]
+fn any_cuts_of_compressed_files_have_the_rows_of_the_decoded_ones() {
+    let mut random = Random::seeded();
+    let scratch = tempfile::tempdir().expect("scratch");
+    let (plain, gz) = (scratch.path().join("plain"), scratch.path().join("file.gz"));
+    for round in 0..40 {
+        let length = *random.pick(&[0, 1, 1_000, 300_000, 3_000_000]);
+        let text = random.text(length);
+        let compressed = random.gzip(&text);
+        fs::write(&plain, &text).expect("a file");
+        fs::write(&gz, &compressed).expect("a file");
+        let separators =
+            [Separator::AnyNewline, Separator::Bytes(b"|".into()), Separator::Bytes(b"\r\n".into())];
+        let separator = random.pick(&separators).clone();
+        let predicate = random.pick(&[Predicate::True, Predicate::contains(b"ab")]).clone();
+        let options = ScanOptions { predicate, ..options(&separator) };
+        let whole = range(&plain, 0, text.len() as u64, Compression::None);
+        let expected = rows(vec![whole], options.clone()).expect("readable");
+
+        let whole = range(&gz, 0, compressed.len() as u64, Compression::Whole(Codec::Gzip));
+        let context =
+            format!("round {round}: {separator:?}, {} bytes, {} compressed", text.len(), compressed.len());
+        assert!(
+            rows(vec![whole.clone()], options.clone()) == Ok(expected.clone()),
+            "decoded at once, {context}"
+        );
+        assert_eq!(
+            count(vec![whole.clone(), whole], options.clone()),
+            2 * expected.len() as u64,
+            "{context}"
+        );
+
+        let index = index(&compressed, 32 << 10);
+        assert_eq!((index.length(), index.size()), (text.len() as u64, compressed.len() as u64), "{context}");
+        let mut cuts: Vec<_> = (0..random.below(5)).map(|_| random.below(text.len() + 1) as u64).collect();
+        cuts.extend([0, text.len() as u64]);
+        cuts.sort_unstable();
+        cuts.dedup();
+        let parts: Vec<_> = cuts
+            .windows(2)
+            .map(|cut| {
+                let slice = Arc::new(index.slice(cut[0]..cut[1]));
+                range(&gz, cut[0], cut[1] - cut[0], Compression::Indexed(slice))
+            })
+            .collect();
+        let found = if random.below(2) == 0 {
+            rows(parts, options)
+        } else {
+            parts
+                .into_iter()
+                .map(|part| rows(vec![part], options.clone()))
+                .collect::<Result<Vec<_>, _>>()
+                .map(|all| all.concat())
+        };
+        let found = found
+            .unwrap_or_else(|error| panic!("{error:?}: {context}, {} chunks, cuts {cuts:?}", index.chunks()));
+        let differs = found.iter().zip(&expected).position(|(a, b)| a != b);
+        assert!(
+            found == expected,
+            "{differs:?}, {} and {} rows: {context}, {} chunks, cuts {cuts:?}",
+            found.len(),
+            expected.len(),
+            index.chunks()
+        );
+    }
+}
+
+/// Whatever byte is wrong, there is an error, or the rows are right.
+#[test]
+fn damaged_files_never_give_wrong_rows() {
+    let mut random = Random::seeded();
+    let scratch = tempfile::tempdir().expect("scratch");
+    let gz = scratch.path().join("file.gz");
+    let separator = Separator::AnyNewline;
+    let text = random.text(400_000);
+    let compressed = random.gzip(&text);
+    let index = index(&compressed, 64 << 10);
+    fs::write(&gz, &compressed).expect("a file");
+    let indexed = range(&gz, 0, text.len() as u64, Compression::Indexed(Arc::clone(&index)));
+    let whole = range(&gz, 0, compressed.len() as u64, Compression::Whole(Codec::Gzip));
+    let expected = rows(vec![indexed.clone()], options(&separator)).expect("readable");
+    let mut errors = 0;
+    for round in 0..100 {
+        let mut damaged = compressed.clone();
+        let at = random.below(damaged.len());
+        if round % 4 == 0 {
+            damaged.truncate(at);
+        } else {
+            damaged[at] ^= 1 << random.below(8);
+        }
+        fs::write(&gz, &damaged).expect("a file");
+        for range in [&indexed, &whole] {
+            match rows(vec![range.clone()], options(&separator)) {
+                Ok(rows) => assert!(rows == expected, "byte {at} of {}, {range:?}", damaged.len()),
+                Err(error) => {
+                    assert!(matches!(error.cause, Cause::Damaged(_)), "{error:?}");
+                    errors += 1;
+                }
+            }
+        }
+    }
+    assert!(errors > 100, "{errors}: headers and trailers are not all of a file");
+}
+
+/// Data of which a few bytes become very many does not have to fit in memory.
+#[test]
+fn a_bomb_is_read_in_pieces() {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let gz = scratch.path().join("file.gz");
+    let line = [&[b'x'; 1023][..], b"\n"].concat();
+    let text = line.repeat(64 << 10);
+    let mut random = Random(1);
+    let compressed = random.member(&text);
+    fs::write(&gz, &compressed).expect("a file");
+    let whole = range(&gz, 0, compressed.len() as u64, Compression::Whole(Codec::Gzip));
+    let mut scan = Scan::new(VolumeSource::new(&PosixVolume), vec![whole], options(&Separator::AnyNewline));
+    let (mut rows, mut longest) = (0, 0);
+    while let Some(batch) = scan.next_batch().expect("readable") {
+        rows += batch.rows();
+        longest = longest.max(batch.bytes().len());
+    }
+    assert_eq!(rows, 64 << 10);
+    assert!(longest <= 4 << 20, "{longest}");
+}

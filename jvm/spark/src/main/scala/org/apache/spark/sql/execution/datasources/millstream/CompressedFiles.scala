@@ -1,0 +1,126 @@
+package org.apache.spark.sql.execution.datasources.millstream
+
+import java.io.IOException
+import java.util.{Collections, LinkedHashMap, Map => JavaMap}
+
+import scala.jdk.CollectionConverters._
+import scala.util.control.NonFatal
+
+import io.millstream.hadoop.{FileRanges, NativeIndex, RemoteFiles, TextCodec}
+import org.apache.hadoop.conf.Configuration
+
+import org.apache.spark.{SparkContext, TaskContext}
+import org.apache.spark.internal.Logging
+import org.apache.spark.util.{SerializableConfiguration, ThreadUtils}
+
+/**
+ * The indexes of the large compressed files that are to be read.
+ *
+ * An index that is kept is read by the driver, from which tasks get the parts that they need. Indexes that are missing are made by a
+ * job, a task for each file, which decodes the file once.
+ */
+private[millstream] object CompressedFiles extends Logging {
+  /** Decoded bytes of a compressed byte, as long as nothing else is known: what common lines have. */
+  val Ratio = 8L
+
+  private val Loaders = 16
+  /** Bytes of indexes that the driver keeps: those of about 100 GB of text. */
+  private val Kept = 64L << 20
+
+  private val recent: JavaMap[(IndexStore, CompressedFile), Array[Byte]] = Collections.synchronizedMap(new RecentIndexes(Kept))
+
+  /** The bytes of the indexes of files, but of those that cannot be divided or not be read. */
+  def indexes(files: Seq[CompressedFile], settings: IndexSettings, conf: Configuration, context: SparkContext): Map[CompressedFile, Array[Byte]] = {
+    val store = IndexStore(settings.directory)
+    val found = load(files, store, conf)
+    val made = make(files.filterNot(found.contains), store, conf, context)
+    val all = found ++ made
+    all.foreach { case (file, index) => recent.put((store, file), index) }
+    all
+  }
+
+  private def load(files: Seq[CompressedFile], store: IndexStore, conf: Configuration): Map[CompressedFile, Array[Byte]] = {
+    def one(file: CompressedFile) = Option(recent.get((store, file))).orElse(store.load(file, conf)).map(file -> _)
+    if (files.length < 2) files.flatMap(one).toMap
+    else ThreadUtils.parmap(files, "millstream-indexes", Loaders)(one).flatten.toMap
+  }
+
+  private def make(files: Seq[CompressedFile], store: IndexStore, conf: Configuration, context: SparkContext): Map[CompressedFile, Array[Byte]] =
+    if (files.isEmpty) {
+      Map.empty
+    } else {
+      val shared = context.broadcast(new SerializableConfiguration(conf))
+      val description = s"Millstream: make the indexes of ${files.length} compressed files, such as ${files.head.path}"
+      val made: Array[Result] = describing(context, description) {
+        def one(task: TaskContext, file: Iterator[CompressedFile]): Result = makeOne(file.next(), store, shared.value.value, task)
+        context.runJob(context.parallelize(files, files.length), one _)
+      }
+      shared.destroy()
+      val results = files.zip(made)
+      results.foreach { case (file, result) => result.tell(file) }
+      results.collect { case (file, Made(index, _)) => file -> index }.toMap
+    }
+
+  private def makeOne(file: CompressedFile, store: IndexStore, conf: Configuration, task: TaskContext): Result = {
+    val range = new FileRanges.Builder(file.path.getFileSystem(conf).getUri)
+    range.addCompressed(file.path.toUri.getPath, 0, file.size, file.size, file.modificationTime, file.version.orNull, TextCodec.GZIP, Array.emptyByteArray)
+    val ranges = range.build()
+    try {
+      Option(NativeIndex.build(ranges, RemoteFiles.of(ranges, conf), () => task.isInterrupted())).fold[Result](Undivided) { index =>
+        val failure = try {
+          store.save(file, index, conf)
+          None
+        } catch {
+          case NonFatal(e) => Some(e.toString)
+        }
+        Made(index, failure)
+      }
+    } catch {
+      case e: IOException =>
+        task.killTaskIfInterrupted()
+        // Who reads the file has the same failure, and knows whether it matters.
+        Unreadable(e.toString)
+    }
+  }
+
+  /** Runs jobs that Spark's UI shows with a description of their own. */
+  private def describing[T](context: SparkContext, description: String)(body: => T): T = {
+    val before = context.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION)
+    context.setJobDescription(description)
+    try body finally context.setJobDescription(before)
+  }
+
+  private sealed trait Result {
+    def tell(file: CompressedFile): Unit
+  }
+
+  /** @param failure why the index is not kept */
+  private final case class Made(index: Array[Byte], failure: Option[String]) extends Result {
+    override def tell(file: CompressedFile): Unit = failure.foreach { why =>
+      logWarning(s"The index of ${file.path} is not kept, so it is made again in the next application: $why; set ${IndexSettings.Directory.key} " +
+        "to a directory that can be written to")
+    }
+  }
+
+  private case object Undivided extends Result {
+    override def tell(file: CompressedFile): Unit =
+      logWarning(s"One task reads all of ${file.path}, because it has a block of deflate that is too long to begin within it; write it again with gzip")
+  }
+
+  private final case class Unreadable(failure: String) extends Result {
+    override def tell(file: CompressedFile): Unit = logWarning(s"No index of ${file.path} can be made: $failure")
+  }
+
+  /** The indexes used last, of so many bytes. */
+  private final class RecentIndexes(most: Long) extends LinkedHashMap[(IndexStore, CompressedFile), Array[Byte]](16, 0.75f, true) {
+    override def removeEldestEntry(eldest: JavaMap.Entry[(IndexStore, CompressedFile), Array[Byte]]): Boolean = {
+      var bytes = values.asScala.iterator.map(_.length.toLong).sum
+      val oldest = entrySet.iterator
+      while (bytes > most && size > 1) {
+        bytes -= oldest.next().getValue.length
+        oldest.remove()
+      }
+      false
+    }
+  }
+}

@@ -1,0 +1,34 @@
+package org.apache.spark.sql.execution.datasources.millstream
+
+import org.apache.spark.internal.config.ConfigEntry
+import org.apache.spark.network.util.ByteUnit
+import org.apache.spark.sql.internal.SQLConf
+
+/**
+ * A session's settings for indexes of compressed files.
+ *
+ * @param directory where they are kept; None for a directory beside each file
+ * @param minSize bytes of the smallest file that gets an index
+ */
+private[millstream] final case class IndexSettings(isEnabled: Boolean, directory: Option[String], minSize: Long)
+
+private[millstream] object IndexSettings {
+  val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf("spark.millstream.index.enabled")
+    .doc("Whether large compressed text files are read by several tasks, with an index that is made when a file is first read.")
+    .booleanConf
+    .createWithDefault(true)
+
+  val Directory: ConfigEntry[String] = SQLConf.buildConf("spark.millstream.index.directory")
+    .doc("The directory in which indexes of compressed files are kept; by default in the directory _millstream beside each file.")
+    .stringConf
+    .createWithDefault("")
+
+  val MinSize: ConfigEntry[Long] = SQLConf.buildConf("spark.millstream.index.minSize")
+    .doc("Compressed files of fewer bytes get no index; one task reads such a file.")
+    .bytesConf(ByteUnit.BYTE)
+    .checkValue(_ >= 0, "must not be negative")
+    .createWithDefault(4L << 20)
+
+  def of(conf: SQLConf): IndexSettings =
+    IndexSettings(Keys.get(conf, Enabled), Option(Keys.get(conf, Directory)).filter(_.nonEmpty), Keys.get(conf, MinSize))
+}
