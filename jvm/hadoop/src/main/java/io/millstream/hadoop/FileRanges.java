@@ -132,7 +132,7 @@ public final class FileRanges implements Serializable {
   }
 
   /** Those of the ranges that a condition holds for. */
-  FileRanges filter(Predicate<Cursor> isWanted) {
+  public FileRanges filter(Predicate<Cursor> isWanted) {
     Builder some = new Builder(naming());
     for (Cursor cursor = cursor(); cursor.next(); ) {
       if (isWanted.test(cursor)) {
@@ -241,6 +241,11 @@ public final class FileRanges implements Serializable {
     /** Whether the range is the whole file, and not decoded. */
     public boolean isWhole() {
       return start == 0 && length == size && codec == PLAIN;
+    }
+
+    /** The codec with which native code decodes the file; null if it is read as it is. */
+    public TextCodec codec() {
+      return codec == PLAIN ? null : TextCodec.values()[codec - 1];
     }
 
     /** Whether the rows are those of decoded bytes. */

@@ -8,6 +8,7 @@ import scala.jdk.CollectionConverters._
 import io.millstream.hadoop.{FileRanges, FileReadAhead, TextCodec}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.FSDataInputStream
+import org.apache.hadoop.io.Text
 import org.apache.hadoop.io.compress.CompressionCodec
 
 import org.apache.spark.{Partition, SparkConf, TaskContext}
@@ -73,7 +74,9 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
   private def isColumnar: Boolean = isParquet || scan.relation.fileFormat.isInstanceOf[OrcFileFormat]
 
   override protected def details: Seq[(String, String)] =
-    Seq("Batched" -> supportsColumnar.toString) ++ Option(local).flatMap(_.transport).map("Transport" -> _)
+    Seq("Batched" -> supportsColumnar.toString) ++
+      Option(local).filter(_ => decodesLines).map(_.nativeCodecs).filter(_.nonEmpty).map("Compression" -> _.mkString("[", ", ", "]")) ++
+      Option(local).flatMap(_.transport).map("Transport" -> _)
 
   @transient private lazy val splittable = mutable.HashMap.empty[Option[CompressionCodec], Boolean]
 
@@ -83,9 +86,12 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
     splittable.getOrElseUpdate(local.codec(file), relation.fileFormat.isSplitable(relation.sparkSession, relation.options, file.getPath))
   }
 
-  override protected def nativeCodec(file: FileStatusWithMetadata): Option[TextCodec] = None
+  /** Whether our reader of the format takes lines that native code decodes. */
+  private lazy val decodesLines: Boolean = SmallFile.takesLines(scan.relation) && local.haveNativeLines
 
-  override protected def mayIndex: Boolean = false
+  override protected def nativeCodec(file: FileStatusWithMetadata): Option[TextCodec] = if (decodesLines) local.nativeCodec(file) else None
+
+  override protected def mayIndex: Boolean = decodesLines
 
   override protected def hadoopConf: Configuration = local.conf
 
@@ -109,8 +115,8 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
   private lazy val inputRDD: RDD[InternalRow] = {
     val relation = scan.relation
     val format = relation.fileFormat match {
-      case _: CSVFileFormat if local.arePlainLines => new SmallCsvFormat
-      case _: JsonFileFormat if local.arePlainLines => new SmallJsonFormat
+      case _: CSVFileFormat if local.arePlainLines || decodesLines => new SmallCsvFormat
+      case _: JsonFileFormat if local.arePlainLines || decodesLines => new SmallJsonFormat
       case other => other
     }
     val conf = SlimConfiguration.of(local.conf, relation.sparkSession.sparkContext.getConf)
@@ -126,7 +132,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
     val full = Option.unless(local.isLocal)(sparkContext.broadcast(new SerializableConfiguration(local.conf)))
     val partitions = pack()
     val readers = settings.readers(partitions.length, local.isLocal, sparkContext)
-    new PackedFileScanRDD(scan, reader, partitions, full, needed, readers, metrics("filesReadAhead"), metrics("waitTime"),
+    new PackedFileScanRDD(scan, reader, partitions, full, needed, local.verifiesChecksums, readers, metrics("filesReadAhead"), metrics("waitTime"),
       requestMetrics)
   }
 
@@ -203,6 +209,7 @@ private object SlimConfiguration {
  * Spark's scan of files with our partitions, which reads small files ahead.
  *
  * @param needed the share of each file's bytes that the readers are expected to need
+ * @param verifies whether native code compares files with the checksums beside them
  * @param conf the whole configuration, to find the file system of the files, unless they are local; it is in Hadoop's cache when the
  *     readers ask for it with a slim configuration
  */
@@ -212,6 +219,7 @@ private final class PackedFileScanRDD(
     @transient private val scanPartitions: Array[Partition],
     conf: Option[Broadcast[SerializableConfiguration]],
     needed: Double,
+    verifies: Boolean,
     maxReaders: Int,
     filesReadAhead: SQLMetric,
     waitTime: SQLMetric,
@@ -231,22 +239,31 @@ private final class PackedFileScanRDD(
 
   override def compute(split: Partition, context: TaskContext): Iterator[InternalRow] = {
     val partition = split.asInstanceOf[ScanPartition]
-    val ahead = new FileReadAhead(partition.ranges, conf.map(_.value.value).orNull, needed, maxReaders, () => context.isInterrupted())
+    val hadoop = conf.map(_.value.value).orNull
+    val ahead = new FileReadAhead(partition.ranges, hadoop, needed, maxReaders, () => context.isInterrupted())
+    val decoded = new DecodedLines(partition.ranges.filter(_.isDecoded), hadoop, verifies, maxReaders, context)
     val shared = new Shared
     // Runs after the listeners that are added later: those of Spark's scan, and of operators that still use its last batch.
     context.addTaskCompletionListener[Unit] { _ =>
       ahead.close()
+      decoded.close()
       filesReadAhead += ahead.filesServed
-      waitTime += ahead.waitedNanos
-      requests.add(ahead.requests)
+      waitTime += ahead.waitedNanos + decoded.waitedNanos
+      requests.add(ahead.requests.plus(decoded.requests))
       shared.close()
     }
     val range = partition.ranges.cursor()
+    var decodedBefore = 0
     val files = for {
       (section, before) <- partition.sections.iterator.zip(Iterator(0) ++ partition.sections.iterator.map(_.end))
       _ <- before until section.end
       if range.next()
-    } yield new FileAhead(section.partitionValues, range, ahead, shared)
+    } yield {
+      val index = decodedBefore
+      if (range.isDecoded) decodedBefore += 1
+      val lines = Option.when(range.isDecoded)((separator: Option[Array[Byte]]) => decoded.of(index, separator))
+      new FileAhead(section.partitionValues, range, ahead, shared, lines)
+    }
     super.compute(FilePartition(split.index, files.toArray[PartitionedFile]), context)
   }
 }
@@ -267,14 +284,27 @@ private final class Shared extends AutoCloseable {
   }
 }
 
-/** A file whose bytes may be in memory already when it is opened. */
-private final class FileAhead(values: InternalRow, range: FileRanges#Cursor, val ahead: FileReadAhead, val shared: Shared)
+/**
+ * A file whose bytes may be in memory already when it is opened.
+ *
+ * @param decoded its lines between separators, if native code decodes it
+ */
+private final class FileAhead(
+    values: InternalRow,
+    range: FileRanges#Cursor,
+    val ahead: FileReadAhead,
+    val shared: Shared,
+    decoded: Option[Option[Array[Byte]] => Iterator[Text]])
   extends PartitionedFile(values, SparkPath.fromUrlString(range.uri), range.start, range.length, Array.empty, range.modificationTime, range.size) {
 
   private val name = range.file
 
+  /** Its lines between these separators, if it is compressed or in memory. The same text object is returned for every line. */
+  def lines(separator: Option[Array[Byte]]): Option[Iterator[Text]] =
+    decoded.map(_(separator)).orElse(bytes.map(SmallFile.lines(_, separator)))
+
   /** All its bytes, if they are in memory and the length has not changed. */
-  def bytes: Option[Array[Byte]] = Option(ahead.bytes(name)).filter(_.length == fileSize && length == fileSize)
+  private def bytes: Option[Array[Byte]] = Option(ahead.bytes(name)).filter(_.length == fileSize && length == fileSize)
 
   /** What a decoder makes of all its bytes; None if they are not in memory, or it returns null. */
   def decoded(decode: Array[Byte] => Array[Byte]): Option[Array[Byte]] =

@@ -104,7 +104,9 @@ private[millstream] final class ScanFiles(val fileSystem: URI, val directories: 
 
   /** Whether native code has the lines of the files, decoded if need be. */
   lazy val haveNativeLines: Boolean =
-    conf.get(LineRecordReader.MAX_LINE_LENGTH) == null && codecsOfFiles.forall(TextCodec.of(_) != null)
+    conf.get(LineRecordReader.MAX_LINE_LENGTH) == null && codecsOfFiles.forall(TextCodec.of(_) != null) &&
+      // Hadoop divides large bzip2 files, we do not.
+      !directories.exists(_.files.exists(file => file.getLen > ScanFiles.LargestBzip2 && nativeCodec(file).contains(TextCodec.BZIP2)))
 
   /** The native codecs of the files. */
   def nativeCodecs: Seq[TextCodec] = codecsOfFiles.toSeq.flatMap(codec => Option(TextCodec.of(codec))).distinct.sorted
@@ -119,6 +121,8 @@ private[millstream] final class ScanFiles(val fileSystem: URI, val directories: 
 private[millstream] object ScanFiles {
   /** A bound, because names may all differ after their first dot. */
   private val MaxSuffixes = 1000
+
+  private val LargestBzip2 = 1L << 20
 
   /** Hadoop's setting for its local file system, since 3.5. */
   def verifiesChecksums(conf: Configuration): Boolean = conf.getBoolean("fs.file.checksum.verify", true)

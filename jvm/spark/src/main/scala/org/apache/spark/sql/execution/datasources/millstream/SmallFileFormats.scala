@@ -12,7 +12,7 @@ import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.csv.{CSVHeaderChecker, CSVOptions, UnivocityParser}
 import org.apache.spark.sql.catalyst.json.{CreateJacksonParser, JacksonParser, JSONOptions, JSONOptionsInRead}
 import org.apache.spark.sql.catalyst.util.FailureSafeParser
-import org.apache.spark.sql.execution.datasources.PartitionedFile
+import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, PartitionedFile}
 import org.apache.spark.sql.execution.datasources.csv.CSVFileFormat
 import org.apache.spark.sql.execution.datasources.json.JsonFileFormat
 import org.apache.spark.sql.sources.Filter
@@ -35,9 +35,7 @@ private final class SmallCsvFormat extends CSVFileFormat {
     val ofSpark = super.buildReader(sparkSession, dataSchema, partitionSchema, requiredSchema, filters, options, hadoopConf)
     val conf = sparkSession.sessionState.conf
     val csv = new CSVOptions(options, conf.csvColumnPruning, conf.sessionLocalTimeZone, conf.columnNameOfCorruptRecord)
-    // The names in a file's header are then keys of its values, and only Spark's reader passes them to the parser.
-    val hasKeys = csv.parameters.contains("singleVariantColumn")
-    if (csv.multiLine || hasKeys) ofSpark else new SmallCsvReader(ofSpark, csv, dataSchema, requiredSchema, filters)
+    if (!SmallFile.takesLines(csv)) ofSpark else new SmallCsvReader(ofSpark, csv, dataSchema, requiredSchema, filters)
   }
 }
 
@@ -56,14 +54,14 @@ private final class SmallCsvReader(
   private val filtersOfColumns = filters.filterNot(_.references.contains(options.columnNameOfCorruptRecord))
 
   override def apply(file: PartitionedFile): Iterator[InternalRow] = file match {
-    case small: FileAhead => small.bytes.fold(ofSpark(file))(rows(small, _))
+    case small: FileAhead => small.lines(options.lineSeparatorInRead).fold(ofSpark(file))(rows(small, _))
     case other => ofSpark(other)
   }
 
-  private def rows(file: FileAhead, bytes: Array[Byte]): Iterator[InternalRow] = {
+  private def rows(file: FileAhead, texts: Iterator[Text]): Iterator[InternalRow] = {
     val parser = file.shared.get(new UnivocityParser(columns, requiredColumns, options, filtersOfColumns))
-    val header = new CSVHeaderChecker(headerColumns, options, s"CSV file: ${file.urlEncodedPath}", isStartOfFile = true)
-    val lines = SmallFile.lines(bytes, options.lineSeparatorInRead).map(line => new String(line.getBytes, 0, line.getLength, options.charset))
+    val header = new CSVHeaderChecker(headerColumns, options, s"CSV file: ${file.urlEncodedPath}", isStartOfFile = file.start == 0)
+    val lines = texts.map(line => new String(line.getBytes, 0, line.getLength, options.charset))
     UnivocityParser.parseIterator(lines, parser, header, requiredSchema)
   }
 
@@ -101,9 +99,7 @@ private final class SmallJsonReader(
 
   override def apply(file: PartitionedFile): Iterator[InternalRow] = file match {
     case small: FileAhead =>
-      small.bytes.fold(ofSpark(file)) { bytes =>
-        SmallFile.lines(bytes, options.lineSeparatorInRead).flatMap(small.shared.get(lineParser).parse)
-      }
+      small.lines(options.lineSeparatorInRead).fold(ofSpark(file))(_.flatMap(small.shared.get(lineParser).parse))
     case other => ofSpark(other)
   }
 
@@ -122,6 +118,24 @@ private final class SmallJsonReader(
 }
 
 private object SmallFile {
+  /** Whether the reader of a relation takes lines that are found by us, also in a part of a file. */
+  def takesLines(relation: HadoopFsRelation): Boolean = {
+    val (conf, options) = (relation.sparkSession.sessionState.conf, relation.options)
+    def isFound(separator: Option[Array[Byte]]) = !separator.exists(bytes => (1 until bytes.length).exists(n => bytes.endsWith(bytes.take(n))))
+    relation.fileFormat match {
+      case _: CSVFileFormat =>
+        val csv = new CSVOptions(options, conf.csvColumnPruning, conf.sessionLocalTimeZone, conf.columnNameOfCorruptRecord)
+        takesLines(csv) && isFound(csv.lineSeparatorInRead)
+      case _: JsonFileFormat =>
+        val json = new JSONOptionsInRead(options, conf.sessionLocalTimeZone, conf.columnNameOfCorruptRecord)
+        !json.multiLine && isFound(json.lineSeparatorInRead)
+      case _ => false
+    }
+  }
+
+  /** The names in a file's header are keys of its values with the option, and only Spark's reader passes them to the parser. */
+  def takesLines(csv: CSVOptions): Boolean = !csv.multiLine && !csv.parameters.contains("singleVariantColumn")
+
   private val ByteOrderMark = Array(0xEF, 0xBB, 0xBF).map(_.toByte)
 
   /**

@@ -16,8 +16,7 @@ import org.apache.spark.{SparkEnv, TaskContext}
 import org.apache.spark.internal.Logging
 import org.apache.spark.internal.config.IGNORE_MISSING_FILES
 import org.apache.spark.rdd.InputFileBlockHolder
-import org.apache.spark.sql.execution.datasources.millstream.{ScanFiles, RowPredicates}
-import org.apache.spark.unsafe.Platform
+import org.apache.spark.sql.execution.datasources.millstream.{CopiedRows, RowPredicates, ScanFiles}
 
 /** The lines of some ranges, with the offsets at which they begin. */
 private trait Lines {
@@ -41,8 +40,7 @@ private[rdd] final class PackedLineReader(
   private val ranges = split.ranges
   private val skipsMissing = SparkEnv.get.conf.get(IGNORE_MISSING_FILES)
   private val codecs = new CompressionCodecFactory(job)
-  private val isNative = NativeLibrary.isLoaded && PackedLineReader.NotNative.forall(job.get(_) == null) &&
-    (!ranges.headOption.exists(range => ScanFiles.isLocal(range.fileSystem)) || ScanFiles.verifiesChecksums(job))
+  private val isNative = PackedLineReader.isNative(job, ranges.headOption.exists(range => ScanFiles.isLocal(range.fileSystem)))
   private lazy val jobOfRanges = new JobOfManyFiles(job)
   private val taskThread = Thread.currentThread()
 
@@ -93,7 +91,7 @@ private[rdd] final class PackedLineReader(
     }
   }
 
-  private def isReadNatively(range: FileRange): Boolean = isNative && codecs.getCodec(range.hadoopPath) == null
+  private def isReadNatively(range: FileRange): Boolean = range.codec.nonEmpty || isNative && codecs.getCodec(range.hadoopPath) == null
 
   private def hadoopLines(range: FileRange): Lines =
     try {
@@ -119,6 +117,10 @@ private[rdd] final class PackedLineReader(
 private[rdd] object PackedLineReader {
   /** Settings with which only Hadoop's reader is used. */
   private val NotNative = Seq("textinputformat.record.delimiter", LineRecordReader.MAX_LINE_LENGTH)
+
+  /** Whether plain files are read natively. */
+  def isNative(job: JobConf, isLocal: Boolean): Boolean =
+    NativeLibrary.isLoaded && NotNative.forall(job.get(_) == null) && (!isLocal || ScanFiles.verifiesChecksums(job))
 
   /** Sets the file for `input_file_name()` and similar functions. */
   def tellFile(range: FileRange): Unit = InputFileBlockHolder.set(range.hadoopPath.toString, range.start, range.length)
@@ -159,33 +161,15 @@ private final class NativeLines(
   private var range = -1
   private var bytesRead = 0L
 
-  private var copied = new Array[Byte](NativeLines.CopyBytes)
-  /** The range of the batch's bytes that is copied. */
-  private var copiedFrom = 0L
-  private var copiedTo = 0L
+  private val copied = new CopiedRows(scan)
 
   override def next(key: LongWritable, value: Text): Boolean = {
     while (row == rows) if (!fetch()) return false
-    val (start, length) = (lineStart(row), lineLength(row))
-    if (start < copiedFrom || start + length > copiedTo) copy(start, length)
-    value.set(copied, (start - copiedFrom).toInt, length)
+    copied.copy(row, value)
     // The first line does not contain a byte order mark, but its offset is still 0.
-    key.set(if (row == 0 && scan.offset == 0) 0 else scan.offset + start)
+    key.set(if (row == 0 && scan.offset == 0) 0 else scan.offset + copied.start(row))
     row += 1
     true
-  }
-
-  private def lineStart(row: Long): Long = Platform.getInt(null, scan.lines + row * 8) & 0xFFFFFFFFL
-
-  private def lineLength(row: Long): Int = Platform.getInt(null, scan.lines + row * 8 + 4)
-
-  private def copy(start: Long, length: Int): Unit = {
-    val end = lineStart(rows - 1) + lineLength(rows - 1)
-    val count = math.max(length, math.min(end - start, NativeLines.CopyBytes)).toInt
-    if (count > copied.length) copied = new Array(count)
-    Platform.copyMemory(null, scan.bytes + start, copied, Platform.BYTE_ARRAY_OFFSET, count)
-    copiedFrom = start
-    copiedTo = start + count
   }
 
   private def fetch(): Boolean = {
@@ -196,7 +180,7 @@ private final class NativeLines(
     }
     row = 0
     rows = if (found) scan.rows else 0
-    copiedTo = 0
+    copied.begin(rows)
     counter.count(scan.bytesRead - bytesRead)
     bytesRead = scan.bytesRead
     if (found && scan.range != range) {
@@ -215,7 +199,9 @@ private final class NativeLines(
         context.foreach(_.killTaskIfInterrupted())
         throw e
       case e: IOException =>
-        val lines = hadoopLines(ranges(scan.range))
+        val failed = ranges(scan.range)
+        // Hadoop has no parts of a compressed file.
+        val lines = hadoopLines(if (failed.codec.isEmpty || failed.size < 0) failed else failed.copy(start = 0, length = failed.size))
         try {
           val (key, value) = (new LongWritable, new Text)
           while (lines.next(key, value)) {}
@@ -226,10 +212,6 @@ private final class NativeLines(
     }
 
   override def close(): Unit = scan.close()
-}
-
-private object NativeLines {
-  private val CopyBytes = 64 << 10
 }
 
 /** A job that caches its settings by prefix: otherwise a thousand settings are searched for every file that is opened. */

@@ -3,7 +3,7 @@ package org.apache.spark.sql.execution.datasources.millstream.rdd
 import java.io.{DataInput, DataOutput, IOException}
 import java.net.URI
 
-import io.millstream.hadoop.FileRanges
+import io.millstream.hadoop.{FileRanges, TextCodec}
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.mapred.FileSplit
 
@@ -13,8 +13,19 @@ import org.apache.hadoop.mapred.FileSplit
  * @param fileSystem scheme and authority
  * @param size of the file, -1 if it is not known
  * @param version of the file as an object store calls it, or null
+ * @param codec if native code decodes it
+ * @param index the part of its index for the range, whose bytes are decoded ones then; empty if all of it is decoded
  */
-private[rdd] final case class FileRange(fileSystem: URI, path: String, start: Long, length: Long, size: Long, version: String) {
+private[rdd] final case class FileRange(
+    fileSystem: URI,
+    path: String,
+    start: Long,
+    length: Long,
+    size: Long,
+    version: String,
+    codec: Option[TextCodec] = None,
+    index: Array[Byte] = Array.emptyByteArray) {
+
   /** The file's path as in Hadoop's own listings. */
   def hadoopPath: Path = new Path(fileSystem.getScheme, Option(fileSystem.getAuthority).getOrElse(""), path)
 }
@@ -48,7 +59,7 @@ private[rdd] final class PackedSplit private (
     val fileSystem = if (packed.isLocal) PackedSplit.Local else new URI(packed.fileSystem)
     Array.fill(count) {
       cursor.next()
-      FileRange(fileSystem, cursor.file, cursor.start, cursor.length, cursor.size, cursor.version)
+      FileRange(fileSystem, cursor.file, cursor.start, cursor.length, cursor.size, cursor.version, Option(cursor.codec))
     }
   }
 
@@ -84,7 +95,12 @@ private[rdd] object PackedSplit {
 
   def apply(ranges: Seq[FileRange], maxReaders: Int, hosts: Seq[String]): PackedSplit = {
     val packed = new FileRanges.Builder(ranges.head.fileSystem)
-    ranges.foreach(range => packed.add(range.path, range.start, range.length, range.size, 0, range.version))
+    ranges.foreach { range =>
+      range.codec match {
+        case None => packed.add(range.path, range.start, range.length, range.size, 0, range.version)
+        case Some(codec) => packed.addCompressed(range.path, range.start, range.length, range.size, 0, range.version, codec, range.index)
+      }
+    }
     new PackedSplit(ranges.head, ranges.map(_.length).sum, ranges.size, packed.build(), maxReaders, hosts.toArray)
   }
 }

@@ -3,17 +3,19 @@ package org.apache.spark.sql.execution.datasources.millstream.rdd
 import java.util.HashMap
 
 import scala.jdk.CollectionConverters._
+import scala.util.Using
 
-import io.millstream.hadoop.{ListedFileSystem, ListedVersions}
+import io.millstream.hadoop.{ListedFileSystem, ListedVersions, NativeIndex, TextCodec}
 import org.apache.hadoop.fs.{EtagSource, FileStatus, FileSystem, Path}
 import org.apache.hadoop.io.{LongWritable, Text}
+import org.apache.hadoop.io.compress.{CompressionCodecFactory, SplittableCompressionCodec}
 import org.apache.hadoop.mapred.{FileSplit, InputSplit, JobConf, RecordReader, Reporter, TextInputFormat}
 import org.apache.hadoop.mapreduce.MRJobConfig
 import org.apache.hadoop.mapreduce.lib.input.FileInputFormat.{INPUT_DIR, NUM_INPUT_FILES, SPLIT_MINSIZE}
 
 import org.apache.spark.SparkContext
 import org.apache.spark.internal.config.{ConfigEntry, FILES_MAX_PARTITION_BYTES, HADOOP_RDD_IGNORE_EMPTY_SPLITS, IGNORE_CORRUPT_FILES}
-import org.apache.spark.sql.execution.datasources.millstream.{Packing, ReadSettings, SparkLine}
+import org.apache.spark.sql.execution.datasources.millstream.{CompressedFile, CompressedFiles, Packing, ReadSettings, ScanFiles, SparkLine}
 import org.apache.spark.sql.internal.SQLConf
 
 /**
@@ -65,23 +67,65 @@ class PackedTextInputFormat extends TextInputFormat {
       }
       FileRange(fileSystem, split.getPath.toUri.getPath, split.getStart, split.getLength, status.fold(-1L)(_.getLen), version.orNull)
     }
-    val hostsOf = if (statuses.isEmpty) Map.empty[FileRange, Array[String]] else all.zip(splits.map(_.getLocations)).toMap
-    val ranges = if (context.conf.get(HADOOP_RDD_IGNORE_EMPTY_SPLITS)) all.filter(_.length > 0) else all
     val settings = ReadSettings.of(context)
-    def cost(range: FileRange): Long = range.length + settings.openCostBytes
+    def cost(range: FileRange): Long = bytes(range) + settings.openCostBytes
     val tasks = math.max(minPartitions, PackedTextInputFormat.TasksPerCore * context.defaultParallelism)
+    val found = decoded(if (context.conf.get(HADOOP_RDD_IGNORE_EMPTY_SPLITS)) all.filter(_.length > 0) else all, job)
+    val ranges = divided(found, math.min(found.map(cost).sum / math.max(1, tasks), context.conf.get(FILES_MAX_PARTITION_BYTES)), context, job)
+    val hosts = if (statuses.isEmpty) Map.empty[(String, Long), Array[String]]
+      else splits.map { case split: FileSplit => (split.getPath.toUri.getPath, split.getStart) -> split.getLocations }.toMap
+    def hostsOf(range: FileRange) = hosts.getOrElse((range.path, if (range.codec.isEmpty) range.start else 0), Array.empty[String])
     val target = math.min(ranges.map(cost).sum / math.max(1, tasks), context.conf.get(FILES_MAX_PARTITION_BYTES))
-    val largest = largestSplit(splits, job, ranges.map(_.length).sum / math.max(1, minPartitions))
+    val largest = largestSplit(splits, job, ranges.map(bytes).sum / math.max(1, minPartitions))
     // A task is full by its bytes or by its cost, whichever comes first.
-    def share(range: FileRange): Long = math.max(cost(range), (range.length.toDouble / largest * target).toLong)
+    def share(range: FileRange): Long = math.max(cost(range), (bytes(range).toDouble / largest * target).toLong)
     val packed = Iterator.iterate(target)(_ / 2).map(Packing.consecutive(ranges, _)(share)).find(_.size >= math.min(minPartitions, ranges.size)).get
     val readers = settings.readers(packed.size, fileSystem.getScheme == "file", context)
-    packed.map(task => PackedSplit(task, readers, hosts(task, hostsOf))).toArray
+    packed.map(task => PackedSplit(task, readers, mostHosts(task, hostsOf))).toArray
+  }
+
+  /** The bytes of rows in a range, as far as they are known. */
+  private def bytes(range: FileRange): Long =
+    if (range.codec.isEmpty || range.index.nonEmpty) range.length else range.length * CompressedFiles.Ratio
+
+  /** The ranges, with the codec of those that are whole files which native code decodes. */
+  private def decoded(ranges: Seq[FileRange], job: JobConf): Seq[FileRange] =
+    if (PackedLineReader.isNative(job, ScanFiles.isLocal(ranges.headOption.fold(PackedSplit.Local)(_.fileSystem)))) {
+      val codecs = new CompressionCodecFactory(job)
+      ranges.map { range =>
+        // Hadoop divides files of the others.
+        val codec = Option(codecs.getCodec(range.hadoopPath)).filterNot(_.isInstanceOf[SplittableCompressionCodec])
+        range.copy(codec = codec.flatMap(codec => Option(TextCodec.of(codec))))
+      }
+    } else {
+      ranges
+    }
+
+  /** The ranges, of which those of large compressed files are divided if they have an index. */
+  private def divided(ranges: Seq[FileRange], target: Long, context: SparkContext, job: JobConf): Seq[FileRange] = {
+    val settings = ReadSettings.indexes(context)
+    val large = ranges.filter(range => range.codec.contains(TextCodec.GZIP) && range.length >= settings.minSize && bytes(range) > target)
+    if (large.isEmpty || !settings.isEnabled) {
+      ranges
+    } else {
+      val paths = large.map(range => range.path -> range.version).toMap
+      val files = for (status <- listed.toSeq; version <- paths.get(status.getPath.toUri.getPath)) yield
+        CompressedFile(status.getPath, status.getLen, status.getModificationTime, Option(version))
+      val indexes = CompressedFiles.indexes(files.distinct, settings, job, context).map { case (file, index) => file.path.toUri.getPath -> index }
+      ranges.flatMap(range => if (range.codec.isEmpty) Seq(range) else indexes.get(range.path).fold(Seq(range))(pieces(range, _, target)))
+    }
+  }
+
+  private def pieces(range: FileRange, bytes: Array[Byte], target: Long): Seq[FileRange] = Using.resource(NativeIndex.of(bytes)) { index =>
+    val count = math.max(1, (index.length + target - 1) / target).toInt
+    val cuts = (0 to count).map(i => (index.length.toDouble * i / count).toLong)
+    for ((start, end) <- cuts.zip(cuts.tail) if end > start) yield
+      range.copy(start = start, length = end - start, size = range.length, index = index.slice(start, end))
   }
 
   /** Where most bytes of a task are. */
-  private def hosts(task: Seq[FileRange], hostsOf: Map[FileRange, Array[String]]): Seq[String] = {
-    val bytes = for (range <- task; host <- hostsOf.getOrElse(range, Array.empty[String]) if host != "localhost") yield host -> range.length
+  private def mostHosts(task: Seq[FileRange], hostsOf: FileRange => Array[String]): Seq[String] = {
+    val bytes = for (range <- task; host <- hostsOf(range) if host != "localhost") yield host -> range.length
     bytes.groupMapReduce(_._1)(_._2)(_ + _).toSeq.sortBy { case (host, sum) => (-sum, host) }.take(PackedTextInputFormat.MostHosts).map(_._1)
   }
 

@@ -1,0 +1,131 @@
+package org.apache.spark.sql.execution.datasources.millstream
+
+import java.io.{FileNotFoundException, InterruptedIOException, IOException}
+
+import io.millstream.hadoop.{FileRanges, NativeScan, ReadCounter, RemoteFiles, RequestCounts}
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
+import org.apache.hadoop.io.Text
+
+import org.apache.spark.TaskContext
+
+/**
+ * The lines of the compressed files of a task, which native code decodes and reads ahead, for Spark's parsers of lines. Files are asked
+ * for in their order; some may be left out.
+ *
+ * @param conf finds their file system, unless they are local
+ * @param verifies whether they are compared with the checksums beside them
+ */
+private[millstream] final class DecodedLines(ranges: FileRanges, conf: Configuration, verifies: Boolean, maxReaders: Int, context: TaskContext)
+  extends AutoCloseable {
+
+  private val count = ranges.each().size
+  private val counter = if (ranges.isLocal) ReadCounter.local() else ReadCounter.of(new Path(s"${ranges.fileSystem}/").getFileSystem(conf))
+  private var scan: NativeScan = _
+  private var copied: CopiedRows = _
+  /** The range that the scan started with, among all. */
+  private var first = 0
+  /** Whether the scan has a batch whose rows have not been asked for; they are of this range. */
+  private var hasBatch = false
+  private var range = -1
+  private var bytesRead = 0L
+  private var waited = 0L
+  private var requested = RequestCounts.NONE
+
+  /**
+   * The lines of a file. The same text object is returned for every line.
+   *
+   * @param file its index among the ranges
+   * @param separator None for any of LF, CR and CRLF; the same for all files
+   */
+  def of(file: Int, separator: Option[Array[Byte]]): Iterator[Text] = new Iterator[Text] {
+    private val line = new Text
+    private var row = 0L
+    private var rows = 0L
+    private var isOver = false
+
+    override def hasNext: Boolean = row < rows || !isOver && fetch()
+
+    override def next(): Text = {
+      if (!hasNext) throw new NoSuchElementException("no more lines")
+      copied.copy(row, line)
+      row += 1
+      line
+    }
+
+    private def fetch(): Boolean = {
+      rows = 0
+      if (!hasBatch && file >= first) advance(file, separator)
+      // Those of files that were left out.
+      while (hasBatch && range < file) advance(file, separator)
+      if (hasBatch && range == file) {
+        hasBatch = false
+        row = 0
+        rows = scan.rows
+        copied.begin(rows)
+      }
+      isOver = rows == 0
+      !isOver
+    }
+  }
+
+  private def advance(file: Int, separator: Option[Array[Byte]]): Unit = {
+    if (scan == null && file < count) start(file, separator)
+    try {
+      hasBatch = scan != null && counter.fetching(() => scan.next())
+      while (hasBatch && scan.rows == 0) {
+        context.killTaskIfInterrupted()
+        hasBatch = counter.fetching(() => scan.next())
+      }
+    } catch {
+      case e: IOException =>
+        if (e.isInstanceOf[InterruptedIOException]) context.killTaskIfInterrupted()
+        // Who ignores the failure of a file goes on with the next one.
+        range = first + scan.range
+        hasBatch = false
+        stop()
+        first = range + 1
+        throw e match {
+          // Native code says less than Hadoop does of a local file.
+          case _: FileNotFoundException if ranges.isLocal => new FileNotFoundException(s"File ${ranges.at(range).path} does not exist")
+          case other => other
+        }
+    }
+    if (scan != null) {
+      counter.count(scan.bytesRead - bytesRead)
+      bytesRead = scan.bytesRead
+    }
+    if (hasBatch) range = first + scan.range
+    else stopAtEnd()
+  }
+
+  private def start(file: Int, separator: Option[Array[Byte]]): Unit = {
+    first = file
+    val left = ranges.slice(file, count)
+    val flags = NativeScan.BY_RANGE | (if (verifies) NativeScan.VERIFY else 0)
+    scan = new NativeScan(left, RemoteFiles.countedByCaller(left, conf), separator.getOrElse(Array.emptyByteArray), RowPredicates.Always,
+      NativeScan.WHOLE_ROWS, flags, maxReaders, () => context.isInterrupted())
+    copied = new CopiedRows(scan)
+    bytesRead = 0
+  }
+
+  private def stopAtEnd(): Unit = {
+    stop()
+    first = count
+  }
+
+  private def stop(): Unit = if (scan != null) {
+    waited += scan.waitedNanos
+    scan.close()
+    requested = requested.plus(scan.requests)
+    scan = null
+  }
+
+  /** Nanoseconds for which the reader of lines waited for the reading threads. */
+  def waitedNanos: Long = waited
+
+  /** The requests to the files' file system, complete only after [[close]]. */
+  def requests: RequestCounts = requested
+
+  override def close(): Unit = stop()
+}
