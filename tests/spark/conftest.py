@@ -81,6 +81,18 @@ def ours(top):
 
 
 @pytest.fixture(scope="session")
+def roomy(top):
+    """
+    A stock session and one with Millstream, for LZ4 frames and damaged files. Hadoop's codecs take whatever is where they
+    expect a size, allocate as much, and a session with little memory ends.
+    """
+    found = {name: Session(top / f"{name}-roomy", millstream=name == "ours", conf={"spark.driver.memory": "6g"}) for name in ("stock", "ours")}
+    yield found
+    for session in found.values():
+        session.close()
+
+
+@pytest.fixture(scope="session")
 def places(tmp_path_factory):
     """S3 and HDFS with sessions (remote_places.py)."""
     found = Places(tmp_path_factory.mktemp)

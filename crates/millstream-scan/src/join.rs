@@ -46,24 +46,6 @@ pub enum JoinError {
 /// Bytes at the start of a file that are searched for signs of a binary format.
 pub(crate) const BEGINNING: usize = 512;
 
-/// Signatures of formats that cannot be joined line by line. Formats with a NUL near their beginning need no entry.
-const FORMATS: [(&[u8], &str); 14] = [
-    (b"PAR1", "Parquet"),
-    (b"PARE", "encrypted Parquet"),
-    (b"ORC", "ORC"),
-    (b"Obj\x01", "Avro"),
-    (b"SEQ\x06", "a Hadoop sequence"),
-    (b"\x1f\x8b", "gzip"),
-    (b"\x1f\x9d", "compress"),
-    (b"BZh", "bzip2"),
-    (b"%PDF-", "PDF"),
-    (b"\x28\xb5\x2f\xfd", "Zstandard"),
-    (b"\x04\x22\x4d\x18", "LZ4"),
-    (b"PK\x03\x04", "zip"),
-    (b"\xff\xfe", "UTF-16 or UTF-32"),
-    (b"\xfe\xff", "UTF-16"),
-];
-
 /// Joins files, piece by piece.
 #[derive(Debug)]
 pub struct Joiner {
@@ -93,11 +75,8 @@ impl Joiner {
             self.only_mark &= piece.is_empty();
             return Ok((b"", piece));
         }
-        if let Some((magic, format)) = FORMATS.iter().find(|(magic, _)| piece.starts_with(magic)) {
-            // A line of text may start with letters like "ORC".
-            if !(magic.iter().all(u8::is_ascii_alphanumeric) && is_text(piece)) {
-                return Err(JoinError::Format(format));
-            }
+        if let Some(format) = millstream_codec::recognize(piece) {
+            return Err(JoinError::Format(format));
         }
         if piece.iter().take(BEGINNING).any(|&b| b == 0) {
             return Err(JoinError::Binary);
@@ -143,11 +122,6 @@ impl Joiner {
             Some(_) => Err(JoinError::Header),
         }
     }
-}
-
-/// Whether the bytes look like text: no control characters other than those of text files.
-fn is_text(piece: &[u8]) -> bool {
-    !piece.iter().take(BEGINNING).any(|&b| b < 0x20 && !matches!(b, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b))
 }
 
 /// Joins files of arbitrary bytes: the result must have the lines of the files. The first byte separates the files.

@@ -13,7 +13,7 @@ use crate::batch::{Batch, Buffer};
 use crate::distinct::{Added, DistinctRows};
 use crate::error::ScanError;
 use crate::shared::SharedFiles;
-use crate::source::{FileRange, Source};
+use crate::source::{FileRange, Source, SourceFile};
 use crate::unit::{Counts, Output, Rest, ScanOptions, Unit, UnitReader};
 
 /// Whether reading waits is not judged before this much wall time.
@@ -68,7 +68,7 @@ struct Shared<S: Source> {
 }
 
 #[derive(Debug)]
-struct State<F> {
+struct State<F: SourceFile> {
     /// All units before this one have been taken by a reader.
     claimed: usize,
     /// All units before this one have been delivered.
@@ -94,7 +94,7 @@ struct Done {
     is_last: bool,
 }
 
-impl<F> Default for State<F> {
+impl<F: SourceFile> Default for State<F> {
     fn default() -> Self {
         State {
             claimed: 0,
@@ -255,7 +255,7 @@ impl<S: Source> Drop for Scan<S> {
     }
 }
 
-impl<F> State<F> {
+impl<F: SourceFile> State<F> {
     /// The next batch in order, if it has been read.
     fn next_done(&mut self) -> Option<Done> {
         let unit = self.delivered;
@@ -412,8 +412,12 @@ impl<S: Source> Shared<S> {
 
 #[cfg(test)]
 mod tests {
+    use millstream_vfs::{Dir, PosixVolume, Volume};
+
     use super::*;
     use crate::source::Compression;
+
+    type OpenFile = <<PosixVolume as Volume>::Dir as Dir>::File;
 
     #[test]
     fn large_units_are_not_read_ahead_of_their_turn() {
@@ -428,7 +432,7 @@ mod tests {
         let ranges = vec![file; 9];
         let units: Vec<_> = (0..9).map(|first| Unit::Group { first, end: first + 1 }).collect();
         let claim = |claimed, delivered, ahead_bytes| {
-            State::<()> { claimed, delivered, readers: 8, ahead_bytes, ..State::default() }
+            State::<OpenFile> { claimed, delivered, readers: 8, ahead_bytes, ..State::default() }
                 .may_claim(&units, &ranges)
         };
         assert!(claim(0, 0, 0));

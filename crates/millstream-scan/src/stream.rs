@@ -20,7 +20,7 @@ pub(crate) const PIECE: usize = 1 << 20;
 
 /// An open file and how far it has been decoded.
 #[derive(Debug)]
-pub(crate) struct Stream<F> {
+pub(crate) struct Stream<F: SourceFile> {
     decoder: Decoder<FileReader<F>>,
     /// The beginning of a line.
     carry: Vec<u8>,

@@ -166,7 +166,7 @@ fn parts(range: usize, whole: &FileRange, portions: Portions) -> impl Iterator<I
 
 /// Where the reader of a unit stopped because the batch was large enough, as with compressed files, whose length is not known.
 #[derive(Debug)]
-pub(crate) struct Rest<F> {
+pub(crate) struct Rest<F: SourceFile> {
     /// The next range.
     range: usize,
     /// Its file, if some of it has been read.

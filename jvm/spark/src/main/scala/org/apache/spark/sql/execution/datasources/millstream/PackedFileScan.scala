@@ -25,6 +25,7 @@ import org.apache.spark.sql.execution.datasources.csv.CSVFileFormat
 import org.apache.spark.sql.execution.datasources.json.JsonFileFormat
 import org.apache.spark.sql.execution.datasources.orc.OrcFileFormat
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat
+import org.apache.spark.sql.execution.datasources.text.TextFileFormat
 import org.apache.spark.sql.execution.metric.{SQLMetric, SQLMetrics}
 import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types.StructType
@@ -117,6 +118,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
     val format = relation.fileFormat match {
       case _: CSVFileFormat if local.arePlainLines || decodesLines => new SmallCsvFormat
       case _: JsonFileFormat if local.arePlainLines || decodesLines => new SmallJsonFormat
+      case _: TextFileFormat if decodesLines && !local.arePlainLines => new DecodedTextFormat
       case other => other
     }
     val conf = SlimConfiguration.of(local.conf, relation.sparkSession.sparkContext.getConf)

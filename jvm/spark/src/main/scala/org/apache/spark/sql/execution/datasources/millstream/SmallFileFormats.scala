@@ -10,11 +10,13 @@ import org.apache.hadoop.util.LineReader
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.csv.{CSVHeaderChecker, CSVOptions, UnivocityParser}
+import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter
 import org.apache.spark.sql.catalyst.json.{CreateJacksonParser, JacksonParser, JSONOptions, JSONOptionsInRead}
 import org.apache.spark.sql.catalyst.util.FailureSafeParser
 import org.apache.spark.sql.execution.datasources.{HadoopFsRelation, PartitionedFile}
 import org.apache.spark.sql.execution.datasources.csv.CSVFileFormat
 import org.apache.spark.sql.execution.datasources.json.JsonFileFormat
+import org.apache.spark.sql.execution.datasources.text.{TextFileFormat, TextOptions}
 import org.apache.spark.sql.sources.Filter
 import org.apache.spark.sql.types.StructType
 import org.apache.spark.unsafe.types.UTF8String
@@ -117,6 +119,43 @@ private final class SmallJsonReader(
   }
 }
 
+/** Spark's text format for compressed files, with the lines that native code has decoded, where the native scan of text is not possible. */
+private final class DecodedTextFormat extends TextFileFormat {
+  override def buildReader(
+      sparkSession: SparkSession,
+      dataSchema: StructType,
+      partitionSchema: StructType,
+      requiredSchema: StructType,
+      filters: Seq[Filter],
+      options: Map[String, String],
+      hadoopConf: Configuration): PartitionedFile => Iterator[InternalRow] = {
+    val ofSpark = super.buildReader(sparkSession, dataSchema, partitionSchema, requiredSchema, filters, options, hadoopConf)
+    new DecodedTextReader(ofSpark, new TextOptions(options).lineSeparatorInRead, requiredSchema.nonEmpty)
+  }
+}
+
+/** Makes rows of lines as the reader of Spark's `TextFileFormat` does. */
+private final class DecodedTextReader(
+    ofSpark: PartitionedFile => Iterator[InternalRow],
+    separator: Option[Array[Byte]],
+    hasLines: Boolean)
+  extends (PartitionedFile => Iterator[InternalRow]) with Serializable {
+
+  override def apply(file: PartitionedFile): Iterator[InternalRow] = file match {
+    case decoded: FileAhead => decoded.lines(separator).fold(ofSpark(file))(rows)
+    case other => ofSpark(other)
+  }
+
+  private def rows(lines: Iterator[Text]): Iterator[InternalRow] = {
+    val writer = new UnsafeRowWriter(if (hasLines) 1 else 0)
+    lines.map { line =>
+      writer.reset()
+      if (hasLines) writer.write(0, line.getBytes, 0, line.getLength)
+      writer.getRow
+    }
+  }
+}
+
 private object SmallFile {
   /** Whether the reader of a relation takes lines that are found by us, also in a part of a file. */
   def takesLines(relation: HadoopFsRelation): Boolean = {
@@ -129,6 +168,9 @@ private object SmallFile {
       case _: JsonFileFormat =>
         val json = new JSONOptionsInRead(options, conf.sessionLocalTimeZone, conf.columnNameOfCorruptRecord)
         !json.multiLine && isFound(json.lineSeparatorInRead)
+      case _: TextFileFormat =>
+        val text = new TextOptions(options)
+        !text.wholeText && isFound(text.lineSeparatorInRead)
       case _ => false
     }
   }

@@ -198,10 +198,11 @@ private final class NativeLines(
       case e: InterruptedIOException =>
         context.foreach(_.killTaskIfInterrupted())
         throw e
+      case e: IOException if ranges(scan.range).codec.nonEmpty && !e.isInstanceOf[FileNotFoundException] =>
+        // Hadoop has no parts of a compressed file, and its decoders do not name the file.
+        throw new IOException(s"${ranges(scan.range).hadoopPath}: ${e.getMessage}", e)
       case e: IOException =>
-        val failed = ranges(scan.range)
-        // Hadoop has no parts of a compressed file.
-        val lines = hadoopLines(if (failed.codec.isEmpty || failed.size < 0) failed else failed.copy(start = 0, length = failed.size))
+        val lines = hadoopLines(ranges(scan.range))
         try {
           val (key, value) = (new LongWritable, new Text)
           while (lines.next(key, value)) {}

@@ -1,0 +1,103 @@
+//! The compressed bytes of a file: fields and blocks of them, and errors that say where they are.
+
+use std::io::{self, Read};
+
+use crate::codec::Codec;
+use crate::error::DecodeError;
+use crate::input::Input;
+
+/// Input of a decoder.
+#[derive(Debug)]
+pub(crate) struct Compressed<R> {
+    input: Input<R>,
+    codec: Codec,
+}
+
+impl<R: Read> Compressed<R> {
+    /// What `input` reads, a whole file.
+    pub(crate) fn new(codec: Codec, input: R) -> Self {
+        Compressed { input: Input::new(0, input), codec }
+    }
+
+    /// The next bytes; none at the end only.
+    pub(crate) fn peek(&mut self) -> io::Result<&[u8]> {
+        self.input.peek()
+    }
+
+    /// Marks some of the next bytes as used.
+    pub(crate) fn consume(&mut self, count: usize) {
+        self.input.consume(count);
+    }
+
+    /// Fills as much of `out` as there are bytes. Returns how many.
+    pub(crate) fn up_to(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < out.len() {
+            let next = self.input.peek()?;
+            let n = next.len().min(out.len() - filled);
+            if n == 0 {
+                break;
+            }
+            out[filled..filled + n].copy_from_slice(&next[..n]);
+            self.input.consume(n);
+            filled += n;
+        }
+        Ok(filled)
+    }
+
+    /// Fills `out`.
+    pub(crate) fn exact(&mut self, out: &mut [u8]) -> io::Result<()> {
+        if self.up_to(out)? < out.len() { Err(self.truncated()) } else { Ok(()) }
+    }
+
+    /// A field.
+    pub(crate) fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.exact(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// A field, or `None` at the end of the file.
+    pub(crate) fn array_or_end<const N: usize>(&mut self) -> io::Result<Option<[u8; N]>> {
+        if self.input.peek()?.is_empty() { Ok(None) } else { self.array().map(Some) }
+    }
+
+    /// Replaces what `block` holds by the next `length` bytes. Memory grows with the bytes that there are.
+    pub(crate) fn block(&mut self, length: usize, block: &mut Vec<u8>) -> io::Result<()> {
+        block.clear();
+        while block.len() < length {
+            let next = self.input.peek()?;
+            let n = next.len().min(length - block.len());
+            if n == 0 {
+                return Err(self.truncated());
+            }
+            block.extend_from_slice(&next[..n]);
+            self.input.consume(n);
+        }
+        Ok(())
+    }
+
+    /// Passes over bytes.
+    pub(crate) fn skip(&mut self, length: u32) -> io::Result<()> {
+        let mut left = length as usize;
+        while left > 0 {
+            let n = self.input.peek()?.len().min(left);
+            if n == 0 {
+                return Err(self.truncated());
+            }
+            self.input.consume(n);
+            left -= n;
+        }
+        Ok(())
+    }
+
+    /// The error for a file that ends here, where more must follow.
+    pub(crate) fn truncated(&self) -> io::Error {
+        DecodeError::truncated(self.codec, self.input.offset())
+    }
+
+    /// The error for bytes before here that are damaged.
+    pub(crate) fn invalid(&self, reason: impl Into<String>) -> io::Error {
+        DecodeError::invalid(self.codec, self.input.offset(), reason)
+    }
+}

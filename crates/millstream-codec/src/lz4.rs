@@ -1,0 +1,359 @@
+//! LZ4: frames as the `lz4` command writes them, or Hadoop's blocks. The first bytes tell which.
+//!
+//! Hadoop reads no frames: it takes their first bytes for the length of a block that is cut off, and returns nothing.
+//!
+//! ```text
+//! frame:   magic, flags, block size, [u64 content size], [u32 dictionary], u8 checksum of these,
+//!          block…, u32 0, [u32 checksum of the content]
+//! block:   u32 length, whose highest bit says that it is not compressed; bytes, [u32 checksum of them]
+//! legacy:  magic, block…                    of 8 MiB; nothing says that it ends
+//! ```
+//!
+//! Numbers are little-endian, checksums are xxHash-32. Blocks of a frame may refer to the 64 KiB before them.
+
+use std::io::{self, Read};
+
+use lz4_flex::block::{decompress_into, decompress_into_with_dict};
+use xxhash_rust::xxh32::{Xxh32, xxh32};
+
+use crate::codec::Codec;
+use crate::compressed::Compressed;
+use crate::hadoop::{HadoopBlocks, Raw};
+use crate::pending::Pending;
+
+const FRAME: u32 = 0x184d_2204;
+const LEGACY: u32 = 0x184c_2102;
+const SKIPPABLE: u32 = 0x184d_2a50;
+const SKIPPABLE_MASK: u32 = 0xffff_fff0;
+
+const VERSION_MASK: u8 = 0xc0;
+const VERSION: u8 = 0x40;
+const INDEPENDENT: u8 = 0x20;
+const BLOCK_CHECKSUM: u8 = 0x10;
+const CONTENT_SIZE: u8 = 0x08;
+const CONTENT_CHECKSUM: u8 = 0x04;
+const RESERVED: u8 = 0x02;
+const DICTIONARY: u8 = 0x01;
+
+const UNCOMPRESSED: u32 = 1 << 31;
+const LEGACY_BLOCK: usize = 8 << 20;
+/// Bytes that a block may refer to.
+const WINDOW: usize = 64 << 10;
+
+/// Decodes a file.
+pub(crate) struct Lz4Reader<R> {
+    compressed: Compressed<R>,
+    format: Format,
+}
+
+enum Format {
+    Unknown,
+    Frames(Box<Frames>),
+    Hadoop(HadoopBlocks),
+}
+
+impl<R: Read> Lz4Reader<R> {
+    pub(crate) fn new(input: R) -> Self {
+        Lz4Reader { compressed: Compressed::new(Codec::Lz4, input), format: Format::Unknown }
+    }
+}
+
+impl<R: Read> Read for Lz4Reader<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let compressed = &mut self.compressed;
+        if let Format::Unknown = self.format {
+            let Some(field) = compressed.array_or_end()? else { return Ok(0) };
+            let magic = u32::from_le_bytes(field);
+            self.format = if matches!(magic, FRAME | LEGACY) || magic & SKIPPABLE_MASK == SKIPPABLE {
+                let mut frames = Box::<Frames>::default();
+                frames.enter(magic, compressed)?;
+                Format::Frames(frames)
+            } else {
+                Format::Hadoop(HadoopBlocks::new(Raw::Lz4, field, compressed)?)
+            };
+        }
+        match &mut self.format {
+            Format::Unknown => Ok(0),
+            Format::Frames(frames) => frames.read(compressed, out),
+            Format::Hadoop(blocks) => blocks.read(compressed, out),
+        }
+    }
+}
+
+/// Decodes frames.
+#[derive(Default)]
+struct Frames {
+    current: Current,
+    block: Vec<u8>,
+    /// The last bytes of the frame, at most [`WINDOW`], if blocks may refer to them.
+    window: Vec<u8>,
+    pending: Pending,
+}
+
+#[derive(Default)]
+enum Current {
+    #[default]
+    None,
+    Frame(Frame),
+    Legacy,
+}
+
+struct Frame {
+    flags: u8,
+    longest_block: usize,
+    content_size: Option<u64>,
+    /// Bytes so far.
+    length: u64,
+    checksum: Xxh32,
+}
+
+impl Frames {
+    fn read<R: Read>(&mut self, compressed: &mut Compressed<R>, out: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let n = self.pending.take(out);
+            if n > 0 {
+                return Ok(n);
+            }
+            let n = match self.current {
+                Current::Frame(_) => self.read_block(compressed, out)?,
+                Current::Legacy => match compressed.array_or_end()?.map(u32::from_le_bytes) {
+                    None => return Ok(0),
+                    Some(length) => self.read_legacy_block(length, compressed, out)?,
+                },
+                Current::None => match compressed.array_or_end()?.map(u32::from_le_bytes) {
+                    None => return Ok(0),
+                    Some(magic) => {
+                        self.enter(magic, compressed)?;
+                        0
+                    }
+                },
+            };
+            if n > 0 {
+                return Ok(n);
+            }
+        }
+    }
+
+    /// Begins with the frame after its magic.
+    fn enter<R: Read>(&mut self, magic: u32, compressed: &mut Compressed<R>) -> io::Result<()> {
+        self.current = match magic {
+            FRAME => Current::Frame(Frame::read_header(compressed)?),
+            LEGACY => Current::Legacy,
+            _ if magic & SKIPPABLE_MASK == SKIPPABLE => {
+                let length = u32::from_le_bytes(compressed.array()?);
+                compressed.skip(length)?;
+                Current::None
+            }
+            _ => return Err(compressed.invalid("not an LZ4 frame")),
+        };
+        self.window.clear();
+        Ok(())
+    }
+
+    fn read_block<R: Read>(&mut self, compressed: &mut Compressed<R>, out: &mut [u8]) -> io::Result<usize> {
+        let Current::Frame(frame) = &mut self.current else { return Ok(0) };
+        let field = u32::from_le_bytes(compressed.array()?);
+        if field == 0 {
+            frame.check_end(compressed)?;
+            self.current = Current::None;
+            return Ok(0);
+        }
+        let length = (field & !UNCOMPRESSED) as usize;
+        if length > frame.longest_block {
+            return Err(compressed.invalid(format!("a block of {length} bytes")));
+        }
+        compressed.block(length, &mut self.block)?;
+        if frame.flags & BLOCK_CHECKSUM != 0
+            && u32::from_le_bytes(compressed.array()?) != xxh32(&self.block, 0)
+        {
+            return Err(compressed.invalid("the checksum of a block is another one"));
+        }
+        let (block, window) = (&self.block, &mut self.window);
+        let decoded = self.pending.decode(out, frame.longest_block, |out| {
+            let n = if field & UNCOMPRESSED != 0 {
+                out[..length].copy_from_slice(block);
+                length
+            } else {
+                decompress_into_with_dict(block, out, window)?
+            };
+            frame.add(&out[..n], window);
+            Ok::<_, lz4_flex::block::DecompressError>(n)
+        });
+        decoded.map_err(|error| compressed.invalid(error.to_string()))
+    }
+
+    /// Reads a block after its length, or begins with the frame whose magic is there instead.
+    fn read_legacy_block<R: Read>(
+        &mut self,
+        length: u32,
+        compressed: &mut Compressed<R>,
+        out: &mut [u8],
+    ) -> io::Result<usize> {
+        let longest = lz4_flex::block::get_maximum_output_size(LEGACY_BLOCK);
+        if length as usize > longest {
+            return self.enter(length, compressed).map(|()| 0);
+        }
+        compressed.block(length as usize, &mut self.block)?;
+        let decoded = self.pending.decode(out, LEGACY_BLOCK, |out| decompress_into(&self.block, out));
+        decoded.map_err(|error| compressed.invalid(error.to_string()))
+    }
+}
+
+impl Frame {
+    fn read_header<R: Read>(compressed: &mut Compressed<R>) -> io::Result<Self> {
+        let mut header = Vec::with_capacity(14);
+        let [flags, sizes] = compressed.array()?;
+        header.extend([flags, sizes]);
+        if flags & VERSION_MASK != VERSION || flags & RESERVED != 0 {
+            return Err(compressed.invalid("a frame of an unknown kind"));
+        }
+        let longest_block = match sizes {
+            0x40 => 64 << 10,
+            0x50 => 256 << 10,
+            0x60 => 1 << 20,
+            0x70 => 4 << 20,
+            _ => return Err(compressed.invalid("an unknown size of blocks")),
+        };
+        let mut content_size = None;
+        if flags & CONTENT_SIZE != 0 {
+            let field = compressed.array()?;
+            header.extend(field);
+            content_size = Some(u64::from_le_bytes(field));
+        }
+        if flags & DICTIONARY != 0 {
+            return Err(compressed.invalid("a dictionary is needed"));
+        }
+        let [checksum] = compressed.array()?;
+        if checksum != (xxh32(&header, 0) >> 8) as u8 {
+            return Err(compressed.invalid("the checksum of a header is another one"));
+        }
+        Ok(Frame { flags, longest_block, content_size, length: 0, checksum: Xxh32::new(0) })
+    }
+
+    /// Takes note of a decoded block.
+    fn add(&mut self, decoded: &[u8], window: &mut Vec<u8>) {
+        self.length += decoded.len() as u64;
+        if self.flags & CONTENT_CHECKSUM != 0 {
+            self.checksum.update(decoded);
+        }
+        if self.flags & INDEPENDENT == 0 {
+            let kept = window.len().min(WINDOW.saturating_sub(decoded.len()));
+            window.drain(..window.len() - kept);
+            window.extend_from_slice(&decoded[decoded.len().saturating_sub(WINDOW)..]);
+        }
+    }
+
+    /// Checks a frame after its last block.
+    fn check_end<R: Read>(&self, compressed: &mut Compressed<R>) -> io::Result<()> {
+        if self.content_size.is_some_and(|size| size != self.length) {
+            return Err(compressed.invalid("the size of a frame is another one"));
+        }
+        if self.flags & CONTENT_CHECKSUM != 0
+            && u32::from_le_bytes(compressed.array()?) != self.checksum.digest()
+        {
+            return Err(compressed.invalid("the checksum of a frame is another one"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decoder::decode;
+
+    /// A frame with these flags beside the version, of blocks that are not compressed.
+    fn frame(flags: u8, blocks: &[&[u8]]) -> Vec<u8> {
+        let content = blocks.concat();
+        let mut frame = [&FRAME.to_le_bytes()[..], &[VERSION | flags, 0x40]].concat();
+        if flags & CONTENT_SIZE != 0 {
+            frame.extend((content.len() as u64).to_le_bytes());
+        }
+        if flags & DICTIONARY != 0 {
+            frame.extend([0; 4]);
+        }
+        frame.push((xxh32(&frame[4..], 0) >> 8) as u8);
+        for block in blocks {
+            frame.extend((block.len() as u32 | UNCOMPRESSED).to_le_bytes());
+            frame.extend_from_slice(block);
+            if flags & BLOCK_CHECKSUM != 0 {
+                frame.extend(xxh32(block, 0).to_le_bytes());
+            }
+        }
+        frame.extend([0; 4]);
+        if flags & CONTENT_CHECKSUM != 0 {
+            frame.extend(xxh32(&content, 0).to_le_bytes());
+        }
+        frame
+    }
+
+    fn skippable(kind: u32, content: &[u8]) -> Vec<u8> {
+        let (magic, length) = (SKIPPABLE + kind, content.len() as u32);
+        [&magic.to_le_bytes()[..], &length.to_le_bytes(), content].concat()
+    }
+
+    const ALL: u8 = INDEPENDENT | BLOCK_CHECKSUM | CONTENT_SIZE | CONTENT_CHECKSUM;
+
+    #[test]
+    fn frames_of_all_kinds_follow_each_other() {
+        let legacy = [&LEGACY.to_le_bytes()[..], &[4, 0, 0, 0, 0x30], b"abc"].concat();
+        for (file, expected) in [
+            (frame(0, &[b"one", b"two"]), &b"onetwo"[..]),
+            (frame(ALL, &[b"one", b"two"]), b"onetwo"),
+            (frame(ALL, &[]), b""),
+            ([frame(ALL, &[]), frame(0, &[b"x"]), frame(ALL, &[])].concat(), b"x"),
+            ([skippable(0, b"comment"), frame(0, &[b"x"]), skippable(15, b"")].concat(), b"x"),
+            (skippable(3, b""), b""),
+            (legacy.clone(), b"abc"),
+            ([&legacy[..], &legacy, &frame(0, &[b"x"]), &legacy].concat(), b"abcabcxabc"),
+            (LEGACY.to_le_bytes().to_vec(), b""),
+        ] {
+            assert_eq!(decode(Codec::Lz4, &file).as_deref(), Ok(expected), "{file:x?}");
+        }
+    }
+
+    #[test]
+    fn a_block_may_refer_to_those_before_it() {
+        // Six bytes from six before, and a last literal.
+        let block = [0x02, 6, 0, 0x10, b'!'];
+        for (flags, expected) in [(0, Some(&b"abcdefabcdef!"[..])), (INDEPENDENT, None)] {
+            let mut file = frame(flags, &[b"abc", b"def"]);
+            file.truncate(file.len() - 4);
+            file.extend((block.len() as u32).to_le_bytes());
+            file.extend(block);
+            file.extend([0; 4]);
+            assert_eq!(decode(Codec::Lz4, &file).ok().as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn damaged_frames() {
+        let good = frame(ALL, &[b"content"]);
+        let with = |at: usize, value: u8| [&good[..at], &[value], &good[at + 1..]].concat();
+        let block = good.len() - 23;
+        for (file, reason) in [
+            (with(4, 0x80), "a frame of an unknown kind"),
+            (with(4, good[4] | RESERVED), "a frame of an unknown kind"),
+            (with(5, 0x30), "an unknown size of blocks"),
+            (with(5, 0x41), "an unknown size of blocks"),
+            (with(6, good[6] ^ 1), "the checksum of a header is another one"),
+            (frame(DICTIONARY, &[b"x"]), "a dictionary is needed"),
+            (with(block + 4, b'C'), "the checksum of a block is another one"),
+            (with(block + 2, 2), "a block of 131079 bytes"),
+            (with(good.len() - 1, !good[good.len() - 1]), "the checksum of a frame is another one"),
+            ([&good[..], b"garbage"].concat(), "not an LZ4 frame"),
+            ([&good[..], &[0; 100]].concat(), "not an LZ4 frame"),
+            ([&good[..], &[0]].concat(), "the file ends too early"),
+            (skippable(0, b"")[..6].to_vec(), "the file ends too early"),
+            ([&SKIPPABLE.to_le_bytes()[..], &[0xff; 100]].concat(), "the file ends too early"),
+        ] {
+            assert_eq!(decode(Codec::Lz4, &file).expect_err("damaged").reason, reason, "{file:x?}");
+        }
+        let mut short = frame(CONTENT_SIZE, &[b"content"]);
+        short.splice(short.len() - 15..short.len() - 4, []);
+        assert_eq!(
+            decode(Codec::Lz4, &short).expect_err("short").reason,
+            "the size of a frame is another one"
+        );
+    }
+}

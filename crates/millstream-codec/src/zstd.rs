@@ -1,0 +1,99 @@
+//! Zstandard frames one after the other, with skippable frames between them (RFC 8878).
+
+use std::io::{self, Read};
+
+use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
+
+use crate::codec::Codec;
+use crate::compressed::Compressed;
+
+/// Frames that refer to more than 128 MiB before them are refused, as by the `zstd` command: they take as much memory.
+const LONGEST_WINDOW_LOG: u32 = 27;
+
+/// Decodes a file.
+pub(crate) struct ZstdReader<R> {
+    compressed: Compressed<R>,
+    context: DCtx<'static>,
+    is_inside: bool,
+}
+
+impl<R: Read> ZstdReader<R> {
+    pub(crate) fn new(input: R) -> Self {
+        let mut context = DCtx::create();
+        let set = context.set_parameter(DParameter::WindowLogMax(LONGEST_WINDOW_LOG));
+        debug_assert!(set.is_ok(), "27 is valid");
+        ZstdReader { compressed: Compressed::new(Codec::Zstd, input), context, is_inside: false }
+    }
+}
+
+impl<R: Read> Read for ZstdReader<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        loop {
+            let next = self.compressed.peek()?;
+            let is_at_end = next.is_empty();
+            if is_at_end && !self.is_inside {
+                return Ok(0);
+            }
+            let (mut input, mut output) = (InBuffer::around(next), OutBuffer::around(&mut *out));
+            let left = self.context.decompress_stream(&mut output, &mut input);
+            let (read, written) = (input.pos(), output.pos());
+            self.compressed.consume(read);
+            match left {
+                Ok(left) => self.is_inside = left != 0,
+                Err(code) => return Err(self.compressed.invalid(get_error_name(code))),
+            }
+            if written > 0 {
+                return Ok(written);
+            }
+            if is_at_end && self.is_inside {
+                return Err(self.compressed.truncated());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decoder::decode;
+
+    const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+    /// Of one block that is not compressed, without a checksum.
+    const X: [u8; 10] = [MAGIC[0], MAGIC[1], MAGIC[2], MAGIC[3], 0x20, 1, 0x09, 0, 0, b'x'];
+
+    fn skippable(content: &[u8]) -> Vec<u8> {
+        [&0x184d_2a53_u32.to_le_bytes()[..], &(content.len() as u32).to_le_bytes(), content].concat()
+    }
+
+    /// A frame of one empty block, with a window of 2 to this power.
+    fn with_window(log: u8) -> Vec<u8> {
+        [&MAGIC[..], &[0, (log - 10) << 3, 1, 0, 0]].concat()
+    }
+
+    #[test]
+    fn frames_follow_each_other() {
+        for (file, expected) in [
+            ([&X[..], &X].concat(), &b"xx"[..]),
+            ([&skippable(b"comment")[..], &X, &skippable(b"")].concat(), b"x"),
+            (skippable(b"comment"), b""),
+            ([with_window(27), X.to_vec()].concat(), b"x"),
+        ] {
+            assert_eq!(decode(Codec::Zstd, &file).as_deref(), Ok(expected), "{file:x?}");
+        }
+    }
+
+    #[test]
+    fn damaged_frames() {
+        for (file, reason) in [
+            (X[..9].to_vec(), "the file ends too early"),
+            ([&X[..], &[0x28]].concat(), "the file ends too early"),
+            ([&X[..], &[0]].concat(), "Unknown frame descriptor"),
+            (skippable(b"comment")[..9].to_vec(), "the file ends too early"),
+            ([&X[..], b"some text"].concat(), "Unknown frame descriptor"),
+            (with_window(28), "Frame requires too much memory for decoding"),
+            ([&MAGIC[..], &[0x21, 7, 1, 0x09, 0, 0, b'x']].concat(), "Dictionary mismatch"),
+        ] {
+            assert_eq!(decode(Codec::Zstd, &file).expect_err("damaged").reason, reason, "{file:x?}");
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! Files of all formats, as the usual programs write them, whole and damaged.
+//!
+//! Each test prints a seed and repeats what it did with `MILLSTREAM_SEED=…`. The programs are gzip, bzip2, zstd and lz4
+//! (testbed/setup test).
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use millstream_codec::{Codec, DecodeError, Decoder};
+
+struct Random(u64);
+
+impl Random {
+    fn seeded() -> Self {
+        let given = std::env::var("MILLSTREAM_SEED").ok().map(|seed| seed.parse().expect("a number"));
+        let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
+        let seed: u64 = given.unwrap_or_else(clock);
+        println!("MILLSTREAM_SEED={seed}");
+        Random(seed | 1)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 16) as usize % bound
+    }
+
+    /// Some bytes: text, repetitions and noise, and none at times.
+    fn content(&mut self, longest: usize) -> Vec<u8> {
+        let length = self.below(longest + 1);
+        let mut bytes = Vec::with_capacity(length + longest);
+        while bytes.len() < length {
+            match self.below(8) {
+                0 => bytes.resize(bytes.len() + self.below(longest), b'x'),
+                1 => {
+                    let noise = self.below(longest / 8 + 2);
+                    bytes.extend((0..noise).map(|_| self.below(256) as u8));
+                }
+                2 => {
+                    let start = self.below(bytes.len() + 1);
+                    bytes.extend_from_within(start..);
+                }
+                _ => bytes.extend_from_slice(format!("line {} of text\n", self.below(1000)).as_bytes()),
+            }
+        }
+        bytes.truncate(length);
+        bytes
+    }
+}
+
+/// How a file is compressed.
+#[derive(Clone, Copy)]
+struct Variant {
+    codec: Codec,
+    form: Form,
+    promise: Promise,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Command(&'static str),
+    Zlib,
+    SnappyFrames,
+    HadoopLz4,
+    HadoopSnappy,
+}
+
+/// What the format tells of damage.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Promise {
+    /// A changed byte and a missing end.
+    All,
+    /// A missing end, but not if it is missing between blocks.
+    Blocks,
+    /// A missing end.
+    End,
+}
+
+const fn command(codec: Codec, words: &'static str, promise: Promise) -> Variant {
+    Variant { codec, form: Form::Command(words), promise }
+}
+
+const VARIANTS: [Variant; 22] = [
+    command(Codec::Gzip, "gzip -1", Promise::All),
+    command(Codec::Gzip, "gzip -9", Promise::All),
+    command(Codec::Bzip2, "bzip2 -1", Promise::All),
+    command(Codec::Bzip2, "bzip2 -9", Promise::All),
+    command(Codec::Zstd, "zstd -qc -1", Promise::All),
+    command(Codec::Zstd, "zstd -qc -19", Promise::All),
+    command(Codec::Zstd, "zstd -qc --long=27", Promise::All),
+    command(Codec::Zstd, "zstd -qc --no-check", Promise::End),
+    command(Codec::Lz4, "lz4 -qzc", Promise::All),
+    command(Codec::Lz4, "lz4 -qzc -9", Promise::All),
+    command(Codec::Lz4, "lz4 -qzc -BD", Promise::All),
+    command(Codec::Lz4, "lz4 -qzc -B4 -BD", Promise::All),
+    command(Codec::Lz4, "lz4 -qzc -B5 -BI", Promise::All),
+    command(Codec::Lz4, "lz4 -qzc -B4 -BX", Promise::All),
+    command(Codec::Lz4, "lz4 -qzc -BD -BX --content-size", Promise::All),
+    command(Codec::Lz4, "lz4 -qzc --no-frame-crc", Promise::End),
+    command(Codec::Lz4, "lz4 -qzc --fast=9 -BD", Promise::All),
+    command(Codec::Lz4, "lz4 -qzcl", Promise::Blocks),
+    Variant { codec: Codec::Deflate, form: Form::Zlib, promise: Promise::All },
+    Variant { codec: Codec::Snappy, form: Form::SnappyFrames, promise: Promise::Blocks },
+    Variant { codec: Codec::Lz4, form: Form::HadoopLz4, promise: Promise::Blocks },
+    Variant { codec: Codec::Snappy, form: Form::HadoopSnappy, promise: Promise::Blocks },
+];
+
+impl Variant {
+    fn compress(self, content: &[u8]) -> Vec<u8> {
+        match self.form {
+            Form::Command(words) => run(words, content),
+            Form::Zlib => zlib(content),
+            Form::SnappyFrames => {
+                let mut encoder = snap::write::FrameEncoder::new(Vec::new());
+                encoder.write_all(content).expect("memory");
+                encoder.into_inner().expect("memory")
+            }
+            Form::HadoopLz4 => hadoop(content, lz4_flex::block::compress),
+            Form::HadoopSnappy => {
+                hadoop(content, |chunk| snap::raw::Encoder::new().compress_vec(chunk).expect("a short chunk"))
+            }
+        }
+    }
+
+    /// Contents one after the other, and where in the file the first of them end.
+    fn compress_all(self, contents: &[Vec<u8>]) -> (Vec<u8>, Vec<usize>) {
+        let (mut file, mut ends) = (Vec::new(), vec![0]);
+        for content in contents {
+            file.extend(self.compress(content));
+            ends.push(file.len());
+        }
+        (file, ends)
+    }
+}
+
+fn run(words: &str, input: &[u8]) -> Vec<u8> {
+    let scratch = tempfile::tempdir().expect("scratch");
+    let path = scratch.path().join("input");
+    std::fs::write(&path, input).expect("a file");
+    let mut words = words.split(' ');
+    let program = words.next().expect("a program");
+    let output = Command::new(program).args(words).stdin(File::open(&path).expect("a file")).output();
+    let output = output.unwrap_or_else(|error| panic!("{program}: {error}; testbed/setup test installs it"));
+    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+fn zlib(content: &[u8]) -> Vec<u8> {
+    let mut file = vec![0; zlib_rs::compress_bound(content.len())];
+    let mut deflate = zlib_rs::Deflate::new(6, true, 15);
+    let status = deflate.compress(content, &mut file, zlib_rs::DeflateFlush::Finish);
+    assert_eq!(status, Ok(zlib_rs::Status::StreamEnd));
+    file.truncate(deflate.total_out() as usize);
+    file
+}
+
+/// As Hadoop's BlockCompressorStream: a long write becomes a block of several chunks.
+fn hadoop(content: &[u8], mut compress: impl FnMut(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    let mut file = Vec::new();
+    if content.is_empty() {
+        file.extend([0; 4]);
+    }
+    for block in content.chunks(100_000) {
+        file.extend((block.len() as u32).to_be_bytes());
+        for chunk in block.chunks(70_000) {
+            let chunk = compress(chunk);
+            file.extend((chunk.len() as u32).to_be_bytes());
+            file.extend(chunk);
+        }
+    }
+    file
+}
+
+/// Reads few bytes at a time, and is interrupted.
+struct Trickle<'a> {
+    bytes: &'a [u8],
+    most: usize,
+    random: Random,
+}
+
+impl Read for Trickle<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.random.below(8) == 0 {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let n = (1 + self.random.below(self.most)).min(out.len());
+        self.bytes.read(&mut out[..n])
+    }
+}
+
+/// Decodes with reads of any sizes.
+fn decode(codec: Codec, file: &[u8], random: &mut Random) -> io::Result<Vec<u8>> {
+    let most = [1, 7, 5000, 1 << 20][random.below(4)];
+    let input = Trickle { bytes: file, most, random: Random(random.0) };
+    let mut decoder = Decoder::new(codec, input);
+    let mut buffer = vec![0; [1, 100, 70_000, 5 << 20][random.below(4)]];
+    let mut decoded = Vec::new();
+    loop {
+        let room = 1 + random.below(buffer.len());
+        let n = decoder.read(&mut buffer[..room])?;
+        if n == 0 {
+            assert_eq!(decoder.read(&mut buffer)?, 0, "the end stays the end");
+            return Ok(decoded);
+        }
+        decoded.extend_from_slice(&buffer[..n]);
+    }
+}
+
+fn damage(error: io::Error) -> DecodeError {
+    assert!(matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof), "{error}");
+    error.downcast().expect("a DecodeError")
+}
+
+#[test]
+fn what_programs_write_is_decoded() {
+    let mut random = Random::seeded();
+    for variant in VARIANTS {
+        for longest in [20, 2000, 30_000, 300_000] {
+            let contents: Vec<_> = (0..1 + random.below(3)).map(|_| random.content(longest)).collect();
+            let (file, _) = variant.compress_all(&contents);
+            let decoded = decode(variant.codec, &file, &mut random).expect("decoded");
+            assert!(decoded == contents.concat(), "{:?} up to {longest} bytes", variant.form);
+        }
+    }
+}
+
+/// Blocks of LZ4 have up to 8 MiB.
+#[test]
+fn long_files_are_decoded() {
+    let mut random = Random::seeded();
+    let piece = random.content(1_000_000);
+    let content: Vec<u8> = (0..10_000_000_u32)
+        .map(|n| {
+            if n % 1000 < 8 {
+                (n >> 10) as u8
+            } else {
+                piece.get(n as usize % 900_001).copied().unwrap_or(b'.')
+            }
+        })
+        .collect();
+    for variant in VARIANTS {
+        // The library is slow where it is not optimized.
+        if variant.codec == Codec::Bzip2 {
+            continue;
+        }
+        let file = variant.compress(&content);
+        let mut decoded = Vec::new();
+        Decoder::new(variant.codec, &file[..]).read_to_end(&mut decoded).expect("decoded");
+        assert!(decoded == content, "{:?}", variant.form);
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_off_is_an_error() {
+    let mut random = Random::seeded();
+    for variant in VARIANTS {
+        let contents = [random.content(60), random.content(200), vec![b'.'; 3]];
+        let (file, ends) = variant.compress_all(&contents);
+        for cut in 0..file.len() {
+            let decoded = match decode(variant.codec, &file[..cut], &mut random) {
+                Ok(decoded) => decoded,
+                Err(error) => {
+                    assert!(!ends.contains(&cut), "{:?} at {cut}: {error}", variant.form);
+                    assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{:?} at {cut}", variant.form);
+                    assert_eq!(damage(error).offset, cut as u64);
+                    continue;
+                }
+            };
+            let parts = ends.partition_point(|&end| end <= cut) - 1;
+            let is_between = variant.promise == Promise::Blocks || ends[parts] == cut;
+            assert!(is_between, "{:?} {file:x?} cut at {cut} of {ends:?}", variant.form);
+            assert_eq!(decoded, contents[..parts].concat(), "{:?} cut at {cut} of {ends:?}", variant.form);
+        }
+    }
+}
+
+#[test]
+fn a_changed_byte_is_noticed() {
+    let mut random = Random::seeded();
+    for variant in VARIANTS {
+        let contents = [random.content(3000), random.content(1000)];
+        let (file, _) = variant.compress_all(&contents);
+        for _ in 0..200 {
+            let mut damaged = file.clone();
+            let at = random.below(file.len());
+            damaged[at] ^= 1 + random.below(255) as u8;
+            match decode(variant.codec, &damaged, &mut random) {
+                Err(error) => assert!(damage(error).offset <= file.len() as u64),
+                Ok(decoded) if variant.promise == Promise::All => {
+                    assert!(decoded == contents.concat(), "{:?} changed at {at}", variant.form);
+                }
+                Ok(_) => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn errors_of_the_input_are_passed_on() {
+    struct Failing<'a>(&'a [u8]);
+
+    impl Read for Failing<'_> {
+        fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+            match self.0.read(out)? {
+                0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the disk is gone")),
+                n => Ok(n),
+            }
+        }
+    }
+
+    let mut random = Random::seeded();
+    for variant in VARIANTS {
+        let file = variant.compress(&random.content(100));
+        for cut in 0..=file.len() {
+            let mut decoder = Decoder::new(variant.codec, Failing(&file[..cut]));
+            let error = decoder.read_to_end(&mut Vec::new()).expect_err("the input fails");
+            assert_eq!(error.to_string(), "the disk is gone", "{:?} at {cut}", variant.form);
+            assert!(decoder.read(&mut [0]).is_err(), "{:?} at {cut}", variant.form);
+        }
+    }
+}

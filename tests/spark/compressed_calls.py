@@ -1,0 +1,206 @@
+"""Functions for test_compressed.py and slow_compressed.py that run in a session's process."""
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+from read_calls import with_settings
+from remote_calls import with_cause
+
+LINE = "if(octet_length(value) > 64, md5(cast(value as binary)), hex(cast(value as binary))) line"
+"""A line of any bytes in a form that can be sent."""
+
+
+def encode(spark, codec, files):
+    """Compresses files by Hadoop's own codec; `files` maps the sources to the targets."""
+    conf = spark._jsc.hadoopConfiguration()
+    found = spark._jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(conf).getCodecByClassName(f"org.apache.hadoop.io.compress.{codec}")
+    for source, target in files.items():
+        out = found.createOutputStream(spark._jvm.java.io.FileOutputStream(target))
+        spark._jvm.java.nio.file.Files.copy(spark._jvm.java.io.File(source).toPath(), out)
+        out.close()
+
+
+def save_lines(spark, path, codec, count):
+    """Files of lines, written by the RDD and the DataFrame."""
+    rows = spark.range(0, count, 1, 3).selectExpr("concat(id, ' ', sha2(string(id), 256)) value")
+    rows.rdd.map(lambda row: row.value).saveAsTextFile(f"{path}/rdd", f"org.apache.hadoop.io.compress.{codec}")
+    rows.write.option("compression", f"org.apache.hadoop.io.compress.{codec}").text(f"{path}/frame")
+
+
+def lines_below(spark, path):
+    return answered(lambda: [lines(spark.read.option("recursiveFileLookup", True).text(path)), sorted(spark.sparkContext.textFile(f"{path}/*").collect())])
+
+
+def base_name(url):
+    """The name of a file without the ending of a codec."""
+    return re.sub(r"\.(gz|bz2|zst|lz4|deflate|snappy)$", "", unquote(url.rpartition("/")[2]))
+
+
+def by_file(frame):
+    """The lines of each file in their order."""
+    files = {}
+    for file, line in frame.selectExpr("input_file_name()", LINE).collect():
+        files.setdefault(base_name(file), []).append(line)
+    return files
+
+
+def lines(frame):
+    return sorted(row.line for row in frame.selectExpr(LINE).collect())
+
+
+def collected(frame):
+    return {"schema": frame.schema.simpleString(), "rows": sorted(map(repr, frame.collect()))}
+
+
+def table(spark, path):
+    spark.sql("drop table if exists of_text")
+    spark.sql(f"create table of_text (value string, k string) using text partitioned by (k) location '{path}'")
+    spark.sql("msck repair table of_text")
+    counts = sorted(map(list, spark.sql("select k, count(*) from of_text group by k").collect()))
+    return {"counts": counts, "lines": lines(spark.table("of_text")), "one": lines(spark.sql("select value from of_text where k = 'crlf'"))}
+
+
+def read_text(spark, path):
+    """By millstream.read_text, which a stock session lacks and reads with Spark, with a warning."""
+    import millstream
+
+    return lines(millstream.read_text(spark, path))
+
+
+def pure_read_text(spark, path):
+    import millstream
+
+    return sorted(millstream.pure_read_text(spark, path).collect())
+
+
+def metadata(spark, path):
+    rows = spark.read.text(path).selectExpr("_metadata.file_name", LINE).collect()
+    return sorted([base_name(name), line] for name, line in rows)
+
+
+SCHEMA = "id long, amount double, what string"
+FORMS = {
+    # Of the directory `text`:
+    "text": lambda spark, path: lines(spark.read.text(f"{path}/text")),
+    "by file": lambda spark, path: by_file(spark.read.text(f"{path}/text")),
+    "count": lambda spark, path: spark.read.text(f"{path}/text").count(),
+    "contains": lambda spark, path: lines(spark.read.text(f"{path}/text").filter("contains(value, 'o')")),
+    "count of contains": lambda spark, path: spark.read.text(f"{path}/text").filter("contains(value, 'o')").count(),
+    "starts with": lambda spark, path: lines(spark.read.text(f"{path}/text").filter("startswith(value, '00')")),
+    "sql": lambda spark, path: lines(spark.sql(f"select * from text.`{path}/text`")),
+    "line separator": lambda spark, path: lines(spark.read.text(f"{path}/text", lineSep="|")),
+    "lf alone": lambda spark, path: lines(spark.read.text(f"{path}/text", lineSep="\n")),
+    "whole": lambda spark, path: by_file(spark.read.text(f"{path}/text", wholetext=True)),
+    "metadata": lambda spark, path: metadata(spark, f"{path}/few"),
+    "table": lambda spark, path: table(spark, f"{path}/table"),
+    "pieces": lambda spark, path: with_settings(spark, {"spark.sql.files.maxPartitionBytes": "10000"}, lambda: by_file(spark.read.text(f"{path}/few"))),
+    "text file": lambda spark, path: sorted(spark.sparkContext.textFile(f"{path}/few").collect()),
+    "text file of 7": lambda spark, path: sorted(spark.sparkContext.textFile(f"{path}/few", minPartitions=7).collect()),
+    "whole files": lambda spark, path: sorted([base_name(name), text] for name, text in spark.sparkContext.wholeTextFiles(f"{path}/few").collect()),
+    "read_text": lambda spark, path: read_text(spark, f"{path}/text"),
+    "pure_read_text": lambda spark, path: pure_read_text(spark, f"{path}/few"),
+    "csv": lambda spark, path: collected(spark.read.csv(f"{path}/csv", schema=SCHEMA, header=True)),
+    "csv inferred": lambda spark, path: collected(spark.read.csv(f"{path}/csv", header=True, inferSchema=True)),
+    "json": lambda spark, path: collected(spark.read.json(f"{path}/json", schema=SCHEMA)),
+    "json inferred": lambda spark, path: collected(spark.read.json(f"{path}/json")),
+    "many": lambda spark, path: by_file(spark.read.text(f"{path}/many")),
+    "many by text file": lambda spark, path: sorted(spark.sparkContext.textFile(f"{path}/many").collect()),
+}
+
+
+def answered(run):
+    """What `run` returns, or its error with the cause."""
+    found = []
+    answer = with_cause(lambda: found.append(run()))
+    return found[0] if found else answer
+
+
+def read(spark, form, path):
+    return answered(lambda: FORMS[form](spark, path))
+
+
+DAMAGED_FORMS = {
+    "text": lambda spark, path: by_file(spark.read.text(path)),
+    "count": lambda spark, path: spark.read.text(path).count(),
+    "ends with": lambda spark, path: lines(spark.read.text(path).filter("endswith(value, '7')")),
+    "csv": lambda spark, path: collected(spark.read.csv(path, schema="line string")),
+    "text file": lambda spark, path: sorted(spark.sparkContext.textFile(path).collect()),
+}
+
+
+def forget_decompressors(spark):
+    """Hadoop uses Snappy's and LZ4's again after damaged files, and they then fail for good ones."""
+    pool = spark._jvm.java.lang.Class.forName("org.apache.hadoop.io.compress.CodecPool").getDeclaredField("decompressorPool")
+    pool.setAccessible(True)
+    pool.get(None).clear()
+
+
+def read_damaged(spark, path):
+    """The answer of each form for the files in `alone`; and the lines of each file in `beside` if corrupt ones are ignored."""
+    def answer(read):
+        forget_decompressors(spark)
+        return answered(read)
+
+    answers = {form: answer(lambda read=read: read(spark, f"{path}/alone")) for form, read in DAMAGED_FORMS.items()}
+    return answers, answer(lambda: by_file(spark.read.option("ignoreCorruptFiles", True).text(f"{path}/beside")))
+
+
+def read_removed(spark, path):
+    """The error of a read whose file is removed between the plan and the tasks."""
+    frame = spark.read.text(path)
+    Path(path).unlink()
+    return answered(frame.count)
+
+
+DIGEST = ("count(*)", "sum(cast(xxhash64(value) as decimal(38, 0)))")
+
+
+def digest(frame):
+    return [str(value) for value in frame.selectExpr(*DIGEST).first()]
+
+
+def divided(spark, path, conf):
+    """How the tasks share the lines of a path."""
+    def run():
+        frame = spark.read.text(path)
+        shares = frame.selectExpr("spark_partition_id() task").groupBy("task").count().collect()
+        return {"partitions": frame.rdd.getNumPartitions(), "rows": sorted(row["count"] for row in shares), "digest": digest(frame)}
+
+    return answered(lambda: with_settings(spark, conf, run))
+
+
+def visible(spark, path):
+    """The files that reads of a directory find."""
+    recursive = spark.read.option("recursiveFileLookup", True)
+    return {
+        "text": sorted(spark.read.text(path).inputFiles()), "below": sorted(recursive.text(path).inputFiles()),
+        "binary": sorted(row.path for row in recursive.format("binaryFile").load(path).select("path").collect()),
+        "rdd": spark.sparkContext.textFile(path).count(), "glob": spark.sparkContext.textFile(f"{path}/*").count(),
+        "whole": len(spark.sparkContext.wholeTextFiles(path).keys().collect()),
+        "schema": spark.read.text(path).schema.simpleString(), "rows": digest(spark.read.text(path)),
+    }
+
+
+def read_replaced(spark, path, other, conf):
+    """What a frame reads once it has read a file that another one then replaces."""
+    def run():
+        frame = spark.read.text(path)
+        before = digest(frame)
+        Path(other).replace(path)
+        return before, answered(lambda: digest(frame))
+
+    return with_settings(spark, conf, run)
+
+
+def read_pieces(spark, path, conf, partitions):
+    """Reads of the same files with splits anywhere."""
+    def run():
+        frame = spark.read.text(path)
+        return {
+            "by file": by_file(frame), "count": frame.count(), "found": lines(frame.filter("contains(value, 'a')")),
+            "rdd": spark.sparkContext.textFile(path, partitions).count(), "lf": lines(spark.read.text(path, lineSep="\n")),
+            "csv": spark.read.csv(path, schema="a string", sep="\u0001", quote="").count(),
+        }
+
+    return answered(lambda: with_settings(spark, conf, run))

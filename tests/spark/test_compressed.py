@@ -1,0 +1,211 @@
+"""Compressed text beside stock Spark: the rows, and what becomes of files that are damaged."""
+
+import gzip
+import hashlib
+from random import Random
+
+import pytest
+from compressed_calls import FORMS, base_name
+from compressed_files import ENDINGS, HADOOP, USUAL, Corpus, build, damages_of, lines_of, log_lines, meant, mix, variants_of
+
+SEED = 17
+CODECS = list(ENDINGS)
+RDD_FORMS = ("text file", "text file of 7", "many by text file")
+MIXED_FORMS = ("text", "by file", "count", "contains", "whole", "read_text")
+
+
+def asked(roomy, call, **arguments):
+    """The answers of both sessions, which work at once."""
+    for session in roomy.values():
+        session.ask(call, **arguments)
+    answers = [session.answer() for session in roomy.values()]
+    assert not any("crash" in answer for answer in answers), answers
+    return answers
+
+
+@pytest.fixture(scope="module")
+def corpora(roomy, tmp_path_factory):
+    """The corpus of each codec, and `mixed`; each is made when a test first uses it."""
+    made = {}
+
+    def corpus(codec):
+        if codec not in made:
+            made[codec] = Corpus(codec, tmp_path_factory.mktemp(codec))
+            if codec == "mixed":
+                mix([corpus(each) for each in CODECS], made[codec])
+            else:
+                build(made[codec], SEED)
+                by_hadoop(roomy["stock"], codec, made[codec].of_hadoop())
+        return made[codec]
+
+    return corpus
+
+
+def by_hadoop(stock, codec, files):
+    if files:
+        assert stock.call("compressed_calls:encode", codec=HADOOP[codec], files=files) is None
+
+
+def is_read_by_stock(codec, form):
+    """Stock Spark returns no rows of LZ4 frames, without an error, and its RDDs have no codec for Zstandard."""
+    return codec != "lz4" and not (codec == "zst" and form in RDD_FORMS)
+
+
+# Hadoop's codecs read these with Millstream as well, and return no rows of LZ4 frames (docs/compressed-text.md).
+LEFT_TO_HADOOP = ("whole files",)
+
+
+@pytest.mark.parametrize(("codec", "form"), [(c, f) for c in CODECS for f in FORMS if c != "lz4" or f not in LEFT_TO_HADOOP])
+def test_rows_are_those_of_stock_spark(roomy, corpora, codec, form):
+    """Those of the plain files, if stock Spark does not read the compressed ones."""
+    corpus, stock_path = corpora(codec), corpora(codec).compressed
+    if not is_read_by_stock(codec, form):
+        stock_path = corpus.plain
+    roomy["stock"].ask("compressed_calls:read", form=form, path=str(stock_path))
+    roomy["ours"].ask("compressed_calls:read", form=form, path=str(corpus.compressed))
+    check(form, roomy["stock"].answer(), roomy["ours"].answer(), is_plain=stock_path == corpus.plain)
+
+
+@pytest.mark.parametrize("form", MIXED_FORMS)
+def test_rows_of_plain_and_compressed_files_in_a_directory(roomy, corpora, form):
+    corpus = corpora("mixed")
+    roomy["stock"].ask("compressed_calls:read", form=form, path=str(corpus.plain))
+    roomy["ours"].ask("compressed_calls:read", form=form, path=str(corpus.compressed))
+    check(form, roomy["stock"].answer(), roomy["ours"].answer(), is_plain=True)
+
+
+def check(form, expected, actual, is_plain):
+    for answer in (expected, actual):
+        assert not (isinstance(answer, dict) and {"crash", "error"} & answer.keys()), answer
+    assert expected
+    if form == "whole" and is_plain:
+        # An empty text is a row if its file is not empty.
+        expected, actual = ({name: rows for name, rows in answer.items() if rows != [""]} for answer in (expected, actual))
+    assert actual == expected
+
+
+@pytest.mark.parametrize("codec", [codec for codec in CODECS if codec != "lz4"])
+def test_stock_spark_and_the_rules_of_lines_agree(roomy, corpora, codec):
+    corpus = corpora(codec)
+    expected = true_lines(corpus.plain / "text")
+    assert roomy["stock"].call("compressed_calls:read", form="by file", path=str(corpus.compressed)) == expected
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_lines_are_in_their_order(roomy, corpora, codec):
+    """Here the lines are split in Python."""
+    corpus = corpora(codec)
+    assert roomy["ours"].call("compressed_calls:read", form="by file", path=str(corpus.compressed)) == true_lines(corpus.plain / "text")
+
+
+def true_lines(directory):
+    """As `by_file` describes them."""
+    files = {base_name(file.name): [described(line) for line in lines_of(file.read_bytes())] for file in directory.iterdir()}
+    return {name: lines for name, lines in files.items() if lines}
+
+
+def described(line):
+    """As compressed_calls.LINE."""
+    return hashlib.md5(line).hexdigest() if len(line) > 64 else line.hex().upper()
+
+
+@pytest.mark.parametrize("codec", HADOOP)
+def test_files_that_spark_has_written(roomy, tmp_path, codec):
+    assert roomy["stock"].call("compressed_calls:save_lines", path=str(tmp_path), codec=HADOOP[codec], count=30_000) is None
+    expected, actual = asked(roomy, "compressed_calls:lines_below", path=str(tmp_path))
+    assert [len(lines) for lines in expected] == [60_000, 60_000]
+    assert actual == expected
+
+
+@pytest.fixture(scope="module")
+def whole(roomy, tmp_path_factory):
+    """A file of each codec that is not damaged, and its text."""
+    made = {}
+
+    def whole(codec):
+        if codec not in made:
+            rng = Random(f"{SEED} {codec}")
+            plain, compressed = (tmp_path_factory.mktemp(codec) / name for name in ("plain", "compressed"))
+            plain.write_bytes(text := log_lines(rng, 6000))
+            if content := variants_of(codec)[USUAL[codec]](text, rng):
+                compressed.write_bytes(content)
+            else:
+                by_hadoop(roomy["stock"], codec, {str(plain): str(compressed)})
+            made[codec] = compressed.read_bytes(), text
+        return made[codec]
+
+    return whole
+
+
+# Hadoop does not look at what is around the blocks of these, and reads no LZ4 frames.
+LENIENT = ("bz2", "snappy", "hadoop-lz4", "lz4")
+
+
+@pytest.mark.parametrize(("codec", "damage"), [(codec, damage) for codec in CODECS for damage in damages_of(codec)])
+def test_no_wrong_row_of_a_damaged_file(roomy, whole, tmp_path, codec, damage):
+    """
+    Millstream returns the rows of stock Spark, and an error where that returns an error. It may also refuse a file whose
+    damage stock Spark does not notice. Of LZ4 frames, which stock Spark does not read, it returns the true rows or an error.
+    """
+    file, text = whole(codec)
+    corpus = Corpus(codec, tmp_path)
+    corpus.add("beside/good", text, file)
+    for directory in ("alone", "beside"):
+        corpus.add(f"{directory}/damaged", meant(damage, text), damages_of(codec)[damage](file, Random(damage)))
+    roomy["ours"].ask("compressed_calls:read_damaged", path=str(corpus.compressed))
+    true, true_files = roomy["stock"].call("compressed_calls:read_damaged", path=str(corpus.plain))
+    given, given_files = true, {}
+    if codec != "lz4":
+        given, given_files = roomy["stock"].call("compressed_calls:read_damaged", path=str(corpus.compressed))
+    answer = roomy["ours"].answer()
+    assert "crash" not in answer, answer
+    actual, actual_files = answer
+    may_fail = damage != "empty" and (codec in LENIENT or given["text"] != true["text"])
+    for form, rows in actual.items():
+        if is_error(rows):
+            assert may_fail, f"{form}: {rows}"
+            if form == "text file" and codec == "bz2":
+                # RDDs leave what Hadoop divides to Hadoop, which does not name the file.
+                assert rows["cause"] == given[form]["cause"]
+                continue
+            assert f"damaged.{ENDINGS[codec]}" in rows["message"] + rows["cause"], f"{form}: {rows}"
+        else:
+            # Zeros are blocks of Hadoop without data.
+            is_nothing = (codec, damage) == ("lz4", "zeros") and rows in ([], {}, 0)
+            assert is_nothing or rows == (given if is_read_by_stock(codec, form) else true)[form], form
+    assert not is_error(actual_files), actual_files
+    assert actual_files["good"] == true_files["good"]
+    some, all_lines = actual_files.get("damaged", []), true_files["good"] * 2
+    assert some == given_files.get("damaged", []) or some == all_lines[:len(some)], "with ignoreCorruptFiles"
+
+
+def is_error(answer):
+    return isinstance(answer, dict) and "error" in answer
+
+
+@pytest.mark.parametrize("name", ["text.txt", "text.GZ", "text.gz.txt", "text", "text.gzip", "text.zstd"])
+def test_the_ending_alone_tells_the_codec(roomy, tmp_path, name):
+    (tmp_path / name).write_bytes(gzip.compress(log_lines(Random(SEED), 100)))
+    expected, actual = asked(roomy, "read_calls:rows_where", path=str(tmp_path), conditions=["true"])
+    assert actual == expected
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_missing_files_are_counted(roomy, whole, tmp_path, codec):
+    file, text = whole(codec)
+    paths = [tmp_path / f"{name}.{ENDINGS[codec]}" for name in ("kept", "removed")]
+    for path in paths:
+        path.write_bytes(file)
+    got = roomy["ours"].call("read_calls:missing_files", path=str(tmp_path), removed=str(paths[1]))
+    assert got == {"rows": len(lines_of(text)), "missing": 1}
+
+
+@pytest.mark.parametrize("codec", [codec for codec in CODECS if codec != "lz4"])
+def test_a_missing_file_fails_as_in_stock_spark(roomy, whole, tmp_path, codec):
+    answers = []
+    for name, session in roomy.items():
+        path = tmp_path / f"file.{ENDINGS[codec]}"
+        path.write_bytes(whole(codec)[0])
+        answers.append(session.call("compressed_calls:read_removed", path=str(path)))
+    assert is_error(answers[0])
+    assert answers[1] == answers[0]
