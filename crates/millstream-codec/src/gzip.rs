@@ -30,11 +30,6 @@ impl<R: Read> GzipReader<R> {
     pub(crate) fn new(input: R) -> Self {
         GzipReader { members: Members::new(input) }
     }
-
-    /// Bytes of the file that have been decoded.
-    pub(crate) fn offset(&self) -> u64 {
-        self.members.input.offset()
-    }
 }
 
 impl<R: Read> Read for GzipReader<R> {
@@ -71,11 +66,6 @@ impl Check {
     pub(crate) fn add_checked(&mut self, crc: &Hasher, length: u64) {
         self.crc.combine(crc);
         self.length += length;
-    }
-
-    /// Bytes of the member so far.
-    pub(crate) fn length(&self) -> u64 {
-        self.length
     }
 }
 

@@ -10,6 +10,8 @@ use millstream_wire::{Decoder, Malformed};
 const DIRECTORY: u8 = b'd';
 const FILE: u8 = b'f';
 const COMPRESSED: u8 = b'c';
+/// In place of a codec: gzip, and an index is made.
+const INDEXING: u8 = 0x81;
 
 /// A packed range of a file.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +40,7 @@ impl Packed<'_> {
     pub(crate) fn range(&self) -> Option<FileRange> {
         let compression = match self.compression {
             None => Compression::None,
+            Some((INDEXING, [])) => Compression::Indexing,
             Some((codec, [])) => Compression::Whole(Codec::from_code(codec)?),
             Some((_, index)) => Compression::Indexed(Arc::new(Index::decode(index).ok()?)),
         };

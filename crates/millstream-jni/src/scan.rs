@@ -3,11 +3,13 @@
 use jni::JNIEnv;
 use jni::objects::{JByteArray, JClass, JLongArray, JObject};
 use jni::sys::{JNI_FALSE, jboolean, jbyteArray, jint, jlong};
+use millstream_codec::Index;
 use millstream_scan::{
     Batch, Cause, FileRange, Grouping, Missing, Output, Predicate, Progress, Rows, Scan, ScanError,
     ScanOptions, Separator, Source, Verification, VolumeSource,
 };
 use millstream_vfs::{Errno, errno_text};
+use millstream_wire::Encoder;
 
 use crate::cancellation::Cancellation;
 use crate::ranges::{Packed, unpack};
@@ -36,6 +38,7 @@ trait AnyScan {
     ) -> Result<Option<&Batch>, ScanError>;
     fn batch(&self) -> Option<&Batch>;
     fn progress(&self) -> Progress;
+    fn take_indexes(&mut self) -> Vec<(usize, Index)>;
     fn stop(&mut self);
 }
 
@@ -53,6 +56,10 @@ impl<S: Source> AnyScan for Scan<S> {
 
     fn progress(&self) -> Progress {
         Scan::progress(self)
+    }
+
+    fn take_indexes(&mut self) -> Vec<(usize, Index)> {
+        Scan::take_indexes(self)
     }
 
     fn stop(&mut self) {
@@ -207,6 +214,25 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeScan_row<'local>(
         let scan = unsafe { &*(handle as *const OpenScan) };
         let row = usize::try_from(index).ok().and_then(|index| scan.batch()?.row(index));
         Ok(env.byte_array_from_slice(row.ok_or(Failure::Argument("no such row"))?)?.into_raw())
+    })
+}
+
+/// `static native byte[] takeIndexes(long handle)`: for each index that was made, its range as a `u32` and the prefixed bytes.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeScan_takeIndexes<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+) -> jbyteArray {
+    guard(&mut env, std::ptr::null_mut(), |env| {
+        // SAFETY: Java got the handle from `open`, makes one call at a time and none after `close`.
+        let scan = unsafe { &mut *(handle as *mut OpenScan) };
+        let mut out = Encoder::default();
+        for (range, index) in scan.take_indexes() {
+            out.u32(u32::try_from(range).map_err(|_| Failure::Argument("too many ranges"))?);
+            out.prefixed(&index.encode());
+        }
+        Ok(env.byte_array_from_slice(&out.into_bytes())?.into_raw())
     })
 }
 

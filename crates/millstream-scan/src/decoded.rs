@@ -39,7 +39,7 @@ pub(crate) fn open<S: Source>(source: &S, index: usize, range: &FileRange) -> Re
     let file = source.open(index, range)?;
     Ok(match &range.compression {
         Compression::Indexed(index) => Opened::Decoded(Box::new(Decoded::new(file, index, range.start))),
-        Compression::None | Compression::Whole(_) => Opened::Plain(file),
+        Compression::None | Compression::Whole(_) | Compression::Indexing => Opened::Plain(file),
     })
 }
 
@@ -194,7 +194,9 @@ impl<F: SourceFile> Decoded<F> {
                 read(decoded.insert(bytes));
                 Ok(())
             }
-            Err(Cause::Damaged(damage)) => {
+            Err(Cause::Damaged(mut damage)) => {
+                damage.reason +=
+                    "; if the file is intact, its index is another file's, and has to be removed";
                 self.lock().damage = Some(*damage);
                 Err(Error::new(Operation::Read, Errno::IO))
             }

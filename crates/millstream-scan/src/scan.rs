@@ -6,6 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use millstream_codec::Index;
 use millstream_system::pace::{Budget, Lap, Meter};
 use millstream_vfs::{Errno, Error, Operation};
 
@@ -85,6 +86,7 @@ struct State<F: SourceFile> {
     stopped: bool,
     used: Lap,
     counts: Counts,
+    indexes: Vec<(usize, Index)>,
 }
 
 /// A batch of a unit.
@@ -107,6 +109,7 @@ impl<F: SourceFile> Default for State<F> {
             stopped: false,
             used: Lap::default(),
             counts: Counts::default(),
+            indexes: Vec::new(),
         }
     }
 }
@@ -241,6 +244,11 @@ impl<S: Source> Scan<S> {
         self.current.as_ref()
     }
 
+    /// The indexes that have been made ([`Compression::Indexing`](crate::Compression::Indexing)) since the last call, each with its range.
+    pub fn take_indexes(&mut self) -> Vec<(usize, Index)> {
+        std::mem::take(&mut self.shared.state().indexes)
+    }
+
     /// Progress so far.
     pub fn progress(&self) -> Progress {
         let state = self.shared.state();
@@ -348,11 +356,12 @@ impl<S: Source> Shared<S> {
             let cause = Error::new(Operation::Read, Errno::IO).into();
             Err(ScanError { range: batch.range, cause })
         });
-        let counts = std::mem::take(&mut own.counts);
+        let (counts, indexes) = (std::mem::take(&mut own.counts), std::mem::take(&mut own.indexes));
         let mut state = self.state();
         state.counts.bytes += counts.bytes;
         state.counts.files += counts.files;
         state.counts.missing += counts.missing;
+        state.indexes.extend(indexes);
         if !state.stopped {
             let (read, rest) = match read {
                 Ok(rest) => (Ok(batch), rest),

@@ -37,6 +37,8 @@ pub enum Compression {
     None,
     /// They are decoded from the first to the last. The range is the whole file, as it is compressed.
     Whole(Codec),
+    /// The same of a gzip file, of which an index is made ([`Scan::take_indexes`](crate::Scan::take_indexes)).
+    Indexing,
     /// They are decoded by this index, which has what [`Index::slice`] tells of the range.
     Indexed(Arc<Index>),
 }
@@ -50,6 +52,7 @@ impl FileRange {
     pub(crate) fn streamed(&self) -> Option<Codec> {
         match self.compression {
             Compression::Whole(codec) => Some(codec),
+            Compression::Indexing => Some(Codec::Gzip),
             Compression::None | Compression::Indexed(_) => None,
         }
     }

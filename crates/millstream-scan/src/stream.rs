@@ -6,7 +6,7 @@
 use std::io::{self, Read};
 use std::ops::Range;
 
-use millstream_codec::{Codec, DecodeError, Decoder};
+use millstream_codec::{Codec, DecodeError, Decoder, Index, Indexer, SPACING};
 use millstream_vfs::{Errno, Error, Operation, Result as VolumeResult};
 
 use crate::batch::Buffer;
@@ -21,7 +21,7 @@ pub(crate) const PIECE: usize = 1 << 20;
 /// An open file and how far it has been decoded.
 #[derive(Debug)]
 pub(crate) struct Stream<F: SourceFile> {
-    decoder: Decoder<FileReader<F>>,
+    decoding: Decoding<F>,
     /// The beginning of a line.
     carry: Vec<u8>,
     /// Where in the decoded bytes the carry begins.
@@ -29,11 +29,36 @@ pub(crate) struct Stream<F: SourceFile> {
     is_at_end: bool,
 }
 
+#[derive(Debug)]
+enum Decoding<F: SourceFile> {
+    Only(Decoder<FileReader<F>>),
+    /// The index is made as well.
+    Indexing(Box<Indexer<FileReader<F>>>),
+    /// It has been made, and the file read.
+    Over,
+}
+
 impl<F: SourceFile> Stream<F> {
     /// Decodes `file`, which is read in requests of at most `portion` bytes.
     pub(crate) fn new(file: F, codec: Codec, portion: usize) -> Self {
-        let decoder = Decoder::new(codec, FileReader::new(file, portion));
-        Stream { decoder, carry: Vec::new(), offset: 0, is_at_end: false }
+        Stream::of(Decoding::Only(Decoder::new(codec, FileReader::new(file, portion))))
+    }
+
+    /// The same for a gzip file, of which an index is made.
+    pub(crate) fn indexing(file: F, portion: usize) -> Self {
+        Stream::of(Decoding::Indexing(Box::new(Indexer::new(FileReader::new(file, portion), SPACING))))
+    }
+
+    /// The index, if it has been made, all has been read, and it has not been taken.
+    pub(crate) fn take_index(&mut self) -> Option<Index> {
+        match std::mem::replace(&mut self.decoding, Decoding::Over) {
+            Decoding::Indexing(indexer) => indexer.finish(),
+            Decoding::Only(_) | Decoding::Over => None,
+        }
+    }
+
+    fn of(decoding: Decoding<F>) -> Self {
+        Stream { decoding, carry: Vec::new(), offset: 0, is_at_end: false }
     }
 
     /// Where in the decoded bytes the next piece begins.
@@ -97,7 +122,13 @@ impl<F: SourceFile> Stream<F> {
             if free == 0 {
                 return Err(Error::new(Operation::Read, Errno::OVERFLOW).into());
             }
-            let n = self.decoder.read(buffer.room(left.min(free))).map_err(cause)?;
+            let room = buffer.room(left.min(free));
+            let n = match &mut self.decoding {
+                Decoding::Only(decoder) => decoder.read(room),
+                Decoding::Indexing(indexer) => indexer.read(room),
+                Decoding::Over => Ok(0),
+            };
+            let n = n.map_err(cause)?;
             buffer.fill(n);
             left -= n;
             self.is_at_end = n == 0;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memmem;
-use millstream_codec::Codec;
+use millstream_codec::{Codec, Index};
 use millstream_vfs::Result as VolumeResult;
 
 use crate::batch::{Batch, Buffer, Line};
@@ -228,12 +228,20 @@ pub(crate) struct UnitReader<'a> {
     search: Search<'a>,
     pub(crate) scratch: Buffer,
     pub(crate) counts: Counts,
+    /// Indexes of files that have been read, with their ranges.
+    pub(crate) indexes: Vec<(usize, Index)>,
 }
 
 impl<'a> UnitReader<'a> {
     /// A reader for a scan with these options; `scratch` is a buffer to reuse.
     pub(crate) fn new(options: &'a ScanOptions, scratch: Buffer) -> Self {
-        UnitReader { options, search: Search::of(options), scratch, counts: Counts::default() }
+        UnitReader {
+            options,
+            search: Search::of(options),
+            scratch,
+            counts: Counts::default(),
+            indexes: Vec::new(),
+        }
     }
 
     /// Reads `unit`, or the rest of it, into `batch`, replacing its contents. Returns what is left of it then. After each file,
@@ -310,6 +318,9 @@ impl<'a> UnitReader<'a> {
                 };
                 let read = stream.and_then(|mut stream| {
                     decoded += self.read_stream(&mut stream, batch)?;
+                    if stream.is_at_end() && range.compression == Compression::Indexing {
+                        self.indexes.extend(stream.take_index().map(|made| (index, made)));
+                    }
                     rest.stream = (!stream.is_at_end()).then_some(stream);
                     Ok(())
                 });
@@ -347,7 +358,11 @@ impl<'a> UnitReader<'a> {
         self.verify(source, range, &file, range.start..range.end())?;
         // One byte more than expected, so that one request reaches the end of the file.
         let portion = range.length.saturating_add(1).min(S::PORTIONS.bytes);
-        Ok(Stream::new(file, codec, usize::try_from(portion).unwrap_or(usize::MAX)))
+        let portion = usize::try_from(portion).unwrap_or(usize::MAX);
+        Ok(match range.compression {
+            Compression::Indexing => Stream::indexing(file, portion),
+            _ => Stream::new(file, codec, portion),
+        })
     }
 
     /// Adds the rows of the next piece of a stream. Returns how many bytes were decoded for it.

@@ -47,7 +47,7 @@ impl Random {
             let (count, letters) = (self.below(longest), self.below(26) + 1);
             text.extend((0..count).map(|_| b'a' + self.below(letters) as u8));
             let separators = [&b"\n"[..], b"\n", b"\r", b"\r\n", b"\n\n", b"|", b"|\n\r"];
-            text.extend_from_slice(*self.pick(&separators));
+            text.extend_from_slice(self.pick(&separators));
         }
         text
     }
@@ -136,7 +136,7 @@ fn any_cuts_of_compressed_files_have_the_rows_of_the_decoded_ones() {
     let mut random = Random::seeded();
     let scratch = tempfile::tempdir().expect("scratch");
     let (plain, gz) = (scratch.path().join("plain"), scratch.path().join("file.gz"));
-    for round in 0..40 {
+    for round in 0..15 {
         let length = *random.pick(&[0, 1, 1_000, 300_000, 3_000_000]);
         let text = random.text(length);
         let compressed = random.gzip(&text);

@@ -31,7 +31,7 @@ import org.apache.hadoop.fs.Path;
  * </pre>
  *
  * <p>A compressed file ({@code 'c'}, {@link TextCodec}) has an empty index if it is decoded from its first byte to its last; the range is
- * the whole file then. With an index ({@link NativeIndex#slice}), start and length are those of decoded bytes.
+ * the whole file then; with 0x81 for a codec, it is gzip and an index is made. With an index ({@link NativeIndex#slice}), start and length are those of decoded bytes.
  */
 public final class FileRanges implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -40,6 +40,7 @@ public final class FileRanges implements Serializable {
   private static final byte COMPRESSED = 'c';
 
   private static final int PLAIN = 0;
+  private static final int INDEXING = 0x81;
   private static final byte[] NO_INDEX = {};
 
   private final byte[] packed;
@@ -245,7 +246,15 @@ public final class FileRanges implements Serializable {
 
     /** The codec with which native code decodes the file; null if it is read as it is. */
     public TextCodec codec() {
-      return codec == PLAIN ? null : TextCodec.values()[codec - 1];
+      if (codec == PLAIN) {
+        return null;
+      }
+      return codec == INDEXING ? TextCodec.GZIP : TextCodec.values()[codec - 1];
+    }
+
+    /** Whether the index of the file is made when it is decoded. */
+    public boolean isIndexing() {
+      return codec == INDEXING;
     }
 
     /** Whether the rows are those of decoded bytes. */
@@ -294,6 +303,13 @@ public final class FileRanges implements Serializable {
     public void addCompressed(DirectoryListing listing, int entry, boolean mayHaveChecksums, TextCodec codec) {
       add(listing.directoryBytes(), mayHaveChecksums, listing.nameBytes(entry), 0, listing.size(entry), listing.size(entry),
           listing.modificationTime(entry), listing.version(entry), codec.code(), NO_INDEX);
+    }
+
+    /** Adds a whole gzip file at an absolute path, of which an index is made when it is decoded. */
+    public void addIndexing(String path, long size, long modificationTime, String version) {
+      int slash = path.lastIndexOf('/');
+      add(naming.bytes(path.substring(0, slash)), naming.isLocal(), naming.bytes(path.substring(slash + 1)), 0, size, size, modificationTime,
+          Versions.pack(version), INDEXING, NO_INDEX);
     }
 
     /**

@@ -2,6 +2,8 @@ package io.millstream.hadoop;
 
 import java.io.IOException;
 import java.lang.ref.Cleaner;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -119,6 +121,22 @@ public final class NativeScan implements AutoCloseable {
     return files == null ? RequestCounts.NONE : files.requests();
   }
 
+  /**
+   * The indexes of files that were to be made ({@link FileRanges.Builder#addIndexing}), by the index of their range, if they have been
+   * read to their ends. None if the scan is closed.
+   */
+  public synchronized Map<Integer, byte[]> takeIndexes() {
+    if (closed) {
+      return Map.of();
+    }
+    Map<Integer, byte[]> indexes = new HashMap<>();
+    for (WireReader in = new WireReader(takeIndexes(handle)); in.hasRemaining(); ) {
+      int range = in.u32();
+      indexes.put(range, in.prefixed());
+    }
+    return indexes;
+  }
+
   /** Number of rows in the batch. */
   public long rows() {
     return rows;
@@ -212,6 +230,8 @@ public final class NativeScan implements AutoCloseable {
   private static native long next(long handle, long[] out, BooleanSupplier isCancelled) throws IOException;
 
   private static native byte[] row(long handle, int index);
+
+  private static native byte[] takeIndexes(long handle);
 
   private static native void stop(long handle);
 

@@ -8,6 +8,7 @@ import scala.util.control.NonFatal
 
 import io.millstream.hadoop.{FileRanges, NativeIndex, RemoteFiles, TextCodec}
 import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.Path
 
 import org.apache.spark.{SparkContext, TaskContext}
 import org.apache.spark.internal.Logging
@@ -24,20 +25,46 @@ private[millstream] object CompressedFiles extends Logging {
   val Ratio = 8L
 
   private val Loaders = 16
+  /** Files that the log names for one reason. */
+  private val Told = 10
   /** Bytes of indexes that the driver keeps: those of about 100 GB of text. */
   private val Kept = 64L << 20
 
   private val recent: JavaMap[(IndexStore, CompressedFile), Array[Byte]] = Collections.synchronizedMap(new RecentIndexes(Kept))
 
-  /** The bytes of the indexes of files, but of those that cannot be divided or not be read. */
-  def indexes(files: Seq[CompressedFile], settings: IndexSettings, conf: Configuration, context: SparkContext): Map[CompressedFile, Array[Byte]] = {
-    val store = IndexStore(settings.directory)
-    val found = load(files, store, conf)
-    val made = make(files.filterNot(found.contains), store, conf, context)
-    val all = found ++ made
-    all.foreach { case (file, index) => recent.put((store, file), index) }
-    all
+  /**
+   * The bytes of the indexes of files, but of those that cannot be divided or not be read.
+   *
+   * @param maker runs the job that makes those that are missing; None if they are not to be made
+   */
+  def indexes(files: Seq[CompressedFile], settings: IndexSettings, conf: Configuration, maker: Option[SparkContext]): Map[CompressedFile, Array[Byte]] =
+    if (settings.isEnabled) {
+      val store = IndexStore(settings.directory)
+      val found = load(files, store, conf)
+      val made = maker.fold(Map.empty[CompressedFile, Array[Byte]])(make(files.filterNot(found.contains), store, conf, _))
+      val all = found ++ made
+      all.foreach { case (file, index) => recent.put((store, file), index) }
+      all
+    } else {
+      tell(files.map(_.path), s"${IndexSettings.Enabled.key} is false")
+      Map.empty
+    }
+
+  /** Says of large compressed files, which no index divides, that one task reads each. */
+  def tellUndivided(files: Seq[Path]): Unit =
+    tell(files, "only gzip files are divided among tasks; write it again with gzip, or as many files")
+
+  private def tell(files: Seq[Path], why: String): Unit = {
+    files.take(Told).foreach(file => logInfo(s"One task reads all of $file: $why"))
+    if (files.length > Told) logInfo(s"The same holds for ${files.length - Told} more files")
   }
+
+  /** Keeps an index that a task has made. If that fails, the rows that the task has found are right all the same. */
+  def save(file: CompressedFile, index: Array[Byte], store: IndexStore, conf: Configuration): Unit =
+    try store.save(file, index, conf)
+    catch {
+      case NonFatal(e) => Made(index, Some(e.toString)).tell(file)
+    }
 
   private def load(files: Seq[CompressedFile], store: IndexStore, conf: Configuration): Map[CompressedFile, Array[Byte]] = {
     def one(file: CompressedFile) = Option(recent.get((store, file))).orElse(store.load(file, conf)).map(file -> _)

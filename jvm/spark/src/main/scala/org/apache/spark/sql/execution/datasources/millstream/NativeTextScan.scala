@@ -173,6 +173,8 @@ case class NativeTextScanExec(
 
   override protected def mayIndex: Boolean = format.isSplittable
 
+  override protected def onlyCounts: Boolean = !hasLines
+
   override protected def hadoopConf: Configuration = listed.conf
 
   override protected def doCanonicalize(): SparkPlan =
@@ -195,8 +197,10 @@ case class NativeTextScanExec(
     val partitions = pack()
     val readers = settings.readers(partitions.length, listed.isLocal, sparkContext)
     val task = ScanTask(format.separator.toArray, predicate, split, flags, readers, hasLines, partitionSchema)
-    val conf = Option.unless(listed.isLocal)(sparkContext.broadcast(new SerializableConfiguration(listed.conf)))
-    new TextScanRDD(sparkContext, partitions, task, conf,
+    val makesIndexes = partitions.exists(_.asInstanceOf[ScanPartition].makesIndexes)
+    val conf = Option.when(!listed.isLocal || makesIndexes)(sparkContext.broadcast(new SerializableConfiguration(listed.conf)))
+    val store = IndexStore(IndexSettings.of(this.conf).directory)
+    new TextScanRDD(sparkContext, partitions, task, store, conf,
       ScanMetrics(metrics("numOutputRows"), metrics("bytesRead"), metrics("filesOpened"), metrics("filesMissing"), metrics("waitTime"),
         requestMetrics))
   }

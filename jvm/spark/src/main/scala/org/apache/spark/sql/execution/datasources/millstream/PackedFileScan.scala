@@ -94,6 +94,8 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
 
   override protected def mayIndex: Boolean = decodesLines
 
+  override protected def onlyCounts: Boolean = false
+
   override protected def hadoopConf: Configuration = local.conf
 
   override protected def doCanonicalize(): SparkPlan = PackedFileScanExec(scan.canonicalized.asInstanceOf[FileSourceScanExec])(null)

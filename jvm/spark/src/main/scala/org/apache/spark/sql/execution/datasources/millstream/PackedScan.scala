@@ -38,6 +38,12 @@ private[millstream] trait PackedScan extends LeafExecNode {
   /** Whether several tasks may share a file that has an index. */
   protected def mayIndex: Boolean
 
+  /**
+   * Whether rows are no more than counted. Then one task reads a large file that has no index, and makes the index meanwhile: decoding
+   * takes longer than counting.
+   */
+  protected def onlyCounts: Boolean
+
   /** The configuration of the file system. */
   protected def hadoopConf: Configuration
 
@@ -80,9 +86,12 @@ private[millstream] trait PackedScan extends LeafExecNode {
     val openCost = math.min(settings.openCostBytes, conf.filesMaxPartitionBytes)
     val (count, bytes) = files.iterator.flatMap(_.files).foldLeft((0L, 0L)) { case ((n, sum), file) => (n + 1, sum + file.getLen) }
     tellDriver(count, bytes)
-    val indexes = openIndexes(count, openCost)
+    val (indexes, unindexed) = openIndexes(count, openCost)
     try {
-      def decoded(file: FileStatusWithMetadata) = nativeCodec(file).map(codec => Decoded(codec, indexes.get(file.getPath.toString)))
+      def decoded(file: FileStatusWithMetadata) = nativeCodec(file).map { codec =>
+        val path = file.getPath.toString
+        Decoded(codec, indexes.get(path), unindexed(path))
+      }
       def cost(file: FileStatusWithMetadata): Long = decoded(file).fold(file.getLen)(_.length(file.getLen))
       val all = files.iterator.flatMap(_.files).map(cost).sum + count * openCost
       val packing = new RangePacking(fileSystem, math.max(openCost, targetCost(all)), openCost)
@@ -110,23 +119,22 @@ private[millstream] trait PackedScan extends LeafExecNode {
     }
   }
 
-  /** The indexes of the files that one task should not read alone, by path. */
-  private def openIndexes(count: Long, openCost: Long): Map[String, NativeIndex] = {
+  /** The indexes of the files that one task should not read alone, by path, and the paths of those whose reader makes the index. */
+  private def openIndexes(count: Long, openCost: Long): (Map[String, NativeIndex], Set[String]) = {
     val settings = IndexSettings.of(conf)
     def estimate(file: FileStatusWithMetadata): Long = file.getLen * (if (nativeCodec(file).isEmpty) 1 else CompressedFiles.Ratio)
-    def isCompressed = files.exists(_.files.exists(file => file.getLen >= settings.minSize && nativeCodec(file).contains(TextCodec.GZIP)))
-    if (settings.isEnabled && mayIndex && isCompressed) {
+    def mayBeLarge(file: FileStatusWithMetadata) = file.getLen >= settings.minSize && nativeCodec(file).nonEmpty
+    if (mayIndex && files.exists(_.files.exists(mayBeLarge))) {
       val target = targetCost(files.iterator.flatMap(_.files).map(estimate).sum + count * openCost)
-      val large = files.flatMap(_.files).filter { file =>
-        file.getLen >= settings.minSize && estimate(file) > target && nativeCodec(file).contains(TextCodec.GZIP)
-      }
-      val versions = large.map(file => CompressedFile(file.getPath, file.getLen, file.getModificationTime, Option(RangePacking.version(file))))
-      for {
-        (file, bytes) <- CompressedFiles.indexes(versions, settings, hadoopConf, sparkContext)
-        index <- Option(NativeIndex.of(bytes))
-      } yield file.path.toString -> index
+      val large = files.flatMap(_.files).filter(file => mayBeLarge(file) && estimate(file) > target)
+      val (indexed, others) = large.partition(nativeCodec(_).contains(TextCodec.GZIP))
+      CompressedFiles.tellUndivided(others.map(_.getPath))
+      val versions = indexed.map(file => CompressedFile(file.getPath, file.getLen, file.getModificationTime, Option(RangePacking.version(file))))
+      val found = CompressedFiles.indexes(versions, settings, hadoopConf, Option.unless(onlyCounts)(sparkContext))
+      val opened = for ((file, bytes) <- found; index <- Option(NativeIndex.of(bytes))) yield file.path.toString -> index
+      (opened, if (onlyCounts && settings.isEnabled) versions.filterNot(found.contains).map(_.path.toString).toSet else Set.empty)
     } else {
-      Map.empty
+      (Map.empty, Set.empty)
     }
   }
 

@@ -19,7 +19,13 @@ import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata
 private[millstream] final case class Section(partitionValues: InternalRow, end: Int)
 
 /** @param hosts where most of its bytes are; empty if that is not known */
-private[millstream] final case class ScanPartition(index: Int, ranges: FileRanges, sections: Array[Section], hosts: Seq[String]) extends Partition
+private[millstream] final case class ScanPartition(index: Int, ranges: FileRanges, sections: Array[Section], hosts: Seq[String]) extends Partition {
+  /** Whether its task makes indexes of files. */
+  def makesIndexes: Boolean = {
+    val range = ranges.cursor()
+    Iterator.continually(range.next()).takeWhile(identity).exists(_ => range.isIndexing)
+  }
+}
 
 /**
  * Decides where tasks end that are filled one after the other and should cost about `target` each.
@@ -81,8 +87,9 @@ object Packing {
  * How a compressed file is read.
  *
  * @param index with which tasks can share it
+ * @param makesIndex whether the task that reads all of it makes the index
  */
-private[millstream] final case class Decoded(codec: TextCodec, index: Option[NativeIndex]) {
+private[millstream] final case class Decoded(codec: TextCodec, index: Option[NativeIndex], makesIndex: Boolean) {
   /** Decoded bytes of a file of so many, as far as it is known. */
   def length(size: Long): Long = index.fold(size * CompressedFiles.Ratio)(_.length)
 }
@@ -123,6 +130,8 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
       val size = file.getLen
       put(file, 0, size, how.length(size)) {
         file.fileStatus match {
+          case other if how.makesIndex =>
+            ranges.addIndexing(other.getPath.toUri.getPath, size, other.getModificationTime, RangePacking.version(file))
           case listed: Indexed => ranges.addCompressed(listed.listing, listed.entry, listed.mayHaveChecksums, how.codec)
           case other =>
             ranges.addCompressed(other.getPath.toUri.getPath, 0, size, size, other.getModificationTime, RangePacking.version(file), how.codec,

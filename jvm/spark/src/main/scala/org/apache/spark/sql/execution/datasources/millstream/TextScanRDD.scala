@@ -45,12 +45,14 @@ private[millstream] final case class ScanMetrics(
 /**
  * Batches of native scans, one scan for each partition.
  *
- * @param conf finds the file system of the files, unless they are local
+ * @param store where indexes are kept that tasks make
+ * @param conf finds the file system of the files, unless they are local and no index is made
  */
 private[millstream] final class TextScanRDD(
     context: SparkContext,
     @transient private val scanPartitions: Array[Partition],
     task: ScanTask,
+    store: IndexStore,
     conf: Option[Broadcast[SerializableConfiguration]],
     metrics: ScanMetrics)
   extends RDD[ColumnarBatch](context, Nil) {
@@ -62,13 +64,21 @@ private[millstream] final class TextScanRDD(
   override def compute(split: Partition, context: TaskContext): Iterator[ColumnarBatch] = {
     val partition = split.asInstanceOf[ScanPartition]
     val files = conf.map(conf => RemoteFiles.of(partition.ranges, conf.value.value))
-    val batches = new ScanBatches(partition, files.orNull, task, metrics, context)
+    val save = (file: CompressedFile, index: Array[Byte]) => conf.foreach(conf => CompressedFiles.save(file, index, store, conf.value.value))
+    val batches = new ScanBatches(partition, files.orNull, task, save, metrics, context)
     context.addTaskCompletionListener[Unit](_ => batches.abandon())
     new InterruptibleIterator(context, batches)
   }
 }
 
-private final class ScanBatches(partition: ScanPartition, files: RemoteFiles, task: ScanTask, metrics: ScanMetrics, context: TaskContext)
+/** @param saveIndex keeps the index of a file that was made */
+private final class ScanBatches(
+    partition: ScanPartition,
+    files: RemoteFiles,
+    task: ScanTask,
+    saveIndex: (CompressedFile, Array[Byte]) => Unit,
+    metrics: ScanMetrics,
+    context: TaskContext)
   extends Iterator[ColumnarBatch] {
 
   private val scan = {
@@ -136,8 +146,18 @@ private final class ScanBatches(partition: ScanPartition, files: RemoteFiles, ta
     delivered = 0
     account()
     if (task.byFile) tellFile(found)
-    if (found) enterSection() else scan.close()
+    if (found) {
+      enterSection()
+    } else {
+      saveIndexes()
+      scan.close()
+    }
     found
+  }
+
+  private def saveIndexes(): Unit = scan.takeIndexes().forEach { (number, index) =>
+    val range = partition.ranges.at(number)
+    saveIndex(CompressedFile(range.path, range.size, range.modificationTime, Option(range.version)), index)
   }
 
   private def enterSection(): Unit = if (scan.range >= section.end) {

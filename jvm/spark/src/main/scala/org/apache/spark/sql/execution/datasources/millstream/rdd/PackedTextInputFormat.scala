@@ -105,13 +105,13 @@ class PackedTextInputFormat extends TextInputFormat {
   private def divided(ranges: Seq[FileRange], target: Long, context: SparkContext, job: JobConf): Seq[FileRange] = {
     val settings = ReadSettings.indexes(context)
     val large = ranges.filter(range => range.codec.contains(TextCodec.GZIP) && range.length >= settings.minSize && bytes(range) > target)
-    if (large.isEmpty || !settings.isEnabled) {
+    if (large.isEmpty) {
       ranges
     } else {
       val paths = large.map(range => range.path -> range.version).toMap
       val files = for (status <- listed.toSeq; version <- paths.get(status.getPath.toUri.getPath)) yield
         CompressedFile(status.getPath, status.getLen, status.getModificationTime, Option(version))
-      val indexes = CompressedFiles.indexes(files.distinct, settings, job, context).map { case (file, index) => file.path.toUri.getPath -> index }
+      val indexes = CompressedFiles.indexes(files.distinct, settings, job, Some(context)).map { case (file, index) => file.path.toUri.getPath -> index }
       ranges.flatMap(range => if (range.codec.isEmpty) Seq(range) else indexes.get(range.path).fold(Seq(range))(pieces(range, _, target)))
     }
   }
