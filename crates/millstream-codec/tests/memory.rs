@@ -64,7 +64,7 @@ fn memory_is_bounded() {
     let bomb = [&length[..], &size, &block].concat().repeat(256);
     let (decoded, used) = measured(Codec::Lz4, &bomb[..]);
     assert_eq!(decoded.expect("decoded"), 256 * u64::from(u32::from_be_bytes(length)));
-    assert!(used < 5 * MIB, "{used}");
+    assert!(used < 8 * MIB, "twice a block: {used}");
 
     // Empty streams of bzip2, for each of which the library would allocate 4 MB.
     let empty = b"BZh9\x17\x72\x45\x38\x50\x90\0\0\0\0".repeat(100_000);

@@ -31,7 +31,7 @@ pub(crate) struct Stream<F: SourceFile> {
 
 #[derive(Debug)]
 enum Decoding<F: SourceFile> {
-    Only(Decoder<FileReader<F>>),
+    Only(Box<Decoder<FileReader<F>>>),
     /// The index is made as well.
     Indexing(Box<Indexer<FileReader<F>>>),
     /// It has been made, and the file read.
@@ -41,7 +41,7 @@ enum Decoding<F: SourceFile> {
 impl<F: SourceFile> Stream<F> {
     /// Decodes `file`, which is read in requests of at most `portion` bytes.
     pub(crate) fn new(file: F, codec: Codec, portion: usize) -> Self {
-        Stream::of(Decoding::Only(Decoder::new(codec, FileReader::new(file, portion))))
+        Stream::of(Decoding::Only(Box::new(Decoder::new(codec, FileReader::new(file, portion)))))
     }
 
     /// The same for a gzip file, of which an index is made.

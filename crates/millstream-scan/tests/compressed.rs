@@ -47,7 +47,8 @@ impl Random {
             let (count, letters) = (self.below(longest), self.below(26) + 1);
             text.extend((0..count).map(|_| b'a' + self.below(letters) as u8));
             let separators = [&b"\n"[..], b"\n", b"\r", b"\r\n", b"\n\n", b"|", b"|\n\r"];
-            text.extend_from_slice(self.pick(&separators));
+            let separator: &&[u8] = self.pick(&separators);
+            text.extend_from_slice(separator);
         }
         text
     }
