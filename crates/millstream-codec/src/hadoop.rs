@@ -144,7 +144,6 @@ fn snappy(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::codec::Codec;
     use crate::decoder::decode;
 
