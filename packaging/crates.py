@@ -9,8 +9,8 @@ ROOT = Path(__file__).resolve().parent.parent
 OWN = "Apache-2.0"
 # What may be linked into a program that is given away under Apache-2.0. Anything else ends the build.
 ALLOWED = {
-    OWN, "Apache-2.0 WITH LLVM-exception", "MIT", "MIT-0", "ISC", "Zlib", "0BSD", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0", "Unicode-3.0",
-    "Unlicense",
+    OWN, "Apache-2.0 WITH LLVM-exception", "MIT", "MIT-0", "ISC", "Zlib", "0BSD", "bzip2-1.0.6", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0",
+    "Unicode-3.0", "Unlicense",
 }
 
 # What is linked beside the crates: from Rust's toolchain, and from zig's into what is shipped (native.py).
