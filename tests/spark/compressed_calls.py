@@ -170,6 +170,10 @@ def divided(spark, path, conf):
     return answered(lambda: with_settings(spark, conf, run))
 
 
+def counted(spark, path):
+    return spark.read.text(path).count()
+
+
 def visible(spark, path):
     """The files that reads of a directory find."""
     recursive = spark.read.option("recursiveFileLookup", True)

@@ -157,6 +157,16 @@ def test_an_index_is_kept_beside_the_file_and_serves_other_sessions(ours, text, 
     assert (index.stat().st_mtime_ns, index.stat().st_ino) == made, "it was made again"
 
 
+def test_who_counts_lines_makes_the_index_and_only_who_may_read_the_file_may_read_it(ours, text, large, file):
+    file.chmod(0o600)
+    for _ in range(2):
+        assert ours.call("compressed_calls:counted", path=str(file)) == LINES
+    (index,) = indexes_beside(file)
+    assert index.stat().st_mode & 0o777 == 0o600
+    check_divided(ours, file, large["first"][1])
+    assert indexes_beside(file) == [index]
+
+
 def test_an_index_is_kept_in_the_directory_that_is_set(ours, large, file, tmp_path):
     (tmp_path / "indexes").mkdir()
     file.parent.chmod(0o555)

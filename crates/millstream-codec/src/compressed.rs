@@ -16,7 +16,17 @@ pub(crate) struct Compressed<R> {
 impl<R: Read> Compressed<R> {
     /// What `input` reads, a whole file.
     pub(crate) fn new(codec: Codec, input: R) -> Self {
-        Compressed { input: Input::new(0, input), codec }
+        Compressed::at(codec, 0, input)
+    }
+
+    /// What `input` reads, a file from an offset on.
+    pub(crate) fn at(codec: Codec, offset: u64, input: R) -> Self {
+        Compressed { input: Input::new(offset, input), codec }
+    }
+
+    /// The offset after what has been used.
+    pub(crate) fn offset(&self) -> u64 {
+        self.input.offset()
     }
 
     /// The next bytes; none at the end only.

@@ -7,9 +7,8 @@ use std::io::{self, Read};
 use crc32fast::Hasher;
 
 use crate::codec::Codec;
-use crate::error::DecodeError;
+use crate::compressed::Compressed;
 use crate::inflate::{Inflater, Stop};
-use crate::input::Input;
 
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 const DEFLATE: u8 = 8;
@@ -72,7 +71,7 @@ impl Check {
 /// The deflate streams of a file's members, with what is around them.
 #[derive(Debug)]
 pub(crate) struct Members<R> {
-    pub(crate) input: Input<R>,
+    pub(crate) input: Compressed<R>,
     inflater: Inflater,
     is_inside: bool,
     pub(crate) check: Check,
@@ -86,7 +85,7 @@ impl<R: Read> Members<R> {
     /// The members from the header at an offset of the file, where `input` begins.
     pub(crate) fn at(offset: u64, input: R) -> Self {
         Members {
-            input: Input::new(offset, input),
+            input: Compressed::at(Codec::Gzip, offset, input),
             inflater: Inflater::new(),
             is_inside: false,
             check: Check::default(),
@@ -102,7 +101,7 @@ impl<R: Read> Members<R> {
         let mut members = Members { is_inside: true, ..Members::at(offset, input) };
         let (bits, value) = match bit {
             0 => (0, 0),
-            _ => (8 - bit, members.input.byte()?.ok_or_else(|| members.truncated())? >> bit),
+            _ => (8 - bit, members.input.array::<1>()?[0] >> bit),
         };
         members.inflater.resume(window, bits, value);
         Ok(members)
@@ -140,11 +139,11 @@ impl<R: Read> Members<R> {
             Ok(step) => {
                 self.input.consume(step.read);
                 if is_at_end && step.written == 0 && step.stop == Stop::Inside {
-                    return Err(self.truncated());
+                    return Err(self.input.truncated());
                 }
                 Ok((step.written, step.stop))
             }
-            Err(reason) => Err(self.invalid(reason)),
+            Err(reason) => Err(self.input.invalid(reason)),
         }
     }
 
@@ -157,11 +156,11 @@ impl<R: Read> Members<R> {
         let (crc, length) = (self.u32()?, self.u32()?);
         let check = std::mem::take(&mut self.check);
         if crc != check.crc.finalize() {
-            return Err(self.invalid("the CRC is another one"));
+            return Err(self.input.invalid("the CRC is another one"));
         }
         // RFC 1952: the length modulo 2^32.
         if length != check.length as u32 {
-            return Err(self.invalid("the length is another one"));
+            return Err(self.input.invalid("the length is another one"));
         }
         Ok(())
     }
@@ -180,11 +179,11 @@ impl<R: Read> Members<R> {
         let mut crc = Hasher::new();
         let fixed: [u8; 10] = self.bytes(&mut crc)?;
         if fixed[..2] != MAGIC {
-            return Err(self.invalid("not gzip"));
+            return Err(self.input.invalid("not gzip"));
         }
         let flags = fixed[3];
         if fixed[2] != DEFLATE || flags & RESERVED != 0 {
-            return Err(self.invalid("a header of an unknown kind"));
+            return Err(self.input.invalid("a header of an unknown kind"));
         }
         if flags & FEXTRA != 0 {
             for _ in 0..u16::from_le_bytes(self.bytes(&mut crc)?) {
@@ -197,30 +196,19 @@ impl<R: Read> Members<R> {
         if flags & FHCRC != 0 {
             let expected = crc.clone().finalize() as u16;
             if u16::from_le_bytes(self.bytes(&mut crc)?) != expected {
-                return Err(self.invalid("the CRC of the header is another one"));
+                return Err(self.input.invalid("the CRC of the header is another one"));
             }
         }
         Ok(())
     }
 
     fn bytes<const N: usize>(&mut self, crc: &mut Hasher) -> io::Result<[u8; N]> {
-        let mut bytes = [0; N];
-        for byte in &mut bytes {
-            *byte = self.input.byte()?.ok_or_else(|| self.truncated())?;
-        }
+        let bytes = self.input.array()?;
         crc.update(&bytes);
         Ok(bytes)
     }
 
     fn u32(&mut self) -> io::Result<u32> {
         Ok(u32::from_le_bytes(self.bytes(&mut Hasher::new())?))
-    }
-
-    fn truncated(&self) -> io::Error {
-        DecodeError::truncated(Codec::Gzip, self.input.offset())
-    }
-
-    fn invalid(&self, reason: &'static str) -> io::Error {
-        DecodeError::invalid(Codec::Gzip, self.input.offset(), reason)
     }
 }

@@ -111,7 +111,7 @@ impl<R: Read> Indexer<R> {
         let index = &mut self.index;
         let first = index.windows.len();
         if !current.window.is_empty() {
-            index.windows.extend(deflated(&current.window));
+            index.windows.extend(deflated(&current.window, WINDOW_LEVEL));
         }
         index.chunks.push(Chunk {
             bit: current.bit,
@@ -170,11 +170,11 @@ impl<R: Read> Read for Indexer<R> {
     }
 }
 
-fn deflated(bytes: &[u8]) -> Vec<u8> {
-    let mut deflate = zlib_rs::Deflate::new(WINDOW_LEVEL, false, 15);
+fn deflated(bytes: &[u8], level: i32) -> Vec<u8> {
+    let mut deflate = zlib_rs::Deflate::new(level, false, 15);
     let mut out = vec![0; zlib_rs::compress_bound(bytes.len())];
     let status = deflate.compress(bytes, &mut out, zlib_rs::DeflateFlush::Finish);
-    assert_eq!(status, Ok(zlib_rs::Status::StreamEnd), "a window always fits");
+    assert_eq!(status, Ok(zlib_rs::Status::StreamEnd), "there is room");
     out.truncate(deflate.total_out() as usize);
     out
 }
@@ -248,4 +248,53 @@ fn inflated<'a>(window: &[u8], out: &'a mut [u8; WINDOW]) -> Option<&'a [u8]> {
     let status = inflate.decompress(window, out, zlib_rs::InflateFlush::Finish);
     let length = inflate.total_out() as usize;
     (status == Ok(zlib_rs::Status::StreamEnd)).then(|| &out[..length])
+}
+
+/// Takes arbitrary bytes for an index, and for a file to decode by it. They get the checksum that an index has to have.
+#[cfg(any(test, feature = "fuzzing"))]
+pub fn fuzz_index(bytes: &[u8]) {
+    let Ok(index) = Index::decode(&[bytes, &crc32fast::hash(bytes).to_le_bytes()].concat()) else { return };
+    assert_eq!(Index::decode(&index.encode()).as_ref(), Ok(&index));
+    assert!(Index::decode(&index.slice(0..index.length()).encode()).is_ok());
+    for chunk in 0..index.chunks().min(3) {
+        // A file of which the index is wrong gives no byte.
+        let mut decoded = Vec::new();
+        if decode_chunk(&index, chunk, bytes, &[], &mut decoded).is_err() {
+            assert!(decoded.is_empty());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrong_indexes_are_found() {
+        let text: Vec<u8> = (0..200_000_u64)
+            .flat_map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44).to_le_bytes())
+            .collect();
+        let gz = [
+            &b"\x1f\x8b\x08\0\0\0\0\0\0\xff"[..],
+            &deflated(&text, 6),
+            &crc32fast::hash(&text).to_le_bytes(),
+        ]
+        .concat();
+        let gz = [&gz[..], &(text.len() as u32).to_le_bytes()].concat();
+        let mut indexer = Indexer::new(&gz[..], 1);
+        io::copy(&mut indexer, &mut io::sink()).expect("well-formed");
+        let index = indexer.finish().expect("short blocks");
+        assert!(index.chunks() > 3 && index.lines() > 0, "{}", index.chunks());
+        let bytes = index.encode();
+        let unchecked = &bytes[..bytes.len() - 4];
+        for at in 0..unchecked.len().min(400) {
+            for flipped in [1, 0x80, 0xff] {
+                let mut bad = unchecked.to_vec();
+                bad[at] ^= flipped;
+                assert!(Index::decode(&bad).is_err(), "the checksum is missing");
+                fuzz_index(&bad);
+            }
+            fuzz_index(&unchecked[..at]);
+        }
+    }
 }

@@ -9,8 +9,8 @@ use std::mem::size_of;
 
 use libz_rs_sys as z;
 
-/// Bytes before a block that it may refer to.
-pub(crate) const WINDOW: usize = 32 << 10;
+/// Bytes before a block of deflate that it may refer to.
+pub const WINDOW: usize = 32 << 10;
 
 /// `z_stream.data_type` after a block, and while the last block is read.
 const AT_BLOCK_END: i32 = 128;

@@ -49,14 +49,4 @@ impl<R: Read> Input<R> {
         self.next += count;
         debug_assert!(self.next <= self.filled);
     }
-
-    /// The next byte; `None` at the end.
-    ///
-    /// # Errors
-    /// Those of the source.
-    pub(crate) fn byte(&mut self) -> io::Result<Option<u8>> {
-        let byte = self.peek()?.first().copied();
-        self.consume(usize::from(byte.is_some()));
-        Ok(byte)
-    }
 }

@@ -29,8 +29,9 @@ mod zstd;
 
 pub use codec::{Codec, recognize};
 pub use decoder::Decoder;
-#[cfg(feature = "fuzzing")]
-pub use decoder::fuzz_decoder;
 pub use error::DecodeError;
 pub use index::{Index, NotAnIndex};
 pub use indexer::{Indexer, SPACING, decode_chunk};
+pub use inflate::WINDOW;
+#[cfg(feature = "fuzzing")]
+pub use {decoder::fuzz_decoder, indexer::fuzz_index};

@@ -60,7 +60,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_open<'local>(
     })
 }
 
-/// `static native void describe(long handle, long[] out)`: bytes of the file, decoded bytes, LF, chunks.
+/// `static native void describe(long handle, long[] out)`: bytes of the file, decoded bytes.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_describe<'local>(
     mut env: JNIEnv<'local>,
@@ -71,8 +71,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_describe<'local>(
     guard(&mut env, (), |env| {
         // SAFETY: Java got the handle from `open`, and makes no call after `close`.
         let index = unsafe { &*(handle as *const Index) };
-        let numbers = [index.size(), index.length(), index.lines(), index.chunks() as u64];
-        Ok(env.set_long_array_region(&out, 0, &numbers.map(|number| number as jlong))?)
+        Ok(env.set_long_array_region(&out, 0, &[index.size() as jlong, index.length() as jlong])?)
     });
 }
 

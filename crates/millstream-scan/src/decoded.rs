@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use millstream_codec::{DecodeError, Index, decode_chunk};
+use millstream_codec::{DecodeError, Index, WINDOW, decode_chunk};
 use millstream_vfs::{Errno, Error, Operation, Result};
 
 use crate::batch::Stamp;
@@ -15,8 +15,6 @@ use crate::error::Cause;
 use crate::source::{Compression, FileRange, Source, SourceFile};
 use crate::stream::cause;
 
-/// Bytes before a chunk that it may refer to.
-const WINDOW: usize = 32 << 10;
 /// Chunks whose memory is kept for others: the system takes as long to provide it as decoding takes.
 const SPARE: usize = 2;
 /// Most bytes of the file that are read at once.

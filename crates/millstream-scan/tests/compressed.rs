@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use millstream_codec::{Codec, Index, Indexer};
+use millstream_codec::{Codec, Index, Indexer, SPACING};
 use millstream_scan::{
     Cause, Compression, FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError, ScanOptions,
     Separator, Verification, VolumeSource,
@@ -121,6 +121,16 @@ fn rows(ranges: Vec<FileRange>, options: ScanOptions) -> Result<Vec<Vec<u8>>, Sc
     Ok(rows)
 }
 
+/// The rows of a file, and the index that is made meanwhile.
+fn rows_and_index(range: FileRange, options: &ScanOptions) -> (Vec<Vec<u8>>, Vec<(usize, Index)>) {
+    let mut scan = Scan::new(VolumeSource::new(&PosixVolume), vec![range], options.clone());
+    let mut rows = Vec::new();
+    while let Some(batch) = scan.next_batch().expect("readable") {
+        rows.extend(batch.iter().map(<[u8]>::to_vec));
+    }
+    (rows, scan.take_indexes())
+}
+
 fn count(ranges: Vec<FileRange>, options: ScanOptions) -> u64 {
     let mut scan =
         Scan::new(VolumeSource::new(&PosixVolume), ranges, ScanOptions { output: Output::Count, ..options });
@@ -163,6 +173,12 @@ fn any_cuts_of_compressed_files_have_the_rows_of_the_decoded_ones() {
             2 * expected.len() as u64,
             "{context}"
         );
+
+        let whole = range(&gz, 0, compressed.len() as u64, Compression::Indexing);
+        let (found, made) = rows_and_index(whole, &options);
+        assert!(found == expected, "decoded at once and indexed, {context}");
+        let usual = index(&compressed, SPACING);
+        assert_eq!(made.as_slice(), [(0, Index::clone(&usual))], "{context}");
 
         let index = index(&compressed, 32 << 10);
         assert_eq!((index.length(), index.size()), (text.len() as u64, compressed.len() as u64), "{context}");

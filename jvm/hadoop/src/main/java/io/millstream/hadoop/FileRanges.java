@@ -31,7 +31,8 @@ import org.apache.hadoop.fs.Path;
  * </pre>
  *
  * <p>A compressed file ({@code 'c'}, {@link TextCodec}) has an empty index if it is decoded from its first byte to its last; the range is
- * the whole file then; with 0x81 for a codec, it is gzip and an index is made. With an index ({@link NativeIndex#slice}), start and length are those of decoded bytes.
+ * the whole file then. With 0x81 for a codec, it is a gzip file and an index is made. With an index ({@link NativeIndex#slice}), start and
+ * length are those of decoded bytes.
  */
 public final class FileRanges implements Serializable {
   private static final long serialVersionUID = 1L;
@@ -307,23 +308,19 @@ public final class FileRanges implements Serializable {
 
     /** Adds a whole gzip file at an absolute path, of which an index is made when it is decoded. */
     public void addIndexing(String path, long size, long modificationTime, String version) {
-      int slash = path.lastIndexOf('/');
-      add(naming.bytes(path.substring(0, slash)), naming.isLocal(), naming.bytes(path.substring(slash + 1)), 0, size, size, modificationTime,
-          Versions.pack(version), INDEXING, NO_INDEX);
+      add(path, 0, size, size, modificationTime, version, INDEXING, NO_INDEX);
     }
 
     /**
      * Adds decoded bytes of a compressed file at an absolute path.
      *
      * @param start the first of the decoded bytes
-     * @param length the number of decoded bytes; that of the file's if there is no index
+     * @param length the number of decoded bytes; of the file's bytes if there is no index
      * @param index what {@link NativeIndex#slice} says of the decoded bytes; empty if all of the file is decoded
      */
     public void addCompressed(String path, long start, long length, long size, long modificationTime, String version, TextCodec codec,
         byte[] index) {
-      int slash = path.lastIndexOf('/');
-      add(naming.bytes(path.substring(0, slash)), naming.isLocal(), naming.bytes(path.substring(slash + 1)), start, length, size,
-          modificationTime, Versions.pack(version), codec.code(), index);
+      add(path, start, length, size, modificationTime, version, codec.code(), index);
     }
 
     /** Adds a range of the file at an absolute path, which may have checksums; its size and modification time are unknown. */
@@ -337,9 +334,13 @@ public final class FileRanges implements Serializable {
      * @param version as an object store calls it; null if it is not known
      */
     public void add(String path, long start, long length, long size, long modificationTime, String version) {
+      add(path, start, length, size, modificationTime, version, PLAIN, NO_INDEX);
+    }
+
+    private void add(String path, long start, long length, long size, long modificationTime, String version, int codec, byte[] index) {
       int slash = path.lastIndexOf('/');
       add(naming.bytes(path.substring(0, slash)), naming.isLocal(), naming.bytes(path.substring(slash + 1)), start, length, size,
-          modificationTime, Versions.pack(version), PLAIN, NO_INDEX);
+          modificationTime, Versions.pack(version), codec, index);
     }
 
     private void add(Cursor range) {

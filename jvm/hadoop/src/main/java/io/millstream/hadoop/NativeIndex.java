@@ -12,12 +12,10 @@ public final class NativeIndex implements AutoCloseable {
   private static final Cleaner CLEANER = Cleaner.create();
   private static final int SIZE = 0;
   private static final int LENGTH = 1;
-  private static final int LINES = 2;
-  private static final int CHUNKS = 3;
 
   private final long handle;
   private final Cleaner.Cleanable memory;
-  private final long[] numbers = new long[CHUNKS + 1];
+  private final long[] numbers = new long[LENGTH + 1];
   private boolean closed;
 
   private NativeIndex(long handle) {
@@ -61,16 +59,6 @@ public final class NativeIndex implements AutoCloseable {
   /** Decoded bytes of the file. */
   public long length() {
     return numbers[LENGTH];
-  }
-
-  /** Number of LF in the file. */
-  public long lines() {
-    return numbers[LINES];
-  }
-
-  /** Number of places where decoding may begin. */
-  public long chunks() {
-    return numbers[CHUNKS];
   }
 
   /**

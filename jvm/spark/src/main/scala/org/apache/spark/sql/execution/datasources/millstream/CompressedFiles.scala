@@ -6,7 +6,7 @@ import java.util.{Collections, LinkedHashMap, Map => JavaMap}
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.{FileRanges, NativeIndex, RemoteFiles, TextCodec}
+import io.millstream.hadoop.{FileRanges, NativeIndex, NativeLibrary, RemoteFiles, TextCodec}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
@@ -78,11 +78,10 @@ private[millstream] object CompressedFiles extends Logging {
     } else {
       val shared = context.broadcast(new SerializableConfiguration(conf))
       val description = s"Millstream: make the indexes of ${files.length} compressed files, such as ${files.head.path}"
-      val made: Array[Result] = describing(context, description) {
-        def one(task: TaskContext, file: Iterator[CompressedFile]): Result = makeOne(file.next(), store, shared.value.value, task)
-        context.runJob(context.parallelize(files, files.length), one _)
-      }
-      shared.destroy()
+      // Not a local method: that would be serialized with what is around it.
+      val one = (task: TaskContext, file: Iterator[CompressedFile]) => makeOne(file.next(), store, shared.value.value, task)
+      val made: Array[Result] = try describing(context, description)(context.runJob(context.parallelize(files, files.length), one))
+        finally shared.destroy()
       val results = files.zip(made)
       results.foreach { case (file, result) => result.tell(file) }
       results.collect { case (file, Made(index, _)) => file -> index }.toMap
@@ -92,7 +91,8 @@ private[millstream] object CompressedFiles extends Logging {
     val range = new FileRanges.Builder(file.path.getFileSystem(conf).getUri)
     range.addCompressed(file.path.toUri.getPath, 0, file.size, file.size, file.modificationTime, file.version.orNull, TextCodec.GZIP, Array.emptyByteArray)
     val ranges = range.build()
-    try {
+    if (!NativeLibrary.isLoaded) Unreadable("Millstream's native library does not load in an executor (see its log)")
+    else try {
       Option(NativeIndex.build(ranges, RemoteFiles.of(ranges, conf), () => task.isInterrupted())).fold[Result](Undivided) { index =>
         val failure = try {
           store.save(file, index, conf)

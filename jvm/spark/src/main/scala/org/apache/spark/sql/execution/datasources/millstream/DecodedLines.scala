@@ -19,7 +19,10 @@ import org.apache.spark.TaskContext
 private[millstream] final class DecodedLines(ranges: FileRanges, conf: Configuration, verifies: Boolean, maxReaders: Int, context: TaskContext)
   extends AutoCloseable {
 
-  private val count = ranges.each().size
+  private val count = {
+    val range = ranges.cursor()
+    Iterator.continually(range.next()).takeWhile(identity).size
+  }
   private val counter = if (ranges.isLocal) ReadCounter.local() else ReadCounter.of(new Path(s"${ranges.fileSystem}/").getFileSystem(conf))
   private var scan: NativeScan = _
   private var copied: CopiedRows = _

@@ -1,5 +1,6 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
+import org.apache.spark.SparkContext
 import org.apache.spark.internal.config.ConfigEntry
 import org.apache.spark.network.util.ByteUnit
 import org.apache.spark.sql.internal.SQLConf
@@ -29,6 +30,11 @@ private[millstream] object IndexSettings {
     .checkValue(_ >= 0, "must not be negative")
     .createWithDefault(4L << 20)
 
-  def of(conf: SQLConf): IndexSettings =
-    IndexSettings(Keys.get(conf, Enabled), Option(Keys.get(conf, Directory)).filter(_.nonEmpty), Keys.get(conf, MinSize))
+  def of(conf: SQLConf): IndexSettings = make(Keys.get(conf, Enabled), Keys.get(conf, Directory), Keys.get(conf, MinSize))
+
+  /** The settings of the active session, or of the context if there is none. */
+  def of(context: SparkContext): IndexSettings =
+    make(ReadSettings.get(context, Enabled), ReadSettings.get(context, Directory), ReadSettings.get(context, MinSize))
+
+  private def make(isEnabled: Boolean, directory: String, minSize: Long) = IndexSettings(isEnabled, Option(directory).filter(_.nonEmpty), minSize)
 }

@@ -1,15 +1,14 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
-import java.io.{FileNotFoundException, IOException}
+import java.io.IOException
 import java.nio.charset.StandardCharsets
 import java.util.UUID
 
 import scala.util.Using
-import scala.util.hashing.MurmurHash3
 
 import io.millstream.hadoop.NativeIndex
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileSystem, Path}
+import org.apache.hadoop.fs.Path
 
 /** A version of a compressed file. */
 private[millstream] final case class CompressedFile(path: Path, size: Long, modificationTime: Long, version: Option[String]) {
@@ -31,7 +30,7 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
     case None => new Path(new Path(file.path.getParent, IndexStore.Beside), s"${file.path.getName}.${file.tag}${IndexStore.Extension}")
     case Some(place) =>
       // Files of the same name in several directories.
-      val parent = MurmurHash3.stringHash(file.path.getParent.toString).toHexString
+      val parent = UUID.nameUUIDFromBytes(file.path.getParent.toString.getBytes(StandardCharsets.UTF_8))
       new Path(place, s"$parent-${file.path.getName}.${file.tag}${IndexStore.Extension}")
   }
 
@@ -46,7 +45,7 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
     }
 
   /**
-   * Keeps an index. No reader sees a part of it.
+   * Keeps an index. No reader sees a part of it, and nobody may read it who may not read the file: it contains some of its text.
    *
    * @throws IOException if it cannot be written
    */
@@ -57,7 +56,10 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
     val isWhole = fileSystem.getScheme == "s3a"
     val first = if (isWhole) place else new Path(place.getParent, s".${UUID.randomUUID()}")
     try {
-      Using.resource(fileSystem.create(first, true))(_.write(index))
+      Using.resource(fileSystem.create(first, true)) { out =>
+        if (!isWhole) fileSystem.setPermission(first, file.path.getFileSystem(conf).getFileStatus(file.path).getPermission)
+        out.write(index)
+      }
       if (!isWhole && !fileSystem.rename(first, place) && !fileSystem.exists(place)) throw new IOException(s"cannot be renamed to $place")
     } finally {
       if (!isWhole) fileSystem.delete(first, false)

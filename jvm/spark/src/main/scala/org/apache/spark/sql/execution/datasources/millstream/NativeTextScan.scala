@@ -169,6 +169,8 @@ case class NativeTextScanExec(
 
   override protected def isSplittable(file: FileStatusWithMetadata): Boolean = format.isSplittable && listed.isSplitByHadoop(file)
 
+  override protected def decodes: Boolean = listed.nativeCodecs.nonEmpty
+
   override protected def nativeCodec(file: FileStatusWithMetadata): Option[TextCodec] = listed.nativeCodec(file)
 
   override protected def mayIndex: Boolean = format.isSplittable

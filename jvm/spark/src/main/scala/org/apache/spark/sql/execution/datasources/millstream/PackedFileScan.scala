@@ -76,7 +76,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
 
   override protected def details: Seq[(String, String)] =
     Seq("Batched" -> supportsColumnar.toString) ++
-      Option(local).filter(_ => decodesLines).map(_.nativeCodecs).filter(_.nonEmpty).map("Compression" -> _.mkString("[", ", ", "]")) ++
+      Option(local).filter(_ => decodes).map("Compression" -> _.nativeCodecs.mkString("[", ", ", "]")) ++
       Option(local).flatMap(_.transport).map("Transport" -> _)
 
   @transient private lazy val splittable = mutable.HashMap.empty[Option[CompressionCodec], Boolean]
@@ -90,9 +90,11 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
   /** Whether our reader of the format takes lines that native code decodes. */
   private lazy val decodesLines: Boolean = SmallFile.takesLines(scan.relation) && local.haveNativeLines
 
-  override protected def nativeCodec(file: FileStatusWithMetadata): Option[TextCodec] = if (decodesLines) local.nativeCodec(file) else None
+  override protected def decodes: Boolean = decodesLines && local.nativeCodecs.nonEmpty
 
-  override protected def mayIndex: Boolean = decodesLines
+  override protected def nativeCodec(file: FileStatusWithMetadata): Option[TextCodec] = local.nativeCodec(file)
+
+  override protected def mayIndex: Boolean = true
 
   override protected def onlyCounts: Boolean = false
 
@@ -120,7 +122,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
     val format = relation.fileFormat match {
       case _: CSVFileFormat if local.arePlainLines || decodesLines => new SmallCsvFormat
       case _: JsonFileFormat if local.arePlainLines || decodesLines => new SmallJsonFormat
-      case _: TextFileFormat if decodesLines && !local.arePlainLines => new DecodedTextFormat
+      case _: TextFileFormat if decodes => new DecodedTextFormat
       case other => other
     }
     val conf = SlimConfiguration.of(local.conf, relation.sparkSession.sparkContext.getConf)
@@ -245,26 +247,30 @@ private final class PackedFileScanRDD(
     val partition = split.asInstanceOf[ScanPartition]
     val hadoop = conf.map(_.value.value).orNull
     val ahead = new FileReadAhead(partition.ranges, hadoop, needed, maxReaders, () => context.isInterrupted())
-    val decoded = new DecodedLines(partition.ranges.filter(_.isDecoded), hadoop, verifies, maxReaders, context)
+    lazy val decoded = new DecodedLines(partition.ranges.filter(_.isDecoded), hadoop, verifies, maxReaders, context)
+    var decodedFiles = 0
     val shared = new Shared
     // Runs after the listeners that are added later: those of Spark's scan, and of operators that still use its last batch.
     context.addTaskCompletionListener[Unit] { _ =>
       ahead.close()
-      decoded.close()
       filesReadAhead += ahead.filesServed
-      waitTime += ahead.waitedNanos + decoded.waitedNanos
-      requests.add(ahead.requests.plus(decoded.requests))
+      waitTime += ahead.waitedNanos
+      requests.add(ahead.requests)
+      if (decodedFiles > 0) {
+        decoded.close()
+        waitTime += decoded.waitedNanos
+        requests.add(decoded.requests)
+      }
       shared.close()
     }
     val range = partition.ranges.cursor()
-    var decodedBefore = 0
     val files = for {
       (section, before) <- partition.sections.iterator.zip(Iterator(0) ++ partition.sections.iterator.map(_.end))
       _ <- before until section.end
       if range.next()
     } yield {
-      val index = decodedBefore
-      if (range.isDecoded) decodedBefore += 1
+      val index = decodedFiles
+      if (range.isDecoded) decodedFiles += 1
       val lines = Option.when(range.isDecoded)((separator: Option[Array[Byte]]) => decoded.of(index, separator))
       new FileAhead(section.partitionValues, range, ahead, shared, lines)
     }

@@ -32,7 +32,10 @@ private[millstream] trait PackedScan extends LeafExecNode {
   /** Whether Spark would let several tasks share a file. */
   protected def isSplittable(file: FileStatusWithMetadata): Boolean
 
-  /** The codec with which native code decodes a file; None if it is read as it is. */
+  /** Whether native code decodes some of the files. */
+  protected def decodes: Boolean
+
+  /** The codec with which native code decodes a file, if it [[decodes]] some; None if it is read as it is. */
   protected def nativeCodec(file: FileStatusWithMetadata): Option[TextCodec]
 
   /** Whether several tasks may share a file that has an index. */
@@ -88,13 +91,13 @@ private[millstream] trait PackedScan extends LeafExecNode {
     tellDriver(count, bytes)
     val (indexes, unindexed) = openIndexes(count, openCost)
     try {
-      def decoded(file: FileStatusWithMetadata) = nativeCodec(file).map { codec =>
+      def decoded(file: FileStatusWithMetadata) = Option.when(decodes)(nativeCodec(file)).flatten.map { codec =>
         val path = file.getPath.toString
         Decoded(codec, indexes.get(path), unindexed(path))
       }
       def cost(file: FileStatusWithMetadata): Long = decoded(file).fold(file.getLen)(_.length(file.getLen))
-      val all = files.iterator.flatMap(_.files).map(cost).sum + count * openCost
-      val packing = new RangePacking(fileSystem, math.max(openCost, targetCost(all)), openCost)
+      val all = if (decodes) files.iterator.flatMap(_.files).map(cost).sum else bytes
+      val packing = new RangePacking(fileSystem, math.max(openCost, targetCost(all + count * openCost)), openCost)
       def add(file: FileStatusWithMetadata): Unit = decoded(file) match {
         case Some(how) => packing.addDecoded(file, how)
         case None => if (isSplittable(file)) packing.addSplit(file) else packing.add(file)
@@ -124,7 +127,7 @@ private[millstream] trait PackedScan extends LeafExecNode {
     val settings = IndexSettings.of(conf)
     def estimate(file: FileStatusWithMetadata): Long = file.getLen * (if (nativeCodec(file).isEmpty) 1 else CompressedFiles.Ratio)
     def mayBeLarge(file: FileStatusWithMetadata) = file.getLen >= settings.minSize && nativeCodec(file).nonEmpty
-    if (mayIndex && files.exists(_.files.exists(mayBeLarge))) {
+    if (decodes && mayIndex && files.exists(_.files.exists(mayBeLarge))) {
       val target = targetCost(files.iterator.flatMap(_.files).map(estimate).sum + count * openCost)
       val large = files.flatMap(_.files).filter(file => mayBeLarge(file) && estimate(file) > target)
       val (indexed, others) = large.partition(nativeCodec(_).contains(TextCodec.GZIP))

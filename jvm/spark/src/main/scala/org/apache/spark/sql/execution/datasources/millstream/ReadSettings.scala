@@ -59,10 +59,6 @@ object ReadSettings {
   private[millstream] def get[T](context: SparkContext, entry: ConfigEntry[T]): T =
     sessionOf(context).fold(context.conf.get(entry))(get(_, entry))
 
-  /** The settings for indexes of the active session, or of the context if there is none. */
-  private[millstream] def indexes(context: SparkContext): IndexSettings = IndexSettings(get(context, IndexSettings.Enabled),
-    Option(get(context, IndexSettings.Directory)).filter(_.nonEmpty), get(context, IndexSettings.MinSize))
-
   private def get[T](spark: SparkSession, entry: ConfigEntry[T]): T = Keys.get(spark.sessionState.conf, entry)
 
   private def sessionOf(context: SparkContext): Option[SparkSession] =

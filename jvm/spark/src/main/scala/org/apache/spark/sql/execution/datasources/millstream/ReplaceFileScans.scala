@@ -2,12 +2,10 @@ package org.apache.spark.sql.execution.datasources.millstream
 
 import java.net.URI
 
-import scala.collection.mutable
-
 import io.millstream.hadoop.{ListedFileSystem, NativeLibrary, TextCodec}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileSystem, Path}
-import org.apache.hadoop.io.compress.{CompressionCodec, CompressionCodecFactory, SplittableCompressionCodec}
+import org.apache.hadoop.io.compress.{CompressionCodec, SplittableCompressionCodec}
 import org.apache.hadoop.mapreduce.lib.input.LineRecordReader
 
 import org.apache.spark.internal.config.ConfigEntry
@@ -75,19 +73,13 @@ private[millstream] object ReplaceFileScans {
  * @param conf their Hadoop configuration
  */
 private[millstream] final class ScanFiles(val fileSystem: URI, val directories: Seq[PartitionDirectory], val conf: Configuration) {
-  private val codecs = new CompressionCodecFactory(conf)
-  private val codecsBySuffix = mutable.HashMap.empty[String, Option[CompressionCodec]]
+  private val codecs = FileCodecs.ofSpark(conf)
 
-  /** The codec that Hadoop uses to read a file; it depends on the end of the name. */
-  def codec(file: FileStatusWithMetadata): Option[CompressionCodec] = {
-    val name = file.fileStatus match {
-      case listed: Indexed => listed.name
-      case other => other.getPath.getName
-    }
-    val suffix = name.dropWhile(_ != '.')
-    def found = Option(codecs.getCodec(new Path("file", "", s"/f$suffix")))
-    if (codecsBySuffix.size < ScanFiles.MaxSuffixes) codecsBySuffix.getOrElseUpdate(suffix, found) else found
-  }
+  /** The codec with which Spark reads a file. */
+  def codec(file: FileStatusWithMetadata): Option[CompressionCodec] = codecs.of(file.fileStatus match {
+    case listed: Indexed => listed.name
+    case other => other.getPath.getName
+  })
 
   def isLocal: Boolean = ScanFiles.isLocal(fileSystem)
 
@@ -119,9 +111,6 @@ private[millstream] final class ScanFiles(val fileSystem: URI, val directories: 
 }
 
 private[millstream] object ScanFiles {
-  /** A bound, because names may all differ after their first dot. */
-  private val MaxSuffixes = 1000
-
   private val LargestBzip2 = 1L << 20
 
   /** Hadoop's setting for its local file system, since 3.5. */

@@ -8,14 +8,14 @@ import scala.util.Using
 import io.millstream.hadoop.{ListedFileSystem, ListedVersions, NativeIndex, TextCodec}
 import org.apache.hadoop.fs.{EtagSource, FileStatus, FileSystem, Path}
 import org.apache.hadoop.io.{LongWritable, Text}
-import org.apache.hadoop.io.compress.{CompressionCodecFactory, SplittableCompressionCodec}
+import org.apache.hadoop.io.compress.SplittableCompressionCodec
 import org.apache.hadoop.mapred.{FileSplit, InputSplit, JobConf, RecordReader, Reporter, TextInputFormat}
 import org.apache.hadoop.mapreduce.MRJobConfig
 import org.apache.hadoop.mapreduce.lib.input.FileInputFormat.{INPUT_DIR, NUM_INPUT_FILES, SPLIT_MINSIZE}
 
 import org.apache.spark.SparkContext
 import org.apache.spark.internal.config.{ConfigEntry, FILES_MAX_PARTITION_BYTES, HADOOP_RDD_IGNORE_EMPTY_SPLITS, IGNORE_CORRUPT_FILES}
-import org.apache.spark.sql.execution.datasources.millstream.{CompressedFile, CompressedFiles, Packing, ReadSettings, ScanFiles, SparkLine}
+import org.apache.spark.sql.execution.datasources.millstream.{CompressedFile, CompressedFiles, FileCodecs, IndexSettings, Packing, ReadSettings, ScanFiles, SparkLine}
 import org.apache.spark.sql.internal.SQLConf
 
 /**
@@ -91,11 +91,11 @@ class PackedTextInputFormat extends TextInputFormat {
   /** The ranges, with the codec of those that are whole files which native code decodes. */
   private def decoded(ranges: Seq[FileRange], job: JobConf): Seq[FileRange] =
     if (PackedLineReader.isNative(job, ScanFiles.isLocal(ranges.headOption.fold(PackedSplit.Local)(_.fileSystem)))) {
-      val codecs = new CompressionCodecFactory(job)
+      val codecs = FileCodecs.ofHadoop(job)
       ranges.map { range =>
         // Hadoop divides files of the others.
-        val codec = Option(codecs.getCodec(range.hadoopPath)).filterNot(_.isInstanceOf[SplittableCompressionCodec])
-        range.copy(codec = codec.flatMap(codec => Option(TextCodec.of(codec))))
+        val codec = codecs.of(range.path.substring(range.path.lastIndexOf('/') + 1)).filterNot(_.isInstanceOf[SplittableCompressionCodec])
+        codec.flatMap(codec => Option(TextCodec.of(codec))).fold(range)(codec => range.copy(codec = Some(codec)))
       }
     } else {
       ranges
@@ -103,7 +103,7 @@ class PackedTextInputFormat extends TextInputFormat {
 
   /** The ranges, of which those of large compressed files are divided if they have an index. */
   private def divided(ranges: Seq[FileRange], target: Long, context: SparkContext, job: JobConf): Seq[FileRange] = {
-    val settings = ReadSettings.indexes(context)
+    val settings = IndexSettings.of(context)
     val large = ranges.filter(range => range.codec.contains(TextCodec.GZIP) && range.length >= settings.minSize && bytes(range) > target)
     if (large.isEmpty) {
       ranges
@@ -117,7 +117,7 @@ class PackedTextInputFormat extends TextInputFormat {
   }
 
   private def pieces(range: FileRange, bytes: Array[Byte], target: Long): Seq[FileRange] = Using.resource(NativeIndex.of(bytes)) { index =>
-    val count = math.max(1, (index.length + target - 1) / target).toInt
+    val count = math.max(1, index.length / math.max(1, target)).toInt
     val cuts = (0 to count).map(i => (index.length.toDouble * i / count).toLong)
     for ((start, end) <- cuts.zip(cuts.tail) if end > start) yield
       range.copy(start = start, length = end - start, size = range.length, index = index.slice(start, end))
