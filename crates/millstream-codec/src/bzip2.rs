@@ -1,13 +1,24 @@
-//! bzip2 streams one after the other.
-//!
-//! Hadoop reads the blocks of text files wherever in the file their signature is, and looks at nothing else: not at the headers of
-//! streams, not at their checksums, nor at what is between them. Here streams must be whole. Only what follows the last one is
-//! passed over, as by the `bzip2` command, unless it is a damaged stream or has a block that Hadoop would have read.
+//! bzip2 streams one after the other, whole files and parts of them.
 //!
 //! ```text
 //! stream:  "BZh1" to "BZh9", block…, 48 bits of signature, u32 checksum
 //! block:   48 bits of signature, u32 checksum, …    not aligned to bytes
 //! ```
+//!
+//! A block needs nothing of those before it, so a file can be divided without an index: to a range of its bytes belong the blocks whose
+//! signatures begin there. The signature of the next block, or of the end of the stream, tells where a block ends; the library gets
+//! it as a stream of one block, and checks its checksum:
+//!
+//! ```text
+//! "BZh9"  the block, moved to the next byte  the signature of an end  the block's checksum, which is that of the stream
+//! ```
+//!
+//! The bits of a signature can also occur within a block, which then cannot be decoded up to there: it ends at a later one.
+//!
+//! Hadoop reads the blocks wherever in the file their signature is, and looks at nothing else: not at the headers of streams, not at
+//! their checksums, nor at what is between them. Here streams must be whole, and those that are read from their beginning have the
+//! right checksum. Only what follows the last one is passed over, as by the `bzip2` command, unless it is a damaged stream or has a
+//! block that Hadoop would have read.
 
 use std::io::{self, Read};
 
@@ -15,22 +26,87 @@ use bzip2::{Decompress, Status};
 
 use crate::codec::Codec;
 use crate::compressed::Compressed;
+use crate::error::DecodeError;
 
 const MAGIC: &[u8; 3] = b"BZh";
 const BLOCK: u64 = 0x3141_5926_5359;
 const STREAM_END: u64 = 0x1772_4538_5090;
-const SIGNATURE_BITS: u32 = 48;
+const SIGNATURE_BITS: usize = 48;
+const CRC_BITS: usize = 32;
 /// Bytes of a stream's header.
 const HEADER: usize = 4;
 /// Bytes of a stream's header and of the signature that follows it.
 const HEAD: usize = 10;
+/// Bytes of a block, at most: 900,000 symbols in codes of up to 20 bits, and the tables of these.
+const LONGEST_BLOCK: u64 = 900_000 * 20 / 8 + 100_000;
+/// How many signatures are tried as the end of a block. That there is one within a block is as unlikely as a wrong checksum.
+const MOST_ENDS: usize = 8;
+/// Bytes by which the memory for a decoded block grows.
+const GROWTH: usize = 1 << 20;
+/// Bytes that are read at once.
+const PORTION: usize = 256 << 10;
 
 /// Decodes a file.
 pub(crate) struct Bzip2Reader<R> {
+    blocks: Bzip2Blocks<R>,
+    block: Vec<u8>,
+    /// How much of the block has been returned.
+    next: usize,
+}
+
+impl<R: Read> Bzip2Reader<R> {
+    pub(crate) fn new(input: R) -> Self {
+        Bzip2Reader { blocks: Bzip2Blocks::new(input, 0, u64::MAX), block: Vec::new(), next: 0 }
+    }
+}
+
+impl<R: Read> Read for Bzip2Reader<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        while self.next == self.block.len() {
+            self.next = 0;
+            if self.blocks.next_block(&mut self.block)?.is_none() {
+                return Ok(0);
+            }
+        }
+        let n = out.len().min(self.block.len() - self.next);
+        out[..n].copy_from_slice(&self.block[self.next..self.next + n]);
+        self.next += n;
+        Ok(n)
+    }
+}
+
+/// Decodes blocks, from the first that begins in a range of a file on.
+#[derive(Debug)]
+pub struct Bzip2Blocks<R> {
     compressed: Compressed<R>,
-    stream: Option<Decompress>,
-    /// A stream has been found.
-    is_bzip2: bool,
+    /// The bytes of the file from the offset `base` on.
+    buffer: Vec<u8>,
+    base: u64,
+    /// The end of the range.
+    end: u64,
+    next: Next,
+    /// The checksum of the stream's blocks so far; `None` if some were not decoded.
+    stream_crc: Option<u32>,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    /// A header at this offset, of the file's first stream or of another one.
+    Header { offset: u64, is_first: bool },
+    /// The first block in the range.
+    First,
+    /// A block whose signature begins at this bit.
+    Block(u64),
+    /// No more.
+    End,
+}
+
+/// A signature that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Block(u64),
+    StreamEnd(u64),
 }
 
 /// What a stream can begin with.
@@ -47,86 +123,231 @@ enum Head {
     Other,
 }
 
-impl<R: Read> Bzip2Reader<R> {
-    pub(crate) fn new(input: R) -> Self {
-        Bzip2Reader { compressed: Compressed::new(Codec::Bzip2, input), stream: None, is_bzip2: false }
+impl<R: Read> Bzip2Blocks<R> {
+    /// The blocks of a file of which `input` reads the bytes from `start` on. Those that begin at `start` or later, and before `end`, are
+    /// in the range.
+    pub fn new(input: R, start: u64, end: u64) -> Self {
+        let next = if start == 0 { Next::Header { offset: 0, is_first: true } } else { Next::First };
+        let compressed = Compressed::at(Codec::Bzip2, start, input);
+        Bzip2Blocks { compressed, buffer: Vec::new(), base: start, end, next, stream_crc: None }
     }
 
-    /// Begins with the next stream that has a block; `None` at the end of the file.
-    fn next_stream(&mut self) -> io::Result<Option<Decompress>> {
+    /// Decodes the next block to `decoded`, replacing what it holds. Returns whether it is in the range; `None` at the end of the file,
+    /// and if no block is in the range.
+    ///
+    /// # Errors
+    /// Those of the input, and those of a [`DecodeError`].
+    pub fn next_block(&mut self, decoded: &mut Vec<u8>) -> io::Result<Option<bool>> {
+        decoded.clear();
         loop {
-            let mut head = [0; HEAD];
-            let length = self.compressed.up_to(&mut head)?;
-            match Head::of(&head[..length]) {
-                _ if length == 0 => return Ok(None),
-                Head::Block => {
-                    self.is_bzip2 = true;
-                    let mut stream = Decompress::new(false);
-                    self.decompress(&mut stream, &head, &mut [])?;
-                    debug_assert_eq!(stream.total_in(), HEAD as u64);
-                    return Ok(Some(stream));
+            match self.next {
+                Next::Header { offset, is_first } => self.next = self.enter(offset, is_first)?,
+                Next::First => self.next = self.find_first()?,
+                Next::Block(bit) => {
+                    self.next = self.decode(bit, decoded)?;
+                    return Ok(Some(bit < self.end.saturating_mul(8)));
                 }
-                // The library would allocate the memory of a block.
-                Head::End => {
-                    self.is_bzip2 = true;
-                    if self.compressed.array()? != [0; 4] {
-                        return Err(self.compressed.invalid("the checksum of an empty stream is not 0"));
+                Next::End => return Ok(None),
+            }
+        }
+    }
+
+    /// Reads the header of a stream at an offset.
+    fn enter(&mut self, offset: u64, is_first: bool) -> io::Result<Next> {
+        self.forget_before(offset);
+        let at = self.index(offset * 8) / 8;
+        while self.buffer.len() < at + HEAD && self.more()? {}
+        let head = &self.buffer[at..self.buffer.len().min(at + HEAD)];
+        self.stream_crc = Some(0);
+        let signature = (offset + HEADER as u64) * 8;
+        match Head::of(head) {
+            _ if head.is_empty() => Ok(Next::End),
+            Head::Block => Ok(Next::Block(signature)),
+            Head::End => self.leave(signature),
+            Head::CutOff => Err(self.compressed.truncated()),
+            Head::Damaged => Err(invalid(offset, "a stream has no block and no end")),
+            Head::Other if is_first => Err(invalid(offset, "not bzip2")),
+            Head::Other => match self.find(offset * 8, u64::MAX, false)? {
+                None => Ok(Next::End),
+                Some(_) => Err(invalid(offset, "a block after the end of a stream")),
+            },
+        }
+    }
+
+    fn find_first(&mut self) -> io::Result<Next> {
+        match self.find(self.base * 8, self.end.saturating_mul(8), false)? {
+            Some(Found::Block(bit)) => Ok(Next::Block(bit)),
+            _ => Ok(Next::End),
+        }
+    }
+
+    /// Passes over the end of a stream, which begins at this bit.
+    fn leave(&mut self, bit: u64) -> io::Result<Next> {
+        let offset = (bit + (SIGNATURE_BITS + CRC_BITS) as u64).div_ceil(8);
+        while self.base + (self.buffer.len() as u64) < offset {
+            if !self.more()? {
+                return Err(self.compressed.truncated());
+            }
+        }
+        let crc = self.bits(self.index(bit) + SIGNATURE_BITS, CRC_BITS);
+        if self.stream_crc.is_some_and(|expected| expected != crc) {
+            return Err(invalid(offset, "the checksum of a stream is another one"));
+        }
+        Ok(Next::Header { offset, is_first: false })
+    }
+
+    /// Decodes the block that begins at a bit. Returns what follows it.
+    fn decode(&mut self, bit: u64, decoded: &mut Vec<u8>) -> io::Result<Next> {
+        self.forget_before(bit / 8);
+        let mut from = bit + SIGNATURE_BITS as u64;
+        let limit = bit + LONGEST_BLOCK * 8;
+        let mut failure = None;
+        for _ in 0..MOST_ENDS {
+            let Some(found) = self.find(from, limit, true)? else { break };
+            let (Found::Block(end) | Found::StreamEnd(end)) = found;
+            match self.decode_to(bit, end, decoded) {
+                Ok(()) => {
+                    let crc = self.bits(self.index(bit) + SIGNATURE_BITS, CRC_BITS);
+                    self.stream_crc = self.stream_crc.map(|stream| stream.rotate_left(1) ^ crc);
+                    return match found {
+                        Found::Block(next) => Ok(Next::Block(next)),
+                        Found::StreamEnd(end) => self.leave(end),
+                    };
+                }
+                Err(error) => {
+                    failure.get_or_insert(error);
+                }
+            }
+            from = end + 1;
+        }
+        decoded.clear();
+        let is_cut_off = self.base + (self.buffer.len() as u64) < limit / 8;
+        Err(match failure {
+            Some(failure) => failure,
+            None if is_cut_off => self.compressed.truncated(),
+            None => invalid(bit / 8, "a block without an end"),
+        })
+    }
+
+    /// Decodes the block between two bits.
+    fn decode_to(&self, start: u64, end: u64, decoded: &mut Vec<u8>) -> io::Result<()> {
+        let stream = self.as_stream(self.index(start), self.index(end));
+        let mut library = Decompress::new(false);
+        decoded.clear();
+        loop {
+            decoded.reserve(GROWTH);
+            let before = (library.total_in(), library.total_out());
+            let status = library.decompress_vec(&stream[before.0 as usize..], decoded);
+            match status {
+                Ok(Status::StreamEnd) if library.total_in() == stream.len() as u64 => return Ok(()),
+                Ok(Status::MemNeeded) => return Err(io::ErrorKind::OutOfMemory.into()),
+                Ok(Status::StreamEnd) => return Err(invalid(start / 8, "a block ends too early")),
+                Ok(_) if (library.total_in(), library.total_out()) == before => {
+                    return Err(invalid(start / 8, "a block without an end"));
+                }
+                Ok(_) => {}
+                Err(error) => return Err(invalid(start / 8, reason(&error))),
+            }
+        }
+    }
+
+    /// A stream of the block between two bits of the buffer.
+    fn as_stream(&self, start: usize, end: usize) -> Vec<u8> {
+        let crc = self.bits(start + SIGNATURE_BITS, CRC_BITS);
+        let bits = end - start;
+        let mut out = Vec::with_capacity(HEADER + bits / 8 + 16);
+        out.extend_from_slice(b"BZh9");
+        out.extend((0..bits / 8).map(|i| self.bits(start + 8 * i, 8) as u8));
+        // Some bits are left, which the end continues.
+        let left = bits % 8;
+        let first = u128::from(self.bits(end - left, left));
+        let length = left + SIGNATURE_BITS + CRC_BITS;
+        let last = (first << SIGNATURE_BITS | u128::from(STREAM_END)) << CRC_BITS | u128::from(crc);
+        out.extend_from_slice(&(last << (128 - length)).to_be_bytes()[..length.div_ceil(8)]);
+        out
+    }
+
+    /// At most 32 bits of the buffer, which are there.
+    fn bits(&self, from: usize, count: usize) -> u32 {
+        let mut bytes = [0; 8];
+        let first = from / 8;
+        let there = &self.buffer[first..self.buffer.len().min(first + 8)];
+        bytes[..there.len()].copy_from_slice(there);
+        let bits = u64::from_be_bytes(bytes) << (from % 8);
+        if count == 0 { 0 } else { (bits >> (64 - count)) as u32 }
+    }
+
+    /// The first signature that begins at `from` or a later bit, and before `limit`: of a block, or also of an end, for which all
+    /// bytes are kept.
+    fn find(&mut self, from: u64, limit: u64, or_end: bool) -> io::Result<Option<Found>> {
+        let mut next = (from / 8 - self.base) as usize;
+        let (mut bits, mut known) = (0_u64, 0);
+        loop {
+            for &byte in &self.buffer[next.min(self.buffer.len())..] {
+                bits = bits << 8 | u64::from(byte);
+                next += 1;
+                known = (known + 8).min(u64::BITS as usize);
+                for shift in (0..=(known.saturating_sub(SIGNATURE_BITS)).min(7)).rev() {
+                    let Some(kind) = signature(bits >> shift, or_end) else { continue };
+                    let begin = (self.base + next as u64) * 8 - (shift + SIGNATURE_BITS) as u64;
+                    if begin >= from {
+                        return Ok((begin < limit).then(|| kind(begin)));
                     }
                 }
-                Head::CutOff => return Err(self.compressed.truncated()),
-                Head::Damaged => return Err(self.compressed.invalid("a stream has no block and no end")),
-                Head::Other if self.is_bzip2 => return self.pass_rest(&head[..length]).map(|()| None),
-                Head::Other => return Err(self.compressed.invalid("not bzip2")),
+                if (self.base + next as u64) * 8 >= limit.saturating_add(u64::BITS.into()) {
+                    return Ok(None);
+                }
+            }
+            if !or_end {
+                // Another signature may have begun.
+                let kept = next.saturating_sub(size_of_val(&bits));
+                self.forget_before(self.base + kept as u64);
+                next -= kept;
+            }
+            if !self.more()? {
+                return Ok(None);
             }
         }
     }
 
-    /// Passes over the rest of the file, which begins with `first`.
-    fn pass_rest(&mut self, first: &[u8]) -> io::Result<()> {
-        let mut bits = u64::MAX;
-        let mut has_block = has_block(&mut bits, first);
-        while !has_block {
+    /// The place of a bit of the file in the buffer.
+    fn index(&self, bit: u64) -> usize {
+        (bit - self.base * 8) as usize
+    }
+
+    fn forget_before(&mut self, offset: u64) {
+        let count = (offset - self.base) as usize;
+        self.buffer.drain(..count.min(self.buffer.len()));
+        self.base = offset;
+    }
+
+    /// Reads more bytes; whether there are any.
+    fn more(&mut self) -> io::Result<bool> {
+        let before = self.buffer.len();
+        while self.buffer.len() < before + PORTION {
             let next = self.compressed.peek()?;
             if next.is_empty() {
-                return Ok(());
+                break;
             }
-            has_block = self::has_block(&mut bits, next);
-            let length = next.len();
-            self.compressed.consume(length);
+            self.buffer.extend_from_slice(next);
+            let count = next.len();
+            self.compressed.consume(count);
         }
-        Err(self.compressed.invalid("a block after the end of a stream"))
-    }
-
-    fn decompress(&self, stream: &mut Decompress, input: &[u8], out: &mut [u8]) -> io::Result<Status> {
-        stream.decompress(input, out).map_err(|error| self.compressed.invalid(reason(&error)))
+        Ok(self.buffer.len() > before)
     }
 }
 
-impl<R: Read> Read for Bzip2Reader<R> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        loop {
-            if self.stream.is_none() {
-                self.stream = self.next_stream()?;
-            }
-            let Some(stream) = &mut self.stream else { return Ok(0) };
-            let next = self.compressed.peek()?;
-            let is_at_end = next.is_empty();
-            let before = (stream.total_in(), stream.total_out());
-            let status = stream.decompress(next, out);
-            let written = (stream.total_out() - before.1) as usize;
-            self.compressed.consume((stream.total_in() - before.0) as usize);
-            match status {
-                Ok(Status::StreamEnd) => self.stream = None,
-                Ok(Status::MemNeeded) => return Err(io::ErrorKind::OutOfMemory.into()),
-                Ok(_) if is_at_end && written == 0 => return Err(self.compressed.truncated()),
-                Ok(_) => {}
-                Err(error) => return Err(self.compressed.invalid(reason(&error))),
-            }
-            if written > 0 {
-                return Ok(written);
-            }
-        }
+/// What the last bits are a signature of.
+fn signature(bits: u64, or_end: bool) -> Option<fn(u64) -> Found> {
+    match bits & ((1 << SIGNATURE_BITS) - 1) {
+        BLOCK => Some(Found::Block),
+        STREAM_END if or_end => Some(Found::StreamEnd),
+        _ => None,
     }
+}
+
+fn invalid(offset: u64, reason: &str) -> io::Error {
+    DecodeError::invalid(Codec::Bzip2, offset, reason)
 }
 
 impl Head {
@@ -157,15 +378,6 @@ impl Head {
             Head::Other
         }
     }
-}
-
-/// Whether the signature of a block ends in `bytes`, at any bit; `bits` are those before.
-fn has_block(bits: &mut u64, bytes: &[u8]) -> bool {
-    const MASK: u64 = (1 << SIGNATURE_BITS) - 1;
-    bytes.iter().any(|&byte| {
-        *bits = *bits << 8 | u64::from(byte);
-        (0..8).any(|shift| *bits >> shift & MASK == BLOCK)
-    })
 }
 
 fn reason(error: &bzip2::Error) -> &'static str {
@@ -209,7 +421,7 @@ mod tests {
             (with(5), "a stream has no block and no end"),
             ([X.to_vec(), with(5)].concat(), "a stream has no block and no end"),
             (with(12), "invalid data, or a checksum is another one"),
-            (with(X.len() - 3), "invalid data, or a checksum is another one"),
+            (with(X.len() - 3), "the checksum of a stream is another one"),
             (X[..X.len() - 1].to_vec(), "the file ends too early"),
             ([&X[..], b"BZh"].concat(), "the file ends too early"),
             ([X.to_vec(), with(0)].concat(), "a block after the end of a stream"),
@@ -238,13 +450,19 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_found_at_any_bit() {
+    fn a_signature_is_found_at_any_bit() {
         for shift in 0..8 {
             let bytes = (u128::from(BLOCK) << shift << 24).to_be_bytes();
-            let (start, rest) = bytes.split_at(9);
-            let mut bits = u64::MAX;
-            assert!(has_block(&mut bits, start) | has_block(&mut bits, rest), "{shift}");
-            assert!(!has_block(&mut u64::MAX.clone(), rest));
+            for start in [0, 9, 10] {
+                let mut blocks = Bzip2Blocks::new(&bytes[start..], start as u64, u64::MAX);
+                let begin = 128 - 48 - 24 - shift;
+                let expected = (begin >= 8 * start).then_some(Found::Block(begin as u64));
+                assert_eq!(
+                    blocks.find(8 * start as u64, u64::MAX, false).expect("memory"),
+                    expected,
+                    "{shift} {start}"
+                );
+            }
         }
     }
 }

@@ -55,6 +55,14 @@ impl Codec {
         }
     }
 
+    /// Whether files of it can have an [`Index`](crate::Index).
+    pub fn has_index(self) -> bool {
+        match self {
+            Codec::Gzip | Codec::Zstd | Codec::Lz4 | Codec::Snappy => true,
+            Codec::Bzip2 | Codec::Deflate => false,
+        }
+    }
+
     /// The codec's number where it is encoded, 1 to 6.
     pub fn code(self) -> u8 {
         self as u8 + 1

@@ -50,7 +50,17 @@ impl HadoopBlocks {
     /// Decodes the blocks of which the first begins with the field `length`.
     pub(crate) fn new<R: Read>(raw: Raw, length: [u8; 4], compressed: &Compressed<R>) -> io::Result<Self> {
         let left = block_length(length, compressed)?;
-        Ok(HadoopBlocks { raw, left, chunk: Vec::new(), pending: Pending::default() })
+        Ok(HadoopBlocks { left, ..HadoopBlocks::before(raw) })
+    }
+
+    /// Decodes the blocks that come next.
+    pub(crate) fn before(raw: Raw) -> Self {
+        HadoopBlocks { raw, left: 0, chunk: Vec::new(), pending: Pending::default() }
+    }
+
+    /// Whether all of a block has been returned.
+    pub(crate) fn is_between(&self) -> bool {
+        self.left == 0 && self.pending.is_empty()
     }
 
     pub(crate) fn read<R: Read>(

@@ -2,7 +2,8 @@
 //!
 //! An index divides the decoded bytes of a file into *chunks*. A chunk begins where a decoder can: at a member or frame, or, in
 //! gzip, at a block of deflate, for which the index keeps the *window*: the up to 32 KiB before it that the block may refer to.
-//! A checksum for each chunk is in the index because that of a gzip member can only be checked by who decodes all of it.
+//! In LZ4 it can also begin at an independent block; the window then tells the form of the file (`lz4.rs`). A checksum for each chunk
+//! is in the index because that of a gzip member or a frame can only be checked by who decodes all of it.
 //!
 //! # Format
 //! As [`millstream_wire`] describes, in this order:
@@ -14,7 +15,7 @@
 //!                  u32 CRC-32 of the decoded bytes, u64 number of LF
 //! u64 end          decoded offset at which the last chunk ends
 //! u64 end          bit of the file at which the last chunk ends
-//! windows          as raw deflate
+//! windows          those of gzip as raw deflate
 //! u32 CRC-32       of all that precedes
 //! ```
 
@@ -142,13 +143,15 @@ impl Index {
         let first = self.chunk_at(range.start).unwrap_or(self.chunks.len());
         let until = range.end.saturating_add(LONGEST_ROW);
         let beyond = self.chunks.partition_point(|chunk| chunk.start < until).max(first);
+        // Only those of gzip are worth leaving out.
+        let is_long = self.codec == Codec::Gzip;
         let mut windows = Vec::new();
         let chunks: Vec<_> = self.chunks[first..beyond]
             .iter()
             .enumerate()
             .map(|(i, chunk)| {
                 let window = match &chunk.window {
-                    Window::Stored(at) if i == 0 || chunk.start < range.end || at.is_empty() => {
+                    Window::Stored(at) if i == 0 || chunk.start < range.end || at.is_empty() || !is_long => {
                         let start = windows.len();
                         windows.extend_from_slice(&self.windows[at.clone()]);
                         Window::Stored(start..windows.len())
@@ -233,11 +236,13 @@ impl Index {
     /// Whether chunks follow each other, are not too long, and are within the file.
     fn is_plausible(&self) -> bool {
         let ends = self.chunks.iter().skip(1).map(|next| (next.start, next.bit)).chain([self.end]);
-        self.end.0 <= self.length
+        self.codec.has_index()
+            && self.end.0 <= self.length
             && self.end.1.div_ceil(8) <= self.size
             && self.chunks.first().is_none_or(|first| first.window != Window::LeftOut)
             && self.chunks.iter().zip(ends).all(|(chunk, (end, bit))| {
-                chunk.start < end && end - chunk.start <= LONGEST && chunk.bit < bit
+                let has_window = chunk.window != Window::LeftOut || self.codec == Codec::Gzip;
+                has_window && chunk.start < end && end - chunk.start <= LONGEST && chunk.bit < bit
             })
     }
 }

@@ -1,8 +1,10 @@
-//! Makes the index of a gzip file in one pass, and decodes from it.
+//! Makes the index of a file in one pass, and decodes from it.
 //!
-//! The file is decoded block by block. At the first end of a block or of a member after enough bytes, a chunk ends. Checksums of
-//! members are put together from those of chunks, so the bytes are read once for both, while they are in the processor's cache.
+//! A chunk ends at the first place after enough bytes where a decoder can start: in gzip, at the end of a block of deflate or of a
+//! member; in the other formats, between frames or independent blocks. Checksums of gzip members are put together from those of
+//! chunks, so the bytes are read once for both, while they are in the processor's cache.
 
+use std::fmt;
 use std::io::{self, Read};
 
 use crc32fast::Hasher;
@@ -13,6 +15,10 @@ use crate::error::DecodeError;
 use crate::gzip::Members;
 use crate::index::{Chunk, Index, LONGEST, Window};
 use crate::inflate::{Stop, WINDOW};
+use crate::lz4::Lz4Reader;
+use crate::restart::Restart;
+use crate::snappy::SnappyReader;
+use crate::zstd::ZstdReader;
 
 /// Decoded bytes after which a chunk ends: so many that an index has a thousandth of the size of the decoded file or less.
 pub const SPACING: u64 = 8 << 20;
@@ -21,67 +27,132 @@ const STEP: usize = 256 << 10;
 /// Compression of windows; higher levels take longer than decoding does.
 const WINDOW_LEVEL: i32 = 1;
 
-/// Decodes a gzip file from its beginning, and makes its index.
-#[derive(Debug)]
-pub struct Indexer<R> {
-    members: Members<R>,
-    spacing: u64,
-    /// The chunks that have ended.
-    index: Index,
-    current: Current,
-    /// The last bytes of the member, [`WINDOW`] if it has as many.
-    tail: Vec<u8>,
-    /// Whether a block was too long for a chunk.
-    is_undivided: bool,
+/// Decodes a file from its beginning, and makes its index.
+pub struct Indexer<R: Read> {
+    format: Format<R>,
+    chunks: Chunks,
 }
 
-/// The chunk that is being decoded.
-#[derive(Debug, Default)]
-struct Current {
-    /// The bit of the file where it begins.
-    bit: u64,
-    /// The bytes before it that it may refer to.
-    window: Vec<u8>,
-    length: u64,
-    crc: Hasher,
-    lines: u64,
+enum Format<R: Read> {
+    Gzip(Gzip<R>),
+    Zstd(ZstdReader<R>),
+    Lz4(Lz4Reader<R>),
+    Snappy(SnappyReader<R>),
+}
+
+/// The members of a gzip file.
+struct Gzip<R> {
+    members: Members<R>,
+    /// The last bytes of the member, [`WINDOW`] if it has as many.
+    tail: Vec<u8>,
 }
 
 impl<R: Read> Indexer<R> {
-    /// Decodes `input`, a whole file; chunks have at least `spacing` bytes, but for the last. [`SPACING`] is the usual value.
-    pub fn new(input: R, spacing: u64) -> Self {
-        let index = Index {
-            codec: Codec::Gzip,
-            size: 0,
-            length: 0,
-            lines: 0,
-            chunks: Vec::new(),
-            end: (0, 0),
-            windows: Vec::new(),
+    /// Decodes `input`, a whole file; chunks have at least `spacing` bytes, but for the last. [`SPACING`] is the usual value. `None`
+    /// if files of this codec have no index ([`Codec::has_index`]).
+    pub fn new(codec: Codec, input: R, spacing: u64) -> Option<Self> {
+        let format = match codec {
+            Codec::Gzip => {
+                Format::Gzip(Gzip { members: Members::new(input), tail: Vec::with_capacity(2 * WINDOW) })
+            }
+            Codec::Zstd => Format::Zstd(ZstdReader::new(input)),
+            Codec::Lz4 => Format::Lz4(Lz4Reader::new(input)),
+            Codec::Snappy => Format::Snappy(SnappyReader::new(input)),
+            Codec::Bzip2 | Codec::Deflate => return None,
         };
-        Indexer {
-            members: Members::new(input),
-            // So that a chunk has the whole window of the next one.
-            spacing: spacing.clamp(WINDOW as u64, LONGEST / 2),
-            index,
-            current: Current::default(),
-            tail: Vec::with_capacity(2 * WINDOW),
-            is_undivided: false,
-        }
+        Some(Indexer { format, chunks: Chunks::new(codec, spacing) })
     }
 
-    /// The index, after the end of the file has been read; `None` if a block of deflate is too long for a chunk.
-    pub fn finish(mut self) -> Option<Index> {
-        if self.current.length > 0 {
-            self.end_chunk(self.position(0));
-        }
-        self.index.size = self.members.input.offset();
-        (!self.is_undivided).then_some(self.index)
+    /// The index, after the end of the file has been read; `None` if the file cannot be divided: it has a block of deflate, or a frame
+    /// without independent blocks, that is too long for a chunk.
+    pub fn finish(self) -> Option<Index> {
+        let size = match &self.format {
+            Format::Gzip(gzip) => gzip.members.input.offset(),
+            Format::Zstd(reader) => reader.offset(),
+            Format::Lz4(reader) => reader.offset(),
+            Format::Snappy(reader) => reader.offset(),
+        };
+        self.chunks.finish(size)
     }
 
     /// Whether the file cannot be divided, as far as it has been read.
     pub fn is_undivided(&self) -> bool {
-        self.is_undivided
+        self.chunks.is_undivided
+    }
+}
+
+/// The checksums of all members or frames whose last byte has been read are right.
+impl<R: Read> Read for Indexer<R> {
+    /// # Errors
+    /// Those of the input, and those of a [`DecodeError`].
+    fn read(&mut self, output: &mut [u8]) -> io::Result<usize> {
+        let chunks = &mut self.chunks;
+        match &mut self.format {
+            Format::Gzip(gzip) => gzip.read(output, chunks),
+            Format::Zstd(reader) => read(reader, output, chunks),
+            Format::Lz4(reader) => read(reader, output, chunks),
+            Format::Snappy(reader) => read(reader, output, chunks),
+        }
+    }
+}
+
+impl<R: Read> fmt::Debug for Indexer<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Indexer").field("chunks", &self.chunks).finish_non_exhaustive()
+    }
+}
+
+/// Decodes frames or blocks.
+fn read(reader: &mut impl Restart, output: &mut [u8], chunks: &mut Chunks) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < output.len() {
+        let until = output.len().min(filled + STEP);
+        let n = reader.read(&mut output[filled..until])?;
+        if n == 0 {
+            break;
+        }
+        chunks.add(&output[filled..filled + n]);
+        filled += n;
+        if chunks.is_long_enough()
+            && let Some(form) = reader.form()
+        {
+            chunks.end_chunk(reader.offset() * 8, form);
+        }
+    }
+    Ok(filled)
+}
+
+impl<R: Read> Gzip<R> {
+    fn read(&mut self, output: &mut [u8], chunks: &mut Chunks) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < output.len() {
+            if !self.members.is_inside() {
+                self.tail.clear();
+                chunks.pass(self.position(0));
+            }
+            if !self.members.enter()? {
+                break;
+            }
+            let until = output.len().min(filled + STEP);
+            let (written, stop) = self.members.inflate(&mut output[filled..until], true)?;
+            self.add(&output[filled..filled + written], chunks);
+            filled += written;
+            let unused_bits = match stop {
+                Stop::Inside => continue,
+                Stop::BlockEnd { unused_bits } => unused_bits,
+                Stop::StreamEnd => {
+                    self.members.leave()?;
+                    self.tail.clear();
+                    0
+                }
+            };
+            if chunks.is_long_enough() {
+                let window = &self.tail[self.tail.len().saturating_sub(WINDOW)..];
+                let window = if window.is_empty() { Vec::new() } else { deflated(window, WINDOW_LEVEL) };
+                chunks.end_chunk(self.position(unused_bits), window);
+            }
+        }
+        Ok(filled)
     }
 
     /// The bit of the file that is read next.
@@ -90,13 +161,9 @@ impl<R: Read> Indexer<R> {
     }
 
     /// Takes note of decoded bytes, all of one member.
-    fn add(&mut self, bytes: &[u8]) {
-        let mut crc = Hasher::new();
-        crc.update(bytes);
+    fn add(&mut self, bytes: &[u8], chunks: &mut Chunks) {
+        let crc = chunks.add(bytes);
         self.members.check.add_checked(&crc, bytes.len() as u64);
-        self.current.crc.combine(&crc);
-        self.current.length += bytes.len() as u64;
-        self.current.lines += memchr_iter(b'\n', bytes).count() as u64;
         if bytes.len() >= WINDOW {
             self.tail.clear();
         } else if self.tail.len() + bytes.len() > 2 * WINDOW {
@@ -104,15 +171,78 @@ impl<R: Read> Indexer<R> {
         }
         self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(WINDOW)..]);
     }
+}
 
-    /// Ends a chunk; the next one begins at this bit, with the bytes in `tail` before it.
-    fn end_chunk(&mut self, bit: u64) {
-        let current = std::mem::take(&mut self.current);
+/// The chunks of a file, as far as it has been decoded.
+#[derive(Debug)]
+struct Chunks {
+    spacing: u64,
+    /// Those that have ended.
+    index: Index,
+    current: Current,
+    /// Whether one has become too long.
+    is_undivided: bool,
+}
+
+/// The chunk that is being decoded.
+#[derive(Debug, Default)]
+struct Current {
+    /// The bit of the file where it begins.
+    bit: u64,
+    /// What the index keeps for a decoder that starts there.
+    window: Vec<u8>,
+    length: u64,
+    crc: Hasher,
+    lines: u64,
+}
+
+impl Chunks {
+    fn new(codec: Codec, spacing: u64) -> Self {
+        let index = Index {
+            codec,
+            size: 0,
+            length: 0,
+            lines: 0,
+            chunks: Vec::new(),
+            end: (0, 0),
+            windows: Vec::new(),
+        };
+        // So that a chunk of gzip has the whole window of the next one.
+        let spacing = spacing.clamp(WINDOW as u64, LONGEST / 2);
+        Chunks { spacing, index, current: Current::default(), is_undivided: false }
+    }
+
+    /// Adds decoded bytes to the chunk. Returns their checksum.
+    fn add(&mut self, bytes: &[u8]) -> Hasher {
+        let mut crc = Hasher::new();
+        crc.update(bytes);
+        let current = &mut self.current;
+        current.crc.combine(&crc);
+        current.length += bytes.len() as u64;
+        current.lines += memchr_iter(b'\n', bytes).count() as u64;
+        self.is_undivided |= current.length > LONGEST;
+        crc
+    }
+
+    fn is_long_enough(&self) -> bool {
+        self.current.length >= self.spacing
+    }
+
+    /// Says that a member begins at this bit. If all before it, since the last chunk, was empty, the chunk begins here.
+    fn pass(&mut self, bit: u64) {
+        if self.current.length == 0 {
+            self.current.bit = bit;
+            self.current.window.clear();
+        }
+    }
+
+    /// Ends the chunk; the next one begins at this bit, and needs `window`.
+    fn end_chunk(&mut self, bit: u64, window: Vec<u8>) {
+        let next = Current { bit, window, ..Current::default() };
+        let current = std::mem::replace(&mut self.current, next);
         let index = &mut self.index;
         let first = index.windows.len();
-        if !current.window.is_empty() {
-            index.windows.extend(deflated(&current.window, WINDOW_LEVEL));
-        }
+        index.windows.extend(current.window);
         index.chunks.push(Chunk {
             bit: current.bit,
             start: index.length,
@@ -123,50 +253,14 @@ impl<R: Read> Indexer<R> {
         index.length += current.length;
         index.lines += current.lines;
         index.end = (index.length, bit);
-        self.current.bit = bit;
-        self.current.window.extend_from_slice(&self.tail[self.tail.len().saturating_sub(WINDOW)..]);
     }
-}
 
-/// The checksums of all members whose last byte has been read are right.
-impl<R: Read> Read for Indexer<R> {
-    /// # Errors
-    /// Those of the input, and those of a [`DecodeError`].
-    fn read(&mut self, output: &mut [u8]) -> io::Result<usize> {
-        let mut filled = 0;
-        while filled < output.len() {
-            if !self.members.is_inside() {
-                self.tail.clear();
-                if self.current.length == 0 {
-                    // A member of which nothing was left is passed over.
-                    self.current.bit = self.position(0);
-                    self.current.window.clear();
-                }
-            }
-            if !self.members.enter()? {
-                break;
-            }
-            let until = output.len().min(filled + STEP);
-            let (written, stop) = self.members.inflate(&mut output[filled..until], true)?;
-            self.add(&output[filled..filled + written]);
-            filled += written;
-            let unused_bits = match stop {
-                Stop::Inside => {
-                    self.is_undivided |= self.current.length > LONGEST;
-                    continue;
-                }
-                Stop::BlockEnd { unused_bits } => unused_bits,
-                Stop::StreamEnd => {
-                    self.members.leave()?;
-                    self.tail.clear();
-                    0
-                }
-            };
-            if self.current.length >= self.spacing {
-                self.end_chunk(self.position(unused_bits));
-            }
+    fn finish(mut self, size: u64) -> Option<Index> {
+        if self.current.length > 0 {
+            self.end_chunk(size * 8, Vec::new());
         }
-        Ok(filled)
+        self.index.size = size;
+        (!self.is_undivided).then_some(self.index)
     }
 }
 
@@ -209,20 +303,61 @@ fn decode(
     decoded: &mut Vec<u8>,
 ) -> io::Result<()> {
     let (entry, range, first) = (&index.chunks[chunk], index.range(chunk), index.compressed(chunk).start);
-    let mut stored = [0; WINDOW];
-    let mut members = match &entry.window {
-        Window::Stored(at) if at.is_empty() => Members::at(first, compressed),
-        window => {
-            let window = match window {
-                Window::Stored(at) => inflated(&index.windows[at.clone()], &mut stored)
-                    .ok_or_else(|| DecodeError::invalid(Codec::Gzip, first, "its index is damaged"))?,
-                Window::LeftOut => before,
-            };
-            Members::inside(first, compressed, window, (entry.bit % 8) as u8)?
-        }
+    let stored = match &entry.window {
+        Window::Stored(at) => Some(&index.windows[at.clone()]),
+        Window::LeftOut => None,
     };
+    let form = stored.unwrap_or_default();
+    let damaged = || DecodeError::invalid(index.codec, first, "its index is damaged");
     // It is no more than `LONGEST`.
     decoded.resize((range.end - range.start) as usize, 0);
+    let crc = match index.codec {
+        Codec::Gzip => {
+            let mut window = [0; WINDOW];
+            let members = match stored {
+                Some([]) => Members::at(first, compressed),
+                stored => {
+                    let window = match stored {
+                        Some(stored) => inflated(stored, &mut window).ok_or_else(damaged)?,
+                        None => before,
+                    };
+                    Members::inside(first, compressed, window, (entry.bit % 8) as u8)?
+                }
+            };
+            fill_from_members(members, decoded)?
+        }
+        Codec::Zstd => fill(ZstdReader::at(first, compressed), decoded, index.codec)?,
+        Codec::Snappy => fill(SnappyReader::at(first, compressed), decoded, index.codec)?,
+        Codec::Lz4 => {
+            let reader = Lz4Reader::at(first, compressed, form).ok_or_else(damaged)?;
+            fill(reader, decoded, index.codec)?
+        }
+        Codec::Bzip2 | Codec::Deflate => return Err(damaged()),
+    };
+    if crc.finalize() != entry.crc {
+        let reason = "the CRC of a chunk is not that of its index";
+        return Err(DecodeError::invalid(index.codec, first, reason));
+    }
+    Ok(())
+}
+
+/// Fills `decoded`, and returns its checksum.
+fn fill(mut reader: impl Restart, decoded: &mut [u8], codec: Codec) -> io::Result<Hasher> {
+    let (mut filled, mut crc) = (0, Hasher::new());
+    while filled < decoded.len() {
+        let until = decoded.len().min(filled + STEP);
+        let n = reader.read(&mut decoded[filled..until])?;
+        if n == 0 {
+            return Err(DecodeError::truncated(codec, reader.offset()));
+        }
+        crc.update(&decoded[filled..filled + n]);
+        filled += n;
+    }
+    Ok(crc)
+}
+
+/// As [`fill`].
+fn fill_from_members(mut members: Members<&[u8]>, decoded: &mut [u8]) -> io::Result<Hasher> {
     let (mut filled, mut crc) = (0, Hasher::new());
     while filled < decoded.len() {
         if !members.enter()? {
@@ -236,11 +371,7 @@ fn decode(
             members.pass()?;
         }
     }
-    if crc.finalize() != entry.crc {
-        let reason = "the CRC of a chunk is not that of its index";
-        return Err(DecodeError::invalid(Codec::Gzip, first, reason));
-    }
-    Ok(())
+    Ok(crc)
 }
 
 fn inflated<'a>(window: &[u8], out: &'a mut [u8; WINDOW]) -> Option<&'a [u8]> {
@@ -281,7 +412,7 @@ mod tests {
         ]
         .concat();
         let gz = [&gz[..], &(text.len() as u32).to_le_bytes()].concat();
-        let mut indexer = Indexer::new(&gz[..], 1);
+        let mut indexer = Indexer::new(Codec::Gzip, &gz[..], 1).expect("an index");
         io::copy(&mut indexer, &mut io::sink()).expect("well-formed");
         let index = indexer.finish().expect("short blocks");
         assert!(index.chunks() > 3 && index.lines() > 0, "{}", index.chunks());

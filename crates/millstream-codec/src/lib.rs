@@ -1,9 +1,10 @@
 //! Decodes compressed files, from the beginning or by an index.
 //!
 //! ```text
-//! Decoder   a whole file, of any codec: one module each, and hadoop.rs for the blocks that LZ4 and Snappy have in common
-//! Indexer   the same for gzip, and makes an Index
-//! Index     the chunks of a file that can be decoded by themselves
+//! Decoder      a whole file, of any codec: one module each, and hadoop.rs for the blocks that LZ4 and Snappy have in common
+//! Indexer      the same, and makes an Index; not for bzip2 and deflate
+//! Index        the chunks of a file that can be decoded by themselves
+//! Bzip2Blocks  the blocks in a part of a bzip2 file, which needs no index
 //! ```
 //!
 //! The rows must be those of Hadoop's decoders, as far as these return all. Where they lose rows without an error, because a file is
@@ -23,10 +24,12 @@ mod inflate;
 mod input;
 mod lz4;
 mod pending;
+mod restart;
 mod snappy;
 mod zlib;
 mod zstd;
 
+pub use bzip2::Bzip2Blocks;
 pub use codec::{Codec, recognize};
 pub use decoder::Decoder;
 pub use error::DecodeError;

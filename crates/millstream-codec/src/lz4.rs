@@ -20,6 +20,7 @@ use crate::codec::Codec;
 use crate::compressed::Compressed;
 use crate::hadoop::{HadoopBlocks, Raw};
 use crate::pending::Pending;
+use crate::restart::Restart;
 
 const FRAME: u32 = 0x184d_2204;
 const LEGACY: u32 = 0x184c_2102;
@@ -40,6 +41,11 @@ const LEGACY_BLOCK: usize = 8 << 20;
 /// Bytes that a block may refer to.
 const WINDOW: usize = 64 << 10;
 
+/// The forms of [`Restart::form`] that are one byte; that of an independent block of a frame is the two bytes of the frame's header.
+const BEFORE_HADOOP_BLOCK: u8 = 0;
+const BEFORE_FRAME: u8 = 1;
+const BEFORE_LEGACY_BLOCK: u8 = 2;
+
 /// Decodes a file.
 pub(crate) struct Lz4Reader<R> {
     compressed: Compressed<R>,
@@ -47,6 +53,7 @@ pub(crate) struct Lz4Reader<R> {
 }
 
 enum Format {
+    /// The first bytes will tell.
     Unknown,
     Frames(Box<Frames>),
     Hadoop(HadoopBlocks),
@@ -55,6 +62,43 @@ enum Format {
 impl<R: Read> Lz4Reader<R> {
     pub(crate) fn new(input: R) -> Self {
         Lz4Reader { compressed: Compressed::new(Codec::Lz4, input), format: Format::Unknown }
+    }
+
+    /// Decodes from an offset of the file, where `input` begins, and where [`Restart::form`] was `form`. `None` if there is no such
+    /// form.
+    pub(crate) fn at(offset: u64, input: R, form: &[u8]) -> Option<Self> {
+        let frames = |current| Format::Frames(Box::new(Frames { current, ..Frames::default() }));
+        let format = match *form {
+            [] => Format::Unknown,
+            [BEFORE_HADOOP_BLOCK] => Format::Hadoop(HadoopBlocks::before(Raw::Lz4)),
+            [BEFORE_FRAME] => frames(Current::None),
+            [BEFORE_LEGACY_BLOCK] => frames(Current::Legacy),
+            [flags, sizes] => frames(Current::Frame(Frame::from_inside(flags, sizes)?)),
+            _ => return None,
+        };
+        Some(Lz4Reader { compressed: Compressed::at(Codec::Lz4, offset, input), format })
+    }
+}
+
+impl<R: Read> Restart for Lz4Reader<R> {
+    fn offset(&self) -> u64 {
+        self.compressed.offset()
+    }
+
+    fn form(&self) -> Option<Vec<u8>> {
+        match &self.format {
+            Format::Unknown => None,
+            Format::Hadoop(blocks) => blocks.is_between().then(|| vec![BEFORE_HADOOP_BLOCK]),
+            Format::Frames(frames) if !frames.pending.is_empty() => None,
+            Format::Frames(frames) => match &frames.current {
+                Current::None => Some(vec![BEFORE_FRAME]),
+                Current::Legacy => Some(vec![BEFORE_LEGACY_BLOCK]),
+                Current::Frame(frame) if frame.flags & INDEPENDENT != 0 => {
+                    Some(vec![frame.flags, frame.sizes])
+                }
+                Current::Frame(_) => None,
+            },
+        }
     }
 }
 
@@ -100,11 +144,14 @@ enum Current {
 
 struct Frame {
     flags: u8,
+    /// The byte of the header that tells the size of blocks.
+    sizes: u8,
     longest_block: usize,
     content_size: Option<u64>,
     /// Bytes so far.
     length: u64,
-    checksum: Xxh32,
+    /// That of all bytes; `None` if some were not decoded.
+    checksum: Option<Xxh32>,
 }
 
 impl Frames {
@@ -207,12 +254,8 @@ impl Frame {
         if flags & VERSION_MASK != VERSION || flags & RESERVED != 0 {
             return Err(compressed.invalid("a frame of an unknown kind"));
         }
-        let longest_block = match sizes {
-            0x40 => 64 << 10,
-            0x50 => 256 << 10,
-            0x60 => 1 << 20,
-            0x70 => 4 << 20,
-            _ => return Err(compressed.invalid("an unknown size of blocks")),
+        let Some(longest_block) = longest_block(sizes) else {
+            return Err(compressed.invalid("an unknown size of blocks"));
         };
         let mut content_size = None;
         if flags & CONTENT_SIZE != 0 {
@@ -227,14 +270,23 @@ impl Frame {
         if checksum != (xxh32(&header, 0) >> 8) as u8 {
             return Err(compressed.invalid("the checksum of a header is another one"));
         }
-        Ok(Frame { flags, longest_block, content_size, length: 0, checksum: Xxh32::new(0) })
+        Ok(Frame { flags, sizes, longest_block, content_size, length: 0, checksum: Some(Xxh32::new(0)) })
+    }
+
+    /// A frame of independent blocks, some of which are not decoded.
+    fn from_inside(flags: u8, sizes: u8) -> Option<Self> {
+        let longest_block = longest_block(sizes)?;
+        let frame = Frame { flags, sizes, longest_block, content_size: None, length: 0, checksum: None };
+        (flags & INDEPENDENT != 0).then_some(frame)
     }
 
     /// Takes note of a decoded block.
     fn add(&mut self, decoded: &[u8], window: &mut Vec<u8>) {
         self.length += decoded.len() as u64;
-        if self.flags & CONTENT_CHECKSUM != 0 {
-            self.checksum.update(decoded);
+        if self.flags & CONTENT_CHECKSUM != 0
+            && let Some(checksum) = &mut self.checksum
+        {
+            checksum.update(decoded);
         }
         if self.flags & INDEPENDENT == 0 {
             let kept = window.len().min(WINDOW.saturating_sub(decoded.len()));
@@ -248,12 +300,24 @@ impl Frame {
         if self.content_size.is_some_and(|size| size != self.length) {
             return Err(compressed.invalid("the size of a frame is another one"));
         }
-        if self.flags & CONTENT_CHECKSUM != 0
-            && u32::from_le_bytes(compressed.array()?) != self.checksum.digest()
-        {
-            return Err(compressed.invalid("the checksum of a frame is another one"));
+        if self.flags & CONTENT_CHECKSUM != 0 {
+            let expected = u32::from_le_bytes(compressed.array()?);
+            if self.checksum.as_ref().is_some_and(|checksum| checksum.digest() != expected) {
+                return Err(compressed.invalid("the checksum of a frame is another one"));
+            }
         }
         Ok(())
+    }
+}
+
+/// Decoded bytes of the longest block of a frame with this header.
+fn longest_block(sizes: u8) -> Option<usize> {
+    match sizes {
+        0x40 => Some(64 << 10),
+        0x50 => Some(256 << 10),
+        0x60 => Some(1 << 20),
+        0x70 => Some(4 << 20),
+        _ => None,
     }
 }
 

@@ -9,6 +9,11 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
+    /// Whether all has been returned.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.next == self.end
+    }
+
     /// Moves bytes to `out`. Returns how many; none only if none are left.
     pub(crate) fn take(&mut self, out: &mut [u8]) -> usize {
         let n = out.len().min(self.end - self.next);

@@ -7,6 +7,7 @@ use snap::read::FrameDecoder;
 use crate::codec::Codec;
 use crate::compressed::Compressed;
 use crate::hadoop::{HadoopBlocks, Raw};
+use crate::restart::Restart;
 
 /// How the framing format begins: a chunk with the name of the format, 6 bytes long. As the length of a block it is negative.
 const FRAMED: [u8; 4] = [0xff, 6, 0, 0];
@@ -26,7 +27,12 @@ enum State<R: Read> {
 
 impl<R: Read> SnappyReader<R> {
     pub(crate) fn new(input: R) -> Self {
-        SnappyReader { state: State::Start(Compressed::new(Codec::Snappy, input)) }
+        SnappyReader::at(0, input)
+    }
+
+    /// Decodes from Hadoop's block at an offset of the file, where `input` begins; or the whole file.
+    pub(crate) fn at(offset: u64, input: R) -> Self {
+        SnappyReader { state: State::Start(Compressed::at(Codec::Snappy, offset, input)) }
     }
 
     fn start(mut compressed: Compressed<R>) -> io::Result<State<R>> {
@@ -37,6 +43,23 @@ impl<R: Read> SnappyReader<R> {
         }
         let blocks = HadoopBlocks::new(Raw::Snappy(snap::raw::Decoder::new()), field, &compressed)?;
         Ok(State::Hadoop(compressed, blocks))
+    }
+}
+
+impl<R: Read> Restart for SnappyReader<R> {
+    fn offset(&self) -> u64 {
+        match &self.state {
+            State::Start(compressed) | State::Hadoop(compressed, _) => compressed.offset(),
+            State::Framed(decoder) => decoder.get_ref().compressed.offset(),
+            State::End => 0,
+        }
+    }
+
+    fn form(&self) -> Option<Vec<u8>> {
+        match &self.state {
+            State::Hadoop(_, blocks) => blocks.is_between().then(Vec::new),
+            State::Start(_) | State::Framed(_) | State::End => None,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
 
 use crate::codec::Codec;
 use crate::compressed::Compressed;
+use crate::restart::Restart;
 
 /// Frames that refer to more than 128 MiB before them are refused, as by the `zstd` command: they take as much memory.
 const LONGEST_WINDOW_LOG: u32 = 27;
@@ -19,10 +20,25 @@ pub(crate) struct ZstdReader<R> {
 
 impl<R: Read> ZstdReader<R> {
     pub(crate) fn new(input: R) -> Self {
+        ZstdReader::at(0, input)
+    }
+
+    /// Decodes from the frame at an offset of the file, where `input` begins.
+    pub(crate) fn at(offset: u64, input: R) -> Self {
         let mut context = DCtx::create();
         let set = context.set_parameter(DParameter::WindowLogMax(LONGEST_WINDOW_LOG));
         debug_assert!(set.is_ok(), "27 is valid");
-        ZstdReader { compressed: Compressed::new(Codec::Zstd, input), context, is_inside: false }
+        ZstdReader { compressed: Compressed::at(Codec::Zstd, offset, input), context, is_inside: false }
+    }
+}
+
+impl<R: Read> Restart for ZstdReader<R> {
+    fn offset(&self) -> u64 {
+        self.compressed.offset()
+    }
+
+    fn form(&self) -> Option<Vec<u8>> {
+        (!self.is_inside).then(Vec::new)
     }
 }
 

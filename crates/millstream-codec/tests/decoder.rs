@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use millstream_codec::{Codec, DecodeError, Decoder};
+use millstream_codec::{Bzip2Blocks, Codec, DecodeError, Decoder, Index, Indexer, decode_chunk};
 
 struct Random(u64);
 
@@ -293,6 +293,109 @@ fn a_changed_byte_is_noticed() {
                     assert!(decoded == contents.concat(), "{:?} changed at {at}", variant.form);
                 }
                 Ok(_) => {}
+            }
+        }
+    }
+}
+
+/// Least bytes of a chunk of an index.
+const SHORTEST_CHUNK: u64 = 32 << 10;
+
+fn index(codec: Codec, file: &[u8]) -> Index {
+    let mut indexer = Indexer::new(codec, file, SHORTEST_CHUNK).expect("a codec with indexes");
+    io::copy(&mut indexer, &mut io::sink()).expect("decoded");
+    indexer.finish().expect("short frames")
+}
+
+fn chunk(index: &Index, number: usize, file: &[u8]) -> io::Result<Vec<u8>> {
+    let range = index.compressed(number);
+    let mut decoded = Vec::new();
+    let result =
+        decode_chunk(index, number, &file[range.start as usize..range.end as usize], &[], &mut decoded);
+    assert!(result.is_ok() || decoded.is_empty());
+    result.map(|()| decoded)
+}
+
+#[test]
+fn every_chunk_of_an_index_is_decoded_by_itself() {
+    let mut random = Random::seeded();
+    for variant in VARIANTS.into_iter().filter(|variant| variant.codec.has_index()) {
+        let contents: Vec<_> = (0..3 + random.below(5)).map(|_| random.content(200_000)).collect();
+        let (file, _) = variant.compress_all(&contents);
+        let (index, content) = (index(variant.codec, &file), contents.concat());
+        assert_eq!((index.size(), index.length()), (file.len() as u64, content.len() as u64));
+        assert_eq!(index.lines(), content.iter().filter(|&&byte| byte == b'\n').count() as u64);
+        let decoded: io::Result<Vec<_>> = (0..index.chunks()).map(|i| chunk(&index, i, &file)).collect();
+        assert!(decoded.expect("decoded").concat() == content, "{:?}", variant.form);
+        assert_eq!(Index::decode(&index.encode()).as_ref(), Ok(&index));
+        if index.length() > 0 {
+            let place = random.below(content.len()) as u64;
+            let part = index.slice(place..place + 1);
+            let bytes = chunk(&part, 0, &file).expect("the part has its window");
+            assert_eq!(bytes[(place - part.range(0).start) as usize], content[place as usize]);
+        }
+    }
+}
+
+/// Blocks of 64 KiB to 8 MiB that are decoded without those before them.
+#[test]
+fn a_frame_of_independent_blocks_is_divided() {
+    let mut random = Random::seeded();
+    let content: Vec<u8> = (0..40).flat_map(|_| random.content(1 << 20)).collect();
+    for variant in VARIANTS.into_iter().filter(|variant| matches!(variant.codec, Codec::Lz4 | Codec::Snappy))
+    {
+        let is_divided = match variant.form {
+            Form::Command(words) => !words.contains("-BD"),
+            Form::HadoopLz4 | Form::HadoopSnappy => true,
+            Form::Zlib | Form::SnappyFrames => false,
+        };
+        let chunks = index(variant.codec, &variant.compress(&content)).chunks();
+        assert_eq!(chunks > 1, is_divided, "{:?}: {chunks}", variant.form);
+    }
+}
+
+/// To each part belong the blocks that begin in it, wherever a file is cut.
+#[test]
+fn parts_of_a_bzip2_file_have_each_block_once() {
+    let mut random = Random::seeded();
+    for _ in 0..10 {
+        let contents: Vec<_> = (0..1 + random.below(3)).map(|_| random.content(400_000)).collect();
+        let file = contents.iter().flat_map(|content| run("bzip2 -1", content)).collect::<Vec<_>>();
+        let mut cuts: Vec<_> = (0..random.below(6)).map(|_| random.below(file.len()) as u64).collect();
+        cuts.extend([0, file.len() as u64]);
+        cuts.sort_unstable();
+        let mut decoded = Vec::new();
+        for cut in cuts.windows(2) {
+            let mut blocks = Bzip2Blocks::new(&file[cut[0] as usize..], cut[0], cut[1]);
+            let mut block = Vec::new();
+            while blocks.next_block(&mut block).expect("decoded") == Some(true) {
+                decoded.extend_from_slice(&block);
+            }
+        }
+        assert!(decoded == contents.concat(), "{cuts:?} of {} bytes", file.len());
+    }
+}
+
+/// Formats without checksums have those of the index.
+#[test]
+fn no_changed_byte_leaves_a_chunk() {
+    let mut random = Random::seeded();
+    for variant in VARIANTS.into_iter().filter(|variant| variant.codec.has_index()) {
+        let contents: Vec<_> = (0..4).map(|_| random.content(60_000)).collect();
+        let (file, _) = variant.compress_all(&contents);
+        let (index, content) = (index(variant.codec, &file), contents.concat());
+        for _ in 0..100 {
+            let mut damaged = file.clone();
+            damaged[random.below(file.len())] ^= 1 + random.below(255) as u8;
+            for i in 0..index.chunks() {
+                let range = index.range(i);
+                if let Ok(decoded) = chunk(&index, i, &damaged) {
+                    assert!(
+                        decoded == content[range.start as usize..range.end as usize],
+                        "{:?}",
+                        variant.form
+                    );
+                }
             }
         }
     }

@@ -10,8 +10,10 @@ use millstream_wire::{Decoder, Malformed};
 const DIRECTORY: u8 = b'd';
 const FILE: u8 = b'f';
 const COMPRESSED: u8 = b'c';
-/// In place of a codec: gzip, and an index is made.
-const INDEXING: u8 = 0x81;
+/// Added to a codec: an index is made.
+const INDEXING: u8 = 0x80;
+/// In place of a codec: a part of a bzip2 file.
+const BLOCKS: u8 = 0x40;
 
 /// A packed range of a file.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +42,10 @@ impl Packed<'_> {
     pub(crate) fn range(&self) -> Option<FileRange> {
         let compression = match self.compression {
             None => Compression::None,
-            Some((INDEXING, [])) => Compression::Indexing,
+            Some((BLOCKS, [])) => Compression::Blocks,
+            Some((codec, [])) if codec & INDEXING != 0 => {
+                Compression::Indexing(Codec::from_code(codec & !INDEXING)?)
+            }
             Some((codec, [])) => Compression::Whole(Codec::from_code(codec)?),
             Some((_, index)) => Compression::Indexed(Arc::new(Index::decode(index).ok()?)),
         };

@@ -37,7 +37,9 @@ pub(crate) fn open<S: Source>(source: &S, index: usize, range: &FileRange) -> Re
     let file = source.open(index, range)?;
     Ok(match &range.compression {
         Compression::Indexed(index) => Opened::Decoded(Box::new(Decoded::new(file, index, range.start))),
-        Compression::None | Compression::Whole(_) | Compression::Indexing => Opened::Plain(file),
+        Compression::None | Compression::Whole(_) | Compression::Indexing(_) | Compression::Blocks => {
+            Opened::Plain(file)
+        }
     })
 }
 

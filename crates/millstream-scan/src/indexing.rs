@@ -2,18 +2,18 @@
 
 use std::io::Read;
 
-use millstream_codec::{Codec, Index, Indexer, SPACING};
+use millstream_codec::{Index, Indexer, SPACING};
 use millstream_vfs::{Errno, Error, Operation};
 
 use crate::error::{Cause, ScanError};
 use crate::source::{FileRange, Source};
 use crate::stream::{FileReader, PIECE, cause};
 
-/// Decodes the file of `range`, a whole gzip file, to make its index. `should_continue` is asked from time to time.
+/// Decodes the file of `range`, a whole compressed file, to make its index. `should_continue` is asked from time to time.
 ///
 /// # Errors
-/// Those of a scan of the file; and `EOPNOTSUPP` if the file cannot be divided: it has a block of deflate that is too long, or
-/// another codec than gzip.
+/// Those of a scan of the file; and `EOPNOTSUPP` if the file cannot be divided: its codec has no indexes, or it has a frame, or a
+/// block of deflate, that is too long.
 pub fn index_file<S: Source>(
     source: &S,
     range: &FileRange,
@@ -27,12 +27,12 @@ fn index<S: Source>(
     range: &FileRange,
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<Index, Cause> {
-    if range.streamed() != Some(Codec::Gzip) {
-        return Err(Error::new(Operation::Read, Errno::NOTSUP).into());
-    }
+    let undivided = || Cause::from(Error::new(Operation::Read, Errno::NOTSUP));
+    let codec = range.streamed().filter(|codec| codec.has_index()).ok_or_else(undivided)?;
     let file = source.open(0, range)?;
     let portion = usize::try_from(S::PORTIONS.bytes).unwrap_or(usize::MAX);
-    let mut indexer = Indexer::new(FileReader::new(file, portion), SPACING);
+    let mut indexer =
+        Indexer::new(codec, FileReader::new(file, 0, portion), SPACING).ok_or_else(undivided)?;
     let mut buffer = vec![0; PIECE];
     while indexer.read(&mut buffer).map_err(cause)? > 0 {
         if indexer.is_undivided() {
@@ -42,5 +42,5 @@ fn index<S: Source>(
             return Err(Cause::Interrupted);
         }
     }
-    indexer.finish().ok_or_else(|| Error::new(Operation::Read, Errno::NOTSUP).into())
+    indexer.finish().ok_or_else(undivided)
 }

@@ -24,6 +24,7 @@ mod checksum;
 mod concatenate;
 mod decoded;
 mod distinct;
+mod divided;
 mod error;
 mod indexing;
 mod join;

@@ -13,7 +13,7 @@ use millstream_vfs::{Access, At, Dir, Errno, Fields, File, Result, SymlinkBehavi
 
 use crate::batch::Stamp;
 
-/// A range of bytes of a file, decoded ones if it has an index. A line belongs to it if it starts in (start, end]; the first line
+/// A range of bytes of a file, decoded ones if there is an index. A line belongs to it if it starts in (start, end]; the first line
 /// of the file belongs to the range at offset 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRange {
@@ -37,8 +37,13 @@ pub enum Compression {
     None,
     /// They are decoded from the first to the last. The range is the whole file, as it is compressed.
     Whole(Codec),
-    /// The same of a gzip file, of which an index is made ([`Scan::take_indexes`](crate::Scan::take_indexes)).
-    Indexing,
+    /// The same, and an index is made ([`Scan::take_indexes`](crate::Scan::take_indexes)), if the codec has them
+    /// ([`Codec::has_index`]).
+    Indexing(Codec),
+    /// A part of a file of which each block can be decoded by itself, as in bzip2. The range is one of the file's bytes, and contains
+    /// the lines that begin in the blocks that begin there, but of the first block only those after its first separator, unless
+    /// it is the first of the file; and of the block after the last one the line in which it begins.
+    Blocks,
     /// They are decoded by this index, which has what [`Index::slice`] tells of the range.
     Indexed(Arc<Index>),
 }
@@ -51,8 +56,8 @@ impl FileRange {
     /// The codec, if the file is decoded from the first byte to the last.
     pub(crate) fn streamed(&self) -> Option<Codec> {
         match self.compression {
-            Compression::Whole(codec) => Some(codec),
-            Compression::Indexing => Some(Codec::Gzip),
+            Compression::Whole(codec) | Compression::Indexing(codec) => Some(codec),
+            Compression::Blocks => Some(Codec::Bzip2),
             Compression::None | Compression::Indexed(_) => None,
         }
     }

@@ -10,6 +10,7 @@ use millstream_codec::{Codec, DecodeError, Decoder, Index, Indexer, SPACING};
 use millstream_vfs::{Errno, Error, Operation, Result as VolumeResult};
 
 use crate::batch::Buffer;
+use crate::divided::DividedLines;
 use crate::error::Cause;
 use crate::lines::Separator;
 use crate::range::BYTE_ORDER_MARK;
@@ -27,11 +28,15 @@ pub(crate) struct Stream<F: SourceFile> {
     /// Where in the decoded bytes the carry begins.
     offset: u64,
     is_at_end: bool,
+    /// Whether the first byte is that of the file.
+    begins_file: bool,
 }
 
 #[derive(Debug)]
 enum Decoding<F: SourceFile> {
     Only(Box<Decoder<FileReader<F>>>),
+    /// A part of the file.
+    Divided(Box<DividedLines<FileReader<F>>>),
     /// The index is made as well.
     Indexing(Box<Indexer<FileReader<F>>>),
     /// It has been made, and the file read.
@@ -41,24 +46,32 @@ enum Decoding<F: SourceFile> {
 impl<F: SourceFile> Stream<F> {
     /// Decodes `file`, which is read in requests of at most `portion` bytes.
     pub(crate) fn new(file: F, codec: Codec, portion: usize) -> Self {
-        Stream::of(Decoding::Only(Box::new(Decoder::new(codec, FileReader::new(file, portion)))))
+        Stream::of(Decoding::Only(Box::new(Decoder::new(codec, FileReader::new(file, 0, portion)))))
     }
 
-    /// The same for a gzip file, of which an index is made.
-    pub(crate) fn indexing(file: F, portion: usize) -> Self {
-        Stream::of(Decoding::Indexing(Box::new(Indexer::new(FileReader::new(file, portion), SPACING))))
+    /// The lines of a part of `file`, a range of its bytes.
+    pub(crate) fn divided(file: F, part: Range<u64>, separator: &Separator, portion: usize) -> Self {
+        let reader = FileReader::new(file, part.start, portion);
+        let lines = DividedLines::new(reader, part.start, part.end, separator.clone());
+        Stream { begins_file: part.start == 0, ..Stream::of(Decoding::Divided(Box::new(lines))) }
+    }
+
+    /// The same, and makes an index; `None` if the codec has none.
+    pub(crate) fn indexing(file: F, codec: Codec, portion: usize) -> Option<Self> {
+        let indexer = Indexer::new(codec, FileReader::new(file, 0, portion), SPACING)?;
+        Some(Stream::of(Decoding::Indexing(Box::new(indexer))))
     }
 
     /// The index, if it has been made, all has been read, and it has not been taken.
     pub(crate) fn take_index(&mut self) -> Option<Index> {
         match std::mem::replace(&mut self.decoding, Decoding::Over) {
             Decoding::Indexing(indexer) => indexer.finish(),
-            Decoding::Only(_) | Decoding::Over => None,
+            Decoding::Only(_) | Decoding::Divided(_) | Decoding::Over => None,
         }
     }
 
     fn of(decoding: Decoding<F>) -> Self {
-        Stream { decoding, carry: Vec::new(), offset: 0, is_at_end: false }
+        Stream { decoding, carry: Vec::new(), offset: 0, is_at_end: false, begins_file: true }
     }
 
     /// Where in the decoded bytes the next piece begins.
@@ -80,7 +93,7 @@ impl<F: SourceFile> Stream<F> {
         separator: &Separator,
         buffer: &mut Buffer,
     ) -> Result<Range<usize>, Cause> {
-        let (start, is_first) = (buffer.len(), self.offset == 0);
+        let (start, is_first) = (buffer.len(), self.offset == 0 && self.begins_file);
         buffer.extend(&self.carry);
         self.carry.clear();
         let mut wanted = PIECE;
@@ -125,6 +138,7 @@ impl<F: SourceFile> Stream<F> {
             let room = buffer.room(left.min(free));
             let n = match &mut self.decoding {
                 Decoding::Only(decoder) => decoder.read(room),
+                Decoding::Divided(lines) => lines.read(room),
                 Decoding::Indexing(indexer) => indexer.read(room),
                 Decoding::Over => Ok(0),
             };
@@ -145,7 +159,7 @@ pub(crate) fn cause(error: io::Error) -> Cause {
     }
 }
 
-/// Reads a file from its beginning.
+/// Reads a file from one place on.
 #[derive(Debug)]
 pub(crate) struct FileReader<F> {
     file: F,
@@ -156,9 +170,9 @@ pub(crate) struct FileReader<F> {
 }
 
 impl<F: SourceFile> FileReader<F> {
-    /// Reads `file` in requests of at most `portion` bytes.
-    pub(crate) fn new(file: F, portion: usize) -> Self {
-        FileReader { file, offset: 0, buffer: vec![0; portion.max(1)], ready: 0..0 }
+    /// Reads `file` from `offset` on, in requests of at most `portion` bytes.
+    pub(crate) fn new(file: F, offset: u64, portion: usize) -> Self {
+        FileReader { file, offset, buffer: vec![0; portion.max(1)], ready: 0..0 }
     }
 
     fn request(&mut self) -> VolumeResult<()> {

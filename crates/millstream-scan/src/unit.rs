@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 use millstream_codec::{Codec, Index};
-use millstream_vfs::Result as VolumeResult;
+use millstream_vfs::{Errno, Error, Operation, Result as VolumeResult};
 
 use crate::batch::{Batch, Buffer, Line};
 use crate::checksum::mismatch;
@@ -318,7 +318,7 @@ impl<'a> UnitReader<'a> {
                 };
                 let read = stream.and_then(|mut stream| {
                     decoded += self.read_stream(&mut stream, batch)?;
-                    if stream.is_at_end() && range.compression == Compression::Indexing {
+                    if stream.is_at_end() {
                         self.indexes.extend(stream.take_index().map(|made| (index, made)));
                     }
                     rest.stream = (!stream.is_at_end()).then_some(stream);
@@ -359,10 +359,17 @@ impl<'a> UnitReader<'a> {
         // One byte more than expected, so that one request reaches the end of the file.
         let portion = range.length.saturating_add(1).min(S::PORTIONS.bytes);
         let portion = usize::try_from(portion).unwrap_or(usize::MAX);
-        Ok(match range.compression {
-            Compression::Indexing => Stream::indexing(file, portion),
-            _ => Stream::new(file, codec, portion),
-        })
+        let stream = match (&range.compression, &self.options.rows) {
+            (Compression::Blocks, Rows::Lines(separator)) if separator.is_found_from_anywhere() => {
+                Some(Stream::divided(file, range.start..range.end(), separator, portion))
+            }
+            (Compression::Blocks, _) => None,
+            (Compression::Indexing(_), _) => Stream::indexing(file, codec, portion),
+            (Compression::None | Compression::Whole(_) | Compression::Indexed(_), _) => {
+                Some(Stream::new(file, codec, portion))
+            }
+        };
+        stream.ok_or_else(|| Error::new(Operation::Read, Errno::NOTSUP).into())
     }
 
     /// Adds the rows of the next piece of a stream. Returns how many bytes were decoded for it.

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,7 +14,7 @@ use millstream_scan::{
     Cause, Compression, FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError, ScanOptions,
     Separator, Verification, VolumeSource,
 };
-use millstream_vfs::PosixVolume;
+use millstream_vfs::{Errno, PosixVolume};
 use zlib_rs::{Deflate, DeflateFlush};
 
 /// Marsaglia's xorshift generator.
@@ -87,7 +88,7 @@ impl Random {
 }
 
 fn index(compressed: &[u8], spacing: u64) -> Arc<Index> {
-    let mut indexer = Indexer::new(compressed, spacing);
+    let mut indexer = Indexer::new(Codec::Gzip, compressed, spacing).expect("a codec with indexes");
     io::copy(&mut indexer, &mut io::sink()).expect("well-formed");
     let index = indexer.finish().expect("short blocks");
     assert_eq!(Index::decode(&index.encode()).as_ref(), Ok(&index));
@@ -174,7 +175,7 @@ fn any_cuts_of_compressed_files_have_the_rows_of_the_decoded_ones() {
             "{context}"
         );
 
-        let whole = range(&gz, 0, compressed.len() as u64, Compression::Indexing);
+        let whole = range(&gz, 0, compressed.len() as u64, Compression::Indexing(Codec::Gzip));
         let (found, made) = rows_and_index(whole, &options);
         assert!(found == expected, "decoded at once and indexed, {context}");
         let usual = index(&compressed, SPACING);
@@ -213,6 +214,58 @@ fn any_cuts_of_compressed_files_have_the_rows_of_the_decoded_ones() {
             index.chunks()
         );
     }
+}
+
+/// Wherever a bzip2 file is cut, the rows are those of the decoded file. Its blocks have 100 kB.
+#[test]
+fn any_parts_of_a_bzip2_file_have_the_rows_of_the_decoded_one() {
+    let mut random = Random::seeded();
+    let scratch = tempfile::tempdir().expect("scratch");
+    let (plain, bz2) = (scratch.path().join("plain"), scratch.path().join("file.bz2"));
+    for round in 0..12 {
+        let length = *random.pick(&[0, 1, 1_000, 300_000, 600_000]);
+        let mut text = random.text(length);
+        // Separators at the ends of blocks.
+        for end in (100_000..text.len()).step_by(100_000) {
+            for at in end - 22..end - 16 {
+                text[at] = *random.pick(b"\r\n|x");
+            }
+        }
+        fs::write(&plain, &text).expect("a file");
+        let compressed = bzip2(&plain);
+        fs::write(&bz2, &compressed).expect("a file");
+        let separators =
+            [Separator::AnyNewline, Separator::Bytes(b"|".into()), Separator::Bytes(b"\r\n".into())];
+        let options = options(random.pick(&separators));
+        let expected = rows(vec![range(&plain, 0, text.len() as u64, Compression::None)], options.clone());
+        let mut cuts: Vec<_> = (0..random.below(7)).map(|_| random.below(compressed.len()) as u64).collect();
+        cuts.extend([0, compressed.len() as u64]);
+        cuts.sort_unstable();
+        cuts.dedup();
+        let parts = cuts.windows(2).map(|cut| range(&bz2, cut[0], cut[1] - cut[0], Compression::Blocks));
+        let found = rows(parts.collect(), options.clone());
+        assert!(found == expected, "round {round}: {:?}, {} bytes, cuts {cuts:?}", options.rows, text.len());
+    }
+}
+
+/// As the `bzip2` command compresses a file (testbed/setup test installs it).
+fn bzip2(path: &Path) -> Vec<u8> {
+    let output = Command::new("bzip2").arg("-1kc").arg(path).output().expect("bzip2 runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+#[test]
+fn a_bzip2_file_is_not_divided_where_separators_overlap() {
+    let part = FileRange {
+        path: c"/dev/null".into(),
+        start: 0,
+        length: 1,
+        may_have_checksums: false,
+        compression: Compression::Blocks,
+    };
+    let error = rows(vec![part], options(&Separator::Bytes(b"||".into()))).expect_err("not divided");
+    assert!(matches!(error.cause, Cause::Volume(cause) if cause.errno == Errno::NOTSUP), "{error:?}");
 }
 
 /// Whatever byte is wrong, there is an error, or the rows are right.

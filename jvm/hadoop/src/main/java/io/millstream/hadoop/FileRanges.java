@@ -31,7 +31,7 @@ import org.apache.hadoop.fs.Path;
  * </pre>
  *
  * <p>A compressed file ({@code 'c'}, {@link TextCodec}) has an empty index if it is decoded from its first byte to its last; the range is
- * the whole file then. With 0x81 for a codec, it is a gzip file and an index is made. With an index ({@link NativeIndex#slice}), start and
+ * the whole file then. With 0x80 added to the codec, an index is made. With an index ({@link NativeIndex#slice}), start and
  * length are those of decoded bytes.
  */
 public final class FileRanges implements Serializable {
@@ -41,7 +41,8 @@ public final class FileRanges implements Serializable {
   private static final byte COMPRESSED = 'c';
 
   private static final int PLAIN = 0;
-  private static final int INDEXING = 0x81;
+  /** Added to a codec. */
+  private static final int INDEXING = 0x80;
   private static final byte[] NO_INDEX = {};
 
   private final byte[] packed;
@@ -250,12 +251,12 @@ public final class FileRanges implements Serializable {
       if (codec == PLAIN) {
         return null;
       }
-      return codec == INDEXING ? TextCodec.GZIP : TextCodec.values()[codec - 1];
+      return TextCodec.values()[(codec & ~INDEXING) - 1];
     }
 
     /** Whether the index of the file is made when it is decoded. */
     public boolean isIndexing() {
-      return codec == INDEXING;
+      return (codec & INDEXING) != 0;
     }
 
     /** Whether the rows are those of decoded bytes. */
@@ -306,9 +307,9 @@ public final class FileRanges implements Serializable {
           listing.modificationTime(entry), listing.version(entry), codec.code(), NO_INDEX);
     }
 
-    /** Adds a whole gzip file at an absolute path, of which an index is made when it is decoded. */
-    public void addIndexing(String path, long size, long modificationTime, String version) {
-      add(path, 0, size, size, modificationTime, version, INDEXING, NO_INDEX);
+    /** Adds a whole compressed file at an absolute path, of which an index is made when it is decoded ({@link TextCodec#hasIndex}). */
+    public void addIndexing(String path, long size, long modificationTime, String version, TextCodec codec) {
+      add(path, 0, size, size, modificationTime, version, codec.code() + INDEXING, NO_INDEX);
     }
 
     /**

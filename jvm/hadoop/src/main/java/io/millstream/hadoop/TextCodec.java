@@ -34,6 +34,11 @@ public enum TextCodec {
     return code;
   }
 
+  /** Whether files of it can have an index ({@link NativeIndex}). */
+  public boolean hasIndex() {
+    return this == GZIP || this == ZSTD || this == LZ4 || this == SNAPPY;
+  }
+
   /**
    * The native codec that decodes what one of Hadoop's does.
    *

@@ -6,12 +6,12 @@ import java.util.UUID
 
 import scala.util.Using
 
-import io.millstream.hadoop.NativeIndex
+import io.millstream.hadoop.{NativeIndex, TextCodec}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
 /** A version of a compressed file. */
-private[millstream] final case class CompressedFile(path: Path, size: Long, modificationTime: Long, version: Option[String]) {
+private[millstream] final case class CompressedFile(path: Path, size: Long, modificationTime: Long, version: Option[String], codec: TextCodec) {
   /** Tells this version from all others of the path. */
   def tag: String = {
     val known = version.map(_.filter(c => c < 128 && c.isLetterOrDigit || c == '-')).filter(_.nonEmpty)

@@ -131,7 +131,7 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
       put(file, 0, size, how.length(size)) {
         file.fileStatus match {
           case other if how.makesIndex =>
-            ranges.addIndexing(other.getPath.toUri.getPath, size, other.getModificationTime, RangePacking.version(file))
+            ranges.addIndexing(other.getPath.toUri.getPath, size, other.getModificationTime, RangePacking.version(file), how.codec)
           case listed: Indexed => ranges.addCompressed(listed.listing, listed.entry, listed.mayHaveChecksums, how.codec)
           case other =>
             ranges.addCompressed(other.getPath.toUri.getPath, 0, size, size, other.getModificationTime, RangePacking.version(file), how.codec,

@@ -1,0 +1,14 @@
+//! Decoders that can start in the middle of a file.
+
+use std::io::Read;
+
+/// A decoder that can start between the frames or independent blocks of a file.
+///
+/// A read returns bytes of one frame or block only, so that callers can tell where it ends.
+pub(crate) trait Restart: Read {
+    /// The offset in the file after the last byte that was used.
+    fn offset(&self) -> u64;
+
+    /// What a decoder that starts at [`Restart::offset`] must know, a few bytes; `None` if no decoder can start there.
+    fn form(&self) -> Option<Vec<u8>>;
+}
