@@ -13,7 +13,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from compressed_files import ENDINGS, Corpus, bgzf, command, deflated, member, random_text, texts, variants_of, wide_lines, zstd
+from compressed_files import (
+    ENDINGS, Corpus, bgzf, command, deflated, lz4, member, pzstd, random_text, seekable, texts, variants_of, wide_lines, zstd,
+)
 from sessions import Session
 from slow_reads import GIGABYTE, write_long_line
 from test_compressed import by_hadoop, is_read_by_stock, true_lines
@@ -100,6 +102,9 @@ def frames(compress):
 
 DIVISIBLE = {
     "gzip -1": ("gz", command("gzip", "-1")), "gzip members": ("gz", frames(command("gzip"))), "bgzf": ("gz", bgzf),
+    "zstd frames": ("zst", frames(zstd)), "seekable zstd": ("zst", seekable), "pzstd": ("zst", frames(pzstd)),
+    "lz4": ("lz4", lz4), "lz4 frames": ("lz4", frames(command("lz4", "-qzc", "-BD"))), "lz4 legacy": ("lz4", command("lz4", "-qzcl")),
+    "bzip2": ("bz2", command("bzip2", "-9")), "bzip2 streams": ("bz2", frames(command("bzip2", "-1"))),
 }
 
 

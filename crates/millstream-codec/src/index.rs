@@ -137,6 +137,15 @@ impl Index {
         (after > 0 && offset < self.end.0).then(|| after - 1)
     }
 
+    /// Where a range of decoded bytes that begins at `start` should end: near `end`, so that readers of adjacent ranges do not decode
+    /// the same chunk; and after `start`, unless that is the end of the file.
+    pub fn cut(&self, start: u64, end: u64) -> u64 {
+        let begins = |at: usize| self.chunks.get(at).map_or(self.length, |chunk| chunk.start);
+        let after = self.chunks.partition_point(|chunk| chunk.start <= end);
+        let (before, next) = (begins(after.saturating_sub(1)), begins(after));
+        if before > start && end - before <= next.saturating_sub(end) { before } else { next }
+    }
+
     /// What is needed to read the rows that begin in a range of decoded bytes: its chunks, and of those after it, in which the
     /// last row ends, all but the windows.
     pub fn slice(&self, range: Range<u64>) -> Index {

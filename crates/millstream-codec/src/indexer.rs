@@ -260,6 +260,8 @@ impl Chunks {
             self.end_chunk(size * 8, Vec::new());
         }
         self.index.size = size;
+        // It is one frame, or nearly.
+        self.is_undivided |= self.index.chunks.len() == 1 && self.index.length > 2 * self.spacing;
         (!self.is_undivided).then_some(self.index)
     }
 }

@@ -75,6 +75,22 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_describe<'local>(
     });
 }
 
+/// `static native long cut(long handle, long start, long end)`: where a range that begins at `start` should end.
+#[unsafe(no_mangle)]
+pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_cut<'local>(
+    mut env: JNIEnv<'local>,
+    _class: JClass<'local>,
+    handle: jlong,
+    start: jlong,
+    end: jlong,
+) -> jlong {
+    guard(&mut env, end, |_| {
+        // SAFETY: Java got the handle from `open`, and makes no call after `close`.
+        let index = unsafe { &*(handle as *const Index) };
+        Ok(index.cut(start as u64, end as u64) as jlong)
+    })
+}
+
 /// `static native byte[] slice(long handle, long start, long end)`: what is needed between two decoded offsets.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_slice<'local>(

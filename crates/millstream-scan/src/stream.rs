@@ -28,8 +28,6 @@ pub(crate) struct Stream<F: SourceFile> {
     /// Where in the decoded bytes the carry begins.
     offset: u64,
     is_at_end: bool,
-    /// Whether the first byte is that of the file.
-    begins_file: bool,
 }
 
 #[derive(Debug)]
@@ -53,7 +51,8 @@ impl<F: SourceFile> Stream<F> {
     pub(crate) fn divided(file: F, part: Range<u64>, separator: &Separator, portion: usize) -> Self {
         let reader = FileReader::new(file, part.start, portion);
         let lines = DividedLines::new(reader, part.start, part.end, separator.clone());
-        Stream { begins_file: part.start == 0, ..Stream::of(Decoding::Divided(Box::new(lines))) }
+        // Where in the decoded bytes it begins is not known; this is 0 for the first part only.
+        Stream { offset: part.start, ..Stream::of(Decoding::Divided(Box::new(lines))) }
     }
 
     /// The same, and makes an index; `None` if the codec has none.
@@ -71,7 +70,7 @@ impl<F: SourceFile> Stream<F> {
     }
 
     fn of(decoding: Decoding<F>) -> Self {
-        Stream { decoding, carry: Vec::new(), offset: 0, is_at_end: false, begins_file: true }
+        Stream { decoding, carry: Vec::new(), offset: 0, is_at_end: false }
     }
 
     /// Where in the decoded bytes the next piece begins.
@@ -93,7 +92,7 @@ impl<F: SourceFile> Stream<F> {
         separator: &Separator,
         buffer: &mut Buffer,
     ) -> Result<Range<usize>, Cause> {
-        let (start, is_first) = (buffer.len(), self.offset == 0 && self.begins_file);
+        let (start, is_first) = (buffer.len(), self.offset == 0);
         buffer.extend(&self.carry);
         self.carry.clear();
         let mut wanted = PIECE;

@@ -227,8 +227,8 @@ fn any_parts_of_a_bzip2_file_have_the_rows_of_the_decoded_one() {
         let mut text = random.text(length);
         // Separators at the ends of blocks.
         for end in (100_000..text.len()).step_by(100_000) {
-            for at in end - 22..end - 16 {
-                text[at] = *random.pick(b"\r\n|x");
+            for byte in &mut text[end - 22..end - 16] {
+                *byte = *random.pick(b"\r\n|x");
             }
         }
         fs::write(&plain, &text).expect("a file");

@@ -31,7 +31,8 @@ import org.apache.hadoop.fs.Path;
  * </pre>
  *
  * <p>A compressed file ({@code 'c'}, {@link TextCodec}) has an empty index if it is decoded from its first byte to its last; the range is
- * the whole file then. With 0x80 added to the codec, an index is made. With an index ({@link NativeIndex#slice}), start and
+ * the whole file then. With 0x80 added to the codec, an index is made. With 0x40 in place of a codec, it is a bzip2 file, and the range is any part of it.
+ * With an index ({@link NativeIndex#slice}), start and
  * length are those of decoded bytes.
  */
 public final class FileRanges implements Serializable {
@@ -43,6 +44,7 @@ public final class FileRanges implements Serializable {
   private static final int PLAIN = 0;
   /** Added to a codec. */
   private static final int INDEXING = 0x80;
+  private static final int BZIP2_PART = 0x40;
   private static final byte[] NO_INDEX = {};
 
   private final byte[] packed;
@@ -251,7 +253,7 @@ public final class FileRanges implements Serializable {
       if (codec == PLAIN) {
         return null;
       }
-      return TextCodec.values()[(codec & ~INDEXING) - 1];
+      return codec == BZIP2_PART ? TextCodec.BZIP2 : TextCodec.values()[(codec & ~INDEXING) - 1];
     }
 
     /** Whether the index of the file is made when it is decoded. */
@@ -310,6 +312,16 @@ public final class FileRanges implements Serializable {
     /** Adds a whole compressed file at an absolute path, of which an index is made when it is decoded ({@link TextCodec#hasIndex}). */
     public void addIndexing(String path, long size, long modificationTime, String version, TextCodec codec) {
       add(path, 0, size, size, modificationTime, version, codec.code() + INDEXING, NO_INDEX);
+    }
+
+    /**
+     * Adds a part of a bzip2 file at an absolute path: the lines of the blocks that begin there.
+     *
+     * @param start the first byte of the file
+     * @param length the number of bytes of the file
+     */
+    public void addBzip2Part(String path, long start, long length, long size, long modificationTime, String version) {
+      add(path, start, length, size, modificationTime, version, BZIP2_PART, NO_INDEX);
     }
 
     /**

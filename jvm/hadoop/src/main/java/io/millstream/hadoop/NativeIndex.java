@@ -62,6 +62,19 @@ public final class NativeIndex implements AutoCloseable {
   }
 
   /**
+   * Where a range of decoded bytes that begins at {@code start} should end: near {@code end}, so that tasks do not decode the same
+   * bytes.
+   *
+   * @throws IllegalStateException if the index is closed
+   */
+  public synchronized long cut(long start, long end) {
+    if (closed) {
+      throw new IllegalStateException("the index is closed");
+    }
+    return cut(handle, start, end);
+  }
+
+  /**
    * What a task needs to read the lines that begin in a range of decoded bytes.
    *
    * @throws IllegalStateException if the index is closed
@@ -84,6 +97,8 @@ public final class NativeIndex implements AutoCloseable {
   private static native long open(byte[] index);
 
   private static native void describe(long handle, long[] out);
+
+  private static native long cut(long handle, long start, long end);
 
   private static native byte[] slice(long handle, long start, long end);
 

@@ -1,12 +1,12 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
 import java.io.IOException
-import java.util.{Collections, LinkedHashMap, Map => JavaMap}
+import java.util.{Collections, LinkedHashMap, Map => JavaMap, Set => JavaSet}
 
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.{FileRanges, NativeIndex, NativeLibrary, RemoteFiles, TextCodec}
+import io.millstream.hadoop.{FileRanges, NativeIndex, NativeLibrary, RemoteFiles}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
@@ -30,6 +30,16 @@ private[millstream] object CompressedFiles extends Logging {
   /** Bytes of indexes that the driver keeps: those of about 100 GB of text. */
   private val Kept = 64L << 20
 
+  /** Files that have been found to be undivided. */
+  private val MostUndivided = 10_000
+
+  private val Undivisible = "nothing in it says where decoding could begin; write it again with `millstream recompress`, or as many files"
+
+  private val undivided: JavaSet[CompressedFile] = Collections.synchronizedSet(Collections.newSetFromMap(
+    new LinkedHashMap[CompressedFile, java.lang.Boolean](16, 0.75f, true) {
+      override def removeEldestEntry(eldest: JavaMap.Entry[CompressedFile, java.lang.Boolean]): Boolean = size > MostUndivided
+    }))
+
   private val recent: JavaMap[(IndexStore, CompressedFile), Array[Byte]] = Collections.synchronizedMap(new RecentIndexes(Kept))
 
   /**
@@ -40,8 +50,10 @@ private[millstream] object CompressedFiles extends Logging {
   def indexes(files: Seq[CompressedFile], settings: IndexSettings, conf: Configuration, maker: Option[SparkContext]): Map[CompressedFile, Array[Byte]] =
     if (settings.isEnabled) {
       val store = IndexStore(settings.directory)
-      val found = load(files, store, conf)
-      val made = maker.fold(Map.empty[CompressedFile, Array[Byte]])(make(files.filterNot(found.contains), store, conf, _))
+      val (divisible, others) = files.partition(mayHaveIndex)
+      tell(others.map(_.path), Undivisible)
+      val found = load(divisible, store, conf)
+      val made = maker.fold(Map.empty[CompressedFile, Array[Byte]])(make(divisible.filterNot(found.contains), store, conf, _))
       val all = found ++ made
       all.foreach { case (file, index) => recent.put((store, file), index) }
       all
@@ -50,13 +62,12 @@ private[millstream] object CompressedFiles extends Logging {
       Map.empty
     }
 
-  /** Says of large compressed files, which no index divides, that one task reads each. */
-  def tellUndivided(files: Seq[Path]): Unit =
-    tell(files, "only gzip files are divided among tasks; write it again with gzip, or as many files")
+  /** Whether a file has an index, or may get one, as far as it is known. */
+  def mayHaveIndex(file: CompressedFile): Boolean = file.codec.hasIndex && !undivided.contains(file)
 
   private def tell(files: Seq[Path], why: String): Unit = {
     files.take(Told).foreach(file => logInfo(s"One task reads all of $file: $why"))
-    if (files.length > Told) logInfo(s"The same holds for ${files.length - Told} more files")
+    if (files.length > Told) logInfo(s"The same applies to ${files.length - Told} more files")
   }
 
   /** Keeps an index that a task has made. If that fails, the rows that the task has found are right all the same. */
@@ -84,12 +95,13 @@ private[millstream] object CompressedFiles extends Logging {
         finally shared.destroy()
       val results = files.zip(made)
       results.foreach { case (file, result) => result.tell(file) }
+      undivided.addAll(results.collect { case (file, Undivided) => file }.asJava)
       results.collect { case (file, Made(index, _)) => file -> index }.toMap
     }
 
   private def makeOne(file: CompressedFile, store: IndexStore, conf: Configuration, task: TaskContext): Result = {
     val range = new FileRanges.Builder(file.path.getFileSystem(conf).getUri)
-    range.addCompressed(file.path.toUri.getPath, 0, file.size, file.size, file.modificationTime, file.version.orNull, TextCodec.GZIP, Array.emptyByteArray)
+    range.addCompressed(file.path.toUri.getPath, 0, file.size, file.size, file.modificationTime, file.version.orNull, file.codec, Array.emptyByteArray)
     val ranges = range.build()
     if (!NativeLibrary.isLoaded) Unreadable("Millstream's native library does not load in an executor (see its log)")
     else try {
@@ -130,8 +142,7 @@ private[millstream] object CompressedFiles extends Logging {
   }
 
   private case object Undivided extends Result {
-    override def tell(file: CompressedFile): Unit =
-      logWarning(s"One task reads all of ${file.path}, because it has a block of deflate that is too long to begin within it; write it again with gzip")
+    override def tell(file: CompressedFile): Unit = logWarning(s"One task reads all of ${file.path}: $Undivisible")
   }
 
   private final case class Unreadable(failure: String) extends Result {

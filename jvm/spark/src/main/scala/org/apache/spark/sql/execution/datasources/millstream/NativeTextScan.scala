@@ -173,7 +173,7 @@ case class NativeTextScanExec(
 
   override protected def nativeCodec(file: FileStatusWithMetadata): Option[TextCodec] = listed.nativeCodec(file)
 
-  override protected def mayIndex: Boolean = format.isSplittable
+  override protected def mayDivide: Boolean = format.isSplittable
 
   override protected def onlyCounts: Boolean = !hasLines
 

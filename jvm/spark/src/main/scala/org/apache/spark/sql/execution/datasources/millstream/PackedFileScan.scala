@@ -94,7 +94,7 @@ case class PackedFileScanExec(scan: FileSourceScanExec)(@transient private val l
 
   override protected def nativeCodec(file: FileStatusWithMetadata): Option[TextCodec] = local.nativeCodec(file)
 
-  override protected def mayIndex: Boolean = true
+  override protected def mayDivide: Boolean = true
 
   override protected def onlyCounts: Boolean = false
 

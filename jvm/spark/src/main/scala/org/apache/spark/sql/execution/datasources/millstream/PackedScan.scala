@@ -38,8 +38,8 @@ private[millstream] trait PackedScan extends LeafExecNode {
   /** The codec with which native code decodes a file, if it [[decodes]] some; None if it is read as it is. */
   protected def nativeCodec(file: FileStatusWithMetadata): Option[TextCodec]
 
-  /** Whether several tasks may share a file that has an index. */
-  protected def mayIndex: Boolean
+  /** Whether several tasks may share a compressed file. */
+  protected def mayDivide: Boolean
 
   /**
    * Whether rows are no more than counted. Then one task reads a large file that has no index, and makes the index meanwhile: decoding
@@ -61,6 +61,7 @@ private[millstream] trait PackedScan extends LeafExecNode {
     "numOutputRows" -> SQLMetrics.createMetric(sparkContext, "number of output rows"),
     "numFiles" -> SQLMetrics.createMetric(sparkContext, "number of files to read"),
     "filesSize" -> SQLMetrics.createSizeMetric(sparkContext, "size of files to read"),
+    "filesUndivided" -> SQLMetrics.createMetric(sparkContext, "number of large compressed files read by one task each"),
     "waitTime" -> SQLMetrics.createNanoTimingMetric(sparkContext, "time waiting for readers"))
 
   private def partitionMetrics: Map[String, SQLMetric] =
@@ -88,12 +89,12 @@ private[millstream] trait PackedScan extends LeafExecNode {
     // A limit below the cost of opening a file is respected.
     val openCost = math.min(settings.openCostBytes, conf.filesMaxPartitionBytes)
     val (count, bytes) = files.iterator.flatMap(_.files).foldLeft((0L, 0L)) { case ((n, sum), file) => (n + 1, sum + file.getLen) }
-    tellDriver(count, bytes)
     val (indexes, unindexed) = openIndexes(count, openCost)
+    tellDriver(count, bytes)
     try {
       def decoded(file: FileStatusWithMetadata) = Option.when(decodes)(nativeCodec(file)).flatten.map { codec =>
         val path = file.getPath.toString
-        Decoded(codec, indexes.get(path), unindexed(path))
+        Decoded(codec, indexes.get(path), unindexed(path), isDivided = mayDivide && codec == TextCodec.BZIP2)
       }
       def cost(file: FileStatusWithMetadata): Long = decoded(file).fold(file.getLen)(_.length(file.getLen))
       val all = if (decodes) files.iterator.flatMap(_.files).map(cost).sum else bytes
@@ -127,15 +128,16 @@ private[millstream] trait PackedScan extends LeafExecNode {
     val settings = IndexSettings.of(conf)
     def estimate(file: FileStatusWithMetadata): Long = file.getLen * (if (nativeCodec(file).isEmpty) 1 else CompressedFiles.Ratio)
     def mayBeLarge(file: FileStatusWithMetadata) = file.getLen >= settings.minSize && nativeCodec(file).nonEmpty
-    if (decodes && mayIndex && files.exists(_.files.exists(mayBeLarge))) {
+    if (decodes && mayDivide && files.exists(_.files.exists(mayBeLarge))) {
       val target = targetCost(files.iterator.flatMap(_.files).map(estimate).sum + count * openCost)
       val large = files.flatMap(_.files).filter(file => mayBeLarge(file) && estimate(file) > target)
-      val (indexed, others) = large.partition(nativeCodec(_).contains(TextCodec.GZIP))
-      CompressedFiles.tellUndivided(others.map(_.getPath))
-      val versions = indexed.map(file => CompressedFile(file.getPath, file.getLen, file.getModificationTime, Option(RangePacking.version(file))))
+      val versions = for (file <- large; codec <- nativeCodec(file) if codec != TextCodec.BZIP2) yield
+        CompressedFile(file.getPath, file.getLen, file.getModificationTime, Option(RangePacking.version(file)), codec)
       val found = CompressedFiles.indexes(versions, settings, hadoopConf, Option.unless(onlyCounts)(sparkContext))
       val opened = for ((file, bytes) <- found; index <- Option(NativeIndex.of(bytes))) yield file.path.toString -> index
-      (opened, if (onlyCounts && settings.isEnabled) versions.filterNot(found.contains).map(_.path.toString).toSet else Set.empty)
+      val others = versions.filterNot(found.contains)
+      metrics("filesUndivided").set(others.length)
+      (opened, if (onlyCounts && settings.isEnabled) others.filter(CompressedFiles.mayHaveIndex).map(_.path.toString).toSet else Set.empty)
     } else {
       (Map.empty, Set.empty)
     }
@@ -168,7 +170,7 @@ private[millstream] trait PackedScan extends LeafExecNode {
     metrics("filesSize").set(bytes)
     metrics.get("numPartitions").foreach(_.set(files.length))
     val execution = sparkContext.getLocalProperty(SQLExecution.EXECUTION_ID_KEY)
-    SQLMetrics.postDriverMetricUpdates(sparkContext, execution, Seq("numFiles", "filesSize", "numPartitions").flatMap(metrics.get))
+    SQLMetrics.postDriverMetricUpdates(sparkContext, execution, Seq("numFiles", "filesSize", "numPartitions", "filesUndivided").flatMap(metrics.get))
   }
 }
 

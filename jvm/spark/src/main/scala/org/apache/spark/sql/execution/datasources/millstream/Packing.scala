@@ -88,8 +88,9 @@ object Packing {
  *
  * @param index with which tasks can share it
  * @param makesIndex whether the task that reads all of it makes the index
+ * @param isDivided whether tasks can share it without an index
  */
-private[millstream] final case class Decoded(codec: TextCodec, index: Option[NativeIndex], makesIndex: Boolean) {
+private[millstream] final case class Decoded(codec: TextCodec, index: Option[NativeIndex], makesIndex: Boolean, isDivided: Boolean) {
   /** Decoded bytes of a file of so many, as far as it is known. */
   def length(size: Long): Long = index.fold(size * CompressedFiles.Ratio)(_.length)
 }
@@ -115,32 +116,50 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
   }
 
   /** Adds a file that may be split between tasks. */
-  def addSplit(file: FileStatusWithMetadata): Unit = split(file.getLen)((start, length) => add(file, start, length))
+  def addSplit(file: FileStatusWithMetadata): Unit = split(file.getLen)((start, length) => add(file, start, length))()
 
-  /** Adds a compressed file, which is split between tasks if it has an index. */
+  /** Adds a compressed file, which is split between tasks if that is possible. */
   def addDecoded(file: FileStatusWithMetadata, how: Decoded): Unit = how.index match {
+    case None if how.isDivided =>
+      split(how.length(file.getLen)) { (start, length) =>
+        // As many bytes are those of the file.
+        val (first, end) = (start / CompressedFiles.Ratio, (start + length) / CompressedFiles.Ratio)
+        if (end - first == file.getLen) addWhole(file, how)
+        else if (end > first) put(file, first, end, length) {
+          ranges.addBzip2Part(file.getPath.toUri.getPath, first, end - first, file.getLen, file.getModificationTime, RangePacking.version(file))
+        }
+      }()
     case Some(index) =>
       split(index.length) { (start, length) =>
         put(file, start, start + length, length) {
           ranges.addCompressed(file.getPath.toUri.getPath, start, length, file.getLen, file.getModificationTime, RangePacking.version(file),
             how.codec, index.slice(start, start + length))
         }
-      }
-    case None =>
-      val size = file.getLen
-      put(file, 0, size, how.length(size)) {
-        file.fileStatus match {
-          case other if how.makesIndex =>
-            ranges.addIndexing(other.getPath.toUri.getPath, size, other.getModificationTime, RangePacking.version(file), how.codec)
-          case listed: Indexed => ranges.addCompressed(listed.listing, listed.entry, listed.mayHaveChecksums, how.codec)
-          case other =>
-            ranges.addCompressed(other.getPath.toUri.getPath, 0, size, size, other.getModificationTime, RangePacking.version(file), how.codec,
-              Array.emptyByteArray)
-        }
-      }
+      }(index.cut)
+    case None => addWhole(file, how)
   }
 
-  private def split(length: Long)(add: (Long, Long) => Unit): Unit = {
+  private def addWhole(file: FileStatusWithMetadata, how: Decoded): Unit = {
+    val size = file.getLen
+    put(file, 0, size, how.length(size)) {
+      file.fileStatus match {
+        case other if how.makesIndex =>
+          ranges.addIndexing(other.getPath.toUri.getPath, size, other.getModificationTime, RangePacking.version(file), how.codec)
+        case listed: Indexed => ranges.addCompressed(listed.listing, listed.entry, listed.mayHaveChecksums, how.codec)
+        case other =>
+          ranges.addCompressed(other.getPath.toUri.getPath, 0, size, size, other.getModificationTime, RangePacking.version(file), how.codec,
+            Array.emptyByteArray)
+      }
+    }
+  }
+
+  /**
+   * Adds parts of a file.
+   *
+   * @param add adds the part with this start and length
+   * @param cut where a part should end that begins and ends there
+   */
+  private def split(length: Long)(add: (Long, Long) => Unit)(cut: (Long, Long) => Long = (_, end) => end): Unit = {
     var start = 0L
     while (start < length) {
       val room = quota.room - openCost
@@ -153,9 +172,9 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
         endPartition()
       } else {
         // Reading fewer bytes than the cost of opening would not pay off.
-        val part = math.min(left, Seq(room, openCost, 1L).max)
-        add(start, part)
-        start += part
+        val end = math.min(length, cut(start, start + math.min(left, Seq(room, openCost, 1L).max)))
+        add(start, end - start)
+        start = end
       }
     }
   }

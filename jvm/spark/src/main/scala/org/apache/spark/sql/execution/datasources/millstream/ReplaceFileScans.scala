@@ -96,9 +96,7 @@ private[millstream] final class ScanFiles(val fileSystem: URI, val directories: 
 
   /** Whether native code has the lines of the files, decoded if need be. */
   lazy val haveNativeLines: Boolean =
-    conf.get(LineRecordReader.MAX_LINE_LENGTH) == null && codecsOfFiles.forall(TextCodec.of(_) != null) &&
-      // Hadoop divides large bzip2 files, we do not.
-      !directories.exists(_.files.exists(file => file.getLen > ScanFiles.LargestBzip2 && nativeCodec(file).contains(TextCodec.BZIP2)))
+    conf.get(LineRecordReader.MAX_LINE_LENGTH) == null && codecsOfFiles.forall(TextCodec.of(_) != null)
 
   /** The native codecs of the files. */
   def nativeCodecs: Seq[TextCodec] = codecsOfFiles.toSeq.flatMap(codec => Option(TextCodec.of(codec))).distinct.sorted
@@ -111,8 +109,6 @@ private[millstream] final class ScanFiles(val fileSystem: URI, val directories: 
 }
 
 private[millstream] object ScanFiles {
-  private val LargestBzip2 = 1L << 20
-
   /** Hadoop's setting for its local file system, since 3.5. */
   def verifiesChecksums(conf: Configuration): Boolean = conf.getBoolean("fs.file.checksum.verify", true)
 

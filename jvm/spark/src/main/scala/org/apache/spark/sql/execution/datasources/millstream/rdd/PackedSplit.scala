@@ -13,7 +13,7 @@ import org.apache.hadoop.mapred.FileSplit
  * @param fileSystem scheme and authority
  * @param size of the file, -1 if it is not known
  * @param version of the file as an object store calls it, or null
- * @param codec if native code decodes it
+ * @param codec if native code decodes it; a bzip2 file is decoded in parts
  * @param index the part of its index for the range, whose bytes are decoded ones then; empty if all of it is decoded
  */
 private[rdd] final case class FileRange(
@@ -98,6 +98,8 @@ private[rdd] object PackedSplit {
     ranges.foreach { range =>
       range.codec match {
         case None => packed.add(range.path, range.start, range.length, range.size, 0, range.version)
+        // It may be all of the file, whose size need not be known.
+        case Some(TextCodec.BZIP2) => packed.addBzip2Part(range.path, range.start, range.length, range.size, 0, range.version)
         case Some(codec) => packed.addCompressed(range.path, range.start, range.length, range.size, 0, range.version, codec, range.index)
       }
     }

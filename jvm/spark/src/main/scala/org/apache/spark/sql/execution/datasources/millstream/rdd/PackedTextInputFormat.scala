@@ -8,7 +8,6 @@ import scala.util.Using
 import io.millstream.hadoop.{ListedFileSystem, ListedVersions, NativeIndex, TextCodec}
 import org.apache.hadoop.fs.{EtagSource, FileStatus, FileSystem, Path}
 import org.apache.hadoop.io.{LongWritable, Text}
-import org.apache.hadoop.io.compress.SplittableCompressionCodec
 import org.apache.hadoop.mapred.{FileSplit, InputSplit, JobConf, RecordReader, Reporter, TextInputFormat}
 import org.apache.hadoop.mapreduce.MRJobConfig
 import org.apache.hadoop.mapreduce.lib.input.FileInputFormat.{INPUT_DIR, NUM_INPUT_FILES, SPLIT_MINSIZE}
@@ -74,7 +73,7 @@ class PackedTextInputFormat extends TextInputFormat {
     val ranges = divided(found, math.min(found.map(cost).sum / math.max(1, tasks), context.conf.get(FILES_MAX_PARTITION_BYTES)), context, job)
     val hosts = if (statuses.isEmpty) Map.empty[(String, Long), Array[String]]
       else splits.map { case split: FileSplit => (split.getPath.toUri.getPath, split.getStart) -> split.getLocations }.toMap
-    def hostsOf(range: FileRange) = hosts.getOrElse((range.path, if (range.codec.isEmpty) range.start else 0), Array.empty[String])
+    def hostsOf(range: FileRange) = hosts.getOrElse((range.path, if (range.index.isEmpty) range.start else 0), Array.empty[String])
     val target = math.min(ranges.map(cost).sum / math.max(1, tasks), context.conf.get(FILES_MAX_PARTITION_BYTES))
     val largest = largestSplit(splits, job, ranges.map(bytes).sum / math.max(1, minPartitions))
     // A task is full by its bytes or by its cost, whichever comes first.
@@ -88,13 +87,12 @@ class PackedTextInputFormat extends TextInputFormat {
   private def bytes(range: FileRange): Long =
     if (range.codec.isEmpty || range.index.nonEmpty) range.length else range.length * CompressedFiles.Ratio
 
-  /** The ranges, with the codec of those that are whole files which native code decodes. */
+  /** The ranges, with the codec of those that native code decodes: whole files, or parts of bzip2 files. */
   private def decoded(ranges: Seq[FileRange], job: JobConf): Seq[FileRange] =
     if (PackedLineReader.isNative(job, ScanFiles.isLocal(ranges.headOption.fold(PackedSplit.Local)(_.fileSystem)))) {
       val codecs = FileCodecs.ofHadoop(job)
       ranges.map { range =>
-        // Hadoop divides files of the others.
-        val codec = codecs.of(range.path.substring(range.path.lastIndexOf('/') + 1)).filterNot(_.isInstanceOf[SplittableCompressionCodec])
+        val codec = codecs.of(range.path.substring(range.path.lastIndexOf('/') + 1))
         codec.flatMap(codec => Option(TextCodec.of(codec))).fold(range)(codec => range.copy(codec = Some(codec)))
       }
     } else {
@@ -104,13 +102,13 @@ class PackedTextInputFormat extends TextInputFormat {
   /** The ranges, of which those of large compressed files are divided if they have an index. */
   private def divided(ranges: Seq[FileRange], target: Long, context: SparkContext, job: JobConf): Seq[FileRange] = {
     val settings = IndexSettings.of(context)
-    val large = ranges.filter(range => range.codec.contains(TextCodec.GZIP) && range.length >= settings.minSize && bytes(range) > target)
+    val large = ranges.filter(range => range.codec.exists(_ != TextCodec.BZIP2) && range.length >= settings.minSize && bytes(range) > target)
     if (large.isEmpty) {
       ranges
     } else {
-      val paths = large.map(range => range.path -> range.version).toMap
-      val files = for (status <- listed.toSeq; version <- paths.get(status.getPath.toUri.getPath)) yield
-        CompressedFile(status.getPath, status.getLen, status.getModificationTime, Option(version))
+      val paths = large.map(range => range.path -> range).toMap
+      val files = for (status <- listed.toSeq; range <- paths.get(status.getPath.toUri.getPath); codec <- range.codec) yield
+        CompressedFile(status.getPath, status.getLen, status.getModificationTime, Option(range.version), codec)
       val indexes = CompressedFiles.indexes(files.distinct, settings, job, Some(context)).map { case (file, index) => file.path.toUri.getPath -> index }
       ranges.flatMap(range => if (range.codec.isEmpty) Seq(range) else indexes.get(range.path).fold(Seq(range))(pieces(range, _, target)))
     }
@@ -118,8 +116,9 @@ class PackedTextInputFormat extends TextInputFormat {
 
   private def pieces(range: FileRange, bytes: Array[Byte], target: Long): Seq[FileRange] = Using.resource(NativeIndex.of(bytes)) { index =>
     val count = math.max(1, index.length / math.max(1, target)).toInt
-    val cuts = (0 to count).map(i => (index.length.toDouble * i / count).toLong)
-    for ((start, end) <- cuts.zip(cuts.tail) if end > start) yield
+    val inner = (1 until count).map(i => index.cut(0, (index.length.toDouble * i / count).toLong))
+    val cuts = (0L +: inner :+ index.length).distinct
+    for ((start, end) <- cuts.zip(cuts.tail)) yield
       range.copy(start = start, length = end - start, size = range.length, index = index.slice(start, end))
   }
 
