@@ -34,6 +34,11 @@ impl<R: Read> Compressed<R> {
         self.input.peek()
     }
 
+    /// Whether the next field has this value.
+    pub(crate) fn next_is<const N: usize>(&mut self, field: [u8; N]) -> io::Result<bool> {
+        Ok(self.input.peek_more(N)?.starts_with(&field))
+    }
+
     /// Marks some of the next bytes as used.
     pub(crate) fn consume(&mut self, count: usize) {
         self.input.consume(count);

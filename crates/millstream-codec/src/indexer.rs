@@ -114,7 +114,7 @@ fn read(reader: &mut impl Restart, output: &mut [u8], chunks: &mut Chunks) -> io
         chunks.add(&output[filled..filled + n]);
         filled += n;
         if chunks.is_long_enough()
-            && let Some(form) = reader.form()
+            && let Some(form) = reader.form()?
         {
             chunks.end_chunk(reader.offset() * 8, form);
         }

@@ -34,14 +34,37 @@ impl<R: Read> Input<R> {
         if self.next == self.filled {
             self.before += self.filled as u64;
             (self.next, self.filled) = (0, 0);
-            self.filled = loop {
-                match self.source.read(&mut self.buffer) {
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    read => break read?,
-                }
-            };
+            self.filled = self.fill()?;
         }
         Ok(&self.buffer[self.next..self.filled])
+    }
+
+    /// The next bytes, at least `count` of them, which is less than a buffer; fewer at the end only.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub(crate) fn peek_more(&mut self, count: usize) -> io::Result<&[u8]> {
+        while self.filled - self.next < count {
+            self.buffer.copy_within(self.next..self.filled, 0);
+            self.before += self.next as u64;
+            (self.next, self.filled) = (0, self.filled - self.next);
+            let read = self.fill()?;
+            self.filled += read;
+            if read == 0 {
+                break;
+            }
+        }
+        Ok(&self.buffer[self.next..self.filled])
+    }
+
+    /// Reads to the free part of the buffer.
+    fn fill(&mut self) -> io::Result<usize> {
+        loop {
+            match self.source.read(&mut self.buffer[self.filled..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => return read,
+            }
+        }
     }
 
     /// Marks some of the next bytes as used.

@@ -37,6 +37,8 @@ const RESERVED: u8 = 0x02;
 const DICTIONARY: u8 = 0x01;
 
 const UNCOMPRESSED: u32 = 1 << 31;
+/// In place of the length of a block.
+const FRAME_END: [u8; 4] = [0; 4];
 const LEGACY_BLOCK: usize = 8 << 20;
 /// Bytes that a block may refer to.
 const WINDOW: usize = 64 << 10;
@@ -85,20 +87,12 @@ impl<R: Read> Restart for Lz4Reader<R> {
         self.compressed.offset()
     }
 
-    fn form(&self) -> Option<Vec<u8>> {
-        match &self.format {
+    fn form(&mut self) -> io::Result<Option<Vec<u8>>> {
+        Ok(match &mut self.format {
             Format::Unknown => None,
             Format::Hadoop(blocks) => blocks.is_between().then(|| vec![BEFORE_HADOOP_BLOCK]),
-            Format::Frames(frames) if !frames.pending.is_empty() => None,
-            Format::Frames(frames) => match &frames.current {
-                Current::None => Some(vec![BEFORE_FRAME]),
-                Current::Legacy => Some(vec![BEFORE_LEGACY_BLOCK]),
-                Current::Frame(frame) if frame.flags & INDEPENDENT != 0 => {
-                    Some(vec![frame.flags, frame.sizes])
-                }
-                Current::Frame(_) => None,
-            },
-        }
+            Format::Frames(frames) => frames.form(&mut self.compressed)?,
+        })
     }
 }
 
@@ -179,6 +173,26 @@ impl Frames {
                 return Ok(n);
             }
         }
+    }
+
+    /// As [`Restart::form`].
+    fn form<R: Read>(&mut self, compressed: &mut Compressed<R>) -> io::Result<Option<Vec<u8>>> {
+        if !self.pending.is_empty() {
+            return Ok(None);
+        }
+        if let Current::Frame(frame) = &self.current
+            && compressed.next_is(FRAME_END)?
+        {
+            compressed.consume(FRAME_END.len());
+            frame.check_end(compressed)?;
+            self.current = Current::None;
+        }
+        Ok(match &self.current {
+            Current::None => Some(vec![BEFORE_FRAME]),
+            Current::Legacy => Some(vec![BEFORE_LEGACY_BLOCK]),
+            Current::Frame(frame) if frame.flags & INDEPENDENT != 0 => Some(vec![frame.flags, frame.sizes]),
+            Current::Frame(_) => None,
+        })
     }
 
     /// Begins with the frame after its magic.

@@ -1,6 +1,6 @@
 //! Decoders that can start in the middle of a file.
 
-use std::io::Read;
+use std::io::{self, Read};
 
 /// A decoder that can start between the frames or independent blocks of a file.
 ///
@@ -9,6 +9,10 @@ pub(crate) trait Restart: Read {
     /// The offset in the file after the last byte that was used.
     fn offset(&self) -> u64;
 
-    /// What a decoder that starts at [`Restart::offset`] must know, a few bytes; `None` if no decoder can start there.
-    fn form(&self) -> Option<Vec<u8>>;
+    /// What a decoder that starts at [`Restart::offset`] must know, a few bytes; `None` if no decoder can start there. The end of a frame
+    /// is read for it.
+    ///
+    /// # Errors
+    /// As those of a read.
+    fn form(&mut self) -> io::Result<Option<Vec<u8>>>;
 }

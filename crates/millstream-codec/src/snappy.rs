@@ -55,11 +55,11 @@ impl<R: Read> Restart for SnappyReader<R> {
         }
     }
 
-    fn form(&self) -> Option<Vec<u8>> {
-        match &self.state {
+    fn form(&mut self) -> io::Result<Option<Vec<u8>>> {
+        Ok(match &self.state {
             State::Hadoop(_, blocks) => blocks.is_between().then(Vec::new),
             State::Start(_) | State::Framed(_) | State::End => None,
-        }
+        })
     }
 }
 

@@ -37,8 +37,8 @@ impl<R: Read> Restart for ZstdReader<R> {
         self.compressed.offset()
     }
 
-    fn form(&self) -> Option<Vec<u8>> {
-        (!self.is_inside).then(Vec::new)
+    fn form(&mut self) -> io::Result<Option<Vec<u8>>> {
+        Ok((!self.is_inside).then(Vec::new))
     }
 }
 

@@ -361,6 +361,21 @@ fn a_frame_of_independent_blocks_is_divided() {
     }
 }
 
+/// Also if its blocks refer to those before them, and it ends with checksums.
+#[test]
+fn a_file_is_divided_between_frames() {
+    let mut random = Random::seeded();
+    for variant in VARIANTS.into_iter().filter(|variant| variant.codec.has_index()) {
+        let contents: Vec<_> = (0..6).map(|_| [random.content(9_000), vec![b'.'; 60_000]].concat()).collect();
+        let (file, _) = variant.compress_all(&contents);
+        if let Form::SnappyFrames = variant.form {
+            continue;
+        }
+        let index = index(variant.codec, &file).expect("divided");
+        assert!(index.chunks() >= contents.len() - 1, "{:?}: {}", variant.form, index.chunks());
+    }
+}
+
 /// To each part belong the blocks that begin in it, wherever a file is cut.
 #[test]
 fn parts_of_a_bzip2_file_have_each_block_once() {

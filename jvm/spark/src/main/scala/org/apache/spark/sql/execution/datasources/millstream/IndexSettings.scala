@@ -9,7 +9,7 @@ import org.apache.spark.sql.internal.SQLConf
  * A session's settings for indexes of compressed files.
  *
  * @param directory where they are kept; None for a directory beside each file
- * @param minSize bytes of the smallest file that gets an index
+ * @param minSize bytes of the smallest file that several tasks read
  */
 private[millstream] final case class IndexSettings(isEnabled: Boolean, directory: Option[String], minSize: Long)
 
@@ -25,7 +25,7 @@ private[millstream] object IndexSettings {
     .createWithDefault("")
 
   val MinSize: ConfigEntry[Long] = SQLConf.buildConf("spark.millstream.index.minSize")
-    .doc("Compressed files of fewer bytes get no index; one task reads such a file.")
+    .doc("One task reads a compressed file of fewer bytes, which gets no index.")
     .bytesConf(ByteUnit.BYTE)
     .checkValue(_ >= 0, "must not be negative")
     .createWithDefault(4L << 20)
