@@ -18,9 +18,11 @@ private[spark] object ConsoleLog extends Logging {
   /** It says in other words what the summary says of an output. */
   private val OfFailedTasks = "org.apache.spark.scheduler.TaskSetManager"
 
+  def isDetailed(conf: SparkConf): Boolean = Detailed(conf.get("spark.log.level", "WARN").toUpperCase(java.util.Locale.ROOT))
+
   /** Keeps stack traces off the console, unless the user asks for Spark's log. Other appenders get them. */
   def withoutTraces(): Unit =
-    if (!Detailed(new SparkConf().get("spark.log.level", "WARN").toUpperCase(java.util.Locale.ROOT))) {
+    if (!isDetailed(new SparkConf)) {
       // spark-submit leaves it to the program to configure the log; what is done here would be lost then.
       initializeLogIfNecessary(isInterpreter = false)
       LogManager.getContext(false) match {
