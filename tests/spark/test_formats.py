@@ -52,7 +52,8 @@ def by_run(rows):
 def test_lost_rows_of_stock_spark_are_shown_and_compared_with_nothing(text, tmp_path):
     temporary, picture = tmp_path / "tmp", tmp_path / "picture.svg"
     temporary.mkdir()
-    done = subprocess.run(command(temporary, "--json", "--codecs=lz4", "--rounds=1", f"--picture={picture}", text), env=environment(), capture_output=True, text=True)
+    run = command(temporary, "--json", "--codecs=lz4", "--rounds=1", f"--picture={picture}", text)
+    done = subprocess.run(run, env=environment(), capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout)
     assert found["sample"] == {"bytes": len(TEXT), "lines": LINES, "files": 1}
@@ -74,18 +75,21 @@ def test_lost_rows_of_stock_spark_are_shown_and_compared_with_nothing(text, tmp_
 
 
 def test_rows_of_an_indexed_format_in_a_data_frame(ours, tmp_path):
-    """Of compressed files, whose last lines have no end, with line ends of all kinds."""
+    """Of files of which one is compressed and has line ends of all kinds. The other is random, or its gz would be too small for an index."""
     source, picture, work = tmp_path / "source", tmp_path / "picture.png", tmp_path / "work"
-    (source / "k=1").mkdir(parents=True)
+    (source / "a=1").mkdir(parents=True)
     work.mkdir()
-    (source / "k=1" / "a.gz").write_bytes(gzip.compress(b"1\r\n2\r3\n4"))
-    (source / "b.txt").write_bytes(TEXT * 100)
+    (source / "a=1" / "a.gz").write_bytes(gzip.compress(b"1\r\n2\r3\n4"))
+    (source / "b.txt").write_bytes(b"".join(os.urandom(100).hex().encode() + b"\n" for _ in range(50_000)))
     (source / "_hidden").write_bytes(b"no line\n" * 100)
-    done = ours.call("formats_calls:formats", path=str(source), codecs=["gz"], rounds=1, picture=str(picture), work_dir=str(work), sample=len(TEXT) * 90)
+    done = ours.call("formats_calls:formats", path=str(source), codecs=["gz"], rounds=1, picture=str(picture), work_dir=str(work), sample=9_999_000)
     assert done["schema"].startswith("struct<source:string,format:string,job:string,engine:string,bytes:bigint,lines:bigint,rows:bigint,partitions:int,")
     assert {(row["rows"], row["problem"]) for row in done["rows"]} == {(row["lines"], None) for row in done["rows"]}
-    assert 0 <= done["rows"][0]["lines"] - LINES * 90 <= 10
+    # Of the first file four lines, of nine bytes once the last one has an end; then whole lines of the other up to the size of the sample.
+    assert {row["lines"] for row in done["rows"]} == {4 + -(-(9_999_000 - 9) // 201)}
     rows = by_run(done["rows"])
+    assert set(rows) == {(job, engine) for job in ("read", "repartition") for engine in ("stock", "millstream")} | {("first-read", "millstream")}
+    assert rows["first-read", "millstream"]["partitions"] == rows["read", "stock"]["partitions"] == 1 < rows["read", "millstream"]["partitions"]
     assert all(row["speedup"] > 0 for (_, engine), row in rows.items() if engine == "millstream")
     header = picture.read_bytes()[:24]
     assert header[:8] == b"\x89PNG\r\n\x1a\n"
@@ -94,10 +98,13 @@ def test_rows_of_an_indexed_format_in_a_data_frame(ours, tmp_path):
 
 
 def test_a_run_that_takes_too_long_is_a_row_that_says_so(ours, text):
-    done = ours.call("formats_calls:formats", path=str(text), codecs=["none"], limit=1)
+    also = text.parent / "also"
+    also.mkdir()
+    done = ours.call("formats_calls:formats", path=str(text), codecs=["none"], limit=1, also=f"file://{also}")
     assert {(row["problem"], row["rows"]) for row in done["rows"]} == {("not done after 1 s (--limit)", None)}
-    assert len(done["rows"]) == 4 and not any(row["recommended"] for row in done["rows"])
-    assert left_in(ours.home / "tmp") == []
+    assert [row["source"] for row in done["rows"]] == ["local"] * 4 + [f"file://{also}"] * 4
+    assert not any(row["recommended"] for row in done["rows"])
+    assert left_in(ours.home / "tmp") == list(also.iterdir()) == []
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
@@ -159,13 +166,14 @@ def test_the_recommended_format_has_the_least_product_of_size_and_time(ours):
     assert "Stock Spark takes 24.0 s for gz, Millstream 4.00 s: Millstream is 6.0 times as fast." in sentences
     assert "For stock Spark, the same rule would choose none (1000.0 MiB, 2.10 s)." in sentences
     assert "More cores speed up none, gz, bz2; one task reads all of a file in zst." in sentences
-    assert "Slower storage favours small formats: where it delivers less than 2.5 MiB per second, bz2 is read sooner than gz." in sentences
+    assert "Slower storage favors small formats: where it delivers less than 2.5 MiB per second, bz2 is read sooner than gz." in sentences
     slower = [["gz", "millstream", 100 << 20, 9, 30.0, 8], *rows[:1]]
     assert advice(ours, slower)[0] == "none"
 
 
 def test_wrong_rows_are_warned_of_and_recommend_nothing(ours):
-    rows = [["lz4", "millstream", 10, 9, 2.0, 1, 8], ["none", "millstream", 100, 9, 2.0, 1], ["lz4", "stock", 10, 9, 0.1, 1, 0], ["none", "stock", 100, 9, "not done"]]
+    rows = [["lz4", "millstream", 10, 9, 2.0, 1, 8], ["none", "millstream", 100, 9, 2.0, 1], ["lz4", "stock", 10, 9, 0.1, 1, 0],
+            ["none", "stock", 100, 9, "not done"]]
     format, sentences = advice(ours, rows)
     assert format == "none"
     assert "Millstream returns 8 of the 9 rows of lz4, without an error: do not use it where lz4 is read." in sentences
@@ -178,7 +186,8 @@ def test_wrong_rows_are_warned_of_and_recommend_nothing(ours):
 def test_a_repartition_is_weighed_by_its_cost_and_the_tasks_that_read(ours):
     read = ["none", "millstream", 10, 9, 2.0, 8]
     after = ["none", "millstream", 10, 9, 5.0, 8, None, "repartition"]
-    assert any("A read with repartition takes 5.00 s instead of 2.00 s. 8 tasks read it, enough for 4 at a time" in said for said in advice(ours, [read, after], 4)[1])
+    enough = "A read with repartition takes 5.00 s instead of 2.00 s. 8 tasks read it, enough for 4 at a time"
+    assert any(enough in said for said in advice(ours, [read, after], 4)[1])
     assert any("8 of 16 tasks that can run at a time read it, so a repartition pays" in said for said in advice(ours, [read, after], 16)[1])
     slower = advice(ours, [["none", "millstream", 10, 9, 2.0], ["none", "stock", 10, 9, 1.0]])[1]
     assert "Stock Spark takes 1.00 s for none, Millstream 2.00 s: Millstream is slower." in slower

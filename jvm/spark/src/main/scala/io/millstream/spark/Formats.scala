@@ -1,6 +1,6 @@
 package io.millstream.spark
 
-import java.io.{IOException, PrintStream}
+import java.io.PrintStream
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.Files
 
@@ -27,6 +27,7 @@ import FormatsRow._
  */
 object Formats {
   private val Log = LoggerFactory.getLogger("io.millstream.spark.Formats")
+  private val WarmUpBytes = 4L << 20
 
   /** For Python: names and values in, a JSON object out. */
   def runJson(spark: SparkSession, settings: java.util.Map[String, String]): String =
@@ -81,12 +82,14 @@ object Formats {
     options.picture.foreach(FormatsChart.require)
     val master = conf.get("spark.master", "local[*]")
     if (!master.startsWith("local") && options.workDirectory.isEmpty) {
-      throw new FormatsFailure(s"executors of --master=$master do not see a temporary directory of this machine; choose one that all machines mount with --work-dir")
+      val reason = s"executors of --master=$master do not see a temporary directory of this machine"
+      throw new FormatsFailure(s"$reason; choose one that all machines mount with --work-dir")
     }
   }
 
   private def planned(options: FormatsOptions): Seq[FormatsRow] =
-    for (source <- "local" +: options.also.toSeq; codec <- options.codecs; (job, engine) <- runs(codec)) yield FormatsRow(source, codec.name, job, engine, 0, 0, None, None)
+    for (source <- "local" +: options.also.toSeq; codec <- options.codecs; (job, engine) <- runs(codec))
+      yield FormatsRow(source, codec.name, job, engine, 0, 0, None, None)
 
   /** The runs over a file, in order: the first read of a file makes its index, which later reads use. */
   private def runs(codec: FormatsCodec): Seq[(String, String)] =
@@ -94,11 +97,11 @@ object Formats {
 
   private def plan(options: FormatsOptions, report: FormatsReport): String = {
     val lines = report.rows.map(row => s"  ${row.format} from ${row.source}: ${row.job} with ${FormatsText.engine(row.engine)}")
-    (s"${options.path}: would take a sample of up to ${FormatsText.bytes(options.sampleBytes)}, and measure in ${options.rounds} rounds each:" +: lines).mkString("\n")
+    val sample = s"would take a sample of up to ${FormatsText.bytes(options.sampleBytes)}"
+    (s"${options.path}: $sample, and measure in ${options.rounds} rounds each:" +: lines).mkString("\n")
   }
 
   private final class Comparison(conf: SparkConf, hadoop: Configuration, options: FormatsOptions, work: FormatsWork) {
-    private val WarmUpBytes = 4L << 20
     private val plain = work.scratch.resolve("sample.txt")
     private val warmUp = work.scratch.resolve("warm-up.txt")
     private val progress = new FormatsProgress(1 + options.codecs.length, planned(options).length, options)
@@ -109,7 +112,12 @@ object Formats {
       val sample = FormatsSample.take(options.path, options.sampleBytes, plain, hadoop, () => work.check())
       options.codecs.foreach(write)
       val runs = new FormatsRuns(conf, work, options)
-      val rows = for (source <- work.sources; codec <- options.codecs; (job, engine) <- Formats.runs(codec); row <- measured(runs, sample, source, codec, job, engine)) yield row
+      val rows = for {
+        source <- work.sources
+        codec <- options.codecs
+        (job, engine) <- Formats.runs(codec)
+        row <- measured(runs, sample, source, codec, job, engine)
+      } yield row
       FormatsReport(options.path, Some(sample), rows, FormatsAdvice.of(rows, runs.cores), options.rounds)
     } finally progress.end()
 
@@ -118,16 +126,14 @@ object Formats {
       FormatsSample.compress(plain, work.fileOf(codec), codec, hadoop, () => work.check())
       work.sources.tail.foreach { source =>
         val target = source.fileOf(codec)
-        try target.getFileSystem(hadoop).copyFromLocalFile(new HadoopPath(work.fileOf(codec).toUri), target) catch {
-          case e: IOException => throw new FormatsFailure(s"$target: cannot write the sample: ${CompactTasks.oneLine(e)}; name a directory with --also that you may write to")
-        }
+        FormatsWork.writing(target, "--also")(target.getFileSystem(hadoop).copyFromLocalFile(new HadoopPath(work.fileOf(codec).toUri), target))
         work.check()
       }
     }
 
-    private def measured(runs: FormatsRuns, sample: FormatsSample, source: FormatsSource, codec: FormatsCodec, job: String, engine: String): Option[FormatsRow] = {
+    private def measured(
+        runs: FormatsRuns, sample: FormatsSample, source: FormatsSource, codec: FormatsCodec, job: String, engine: String): Option[FormatsRow] = {
       progress.step(s"${source.name}: ${codec.name}, $job, ${FormatsText.engine(engine)}")
-      val bytes = Files.size(work.fileOf(codec))
       val path = source.fileOf(codec).toString
       val index = new HadoopPath(source.directoryOf(codec), "_millstream")
       val fileSystem = index.getFileSystem(hadoop)
@@ -136,8 +142,11 @@ object Formats {
         runs.run(engine, Read, path, warmUp.toUri.toString, 1)
       }
       // Each in a new JVM, because a driver keeps indexes in memory, too.
-      val rounds = if (job == FirstRead) firstOfEach((1 to options.rounds).iterator.map(_ => firstRead())) else runs.run(engine, job, path, path, options.rounds)
-      Option.when(job != FirstRead || fileSystem.exists(index))(row(source, codec, job, engine, bytes, sample.lines, rounds))
+      val rounds =
+        if (job == FirstRead) firstOfEach((1 to options.rounds).iterator.map(_ => firstRead()))
+        else runs.run(engine, job, path, path, options.rounds)
+      val unmeasured = FormatsRow(source.name, codec.name, job, engine, Files.size(work.fileOf(codec)), sample.lines, None, None)
+      Option.when(job != FirstRead || fileSystem.exists(index))(row(unmeasured, rounds))
     }
   }
 
@@ -145,15 +154,13 @@ object Formats {
   private def firstOfEach(runs: Iterator[Either[String, Seq[FormatsFigures]]]): Either[String, Seq[FormatsFigures]] =
     runs.foldLeft[Either[String, Seq[FormatsFigures]]](Right(Nil)) { (all, next) => for (before <- all; rounds <- next) yield before ++ rounds }
 
-  private def row(
-      source: FormatsSource, codec: FormatsCodec, job: String, engine: String, bytes: Long, lines: Long, rounds: Either[String, Seq[FormatsFigures]]): FormatsRow = {
-    def of(figures: Option[FormatsFigures], problem: Option[String]) = FormatsRow(source.name, codec.name, job, engine, bytes, lines, figures, problem)
-    rounds.fold(failure => of(None, Some(failure)), { rounds =>
+  private def row(unmeasured: FormatsRow, rounds: Either[String, Seq[FormatsFigures]]): FormatsRow =
+    rounds.fold(failure => unmeasured.copy(problem = Some(failure)), { rounds =>
       val median = rounds.sortBy(_.wallS).apply(rounds.length / 2).copy(peakBytes = rounds.map(_.peakBytes).max)
-      val wrong = rounds.find(_.rows != lines)
-      of(Some(wrong.getOrElse(median)), wrong.map(round => s"${round.rows} of $lines rows, without an error"))
+      val wrong = rounds.find(_.rows != unmeasured.lines)
+      val problem = wrong.map(round => s"${round.rows} of ${unmeasured.lines} rows, without an error")
+      unmeasured.copy(figures = Some(wrong.getOrElse(median)), problem = problem)
     })
-  }
 }
 
 /** A line on the terminal that says what is done, and about how long the rest takes: as long as the runs so far. */

@@ -41,9 +41,10 @@ object FormatsAdvice {
 
   /** Rows that are lost without an error are the worst of all. */
   private def wrongRows(rows: Seq[FormatsRow]): Seq[String] =
-    rows.filter(row => row.figures.isDefined && row.problem.isDefined).groupBy(row => (row.engine, row.format)).toSeq.sortBy(_._1).map { case ((engine, format), wrong) =>
-      s"${FormatsText.engine(engine)} returns ${wrong.head.figures.get.rows} of the ${wrong.head.lines} rows of $format, without an error: do not use it where $format is read."
-    }
+    (for (row <- rows.filter(_.problem.isDefined); figures <- row.figures) yield {
+      val found = s"${figures.rows} of the ${row.lines} rows of ${row.format}"
+      s"${FormatsText.engine(row.engine)} returns $found, without an error: do not use it where ${row.format} is read."
+    }).distinct
 
   private final class Figures(rows: Seq[FormatsRow], formats: Seq[Format], cores: Int) {
     val best: Format = formats.minBy(_.cost)
@@ -67,11 +68,14 @@ object FormatsAdvice {
     def gain: Seq[String] = {
       val byStock = figures(Read, Stock).map { stock =>
         val ratio = stock.wallS / best.wallS
-        val verdict = if (ratio >= Noise) s"Millstream is ${times(ratio)} as fast" else if (ratio * Noise > 1) "Millstream makes no difference" else "Millstream is slower"
+        val verdict =
+          if (ratio >= Noise) s"Millstream is ${times(ratio)} as fast"
+          else if (ratio * Noise > 1) "Millstream makes no difference"
+          else "Millstream is slower"
         s"Stock Spark takes ${seconds(stock.wallS)} for ${best.name}, Millstream ${seconds(best.wallS)}: $verdict."
       }
       val choice = stock.minByOption(_.cost).filter(_.name != best.name).map(other => s"For stock Spark, the same rule would choose ${other.shown}.")
-      val first = figures(FirstRead, Millstream).map(first => s"The first read of each file takes longer, ${seconds(first.wallS)}, because it makes the file's index.")
+      val first = figures(FirstRead, Millstream).map(first => s"The first read of each file takes ${seconds(first.wallS)}, because it makes the file's index.")
       (byStock ++ choice ++ first).toSeq
     }
 
@@ -101,7 +105,7 @@ object FormatsAdvice {
     private def slowerStorage: Seq[String] = formats.filter(_.bytes < best.bytes).maxByOption(other => best.bytes / other.wallS) match {
       case Some(other) =>
         val perS = (best.bytes / other.wallS).toLong
-        Seq(s"Slower storage favours small formats: where it delivers less than ${bytes(perS)} per second, ${other.name} is read sooner than ${best.name}.")
+        Seq(s"Slower storage favors small formats: where it delivers less than ${bytes(perS)} per second, ${other.name} is read sooner than ${best.name}.")
       case None => Seq(s"Slower storage does not change the choice: ${best.name} is the smallest.")
     }
 
@@ -123,6 +127,12 @@ private[spark] object FormatsText {
   def seconds(number: Double): String = if (number < 10) f"$number%.2f s" else f"$number%.1f s"
 
   def times(ratio: Double): String = if (ratio < 10) f"$ratio%.1f times" else f"$ratio%.0f times"
+
+  /** A text in lines of so many columns. */
+  def wrapped(text: String, columns: Int): Seq[String] = text.split(' ').foldLeft(Vector.empty[String]) {
+    case (lines :+ last, word) if last.length + 1 + word.length <= columns => lines :+ s"$last $word"
+    case (lines, word) => lines :+ word
+  }
 
   def engine(name: String): String = if (name == Stock) "Stock Spark" else "Millstream"
 }

@@ -26,7 +26,8 @@ private[spark] final case class FormatsChart(title: String, groups: Seq[FormatsB
 
   def text(ascii: Boolean): String = groups.map { group =>
     val width = group.bars.map(_.label.length).maxOption.getOrElse(0)
-    val lines = group.bars.map(bar => s"  ${bar.label.padTo(width, ' ')}  ${bar.length.fold("")(length => blocks(length / group.longest, ascii) + " ")}${bar.caption}")
+    def drawn(bar: FormatsBar) = bar.length.fold("")(length => s"${blocks(length / group.longest, ascii)} ")
+    val lines = group.bars.map(bar => s"  ${bar.label.padTo(width, ' ')}  ${drawn(bar)}${bar.caption}")
     (group.title +: lines).mkString("\n")
   }.mkString("\n\n")
 
@@ -61,7 +62,9 @@ private[spark] final case class FormatsChart(title: String, groups: Seq[FormatsB
   private def svg: String = {
     val elements = shapes.map {
       case Rectangle(x, y, width, height, color) => f"""<rect x="$x" y="$y" width="$width" height="$height" fill="#${color.getRGB & 0xffffff}%06x"/>"""
-      case Letters(x, y, text, size, isBold) => s"""<text x="$x" y="$y" font-size="$size"${if (isBold) " font-weight=\"bold\"" else ""}>${escaped(text)}</text>"""
+      case Letters(x, y, text, size, isBold) =>
+        val weight = if (isBold) "bold" else "normal"
+        s"""<text x="$x" y="$y" font-size="$size" font-weight="$weight">${escaped(text)}</text>"""
     }
     s"""<svg xmlns="http://www.w3.org/2000/svg" width="$Width" height="$height" viewBox="0 0 $Width $height" font-family="$FontName">
        |<rect width="$Width" height="$height" fill="#ffffff"/>

@@ -102,7 +102,8 @@ object FormatsOptions {
     val directory = file.getParent
     if (!name.endsWith(".svg") && !name.endsWith(".png")) throw new FormatsFailure(s"$name: pictures are written as .svg or .png; choose one of these endings")
     if (directory == null || !Files.isDirectory(directory) || !Files.isWritable(directory) || Files.isDirectory(file)) {
-      throw new FormatsFailure(s"$name: cannot write the picture: $directory is not a directory that can be written to, or the picture is one; choose another --picture")
+      val reason = s"$directory is not a directory that can be written to, or the picture is one"
+      throw new FormatsFailure(s"$name: cannot write the picture: $reason; choose another --picture")
     }
     file
   }

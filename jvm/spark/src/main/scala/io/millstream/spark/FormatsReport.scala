@@ -45,11 +45,13 @@ private[spark] final case class FormatsReport(path: String, sample: Option[Forma
   def text(ascii: Boolean): String =
     Seq(heading, table, legend, chart.text(ascii), advice.map(recommendation).mkString("\n\n")).mkString("\n\n")
 
-  private def heading: String = sample.fold(path)(of => s"$path: sample of ${bytes(of.bytes)}, ${of.lines} lines of ${of.files} ${if (of.files == 1) "file" else "files"}")
+  private def heading: String = sample.fold(path) { of =>
+    s"$path: sample of ${bytes(of.bytes)}, ${of.lines} lines of ${of.files} ${if (of.files == 1) "file" else "files"}"
+  }
 
   private def recommendation(of: FormatsAdvice): String = {
     val title = if (advice.length > 1) s"Recommendation for ${of.source}" else "Recommendation"
-    (title +: of.sentences.map("  " + _)).mkString("\n")
+    (title +: of.sentences.flatMap(sentence => FormatsText.wrapped(sentence, TextColumns)).map("  " + _)).mkString("\n")
   }
 
   private def legend: String =
@@ -67,7 +69,8 @@ private[spark] final case class FormatsReport(path: String, sample: Option[Forma
   private def measured(row: FormatsRow): Seq[String] = (row.figures, row.problem) match {
     case (Some(of), problem) =>
       val ratio = problem.fold(speedup(row).fold("")(ratio => f"$ratio%.1f"))(_ => "")
-      Seq(problem.fold(of.rows.toString)(_ => s"${of.rows} WRONG"), of.partitions.toString, seconds(of.wallS), seconds(of.cpuS), bytes(of.peakBytes), f"${of.skew}%.1f", ratio)
+      val rows = problem.fold(of.rows.toString)(_ => s"${of.rows} WRONG")
+      Seq(rows, of.partitions.toString, seconds(of.wallS), seconds(of.cpuS), bytes(of.peakBytes), f"${of.skew}%.1f", ratio)
     case (None, problem) => Seq(problem.getOrElse(""))
   }
 
@@ -79,7 +82,8 @@ private[spark] final case class FormatsReport(path: String, sample: Option[Forma
       bars = rows.filter(row => row.source == source && jobs(row.job)).map(bar)
       if bars.nonEmpty
     } yield FormatsBars(s"$title, ${if (source == "local") "local files" else source} (shorter is better)", bars)
-    FormatsChart(heading, groups)
+    val size = sample.fold("")(of => s"${bytes(of.bytes)} of ")
+    FormatsChart(s"$size${if (path.length > TitleColumns) "\u2026" else ""}${path.takeRight(TitleColumns)}", groups)
   }
 
   private def bar(row: FormatsRow): FormatsBar = {
@@ -91,6 +95,9 @@ private[spark] final case class FormatsReport(path: String, sample: Option[Forma
 
 private[spark] object FormatsReport {
   private val Header = Seq("format", "size", "source", "job", "engine", "rows", "partitions", "time", "CPU", "memory", "skew", "x stock")
+  private val TextColumns = 110
+  /** As much of a path as a picture has place for. */
+  private val TitleColumns = 70
   private val SourceColumn = 2
   private val FirstNumber = 5
   private val Jobs = Map(Read -> "read", Repartition -> "read + repartition", FirstRead -> "first read")

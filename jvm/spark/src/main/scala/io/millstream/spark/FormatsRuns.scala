@@ -101,7 +101,8 @@ private[spark] final class FormatsRuns(conf: SparkConf, work: FormatsWork, optio
     val flags = ManagementFactory.getRuntimeMXBean.getInputArguments.asScala.filterNot(flag => flag.startsWith("-agent") || flag.startsWith("-javaagent"))
     val classPath = if (engine == FormatsRow.Stock) stockPath else s"$stockPath:$ourJar"
     // What a run that is killed leaves is removed with the rest.
-    Seq(java) ++ flags ++ Seq(s"-Djava.io.tmpdir=${work.scratch}", "-cp", classPath, Submit, "--properties-file", properties(engine).toString, "--class", ProbeClass, probe.toString) ++ probeArguments
+    val jvm = Seq(java) ++ flags ++ Seq(s"-Djava.io.tmpdir=${work.scratch}", "-cp", classPath)
+    jvm ++ Seq(Submit, "--properties-file", properties(engine).toString, "--class", ProbeClass, probe.toString) ++ probeArguments
   }
 
   private def written(name: String, settings: Map[String, String]): Path = {

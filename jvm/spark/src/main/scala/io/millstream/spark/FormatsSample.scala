@@ -106,7 +106,9 @@ private[spark] object FormatsSample {
       while (length >= 0 && !isFull) {
         check()
         add(length)
-        if (written > most + LongestLine) throw new FormatsFailure(s"$file: cannot take a sample: a line is longer than ${LongestLine >> 20} MB; name text files")
+        if (written > most + LongestLine) {
+          throw new FormatsFailure(s"$file: cannot take a sample: a line is longer than ${LongestLine >> 20} MiB; name text files")
+        }
         if (!isFull) length = in.read(buffer)
       }
     }

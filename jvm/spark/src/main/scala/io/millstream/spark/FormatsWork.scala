@@ -1,6 +1,6 @@
 package io.millstream.spark
 
-import java.io.IOException
+import java.io.{IOException, UncheckedIOException}
 import java.nio.file.{AccessDeniedException, Files, NoSuchFileException, Path, Paths}
 import java.util.concurrent.{ConcurrentHashMap, CountDownLatch, TimeUnit}
 
@@ -8,6 +8,7 @@ import scala.jdk.CollectionConverters._
 
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{Path => HadoopPath}
+import org.apache.hadoop.fs.permission.FsPermission
 import org.apache.hadoop.util.ShutdownHookManager
 
 /** Where the files of all codecs are read from, each below a directory of its own. */
@@ -81,6 +82,7 @@ private[spark] final class FormatsWork private (directory: Path, val scratch: Pa
 private[spark] object FormatsWork {
   private val Prefix = "millstream-formats-"
   private val PatienceS = 10L
+  private val OwnerOnly = new FsPermission("700")
   /** Later hooks close Hadoop's file systems. */
   private val BeforeHadoop = 100
   private val Open = ConcurrentHashMap.newKeySet[FormatsWork]()
@@ -90,7 +92,7 @@ private[spark] object FormatsWork {
     val scratch = created(Paths.get(System.getProperty("java.io.tmpdir")))
     val work = try {
       val directory = options.workDirectory.fold(Files.createDirectory(scratch.resolve("data")))(parent => created(Paths.get(parent).toAbsolutePath))
-      val also = options.also.map(url => FormatsSource(url, new HadoopPath(url, scratch.getFileName.toString)))
+      val also = options.also.map(url => FormatsSource(url, made(url, scratch.getFileName.toString, conf)))
       new FormatsWork(directory, scratch, also, conf)
     } catch {
       case e: Throwable =>
@@ -108,18 +110,26 @@ private[spark] object FormatsWork {
 
   private def created(parent: Path): Path = writing(parent)(Files.createTempDirectory(parent, Prefix))
 
+  private def made(url: String, name: String, conf: Configuration): HadoopPath = writing(url, "--also") {
+    val directory = new HadoopPath(url, name)
+    directory.getFileSystem(conf).mkdirs(directory, OwnerOnly)
+    directory
+  }
+
   def stopAll(): Unit = Open.asScala.foreach(_.stop())
 
-  /** Runs what writes to the work directory. */
-  def writing[T](path: Path)(body: => T): T =
+  /** Runs what writes to a directory that an option has named. */
+  def writing[T](path: Any, option: String = "--work-dir")(body: => T): T =
     try body catch {
-      case e: IOException =>
+      // Hadoop has no one class for a file system that it does not have.
+      case e @ (_: IOException | _: UncheckedIOException | _: IllegalArgumentException) =>
         val reason = e match {
           case _: NoSuchFileException => "there is no such directory"
           case _: AccessDeniedException => "permission denied"
           case _ => CompactTasks.oneLine(e)
         }
-        throw new FormatsFailure(s"$path: cannot write the sample: $reason; choose a directory with --work-dir that exists, can be written to and has space, or a smaller --sample")
+        val cure = s"choose a directory with $option that exists, can be written to and has space, or a smaller --sample"
+        throw new FormatsFailure(s"$path: cannot write the sample: $reason; $cure")
     }
 
   private def deleteTree(root: Path): Unit = if (Files.exists(root)) {
