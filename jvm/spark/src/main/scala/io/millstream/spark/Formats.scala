@@ -28,6 +28,8 @@ import FormatsRow._
 object Formats {
   private val Log = LoggerFactory.getLogger("io.millstream.spark.Formats")
   private val WarmUpBytes = 4L << 20
+  /** Where a file's index is, beside it. */
+  private val Index = "_millstream"
 
   /** For Python: names and values in, a JSON object out. */
   def runJson(spark: SparkSession, settings: java.util.Map[String, String]): String =
@@ -91,9 +93,9 @@ object Formats {
     for (source <- "local" +: options.also.toSeq; codec <- options.codecs; (job, engine) <- runs(codec))
       yield FormatsRow(source, codec.name, job, engine, 0, 0, None, None)
 
-  /** The runs over a file, in order: the first read of a file makes its index, which later reads use. */
+  /** The runs over a file, in order: the first read of a file may make an index, which later reads use. */
   private def runs(codec: FormatsCodec): Seq[(String, String)] =
-    Seq(Read -> Stock) ++ Option.when(codec.name == "gz")(FirstRead -> Millstream) ++ Seq(Read -> Millstream, Repartition -> Stock, Repartition -> Millstream)
+    Seq(Read -> Stock) ++ Option.when(codec.name != "none")(FirstRead -> Millstream) ++ Seq(Read -> Millstream, Repartition -> Stock, Repartition -> Millstream)
 
   private def plan(options: FormatsOptions, report: FormatsReport): String = {
     val lines = report.rows.map(row => s"  ${row.format} from ${row.source}: ${row.job} with ${FormatsText.engine(row.engine)}")
@@ -135,24 +137,27 @@ object Formats {
         runs: FormatsRuns, sample: FormatsSample, source: FormatsSource, codec: FormatsCodec, job: String, engine: String): Option[FormatsRow] = {
       progress.step(s"${source.name}: ${codec.name}, $job, ${FormatsText.engine(engine)}")
       val path = source.fileOf(codec).toString
-      val index = new HadoopPath(source.directoryOf(codec), "_millstream")
-      val fileSystem = index.getFileSystem(hadoop)
-      def firstRead() = {
-        fileSystem.delete(index, true)
-        runs.run(engine, Read, path, warmUp.toUri.toString, 1)
-      }
-      // Each in a new JVM, because a driver keeps indexes in memory, too.
-      val rounds =
-        if (job == FirstRead) firstOfEach((1 to options.rounds).iterator.map(_ => firstRead()))
-        else runs.run(engine, job, path, path, options.rounds)
       val unmeasured = FormatsRow(source.name, codec.name, job, engine, Files.size(work.fileOf(codec)), sample.lines, None, None)
-      Option.when(job != FirstRead || fileSystem.exists(index))(row(unmeasured, rounds))
+      val rounds =
+        if (job == FirstRead) firstReads(runs, path, new HadoopPath(source.directoryOf(codec), Index))
+        else Some(runs.run(engine, job, path, path, options.rounds))
+      rounds.map(row(unmeasured, _))
+    }
+
+    /** Each in a new JVM, because a driver keeps indexes in memory, too. None if the file gets no index. */
+    private def firstReads(runs: FormatsRuns, path: String, index: HadoopPath): Option[Either[String, Seq[FormatsFigures]]] = {
+      val fileSystem = index.getFileSystem(hadoop)
+      val reads = Iterator.continually {
+        fileSystem.delete(index, true)
+        runs.run(Millstream, Read, path, warmUp.toUri.toString, 1)
+      }
+      val first = reads.next()
+      if (first.isLeft) Some(first)
+      else Option.when(fileSystem.exists(index))(reads.take(options.rounds - 1).foldLeft(first) { (all, next) =>
+        for (before <- all; round <- next) yield before ++ round
+      })
     }
   }
-
-  /** The figures of several runs; the first failure ends them. */
-  private def firstOfEach(runs: Iterator[Either[String, Seq[FormatsFigures]]]): Either[String, Seq[FormatsFigures]] =
-    runs.foldLeft[Either[String, Seq[FormatsFigures]]](Right(Nil)) { (all, next) => for (before <- all; rounds <- next) yield before ++ rounds }
 
   private def row(unmeasured: FormatsRow, rounds: Either[String, Seq[FormatsFigures]]): FormatsRow =
     rounds.fold(failure => unmeasured.copy(problem = Some(failure)), { rounds =>
