@@ -59,9 +59,9 @@ def formats(
         - `bytes` (bigint): size of the file, in bytes.
         - `lines` (bigint): number of lines in the file.
         - `rows` (bigint): number of rows that Spark found; null if nothing was measured, as in all columns that follow but the last two.
-        - `partitions` (int): number of tasks that read.
+        - `partitions` (int): number of tasks that read the file.
         - `wall_s`, `cpu_s` (double): wall time and CPU time, in seconds; CPU time is that of the driver's JVM, and of tasks elsewhere.
-        - `peak_memory_bytes` (bigint): the most resident memory (RSS) of the driver's JVM, in bytes.
+        - `peak_memory_bytes` (bigint): peak resident memory (RSS) of the driver's JVM, in bytes.
         - `skew` (double): time of the longest task that reads, divided by that of the median task.
         - `speedup` (double): time of stock Spark, divided by `wall_s`; null in rows of stock Spark, and where either was wrong.
         - `problem` (string): why nothing was measured, or that `rows` are not `lines`; null if all is well.

@@ -2,9 +2,10 @@ package io.millstream.spark
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.logging.log4j.LogManager
+import org.apache.logging.log4j.{Level, LogManager}
 import org.apache.logging.log4j.core.{Filter, LogEvent, LoggerContext}
 import org.apache.logging.log4j.core.appender.ConsoleAppender
+import org.apache.logging.log4j.core.config.Configurator
 import org.apache.logging.log4j.core.filter.AbstractFilter
 
 import org.apache.spark.SparkConf
@@ -19,6 +20,12 @@ private[spark] object ConsoleLog extends Logging {
   private val OfFailedTasks = "org.apache.spark.scheduler.TaskSetManager"
 
   def isDetailed(conf: SparkConf): Boolean = Detailed(conf.get("spark.log.level", "WARN").toUpperCase(java.util.Locale.ROOT))
+
+  /** Sets the level, as a session would, for a command that makes none. */
+  def setLevel(conf: SparkConf): Unit = {
+    initializeLogIfNecessary(isInterpreter = false)
+    Configurator.setRootLevel(Level.toLevel(conf.get("spark.log.level", "WARN")))
+  }
 
   /** Keeps stack traces off the console, unless the user asks for Spark's log. Other appenders get them. */
   def withoutTraces(): Unit =

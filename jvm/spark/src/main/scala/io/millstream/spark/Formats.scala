@@ -46,6 +46,7 @@ object Formats {
     val out = new PrintStream(System.out, true, UTF_8)
     val code = try {
       val (conf, options) = (new SparkConf, FormatsOptions.of(pairs))
+      ConsoleLog.setLevel(conf)
       val report = run(conf, hadoopConfiguration(conf), options)
       out.println(if (flags.nonEmpty) report.json else if (options.dryRun) plan(options, report) else report.text(options.ascii))
       if (report.hasFailed) 1 else 0

@@ -58,9 +58,9 @@ object FormatsAdvice {
     def choice: Seq[String] = {
       val plain = formats.find(_.name == "none").filter(_ => best.name != "none")
       val saved = plain.fold("")(plain => s", ${times(plain.bytes.toDouble / best.bytes)} smaller than plain text")
-      val others = if (formats.length == 1) "It is the only format that was read." else
-        "Of the formats measured, its product of size and read time is the smallest: half the size counts as much as half the time."
-      s"Store this data as ${best.shown}: counted with Millstream$saved. $others" +:
+      val reason = if (formats.length == 1) "No other format was read correctly."
+        else "It has the smallest product of size and read time of all formats measured: half the size counts as much as half the time."
+      s"Store this data as ${best.name} (${bytes(best.bytes)}, read in ${seconds(best.wallS)} with Millstream)$saved. $reason" +:
         (Option.when(fastest.wallS * Noise < best.wallS)(s"If only read time counts, store ${fastest.shown}.") ++
           Option.when(smallest.bytes < best.bytes)(s"If only size counts, store ${smallest.shown}.")).toSeq
     }
@@ -81,9 +81,10 @@ object FormatsAdvice {
 
     def repartition: Seq[String] = figures(Repartition, Millstream).map { after =>
       val tasks = best.figures.partitions
-      val needed = if (tasks >= cores) s"$tasks tasks read it, enough for $cores at a time, so a repartition is not needed to use them all"
-        else s"$tasks of $cores tasks that can run at a time read it, so a repartition pays if the work on each row takes longer than that"
-      s"A read with repartition takes ${seconds(after.wallS)} instead of ${seconds(best.wallS)}. $needed."
+      val readers = if (tasks == 1) "One task reads the file" else s"$tasks tasks read the file"
+      val verdict = if (tasks >= cores) s"enough for $cores cores, so a repartition is not needed"
+        else s"of $cores that could run, so a repartition pays if the work on the rows takes longer than that"
+      s"With a repartition the read takes ${seconds(after.wallS)} instead of ${seconds(best.wallS)}. $readers, $verdict."
     }.toSeq
 
     /** What would lead to another recommendation. */

@@ -54,7 +54,7 @@ object FormatsProbe {
 
   private def reason(e: Throwable): String = {
     val causes = Iterator.iterate(e)(_.getCause).takeWhile(_ != null).toSeq
-    causes.last.toString.linesIterator.next()
+    s"${causes.last.getClass.getSimpleName}: ${causes.last.getMessage}".linesIterator.next()
   }
 
   private def measure(spark: SparkSession, job: String, path: String, warmUp: String, rounds: Int): java.util.Map[String, Any] = {
@@ -84,7 +84,7 @@ object FormatsProbe {
 
   private def cpuNs: Long = ManagementFactory.getOperatingSystemMXBean.asInstanceOf[OperatingSystemMXBean].getProcessCpuTime
 
-  /** The most resident memory that this process has had. */
+  /** Peak resident memory of this process. */
   private def peakBytes: Long = {
     val line = Files.readAllLines(Paths.get("/proc/self/status")).asScala.find(_.startsWith("VmHWM:")).get
     line.split("\\s+")(1).toLong << 10

@@ -55,9 +55,10 @@ private[spark] final case class FormatsReport(path: String, sample: Option[Forma
   }
 
   private def legend: String =
-    s"""time, CPU: the median of $rounds rounds, after a warm-up. CPU: of the driver's JVM, and of tasks elsewhere.
-       |memory: the most resident memory (RSS) of the driver's JVM. partitions: the tasks that read. skew: the longest of them, divided by the median.
-       |x stock: time of stock Spark, divided by this time.""".stripMargin
+    s"""time, CPU    median of ${if (rounds == 1) "1 round" else s"$rounds rounds"} after the warm-up; CPU time of the driver's JVM, and of tasks in other JVMs
+       |memory       peak resident memory (RSS) of the driver's JVM
+       |partitions   tasks that read the file; skew: the longest of them divided by the median
+       |x stock      time of stock Spark divided by this time""".stripMargin
 
   private def table: String = {
     val isOne = rows.map(_.source).distinct.length == 1
