@@ -58,7 +58,7 @@ object FormatsAdvice {
     def choice: Seq[String] = {
       val plain = formats.find(_.name == "none").filter(_ => best.name != "none")
       val saved = plain.fold("")(plain => s", ${times(plain.bytes.toDouble / best.bytes)} smaller than plain text")
-      val reason = if (formats.length == 1) "No other format was read correctly."
+      val reason = if (formats.length == 1) "It is the only format that was measured and read correctly."
         else "It has the smallest product of size and read time of all formats measured: half the size counts as much as half the time."
       s"Store this data as ${best.name} (${bytes(best.bytes)}, read in ${seconds(best.wallS)} with Millstream)$saved. $reason" +:
         (Option.when(fastest.wallS * Noise < best.wallS)(s"If only read time counts, store ${fastest.shown}.") ++

@@ -65,7 +65,8 @@ private[spark] final class FormatsWork private (directory: Path, val scratch: Pa
     try remove() finally {
       closed.countDown()
       Open.remove(this)
-      ShutdownHookManager.get().removeShutdownHook(atExit)
+      val hooks = ShutdownHookManager.get()
+      if (!hooks.isShutdownInProgress) hooks.removeShutdownHook(atExit)
     }
 
   private def remove(): Unit =
