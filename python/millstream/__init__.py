@@ -10,6 +10,7 @@ and errors stay those of stock Spark.
 from importlib import metadata
 
 from millstream.compaction import CompactError, CompactSummary, compact
+from millstream.measurement import FormatsError, formats
 from millstream.recovery import Finding, RecoverError, recover
 from millstream.session import enable, spark_conf
 from millstream.text import pure_read_text, read_text
@@ -18,9 +19,11 @@ __all__ = [
     "CompactError",
     "CompactSummary",
     "Finding",
+    "FormatsError",
     "RecoverError",
     "compact",
     "enable",
+    "formats",
     "pure_read_text",
     "read_text",
     "recover",

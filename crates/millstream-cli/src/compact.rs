@@ -35,6 +35,17 @@ pub(crate) fn word(
     choose(text, option, &choices, diagnostics)
 }
 
+/// A number of bytes such as `128M`; `of` is what messages call it.
+pub(crate) fn size(text: &[u8], of: &str, diagnostics: &Diagnostics) -> Result<u64, UsageError> {
+    match std::str::from_utf8(text).ok().and_then(|text| SizeFormat::parse(text).ok()) {
+        Some(SizeFormat::Blocks { bytes, .. }) => Ok(bytes.get()),
+        _ => {
+            let quoted = diagnostics.quoted(text);
+            Err(UsageError::argument([format!("invalid {of}: ").as_bytes(), &quoted[..]].concat()))
+        }
+    }
+}
+
 /// The values of the options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Compact {
@@ -52,12 +63,7 @@ impl Compact {
         text: &[u8],
         diagnostics: &Diagnostics,
     ) -> Result<(), UsageError> {
-        let size = std::str::from_utf8(text).ok().and_then(|text| SizeFormat::parse(text).ok());
-        let Some(SizeFormat::Blocks { bytes, .. }) = size else {
-            let quoted = diagnostics.quoted(text);
-            return Err(UsageError::argument([b"invalid target size: ", &quoted[..]].concat()));
-        };
-        self.target_bytes = Some(bytes.get());
+        self.target_bytes = Some(size(text, "target size", diagnostics)?);
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 mod attributes;
 mod compact;
 pub mod diagnostics;
+mod formats;
 pub mod millstream;
 mod operand;
 pub mod options;

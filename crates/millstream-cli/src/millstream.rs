@@ -1,8 +1,8 @@
 //! `millstream`: the commands that belong to no single tool.
 //!
 //! `spark-conf` prints the settings that switch Millstream on in Spark, the same block that Python's
-//! `millstream.enable` sets. `compact` and `recover` run Spark jobs with these settings, `doctor` runs one without
-//! them. `man` and `completions` write texts generated from the option tables.
+//! `millstream.enable` sets. `compact`, `recover` and `formats` run Spark jobs with these settings, `doctor` runs one
+//! without them. `man` and `completions` write texts generated from the option tables.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use crate::compact::{self, CODEC_HELP, CODECS, Compact, FORMATS};
 use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};
+use crate::formats::{self, Formats};
 use crate::options::{
     Command, Occurrence, Paragraph, Reference, Section, Shell, Syntax, completions, flag, help_option,
     man_page, take_options, value, version_option,
@@ -39,6 +40,13 @@ enum Id {
     CopyLeft,
     AcceptLoss,
     Superseded,
+    Sample,
+    Codecs,
+    Rounds,
+    Limit,
+    WorkDir,
+    Also,
+    Picture,
     DryRun,
     Json,
     Verbose,
@@ -48,9 +56,10 @@ enum Id {
 
 const GROUP: &str = "Options";
 const COMPACT: &str = "Options of compact";
-const CHANGES: &str = "Options of compact and recover";
-const JOBS: &str = "Options of compact, recover and doctor";
 const RECOVER: &str = "Options of recover";
+const FORMATS_GROUP: &str = "Options of formats";
+const DRY_RUN: &str = "Options of compact, recover and formats";
+const JOBS: &str = "Options of compact, recover, formats and doctor";
 const JAR_VARIABLE: &str = "MILLSTREAM_JAR";
 /// The class of `doctor`'s job.
 const DOCTOR: &str = "io.millstream.spark.Doctor";
@@ -62,6 +71,7 @@ const MILLSTREAM: Command<Id> = Command {
         "compact [OPTION]... SOURCE DESTINATION",
         "compact --in-place [OPTION]... SOURCE",
         "recover [OPTION]... TABLE|PATH",
+        "formats [OPTION]... PATH",
         "spark-conf [--jar=PATH]",
         "doctor [OPTION]...",
         "man DIRECTORY",
@@ -70,10 +80,11 @@ const MILLSTREAM: Command<Id> = Command {
     description: &[
         "compact merges the small files of each directory below SOURCE into a few larger ones, on Spark. \
          recover finishes or undoes writes whose drivers have died, to a table or to a directory (an argument \
-         with a slash is a path). spark-conf prints the settings that switch Millstream on in Spark. doctor \
-         checks whether Millstream works in the installed Spark, and says how to fix what does not. man and \
-         completions write the manual pages or shell completions of all tools to DIRECTORY, and create it if \
-         needed.",
+         with a slash is a path). formats measures in which compression format the text below PATH is best \
+         stored, in stock Spark and with Millstream. spark-conf prints the settings that switch Millstream on \
+         in Spark. doctor checks whether Millstream works in the installed Spark, and says how to fix what does \
+         not. man and completions write the manual pages or shell completions of all tools to DIRECTORY, and \
+         create it if needed.",
     ],
     syntax: Syntax::Getopt,
     options: &[
@@ -158,11 +169,70 @@ const MILLSTREAM: Command<Id> = Command {
              'apply' replaces the current files by them, 'drop' removes them; by default they are kept, hidden",
         )
         .words(SUPERSEDED),
+        value(
+            Id::Sample,
+            None,
+            &["sample"],
+            "SIZE",
+            FORMATS_GROUP,
+            "measure with the first SIZE bytes of text, 256M by default, to the end of a line",
+        ),
+        value(
+            Id::Codecs,
+            None,
+            &["codecs"],
+            "LIST",
+            FORMATS_GROUP,
+            "the formats, separated by commas: none, gz, bz2, zst, lz4 (these by default), snappy",
+        )
+        .words(formats::CODECS),
+        value(
+            Id::Rounds,
+            None,
+            &["rounds"],
+            "N",
+            FORMATS_GROUP,
+            "read N times in each run, and report the median; 3 by default",
+        ),
+        value(
+            Id::Limit,
+            None,
+            &["limit"],
+            "TIME",
+            FORMATS_GROUP,
+            "stop a run that takes longer, and report that; 10m by default, or for example 90s",
+        ),
+        value(
+            Id::WorkDir,
+            None,
+            &["work-dir"],
+            "DIR",
+            FORMATS_GROUP,
+            "write the sample to a new directory in DIR, which is removed at the end; by default in the \
+             directory for temporary files. Executors on other machines must see DIR too",
+        ),
+        value(
+            Id::Also,
+            None,
+            &["also"],
+            "URL",
+            FORMATS_GROUP,
+            "also measure with copies of the sample in this directory on S3 or HDFS, which are removed at the \
+             end",
+        ),
+        value(
+            Id::Picture,
+            None,
+            &["picture"],
+            "FILE",
+            FORMATS_GROUP,
+            "draw the times in FILE as well, whose name ends in .svg or .png",
+        ),
         flag(
             Id::DryRun,
             None,
             &["dry-run"],
-            CHANGES,
+            DRY_RUN,
             "report what would be done; compact reads the beginnings of files and schemas for this",
         ),
         flag(Id::Json, None, &["json"], JOBS, "write the result as JSON"),
@@ -185,6 +255,7 @@ const MILLSTREAM: Command<Id> = Command {
                 Paragraph::Text("millstream spark-conf >> $SPARK_HOME/conf/spark-defaults.conf"),
                 Paragraph::Text("millstream compact --target-size=256M /mnt/filer/logs /mnt/filer/logs-compact"),
                 Paragraph::Text("millstream recover --dry-run sales.orders"),
+                Paragraph::Text("millstream formats --picture=formats.svg /mnt/filer/logs"),
                 Paragraph::Text("millstream doctor --master=yarn"),
             ],
         },
@@ -206,11 +277,21 @@ const MILLSTREAM: Command<Id> = Command {
             )],
         },
         Section {
+            title: "Formats",
+            body: &[Paragraph::Text(
+                "Writes the sample once in each format, as one file, as the usual command (gzip, bzip2, zstd, \
+                 lz4) writes it. Each run counts its lines in a new JVM: a read, or a read with a repartition, \
+                 in stock Spark or with Millstream. A number of rows that is wrong is shown as such. At the end \
+                 it recommends a format for this data, by the product of size and read time.",
+            )],
+        },
+        Section {
             title: "Exit status",
             body: &[Paragraph::Text(
                 "0 on success, 1 otherwise; 3 if recover has left a write alone whose driver may still run. \
                  Files that could not be merged stay unchanged, are reported and count as a failure. Files \
-                 copied by --copy-left are reported, but are no failure.",
+                 copied by --copy-left are reported, but are no failure. formats fails if a run with Millstream \
+                 did; what stock Spark fails at is a result.",
             )],
         },
     ],
@@ -225,8 +306,7 @@ pub fn reference() -> Reference {
 pub fn run() -> ExitCode {
     let Startup { arguments, diagnostics, inherited_open_files, .. } = startup(MILLSTREAM.name);
     restore_open_files(inherited_open_files);
-    let (mut jar, mut compact, mut recover, mut submission) =
-        (None, Compact::default(), Recover::default(), Submission::default());
+    let (mut jar, mut jobs, mut submission) = (None, Jobs::default(), Submission::default());
     let operands = take_options(&MILLSTREAM, arguments, &diagnostics, FAILURE, |option| {
         option
             .and_then(|option| match option.id {
@@ -234,12 +314,12 @@ pub fn run() -> ExitCode {
                     jar = option.value;
                     Ok(())
                 }
-                _ => set(&mut compact, &mut recover, &mut submission, option, &diagnostics),
+                _ => set(&mut jobs, &mut submission, option, &diagnostics),
             })
             .map_err(|error| diagnostics.usage_error(&error, FAILURE))
     });
     let action = operands.and_then(|operands| {
-        Action::parse(&operands, jar, compact, recover, submission, &diagnostics)
+        Action::parse(&operands, jar, jobs, submission, &diagnostics)
             .map_err(|error| diagnostics.usage_error(&error, FAILURE))
     });
     // The diagnostics hold the exit code.
@@ -247,14 +327,22 @@ pub fn run() -> ExitCode {
     diagnostics.exit_code()
 }
 
+/// The options that only one job takes.
+#[derive(Default)]
+struct Jobs {
+    compact: Compact,
+    recover: Recover,
+    formats: Formats,
+}
+
 /// Takes an option of a job.
 fn set(
-    compact: &mut Compact,
-    recover: &mut Recover,
+    jobs: &mut Jobs,
     submission: &mut Submission,
     option: Occurrence<Id>,
     diagnostics: &Diagnostics,
 ) -> Result<(), UsageError> {
+    let Jobs { compact, recover, formats } = jobs;
     match option.id {
         Id::TargetSize => compact.set_target_size(option.bytes(), diagnostics)?,
         Id::Format => compact.set_format(option.bytes(), diagnostics)?,
@@ -264,6 +352,13 @@ fn set(
         Id::CopyLeft => compact.copy_left = true,
         Id::AcceptLoss => recover.accept_loss = true,
         Id::Superseded => recover.set_superseded(option.bytes(), diagnostics)?,
+        Id::Sample => formats.set_sample(option.bytes(), diagnostics)?,
+        Id::Codecs => formats.set_codecs(option.bytes(), diagnostics)?,
+        Id::Rounds => formats.set_rounds(option.bytes(), diagnostics)?,
+        Id::Limit => formats.set_other("limit", option.value),
+        Id::WorkDir => formats.set_other("work-dir", option.value),
+        Id::Also => formats.set_other("also", option.value),
+        Id::Picture => formats.set_other("picture", option.value),
         Id::DryRun => submission.dry_run = true,
         Id::Json => submission.json = true,
         Id::Verbose => submission.verbose = true,
@@ -300,45 +395,46 @@ impl Action {
     fn parse(
         operands: &[OsString],
         jar: Option<OsString>,
-        compact: Compact,
-        recover: Recover,
+        jobs: Jobs,
         submission: Submission,
         diagnostics: &Diagnostics,
     ) -> Result<Self, UsageError> {
         let only_for = |commands: &str| {
             Err(UsageError::argument(format!("an option that is only for {commands}").into()))
         };
-        let word = operands.first().map(|word| word.as_bytes());
-        if word != Some(b"recover") && recover != Recover::default() {
-            return only_for("recover");
+        let word = operands.first().map_or(&b""[..], |word| word.as_bytes());
+        let is_given_to_others = [
+            ("compact", jobs.compact != Compact::default()),
+            ("recover", jobs.recover != Recover::default()),
+            ("formats", jobs.formats != Formats::default()),
+        ];
+        for (command, is_given) in is_given_to_others {
+            if is_given && word != command.as_bytes() {
+                return only_for(command);
+            }
         }
-        if word == Some(b"compact") {
-            let settings = compact.settings(&operands[1..])?;
-            return Ok(Action::Job { class: compact::CLASS, settings, jar, submission });
-        }
-        if compact != Compact::default() {
-            return only_for("compact");
-        }
-        if word == Some(b"recover") {
-            return match &operands[1..] {
-                [target] => {
-                    let settings = recover.settings(target);
-                    Ok(Action::Job { class: recover::CLASS, settings, jar, submission })
-                }
-                [] => Err(UsageError::argument(b"missing table or path".to_vec())),
-                [_, extra, ..] => {
-                    let quoted = diagnostics.quoted(extra.as_bytes());
-                    Err(UsageError::argument([b"extra operand ", &quoted[..]].concat()))
-                }
-            };
+        let job = match word {
+            b"compact" => Some((compact::CLASS, jobs.compact.settings(&operands[1..])?)),
+            b"recover" => {
+                let target = only_operand(operands, "missing table or path", diagnostics)?;
+                Some((recover::CLASS, jobs.recover.settings(target)))
+            }
+            b"formats" => {
+                let path = only_operand(operands, "missing path", diagnostics)?;
+                Some((formats::CLASS, jobs.formats.settings(path, &submission)))
+            }
+            _ => None,
+        };
+        if let Some((class, settings)) = job {
+            return Ok(Action::Job { class, settings, jar, submission });
         }
         if operands == ["doctor"] && submission.dry_run {
-            return only_for("compact and recover");
+            return only_for("compact, recover and formats");
         } else if operands == ["doctor"] {
             return Ok(Action::Doctor { jar, submission });
         }
         if submission != Submission::default() {
-            return only_for("compact, recover and doctor");
+            return only_for("compact, recover, formats and doctor");
         }
         match operands.iter().map(|word| word.as_bytes()).collect::<Vec<_>>()[..] {
             [b"spark-conf"] => Ok(Action::SparkConf { jar }),
@@ -378,6 +474,22 @@ impl Action {
             Action::Completions(directory) => write_all(&directory, diagnostics, |tool| {
                 Shell::ALL.map(|shell| (shell.file_name(tool.name), completions(tool, shell))).to_vec()
             }),
+        }
+    }
+}
+
+/// The operand of a command that takes one.
+fn only_operand<'a>(
+    operands: &'a [OsString],
+    missing: &str,
+    diagnostics: &Diagnostics,
+) -> Result<&'a OsString, UsageError> {
+    match &operands[1..] {
+        [operand] => Ok(operand),
+        [] => Err(UsageError::argument(missing.into())),
+        [_, extra, ..] => {
+            let quoted = diagnostics.quoted(extra.as_bytes());
+            Err(UsageError::argument([b"extra operand ", &quoted[..]].concat()))
         }
     }
 }
@@ -481,14 +593,7 @@ mod tests {
     fn parsed(words: &[&str], jar: Option<&str>) -> Result<Action, UsageError> {
         let words: Vec<_> = words.iter().map(OsString::from).collect();
         let diagnostics = Diagnostics::new("millstream");
-        Action::parse(
-            &words,
-            jar.map(OsString::from),
-            Compact::default(),
-            Recover::default(),
-            Submission::default(),
-            &diagnostics,
-        )
+        Action::parse(&words, jar.map(OsString::from), Jobs::default(), Submission::default(), &diagnostics)
     }
 
     #[test]
@@ -531,6 +636,8 @@ mod tests {
             (&["man"], "missing directory"),
             (&["recover"], "missing table or path"),
             (&["recover", "a", "more"], "extra operand 'more'"),
+            (&["formats"], "missing path"),
+            (&["formats", "a", "more"], "extra operand 'more'"),
             (&["nonsense"], "unknown command 'nonsense'"),
             (&["spark-conf", "more"], "extra operand 'more'"),
             (&["doctor", "more"], "extra operand 'more'"),
@@ -541,6 +648,28 @@ mod tests {
             let told = String::from_utf8_lossy(error.message()).replace(['\u{2018}', '\u{2019}'], "'");
             assert_eq!(told, message);
         }
+    }
+
+    #[test]
+    fn an_option_of_one_job_is_for_no_other() {
+        let diagnostics = Diagnostics::new("millstream");
+        let refused = |command: &str, jobs: Jobs| {
+            let operands = [command.into(), "a".into()];
+            let parsed = Action::parse(&operands, None, jobs, Submission::default(), &diagnostics);
+            String::from_utf8(parsed.expect_err("not its option").message().to_vec()).expect("UTF-8")
+        };
+        let mut formats = Formats::default();
+        formats.set_rounds(b"2", &diagnostics).expect("a number");
+        assert_eq!(
+            refused("recover", Jobs { formats, ..Jobs::default() }),
+            "an option that is only for formats"
+        );
+        let mut recover = Recover::default();
+        recover.accept_loss = true;
+        assert_eq!(
+            refused("formats", Jobs { recover, ..Jobs::default() }),
+            "an option that is only for recover"
+        );
     }
 
     #[test]
@@ -560,9 +689,12 @@ mod tests {
         let out = std::process::Command::new("bash").args(["-c", &script]).output().expect("bash runs");
         assert_eq!(String::from_utf8_lossy(&out.stdout), "recover\n");
         let zsh = completions(&reference(), Shell::Zsh);
-        assert!(zsh.contains("'1:command:(compact recover spark-conf doctor man completions)'"), "{zsh}");
+        assert!(
+            zsh.contains("'1:command:(compact recover formats spark-conf doctor man completions)'"),
+            "{zsh}"
+        );
         let fish = completions(&reference(), Shell::Fish);
-        assert!(fish.contains("-a 'compact recover spark-conf doctor man completions'\n"), "{fish}");
+        assert!(fish.contains("-a 'compact recover formats spark-conf doctor man completions'\n"), "{fish}");
     }
 
     #[test]

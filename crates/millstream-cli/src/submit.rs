@@ -93,12 +93,7 @@ impl Submission {
             // Spark's scripts would take the root directory for it.
             command.env_remove(SPARK_HOME);
         }
-        let utf8 = |value: &OsString| {
-            value.to_string_lossy().to_ascii_lowercase().replace('-', "").ends_with("utf8")
-        };
-        let locale =
-            ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(env::var_os).find(|v| !v.is_empty());
-        if !locale.is_some_and(|locale| utf8(&locale)) {
+        if !locale_is_utf8() {
             // Otherwise the JVM could not open files with names that are not ASCII.
             command.env("LC_ALL", "C.UTF-8");
         }
@@ -113,6 +108,14 @@ impl Submission {
         diagnostics.error(FAILURE).text("cannot run ").bytes(&name).cause(&error).send();
         Refused
     }
+}
+
+/// Whether the environment's locale has the encoding UTF-8.
+pub(crate) fn locale_is_utf8() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(env::var_os).find(|v| !v.is_empty());
+    locale.is_some_and(|locale| {
+        locale.to_string_lossy().to_ascii_lowercase().replace('-', "").ends_with("utf8")
+    })
 }
 
 /// Of `settings`, each `KEY=VALUE`, the first that is a class path is ours. The user's own, which is a later setting or in

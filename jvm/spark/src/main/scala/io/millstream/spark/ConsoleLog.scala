@@ -2,9 +2,10 @@ package io.millstream.spark
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.logging.log4j.LogManager
+import org.apache.logging.log4j.{Level, LogManager}
 import org.apache.logging.log4j.core.{Filter, LogEvent, LoggerContext}
 import org.apache.logging.log4j.core.appender.ConsoleAppender
+import org.apache.logging.log4j.core.config.Configurator
 import org.apache.logging.log4j.core.filter.AbstractFilter
 
 import org.apache.spark.SparkConf
@@ -18,9 +19,17 @@ private[spark] object ConsoleLog extends Logging {
   /** It says in other words what the summary says of an output. */
   private val OfFailedTasks = "org.apache.spark.scheduler.TaskSetManager"
 
+  def isDetailed(conf: SparkConf): Boolean = Detailed(conf.get("spark.log.level", "WARN").toUpperCase(java.util.Locale.ROOT))
+
+  /** Sets the level, as a session would, for a command that makes none. */
+  def setLevel(conf: SparkConf): Unit = {
+    initializeLogIfNecessary(isInterpreter = false)
+    Configurator.setRootLevel(Level.toLevel(conf.get("spark.log.level", "WARN")))
+  }
+
   /** Keeps stack traces off the console, unless the user asks for Spark's log. Other appenders get them. */
   def withoutTraces(): Unit =
-    if (!Detailed(new SparkConf().get("spark.log.level", "WARN").toUpperCase(java.util.Locale.ROOT))) {
+    if (!isDetailed(new SparkConf)) {
       // spark-submit leaves it to the program to configure the log; what is done here would be lost then.
       initializeLogIfNecessary(isInterpreter = false)
       LogManager.getContext(false) match {

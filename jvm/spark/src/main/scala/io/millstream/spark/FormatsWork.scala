@@ -1,0 +1,140 @@
+package io.millstream.spark
+
+import java.io.{IOException, UncheckedIOException}
+import java.nio.file.{AccessDeniedException, Files, NoSuchFileException, Path, Paths}
+import java.util.concurrent.{ConcurrentHashMap, CountDownLatch, TimeUnit}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{Path => HadoopPath}
+import org.apache.hadoop.fs.permission.FsPermission
+import org.apache.hadoop.util.ShutdownHookManager
+
+/** Where the files of all codecs are read from, each below a directory of its own. */
+private[spark] final case class FormatsSource(name: String, directory: HadoopPath) {
+  def directoryOf(codec: FormatsCodec): HadoopPath = new HadoopPath(directory, codec.name)
+
+  def fileOf(codec: FormatsCodec): HadoopPath = new HadoopPath(directoryOf(codec), codec.fileName)
+}
+
+/** What a comparison makes: directories, and the process of the current run. All of it is gone when it is closed, and when this JVM ends. */
+private[spark] final class FormatsWork private (directory: Path, val scratch: Path, also: Option[FormatsSource], conf: Configuration) extends AutoCloseable {
+  import FormatsWork._
+
+  @volatile private var isStopped = false
+  @volatile private var child: Option[Process] = None
+  private val closed = new CountDownLatch(1)
+  private val atExit: Runnable = () => {
+    stop()
+    closed.await(PatienceS, TimeUnit.SECONDS)
+    remove()
+  }
+  ShutdownHookManager.get().addShutdownHook(atExit, BeforeHadoop, 2 * PatienceS, TimeUnit.SECONDS)
+  Open.add(this)
+
+  val sources: Seq[FormatsSource] = FormatsSource("local", new HadoopPath(directory.toUri)) +: also.toSeq
+
+  def fileOf(codec: FormatsCodec): Path = directory.resolve(codec.name).resolve(codec.fileName)
+
+  /** Called often by what takes long. */
+  def check(): Unit = if (isStopped) throw new FormatsFailure("interrupted; nothing is left behind")
+
+  /** Starts a process and waits for it; None if it was not done within its time, and was killed. */
+  def run(command: ProcessBuilder, seconds: Long): Option[Int] = {
+    val process = command.start()
+    child = Some(process)
+    try {
+      // A stop that came before there was a process.
+      check()
+      Option.when(process.waitFor(seconds, TimeUnit.SECONDS))(process.exitValue)
+    } finally {
+      process.destroyForcibly().waitFor()
+      child = None
+      check()
+    }
+  }
+
+  /** Ends the comparison, which throws an exception and then removes what it has made. */
+  def stop(): Unit = {
+    isStopped = true
+    child.foreach(_.destroyForcibly())
+  }
+
+  override def close(): Unit =
+    try remove() finally {
+      closed.countDown()
+      Open.remove(this)
+      val hooks = ShutdownHookManager.get()
+      if (!hooks.isShutdownInProgress) hooks.removeShutdownHook(atExit)
+    }
+
+  private def remove(): Unit =
+    try {
+      Seq(directory, scratch).foreach(deleteTree)
+      also.foreach(source => source.directory.getFileSystem(conf).delete(source.directory, true))
+    } catch {
+      case e: IOException =>
+        val names = directory +: also.map(_.directory).toSeq
+        System.err.println(s"millstream: ${names.mkString(", ")}: cannot be removed: ${CompactTasks.oneLine(e)}; remove by hand what is left")
+    }
+}
+
+private[spark] object FormatsWork {
+  private val Prefix = "millstream-formats-"
+  private val PatienceS = 10L
+  private val OwnerOnly = new FsPermission("700")
+  /** Later hooks close Hadoop's file systems. */
+  private val BeforeHadoop = 100
+  private val Open = ConcurrentHashMap.newKeySet[FormatsWork]()
+
+  /** New directories, which have one directory for each codec, and one for all else: the work directory may be a slow mount. */
+  def open(options: FormatsOptions, conf: Configuration): FormatsWork = {
+    val scratch = created(Paths.get(System.getProperty("java.io.tmpdir")))
+    val work = try {
+      val directory = options.workDirectory.fold(Files.createDirectory(scratch.resolve("data")))(parent => created(Paths.get(parent).toAbsolutePath))
+      val also = options.also.map(url => FormatsSource(url, made(url, scratch.getFileName.toString, conf)))
+      new FormatsWork(directory, scratch, also, conf)
+    } catch {
+      case e: Throwable =>
+        deleteTree(scratch)
+        throw e
+    }
+    // Made at once: a file that is written after the directories have been removed makes none again.
+    try writing(scratch)(options.codecs.foreach(codec => Files.createDirectory(work.fileOf(codec).getParent))) catch {
+      case e: Throwable =>
+        work.close()
+        throw e
+    }
+    work
+  }
+
+  private def created(parent: Path): Path = writing(parent)(Files.createTempDirectory(parent, Prefix))
+
+  private def made(url: String, name: String, conf: Configuration): HadoopPath = writing(url, "--also") {
+    val directory = new HadoopPath(url, name)
+    directory.getFileSystem(conf).mkdirs(directory, OwnerOnly)
+    directory
+  }
+
+  def stopAll(): Unit = Open.asScala.foreach(_.stop())
+
+  /** Runs what writes to a directory that an option has named. */
+  def writing[T](path: Any, option: String = "--work-dir")(body: => T): T =
+    try body catch {
+      // Hadoop has no one class for a file system that it does not have.
+      case e @ (_: IOException | _: UncheckedIOException | _: IllegalArgumentException) =>
+        val reason = e match {
+          case _: NoSuchFileException => "there is no such directory"
+          case _: AccessDeniedException => "permission denied"
+          case _ => CompactTasks.oneLine(e)
+        }
+        val cure = s"choose a directory with $option that exists, can be written to and has space, or a smaller --sample"
+        throw new FormatsFailure(s"$path: cannot write the sample: $reason; $cure")
+    }
+
+  private def deleteTree(root: Path): Unit = if (Files.exists(root)) {
+    val paths = Files.walk(root)
+    try paths.iterator.asScala.toSeq.reverse.foreach(Files.deleteIfExists(_)) finally paths.close()
+  }
+}
