@@ -19,7 +19,7 @@ pub const SPACING: u64 = 8 << 20;
 /// Bytes that are decoded before their checksum is computed.
 const STEP: usize = 256 << 10;
 /// Compression of windows; higher levels take longer than decoding does.
-const WINDOW_LEVEL: i32 = 1;
+pub(crate) const WINDOW_LEVEL: i32 = 1;
 
 /// Decodes a gzip file from its beginning, and makes its index.
 #[derive(Debug)]
@@ -170,7 +170,8 @@ impl<R: Read> Read for Indexer<R> {
     }
 }
 
-fn deflated(bytes: &[u8], level: i32) -> Vec<u8> {
+/// Raw deflate.
+pub(crate) fn deflated(bytes: &[u8], level: i32) -> Vec<u8> {
     let mut deflate = zlib_rs::Deflate::new(level, false, 15);
     let mut out = vec![0; zlib_rs::compress_bound(bytes.len())];
     let status = deflate.compress(bytes, &mut out, zlib_rs::DeflateFlush::Finish);
@@ -243,7 +244,8 @@ fn decode(
     Ok(())
 }
 
-fn inflated<'a>(window: &[u8], out: &'a mut [u8; WINDOW]) -> Option<&'a [u8]> {
+/// The bytes of a window that is raw deflate; `None` if it is none.
+pub(crate) fn inflated<'a>(window: &[u8], out: &'a mut [u8; WINDOW]) -> Option<&'a [u8]> {
     let mut inflate = zlib_rs::Inflate::new(false, 15);
     let status = inflate.decompress(window, out, zlib_rs::InflateFlush::Finish);
     let length = inflate.total_out() as usize;
