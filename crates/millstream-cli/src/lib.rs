@@ -4,6 +4,7 @@
 mod attributes;
 mod compact;
 pub mod diagnostics;
+mod index;
 pub mod millstream;
 mod operand;
 pub mod options;

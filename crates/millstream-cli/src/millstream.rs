@@ -2,7 +2,7 @@
 //!
 //! `spark-conf` prints the settings that switch Millstream on in Spark, the same block that Python's
 //! `millstream.enable` sets. `compact` and `recover` run Spark jobs with these settings, `doctor` runs one without
-//! them. `man` and `completions` write texts generated from the option tables.
+//! them. `index` works here, or runs a job. `man` and `completions` write texts generated from the option tables.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use crate::compact::{self, CODEC_HELP, CODECS, Compact, FORMATS};
 use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};
+use crate::index::{self, EXPORTS, Index};
 use crate::options::{
     Command, Occurrence, Paragraph, Reference, Section, Shell, Syntax, completions, flag, help_option,
     man_page, take_options, value, version_option,
@@ -39,6 +40,12 @@ enum Id {
     CopyLeft,
     AcceptLoss,
     Superseded,
+    Directory,
+    MinSize,
+    Prune,
+    Import,
+    Export,
+    Spark,
     DryRun,
     Json,
     Verbose,
@@ -48,9 +55,11 @@ enum Id {
 
 const GROUP: &str = "Options";
 const COMPACT: &str = "Options of compact";
-const CHANGES: &str = "Options of compact and recover";
-const JOBS: &str = "Options of compact, recover and doctor";
 const RECOVER: &str = "Options of recover";
+const INDEX: &str = "Options of index";
+const CHANGES: &str = "Options of compact, recover and index";
+const WORK: &str = "Options of compact, recover, index and doctor";
+const JOBS: &str = "Options of compact, recover, index --spark and doctor";
 const JAR_VARIABLE: &str = "MILLSTREAM_JAR";
 /// The class of `doctor`'s job.
 const DOCTOR: &str = "io.millstream.spark.Doctor";
@@ -62,6 +71,7 @@ const MILLSTREAM: Command<Id> = Command {
         "compact [OPTION]... SOURCE DESTINATION",
         "compact --in-place [OPTION]... SOURCE",
         "recover [OPTION]... TABLE|PATH",
+        "index [OPTION]... FILE|DIRECTORY...",
         "spark-conf [--jar=PATH]",
         "doctor [OPTION]...",
         "man DIRECTORY",
@@ -70,7 +80,8 @@ const MILLSTREAM: Command<Id> = Command {
     description: &[
         "compact merges the small files of each directory below SOURCE into a few larger ones, on Spark. \
          recover finishes or undoes writes whose drivers have died, to a table or to a directory (an argument \
-         with a slash is a path). spark-conf prints the settings that switch Millstream on in Spark. doctor \
+         with a slash is a path). index makes the indexes by which several tasks of Spark share a compressed file, \
+         before Spark first reads it. spark-conf prints the settings that switch Millstream on in Spark. doctor \
          checks whether Millstream works in the installed Spark, and says how to fix what does not. man and \
          completions write the manual pages or shell completions of all tools to DIRECTORY, and create it if \
          needed.",
@@ -158,6 +169,56 @@ const MILLSTREAM: Command<Id> = Command {
              'apply' replaces the current files by them, 'drop' removes them; by default they are kept, hidden",
         )
         .words(SUPERSEDED),
+        value(
+            Id::Directory,
+            None,
+            &["directory"],
+            "DIR",
+            INDEX,
+            "keep indexes in DIR, the value of spark.millstream.index.directory in Spark; by default in a \
+             directory _millstream beside each file",
+        ),
+        value(
+            Id::MinSize,
+            None,
+            &["min-size"],
+            "SIZE",
+            INDEX,
+            "of the files in directories, take those of SIZE bytes or more, 4M by default, as \
+             spark.millstream.index.minSize in Spark",
+        ),
+        flag(
+            Id::Prune,
+            None,
+            &["prune"],
+            INDEX,
+            "make no index, but remove those whose files are gone or have changed, and what interrupted runs \
+             left more than a day ago",
+        ),
+        value(
+            Id::Import,
+            None,
+            &["import"],
+            "INDEX",
+            INDEX,
+            "decode the one FILE on all CPUs, by its index of gztool, indexed_gzip, rapidgzip or bgzip",
+        ),
+        value(
+            Id::Export,
+            None,
+            &["export"],
+            "PROGRAM",
+            INDEX,
+            "also write the index of a program beside each file: 'gztool', as NAME.gzi for NAME.gz",
+        )
+        .words(EXPORTS),
+        flag(
+            Id::Spark,
+            None,
+            &["spark"],
+            INDEX,
+            "run a Spark job, for files on S3 or HDFS and for more files than one machine should read",
+        ),
         flag(
             Id::DryRun,
             None,
@@ -165,8 +226,14 @@ const MILLSTREAM: Command<Id> = Command {
             CHANGES,
             "report what would be done; compact reads the beginnings of files and schemas for this",
         ),
-        flag(Id::Json, None, &["json"], JOBS, "write the result as JSON"),
-        flag(Id::Verbose, Some(b'v'), &["verbose"], JOBS, "show Spark's log, with its stack traces"),
+        flag(Id::Json, None, &["json"], WORK, "write the result as JSON; index writes a line for each file"),
+        flag(
+            Id::Verbose,
+            Some(b'v'),
+            &["verbose"],
+            WORK,
+            "show Spark's log, with its stack traces; index: report each file",
+        ),
         value(Id::Master, None, &["master"], "URL", JOBS, "Spark's master, as for spark-submit"),
         value(
             Id::Conf,
@@ -185,6 +252,8 @@ const MILLSTREAM: Command<Id> = Command {
                 Paragraph::Text("millstream spark-conf >> $SPARK_HOME/conf/spark-defaults.conf"),
                 Paragraph::Text("millstream compact --target-size=256M /mnt/filer/logs /mnt/filer/logs-compact"),
                 Paragraph::Text("millstream recover --dry-run sales.orders"),
+                Paragraph::Text("millstream index -v /mnt/filer/logs"),
+                Paragraph::Text("millstream index --spark --master=yarn s3a://lake/logs"),
                 Paragraph::Text("millstream doctor --master=yarn"),
             ],
         },
@@ -203,6 +272,14 @@ const MILLSTREAM: Command<Id> = Command {
                 "Completes committed writes, and removes the files of uncommitted ones. An uncommitted write \
                  is left alone until its driver has been silent for its lease time, two minutes by default. \
                  For a table in a metastore, give its name, and the metastore's settings with --conf.",
+            )],
+        },
+        Section {
+            title: "Index",
+            body: &[Paragraph::Text(
+                "Takes the .gz files among the operands, and in directories those of a sufficient size at any \
+                 depth; names that begin with _ or . are passed over. Files that have a valid index are left \
+                 alone.",
             )],
         },
         Section {
@@ -225,8 +302,7 @@ pub fn reference() -> Reference {
 pub fn run() -> ExitCode {
     let Startup { arguments, diagnostics, inherited_open_files, .. } = startup(MILLSTREAM.name);
     restore_open_files(inherited_open_files);
-    let (mut jar, mut compact, mut recover, mut submission) =
-        (None, Compact::default(), Recover::default(), Submission::default());
+    let (mut jar, mut commands, mut submission) = (None, Commands::default(), Submission::default());
     let operands = take_options(&MILLSTREAM, arguments, &diagnostics, FAILURE, |option| {
         option
             .and_then(|option| match option.id {
@@ -234,12 +310,12 @@ pub fn run() -> ExitCode {
                     jar = option.value;
                     Ok(())
                 }
-                _ => set(&mut compact, &mut recover, &mut submission, option, &diagnostics),
+                _ => set(&mut commands, &mut submission, option, &diagnostics),
             })
             .map_err(|error| diagnostics.usage_error(&error, FAILURE))
     });
     let action = operands.and_then(|operands| {
-        Action::parse(&operands, jar, compact, recover, submission, &diagnostics)
+        Action::parse(&operands, jar, commands, submission, &diagnostics)
             .map_err(|error| diagnostics.usage_error(&error, FAILURE))
     });
     // The diagnostics hold the exit code.
@@ -247,10 +323,32 @@ pub fn run() -> ExitCode {
     diagnostics.exit_code()
 }
 
-/// Takes an option of a job.
+/// The options that only one command has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Commands {
+    compact: Compact,
+    recover: Recover,
+    index: Index,
+}
+
+impl Commands {
+    /// The command, other than that of the word, which an option is for.
+    fn of_others(&self, word: &[u8]) -> Option<&'static str> {
+        let given = [
+            ("compact", self.compact != Compact::default()),
+            ("recover", self.recover != Recover::default()),
+            ("index", self.index != Index::default()),
+        ];
+        given
+            .into_iter()
+            .find(|(command, is_given)| *is_given && command.as_bytes() != word)
+            .map(|(command, _)| command)
+    }
+}
+
+/// Takes an option of a command.
 fn set(
-    compact: &mut Compact,
-    recover: &mut Recover,
+    Commands { compact, recover, index }: &mut Commands,
     submission: &mut Submission,
     option: Occurrence<Id>,
     diagnostics: &Diagnostics,
@@ -264,6 +362,12 @@ fn set(
         Id::CopyLeft => compact.copy_left = true,
         Id::AcceptLoss => recover.accept_loss = true,
         Id::Superseded => recover.set_superseded(option.bytes(), diagnostics)?,
+        Id::Directory => index.directory = option.value,
+        Id::MinSize => index.set_min_size(option.bytes(), diagnostics)?,
+        Id::Prune => index.prune = true,
+        Id::Import => index.import = option.value,
+        Id::Export => index.set_export(option.bytes(), diagnostics)?,
+        Id::Spark => index.spark = true,
         Id::DryRun => submission.dry_run = true,
         Id::Json => submission.json = true,
         Id::Verbose => submission.verbose = true,
@@ -287,7 +391,13 @@ enum Action {
         jar: Option<OsString>,
         submission: Submission,
     },
-    /// The same, in Spark as it is without the conf block.
+    /// Indexes that are made or removed here.
+    Index {
+        index: Index,
+        operands: Vec<OsString>,
+        submission: Submission,
+    },
+    /// A job in Spark as it is without the conf block.
     Doctor {
         jar: Option<OsString>,
         submission: Submission,
@@ -300,45 +410,46 @@ impl Action {
     fn parse(
         operands: &[OsString],
         jar: Option<OsString>,
-        compact: Compact,
-        recover: Recover,
+        commands: Commands,
         submission: Submission,
         diagnostics: &Diagnostics,
     ) -> Result<Self, UsageError> {
         let only_for = |commands: &str| {
             Err(UsageError::argument(format!("an option that is only for {commands}").into()))
         };
-        let word = operands.first().map(|word| word.as_bytes());
-        if word != Some(b"recover") && recover != Recover::default() {
-            return only_for("recover");
+        let (word, rest) =
+            operands.split_first().map_or((&b""[..], operands), |(word, rest)| (word.as_bytes(), rest));
+        if let Some(command) = commands.of_others(word) {
+            return only_for(command);
         }
-        if word == Some(b"compact") {
-            let settings = compact.settings(&operands[1..])?;
-            return Ok(Action::Job { class: compact::CLASS, settings, jar, submission });
-        }
-        if compact != Compact::default() {
-            return only_for("compact");
-        }
-        if word == Some(b"recover") {
-            return match &operands[1..] {
-                [target] => {
-                    let settings = recover.settings(target);
-                    Ok(Action::Job { class: recover::CLASS, settings, jar, submission })
+        match word {
+            b"compact" => {
+                let settings = commands.compact.settings(rest)?;
+                return Ok(Action::Job { class: compact::CLASS, settings, jar, submission });
+            }
+            b"recover" => {
+                let [target] = rest else { return Err(not_one(rest, "table or path", diagnostics)) };
+                let settings = commands.recover.settings(target);
+                return Ok(Action::Job { class: recover::CLASS, settings, jar, submission });
+            }
+            b"index" => {
+                let index = commands.index;
+                index.check(rest, &submission)?;
+                if !index.spark {
+                    return Ok(Action::Index { index, operands: rest.to_vec(), submission });
                 }
-                [] => Err(UsageError::argument(b"missing table or path".to_vec())),
-                [_, extra, ..] => {
-                    let quoted = diagnostics.quoted(extra.as_bytes());
-                    Err(UsageError::argument([b"extra operand ", &quoted[..]].concat()))
-                }
-            };
+                let settings = index.settings(rest, &submission);
+                return Ok(Action::Job { class: index::CLASS, settings, jar, submission });
+            }
+            _ => {}
         }
         if operands == ["doctor"] && submission.dry_run {
-            return only_for("compact and recover");
+            return only_for("compact, recover and index");
         } else if operands == ["doctor"] {
             return Ok(Action::Doctor { jar, submission });
         }
         if submission != Submission::default() {
-            return only_for("compact, recover and doctor");
+            return only_for("compact, recover, index and doctor");
         }
         match operands.iter().map(|word| word.as_bytes()).collect::<Vec<_>>()[..] {
             [b"spark-conf"] => Ok(Action::SparkConf { jar }),
@@ -367,6 +478,9 @@ impl Action {
                     submission.arguments(class, settings, &jar, &spark_conf(&jar), &spark_defaults());
                 Err(Submission::submit(arguments, diagnostics))
             }
+            Action::Index { index, operands, submission } => {
+                index.carry_out(operands, &submission, diagnostics)
+            }
             Action::Doctor { jar, submission } => {
                 let jar = present_jar_or_refuse(jar, diagnostics)?;
                 let arguments = submission.arguments(DOCTOR, Vec::new(), &jar, b"", b"");
@@ -380,6 +494,14 @@ impl Action {
             }),
         }
     }
+}
+
+/// The mistake of operands that are not one.
+fn not_one(operands: &[OsString], what: &str, diagnostics: &Diagnostics) -> UsageError {
+    UsageError::argument(match operands {
+        [_, extra, ..] => [b"extra operand ", &diagnostics.quoted(extra.as_bytes())[..]].concat(),
+        _ => format!("missing {what}").into(),
+    })
 }
 
 /// The absolute path of the jar that was named, or is found.
@@ -484,8 +606,7 @@ mod tests {
         Action::parse(
             &words,
             jar.map(OsString::from),
-            Compact::default(),
-            Recover::default(),
+            Commands::default(),
             Submission::default(),
             &diagnostics,
         )
@@ -530,6 +651,7 @@ mod tests {
             (&[][..], "missing command"),
             (&["man"], "missing directory"),
             (&["recover"], "missing table or path"),
+            (&["index"], "missing file or directory"),
             (&["recover", "a", "more"], "extra operand 'more'"),
             (&["nonsense"], "unknown command 'nonsense'"),
             (&["spark-conf", "more"], "extra operand 'more'"),
@@ -560,9 +682,12 @@ mod tests {
         let out = std::process::Command::new("bash").args(["-c", &script]).output().expect("bash runs");
         assert_eq!(String::from_utf8_lossy(&out.stdout), "recover\n");
         let zsh = completions(&reference(), Shell::Zsh);
-        assert!(zsh.contains("'1:command:(compact recover spark-conf doctor man completions)'"), "{zsh}");
+        assert!(
+            zsh.contains("'1:command:(compact recover index spark-conf doctor man completions)'"),
+            "{zsh}"
+        );
         let fish = completions(&reference(), Shell::Fish);
-        assert!(fish.contains("-a 'compact recover spark-conf doctor man completions'\n"), "{fish}");
+        assert!(fish.contains("-a 'compact recover index spark-conf doctor man completions'\n"), "{fish}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod du;
 pub mod enumerate;
 pub mod exchange;
 pub mod find;
+pub mod index;
 pub mod json;
 pub mod list;
 pub mod mode;
