@@ -30,7 +30,7 @@ ALLOWED = {
     "millstream-parquet": {"millstream-wire"},
     "millstream-s3": set(),
     "millstream-scan": {"millstream-codec", "millstream-system", "millstream-vfs", "millstream-wire"},
-    "millstream-cli": {"millstream-system", "millstream-vfs", "millstream-walk", "millstream-ops"},
+    "millstream-cli": {"millstream-codec", "millstream-system", "millstream-vfs", "millstream-walk", "millstream-ops"},
     "millstream-jni": {
         "millstream-codec",
         "millstream-vfs",

@@ -16,6 +16,7 @@ pub mod pfind;
 pub mod pls;
 pub mod prm;
 pub mod progress;
+mod recompress;
 mod recover;
 pub mod screen;
 pub mod standard_output;

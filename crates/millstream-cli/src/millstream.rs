@@ -2,7 +2,7 @@
 //!
 //! `spark-conf` prints the settings that switch Millstream on in Spark, the same block that Python's
 //! `millstream.enable` sets. `compact` and `recover` run Spark jobs with these settings, `doctor` runs one without
-//! them. `index` works here, or runs a job. `man` and `completions` write texts generated from the option tables.
+//! them. `index` works here, or runs a job; `recompress` works here. `man` and `completions` write texts generated from the option tables.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -17,6 +17,7 @@ use crate::options::{
     Command, Occurrence, Paragraph, Reference, Section, Shell, Syntax, completions, flag, help_option,
     man_page, take_options, value, version_option,
 };
+use crate::recompress::{FORMS as SPLITTABLE, Recompress};
 use crate::recover::{self, Recover, SUPERSEDED};
 use crate::standard_output::StandardOutput;
 use crate::startup::{Startup, restore_open_files, startup};
@@ -46,6 +47,9 @@ enum Id {
     Import,
     Export,
     Spark,
+    To,
+    Level,
+    Keep,
     DryRun,
     Json,
     Verbose,
@@ -57,8 +61,9 @@ const GROUP: &str = "Options";
 const COMPACT: &str = "Options of compact";
 const RECOVER: &str = "Options of recover";
 const INDEX: &str = "Options of index";
-const CHANGES: &str = "Options of compact, recover and index";
-const WORK: &str = "Options of compact, recover, index and doctor";
+const RECOMPRESS: &str = "Options of recompress";
+const CHANGES: &str = "Options of compact, recover, index and recompress";
+const WORK: &str = "Options of compact, recover, index, recompress and doctor";
 const JOBS: &str = "Options of compact, recover, index --spark and doctor";
 const JAR_VARIABLE: &str = "MILLSTREAM_JAR";
 /// The class of `doctor`'s job.
@@ -72,6 +77,7 @@ const MILLSTREAM: Command<Id> = Command {
         "compact --in-place [OPTION]... SOURCE",
         "recover [OPTION]... TABLE|PATH",
         "index [OPTION]... FILE|DIRECTORY...",
+        "recompress [OPTION]... FILE...",
         "spark-conf [--jar=PATH]",
         "doctor [OPTION]...",
         "man DIRECTORY",
@@ -81,7 +87,8 @@ const MILLSTREAM: Command<Id> = Command {
         "compact merges the small files of each directory below SOURCE into a few larger ones, on Spark. \
          recover finishes or undoes writes whose drivers have died, to a table or to a directory (an argument \
          with a slash is a path). index makes the indexes by which several tasks of Spark share a compressed file, \
-         before Spark first reads it. spark-conf prints the settings that switch Millstream on in Spark. doctor \
+         before Spark first reads it. recompress compresses files again so that several tasks can share \
+         them. spark-conf prints the settings that switch Millstream on in Spark. doctor \
          checks whether Millstream works in the installed Spark, and says how to fix what does not. man and \
          completions write the manual pages or shell completions of all tools to DIRECTORY, and create it if \
          needed.",
@@ -219,6 +226,25 @@ const MILLSTREAM: Command<Id> = Command {
             INDEX,
             "run a Spark job, for files on S3 or HDFS and for more files than one machine should read",
         ),
+        value(
+            Id::To,
+            None,
+            &["to"],
+            "FORM",
+            RECOMPRESS,
+            "compress as FORM: 'gz' (bgzf), 'zst' (seekable Zstandard) or 'lz4' (frames of 8 MiB); by default as \
+             the file is compressed, or else 'gz'",
+        )
+        .words(SPLITTABLE),
+        value(
+            Id::Level,
+            None,
+            &["level"],
+            "N",
+            RECOMPRESS,
+            "the level of compression, 1 to 9 for gz (6 by default) and 1 to 19 for zst (3)",
+        ),
+        flag(Id::Keep, None, &["keep"], RECOMPRESS, "keep the old file, if the new one has another name"),
         flag(
             Id::DryRun,
             None,
@@ -226,13 +252,13 @@ const MILLSTREAM: Command<Id> = Command {
             CHANGES,
             "report what would be done; compact reads the beginnings of files and schemas for this",
         ),
-        flag(Id::Json, None, &["json"], WORK, "write the result as JSON; index writes a line for each file"),
+        flag(Id::Json, None, &["json"], WORK, "write the result as JSON; index and recompress write a line for each file"),
         flag(
             Id::Verbose,
             Some(b'v'),
             &["verbose"],
             WORK,
-            "show Spark's log, with its stack traces; index: report each file",
+            "show Spark's log, with its stack traces; index and recompress: report each file",
         ),
         value(Id::Master, None, &["master"], "URL", JOBS, "Spark's master, as for spark-submit"),
         value(
@@ -253,6 +279,7 @@ const MILLSTREAM: Command<Id> = Command {
                 Paragraph::Text("millstream compact --target-size=256M /mnt/filer/logs /mnt/filer/logs-compact"),
                 Paragraph::Text("millstream recover --dry-run sales.orders"),
                 Paragraph::Text("millstream index -v /mnt/filer/logs"),
+                Paragraph::Text("millstream recompress --to=zst /mnt/filer/logs/*.bz2"),
                 Paragraph::Text("millstream index --spark --master=yarn s3a://lake/logs"),
                 Paragraph::Text("millstream doctor --master=yarn"),
             ],
@@ -280,6 +307,14 @@ const MILLSTREAM: Command<Id> = Command {
                 "Takes the .gz files among the operands, and in directories those of a sufficient size at any \
                  depth; names that begin with _ or . are passed over. Files that have a valid index are left \
                  alone.",
+            )],
+        },
+        Section {
+            title: "Recompress",
+            body: &[Paragraph::Text(
+                "Takes text, by names also compressed text, and writes NAME.gz, NAME.zst or NAME.lz4 beside it. The \
+                 new file replaces the old one after it has been read back and compared. After an interruption \
+                 the same command completes the work. Files in the right form are left alone.",
             )],
         },
         Section {
@@ -329,6 +364,7 @@ struct Commands {
     compact: Compact,
     recover: Recover,
     index: Index,
+    recompress: Recompress,
 }
 
 impl Commands {
@@ -338,6 +374,7 @@ impl Commands {
             ("compact", self.compact != Compact::default()),
             ("recover", self.recover != Recover::default()),
             ("index", self.index != Index::default()),
+            ("recompress", self.recompress != Recompress::default()),
         ];
         given
             .into_iter()
@@ -348,7 +385,7 @@ impl Commands {
 
 /// Takes an option of a command.
 fn set(
-    Commands { compact, recover, index }: &mut Commands,
+    Commands { compact, recover, index, recompress }: &mut Commands,
     submission: &mut Submission,
     option: Occurrence<Id>,
     diagnostics: &Diagnostics,
@@ -368,6 +405,9 @@ fn set(
         Id::Import => index.import = option.value,
         Id::Export => index.set_export(option.bytes(), diagnostics)?,
         Id::Spark => index.spark = true,
+        Id::To => recompress.set_form(option.bytes(), diagnostics)?,
+        Id::Level => recompress.set_level(option.bytes(), diagnostics)?,
+        Id::Keep => recompress.keep = true,
         Id::DryRun => submission.dry_run = true,
         Id::Json => submission.json = true,
         Id::Verbose => submission.verbose = true,
@@ -394,6 +434,12 @@ enum Action {
     /// Indexes that are made or removed here.
     Index {
         index: Index,
+        operands: Vec<OsString>,
+        submission: Submission,
+    },
+    /// Files that are compressed again.
+    Recompress {
+        recompress: Recompress,
         operands: Vec<OsString>,
         submission: Submission,
     },
@@ -441,15 +487,20 @@ impl Action {
                 let settings = index.settings(rest, &submission);
                 return Ok(Action::Job { class: index::CLASS, settings, jar, submission });
             }
+            b"recompress" => {
+                let recompress = commands.recompress;
+                recompress.check(rest, &submission)?;
+                return Ok(Action::Recompress { recompress, operands: rest.to_vec(), submission });
+            }
             _ => {}
         }
         if operands == ["doctor"] && submission.dry_run {
-            return only_for("compact, recover and index");
+            return only_for("compact, recover, index and recompress");
         } else if operands == ["doctor"] {
             return Ok(Action::Doctor { jar, submission });
         }
         if submission != Submission::default() {
-            return only_for("compact, recover, index and doctor");
+            return only_for("compact, recover, index, recompress and doctor");
         }
         match operands.iter().map(|word| word.as_bytes()).collect::<Vec<_>>()[..] {
             [b"spark-conf"] => Ok(Action::SparkConf { jar }),
@@ -480,6 +531,10 @@ impl Action {
             }
             Action::Index { index, operands, submission } => {
                 index.carry_out(operands, &submission, diagnostics)
+            }
+            Action::Recompress { recompress, operands, submission } => {
+                recompress.carry_out(operands, &submission, diagnostics);
+                Ok(())
             }
             Action::Doctor { jar, submission } => {
                 let jar = present_jar_or_refuse(jar, diagnostics)?;
@@ -652,6 +707,7 @@ mod tests {
             (&["man"], "missing directory"),
             (&["recover"], "missing table or path"),
             (&["index"], "missing file or directory"),
+            (&["recompress"], "missing file"),
             (&["recover", "a", "more"], "extra operand 'more'"),
             (&["nonsense"], "unknown command 'nonsense'"),
             (&["spark-conf", "more"], "extra operand 'more'"),
@@ -677,17 +733,21 @@ mod tests {
     #[test]
     fn completions_have_the_commands() {
         let bash = completions(&reference(), Shell::Bash);
-        let script =
-            format!("{bash}\nCOMP_WORDS=(millstream re); COMP_CWORD=1; _millstream; echo ${{COMPREPLY[@]}}");
+        let script = format!(
+            "{bash}\nCOMP_WORDS=(millstream reco); COMP_CWORD=1; _millstream; echo ${{COMPREPLY[@]}}"
+        );
         let out = std::process::Command::new("bash").args(["-c", &script]).output().expect("bash runs");
-        assert_eq!(String::from_utf8_lossy(&out.stdout), "recover\n");
+        assert_eq!(String::from_utf8_lossy(&out.stdout), "recover recompress\n");
         let zsh = completions(&reference(), Shell::Zsh);
         assert!(
-            zsh.contains("'1:command:(compact recover index spark-conf doctor man completions)'"),
+            zsh.contains("'1:command:(compact recover index recompress spark-conf doctor man completions)'"),
             "{zsh}"
         );
         let fish = completions(&reference(), Shell::Fish);
-        assert!(fish.contains("-a 'compact recover index spark-conf doctor man completions'\n"), "{fish}");
+        assert!(
+            fish.contains("-a 'compact recover index recompress spark-conf doctor man completions'\n"),
+            "{fish}"
+        );
     }
 
     #[test]

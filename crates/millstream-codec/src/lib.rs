@@ -1,8 +1,9 @@
-//! Decodes compressed files, from the beginning or by an index.
+//! Decodes compressed files, from the beginning or by an index, and encodes such that can be divided.
 //!
 //! ```text
 //! Decoder   a whole file, of any codec: one module each, and hadoop.rs for the blocks that LZ4 and Snappy have in common
 //! Indexer   the same for gzip, and makes an Index
+//! Encoder   the other way, in forms that can be divided
 //! Index     the chunks of a file that can be decoded by themselves
 //! Points    what the index of another program says; import makes an Index with it, to_gztool writes one for gztool
 //! ```
@@ -16,6 +17,7 @@ mod bzip2;
 mod codec;
 mod compressed;
 mod decoder;
+mod encode;
 mod error;
 mod foreign;
 mod gzidx;
@@ -36,6 +38,7 @@ mod zstd;
 
 pub use codec::{Codec, recognize};
 pub use decoder::Decoder;
+pub use encode::{BLOCK, Encoded, Encoder, Form, Sizes};
 pub use error::DecodeError;
 pub use gztool::to_gztool;
 pub use import::import;

@@ -8,13 +8,14 @@ use std::sync::{Mutex, PoisonError};
 
 use millstream_codec::{Codec, DecodeError, Index, Indexer, Points, SPACING, import, to_gztool};
 use millstream_vfs::{
-    Access, At, Dir, Errno, Error, Fields, File, FileKind, Metadata, Operation, SymlinkBehavior, Volume,
+    Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, Operation, SymlinkBehavior, Volume,
 };
 
 use super::names::{Version, gztool_name};
 use super::search::{Found, Job};
 use super::store::{Store, content, keep, load};
 use super::{Action, Cause, Effect, Event, Run, Summary, divisible};
+use crate::content::{Content, Counted};
 
 /// Bytes that are decoded at once.
 const PIECE: usize = 256 << 10;
@@ -77,7 +78,7 @@ impl<V: Volume> Run<'_, V> {
             return Err(Cause::Changed);
         }
         let bytes = index.encode();
-        self.save(store, dir, &name, &bytes, &before).map_err(Cause::NotKept)?;
+        self.save(store, dir, &name, &bytes, (&file, &before)).map_err(Cause::NotKept)?;
         self.export(found, &file, &index, &before)?;
         Ok(Action::Made(summary(&index, bytes.len() as u64)))
     }
@@ -105,10 +106,10 @@ impl<V: Volume> Run<'_, V> {
     }
 
     /// Writes gztool's index beside the file, if that is wanted.
-    fn export<F: File>(
+    fn export(
         &self,
         found: &Found<V::Dir>,
-        file: &F,
+        file: &<V::Dir as Dir>::File,
         index: &Index,
         owner: &Metadata,
     ) -> Result<(), Cause> {
@@ -120,7 +121,7 @@ impl<V: Volume> Run<'_, V> {
             let counted = Counted::default();
             let open = |offset| Ok(Content { file, offset, counted: &counted });
             let exported = to_gztool(index, open).map_err(cause)?;
-            keep(&*found.dir, &name, &exported, owner).map_err(Cause::NotExported)?;
+            keep(&*found.dir, &name, &exported, (file, owner)).map_err(Cause::NotExported)?;
         }
         let path = [&found.directory, name.to_bytes()].concat();
         self.sink.event(Event { path: &path, action: Action::Exported });
@@ -159,32 +160,5 @@ fn cause(error: io::Error) -> Cause {
             let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
             Cause::Volume(Error::new(Operation::Read, errno))
         }
-    }
-}
-
-/// Counts bytes of a file that have been read.
-#[derive(Default)]
-struct Counted<'a> {
-    /// Those of all files.
-    all: Option<&'a AtomicU64>,
-    own: AtomicU64,
-}
-
-/// The bytes of a file.
-struct Content<'a, F> {
-    file: &'a F,
-    offset: u64,
-    counted: &'a Counted<'a>,
-}
-
-impl<F: File> Read for Content<'_, F> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count =
-            self.file.read(buffer, At::Offset(self.offset)).map_err(|error| io::Error::from(error.errno))?;
-        self.offset += count as u64;
-        for bytes in self.counted.all.into_iter().chain([&self.counted.own]) {
-            bytes.fetch_add(count as u64, Ordering::Relaxed);
-        }
-        Ok(count)
     }
 }

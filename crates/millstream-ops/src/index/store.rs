@@ -11,6 +11,7 @@ use millstream_vfs::{
 
 use super::names::{self, BESIDE, Version, checksum_name, index_name, temporary_name};
 use super::{Effect, Place, Run, Task};
+use crate::content::take_after;
 
 /// Mode of a directory for indexes; the process's mask applies.
 const DIRECTORY_MODE: u32 = 0o777;
@@ -90,7 +91,7 @@ impl<V: Volume> Run<'_, V> {
         dir: &V::Dir,
         name: &CStr,
         index: &[u8],
-        owner: &Metadata,
+        owner: (&<V::Dir as Dir>::File, &Metadata),
     ) -> Result<()> {
         let shelf = match store {
             Store::Beside => self.open_or_make(dir, BESIDE, Some(dir)),
@@ -101,7 +102,7 @@ impl<V: Volume> Run<'_, V> {
 }
 
 /// Writes a file in a directory, which appears once it is complete, with the owner and the permissions of another file.
-pub(super) fn keep<D: Dir>(dir: &D, name: &CStr, content: &[u8], owner: &Metadata) -> Result<()> {
+pub(super) fn keep<D: Dir>(dir: &D, name: &CStr, content: &[u8], owner: (&D::File, &Metadata)) -> Result<()> {
     let temporary = temporary_name();
     let file = dir.create_file(&temporary, 0o600)?;
     let kept = write(&file, content, owner)
@@ -115,13 +116,9 @@ pub(super) fn keep<D: Dir>(dir: &D, name: &CStr, content: &[u8], owner: &Metadat
     kept
 }
 
-fn write<F: File>(file: &F, index: &[u8], owner: &Metadata) -> Result<()> {
-    let is_owned = file.set_owner(Some(owner.uid), Some(owner.gid)).is_ok()
-        || file.set_owner(None, Some(owner.gid)).is_ok();
-    // The members of another group may not read the file.
-    let mode = if is_owned { owner.mode & 0o777 } else { owner.mode & 0o707 };
-    file.set_mode(mode)?;
-    file.write_all(index, At::Offset(0))?;
+fn write<F: File>(file: &F, content: &[u8], (owner, metadata): (&F, &Metadata)) -> Result<()> {
+    take_after(file, owner, metadata)?;
+    file.write_all(content, At::Offset(0))?;
     file.flush()
 }
 
