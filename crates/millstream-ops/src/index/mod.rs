@@ -238,6 +238,3 @@ fn divisible(name: &[u8]) -> Option<Codec> {
         .or_else(|| is_gzip(name).then_some(Codec::Gzip))
         .filter(|&codec| codec == Codec::Gzip)
 }
-
-#[cfg(test)]
-mod tests;
