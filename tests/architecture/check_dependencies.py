@@ -26,11 +26,11 @@ ALLOWED = {
     # For tests: others may know it as a dev-dependency only, which this table does not list.
     "millstream-memory": {"millstream-vfs"},
     "millstream-walk": {"millstream-system", "millstream-vfs"},
-    "millstream-ops": {"millstream-system", "millstream-vfs", "millstream-walk", "millstream-wire"},
+    "millstream-ops": {"millstream-codec", "millstream-system", "millstream-vfs", "millstream-walk", "millstream-wire"},
     "millstream-parquet": {"millstream-wire"},
     "millstream-s3": set(),
     "millstream-scan": {"millstream-codec", "millstream-system", "millstream-vfs", "millstream-wire"},
-    "millstream-cli": {"millstream-system", "millstream-vfs", "millstream-walk", "millstream-ops"},
+    "millstream-cli": {"millstream-codec", "millstream-system", "millstream-vfs", "millstream-walk", "millstream-ops"},
     "millstream-jni": {
         "millstream-codec",
         "millstream-vfs",

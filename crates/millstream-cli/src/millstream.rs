@@ -2,7 +2,8 @@
 //!
 //! `spark-conf` prints the settings that switch Millstream on in Spark, the same block that Python's
 //! `millstream.enable` sets. `compact`, `recover` and `formats` run Spark jobs with these settings, `doctor` runs one
-//! without them. `man` and `completions` write texts generated from the option tables.
+//! without them. `index` works here, or runs a job; `recompress` works here. `man` and `completions` write texts generated
+//! from the option tables.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -13,10 +14,12 @@ use std::process::ExitCode;
 use crate::compact::{self, CODEC_HELP, CODECS, Compact, FORMATS};
 use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};
 use crate::formats::{self, Formats};
+use crate::index::{self, EXPORTS, Index};
 use crate::options::{
     Command, Occurrence, Paragraph, Reference, Section, Shell, Syntax, completions, flag, help_option,
     man_page, take_options, value, version_option,
 };
+use crate::recompress::{FORMS as SPLITTABLE, Recompress};
 use crate::recover::{self, Recover, SUPERSEDED};
 use crate::standard_output::StandardOutput;
 use crate::startup::{Startup, restore_open_files, startup};
@@ -47,6 +50,15 @@ enum Id {
     WorkDir,
     Also,
     Picture,
+    Directory,
+    MinSize,
+    Prune,
+    Import,
+    Export,
+    Spark,
+    To,
+    Level,
+    Keep,
     DryRun,
     Json,
     Verbose,
@@ -58,8 +70,11 @@ const GROUP: &str = "Options";
 const COMPACT: &str = "Options of compact";
 const RECOVER: &str = "Options of recover";
 const FORMATS_GROUP: &str = "Options of formats";
-const DRY_RUN: &str = "Options of compact, recover and formats";
-const JOBS: &str = "Options of compact, recover, formats and doctor";
+const INDEX: &str = "Options of index";
+const RECOMPRESS: &str = "Options of recompress";
+const DRY_RUN: &str = "Options of compact, recover, index, recompress and formats";
+const WORK: &str = "Options of compact, recover, index, recompress, formats and doctor";
+const JOBS: &str = "Options of compact, recover, index --spark, formats and doctor";
 const JAR_VARIABLE: &str = "MILLSTREAM_JAR";
 /// The class of `doctor`'s job.
 const DOCTOR: &str = "io.millstream.spark.Doctor";
@@ -71,6 +86,8 @@ const MILLSTREAM: Command<Id> = Command {
         "compact [OPTION]... SOURCE DESTINATION",
         "compact --in-place [OPTION]... SOURCE",
         "recover [OPTION]... TABLE|PATH",
+        "index [OPTION]... FILE|DIRECTORY...",
+        "recompress [OPTION]... FILE...",
         "formats [OPTION]... PATH",
         "spark-conf [--jar=PATH]",
         "doctor [OPTION]...",
@@ -80,11 +97,13 @@ const MILLSTREAM: Command<Id> = Command {
     description: &[
         "compact merges the small files of each directory below SOURCE into a few larger ones, on Spark. \
          recover finishes or undoes writes whose drivers have died, to a table or to a directory (an argument \
-         with a slash is a path). formats measures in which compression format the text below PATH is best \
-         stored, in stock Spark and with Millstream. spark-conf prints the settings that switch Millstream on \
-         in Spark. doctor checks whether Millstream works in the installed Spark, and says how to fix what does \
-         not. man and completions write the manual pages or shell completions of all tools to DIRECTORY, and \
-         create it if needed.",
+         with a slash is a path). index makes the indexes by which several tasks of Spark share a compressed file, \
+         before Spark first reads it. recompress compresses files again so that several tasks can share \
+         them. formats measures in which compression format the text below PATH is best stored, in stock Spark \
+         and with Millstream. spark-conf prints the settings that switch Millstream on in Spark. doctor checks \
+         whether Millstream works in the installed Spark, and says how to fix what does not. man and \
+         completions write the manual pages or shell completions of all tools to DIRECTORY, and create it if \
+         needed.",
     ],
     syntax: Syntax::Getopt,
     options: &[
@@ -228,6 +247,75 @@ const MILLSTREAM: Command<Id> = Command {
             FORMATS_GROUP,
             "draw the times in FILE as well, whose name ends in .svg or .png",
         ),
+        value(
+            Id::Directory,
+            None,
+            &["directory"],
+            "DIR",
+            INDEX,
+            "keep indexes in DIR, the value of spark.millstream.index.directory in Spark; by default in a \
+             directory _millstream beside each file",
+        ),
+        value(
+            Id::MinSize,
+            None,
+            &["min-size"],
+            "SIZE",
+            INDEX,
+            "of the files in directories, take those of SIZE bytes or more, 4M by default, as \
+             spark.millstream.index.minSize in Spark",
+        ),
+        flag(
+            Id::Prune,
+            None,
+            &["prune"],
+            INDEX,
+            "make no index, but remove those whose files are gone or have changed, and what interrupted runs \
+             left more than a day ago",
+        ),
+        value(
+            Id::Import,
+            None,
+            &["import"],
+            "INDEX",
+            INDEX,
+            "decode the one FILE on all CPUs, by its index of gztool, indexed_gzip, rapidgzip or bgzip",
+        ),
+        value(
+            Id::Export,
+            None,
+            &["export"],
+            "PROGRAM",
+            INDEX,
+            "also write the index of a program beside each file: 'gztool', as NAME.gzi for NAME.gz",
+        )
+        .words(EXPORTS),
+        flag(
+            Id::Spark,
+            None,
+            &["spark"],
+            INDEX,
+            "run a Spark job, for files on S3 or HDFS and for more files than one machine should read",
+        ),
+        value(
+            Id::To,
+            None,
+            &["to"],
+            "FORM",
+            RECOMPRESS,
+            "compress as FORM: 'gz' (bgzf), 'zst' (seekable Zstandard) or 'lz4' (frames of 8 MiB); by default as \
+             the file is compressed, or else 'gz'",
+        )
+        .words(SPLITTABLE),
+        value(
+            Id::Level,
+            None,
+            &["level"],
+            "N",
+            RECOMPRESS,
+            "the level of compression, 1 to 9 for gz (6 by default) and 1 to 19 for zst (3)",
+        ),
+        flag(Id::Keep, None, &["keep"], RECOMPRESS, "keep the old file, if the new one has another name"),
         flag(
             Id::DryRun,
             None,
@@ -235,8 +323,14 @@ const MILLSTREAM: Command<Id> = Command {
             DRY_RUN,
             "report what would be done; compact reads the beginnings of files and schemas for this",
         ),
-        flag(Id::Json, None, &["json"], JOBS, "write the result as JSON"),
-        flag(Id::Verbose, Some(b'v'), &["verbose"], JOBS, "show Spark's log, with its stack traces"),
+        flag(Id::Json, None, &["json"], WORK, "write the result as JSON; index and recompress write a line for each file"),
+        flag(
+            Id::Verbose,
+            Some(b'v'),
+            &["verbose"],
+            WORK,
+            "show Spark's log, with its stack traces; index and recompress: report each file",
+        ),
         value(Id::Master, None, &["master"], "URL", JOBS, "Spark's master, as for spark-submit"),
         value(
             Id::Conf,
@@ -256,6 +350,9 @@ const MILLSTREAM: Command<Id> = Command {
                 Paragraph::Text("millstream compact --target-size=256M /mnt/filer/logs /mnt/filer/logs-compact"),
                 Paragraph::Text("millstream recover --dry-run sales.orders"),
                 Paragraph::Text("millstream formats --picture=formats.svg /mnt/filer/logs"),
+                Paragraph::Text("millstream index -v /mnt/filer/logs"),
+                Paragraph::Text("millstream recompress --to=zst /mnt/filer/logs/*.bz2"),
+                Paragraph::Text("millstream index --spark --master=yarn s3a://lake/logs"),
                 Paragraph::Text("millstream doctor --master=yarn"),
             ],
         },
@@ -286,6 +383,22 @@ const MILLSTREAM: Command<Id> = Command {
             )],
         },
         Section {
+            title: "Index",
+            body: &[Paragraph::Text(
+                "Takes the files among the operands whose formats have indexes (.gz, .zst, .lz4, .snappy), and in \
+                 directories those of a sufficient size at any depth; names that begin with _ or . are passed over. Files that have a valid index are left \
+                 alone.",
+            )],
+        },
+        Section {
+            title: "Recompress",
+            body: &[Paragraph::Text(
+                "Takes text, by names also compressed text, and writes NAME.gz, NAME.zst or NAME.lz4 beside it. The \
+                 new file replaces the old one after it has been read back and compared. After an interruption \
+                 the same command completes the work. Files in the right form are left alone.",
+            )],
+        },
+        Section {
             title: "Exit status",
             body: &[Paragraph::Text(
                 "0 on success, 1 otherwise; 3 if recover has left a write alone whose driver may still run. \
@@ -306,7 +419,7 @@ pub fn reference() -> Reference {
 pub fn run() -> ExitCode {
     let Startup { arguments, diagnostics, inherited_open_files, .. } = startup(MILLSTREAM.name);
     restore_open_files(inherited_open_files);
-    let (mut jar, mut jobs, mut submission) = (None, Jobs::default(), Submission::default());
+    let (mut jar, mut commands, mut submission) = (None, Commands::default(), Submission::default());
     let operands = take_options(&MILLSTREAM, arguments, &diagnostics, FAILURE, |option| {
         option
             .and_then(|option| match option.id {
@@ -314,12 +427,12 @@ pub fn run() -> ExitCode {
                     jar = option.value;
                     Ok(())
                 }
-                _ => set(&mut jobs, &mut submission, option, &diagnostics),
+                _ => set(&mut commands, &mut submission, option, &diagnostics),
             })
             .map_err(|error| diagnostics.usage_error(&error, FAILURE))
     });
     let action = operands.and_then(|operands| {
-        Action::parse(&operands, jar, jobs, submission, &diagnostics)
+        Action::parse(&operands, jar, commands, submission, &diagnostics)
             .map_err(|error| diagnostics.usage_error(&error, FAILURE))
     });
     // The diagnostics hold the exit code.
@@ -327,22 +440,40 @@ pub fn run() -> ExitCode {
     diagnostics.exit_code()
 }
 
-/// The options that only one job takes.
-#[derive(Default)]
-struct Jobs {
+/// The options that only one command has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Commands {
     compact: Compact,
     recover: Recover,
+    index: Index,
+    recompress: Recompress,
     formats: Formats,
 }
 
-/// Takes an option of a job.
+impl Commands {
+    /// The command, other than that of the word, which an option is for.
+    fn of_others(&self, word: &[u8]) -> Option<&'static str> {
+        let given = [
+            ("compact", self.compact != Compact::default()),
+            ("recover", self.recover != Recover::default()),
+            ("index", self.index != Index::default()),
+            ("recompress", self.recompress != Recompress::default()),
+            ("formats", self.formats != Formats::default()),
+        ];
+        given
+            .into_iter()
+            .find(|(command, is_given)| *is_given && command.as_bytes() != word)
+            .map(|(command, _)| command)
+    }
+}
+
+/// Takes an option of a command.
 fn set(
-    jobs: &mut Jobs,
+    Commands { compact, recover, index, recompress, formats }: &mut Commands,
     submission: &mut Submission,
     option: Occurrence<Id>,
     diagnostics: &Diagnostics,
 ) -> Result<(), UsageError> {
-    let Jobs { compact, recover, formats } = jobs;
     match option.id {
         Id::TargetSize => compact.set_target_size(option.bytes(), diagnostics)?,
         Id::Format => compact.set_format(option.bytes(), diagnostics)?,
@@ -359,6 +490,15 @@ fn set(
         Id::WorkDir => formats.set_other("work-dir", option.value),
         Id::Also => formats.set_other("also", option.value),
         Id::Picture => formats.set_other("picture", option.value),
+        Id::Directory => index.directory = option.value,
+        Id::MinSize => index.set_min_size(option.bytes(), diagnostics)?,
+        Id::Prune => index.prune = true,
+        Id::Import => index.import = option.value,
+        Id::Export => index.set_export(option.bytes(), diagnostics)?,
+        Id::Spark => index.spark = true,
+        Id::To => recompress.set_form(option.bytes(), diagnostics)?,
+        Id::Level => recompress.set_level(option.bytes(), diagnostics)?,
+        Id::Keep => recompress.keep = true,
         Id::DryRun => submission.dry_run = true,
         Id::Json => submission.json = true,
         Id::Verbose => submission.verbose = true,
@@ -382,7 +522,19 @@ enum Action {
         jar: Option<OsString>,
         submission: Submission,
     },
-    /// The same, in Spark as it is without the conf block.
+    /// Indexes that are made or removed here.
+    Index {
+        index: Index,
+        operands: Vec<OsString>,
+        submission: Submission,
+    },
+    /// Files that are compressed again.
+    Recompress {
+        recompress: Recompress,
+        operands: Vec<OsString>,
+        submission: Submission,
+    },
+    /// A job in Spark as it is without the conf block.
     Doctor {
         jar: Option<OsString>,
         submission: Submission,
@@ -395,46 +547,56 @@ impl Action {
     fn parse(
         operands: &[OsString],
         jar: Option<OsString>,
-        jobs: Jobs,
+        commands: Commands,
         submission: Submission,
         diagnostics: &Diagnostics,
     ) -> Result<Self, UsageError> {
         let only_for = |commands: &str| {
             Err(UsageError::argument(format!("an option that is only for {commands}").into()))
         };
-        let word = operands.first().map_or(&b""[..], |word| word.as_bytes());
-        let is_given_to_others = [
-            ("compact", jobs.compact != Compact::default()),
-            ("recover", jobs.recover != Recover::default()),
-            ("formats", jobs.formats != Formats::default()),
-        ];
-        for (command, is_given) in is_given_to_others {
-            if is_given && word != command.as_bytes() {
-                return only_for(command);
-            }
+        let (word, rest) =
+            operands.split_first().map_or((&b""[..], operands), |(word, rest)| (word.as_bytes(), rest));
+        if let Some(command) = commands.of_others(word) {
+            return only_for(command);
         }
-        let job = match word {
-            b"compact" => Some((compact::CLASS, jobs.compact.settings(&operands[1..])?)),
+        match word {
+            b"compact" => {
+                let settings = commands.compact.settings(rest)?;
+                return Ok(Action::Job { class: compact::CLASS, settings, jar, submission });
+            }
             b"recover" => {
-                let target = only_operand(operands, "missing table or path", diagnostics)?;
-                Some((recover::CLASS, jobs.recover.settings(target)))
+                let [target] = rest else { return Err(not_one(rest, "table or path", diagnostics)) };
+                let settings = commands.recover.settings(target);
+                return Ok(Action::Job { class: recover::CLASS, settings, jar, submission });
             }
             b"formats" => {
-                let path = only_operand(operands, "missing path", diagnostics)?;
-                Some((formats::CLASS, jobs.formats.settings(path, &submission)))
+                let [path] = rest else { return Err(not_one(rest, "path", diagnostics)) };
+                let settings = commands.formats.settings(path, &submission);
+                return Ok(Action::Job { class: formats::CLASS, settings, jar, submission });
             }
-            _ => None,
-        };
-        if let Some((class, settings)) = job {
-            return Ok(Action::Job { class, settings, jar, submission });
+            b"index" => {
+                let index = commands.index;
+                index.check(rest, &submission)?;
+                if !index.spark {
+                    return Ok(Action::Index { index, operands: rest.to_vec(), submission });
+                }
+                let settings = index.settings(rest, &submission);
+                return Ok(Action::Job { class: index::CLASS, settings, jar, submission });
+            }
+            b"recompress" => {
+                let recompress = commands.recompress;
+                recompress.check(rest, &submission)?;
+                return Ok(Action::Recompress { recompress, operands: rest.to_vec(), submission });
+            }
+            _ => {}
         }
         if operands == ["doctor"] && submission.dry_run {
-            return only_for("compact, recover and formats");
+            return only_for("compact, recover, index, recompress and formats");
         } else if operands == ["doctor"] {
             return Ok(Action::Doctor { jar, submission });
         }
         if submission != Submission::default() {
-            return only_for("compact, recover, formats and doctor");
+            return only_for("compact, recover, index, recompress, formats and doctor");
         }
         match operands.iter().map(|word| word.as_bytes()).collect::<Vec<_>>()[..] {
             [b"spark-conf"] => Ok(Action::SparkConf { jar }),
@@ -463,6 +625,13 @@ impl Action {
                     submission.arguments(class, settings, &jar, &spark_conf(&jar), &spark_defaults());
                 Err(Submission::submit(arguments, diagnostics))
             }
+            Action::Index { index, operands, submission } => {
+                index.carry_out(operands, &submission, diagnostics)
+            }
+            Action::Recompress { recompress, operands, submission } => {
+                recompress.carry_out(operands, &submission, diagnostics);
+                Ok(())
+            }
             Action::Doctor { jar, submission } => {
                 let jar = present_jar_or_refuse(jar, diagnostics)?;
                 let arguments = submission.arguments(DOCTOR, Vec::new(), &jar, b"", b"");
@@ -478,20 +647,12 @@ impl Action {
     }
 }
 
-/// The operand of a command that takes one.
-fn only_operand<'a>(
-    operands: &'a [OsString],
-    missing: &str,
-    diagnostics: &Diagnostics,
-) -> Result<&'a OsString, UsageError> {
-    match &operands[1..] {
-        [operand] => Ok(operand),
-        [] => Err(UsageError::argument(missing.into())),
-        [_, extra, ..] => {
-            let quoted = diagnostics.quoted(extra.as_bytes());
-            Err(UsageError::argument([b"extra operand ", &quoted[..]].concat()))
-        }
-    }
+/// The mistake of operands that are not one.
+fn not_one(operands: &[OsString], what: &str, diagnostics: &Diagnostics) -> UsageError {
+    UsageError::argument(match operands {
+        [_, extra, ..] => [b"extra operand ", &diagnostics.quoted(extra.as_bytes())[..]].concat(),
+        _ => format!("missing {what}").into(),
+    })
 }
 
 /// The absolute path of the jar that was named, or is found.
@@ -593,7 +754,13 @@ mod tests {
     fn parsed(words: &[&str], jar: Option<&str>) -> Result<Action, UsageError> {
         let words: Vec<_> = words.iter().map(OsString::from).collect();
         let diagnostics = Diagnostics::new("millstream");
-        Action::parse(&words, jar.map(OsString::from), Jobs::default(), Submission::default(), &diagnostics)
+        Action::parse(
+            &words,
+            jar.map(OsString::from),
+            Commands::default(),
+            Submission::default(),
+            &diagnostics,
+        )
     }
 
     #[test]
@@ -635,6 +802,8 @@ mod tests {
             (&[][..], "missing command"),
             (&["man"], "missing directory"),
             (&["recover"], "missing table or path"),
+            (&["index"], "missing file or directory"),
+            (&["recompress"], "missing file"),
             (&["recover", "a", "more"], "extra operand 'more'"),
             (&["formats"], "missing path"),
             (&["formats", "a", "more"], "extra operand 'more'"),
@@ -653,7 +822,7 @@ mod tests {
     #[test]
     fn an_option_of_one_job_is_for_no_other() {
         let diagnostics = Diagnostics::new("millstream");
-        let refused = |command: &str, jobs: Jobs| {
+        let refused = |command: &str, jobs: Commands| {
             let operands = [command.into(), "a".into()];
             let parsed = Action::parse(&operands, None, jobs, Submission::default(), &diagnostics);
             String::from_utf8(parsed.expect_err("not its option").message().to_vec()).expect("UTF-8")
@@ -661,13 +830,13 @@ mod tests {
         let mut formats = Formats::default();
         formats.set_rounds(b"2", &diagnostics).expect("a number");
         assert_eq!(
-            refused("recover", Jobs { formats, ..Jobs::default() }),
+            refused("recover", Commands { formats, ..Commands::default() }),
             "an option that is only for formats"
         );
         let mut recover = Recover::default();
         recover.accept_loss = true;
         assert_eq!(
-            refused("formats", Jobs { recover, ..Jobs::default() }),
+            refused("formats", Commands { recover, ..Commands::default() }),
             "an option that is only for recover"
         );
     }
@@ -684,17 +853,25 @@ mod tests {
     #[test]
     fn completions_have_the_commands() {
         let bash = completions(&reference(), Shell::Bash);
-        let script =
-            format!("{bash}\nCOMP_WORDS=(millstream re); COMP_CWORD=1; _millstream; echo ${{COMPREPLY[@]}}");
+        let script = format!(
+            "{bash}\nCOMP_WORDS=(millstream reco); COMP_CWORD=1; _millstream; echo ${{COMPREPLY[@]}}"
+        );
         let out = std::process::Command::new("bash").args(["-c", &script]).output().expect("bash runs");
-        assert_eq!(String::from_utf8_lossy(&out.stdout), "recover\n");
+        assert_eq!(String::from_utf8_lossy(&out.stdout), "recover recompress\n");
         let zsh = completions(&reference(), Shell::Zsh);
         assert!(
-            zsh.contains("'1:command:(compact recover formats spark-conf doctor man completions)'"),
+            zsh.contains(
+                "'1:command:(compact recover index recompress formats spark-conf doctor man completions)'"
+            ),
             "{zsh}"
         );
         let fish = completions(&reference(), Shell::Fish);
-        assert!(fish.contains("-a 'compact recover formats spark-conf doctor man completions'\n"), "{fish}");
+        assert!(
+            fish.contains(
+                "-a 'compact recover index recompress formats spark-conf doctor man completions'\n"
+            ),
+            "{fish}"
+        );
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl Codec {
     }
 
     /// The ending of files' names, as in Hadoop.
-    fn ending(self) -> &'static str {
+    pub fn ending(self) -> &'static str {
         match self {
             Codec::Gzip => ".gz",
             Codec::Bzip2 => ".bz2",

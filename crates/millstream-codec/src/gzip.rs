@@ -10,7 +10,7 @@ use crate::codec::Codec;
 use crate::compressed::Compressed;
 use crate::inflate::{Inflater, Stop};
 
-const MAGIC: [u8; 2] = [0x1f, 0x8b];
+pub(crate) const MAGIC: [u8; 2] = [0x1f, 0x8b];
 const DEFLATE: u8 = 8;
 
 const FHCRC: u8 = 2;
@@ -66,6 +66,16 @@ impl Check {
         self.crc.combine(crc);
         self.length += length;
     }
+}
+
+/// What a trailer says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trailer {
+    pub(crate) crc: u32,
+    /// Modulo 2³².
+    pub(crate) length: u32,
+    /// The offset after it.
+    pub(crate) offset: u64,
 }
 
 /// The deflate streams of a file's members, with what is around them.
@@ -152,8 +162,7 @@ impl<R: Read> Members<R> {
     /// # Errors
     /// Those of the input, and if the member is not what the trailer says.
     pub(crate) fn leave(&mut self) -> io::Result<()> {
-        self.is_inside = false;
-        let (crc, length) = (self.u32()?, self.u32()?);
+        let Trailer { crc, length, .. } = self.trailer()?;
         let check = std::mem::take(&mut self.check);
         if crc != check.crc.finalize() {
             return Err(self.input.invalid("the CRC is another one"));
@@ -170,9 +179,17 @@ impl<R: Read> Members<R> {
     /// # Errors
     /// Those of the input.
     pub(crate) fn pass(&mut self) -> io::Result<()> {
+        self.trailer().map(drop)
+    }
+
+    /// The same, for who checks it.
+    ///
+    /// # Errors
+    /// Those of the input.
+    pub(crate) fn trailer(&mut self) -> io::Result<Trailer> {
         self.is_inside = false;
-        let [_, _] = [self.u32()?, self.u32()?];
-        Ok(())
+        let (crc, length) = (self.u32()?, self.u32()?);
+        Ok(Trailer { crc, length, offset: self.input.offset() })
     }
 
     fn header(&mut self) -> io::Result<()> {

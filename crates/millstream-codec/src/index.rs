@@ -81,6 +81,11 @@ impl From<Malformed> for NotAnIndex {
 }
 
 impl Index {
+    /// The index of a file of `size` bytes that are decoded to none.
+    pub(crate) fn of_nothing(codec: Codec, size: u64) -> Self {
+        Index { codec, size, length: 0, lines: 0, chunks: Vec::new(), end: (0, 0), windows: Vec::new() }
+    }
+
     /// The codec of the file.
     pub fn codec(&self) -> Codec {
         self.codec

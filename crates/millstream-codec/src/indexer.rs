@@ -25,7 +25,7 @@ pub const SPACING: u64 = 8 << 20;
 /// Bytes that are decoded before their checksum is computed.
 const STEP: usize = 256 << 10;
 /// Compression of windows; higher levels take longer than decoding does.
-const WINDOW_LEVEL: i32 = 1;
+pub(crate) const WINDOW_LEVEL: i32 = 1;
 
 /// Decodes a file from its beginning, and makes its index.
 pub struct Indexer<R: Read> {
@@ -266,7 +266,8 @@ impl Chunks {
     }
 }
 
-fn deflated(bytes: &[u8], level: i32) -> Vec<u8> {
+/// Raw deflate.
+pub(crate) fn deflated(bytes: &[u8], level: i32) -> Vec<u8> {
     let mut deflate = zlib_rs::Deflate::new(level, false, 15);
     let mut out = vec![0; zlib_rs::compress_bound(bytes.len())];
     let status = deflate.compress(bytes, &mut out, zlib_rs::DeflateFlush::Finish);
@@ -376,7 +377,8 @@ fn fill_from_members(mut members: Members<&[u8]>, decoded: &mut [u8]) -> io::Res
     Ok(crc)
 }
 
-fn inflated<'a>(window: &[u8], out: &'a mut [u8; WINDOW]) -> Option<&'a [u8]> {
+/// The bytes of a window that is raw deflate; `None` if it is none.
+pub(crate) fn inflated<'a>(window: &[u8], out: &'a mut [u8; WINDOW]) -> Option<&'a [u8]> {
     let mut inflate = zlib_rs::Inflate::new(false, 15);
     let status = inflate.decompress(window, out, zlib_rs::InflateFlush::Finish);
     let length = inflate.total_out() as usize;

@@ -36,6 +36,10 @@ const CONTENT_CHECKSUM: u8 = 0x04;
 const RESERVED: u8 = 0x02;
 const DICTIONARY: u8 = 0x01;
 
+/// Flags and size of blocks of the frames that are written.
+const WRITTEN: [u8; 2] = [VERSION | INDEPENDENT | CONTENT_SIZE | CONTENT_CHECKSUM, 0x70];
+const WRITTEN_BLOCK: usize = 4 << 20;
+
 const UNCOMPRESSED: u32 = 1 << 31;
 /// In place of the length of a block.
 const FRAME_END: [u8; 4] = [0; 4];
@@ -333,6 +337,31 @@ fn longest_block(sizes: u8) -> Option<usize> {
         0x70 => Some(4 << 20),
         _ => None,
     }
+}
+
+/// Whether a file begins with a frame as [`encode_frame`] makes it, of at most so many bytes.
+pub(crate) fn is_small_frame(first: &[u8], most: u64) -> bool {
+    let begin = [&FRAME.to_le_bytes()[..], &WRITTEN].concat();
+    let size = first.strip_prefix(&begin[..]).and_then(<[u8]>::first_chunk);
+    size.is_some_and(|size| u64::from_le_bytes(*size) <= most)
+}
+
+/// Compresses a text as a frame.
+pub(crate) fn encode_frame(text: &[u8]) -> Vec<u8> {
+    let mut frame = [&FRAME.to_le_bytes()[..], &WRITTEN, &(text.len() as u64).to_le_bytes()].concat();
+    frame.push((xxh32(&frame[4..], 0) >> 8) as u8);
+    for block in text.chunks(WRITTEN_BLOCK) {
+        let compressed = lz4_flex::block::compress(block);
+        let (field, bytes) = match compressed.len() < block.len() {
+            true => (compressed.len() as u32, &compressed[..]),
+            false => (block.len() as u32 | UNCOMPRESSED, block),
+        };
+        frame.extend(field.to_le_bytes());
+        frame.extend_from_slice(bytes);
+    }
+    frame.extend(0_u32.to_le_bytes());
+    frame.extend(xxh32(text, 0).to_le_bytes());
+    frame
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub enum IgnoredNames {
 }
 
 impl IgnoredNames {
-    pub(super) fn ignores(self, name: &[u8]) -> bool {
+    pub(crate) fn ignores(self, name: &[u8]) -> bool {
         match self {
             IgnoredNames::Checksums => is_checksum_file(name),
             IgnoredNames::Hidden => is_hidden_from_spark(name),

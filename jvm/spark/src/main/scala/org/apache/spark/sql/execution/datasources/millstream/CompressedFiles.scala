@@ -99,7 +99,8 @@ private[millstream] object CompressedFiles extends Logging {
       results.collect { case (file, Made(index, _)) => file -> index }.toMap
     }
 
-  private def makeOne(file: CompressedFile, store: IndexStore, conf: Configuration, task: TaskContext): Result = {
+  /** Makes the index of a file in a task, and keeps it. */
+  def makeOne(file: CompressedFile, store: IndexStore, conf: Configuration, task: TaskContext): Result = {
     val range = new FileRanges.Builder(file.path.getFileSystem(conf).getUri)
     range.addCompressed(file.path.toUri.getPath, 0, file.size, file.size, file.modificationTime, file.version.orNull, file.codec, Array.emptyByteArray)
     val ranges = range.build()
@@ -123,29 +124,29 @@ private[millstream] object CompressedFiles extends Logging {
   }
 
   /** Runs jobs that Spark's UI shows with a description of their own. */
-  private def describing[T](context: SparkContext, description: String)(body: => T): T = {
+  def describing[T](context: SparkContext, description: String)(body: => T): T = {
     val before = context.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION)
     context.setJobDescription(description)
     try body finally context.setJobDescription(before)
   }
 
-  private sealed trait Result {
+  sealed trait Result {
     def tell(file: CompressedFile): Unit
   }
 
   /** @param failure why the index is not kept */
-  private final case class Made(index: Array[Byte], failure: Option[String]) extends Result {
+  final case class Made(index: Array[Byte], failure: Option[String]) extends Result {
     override def tell(file: CompressedFile): Unit = failure.foreach { why =>
       logWarning(s"The index of ${file.path} is not kept, so it is made again in the next application: $why; set ${IndexSettings.Directory.key} " +
         "to a directory that can be written to")
     }
   }
 
-  private case object Undivided extends Result {
+  case object Undivided extends Result {
     override def tell(file: CompressedFile): Unit = logWarning(s"One task reads all of ${file.path}: $Undivisible")
   }
 
-  private final case class Unreadable(failure: String) extends Result {
+  final case class Unreadable(failure: String) extends Result {
     override def tell(file: CompressedFile): Unit = logWarning(s"No index of ${file.path} can be made: $failure")
   }
 

@@ -29,9 +29,7 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
   def path(file: CompressedFile): Path = directory match {
     case None => new Path(new Path(file.path.getParent, IndexStore.Beside), s"${file.path.getName}.${file.tag}${IndexStore.Extension}")
     case Some(place) =>
-      // Files of the same name in several directories.
-      val parent = UUID.nameUUIDFromBytes(file.path.getParent.toString.getBytes(StandardCharsets.UTF_8))
-      new Path(place, s"$parent-${file.path.getName}.${file.tag}${IndexStore.Extension}")
+      new Path(place, s"${IndexStore.prefix(file.path.getParent)}${file.path.getName}.${file.tag}${IndexStore.Extension}")
   }
 
   /** The bytes of a file's index, if there is one. One that is damaged, or of another file, is as none. */
@@ -70,4 +68,15 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
 private[millstream] object IndexStore {
   val Beside = "_millstream"
   val Extension = ".gzidx"
+  /** Characters of a [[prefix]]. */
+  val PrefixLength = 37
+
+  /** What names of indexes in one directory begin with: files of the same name may be in several directories. */
+  def prefix(directory: Path): String = s"${UUID.nameUUIDFromBytes(directory.toString.getBytes(StandardCharsets.UTF_8))}-"
+
+  /** The name of the file whose index has a name, which is without a prefix. A tag has no dot. */
+  def fileOf(name: String): Option[String] = {
+    val tagged = name.stripSuffix(Extension)
+    Option.when(tagged != name && tagged.lastIndexOf('.') > 0)(tagged.take(tagged.lastIndexOf('.')))
+  }
 }

@@ -1,0 +1,289 @@
+//! `millstream index`: makes or removes indexes of compressed files here, or has a Spark job do it.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use millstream_ops::activity::Activity;
+use millstream_ops::index::{Action, Cause, Effect, Event, Options, Place, Reason, Sink, Summary, Task, run};
+use millstream_ops::json::Object;
+use millstream_ops::size::SizeFormat;
+use millstream_vfs::PosixVolume;
+
+use crate::compact::word;
+use crate::diagnostics::{Diagnostics, FAILURE, Refused, UsageError};
+use crate::operand::paths;
+use crate::progress::{Progress, StdoutUse, report};
+use crate::standard_output::Lines;
+use crate::submit::{Submission, setting};
+
+/// The class of the Spark job.
+pub(crate) const CLASS: &str = "io.millstream.spark.MakeIndexes";
+/// The programs whose indexes are written.
+pub(crate) const EXPORTS: &[&str] = &["gztool"];
+/// As `spark.millstream.index.minSize`.
+const MIN_SIZE: u64 = 4 << 20;
+
+/// The options.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Index {
+    pub(crate) directory: Option<OsString>,
+    pub(crate) prune: bool,
+    pub(crate) spark: bool,
+    pub(crate) import: Option<OsString>,
+    export: bool,
+    min_size: Option<u64>,
+}
+
+impl Index {
+    pub(crate) fn set_min_size(&mut self, text: &[u8], diagnostics: &Diagnostics) -> Result<(), UsageError> {
+        let size = match text {
+            b"0" => Some(0),
+            _ => match std::str::from_utf8(text).ok().and_then(|text| SizeFormat::parse(text).ok()) {
+                Some(SizeFormat::Blocks { bytes, .. }) => Some(bytes.get()),
+                _ => None,
+            },
+        };
+        if size.is_none() {
+            let quoted = diagnostics.quoted(text);
+            return Err(UsageError::argument([b"invalid size: ", &quoted[..]].concat()));
+        }
+        self.min_size = size;
+        Ok(())
+    }
+
+    pub(crate) fn set_export(&mut self, text: &[u8], diagnostics: &Diagnostics) -> Result<(), UsageError> {
+        word(text, "--export", EXPORTS, diagnostics)?;
+        self.export = true;
+        Ok(())
+    }
+
+    /// Checks what options and operands say together.
+    pub(crate) fn check(&self, operands: &[OsString], submission: &Submission) -> Result<(), UsageError> {
+        let wrong = |message: &str| Err(UsageError::argument(message.into()));
+        if operands.is_empty() {
+            wrong("missing file or directory")
+        } else if self.prune && self.min_size.is_some() {
+            wrong("--prune removes indexes of files of any size: --min-size has no meaning for it")
+        } else if (self.prune || self.spark) && (self.import.is_some() || self.export) {
+            wrong("--import and --export are neither for --prune nor for --spark")
+        } else if self.import.is_some() && operands.len() > 1 {
+            wrong("--import needs one file")
+        } else if !self.spark && (submission.master.is_some() || !submission.spark_settings.is_empty()) {
+            wrong("--master and --conf need --spark")
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The arguments of the class.
+    pub(crate) fn settings(&self, operands: &[OsString], submission: &Submission) -> Vec<OsString> {
+        let mut settings: Vec<_> = operands.iter().map(|operand| setting("path", operand)).collect();
+        settings.extend(self.directory.iter().map(|directory| setting("directory", directory)));
+        settings.extend(self.min_size.map(|bytes| setting("min-size", format!("{bytes}b").as_ref())));
+        let flags = [("prune", self.prune), ("verbose", submission.verbose)];
+        settings
+            .extend(flags.into_iter().filter(|flag| flag.1).map(|(key, _)| setting(key, "true".as_ref())));
+        settings
+    }
+
+    /// Makes or removes indexes here.
+    pub(crate) fn carry_out(
+        self,
+        operands: Vec<OsString>,
+        submission: &Submission,
+        diagnostics: &Diagnostics,
+    ) -> Result<(), Refused> {
+        let started = Instant::now();
+        let place = self.place(diagnostics)?;
+        let min_size = self.min_size.unwrap_or(MIN_SIZE);
+        let options = Options {
+            task: if self.prune { Task::Prune } else { Task::Make { min_size } },
+            effect: if submission.dry_run { Effect::Told } else { Effect::Real },
+            place,
+            threads: thread::available_parallelism().map_or(1, usize::from),
+            import: self.import.and_then(|path| paths(vec![path]).pop()),
+            export: self.export,
+        };
+        let activity = Arc::new(Activity::default());
+        let progress = Progress::start(&activity, StdoutUse::WithoutProgress, diagnostics);
+        let lines = Lines::new(progress.screen().clone());
+        let output = Output { lines, options: &options, submission, diagnostics };
+        run(&PosixVolume, &paths(operands), &options, &output, &activity);
+        drop(progress);
+        output.lines.finish(diagnostics, FAILURE);
+        if submission.verbose {
+            report(&activity, options.threads, started, diagnostics);
+        }
+        Ok(())
+    }
+
+    fn place(&self, diagnostics: &Diagnostics) -> Result<Place, Refused> {
+        let Some(directory) = &self.directory else { return Ok(Place::Beside) };
+        let Some(path) = paths(vec![directory.clone()]).pop() else { return Ok(Place::Beside) };
+        let working_directory = std::env::current_dir().map_err(|error| {
+            diagnostics.error(FAILURE).text("cannot find the current directory").cause(&error).send();
+            Refused
+        })?;
+        Ok(Place::Directory { path, working_directory: working_directory.into_os_string().into_vec() })
+    }
+}
+
+/// Standard output and standard error.
+struct Output<'a> {
+    lines: Lines,
+    options: &'a Options,
+    submission: &'a Submission,
+    diagnostics: &'a Diagnostics,
+}
+
+impl Output<'_> {
+    fn is_told(&self) -> bool {
+        self.options.effect == Effect::Told
+    }
+
+    /// The line of an event; empty if nobody wants to know.
+    fn text(&self, event: Event<'_>) -> Vec<u8> {
+        let quoted = self.diagnostics.quoted_name(event.path);
+        let text = match event.action {
+            Action::Kept(_) | Action::Made(_) if !self.submission.verbose => return Vec::new(),
+            Action::Removed(_) if !self.submission.verbose && !self.is_told() => return Vec::new(),
+            Action::Exported if !self.submission.verbose && !self.is_told() => return Vec::new(),
+            Action::WouldMake => "the index would be made".into(),
+            Action::Exported if self.is_told() => "would be written".into(),
+            Action::Exported => "written".into(),
+            Action::Made(summary) => format!("index made: {}", described(summary)),
+            Action::Kept(summary) => format!("has an index: {}", described(summary)),
+            Action::Removed(reason) => {
+                let done = if self.is_told() { "would be removed" } else { "removed" };
+                format!("{done}: {}", why(reason))
+            }
+        };
+        [&quoted[..], b": ", text.as_bytes(), b"\n"].concat()
+    }
+
+    fn record(&self, event: Event<'_>) -> Vec<u8> {
+        let mut line = Vec::new();
+        let (action, summary, reason) = match event.action {
+            Action::WouldMake => ("would make index", None, None),
+            Action::Made(summary) => ("make index", Some(summary), None),
+            Action::Kept(summary) => ("keep index", Some(summary), None),
+            Action::Exported if self.is_told() => ("would export", None, None),
+            Action::Exported => ("export", None, None),
+            Action::Removed(reason) if self.is_told() => ("would remove", None, Some(reason)),
+            Action::Removed(reason) => ("remove", None, Some(reason)),
+        };
+        let mut object = Object::begin(&mut line).string("action", action.as_bytes());
+        if let Some(reason) = reason {
+            object = object.string("reason", why(reason).as_bytes());
+        }
+        if let Some(summary) = summary {
+            let numbers = [
+                ("bytes", summary.size),
+                ("decoded_bytes", summary.decoded),
+                ("lines", summary.lines),
+                ("chunks", summary.chunks),
+                ("index_bytes", summary.index_bytes),
+            ];
+            object =
+                numbers.into_iter().fold(object, |object, (key, value)| object.number(key, value.into()));
+        }
+        object.string("path", event.path).end();
+        line
+    }
+}
+
+impl Sink for Output<'_> {
+    fn event(&self, event: Event<'_>) {
+        let line = if self.submission.json { self.record(event) } else { self.text(event) };
+        self.lines.write(&line);
+    }
+
+    fn problem(&self, path: &[u8], cause: &Cause) {
+        let what = if self.options.task == Task::Prune { "cannot prune " } else { "cannot index " };
+        let text = format!(": {cause}{}", way_out(cause));
+        self.diagnostics.error(FAILURE).text(what).name(path).text(&text).send();
+        if self.submission.json {
+            let mut line = Vec::new();
+            let operation = what.trim_start_matches("cannot ").trim_end();
+            let object = Object::begin(&mut line).string("error", cause.to_string().as_bytes());
+            object.string("operation", operation.as_bytes()).string("path", path).end();
+            self.lines.write(&line);
+        }
+    }
+}
+
+fn described(summary: Summary) -> String {
+    let Summary { decoded, chunks, lines, .. } = summary;
+    format!("{decoded} bytes of text, {lines} line feeds, {chunks} chunks")
+}
+
+fn why(reason: Reason) -> &'static str {
+    match reason {
+        Reason::FileGone => "the file is gone",
+        Reason::FileChanged => "the file has changed",
+        Reason::Incomplete => "it was never completed",
+    }
+}
+
+/// What the user can do about it.
+fn way_out(cause: &Cause) -> &'static str {
+    match cause {
+        Cause::Volume(_) | Cause::Loop | Cause::NotAFile | Cause::NotImported(_) | Cause::NotExported(_) => {
+            ""
+        }
+        Cause::Unfit(_) => {
+            "; leave out --import: if the index cannot be made then either, the file is damaged"
+        }
+        Cause::NotForeign(_) => "; leave out --import",
+        Cause::Damaged(_) => "; Spark cannot read it either: replace it by an intact copy",
+        Cause::Undivided => "; one task reads it: see millstream recompress",
+        Cause::Changed => "; run the command again when nothing writes to it",
+        Cause::NotDivisible => "; .bz2 files need none, and one task reads a file of another format",
+        Cause::NotKept(_) => {
+            "; name a directory for indexes with --directory, and in spark.millstream.index.directory"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_the_job() {
+        let diagnostics = Diagnostics::new("millstream");
+        let mut index = Index { prune: true, directory: Some("s3a://b/x".into()), ..Index::default() };
+        let submission = Submission { verbose: true, ..Submission::default() };
+        let operands = ["s3a://b/logs".into(), "/a b".into()];
+        let settings = index.settings(&operands, &submission);
+        let expected =
+            ["path=s3a://b/logs", "path=/a b", "directory=s3a://b/x", "prune=true", "verbose=true"];
+        assert_eq!(settings, expected.map(OsString::from));
+        index.set_min_size(b"1M", &diagnostics).expect("a size");
+        assert!(index.settings(&operands, &submission).contains(&"min-size=1048576b".into()));
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        let diagnostics = Diagnostics::new("millstream");
+        let mut index = Index::default();
+        let master = Submission { master: Some("yarn".into()), ..Submission::default() };
+        let told = |index: &Index, operands: &[OsString], submission: &Submission| {
+            let error = index.check(operands, submission).expect_err("a mistake");
+            String::from_utf8_lossy(error.message()).into_owned()
+        };
+        assert_eq!(told(&index, &[], &Submission::default()), "missing file or directory");
+        assert_eq!(told(&index, &["a".into()], &master), "--master and --conf need --spark");
+        index.spark = true;
+        assert_eq!(index.check(&["a".into()], &master), Ok(()));
+        index.prune = true;
+        index.set_min_size(b"0", &diagnostics).expect("a size");
+        assert!(told(&index, &["a".into()], &master).contains("--min-size has no meaning"));
+        for size in [&b""[..], b"x", b"-1", b"si"] {
+            assert!(index.set_min_size(size, &diagnostics).is_err(), "{size:?}");
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! `millstream index` on local files. That Spark finds these indexes is shown by tests/spark/test_index_command.py.
+
+use std::fs::{self, File, FileTimes, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, SystemTime};
+
+use millstream_codec::Index;
+
+/// More than a chunk, of which gzip makes less than the least size that a directory's files must have.
+fn text() -> Vec<u8> {
+    (0..600_000).flat_map(|n| format!("{n:08} a line of text\n").into_bytes()).collect()
+}
+
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let mut gzip = Command::new("gzip")
+        .args(["-1", "-n"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("gzip runs");
+    let mut stdin = gzip.stdin.take().expect("piped");
+    let text = text.to_vec();
+    let writer = std::thread::spawn(move || stdin.write_all(&text));
+    let output = gzip.wait_with_output().expect("gzip ends");
+    writer.join().expect("no panic").expect("written");
+    output.stdout
+}
+
+struct Scratch {
+    dir: tempfile::TempDir,
+}
+
+impl Scratch {
+    fn new() -> Self {
+        Scratch { dir: tempfile::tempdir().expect("scratch") }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn file(&self, name: &str, content: &[u8]) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+        fs::write(&path, content).expect("written");
+        path
+    }
+
+    /// Runs the command in the directory.
+    fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_millstream"));
+        command.arg("index").args(arguments).current_dir(&self.dir).env("LC_ALL", "C");
+        command.output().expect("millstream runs")
+    }
+
+    /// The same, and it must succeed. Returns its lines, in order.
+    fn done(&self, arguments: &[&str]) -> Vec<String> {
+        let output = self.run(arguments);
+        assert_eq!((output.status.code(), told(&output)), (Some(0), String::new()));
+        let mut lines: Vec<_> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    }
+
+    /// All files below a directory, by their paths in this one.
+    fn files(&self, below: &str) -> Vec<String> {
+        let listed = Command::new("find").args([below, "-type", "f"]).current_dir(&self.dir).output();
+        let mut names: Vec<_> =
+            String::from_utf8_lossy(&listed.expect("find runs").stdout).lines().map(str::to_owned).collect();
+        names.sort();
+        names
+    }
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The index's path beside a file.
+fn beside(file: &Path) -> PathBuf {
+    let metadata = file.metadata().expect("a file");
+    let millis = metadata.mtime() * 1000 + metadata.mtime_nsec() / 1_000_000;
+    let name = file.file_name().expect("a name").to_string_lossy();
+    file.with_file_name("_millstream").join(format!("{name}.{millis}-{}.gzidx", metadata.len()))
+}
+
+fn index_of(file: &Path) -> Index {
+    Index::decode(&fs::read(beside(file)).expect("an index")).expect("one of ours")
+}
+
+fn set_age(path: &Path, age: Duration) {
+    let times = FileTimes::new().set_modified(SystemTime::now() - age);
+    File::options().write(true).open(path).and_then(|file| file.set_times(times)).expect("times are set");
+}
+
+#[test]
+fn an_index_is_made_once_and_has_the_permissions_of_its_file() {
+    let scratch = Scratch::new();
+    let (text, file) = (text(), scratch.file("a b.gz", &gzip(&text())));
+    fs::set_permissions(&file, Permissions::from_mode(0o640)).expect("permissions");
+    assert_eq!(scratch.done(&["--dry-run", "a b.gz"]), ["'a b.gz': the index would be made"]);
+    assert_eq!(scratch.files("."), ["./a b.gz"]);
+    assert!(scratch.done(&["a b.gz"]).is_empty());
+    let index = index_of(&file);
+    assert_eq!((index.length(), index.lines()), (text.len() as u64, 600_000));
+    assert!(index.chunks() > 1);
+    let made = beside(&file).metadata().expect("an index");
+    assert_eq!(made.mode() & 0o7777, 0o640);
+    let told = format!("{} bytes of text, 600000 line feeds, {} chunks", index.length(), index.chunks());
+    let output = scratch.run(&["-v", "a b.gz"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("'a b.gz': has an index: {told}\n"));
+    assert!(scratch.done(&["--dry-run", "a b.gz"]).is_empty(), "there is nothing to do");
+    let again = beside(&file).metadata().expect("an index");
+    assert_eq!((made.ino(), made.mtime_nsec()), (again.ino(), again.mtime_nsec()));
+}
+
+#[test]
+fn a_damaged_index_is_made_again() {
+    let scratch = Scratch::new();
+    let file = scratch.file("a.gz", &gzip(b"line\n"));
+    scratch.done(&["a.gz"]);
+    let good = fs::read(beside(&file)).expect("an index");
+    fs::write(beside(&file), &good[1..]).expect("written");
+    let name = beside(&file).file_name().expect("a name").to_string_lossy().into_owned();
+    let checksums = scratch.file(&format!("_millstream/.{name}.crc"), b"of another index");
+    scratch.done(&["a.gz"]);
+    assert_eq!(fs::read(beside(&file)).expect("an index"), good);
+    assert!(!checksums.exists(), "Hadoop would find that they are wrong");
+}
+
+#[test]
+fn large_files_of_a_directory_are_found_at_any_depth() {
+    let scratch = Scratch::new();
+    let small = gzip(b"line\n");
+    let names = [
+        "d/a.gz",
+        "d/x/b.GZ",
+        "d/x/y/c.gzip",
+        "d/_hidden.gz",
+        "d/.hidden.gz",
+        "d/_h/d.gz",
+        "d/.h/e.gz",
+        "d/f.bz2",
+        "d/g.txt",
+    ];
+    names.iter().for_each(|name| drop(scratch.file(name, &small)));
+    symlink("a.gz", scratch.path("d/link.gz")).expect("linked");
+    assert!(scratch.done(&["--json", "d"]).is_empty(), "all are smaller than 4 MB");
+    let output = scratch.run(&["-v", "--min-size=1", "d"]);
+    let made = ["'d/a.gz'", "'d/link.gz'", "'d/x/b.GZ'", "'d/x/y/c.gzip'"];
+    let mut lines: Vec<_> = output.stdout.split(|&b| b == b'\n').filter(|line| !line.is_empty()).collect();
+    lines.sort();
+    assert_eq!(lines.len(), made.len(), "{output:?}");
+    for (line, name) in lines.iter().zip(made) {
+        assert!(line.starts_with(format!("{name}: index made: 5 bytes of text").as_bytes()), "{output:?}");
+    }
+    assert!(beside(&scratch.path("d/x/y/c.gzip")).is_file());
+    assert!(scratch.done(&["--dry-run", "--min-size=0", "d"]).is_empty());
+}
+
+#[test]
+fn records_have_a_line_for_each_file() {
+    let scratch = Scratch::new();
+    let file = scratch.file("a.gz", &gzip(b"one\ntwo\n"));
+    scratch.file("cut.gz", &gzip(b"one\ntwo\n")[..20]);
+    assert_eq!(
+        scratch.done(&["--json", "--dry-run", "a.gz"]),
+        [r#"{"action":"would make index","path":"a.gz"}"#]
+    );
+    let output = scratch.run(&["--json", "a.gz", "cut.gz"]);
+    let mut lines: Vec<_> = std::str::from_utf8(&output.stdout).expect("UTF-8").lines().collect();
+    lines.sort_unstable();
+    let (size, index) =
+        (file.metadata().expect("a file").len(), beside(&file).metadata().expect("an index").len());
+    let numbers = format!(r#""bytes":{size},"decoded_bytes":8,"lines":2,"chunks":1,"index_bytes":{index}"#);
+    assert_eq!(
+        lines,
+        [
+            &format!(r#"{{"action":"make index",{numbers},"path":"a.gz"}}"#)[..],
+            r#"{"error":"damaged gzip data at byte 20: the file ends too early","operation":"index","path":"cut.gz"}"#,
+        ]
+    );
+    assert_eq!(
+        scratch.done(&["--json", "a.gz"]),
+        [format!(r#"{{"action":"keep index",{numbers},"path":"a.gz"}}"#)]
+    );
+}
+
+#[test]
+fn each_error_is_told_and_the_rest_goes_on() {
+    let scratch = Scratch::new();
+    let good = gzip(b"line\n");
+    let mut damaged = good.clone();
+    damaged[12] ^= 0xff;
+    scratch.file("d/damaged.gz", &damaged);
+    scratch.file("d/good.gz", &good);
+    scratch.file("d/text.gz", b"a line of text\n");
+    scratch.file("other.txt", b"text\n");
+    scratch.file("full/a.gz", &good);
+    scratch.file("full/_millstream", b"no directory");
+    let output = scratch.run(&["--min-size=0", "d", "gone.gz", "other.txt", "full", "/dev/null"]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = told(&output);
+    let mut lines: Vec<_> = told.lines().collect();
+    lines.sort_unstable();
+    let expected = [
+        ("'/dev/null': not a file", ""),
+        (
+            "'d/damaged.gz': damaged gzip data at byte ",
+            "; Spark cannot read it either: replace it by an intact copy",
+        ),
+        ("'d/text.gz': damaged gzip data at byte 10: not gzip", "replace it by an intact copy"),
+        (
+            "'full/a.gz': the index cannot be kept: open directory: Not a directory",
+            "spark.millstream.index.directory",
+        ),
+        ("'gone.gz': stat: No such file or directory", ""),
+        ("'other.txt': only .gz, .zst, .lz4 and .snappy files have indexes", ".bz2 files need none"),
+    ];
+    assert_eq!(lines.len(), expected.len(), "{told}");
+    for (line, (start, end)) in lines.iter().zip(expected) {
+        assert!(
+            line.starts_with(&format!("millstream: cannot index {start}")) && line.ends_with(end),
+            "{line}"
+        );
+    }
+    assert!(beside(&scratch.path("d/good.gz")).is_file());
+    assert_eq!(scratch.files("d").len(), 4, "no temporary file is left");
+}
+
+#[test]
+fn stale_indexes_are_pruned() {
+    let scratch = Scratch::new();
+    let files = ["d/kept.gz", "d/gone.gz", "d/x/changed.gz"].map(|name| scratch.file(name, &gzip(b"line\n")));
+    scratch.done(&["--min-size=0", "d"]);
+    let [kept, gone, changed] = files.each_ref().map(|file| beside(file));
+    fs::remove_file(&files[1]).expect("removed");
+    set_age(&files[2], Duration::from_secs(5));
+    let temporary = |day: u64| {
+        let path = scratch.file(&format!("d/_millstream/.0000000{day}-0000-0000-0000-000000000000"), b"x");
+        set_age(&path, Duration::from_secs(day * 24 * 3600 + 60));
+        path
+    };
+    let (old, young) = (temporary(1), temporary(0));
+    let others = ["gone.gz.0123456789abcdef-5.gzidx", "notes.txt", ".hidden"]
+        .map(|name| scratch.file(&format!("d/_millstream/{name}"), b"x"));
+    let lines = scratch.done(&["--prune", "--dry-run", "d"]);
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    for (line, end) in lines.iter().zip([
+        "000': would be removed: it was never completed",
+        ".gzidx': would be removed: the file is gone",
+        ".gzidx': would be removed: the file has changed",
+    ]) {
+        assert!(line.ends_with(end), "{line}");
+    }
+    assert!([&kept, &gone, &changed, &old, &young].iter().all(|path| path.exists()), "nothing was done");
+    assert!(scratch.done(&["--prune", "d"]).is_empty());
+    assert_eq!(
+        [&kept, &gone, &changed, &old, &young].map(|path| path.exists()),
+        [true, false, false, false, true]
+    );
+    assert!(others.iter().all(|path| path.exists()), "they are not ours");
+    assert!(scratch.done(&["--prune", "--json", "d"]).is_empty());
+}
+
+#[test]
+fn the_indexes_of_one_file_are_pruned() {
+    let scratch = Scratch::new();
+    let files = ["a.gz", "b.gz"].map(|name| scratch.file(name, &gzip(b"line\n")));
+    scratch.done(&["a.gz", "b.gz"]);
+    let indexes = files.each_ref().map(|file| beside(file));
+    files.iter().for_each(|file| fs::remove_file(file).expect("removed"));
+    scratch.done(&["--prune", "a.gz"]);
+    assert_eq!(indexes.map(|index| index.exists()), [false, true]);
+}
+
+#[test]
+fn a_directory_for_indexes_tells_files_of_one_name_apart() {
+    let scratch = Scratch::new();
+    let files = ["x/a.gz", "y/a.gz"].map(|name| scratch.file(name, &gzip(b"line\n")));
+    scratch.done(&["--directory=indexes", "x/../x/a.gz", "y/a.gz"]);
+    assert_eq!(scratch.files("indexes").len(), 2);
+    assert_eq!(scratch.files("x"), ["x/a.gz"]);
+    let absolute = scratch.path("x").to_string_lossy().into_owned();
+    assert!(
+        scratch.done(&["--directory=indexes", "--dry-run", "--min-size=0", &absolute, "y"]).is_empty(),
+        "by any path"
+    );
+    fs::remove_file(&files[1]).expect("removed");
+    assert_eq!(scratch.done(&["--directory=indexes", "--prune", "--dry-run", "x", "y"]).len(), 1);
+    scratch.done(&["--directory=indexes", "--prune", "x"]);
+    assert_eq!(scratch.files("indexes").len(), 2, "nothing is known of other directories");
+    scratch.done(&["--directory=indexes", "--prune", "x", "y"]);
+    assert_eq!(scratch.files("indexes").len(), 1);
+}
+
+fn foreign(name: &str) -> Vec<u8> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/foreign-indexes");
+    fs::read(directory.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[test]
+fn indexes_of_other_programs_are_imported() {
+    let scratch = Scratch::new();
+    for (file, index) in [("text.gz", "text.gzi"), ("text.bgz", "text.bgz.gzi")] {
+        scratch.file("a.gz", &foreign(file));
+        scratch.file("other", &foreign(index));
+        let (output, name) =
+            (scratch.run(&["-v", "--import=other", "a.gz"]), "'a.gz': index made: 3060005 bytes");
+        assert!(String::from_utf8_lossy(&output.stdout).starts_with(name), "{output:?}");
+        let lines = index_of(&scratch.path("a.gz")).lines();
+        assert_eq!(lines, 30_000);
+    }
+    let file = scratch.file("b.gz", &foreign("text.bgz"));
+    let told_of = |arguments: &[&str]| {
+        let output = scratch.run(arguments);
+        assert_eq!(output.status.code(), Some(1));
+        told(&output)
+    };
+    scratch.file("wrong.gz", &foreign("text.gzidx.gz"));
+    assert!(Command::new("gunzip").arg(scratch.path("wrong.gz")).status().expect("gunzip runs").success());
+    assert!(
+        told_of(&["--import=wrong", "b.gz"])
+            .contains("b.gz': the imported index and the file do not fit together: ")
+    );
+    assert!(told_of(&["--import=b.gz", "b.gz"]).contains("'b.gz': b.gz: not an index of gztool, "));
+    assert!(told_of(&["--import=gone", "b.gz"]).contains("'b.gz': the index to import: open: No such file"));
+    assert!(told_of(&["--import=wrong", "a.gz", "b.gz"]).contains("--import needs one file"));
+    assert!(
+        told_of(&["--prune", "--export=gztool", "b.gz"])
+            .contains("--import and --export are neither for --prune")
+    );
+    assert!(!beside(&file).exists());
+}
+
+#[test]
+fn the_index_of_gztool_is_exported() {
+    let scratch = Scratch::new();
+    let file = scratch.file("a.gz", &foreign("text.gz"));
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("permissions");
+    scratch.done(&["a.gz"]);
+    assert_eq!(scratch.done(&["--export=gztool", "--dry-run", "a.gz"]), ["'a.gzi': would be written"]);
+    let records = scratch.done(&["--export=gztool", "--json", "a.gz"]);
+    assert_eq!(records[0], r#"{"action":"export","path":"a.gzi"}"#);
+    let exported = scratch.path("a.gzi").metadata().expect("exported");
+    assert_eq!(exported.mode() & 0o7777, 0o600, "it has text of the file");
+    let made = index_of(&file);
+    fs::remove_file(beside(&file)).expect("removed");
+    scratch.done(&["--import=a.gzi", "a.gz"]);
+    assert_eq!(index_of(&file), made);
+}
+
+#[test]
+fn many_files_at_once() {
+    let scratch = Scratch::new();
+    let small = gzip(b"line\n");
+    (0..500).for_each(|n| drop(scratch.file(&format!("d/{}/{n}.gz", n % 7), &small)));
+    let records = scratch.done(&["--json", "--min-size=1", "d"]);
+    assert_eq!(records.iter().filter(|record| record.contains("make index")).count(), 500);
+}

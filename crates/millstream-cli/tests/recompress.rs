@@ -1,0 +1,336 @@
+//! `millstream recompress`: what it writes is read by the usual programs (gzip, bzip2, zstd, lz4), and no text is ever lost.
+//!
+//! The test with random moments prints a seed and repeats what it did with `MILLSTREAM_SEED=…`.
+
+use std::fs::{self, File, Permissions};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+fn text(lines: u32) -> Vec<u8> {
+    let number = |n: u32| n.wrapping_mul(2_654_435_761) >> 7;
+    (0..lines).flat_map(|n| format!("{n:07} {:08} a line\n", number(n)).into_bytes()).collect()
+}
+
+/// The output of a program that gets this input.
+fn piped(program: &[&str], input: &[u8]) -> Vec<u8> {
+    let mut command = Command::new(program[0]);
+    let mut child =
+        command.args(&program[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect(program[0]);
+    let (mut stdin, input) = (child.stdin.take().expect("piped"), input.to_vec());
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
+    let output = child.wait_with_output().expect("it ends");
+    writer.join().expect("no panic").expect("written");
+    assert!(output.status.success(), "{program:?}");
+    output.stdout
+}
+
+fn compressor(ending: &str) -> Vec<&'static str> {
+    match ending {
+        "gz" => vec!["gzip", "-c"],
+        "bz2" => vec!["bzip2", "-c"],
+        "zst" => vec!["zstd", "-q", "-c"],
+        "lz4" => vec!["lz4", "-q", "-c"],
+        _ => vec!["cat"],
+    }
+}
+
+/// The text of a file, as the program for its name decodes it.
+fn text_of(path: &Path) -> Vec<u8> {
+    let name = path.to_string_lossy();
+    let mut program = compressor(name.rsplit('.').next().expect("an ending"));
+    if program != ["cat"] {
+        program.push("-d");
+    }
+    piped(&program, &fs::read(path).expect("readable"))
+}
+
+struct Scratch {
+    dir: tempfile::TempDir,
+}
+
+impl Scratch {
+    fn new() -> Self {
+        Scratch { dir: tempfile::tempdir().expect("scratch") }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// A file that the program for its name has compressed.
+    fn file(&self, name: &str, text: &[u8]) -> PathBuf {
+        let path = self.path(name);
+        let program = compressor(name.rsplit('.').next().expect("an ending"));
+        fs::write(&path, piped(&program, text)).expect("written");
+        path
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_millstream"));
+        command.arg("recompress").args(arguments).current_dir(&self.dir).env("LC_ALL", "C");
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("millstream runs")
+    }
+
+    /// The same, and it must succeed. Returns what it writes.
+    fn done(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert_eq!((output.status.code(), told(&output)), (Some(0), String::new()));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// The same, and it must fail with one line. Returns the line.
+    fn failed(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert_eq!((output.status.code(), told(&output).lines().count()), (Some(1), 1), "{output:?}");
+        told(&output)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let listed = fs::read_dir(&self.dir).expect("readable").flatten();
+        let mut names: Vec<_> =
+            listed.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+}
+
+fn told(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn every_form_is_made_of_every_other() {
+    for text in [&b""[..], b"one line\n", &text(20_000)] {
+        for from in ["txt", "gz", "bz2", "zst", "lz4"] {
+            for to in ["gz", "zst", "lz4"] {
+                let scratch = Scratch::new();
+                let file = scratch.file(&format!("a.{from}"), text);
+                fs::set_permissions(&file, Permissions::from_mode(0o640)).expect("permissions");
+                let before = file.metadata().expect("a file");
+                scratch.done(&[&format!("--to={to}"), &format!("a.{from}")]);
+                let name = if from == "txt" { format!("a.txt.{to}") } else { format!("a.{to}") };
+                assert_eq!(scratch.names(), [&name[..]], "from {from}");
+                let new = scratch.path(&name);
+                assert!(text_of(&new) == text, "{from} to {to}, {} bytes", text.len());
+                let after = new.metadata().expect("a file");
+                assert_eq!(after.mode(), before.mode());
+                assert_eq!((after.mtime(), after.mtime_nsec()), (before.mtime(), before.mtime_nsec()));
+                let again = scratch.done(&["--json", &name]);
+                assert!(again.starts_with(r#"{"action":"skip","#), "{from} to {to}: {again}");
+            }
+        }
+    }
+}
+
+#[test]
+fn files_of_several_blocks_can_be_divided() {
+    let (scratch, text) = (Scratch::new(), text(1_000_000));
+    scratch.file("a.gz", &text);
+    assert_eq!(text.len() / (8 << 20), 2);
+    scratch.done(&["--to=zst", "--keep", "a.gz"]);
+    let listed =
+        Command::new("zstd").args(["-l", "a.zst"]).current_dir(&scratch.dir).output().expect("zstd runs");
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    // Three frames of text and the seek table.
+    assert!(listed.lines().any(|line| line.split_whitespace().take(2).eq(["4", "1"])), "{listed}");
+    scratch.done(&["--to=lz4", "--keep", "a.zst"]);
+    let before = scratch.path("a.gz").metadata().expect("a file").len();
+    let record = scratch.done(&["--json", "--level=1", "--to=gz", "a.gz"]);
+    let after = scratch.path("a.gz").metadata().expect("a file").len();
+    let numbers = format!(r#""bytes_before":{before},"bytes":{after},"decoded_bytes":{}"#, text.len());
+    assert_eq!(
+        record,
+        format!("{{\"action\":\"recompress\",{numbers},\"source\":\"a.gz\",\"path\":\"a.gz\"}}\n")
+    );
+    for name in ["a.gz", "a.zst", "a.lz4"] {
+        assert!(text_of(&scratch.path(name)) == text, "{name}");
+    }
+    assert_eq!(scratch.names(), ["a.gz", "a.lz4", "a.zst"]);
+}
+
+#[test]
+fn many_files_at_once() {
+    let scratch = Scratch::new();
+    let names: Vec<_> = (0..40).map(|n| format!("{n}.gz")).collect();
+    names.iter().for_each(|name| drop(scratch.file(name, format!("text of {name}\n").as_bytes())));
+    let arguments: Vec<_> = ["-v", "--to=zst"].into_iter().chain(names.iter().map(String::as_str)).collect();
+    let output = scratch.run(&arguments);
+    assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 40, "{output:?}");
+    for name in names {
+        let new = scratch.path(&name.replace(".gz", ".zst"));
+        assert_eq!(text_of(&new), format!("text of {name}\n").as_bytes());
+    }
+}
+
+#[test]
+fn a_dry_run_changes_nothing() {
+    let scratch = Scratch::new();
+    scratch.file("a.gz", b"text\n");
+    assert_eq!(
+        scratch.done(&["--dry-run", "--to=zst", "a.gz"]),
+        "'a.gz' -> 'a.zst': would be compressed again\n"
+    );
+    assert_eq!(scratch.names(), ["a.gz"]);
+}
+
+#[test]
+fn what_an_earlier_run_has_made_is_taken_if_it_has_the_same_text() {
+    let (scratch, text) = (Scratch::new(), text(1000));
+    let old = scratch.file("a.gz", &text);
+    scratch.done(&["--to=zst", "--keep", "a.gz"]);
+    assert!(scratch.done(&["--to=zst", "--keep", "--json", "a.gz"]).starts_with(r#"{"action":"skip""#));
+    let told = "'a.gz' -> 'a.zst': was compressed by an earlier run; would be removed\n";
+    assert_eq!(scratch.done(&["--to=zst", "--dry-run", "a.gz"]), told);
+    assert!(old.exists());
+    assert!(scratch.done(&["--to=zst", "--json", "a.gz"]).starts_with(r#"{"action":"finish""#));
+    assert_eq!(scratch.names(), ["a.zst"]);
+    scratch.file("a.gz", b"other text\n");
+    let message = scratch.failed(&["--to=zst", "a.gz"]);
+    assert!(
+        message.ends_with("'a.gz': a.zst exists and has other text; move it away, or remove it\n"),
+        "{message}"
+    );
+    assert_eq!(scratch.names(), ["a.gz", "a.zst"]);
+    assert!(text_of(&scratch.path("a.zst")) == text);
+    assert_eq!(text_of(&scratch.path("a.gz")), b"other text\n");
+}
+
+#[test]
+fn files_that_cannot_be_decoded_stay() {
+    let scratch = Scratch::new();
+    let good = fs::read(scratch.file("good.gz", &text(100_000))).expect("readable");
+    let mut damaged = good.clone();
+    damaged[good.len() / 2] ^= 0xff;
+    for (name, content, message) in [
+        ("cut.gz", &good[..good.len() - 9], "damaged gzip data at byte "),
+        ("damaged.gz", &damaged, "damaged gzip data at byte "),
+        (
+            "text.gz",
+            b"a text, whose name is wrong\n",
+            "damaged gzip data at byte 10: not gzip; replace it by",
+        ),
+        ("part-0", &[&b"PAR1"[..], &[0, 1, 2]].concat(), "it is Parquet, not text; only text"),
+        ("gzip", &good, "it is gzip, not text; only text"),
+    ] {
+        fs::write(scratch.path(name), content).expect("written");
+        let told = scratch.failed(&["--to=zst", name]);
+        assert!(told.starts_with(&format!("millstream: cannot recompress '{name}': {message}")), "{told}");
+        assert!(fs::read(scratch.path(name)).expect("readable") == content, "{name}");
+    }
+    symlink("good.gz", scratch.path("link.gz")).expect("linked");
+    for (name, message) in [
+        ("link.gz", "not a regular file; name the files themselves"),
+        (".", "not a regular file; name the files themselves"),
+        ("gone.gz", "stat: No such file or directory"),
+    ] {
+        let told = scratch.failed(&[name]);
+        assert_eq!(told, format!("millstream: cannot recompress '{name}': {message}\n"));
+    }
+    let names = ["cut.gz", "damaged.gz", "good.gz", "gzip", "link.gz", "part-0", "text.gz"];
+    assert_eq!(scratch.names(), names, "nothing else is left");
+    let output = scratch.run(&["--json", "gone.gz", "good.gz"]);
+    assert_eq!(
+        (output.status.code(), output.stdout.split(|&b| b == b'\n').count()),
+        (Some(1), 3),
+        "the rest goes on"
+    );
+}
+
+#[test]
+fn a_file_that_another_process_compresses_is_left_alone() {
+    let scratch = Scratch::new();
+    let file = scratch.file("a.gz", b"text\n");
+    let lock = File::create(scratch.path(".a.gz.recompress")).expect("created");
+    lock.lock().expect("locked");
+    let told = scratch.failed(&["--to=zst", "a.gz"]);
+    assert!(told.ends_with("another process is compressing it; wait until it is done\n"), "{told}");
+    drop(lock);
+    scratch.done(&["--to=zst", "a.gz"]);
+    assert_eq!(
+        (file.exists(), scratch.names()),
+        (false, vec!["a.zst".to_owned()]),
+        "what was left is removed"
+    );
+}
+
+/// Killed at any moment, it leaves the old file or the new one, and the next run completes the work.
+#[test]
+fn no_text_is_lost_by_kills() {
+    let given = std::env::var("MILLSTREAM_SEED").ok().map(|seed| seed.parse().expect("a number"));
+    let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
+    let seed: u64 = given.unwrap_or_else(clock);
+    println!("MILLSTREAM_SEED={seed}");
+    let (mut state, text) = (seed | 1, text(150_000));
+    let mut below = |bound: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % bound
+    };
+    let started = Instant::now();
+    let whole = {
+        let scratch = Scratch::new();
+        scratch.file("a.gz", &text);
+        let started = Instant::now();
+        scratch.done(&["--to=zst", "a.gz"]);
+        started.elapsed()
+    };
+    while started.elapsed() < Duration::from_secs(10) {
+        let scratch = Scratch::new();
+        scratch.file("a.gz", &text);
+        let to = ["--to=zst", "--to=gz"][below(2) as usize];
+        let new = scratch.path(if to == "--to=zst" { "a.zst" } else { "a.gz" });
+        let mut child = scratch.command(&[to, "a.gz"]).spawn().expect("millstream runs");
+        std::thread::sleep(Duration::from_micros(below(whole.as_micros() as u64)));
+        child.kill().expect("killed");
+        child.wait().expect("it ends");
+        let names = scratch.names();
+        let left = names.iter().filter(|name| !name.starts_with('.'));
+        assert!(left.clone().count() > 0, "{names:?}");
+        left.for_each(|name| assert!(text_of(&scratch.path(name)) == text, "{name}"));
+        scratch.done(&[to, if scratch.path("a.gz").exists() { "a.gz" } else { "a.zst" }]);
+        assert_eq!(scratch.names(), [new.file_name().expect("a name").to_string_lossy()], "after {names:?}");
+        assert!(text_of(&new) == text);
+    }
+}
+
+/// Without the right to mount there is nothing to see here.
+#[test]
+fn a_full_or_read_only_volume_keeps_the_old_file() {
+    let scratch = Scratch::new();
+    let volume = scratch.path("volume");
+    fs::create_dir(&volume).expect("created");
+    let mount = |options: &str| {
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", options, "none"]).arg(&volume).stderr(Stdio::null());
+        mount.status().is_ok_and(|status| status.success())
+    };
+    if !mount("size=3m") {
+        println!("no right to mount");
+        return;
+    }
+    let file = scratch.file("volume/a.bz2", &text(200_000));
+    let content = fs::read(&file).expect("readable");
+    let full = scratch.run(&["--to=lz4", "volume/a.bz2"]);
+    let names = || fs::read_dir(&volume).expect("readable").count();
+    let after_full = (names(), fs::read(&file).expect("readable") == content);
+    let is_read_only = mount("remount,ro");
+    let read_only = scratch.run(&["--to=lz4", "volume/a.bz2"]);
+    let after_read_only = (names(), fs::read(&file).expect("readable") == content);
+    let unmounted = Command::new("umount").arg(&volume).status().expect("umount runs");
+    assert!(unmounted.success());
+    assert_eq!((after_full, after_read_only), ((1, true), (1, true)));
+    let message =
+        "cannot recompress 'volume/a.bz2': write: No space left on device; make room for the new file";
+    assert!(told(&full).contains(message), "{full:?}");
+    if is_read_only {
+        assert!(told(&read_only).contains("create file: Read-only file system"), "{read_only:?}");
+    }
+}

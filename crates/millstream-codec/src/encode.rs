@@ -1,0 +1,258 @@
+//! Compresses text in forms that can be divided: a file is a sequence of small parts that are decoded by themselves.
+//!
+//! | form | a part | after the last part | documented by |
+//! |---|---|---|---|
+//! | bgzf (`.gz`) | a gzip member of up to 65,280 bytes, whose extra field `BC` tells its size | an empty member | the SAM specification, 4.1 |
+//! | seekable Zstandard (`.zst`) | a frame of up to 8 MiB, with a checksum | a skippable frame with the sizes of all frames | `contrib/seekable_format` of zstd |
+//! | LZ4 frames (`.lz4`) | a frame of up to 8 MiB, with its size and a checksum | nothing | the LZ4 frame format 1.6 |
+//!
+//! Any decoder of the codec reads them. [`Encoder::encode`] compresses a block of text to one part, in bgzf to several. Blocks are
+//! independent, so threads can encode many of them at once.
+
+use zstd_safe::{CCtx, CParameter, get_error_name};
+
+use crate::codec::Codec;
+use crate::lz4::{self, encode_frame};
+
+/// Bytes of text that are encoded at once.
+pub const BLOCK: usize = 8 << 20;
+
+/// Bytes of text of a member in bgzf, as in htslib: compressed or not, the member is shorter than 64 KiB.
+const MEMBER: usize = 0xff00;
+/// A member's header up to its size, which follows.
+const MEMBER_HEADER: [u8; 16] = *b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0";
+/// An empty member.
+const BGZF_END: &[u8; 28] = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0\x1b\0\x03\0\0\0\0\0\0\0\0\0";
+/// Bytes of a member that are not deflate.
+const MEMBER_AROUND: usize = 26;
+
+const SEEK_TABLE: u32 = 0x184d_2a5e;
+const SEEKABLE: [u8; 4] = 0x8f92_eab1_u32.to_le_bytes();
+
+/// A form that can be divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// gzip.
+    Bgzf,
+    /// Zstandard.
+    Zstd,
+    /// LZ4.
+    Lz4,
+}
+
+impl Form {
+    /// The codec that decodes it.
+    pub fn codec(self) -> Codec {
+        match self {
+            Form::Bgzf => Codec::Gzip,
+            Form::Zstd => Codec::Zstd,
+            Form::Lz4 => Codec::Lz4,
+        }
+    }
+
+    /// The form of a codec's files, if there is one.
+    pub fn of(codec: Codec) -> Option<Form> {
+        [Form::Bgzf, Form::Zstd, Form::Lz4].into_iter().find(|form| form.codec() == codec)
+    }
+
+    /// The levels of compression, of which the second is the usual one; LZ4 has none.
+    pub fn levels(self) -> Option<(i32, i32, i32)> {
+        match self {
+            Form::Bgzf => Some((1, 6, 9)),
+            Form::Zstd => Some((1, 3, 19)),
+            Form::Lz4 => None,
+        }
+    }
+
+    /// Whether a file whose first and last bytes are these, up to 32 of each, is in this form.
+    pub fn is_of(self, first: &[u8], last: &[u8]) -> bool {
+        match self {
+            Form::Bgzf => first.starts_with(&MEMBER_HEADER) && last.ends_with(BGZF_END),
+            Form::Zstd => last.ends_with(&SEEKABLE),
+            Form::Lz4 => lz4::is_small_frame(first, BLOCK as u64),
+        }
+    }
+}
+
+/// Compresses blocks of text.
+#[derive(Clone, Copy, Debug)]
+pub struct Encoder {
+    form: Form,
+    level: i32,
+}
+
+/// A block that is compressed.
+#[derive(Debug)]
+pub struct Encoded {
+    /// The bytes of the file.
+    pub bytes: Vec<u8>,
+    /// Bytes of text.
+    text: usize,
+}
+
+impl Encoder {
+    /// Compresses in a form, at a level that is one of [`Form::levels`].
+    pub fn new(form: Form, level: Option<i32>) -> Self {
+        let level = form.levels().map_or(0, |(least, usual, most)| level.unwrap_or(usual).clamp(least, most));
+        Encoder { form, level }
+    }
+
+    /// Compresses a block of text, of up to [`BLOCK`] bytes.
+    ///
+    /// # Panics
+    /// If the block is larger.
+    pub fn encode(&self, text: &[u8]) -> Encoded {
+        assert!(text.len() <= BLOCK, "a block has 8 MiB at most");
+        let bytes = match self.form {
+            Form::Bgzf => text.chunks(MEMBER).flat_map(|text| member(text, self.level)).collect(),
+            Form::Zstd => zstd_frame(text, self.level),
+            Form::Lz4 => encode_frame(text),
+        };
+        Encoded { bytes, text: text.len() }
+    }
+
+    /// What follows the last block of a file.
+    pub fn end(&self, blocks: &Sizes) -> Vec<u8> {
+        match self.form {
+            Form::Bgzf => BGZF_END.to_vec(),
+            Form::Zstd => seek_table(&blocks.0),
+            Form::Lz4 => Vec::new(),
+        }
+    }
+}
+
+/// The sizes of a file's blocks, which its end tells.
+#[derive(Debug, Default)]
+pub struct Sizes(Vec<(u32, u32)>);
+
+impl Sizes {
+    /// Takes note of the next block.
+    pub fn add(&mut self, block: &Encoded) {
+        // Neither is much more than `BLOCK`.
+        self.0.push((block.bytes.len() as u32, block.text as u32));
+    }
+}
+
+fn member(text: &[u8], level: i32) -> Vec<u8> {
+    let mut out = [&MEMBER_HEADER[..], &[0; 2]].concat();
+    let start = out.len();
+    out.resize(start + zlib_rs::compress_bound(text.len()), 0);
+    let mut deflate = zlib_rs::Deflate::new(level, false, 15);
+    let status = deflate.compress(text, &mut out[start..], zlib_rs::DeflateFlush::Finish);
+    assert_eq!(status, Ok(zlib_rs::Status::StreamEnd), "there is room");
+    out.truncate(start + deflate.total_out() as usize);
+    if out.len() + MEMBER_AROUND - start > usize::from(u16::MAX) {
+        out.truncate(start);
+        stored(text, &mut out);
+    }
+    let size = (out.len() + MEMBER_AROUND - start - 1) as u16;
+    out[start - 2..start].copy_from_slice(&size.to_le_bytes());
+    out.extend(crc32fast::hash(text).to_le_bytes());
+    out.extend((text.len() as u32).to_le_bytes());
+    out
+}
+
+/// Appends deflate that is not compressed.
+fn stored(text: &[u8], out: &mut Vec<u8>) {
+    let length = text.len() as u16;
+    out.push(1);
+    out.extend([length.to_le_bytes(), (!length).to_le_bytes()].concat());
+    out.extend_from_slice(text);
+}
+
+fn zstd_frame(text: &[u8], level: i32) -> Vec<u8> {
+    let mut context = CCtx::create();
+    let mut frame = vec![0; zstd_safe::compress_bound(text.len())];
+    let compressed = context
+        .set_parameter(CParameter::CompressionLevel(level))
+        .and_then(|_| context.set_parameter(CParameter::ChecksumFlag(true)))
+        .and_then(|_| context.compress2(&mut frame[..], text));
+    // The parameters are valid and there is room; only memory could be short.
+    let length = compressed.unwrap_or_else(|code| panic!("zstd: {}", get_error_name(code)));
+    frame.truncate(length);
+    frame
+}
+
+fn seek_table(frames: &[(u32, u32)]) -> Vec<u8> {
+    const FOOTER: usize = 9;
+    let length = (frames.len() * 8 + FOOTER) as u32;
+    let mut table = [SEEK_TABLE.to_le_bytes(), length.to_le_bytes()].concat();
+    table.extend(
+        frames.iter().flat_map(|(compressed, text)| [compressed.to_le_bytes(), text.to_le_bytes()].concat()),
+    );
+    table.extend((frames.len() as u32).to_le_bytes());
+    // Without checksums, which are in the frames.
+    table.push(0);
+    table.extend(SEEKABLE);
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decoder::decode;
+
+    const FORMS: [Form; 3] = [Form::Bgzf, Form::Zstd, Form::Lz4];
+
+    fn file(encoder: &Encoder, blocks: &[&[u8]]) -> Vec<u8> {
+        let (mut file, mut sizes) = (Vec::new(), Sizes::default());
+        for block in blocks {
+            let encoded = encoder.encode(block);
+            sizes.add(&encoded);
+            file.extend(encoded.bytes);
+        }
+        file.extend(encoder.end(&sizes));
+        file
+    }
+
+    /// Bytes that cannot be compressed.
+    fn noise(length: usize) -> Vec<u8> {
+        let mut state = 1_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u8
+        };
+        (0..length).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn blocks_are_decoded() {
+        let (text, noise) = (b"some text\n".repeat(50_000), noise(200_000));
+        for form in FORMS {
+            let all: [&[&[u8]]; 5] = [&[], &[b""], &[b"x"], &[&text, &noise], &[&noise, b"", &text]];
+            for blocks in all {
+                let made = file(&Encoder::new(form, None), blocks);
+                assert_eq!(decode(form.codec(), &made), Ok(blocks.concat()), "{form:?}");
+                let ends = made.len().min(32);
+                let is_of = form.is_of(&made[..ends], &made[made.len() - ends..]);
+                assert!(is_of || made.is_empty(), "{form:?} of {} blocks", blocks.len());
+            }
+        }
+    }
+
+    #[test]
+    fn members_tell_their_sizes() {
+        let made = file(&Encoder::new(Form::Bgzf, Some(9)), &[&noise(300_000), &b"text\n".repeat(100_000)]);
+        let (mut at, mut members) = (0, 0);
+        while at < made.len() {
+            assert_eq!(made[at..at + 16], MEMBER_HEADER);
+            at += usize::from(u16::from_le_bytes([made[at + 16], made[at + 17]])) + 1;
+            members += 1;
+        }
+        assert_eq!(
+            (at, members),
+            (made.len(), 300_000_usize.div_ceil(MEMBER) + 500_000_usize.div_ceil(MEMBER) + 1)
+        );
+        let mut plain = Vec::new();
+        stored(b"text", &mut plain);
+        assert_eq!(plain, b"\x01\x04\0\xfb\xfftext");
+    }
+
+    #[test]
+    fn files_of_other_forms_are_told_apart() {
+        let gz = b"\x1f\x8b\x08\0\0\0\0\0\0\xff\x03\0\0\0\0\0\0\0\0\0";
+        for form in FORMS {
+            assert!(!form.is_of(gz, gz) && !form.is_of(b"", b""), "{form:?}");
+        }
+    }
+}

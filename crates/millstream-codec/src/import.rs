@@ -1,0 +1,306 @@
+//! Makes the index of a gzip file in parallel, from places that another program's index names.
+//!
+//! Such an index has no checksums, so it is only taken for a hint of where threads may begin. Each thread decodes a *part*, from
+//! one place to the next, with the window that the other index gives. A wrong place or window is noticed: a part that does not
+//! end where the next one begins is an error, and so is a member whose checksum, put together from those of its parts, is not
+//! the one in its trailer.
+
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use crc32fast::Hasher;
+use memchr::memchr_iter;
+
+use crate::codec::Codec;
+use crate::error::DecodeError;
+use crate::gzip::{Members, Trailer};
+use crate::index::{Chunk, Index, LONGEST, Window};
+use crate::indexer::{WINDOW_LEVEL, deflated};
+use crate::inflate::{Stop, WINDOW};
+use crate::points::{Before, Points};
+
+/// Bytes that are decoded before their checksum is computed.
+const STEP: usize = 256 << 10;
+
+/// Decodes a gzip file of `size` bytes from these places, on up to `threads` threads, and makes its index with chunks of at least
+/// `spacing` bytes; `open` opens the file at an offset. The index is that of an [`Indexer`](crate::Indexer), but chunks may begin
+/// elsewhere. `None` if a block of deflate is too long for a chunk.
+///
+/// # Errors
+/// Those of a [`DecodeError`] if the file is damaged, or the places are not of this file; and those of the input.
+pub fn import<R: Read>(
+    points: &Points<'_>,
+    size: u64,
+    spacing: u64,
+    threads: usize,
+    open: impl Fn(u64) -> io::Result<R> + Sync,
+) -> io::Result<Option<Index>> {
+    let spacing = spacing.clamp(WINDOW as u64, LONGEST / 2);
+    let starts = starts(points, size, spacing, &open)?;
+    let (next, is_over, parts) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(Vec::new()));
+    let work = || {
+        while !is_over.load(Ordering::Relaxed) {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            let Some(start) = starts.get(i) else { return };
+            let part =
+                open(start.bit / 8).and_then(|input| Part::decode(start, starts.get(i + 1), spacing, input));
+            let goes_on = part.as_ref().is_ok_and(|part| !part.is_undivided);
+            is_over.fetch_or(!goes_on, Ordering::Relaxed);
+            parts.lock().unwrap_or_else(PoisonError::into_inner).push((i, part));
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads.min(starts.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
+    parts.sort_by_key(|(i, _)| *i);
+    let parts = parts.into_iter().map(|(_, part)| part).collect::<io::Result<Vec<_>>>()?;
+    if parts.iter().any(|part| part.is_undivided) { Ok(None) } else { join(parts, size).map(Some) }
+}
+
+/// Where a part begins.
+struct Start {
+    bit: u64,
+    start: u64,
+    /// The bytes before it; empty after the header of a member, `None` before it.
+    window: Option<Vec<u8>>,
+}
+
+/// The places that can be used, at least a chunk apart; the first is the beginning of the file.
+fn starts<R: Read>(
+    points: &Points<'_>,
+    size: u64,
+    spacing: u64,
+    open: impl Fn(u64) -> io::Result<R>,
+) -> io::Result<Vec<Start>> {
+    if points.size.is_some_and(|other| other != size) {
+        return Err(DecodeError::invalid(Codec::Gzip, 0, "the imported index is of a file of another size"));
+    }
+    let mut starts = vec![Start { bit: 0, start: 0, window: None }];
+    let mut last = 0;
+    for point in &points.points {
+        // rapidgzip has a point at the end.
+        let is_within = point.bit / 8 < size && points.length.is_none_or(|length| point.start < length);
+        if !is_within || point.start - last < spacing {
+            continue;
+        }
+        let window = match point.window {
+            Before::Nothing if point.bit % 8 != 0 => continue,
+            Before::Nothing if has_header(open(point.bit / 8)?)? => None,
+            window => match window.decoded() {
+                Some(window) => Some(window),
+                None => continue,
+            },
+        };
+        last = point.start;
+        starts.push(Start { bit: point.bit, start: point.start, window });
+    }
+    Ok(starts)
+}
+
+/// Whether what comes is the header of a member. Raw deflate cannot begin like one.
+fn has_header(mut input: impl Read) -> io::Result<bool> {
+    let mut magic = [0; 2];
+    match input.read_exact(&mut magic) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        read => read.map(|()| magic == crate::gzip::MAGIC),
+    }
+}
+
+/// Bytes of a member, or of the part of one.
+#[derive(Default)]
+struct Share {
+    crc: Hasher,
+    length: u64,
+}
+
+impl Share {
+    fn add(&mut self, other: &Share) {
+        self.crc.combine(&other.crc);
+        self.length += other.length;
+    }
+
+    fn check(self, trailer: Trailer) -> io::Result<()> {
+        // RFC 1952: the length modulo 2^32.
+        if self.crc.finalize() == trailer.crc && self.length as u32 == trailer.length {
+            Ok(())
+        } else {
+            let reason = "the CRC or the length of a member is another one";
+            Err(DecodeError::invalid(Codec::Gzip, trailer.offset, reason))
+        }
+    }
+}
+
+/// What a thread has found between two places.
+#[derive(Default)]
+struct Part {
+    spacing: u64,
+    chunks: Vec<Chunk>,
+    windows: Vec<u8>,
+    /// Decoded bytes and lines of the chunks.
+    length: u64,
+    lines: u64,
+    /// The bit of the file that it ends at.
+    end: u64,
+    /// The trailer of the member that it begins in, and what it has of this member.
+    first: Option<(Share, Trailer)>,
+    /// What it has of the member that it ends in.
+    last: Share,
+    current: Current,
+    tail: Vec<u8>,
+    is_undivided: bool,
+}
+
+/// The chunk that is being decoded.
+#[derive(Default)]
+struct Current {
+    bit: u64,
+    window: Vec<u8>,
+    length: u64,
+    crc: Hasher,
+    lines: u64,
+}
+
+impl Part {
+    /// Decodes from `start` to `end`, or to the end of the file.
+    fn decode(start: &Start, end: Option<&Start>, spacing: u64, input: impl Read) -> io::Result<Part> {
+        let mut part = Part { spacing, ..Part::default() };
+        part.current.bit = start.bit;
+        let mut members = match &start.window {
+            None => Members::at(start.bit / 8, input),
+            Some(window) => {
+                part.tail.clone_from(window);
+                part.current.window.clone_from(window);
+                Members::inside(start.bit / 8, input, window, (start.bit % 8) as u8)?
+            }
+        };
+        part.end = part.decode_to(&mut members, end.map_or(u64::MAX, |end| end.bit))?;
+        if part.current.length > 0 {
+            part.end_chunk(part.end);
+        }
+        let is_as_told = end.is_none_or(|end| {
+            let is_at_member = end.window.as_ref().is_none_or(Vec::is_empty);
+            part.length == end.start - start.start && (!is_at_member || part.tail.is_empty())
+        });
+        if is_as_told || part.is_undivided { Ok(part) } else { Err(of_another_file(&members)) }
+    }
+
+    /// Decodes until a bit of the file, at which a block or a member must begin. Returns the bit at which the next part begins: it may
+    /// also be told to begin after the header of a member.
+    fn decode_to(&mut self, members: &mut Members<impl Read>, end: u64) -> io::Result<u64> {
+        let (mut buffer, mut bit) = (vec![0; STEP], self.current.bit);
+        while bit < end && !self.is_undivided {
+            if !members.is_inside() {
+                if !members.enter()? {
+                    return if end == u64::MAX { Ok(bit) } else { Err(members.input.truncated()) };
+                }
+                let header = std::mem::replace(&mut bit, members.input.offset() * 8);
+                if bit == end {
+                    return Ok(header);
+                }
+                continue;
+            }
+            let (written, stop) = members.inflate(&mut buffer, true)?;
+            self.add(&buffer[..written]);
+            self.is_undivided = self.current.length > LONGEST;
+            let unused_bits = match stop {
+                Stop::Inside => continue,
+                Stop::BlockEnd { unused_bits } => unused_bits,
+                Stop::StreamEnd => {
+                    self.end_member(members.trailer()?)?;
+                    0
+                }
+            };
+            bit = members.input.offset() * 8 - u64::from(unused_bits);
+            if bit < end && self.current.length >= self.spacing {
+                self.end_chunk(bit);
+            }
+        }
+        if bit > end && !self.is_undivided { Err(of_another_file(members)) } else { Ok(bit) }
+    }
+
+    /// Takes note of decoded bytes, all of one member.
+    fn add(&mut self, bytes: &[u8]) {
+        let mut share = Share { length: bytes.len() as u64, ..Share::default() };
+        share.crc.update(bytes);
+        self.last.add(&share);
+        self.current.crc.combine(&share.crc);
+        self.current.length += share.length;
+        self.current.lines += memchr_iter(b'\n', bytes).count() as u64;
+        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(WINDOW)..]);
+        if self.tail.len() > 2 * WINDOW {
+            self.tail.drain(..self.tail.len() - WINDOW);
+        }
+    }
+
+    fn end_member(&mut self, trailer: Trailer) -> io::Result<()> {
+        self.tail.clear();
+        let share = std::mem::take(&mut self.last);
+        if self.first.is_some() {
+            return share.check(trailer);
+        }
+        self.first = Some((share, trailer));
+        Ok(())
+    }
+
+    /// Ends a chunk; the next one begins at this bit.
+    fn end_chunk(&mut self, bit: u64) {
+        let current = std::mem::take(&mut self.current);
+        let first = self.windows.len();
+        if !current.window.is_empty() {
+            self.windows.extend(deflated(&current.window, WINDOW_LEVEL));
+        }
+        self.chunks.push(Chunk {
+            bit: current.bit,
+            start: self.length,
+            window: Window::Stored(first..self.windows.len()),
+            crc: current.crc.finalize(),
+            lines: current.lines,
+        });
+        self.length += current.length;
+        self.lines += current.lines;
+        self.current.bit = bit;
+        self.current.window.extend_from_slice(&self.tail[self.tail.len().saturating_sub(WINDOW)..]);
+    }
+}
+
+fn of_another_file(members: &Members<impl Read>) -> io::Error {
+    members.input.invalid("no block begins where the imported index says")
+}
+
+/// Puts the parts of a file together.
+fn join(parts: Vec<Part>, size: u64) -> io::Result<Index> {
+    let mut index = Index::of_nothing(Codec::Gzip, size);
+    let (mut member, mut next) = (Share::default(), 0);
+    for part in parts {
+        if let Some((share, trailer)) = part.first {
+            member.add(&share);
+            std::mem::take(&mut member).check(trailer)?;
+        }
+        member.add(&part.last);
+        let (before, is_empty) = (index.windows.len(), part.chunks.is_empty());
+        index.windows.extend(part.windows);
+        index.chunks.extend(part.chunks.into_iter().enumerate().map(|(i, mut chunk)| {
+            chunk.start += index.length;
+            if i == 0 {
+                chunk.bit = next;
+            }
+            if let Window::Stored(at) = &mut chunk.window {
+                *at = before + at.start..before + at.end;
+            }
+            chunk
+        }));
+        index.length += part.length;
+        index.lines += part.lines;
+        next = part.end;
+        if !is_empty {
+            index.end = (index.length, part.end);
+        }
+    }
+    Ok(index)
+}

@@ -1,0 +1,163 @@
+//! Threads that take work from the queue, and the making of an index.
+
+use std::ffi::CStr;
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Receiver;
+use std::sync::{Mutex, PoisonError};
+
+use millstream_codec::{Codec, DecodeError, Index, Indexer, Points, SPACING, import, to_gztool};
+use millstream_vfs::{
+    Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, Operation, SymlinkBehavior, Volume,
+};
+
+use super::names::{Version, gztool_name};
+use super::search::{Found, Job};
+use super::store::{Store, content, keep, load};
+use super::{Action, Cause, Effect, Event, Run, Summary, divisible};
+use crate::content::{Content, Counted};
+
+/// Bytes that are decoded at once.
+const PIECE: usize = 256 << 10;
+
+impl<V: Volume> Run<'_, V> {
+    /// Does what comes through the queue, until it ends.
+    pub(super) fn work(&self, jobs: &Mutex<Receiver<Job<V::Dir>>>, store: &Store<V::Dir>) {
+        loop {
+            let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            match job {
+                Ok(Job::Make(found)) => self.make(&found, store),
+                Ok(Job::Prune { dir, directory, only }) => {
+                    self.prune(dir.as_ref(), &directory, only.as_deref(), store)
+                }
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn make(&self, found: &Found<V::Dir>, store: &Store<V::Dir>) {
+        let path = [&found.directory, found.name.to_bytes()].concat();
+        let counted = Counted { all: Some(&self.activity.bytes), own: AtomicU64::new(0) };
+        match self.index(found, store, &counted) {
+            Ok(action) => self.sink.event(Event { path: &path, action }),
+            Err(cause) => self.problem(&path, &cause),
+        }
+        // The file may have grown, or need not be read.
+        let left = found.size.wrapping_sub(counted.own.into_inner());
+        self.activity.spared_bytes.fetch_add(left, Ordering::Relaxed);
+    }
+
+    fn index(
+        &self,
+        found: &Found<V::Dir>,
+        store: &Store<V::Dir>,
+        counted: &Counted<'_>,
+    ) -> Result<Action, Cause> {
+        let dir = &*found.dir;
+        let file = dir.open_file(&found.name, Access::Read, SymlinkBehavior::Follow)?;
+        let before = file.metadata(Fields::STAT)?;
+        if before.kind() != FileKind::File {
+            return Err(Cause::NotAFile);
+        }
+        let version = Version::of(&before);
+        let name = self.index_name(&found.directory, &found.name, version);
+        let shelf = self.open_for(store, Some(dir)).map_err(Cause::NotKept)?;
+        if let Some((index_bytes, index)) = shelf.and_then(|shelf| load(&shelf, &name, before.size)) {
+            self.export(found, &file, &index, &before)?;
+            return Ok(Action::Kept(summary(&index, index_bytes)));
+        }
+        if self.options.effect == Effect::Told {
+            return Ok(Action::WouldMake);
+        }
+        let codec = divisible(found.name.to_bytes()).ok_or(Cause::NotDivisible)?;
+        let index = match &self.options.import {
+            Some(path) => self.import(path, &file, before.size, counted)?,
+            None => decode(codec, Content { file: &file, offset: 0, counted })?,
+        };
+        if Version::of(&file.metadata(Version::FIELDS)?) != version || index.size() != before.size {
+            return Err(Cause::Changed);
+        }
+        let bytes = index.encode();
+        self.save(store, dir, &name, &bytes, (&file, &before)).map_err(Cause::NotKept)?;
+        self.export(found, &file, &index, &before)?;
+        Ok(Action::Made(summary(&index, bytes.len() as u64)))
+    }
+
+    /// Decodes a whole file on several threads, by the index of another program.
+    fn import<F: File>(
+        &self,
+        path: &CStr,
+        file: &F,
+        size: u64,
+        counted: &Counted<'_>,
+    ) -> Result<Index, Cause> {
+        let other = self.base.open_file(path, Access::Read, SymlinkBehavior::Follow);
+        let other = other.and_then(|other| content(&other)).map_err(Cause::NotImported)?;
+        let points = Points::parse(&other).map_err(|_| Cause::NotForeign(path.to_bytes().to_vec()))?;
+        let open = |offset| Ok(Content { file, offset, counted });
+        let index =
+            import(&points, size, SPACING, self.options.threads, open).map_err(|error| {
+                match cause(error) {
+                    Cause::Damaged(damage) => Cause::Unfit(damage),
+                    cause => cause,
+                }
+            })?;
+        index.ok_or(Cause::Undivided)
+    }
+
+    /// Writes gztool's index beside the file, if that is wanted.
+    fn export(
+        &self,
+        found: &Found<V::Dir>,
+        file: &<V::Dir as Dir>::File,
+        index: &Index,
+        owner: &Metadata,
+    ) -> Result<(), Cause> {
+        if !self.options.export {
+            return Ok(());
+        }
+        let name = gztool_name(&found.name);
+        if self.options.effect == Effect::Real {
+            let counted = Counted::default();
+            let open = |offset| Ok(Content { file, offset, counted: &counted });
+            let exported = to_gztool(index, open).map_err(cause)?;
+            keep(&*found.dir, &name, &exported, (file, owner)).map_err(Cause::NotExported)?;
+        }
+        let path = [&found.directory, name.to_bytes()].concat();
+        self.sink.event(Event { path: &path, action: Action::Exported });
+        Ok(())
+    }
+}
+
+fn summary(index: &Index, index_bytes: u64) -> Summary {
+    Summary {
+        size: index.size(),
+        decoded: index.length(),
+        lines: index.lines(),
+        chunks: index.chunks() as u64,
+        index_bytes,
+    }
+}
+
+/// Decodes a whole file.
+fn decode(codec: Codec, input: impl Read) -> Result<Index, Cause> {
+    let mut indexer = Indexer::new(codec, input, SPACING).ok_or(Cause::NotDivisible)?;
+    let mut buffer = vec![0; PIECE];
+    while indexer.read(&mut buffer).map_err(cause)? > 0 {
+        if indexer.is_undivided() {
+            break;
+        }
+    }
+    indexer.finish().ok_or(Cause::Undivided)
+}
+
+/// Why a file could not be decoded.
+fn cause(error: io::Error) -> Cause {
+    match error.downcast::<DecodeError>() {
+        Ok(damage) => Cause::Damaged(Box::new(damage)),
+        Err(error) => {
+            let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+            Cause::Volume(Error::new(Operation::Read, errno))
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The names of index files, which are those that Spark looks for (`IndexStore` in jvm/spark).
+//!
+//! ```text
+//! beside the file      _millstream/NAME.MTIME-SIZE.gzidx
+//! in a directory       UUID-NAME.MTIME-SIZE.gzidx
+//! ```
+//!
+//! MTIME is the time of the last change in milliseconds; on object stores Spark uses the ETag instead. UUID is Java's
+//! `UUID.nameUUIDFromBytes` of the path of the file's directory as Hadoop writes it, `file:/data/logs`.
+
+use std::ffi::{CStr, CString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
+
+use millstream_vfs::{Fields, Metadata};
+
+/// The directory for indexes beside their files.
+pub(super) const BESIDE: &CStr = c"_millstream";
+const EXTENSION: &[u8] = b".gzidx";
+
+/// A version of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Version {
+    mtime_ms: i64,
+    size: u64,
+}
+
+impl Version {
+    pub(super) const FIELDS: Fields = Fields::SIZE.union(Fields::MTIME);
+
+    pub(super) fn of(metadata: &Metadata) -> Self {
+        Version { mtime_ms: metadata.mtime.as_millis(), size: metadata.size }
+    }
+}
+
+/// The name of the index of a version of a file.
+pub(super) fn index_name(prefix: &[u8], name: &CStr, version: Version) -> CString {
+    let tag = format!(".{}-{}", version.mtime_ms, version.size);
+    c_string([prefix, name.to_bytes(), tag.as_bytes(), EXTENSION].concat())
+}
+
+/// The file and the version that an index is of. `None` for other files, and for indexes of an object store, which name an ETag.
+pub(super) fn parse(index_name: &[u8]) -> Option<(&[u8], Version)> {
+    let tagged = index_name.strip_suffix(EXTENSION)?;
+    let (name, tag) = tagged.split_at(tagged.iter().rposition(|&b| b == b'.')?);
+    let tag = std::str::from_utf8(&tag[1..]).ok()?;
+    let (mtime_ms, size) = tag.rsplit_once('-')?;
+    let version = Version { mtime_ms: mtime_ms.parse().ok()?, size: size.parse().ok()? };
+    // No other spelling of the numbers is one of Spark's.
+    (!name.is_empty() && format!("{}-{}", version.mtime_ms, version.size) == tag).then_some((name, version))
+}
+
+/// What the names of indexes of a directory's files begin with, in a directory for all indexes.
+pub(super) fn prefix(working_directory: &[u8], directory: &[u8]) -> Vec<u8> {
+    let mut path = b"file:".to_vec();
+    path.extend(absolute(working_directory, directory));
+    let mut digest = md5::compute(path).0;
+    // The version and the variant of a UUID.
+    digest[6] = digest[6] & 0x0f | 0x30;
+    digest[8] = digest[8] & 0x3f | 0x80;
+    format!("{}-", uuid(digest)).into_bytes()
+}
+
+/// An absolute path without `.`, `..`, and slashes that say nothing, as Hadoop's `Path` makes it: links are not resolved.
+fn absolute(working_directory: &[u8], path: &[u8]) -> Vec<u8> {
+    let joined = [working_directory, path].join(&b'/');
+    let path = if path.starts_with(b"/") { path } else { &joined };
+    let mut names: Vec<&[u8]> = Vec::new();
+    for component in Path::new(std::ffi::OsStr::from_bytes(path)).components() {
+        match component {
+            Component::Normal(name) => names.push(name.as_bytes()),
+            Component::ParentDir => drop(names.pop()),
+            _ => {}
+        }
+    }
+    [b"/", &names.join(&b'/')[..]].concat()
+}
+
+fn uuid(bytes: [u8; 16]) -> String {
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+}
+
+/// A new name for an index that is not complete, of the form that Spark uses for this, too.
+///
+/// # Panics
+/// If the kernel has no random numbers.
+pub(super) fn temporary_name() -> CString {
+    let mut bytes = [0; 16];
+    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    assert_eq!(filled, Ok(bytes.len()), "the kernel has random numbers");
+    c_string(format!(".{}", uuid(bytes)).into_bytes())
+}
+
+/// Whether a file is an index that was not completed, or Hadoop's checksums of one.
+pub(super) fn is_temporary(name: &[u8]) -> bool {
+    let name = name.strip_suffix(b".crc").and_then(|name| name.strip_prefix(b".")).unwrap_or(name);
+    let Some(uuid) = name.strip_prefix(b".") else { return false };
+    uuid.len() == 36
+        && uuid.iter().enumerate().all(|(i, &b)| match i {
+            8 | 13 | 18 | 23 => b == b'-',
+            _ => b.is_ascii_hexdigit(),
+        })
+}
+
+/// The file with Hadoop's checksums of a file.
+pub(super) fn checksum_name(name: &CStr) -> CString {
+    c_string([b".", name.to_bytes(), b".crc"].concat())
+}
+
+/// The name of gztool's index of a file.
+pub(super) fn gztool_name(name: &CStr) -> CString {
+    let name = name.to_bytes();
+    c_string([name.strip_suffix(b".gz").unwrap_or(name), b".gzi"].concat())
+}
+
+/// The directory of a path, and the name in it.
+pub(super) fn split(path: &[u8]) -> (CString, CString) {
+    let at = path.iter().rposition(|&b| b == b'/').map_or(0, |slash| slash + 1);
+    let directory = if at == 0 { b"." } else { &path[..at] };
+    (c_string(directory.to_vec()), c_string(path[at..].to_vec()))
+}
+
+fn c_string(bytes: Vec<u8>) -> CString {
+    // All are made of C strings, numbers and constants.
+    CString::new(bytes).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VERSION: Version = Version { mtime_ms: 1_600_000_000_123, size: 45 };
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        let name = index_name(b"", c"a.b.gz", VERSION);
+        assert_eq!(name.as_c_str(), c"a.b.gz.1600000000123-45.gzidx");
+        assert_eq!(parse(name.to_bytes()), Some((&b"a.b.gz"[..], VERSION)));
+        let before_1970 = Version { mtime_ms: -7, size: 0 };
+        assert_eq!(parse(index_name(b"", c"x", before_1970).to_bytes()), Some((&b"x"[..], before_1970)));
+    }
+
+    #[test]
+    fn other_names_are_of_no_index() {
+        for name in [
+            "a.gz.1-2",
+            "a.gz.1-x.gzidx",
+            "a.gz.d41d8c-2.gzidx",
+            ".1-2.gzidx",
+            "a.gz.+1-2.gzidx",
+            "a.gz.01-2.gzidx",
+            "1-2.gzidx",
+        ] {
+            assert_eq!(parse(name.as_bytes()), None, "{name}");
+        }
+    }
+
+    /// What `UUID.nameUUIDFromBytes("file:/data/logs".getBytes)` is in Java.
+    #[test]
+    fn directories_have_javas_uuids() {
+        for (working_directory, directory) in [
+            ("/", "/data/logs"),
+            ("/data", "logs/"),
+            ("/data/logs", "."),
+            ("/", "//data/./x/..//logs"),
+            ("/data/x", "../logs"),
+        ] {
+            let prefix = prefix(working_directory.as_bytes(), directory.as_bytes());
+            assert_eq!(String::from_utf8_lossy(&prefix), "e6adb8b7-c8ee-3658-a45b-952174c42caf-");
+        }
+        assert_eq!(absolute(b"/", b"/"), b"/");
+        assert_eq!(absolute(b"/a", b"../.."), b"/");
+    }
+
+    #[test]
+    fn temporary_names_are_recognized() {
+        let name = temporary_name();
+        assert!(is_temporary(name.to_bytes()), "{name:?}");
+        assert!(is_temporary(checksum_name(&name).to_bytes()), "{name:?}");
+        assert_ne!(name, temporary_name());
+        for other in
+            [".hidden", "a.gz.1-2.gzidx", ".a.gz.1-2.gzidx.crc", ".0000000000000000000000000000000000000"]
+        {
+            assert!(!is_temporary(other.as_bytes()), "{other}");
+        }
+    }
+
+    #[test]
+    fn gztool_replaces_the_ending() {
+        assert_eq!(gztool_name(c"a.gz").as_c_str(), c"a.gzi");
+        assert_eq!(gztool_name(c"a.gzip").as_c_str(), c"a.gzip.gzi");
+    }
+
+    #[test]
+    fn paths_are_split_at_the_last_slash() {
+        assert_eq!(split(b"a.gz"), (c".".into(), c"a.gz".into()));
+        assert_eq!(split(b"/a.gz"), (c"/".into(), c"a.gz".into()));
+        assert_eq!(split(b"x/y/a.gz"), (c"x/y/".into(), c"a.gz".into()));
+    }
+}

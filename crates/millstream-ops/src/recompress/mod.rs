@@ -1,0 +1,165 @@
+//! Files are compressed again, in a form that can be divided.
+//!
+//! ```text
+//! replace.rs    a file ─► a temporary one beside it, synced and verified ─► renamed ─► the old one removed
+//! pipeline.rs   decoded text ─► blocks ─► encoders, one per CPU, shared by all files ─► written in order
+//! ```
+//!
+//! **No text is lost**: at any moment there is the old file, or the new one, which has been decoded and compared by checksum and
+//! length. The temporary file has one name for each source and is locked, so the next run removes what a killed one has left. If it
+//! finds both the old file and the new one, it compares them, and removes the old one.
+
+mod pipeline;
+mod replace;
+
+use std::ffi::CString;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use millstream_codec::{DecodeError, Form};
+use millstream_vfs::{Errno, Error, Operation, Volume};
+
+use crate::activity::Activity;
+use pipeline::Pool;
+use replace::Replacer;
+
+/// Whether anything is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The work is done.
+    Real,
+    /// It is only told.
+    Told,
+}
+
+/// What becomes of the old file, if the new one has another name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Old {
+    /// It is removed.
+    Remove,
+    /// It is kept.
+    Keep,
+}
+
+/// How files are compressed again.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The form; by default that of the file's own codec, or else bgzf.
+    pub form: Option<Form>,
+    /// The level of compression; by default the usual one of the form.
+    pub level: Option<i32>,
+    /// What becomes of old files.
+    pub old: Old,
+    /// Whether anything is changed.
+    pub effect: Effect,
+    /// Number of threads that encode.
+    pub threads: usize,
+}
+
+/// What was done with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It would be compressed again.
+    WouldReplace,
+    /// It was compressed again.
+    Replaced {
+        /// Bytes of the old file.
+        before: u64,
+        /// Bytes of the new file.
+        after: u64,
+        /// Bytes of the text.
+        text: u64,
+    },
+    /// An earlier run had made the new file.
+    Finished,
+    /// It is in the form already, or an earlier run has made the new file and the old one is to be kept.
+    Kept,
+}
+
+/// Why a file was not compressed again. It is as it was.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Cause {
+    /// The file could not be read, or the new one not be written.
+    #[error(transparent)]
+    Volume(#[from] Error),
+    /// It cannot be decoded.
+    #[error(transparent)]
+    Damaged(Box<DecodeError>),
+    /// Not a regular file.
+    #[error("not a regular file")]
+    NotAFile,
+    /// It has no name of a codec, and is not text either.
+    #[error("it is {0}, not text")]
+    Format(&'static str),
+    /// There is another file with the new name.
+    #[error("{} exists and has other text", .0.escape_ascii())]
+    Exists(Vec<u8>),
+    /// Another process is at it.
+    #[error("another process is compressing it")]
+    Busy,
+    /// It was written to, or replaced, meanwhile.
+    #[error("it changed while it was read")]
+    Changed,
+    /// The new file is decoded to other text.
+    #[error("what was written cannot be read back")]
+    NotVerified,
+}
+
+/// Receives what was done. Calls come from several threads at once.
+pub trait Sink: Sync {
+    /// Something was done with the file `path`; `new` is the path of the new file.
+    fn event(&self, path: &[u8], new: &[u8], action: &Action);
+
+    /// Something failed; the work continues.
+    fn problem(&self, path: &[u8], cause: &Cause);
+}
+
+/// Compresses files again.
+pub fn run<V: Volume>(
+    volume: &V,
+    operands: &[CString],
+    options: &Options,
+    sink: &dyn Sink,
+    activity: &Activity,
+) {
+    let base = volume.base();
+    let (next, pool) = (AtomicUsize::new(0), Pool::new(options.threads));
+    thread::scope(|scope| {
+        for _ in 0..options.threads {
+            activity.add_thread();
+            scope.spawn(|| pool.encode());
+        }
+        let work = || {
+            while let Some(operand) = operands.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let path = operand.to_bytes();
+                let replacer = Replacer { base: &base, options, pool: &pool, activity };
+                match replacer.replace(path) {
+                    Ok((new, action)) => sink.event(path, &new, &action),
+                    Err(cause) => {
+                        activity.add_error();
+                        sink.problem(path, &cause);
+                    }
+                }
+                activity.add_entries(1);
+            }
+        };
+        let files: Vec<_> = (0..options.threads.min(operands.len())).map(|_| scope.spawn(work)).collect();
+        let panicked = files.into_iter().filter_map(|file| file.join().err()).next();
+        pool.close();
+        if let Some(panic) = panicked {
+            std::panic::resume_unwind(panic);
+        }
+    });
+}
+
+/// Why a file could not be read.
+fn cause(error: io::Error) -> Cause {
+    match error.downcast::<DecodeError>() {
+        Ok(damage) => Cause::Damaged(Box::new(damage)),
+        Err(error) => {
+            let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+            Cause::Volume(Error::new(Operation::Read, errno))
+        }
+    }
+}

@@ -1,0 +1,202 @@
+package org.apache.spark.sql.execution.datasources.millstream
+
+import java.io.{FileNotFoundException, IOException}
+import java.util.concurrent.TimeUnit.DAYS
+
+import scala.collection.mutable
+import scala.util.Using
+
+import io.millstream.hadoop.{DatasetNames, NativeIndex, TextCodec}
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.{EtagSource, FileStatus, Path}
+
+import org.apache.spark.TaskContext
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.util.{SerializableConfiguration, ThreadUtils}
+
+/**
+ * What [[IndexJob]] did with a file, or would do.
+ *
+ * @param action in the words of `millstream index`
+ * @param numbers what the index says
+ * @param problem why it failed, with a way out; `action` is what failed then
+ */
+final case class IndexOutcome(path: String, action: String, reason: Option[String] = None, numbers: Seq[(String, Long)] = Nil, problem: Option[String] = None)
+
+/**
+ * Makes or removes indexes of compressed files before Spark reads them: `millstream index --spark`. Files are listed by the driver; a task for each
+ * decodes it once, and the driver gets no index.
+ *
+ * @param directory where indexes are kept; None for the session's setting
+ * @param minSize bytes of the smallest file that is taken from a directory; None for the session's setting
+ */
+final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Option[Long], dryRun: Boolean) {
+  private val context = spark.sparkContext
+  private val conf = context.hadoopConfiguration
+  private val settings = IndexSettings.of(spark.sessionState.conf)
+  private val store = IndexStore(directory.orElse(settings.directory))
+  private val smallest = minSize.getOrElse(settings.minSize)
+  private val codecs = FileCodecs.ofSpark(conf)
+
+  /** Makes the indexes of files that have none. */
+  def make(paths: Seq[String]): Seq[IndexOutcome] = {
+    val (listed, failed) = list(paths, IndexJob.Index)
+    val (right, others) = listed.partition(tree => !tree.isFile || isDivisible(tree.root.getName))
+    val refused = others.map(tree => IndexOutcome(tree.root.toString, IndexJob.Index,
+      problem = Some("only .gz, .zst, .lz4 and .snappy files have indexes; .bz2 files need none; one task reads a file of another format")))
+    val files = right.flatMap(tree => tree.data.filter(file => file.codec.hasIndex && (tree.isFile || file.size >= smallest)))
+    // The largest first: the job does not end with one of them.
+    failed ++ refused ++ run(files.distinct.sortBy(-_.size))
+  }
+
+  private def run(files: Seq[CompressedFile]): Seq[IndexOutcome] =
+    if (files.isEmpty) {
+      Nil
+    } else {
+      val shared = context.broadcast(new SerializableConfiguration(conf))
+      val (kept, told) = (store, dryRun)
+      val one = (task: TaskContext, file: Iterator[CompressedFile]) => IndexJob.one(file.next(), kept, told, shared.value.value, task)
+      val description = s"Millstream: make the indexes of ${files.length} compressed files, such as ${files.head.path}"
+      try CompressedFiles.describing(context, description)(context.runJob(context.parallelize(files, files.length), one).toSeq)
+      finally shared.destroy()
+    }
+
+  /** Removes indexes of versions of files that are gone, and what interrupted applications have left. */
+  def prune(paths: Seq[String]): Seq[IndexOutcome] = {
+    val (all, unlisted) = list(paths, IndexJob.Prune)
+    val (files, listed) = all.partition(_.isFile)
+    val failed = unlisted ++ files.map(file => IndexOutcome(file.root.toString, IndexJob.Prune, problem = Some("not a directory; name the one that has the file")))
+    val current = listed.flatMap(_.data).map(store.path(_).toString).toSet
+    val kept = store.directory match {
+      case None => listed.flatMap(_.indexes)
+      case Some(place) =>
+        val prefixes = listed.flatMap(_.directories).map(IndexStore.prefix).toSet
+        val root = new Path(place)
+        val fileSystem = root.getFileSystem(conf)
+        val all = if (fileSystem.exists(root)) fileSystem.listStatus(fileSystem.makeQualified(root)).toSeq else Nil
+        all.filter(status => IndexJob.isIncomplete(status.getPath.getName) || prefixes(status.getPath.getName.take(IndexStore.PrefixLength)))
+    }
+    val directories = listed.flatMap(_.directories).map(directory => IndexStore.prefix(directory) -> directory).toMap
+    val stale = kept.filterNot(status => current(status.getPath.toString)).distinct
+    failed ++ ThreadUtils.parmap(stale, "millstream-prune", IndexJob.Removers)(prune(_, directories)).flatten
+  }
+
+  private def prune(index: FileStatus, directories: Map[String, Path]): Option[IndexOutcome] = {
+    val path = index.getPath
+    try {
+      reasonToRemove(index, directories).map { reason =>
+        if (!dryRun) path.getFileSystem(conf).delete(path, false)
+        IndexOutcome(path.toString, if (dryRun) "would remove" else "remove", Some(reason))
+      }
+    } catch {
+      case e: IOException => Some(IndexOutcome(path.toString, IndexJob.Prune, problem = Some(IndexJob.oneLine(e))))
+    }
+  }
+
+  /** Asks for the file again: it may have changed since it was listed. */
+  private def reasonToRemove(index: FileStatus, directories: Map[String, Path]): Option[String] = {
+    val name = index.getPath.getName
+    if (IndexJob.isIncomplete(name)) {
+      Option.when(System.currentTimeMillis - index.getModificationTime > DAYS.toMillis(1))("it was never completed")
+    } else {
+      val (directory, own) = store.directory.fold((index.getPath.getParent.getParent, name)) { _ =>
+        (directories(name.take(IndexStore.PrefixLength)), name.drop(IndexStore.PrefixLength))
+      }
+      IndexStore.fileOf(own).flatMap { file =>
+        val path = new Path(directory, file)
+        try {
+          val now = versionOf(path.getFileSystem(conf).getFileStatus(path)).map(store.path(_).getName)
+          now.filter(_ != name).map(_ => "the file has changed")
+        } catch {
+          case _: FileNotFoundException => Some("the file is gone")
+        }
+      }
+    }
+  }
+
+  private def isDivisible(name: String): Boolean = codecOf(name).exists(_.hasIndex)
+
+  private def codecOf(name: String): Option[TextCodec] = codecs.of(name).flatMap(codec => Option(TextCodec.of(codec)))
+
+  /** None if it is not compressed. */
+  private def versionOf(status: FileStatus): Option[CompressedFile] = codecOf(status.getPath.getName).map { codec =>
+    val version = status match {
+      case tagged: EtagSource => Option(tagged.getEtag)
+      case _ => None
+    }
+    CompressedFile(status.getPath, status.getLen, status.getModificationTime, version, codec)
+  }
+
+  /** The trees at some paths, and what could not be listed. */
+  private def list(paths: Seq[String], action: String): (Seq[Tree], Seq[IndexOutcome]) = {
+    val (failed, listed) = paths.partitionMap { given =>
+      try {
+        val path = new Path(given)
+        val fileSystem = path.getFileSystem(conf)
+        val root = fileSystem.getFileStatus(fileSystem.makeQualified(path))
+        val tree = new Tree(root.getPath, root.isFile, versionOf)
+        if (root.isFile) tree.add(root)
+        else {
+          val found = fileSystem.listFiles(root.getPath, true)
+          while (found.hasNext) tree.add(found.next())
+        }
+        Right(tree)
+      } catch {
+        case e @ (_: IOException | _: IllegalArgumentException) => Left(IndexOutcome(given, action, problem = Some(IndexJob.oneLine(e))))
+      }
+    }
+    (listed, failed)
+  }
+}
+
+/** What is at and below a path. */
+private final class Tree(val root: Path, val isFile: Boolean, versionOf: FileStatus => Option[CompressedFile]) {
+  /** The compressed files. */
+  val data = mutable.ArrayBuffer.empty[CompressedFile]
+  private val holders = mutable.LinkedHashSet.empty[Path]
+  /** Indexes beside files, also incomplete ones. */
+  val indexes = mutable.ArrayBuffer.empty[FileStatus]
+  private val below = if (root.isRoot) root.toString.length else root.toString.length + 1
+
+  def add(status: FileStatus): Unit = {
+    val names = if (isFile) Array.empty[String] else status.getPath.toString.drop(below).split('/')
+    if (!names.exists(DatasetNames.isHidden)) {
+      holders += status.getPath.getParent
+      data ++= versionOf(status)
+    }
+    else if (names.length > 1 && names(names.length - 2) == IndexStore.Beside && !names.dropRight(2).exists(DatasetNames.isHidden)) indexes += status
+  }
+
+  def directories: Seq[Path] = (holders ++ Option.unless(isFile)(root)).toSeq
+}
+
+private object IndexJob {
+  val Index = "index"
+  val Prune = "prune"
+  private val Removers = 16
+  private val Incomplete = "\\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}".r
+
+  def isIncomplete(name: String): Boolean = Incomplete.matches(name)
+
+  private def one(file: CompressedFile, store: IndexStore, dryRun: Boolean, conf: Configuration, task: TaskContext): IndexOutcome = {
+    val path = file.path.toString
+    def failed(why: String) = IndexOutcome(path, Index, problem = Some(why))
+    store.load(file, conf).map(index => IndexOutcome(path, "keep index", numbers = numbers(index))).getOrElse {
+      if (dryRun) IndexOutcome(path, "would make index")
+      else CompressedFiles.makeOne(file, store, conf, task) match {
+        case CompressedFiles.Made(index, None) => IndexOutcome(path, "make index", numbers = numbers(index))
+        case CompressedFiles.Made(_, Some(why)) => failed(s"the index cannot be kept: $why; name a directory for indexes with --directory, and in ${IndexSettings.Directory.key}")
+        case CompressedFiles.Undivided => failed("it cannot be divided, because it is one frame or has one of more than 64 MiB of text; one task reads it: see millstream recompress")
+        case CompressedFiles.Unreadable(why) => failed(why)
+      }
+    }
+  }
+
+  private def numbers(bytes: Array[Byte]): Seq[(String, Long)] =
+    Using.resource(NativeIndex.of(bytes))(index => Seq("bytes" -> index.size, "decoded_bytes" -> index.length, "index_bytes" -> bytes.length.toLong))
+
+  private def oneLine(e: Throwable): String = e match {
+    case _: FileNotFoundException => "there is no such file or directory"
+    case _ => s"${e.getClass.getSimpleName}: ${e.getMessage}".linesIterator.next()
+  }
+}
