@@ -218,7 +218,10 @@ fn each_error_is_told_and_the_rest_goes_on() {
             "spark.millstream.index.directory",
         ),
         ("'gone.gz': stat: No such file or directory", ""),
-        ("'other.txt': only .gz, .zst, .lz4 and .snappy files have indexes", ".bz2 files need none"),
+        (
+            "'other.txt': only .gz, .zst, .lz4 and .snappy files have indexes",
+            "one task reads a file of another format",
+        ),
     ];
     assert_eq!(lines.len(), expected.len(), "{told}");
     for (line, (start, end)) in lines.iter().zip(expected) {
