@@ -4,6 +4,7 @@ import atexit
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -88,6 +89,20 @@ def parquet_objects(python: Path, files: int) -> Path:
             set_etag(file)
 
     return make_once(f"s3-parquet-{files}", make)
+
+
+def compressed_objects(name: str, source: Path, warm: Path) -> Path:
+    """The directories `plain` and `gz` of two data sets, below a bed's directory."""
+    def make(path: Path) -> None:
+        for data, directory in (("data", source), ("warm", warm)):
+            for kind in ("plain", "gz"):
+                (path / BUCKET / data / kind).mkdir(parents=True)
+                for file in (directory / kind).iterdir():
+                    if file.is_file():
+                        shutil.copy(file, path / BUCKET / data / kind / file.name)
+                        set_etag(path / BUCKET / data / kind / file.name)
+
+    return make_once(f"s3-{name}", make)
 
 
 def hdfs_floor() -> list[str]:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import millstream
-from harness import tree_cpu_s
+from harness import scratch_directory, tree_cpu_s
 from pyspark.sql import DataFrame, SparkSession, functions
 from spark_everyday import JOBS as EVERYDAY_JOBS
 from spark_everyday import everyday, shown_lines
@@ -55,6 +55,15 @@ def count_repartitioned(spark: SparkSession, directory: str) -> Answer:
 
 def matching_repartitioned(spark: SparkSession, directory: str) -> Answer:
     return spark.read.text(directory).repartition(REPARTITIONS).filter(functions.col("value").contains("BALTIMORE")).count(), None
+
+
+def unpacked_count(spark: SparkSession, directory: str) -> Answer:
+    """Decompresses with lbzip2 first, on two CPUs."""
+    with tempfile.NamedTemporaryFile(suffix=".txt", dir=scratch_directory()) as plain:
+        for file in sorted(Path(directory).iterdir()):
+            subprocess.run(["lbzip2", "-n2", "-dc", file], stdout=plain, check=True)
+        plain.flush()
+        return count(spark, plain.name)
 
 
 def forget_indexes(spark: SparkSession, directory: str) -> None:
@@ -173,7 +182,7 @@ def compacted(spark: SparkSession, directory: str) -> Answer:
 JOBS = {
     job.__name__: job for job in (
         count, count_repartitioned, rdd_count, matching, matching_repartitioned, rlike_matching, words, csv_columns, csv_inferred_total, csv_show, csv_limit, json_columns, path_tenth,
-        table_tenth, json_total, csv_total, parquet_total, orc_total, binary_files, pure, merged_by_rdd, compacted,
+        unpacked_count, table_tenth, json_total, csv_total, parquet_total, orc_total, binary_files, pure, merged_by_rdd, compacted,
     )
 }
 JOBS |= {f"first_{job.__name__}": job for job in (count, matching)}

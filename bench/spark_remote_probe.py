@@ -61,6 +61,14 @@ def compact(spark: SparkSession, url: str) -> int:
     return spark.read.text(target).count()
 
 
+def count_gz(spark: SparkSession, url: str) -> int:
+    return count(spark, f"{url}/gz")
+
+
+def count_plain(spark: SparkSession, url: str) -> int:
+    return count(spark, f"{url}/plain")
+
+
 def create_table(spark: SparkSession, url: str) -> None:
     """A table of text whose partitions are the directories `dir=0000` and so on of `url`."""
     table = table_of(url)
@@ -93,9 +101,10 @@ def fill(facts: dict) -> None:
         done.result()
 
 
-JOBS = {"list": list_files, "count": count, "text-file": text_file, "search": search, "parquet": parquet, "compact": compact, "catalog": catalog}
+JOBS = {"list": list_files, "count": count, "text-file": text_file, "search": search, "parquet": parquet, "compact": compact, "catalog": catalog,
+        "count-gz": count_gz, "count-plain": count_plain}
 # What must be there before a job.
-PREPARE = {"catalog": create_table}
+PREPARE = {"catalog": create_table, "count-gz": count_gz}
 
 
 def requests(endpoint: str) -> dict[str, int]:
