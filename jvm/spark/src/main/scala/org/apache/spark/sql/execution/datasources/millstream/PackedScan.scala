@@ -89,13 +89,14 @@ private[millstream] trait PackedScan extends LeafExecNode {
     // A limit below the cost of opening a file is respected.
     val openCost = math.min(settings.openCostBytes, conf.filesMaxPartitionBytes)
     val (count, bytes) = files.iterator.flatMap(_.files).foldLeft((0L, 0L)) { case ((n, sum), file) => (n + 1, sum + file.getLen) }
-    val minSize = IndexSettings.of(conf).minSize
+    // It takes much longer to decode than what has indexes.
+    val leastBzip2 = IndexSettings.of(conf).minSize / 4
     val (indexes, unindexed) = openIndexes(count, openCost)
     tellDriver(count, bytes)
     try {
       def decoded(file: FileStatusWithMetadata) = Option.when(decodes)(nativeCodec(file)).flatten.map { codec =>
         val path = file.getPath.toString
-        Decoded(codec, indexes.get(path), unindexed(path), isDivided = mayDivide && codec == TextCodec.BZIP2 && file.getLen >= minSize)
+        Decoded(codec, indexes.get(path), unindexed(path), isDivided = mayDivide && codec == TextCodec.BZIP2 && file.getLen >= leastBzip2)
       }
       def cost(file: FileStatusWithMetadata): Long = decoded(file).fold(file.getLen)(_.length(file.getLen))
       val all = if (decodes) files.iterator.flatMap(_.files).map(cost).sum else bytes
