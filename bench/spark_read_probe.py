@@ -181,8 +181,8 @@ def compacted(spark: SparkSession, directory: str) -> Answer:
 
 JOBS = {
     job.__name__: job for job in (
-        count, count_repartitioned, rdd_count, matching, matching_repartitioned, rlike_matching, words, csv_columns, csv_inferred_total, csv_show, csv_limit, json_columns, path_tenth,
-        unpacked_count, table_tenth, json_total, csv_total, parquet_total, orc_total, binary_files, pure, merged_by_rdd, compacted,
+        count, count_repartitioned, rdd_count, matching, matching_repartitioned, rlike_matching, words, csv_columns, csv_inferred_total, csv_show,
+        csv_limit, json_columns, path_tenth, unpacked_count, table_tenth, json_total, csv_total, parquet_total, orc_total, binary_files, pure, merged_by_rdd, compacted,
     )
 }
 JOBS |= {f"first_{job.__name__}": job for job in (count, matching)}

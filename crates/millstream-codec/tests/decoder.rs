@@ -301,13 +301,11 @@ fn a_changed_byte_is_noticed() {
 /// Least bytes of a chunk of an index.
 const SHORTEST_CHUNK: u64 = 32 << 10;
 
-/// The index of a file; none if it is one frame, or nearly.
+/// The index of a file; none if it is one frame or block of deflate, or nearly.
 fn index(codec: Codec, file: &[u8]) -> Option<Index> {
     let mut indexer = Indexer::new(codec, file, SHORTEST_CHUNK).expect("a codec with indexes");
     io::copy(&mut indexer, &mut io::sink()).expect("decoded");
-    let index = indexer.finish();
-    assert!(index.is_some() || codec != Codec::Gzip, "blocks of deflate are short");
-    index
+    indexer.finish()
 }
 
 fn chunk(index: &Index, number: usize, file: &[u8]) -> io::Result<Vec<u8>> {
