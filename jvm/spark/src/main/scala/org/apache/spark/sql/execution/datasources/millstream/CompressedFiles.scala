@@ -62,6 +62,21 @@ private[millstream] object CompressedFiles extends Logging {
       Map.empty
     }
 
+  /**
+   * The versions of files now, which may have been listed long ago: Spark's readers return what is in a file when they read it. Object
+   * stores are not asked, because readers ask them for the version that was listed.
+   */
+  def current(files: Seq[CompressedFile], conf: Configuration): Seq[CompressedFile] = {
+    def one(file: CompressedFile) = if (file.version.nonEmpty) file else try {
+      val now = file.path.getFileSystem(conf).getFileStatus(file.path)
+      file.copy(size = now.getLen, modificationTime = now.getModificationTime)
+    } catch {
+      // Who reads it will say so.
+      case _: IOException => file
+    }
+    if (files.length < 2) files.map(one) else ThreadUtils.parmap(files, "millstream-versions", Loaders)(one)
+  }
+
   /** Whether a file has an index, or may get one, as far as it is known. */
   def mayHaveIndex(file: CompressedFile): Boolean = file.codec.hasIndex && !undivided.contains(file)
 

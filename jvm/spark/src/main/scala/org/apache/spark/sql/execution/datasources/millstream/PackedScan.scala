@@ -89,14 +89,13 @@ private[millstream] trait PackedScan extends LeafExecNode {
     // A limit below the cost of opening a file is respected.
     val openCost = math.min(settings.openCostBytes, conf.filesMaxPartitionBytes)
     val (count, bytes) = files.iterator.flatMap(_.files).foldLeft((0L, 0L)) { case ((n, sum), file) => (n + 1, sum + file.getLen) }
-    // It takes much longer to decode than what has indexes.
-    val leastBzip2 = IndexSettings.of(conf).minSize / 4
-    val (indexes, unindexed) = openIndexes(count, openCost)
+    val (large, indexes) = openIndexes(count, openCost)
     tellDriver(count, bytes)
     try {
       def decoded(file: FileStatusWithMetadata) = Option.when(decodes)(nativeCodec(file)).flatten.map { codec =>
-        val path = file.getPath.toString
-        Decoded(codec, indexes.get(path), unindexed(path), isDivided = mayDivide && codec == TextCodec.BZIP2 && file.getLen >= leastBzip2)
+        val version = large.get(file.getPath.toString)
+        val index = version.flatMap(indexes.get)
+        Decoded(codec, version, index, makesIndex = index.isEmpty && version.exists(makesIndex))
       }
       def cost(file: FileStatusWithMetadata): Long = decoded(file).fold(file.getLen)(_.length(file.getLen))
       val all = if (decodes) files.iterator.flatMap(_.files).map(cost).sum else bytes
@@ -125,23 +124,29 @@ private[millstream] trait PackedScan extends LeafExecNode {
     }
   }
 
-  /** The indexes of the files that one task should not read alone, by path, and the paths of those whose reader makes the index. */
-  private def openIndexes(count: Long, openCost: Long): (Map[String, NativeIndex], Set[String]) = {
+  /** Whether the task that reads all of a file makes its index. */
+  private def makesIndex(file: CompressedFile): Boolean =
+    onlyCounts && file.codec != TextCodec.BZIP2 && IndexSettings.of(conf).isEnabled && CompressedFiles.mayHaveIndex(file)
+
+  /** The files that one task should not read alone, by path, and their indexes. */
+  private def openIndexes(count: Long, openCost: Long): (Map[String, CompressedFile], Map[CompressedFile, NativeIndex]) = {
     val settings = IndexSettings.of(conf)
     def estimate(file: FileStatusWithMetadata): Long = file.getLen * (if (nativeCodec(file).isEmpty) 1 else CompressedFiles.Ratio)
-    def mayBeLarge(file: FileStatusWithMetadata) = file.getLen >= settings.minSize && nativeCodec(file).nonEmpty
+    // bzip2 takes much longer to decode than what has indexes.
+    def mayBeLarge(file: FileStatusWithMetadata) =
+      nativeCodec(file).exists(codec => file.getLen >= (if (codec == TextCodec.BZIP2) settings.minSize / 4 else settings.minSize))
     if (decodes && mayDivide && files.exists(_.files.exists(mayBeLarge))) {
       val target = targetCost(files.iterator.flatMap(_.files).map(estimate).sum + count * openCost)
       val large = files.flatMap(_.files).filter(file => mayBeLarge(file) && estimate(file) > target)
-      val versions = for (file <- large; codec <- nativeCodec(file) if codec != TextCodec.BZIP2) yield
+      val listed = for (file <- large; codec <- nativeCodec(file)) yield
         CompressedFile(file.getPath, file.getLen, file.getModificationTime, Option(RangePacking.version(file)), codec)
-      val found = CompressedFiles.indexes(versions, settings, hadoopConf, Option.unless(onlyCounts)(sparkContext))
-      val opened = for ((file, bytes) <- found; index <- Option(NativeIndex.of(bytes))) yield file.path.toString -> index
-      val others = versions.filterNot(found.contains)
-      metrics("filesUndivided").set(others.length)
-      (opened, if (onlyCounts && settings.isEnabled) others.filter(CompressedFiles.mayHaveIndex).map(_.path.toString).toSet else Set.empty)
+      val now = CompressedFiles.current(listed, hadoopConf)
+      val indexable = now.filter(_.codec != TextCodec.BZIP2)
+      val found = CompressedFiles.indexes(indexable, settings, hadoopConf, Option.unless(onlyCounts)(sparkContext))
+      metrics("filesUndivided").set(indexable.count(!found.contains(_)))
+      (now.map(file => file.path.toString -> file).toMap, for ((file, bytes) <- found; index <- Option(NativeIndex.of(bytes))) yield file -> index)
     } else {
-      (Map.empty, Set.empty)
+      (Map.empty, Map.empty)
     }
   }
 

@@ -86,11 +86,11 @@ object Packing {
 /**
  * How a compressed file is read.
  *
- * @param index with which tasks can share it
+ * @param large its version now, if several tasks should share it
+ * @param index with which they can
  * @param makesIndex whether the task that reads all of it makes the index
- * @param isDivided whether tasks can share it without an index
  */
-private[millstream] final case class Decoded(codec: TextCodec, index: Option[NativeIndex], makesIndex: Boolean, isDivided: Boolean) {
+private[millstream] final case class Decoded(codec: TextCodec, large: Option[CompressedFile], index: Option[NativeIndex], makesIndex: Boolean) {
   /** Decoded bytes of a file of so many, as far as it is known. */
   def length(size: Long): Long = index.fold(size * CompressedFiles.Ratio)(_.length)
 }
@@ -119,32 +119,33 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
   def addSplit(file: FileStatusWithMetadata): Unit = split(file.getLen)((start, length) => add(file, start, length))()
 
   /** Adds a compressed file, which is split between tasks if that is possible. */
-  def addDecoded(file: FileStatusWithMetadata, how: Decoded): Unit = how.index match {
-    case None if how.isDivided =>
-      split(how.length(file.getLen)) { (start, length) =>
-        // As many bytes are those of the file.
-        val (first, end) = (start / CompressedFiles.Ratio, (start + length) / CompressedFiles.Ratio)
-        if (end - first == file.getLen) addWhole(file, how)
-        else if (end > first) put(file, first, end, length) {
-          ranges.addBzip2Part(file.getPath.toUri.getPath, first, end - first, file.getLen, file.getModificationTime, RangePacking.version(file))
-        }
-      }()
-    case Some(index) =>
+  def addDecoded(file: FileStatusWithMetadata, how: Decoded): Unit = (how.large, how.index) match {
+    case (Some(now), Some(index)) =>
       split(index.length) { (start, length) =>
         put(file, start, start + length, length) {
-          ranges.addCompressed(file.getPath.toUri.getPath, start, length, file.getLen, file.getModificationTime, RangePacking.version(file),
-            how.codec, index.slice(start, start + length))
+          ranges.addCompressed(now.path.toUri.getPath, start, length, now.size, now.modificationTime, now.version.orNull, how.codec,
+            index.slice(start, start + length))
         }
       }(index.cut)
-    case None => addWhole(file, how)
+    case (Some(now), None) if how.codec == TextCodec.BZIP2 =>
+      split(how.length(now.size)) { (start, length) =>
+        // As many bytes are those of the file.
+        val (first, end) = (start / CompressedFiles.Ratio, (start + length) / CompressedFiles.Ratio)
+        if (end - first == now.size) addWhole(file, how)
+        else if (end > first) put(file, first, end, length) {
+          ranges.addBzip2Part(now.path.toUri.getPath, first, end - first, now.size, now.modificationTime, now.version.orNull)
+        }
+      }()
+    case _ => addWhole(file, how)
   }
 
   private def addWhole(file: FileStatusWithMetadata, how: Decoded): Unit = {
     val size = file.getLen
     put(file, 0, size, how.length(size)) {
       file.fileStatus match {
-        case other if how.makesIndex =>
-          ranges.addIndexing(other.getPath.toUri.getPath, size, other.getModificationTime, RangePacking.version(file), how.codec)
+        case _ if how.makesIndex => how.large.foreach { now =>
+          ranges.addIndexing(now.path.toUri.getPath, now.size, now.modificationTime, now.version.orNull, how.codec)
+        }
         case listed: Indexed => ranges.addCompressed(listed.listing, listed.entry, listed.mayHaveChecksums, how.codec)
         case other =>
           ranges.addCompressed(other.getPath.toUri.getPath, 0, size, size, other.getModificationTime, RangePacking.version(file), how.codec,
