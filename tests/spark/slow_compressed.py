@@ -231,6 +231,16 @@ def test_a_file_of_the_same_size_is_another_file(ours, large, file, difference):
         check_divided(ours, file, large[name][1])
 
 
+def test_no_row_is_lost_for_an_index_where_damage_is_ignored(ours, large, file):
+    """Another file of the same size and time is not taken for a damaged one."""
+    check_divided(ours, file, large["first"][1])
+    time_ns = file.stat().st_mtime_ns
+    file.write_bytes(large["second"][0].read_bytes())
+    os.utime(file, ns=(time_ns, time_ns))
+    got = divided(ours, file, PIECES | {"spark.sql.files.ignoreCorruptFiles": "true"})
+    assert (got["partitions"], got["digest"]) == (1, large["second"][1])
+
+
 def test_a_file_of_another_size_is_another_file(stock, ours, large, file):
     check_divided(ours, file, large["first"][1])
     shorter = wide_lines(Random(4), 50_000)

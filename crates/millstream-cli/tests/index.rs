@@ -1,5 +1,7 @@
 //! `millstream index` on local files. That Spark finds these indexes is shown by tests/spark/test_index_command.py.
 
+mod scratch;
+
 use std::fs::{self, File, FileTimes, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -8,6 +10,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
 use millstream_codec::Index;
+use scratch::Scratch;
 
 /// More than a chunk, of which gzip makes less than the least size that a directory's files must have.
 fn text() -> Vec<u8> {
@@ -29,19 +32,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     output.stdout
 }
 
-struct Scratch {
-    dir: tempfile::TempDir,
-}
-
 impl Scratch {
-    fn new() -> Self {
-        Scratch { dir: tempfile::tempdir().expect("scratch") }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
     fn file(&self, name: &str, content: &[u8]) -> PathBuf {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("a directory")).expect("made");
@@ -51,9 +42,7 @@ impl Scratch {
 
     /// Runs the command in the directory.
     fn run(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_millstream"));
-        command.arg("index").args(arguments).current_dir(&self.dir).env("LC_ALL", "C");
-        command.output().expect("millstream runs")
+        self.millstream("index", arguments).output().expect("millstream runs")
     }
 
     /// The same, and it must succeed. Returns its lines, in order.

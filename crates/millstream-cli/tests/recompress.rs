@@ -2,12 +2,16 @@
 //!
 //! The test with random moments prints a seed and repeats what it did with `MILLSTREAM_SEED=…`.
 
+mod scratch;
+
 use std::fs::{self, File, Permissions};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use scratch::Scratch;
 
 fn text(lines: u32) -> Vec<u8> {
     let number = |n: u32| n.wrapping_mul(2_654_435_761) >> 7;
@@ -47,19 +51,7 @@ fn text_of(path: &Path) -> Vec<u8> {
     piped(&program, &fs::read(path).expect("readable"))
 }
 
-struct Scratch {
-    dir: tempfile::TempDir,
-}
-
 impl Scratch {
-    fn new() -> Self {
-        Scratch { dir: tempfile::tempdir().expect("scratch") }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.dir.path().join(name)
-    }
-
     /// A file that the program for its name has compressed.
     fn file(&self, name: &str, text: &[u8]) -> PathBuf {
         let path = self.path(name);
@@ -69,9 +61,7 @@ impl Scratch {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_millstream"));
-        command.arg("recompress").args(arguments).current_dir(&self.dir).env("LC_ALL", "C");
-        command
+        self.millstream("recompress", arguments)
     }
 
     fn run(&self, arguments: &[&str]) -> Output {
@@ -200,6 +190,30 @@ fn what_an_earlier_run_has_made_is_taken_if_it_has_the_same_text() {
     assert_eq!(scratch.names(), ["a.gz", "a.zst"]);
     assert!(text_of(&scratch.path("a.zst")) == text);
     assert_eq!(text_of(&scratch.path("a.gz")), b"other text\n");
+}
+
+/// Both are compressed at once, or one after the other.
+#[test]
+fn sources_of_one_name_lose_no_text() {
+    let (same, other) = (text(150_000), text(150_001));
+    for _ in 0..5 {
+        let scratch = Scratch::new();
+        scratch.file("a.bz2", &same);
+        scratch.file("a.gz", &same);
+        scratch.done(&["--to=zst", "a.bz2", "a.gz"]);
+        assert_eq!(scratch.names(), ["a.zst"]);
+
+        let scratch = Scratch::new();
+        scratch.file("a.bz2", &same);
+        scratch.file("a.gz", &other);
+        let told = scratch.failed(&["--to=zst", "a.bz2", "a.gz"]);
+        assert!(told.contains("a.zst exists and has other text"), "{told}");
+        let left = scratch.names();
+        assert_eq!(left.len(), 2, "{left:?}");
+        let mut texts: Vec<_> = left.iter().map(|name| text_of(&scratch.path(name))).collect();
+        texts.sort_by_key(Vec::len);
+        assert!(texts == [same.clone(), other.clone()], "{left:?}");
+    }
 }
 
 #[test]

@@ -257,7 +257,11 @@ impl<R: Read> Bzip2Blocks<R> {
         let bits = end - start;
         let mut out = Vec::with_capacity(HEADER + bits / 8 + 16);
         out.extend_from_slice(b"BZh9");
-        out.extend((0..bits / 8).map(|i| self.bits(start + 8 * i, 8) as u8));
+        let (whole, shift) = (&self.buffer[start / 8..], start % 8);
+        out.extend((0..bits / 8).map(|i| match shift {
+            0 => whole[i],
+            _ => whole[i] << shift | whole[i + 1] >> (8 - shift),
+        }));
         // Some bits are left, which the end continues.
         let left = bits % 8;
         let first = u128::from(self.bits(end - left, left));

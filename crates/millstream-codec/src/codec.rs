@@ -31,6 +31,18 @@ impl Codec {
         })
     }
 
+    /// The codec that Spark finds for the name of a file, and the name without its ending. Since 4.3 it knows two more endings than
+    /// Hadoop ([`Codec::of_name`]).
+    pub fn split_name(name: &[u8]) -> Option<(Codec, &[u8])> {
+        let stem = |ending: &str| {
+            let (stem, end) = name.split_at_checked(name.len().checked_sub(ending.len())?)?;
+            (!stem.is_empty() && end.eq_ignore_ascii_case(ending.as_bytes())).then_some(stem)
+        };
+        let endings = CODECS.into_iter().map(|codec| (codec, codec.ending()));
+        let others = [(Codec::Gzip, ".gzip"), (Codec::Zstd, ".zstd")];
+        endings.chain(others).find_map(|(codec, ending)| Some((codec, stem(ending)?)))
+    }
+
     /// The name for people.
     pub fn name(self) -> &'static str {
         match self {
@@ -134,6 +146,12 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(Codec::of_name(name.as_bytes()), codec, "{name}");
+            let split = Codec::split_name(name.as_bytes());
+            match name {
+                "a.gzip" => assert_eq!(split, Some((Codec::Gzip, &b"a"[..]))),
+                "a.zstd" => assert_eq!(split, Some((Codec::Zstd, &b"a"[..]))),
+                _ => assert_eq!(split.map(|(codec, _)| codec), codec, "{name}"),
+            }
         }
     }
 

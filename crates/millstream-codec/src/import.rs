@@ -11,14 +11,13 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use crc32fast::Hasher;
-use memchr::memchr_iter;
 
 use crate::codec::Codec;
 use crate::error::DecodeError;
 use crate::gzip::{Members, Trailer};
-use crate::index::{Chunk, Index, LONGEST, Window};
-use crate::indexer::{WINDOW_LEVEL, deflated};
-use crate::inflate::{Stop, WINDOW};
+use crate::index::{Index, Window};
+use crate::indexer::{Chunks, Tail};
+use crate::inflate::Stop;
 use crate::points::{Before, Points};
 
 /// Bytes that are decoded before their checksum is computed.
@@ -37,7 +36,7 @@ pub fn import<R: Read>(
     threads: usize,
     open: impl Fn(u64) -> io::Result<R> + Sync,
 ) -> io::Result<Option<Index>> {
-    let spacing = spacing.clamp(WINDOW as u64, LONGEST / 2);
+    let spacing = Chunks::usable_spacing(spacing);
     let starts = starts(points, size, spacing, &open)?;
     let (next, is_over, parts) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(Vec::new()));
     let work = || {
@@ -46,7 +45,7 @@ pub fn import<R: Read>(
             let Some(start) = starts.get(i) else { return };
             let part =
                 open(start.bit / 8).and_then(|input| Part::decode(start, starts.get(i + 1), spacing, input));
-            let goes_on = part.as_ref().is_ok_and(|part| !part.is_undivided);
+            let goes_on = part.as_ref().is_ok_and(|part| !part.chunks.is_undivided);
             is_over.fetch_or(!goes_on, Ordering::Relaxed);
             parts.lock().unwrap_or_else(PoisonError::into_inner).push((i, part));
         }
@@ -60,7 +59,7 @@ pub fn import<R: Read>(
     let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
     parts.sort_by_key(|(i, _)| *i);
     let parts = parts.into_iter().map(|(_, part)| part).collect::<io::Result<Vec<_>>>()?;
-    if parts.iter().any(|part| part.is_undivided) { Ok(None) } else { join(parts, size).map(Some) }
+    if parts.iter().any(|part| part.chunks.is_undivided) { Ok(None) } else { join(parts, size).map(Some) }
 }
 
 /// Where a part begins.
@@ -137,64 +136,48 @@ impl Share {
 }
 
 /// What a thread has found between two places.
-#[derive(Default)]
 struct Part {
-    spacing: u64,
-    chunks: Vec<Chunk>,
-    windows: Vec<u8>,
-    /// Decoded bytes and lines of the chunks.
-    length: u64,
-    lines: u64,
+    /// Its offsets count from where it begins.
+    chunks: Chunks,
+    tail: Tail,
     /// The bit of the file that it ends at.
     end: u64,
     /// The trailer of the member that it begins in, and what it has of this member.
     first: Option<(Share, Trailer)>,
     /// What it has of the member that it ends in.
     last: Share,
-    current: Current,
-    tail: Vec<u8>,
-    is_undivided: bool,
-}
-
-/// The chunk that is being decoded.
-#[derive(Default)]
-struct Current {
-    bit: u64,
-    window: Vec<u8>,
-    length: u64,
-    crc: Hasher,
-    lines: u64,
 }
 
 impl Part {
     /// Decodes from `start` to `end`, or to the end of the file.
     fn decode(start: &Start, end: Option<&Start>, spacing: u64, input: impl Read) -> io::Result<Part> {
-        let mut part = Part { spacing, ..Part::default() };
-        part.current.bit = start.bit;
         let mut members = match &start.window {
             None => Members::at(start.bit / 8, input),
-            Some(window) => {
-                part.tail.clone_from(window);
-                part.current.window.clone_from(window);
-                Members::inside(start.bit / 8, input, window, (start.bit % 8) as u8)?
-            }
+            Some(window) => Members::inside(start.bit / 8, input, window, (start.bit % 8) as u8)?,
         };
+        let mut part = Part {
+            chunks: Chunks::new(Codec::Gzip, spacing),
+            tail: Tail::default(),
+            end: start.bit,
+            first: None,
+            last: Share::default(),
+        };
+        part.tail.add(start.window.as_deref().unwrap_or_default());
+        part.chunks.begin(start.bit, part.tail.window());
         part.end = part.decode_to(&mut members, end.map_or(u64::MAX, |end| end.bit))?;
-        if part.current.length > 0 {
-            part.end_chunk(part.end);
-        }
+        part.chunks.end(part.end);
         let is_as_told = end.is_none_or(|end| {
             let is_at_member = end.window.as_ref().is_none_or(Vec::is_empty);
-            part.length == end.start - start.start && (!is_at_member || part.tail.is_empty())
+            part.chunks.index.length == end.start - start.start && (!is_at_member || part.tail.is_empty())
         });
-        if is_as_told || part.is_undivided { Ok(part) } else { Err(of_another_file(&members)) }
+        if is_as_told || part.chunks.is_undivided { Ok(part) } else { Err(of_another_file(&members)) }
     }
 
     /// Decodes until a bit of the file, at which a block or a member must begin. Returns the bit at which the next part begins: it may
     /// also be told to begin after the header of a member.
     fn decode_to(&mut self, members: &mut Members<impl Read>, end: u64) -> io::Result<u64> {
-        let (mut buffer, mut bit) = (vec![0; STEP], self.current.bit);
-        while bit < end && !self.is_undivided {
+        let (mut buffer, mut bit) = (vec![0; STEP], self.end);
+        while bit < end && !self.chunks.is_undivided {
             if !members.is_inside() {
                 if !members.enter()? {
                     return if end == u64::MAX { Ok(bit) } else { Err(members.input.truncated()) };
@@ -207,7 +190,6 @@ impl Part {
             }
             let (written, stop) = members.inflate(&mut buffer, true)?;
             self.add(&buffer[..written]);
-            self.is_undivided = self.current.length > LONGEST;
             let unused_bits = match stop {
                 Stop::Inside => continue,
                 Stop::BlockEnd { unused_bits } => unused_bits,
@@ -217,25 +199,18 @@ impl Part {
                 }
             };
             bit = members.input.offset() * 8 - u64::from(unused_bits);
-            if bit < end && self.current.length >= self.spacing {
-                self.end_chunk(bit);
+            if bit < end && self.chunks.is_long_enough() {
+                self.chunks.end_chunk(bit, self.tail.window());
             }
         }
-        if bit > end && !self.is_undivided { Err(of_another_file(members)) } else { Ok(bit) }
+        if bit > end && !self.chunks.is_undivided { Err(of_another_file(members)) } else { Ok(bit) }
     }
 
     /// Takes note of decoded bytes, all of one member.
     fn add(&mut self, bytes: &[u8]) {
-        let mut share = Share { length: bytes.len() as u64, ..Share::default() };
-        share.crc.update(bytes);
-        self.last.add(&share);
-        self.current.crc.combine(&share.crc);
-        self.current.length += share.length;
-        self.current.lines += memchr_iter(b'\n', bytes).count() as u64;
-        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(WINDOW)..]);
-        if self.tail.len() > 2 * WINDOW {
-            self.tail.drain(..self.tail.len() - WINDOW);
-        }
+        let crc = self.chunks.add(bytes);
+        self.last.add(&Share { crc, length: bytes.len() as u64 });
+        self.tail.add(bytes);
     }
 
     fn end_member(&mut self, trailer: Trailer) -> io::Result<()> {
@@ -246,26 +221,6 @@ impl Part {
         }
         self.first = Some((share, trailer));
         Ok(())
-    }
-
-    /// Ends a chunk; the next one begins at this bit.
-    fn end_chunk(&mut self, bit: u64) {
-        let current = std::mem::take(&mut self.current);
-        let first = self.windows.len();
-        if !current.window.is_empty() {
-            self.windows.extend(deflated(&current.window, WINDOW_LEVEL));
-        }
-        self.chunks.push(Chunk {
-            bit: current.bit,
-            start: self.length,
-            window: Window::Stored(first..self.windows.len()),
-            crc: current.crc.finalize(),
-            lines: current.lines,
-        });
-        self.length += current.length;
-        self.lines += current.lines;
-        self.current.bit = bit;
-        self.current.window.extend_from_slice(&self.tail[self.tail.len().saturating_sub(WINDOW)..]);
     }
 }
 
@@ -283,9 +238,10 @@ fn join(parts: Vec<Part>, size: u64) -> io::Result<Index> {
             std::mem::take(&mut member).check(trailer)?;
         }
         member.add(&part.last);
-        let (before, is_empty) = (index.windows.len(), part.chunks.is_empty());
-        index.windows.extend(part.windows);
-        index.chunks.extend(part.chunks.into_iter().enumerate().map(|(i, mut chunk)| {
+        let found = part.chunks.index;
+        let (before, is_empty) = (index.windows.len(), found.chunks.is_empty());
+        index.windows.extend(found.windows);
+        index.chunks.extend(found.chunks.into_iter().enumerate().map(|(i, mut chunk)| {
             chunk.start += index.length;
             if i == 0 {
                 chunk.bit = next;
@@ -295,8 +251,8 @@ fn join(parts: Vec<Part>, size: u64) -> io::Result<Index> {
             }
             chunk
         }));
-        index.length += part.length;
-        index.lines += part.lines;
+        index.length += found.length;
+        index.lines += found.lines;
         next = part.end;
         if !is_empty {
             index.end = (index.length, part.end);

@@ -25,7 +25,7 @@ pub const SPACING: u64 = 8 << 20;
 /// Bytes that are decoded before their checksum is computed.
 const STEP: usize = 256 << 10;
 /// Compression of windows; higher levels take longer than decoding does.
-pub(crate) const WINDOW_LEVEL: i32 = 1;
+const WINDOW_LEVEL: i32 = 1;
 
 /// Decodes a file from its beginning, and makes its index.
 pub struct Indexer<R: Read> {
@@ -43,8 +43,37 @@ enum Format<R: Read> {
 /// The members of a gzip file.
 struct Gzip<R> {
     members: Members<R>,
-    /// The last bytes of the member, [`WINDOW`] if it has as many.
-    tail: Vec<u8>,
+    tail: Tail,
+}
+
+/// The last bytes of a gzip member, [`WINDOW`] if it has as many.
+#[derive(Debug, Default)]
+pub(crate) struct Tail(Vec<u8>);
+
+impl Tail {
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        if bytes.len() >= WINDOW {
+            self.0.clear();
+        } else if self.0.len() + bytes.len() > 2 * WINDOW {
+            self.0.drain(..self.0.len() - WINDOW);
+        }
+        self.0.extend_from_slice(&bytes[bytes.len().saturating_sub(WINDOW)..]);
+    }
+
+    /// Says that a member begins.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The window of a chunk that begins here, as it is stored.
+    pub(crate) fn window(&self) -> Vec<u8> {
+        let window = &self.0[self.0.len().saturating_sub(WINDOW)..];
+        if window.is_empty() { Vec::new() } else { deflated(window, WINDOW_LEVEL) }
+    }
 }
 
 impl<R: Read> Indexer<R> {
@@ -52,9 +81,7 @@ impl<R: Read> Indexer<R> {
     /// if files of this codec have no index ([`Codec::has_index`]).
     pub fn new(codec: Codec, input: R, spacing: u64) -> Option<Self> {
         let format = match codec {
-            Codec::Gzip => {
-                Format::Gzip(Gzip { members: Members::new(input), tail: Vec::with_capacity(2 * WINDOW) })
-            }
+            Codec::Gzip => Format::Gzip(Gzip { members: Members::new(input), tail: Tail::default() }),
             Codec::Zstd => Format::Zstd(ZstdReader::new(input)),
             Codec::Lz4 => Format::Lz4(Lz4Reader::new(input)),
             Codec::Snappy => Format::Snappy(SnappyReader::new(input)),
@@ -128,7 +155,7 @@ impl<R: Read> Gzip<R> {
         while filled < output.len() {
             if !self.members.is_inside() {
                 self.tail.clear();
-                chunks.pass(self.position(0));
+                chunks.begin(self.position(0), Vec::new());
             }
             if !self.members.enter()? {
                 break;
@@ -147,9 +174,7 @@ impl<R: Read> Gzip<R> {
                 }
             };
             if chunks.is_long_enough() {
-                let window = &self.tail[self.tail.len().saturating_sub(WINDOW)..];
-                let window = if window.is_empty() { Vec::new() } else { deflated(window, WINDOW_LEVEL) };
-                chunks.end_chunk(self.position(unused_bits), window);
+                chunks.end_chunk(self.position(unused_bits), self.tail.window());
             }
         }
         Ok(filled)
@@ -164,24 +189,19 @@ impl<R: Read> Gzip<R> {
     fn add(&mut self, bytes: &[u8], chunks: &mut Chunks) {
         let crc = chunks.add(bytes);
         self.members.check.add_checked(&crc, bytes.len() as u64);
-        if bytes.len() >= WINDOW {
-            self.tail.clear();
-        } else if self.tail.len() + bytes.len() > 2 * WINDOW {
-            self.tail.drain(..self.tail.len() - WINDOW);
-        }
-        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(WINDOW)..]);
+        self.tail.add(bytes);
     }
 }
 
-/// The chunks of a file, as far as it has been decoded.
+/// The chunks of a file, or of a part of one, as far as it has been decoded.
 #[derive(Debug)]
-struct Chunks {
+pub(crate) struct Chunks {
     spacing: u64,
     /// Those that have ended.
-    index: Index,
+    pub(crate) index: Index,
     current: Current,
     /// Whether one has become too long.
-    is_undivided: bool,
+    pub(crate) is_undivided: bool,
 }
 
 /// The chunk that is being decoded.
@@ -197,23 +217,19 @@ struct Current {
 }
 
 impl Chunks {
-    fn new(codec: Codec, spacing: u64) -> Self {
-        let index = Index {
-            codec,
-            size: 0,
-            length: 0,
-            lines: 0,
-            chunks: Vec::new(),
-            end: (0, 0),
-            windows: Vec::new(),
-        };
-        // So that a chunk of gzip has the whole window of the next one.
-        let spacing = spacing.clamp(WINDOW as u64, LONGEST / 2);
+    pub(crate) fn new(codec: Codec, spacing: u64) -> Self {
+        let index = Index::of_nothing(codec, 0);
+        let spacing = Chunks::usable_spacing(spacing);
         Chunks { spacing, index, current: Current::default(), is_undivided: false }
     }
 
+    /// So many bytes that a chunk of gzip has the whole window of the next one, and is not too long.
+    pub(crate) fn usable_spacing(wanted: u64) -> u64 {
+        wanted.clamp(WINDOW as u64, LONGEST / 2)
+    }
+
     /// Adds decoded bytes to the chunk. Returns their checksum.
-    fn add(&mut self, bytes: &[u8]) -> Hasher {
+    pub(crate) fn add(&mut self, bytes: &[u8]) -> Hasher {
         let mut crc = Hasher::new();
         crc.update(bytes);
         let current = &mut self.current;
@@ -224,20 +240,26 @@ impl Chunks {
         crc
     }
 
-    fn is_long_enough(&self) -> bool {
+    pub(crate) fn is_long_enough(&self) -> bool {
         self.current.length >= self.spacing
     }
 
-    /// Says that a member begins at this bit. If all before it, since the last chunk, was empty, the chunk begins here.
-    fn pass(&mut self, bit: u64) {
+    /// Lets the chunk begin at this bit, and need this window, if it has no bytes yet.
+    pub(crate) fn begin(&mut self, bit: u64, window: Vec<u8>) {
         if self.current.length == 0 {
-            self.current.bit = bit;
-            self.current.window.clear();
+            (self.current.bit, self.current.window) = (bit, window);
+        }
+    }
+
+    /// Ends the last chunk, if it has any bytes.
+    pub(crate) fn end(&mut self, bit: u64) {
+        if self.current.length > 0 {
+            self.end_chunk(bit, Vec::new());
         }
     }
 
     /// Ends the chunk; the next one begins at this bit, and needs `window`.
-    fn end_chunk(&mut self, bit: u64, window: Vec<u8>) {
+    pub(crate) fn end_chunk(&mut self, bit: u64, window: Vec<u8>) {
         let next = Current { bit, window, ..Current::default() };
         let current = std::mem::replace(&mut self.current, next);
         let index = &mut self.index;
@@ -256,9 +278,7 @@ impl Chunks {
     }
 
     fn finish(mut self, size: u64) -> Option<Index> {
-        if self.current.length > 0 {
-            self.end_chunk(size * 8, Vec::new());
-        }
+        self.end(size * 8);
         self.index.size = size;
         // It is one frame, or nearly.
         self.is_undivided |= self.index.chunks.len() == 1 && self.index.length > 2 * self.spacing;

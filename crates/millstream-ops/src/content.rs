@@ -4,10 +4,28 @@ use std::ffi::CStr;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use millstream_vfs::{At, File, Metadata, Result};
+use millstream_codec::DecodeError;
+use millstream_vfs::{At, Errno, Error, File, Metadata, Operation, Result};
 
 /// The attribute that is an access control list.
 const ACCESS_LIST: &CStr = c"system.posix_acl_access";
+
+/// Whether anything is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// The work is done.
+    Real,
+    /// It is only told.
+    Told,
+}
+
+/// What failed where a decoder reads [`Content`]: the data, or else the volume.
+pub(crate) fn damage(error: io::Error) -> std::result::Result<Box<DecodeError>, Error> {
+    error.downcast().map(Box::new).map_err(|error| {
+        let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+        Error::new(Operation::Read, errno)
+    })
+}
 
 /// Counts bytes of a file that have been read.
 #[derive(Debug, Default)]

@@ -195,8 +195,8 @@ impl<F: SourceFile> Decoded<F> {
                 Ok(())
             }
             Err(Cause::Damaged(mut damage)) => {
-                damage.reason +=
-                    "; if the file is intact, its index is another file's, and has to be removed";
+                damage.reason += "; if the file is intact, it was replaced after it was listed, and has to be listed \
+                    anew, or else its index is another file's, and has to be removed";
                 self.lock().damage = Some(*damage);
                 Err(Error::new(Operation::Read, Errno::IO))
             }

@@ -6,16 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, PoisonError};
 
-use millstream_codec::{Codec, DecodeError, Index, Indexer, Points, SPACING, import, to_gztool};
-use millstream_vfs::{
-    Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, Operation, SymlinkBehavior, Volume,
-};
+use millstream_codec::{Codec, Index, Indexer, Points, SPACING, import, to_gztool};
+use millstream_vfs::{Access, Dir, Fields, File, FileKind, Metadata, SymlinkBehavior, Volume};
 
 use super::names::{Version, gztool_name};
 use super::search::{Found, Job};
 use super::store::{Store, content, keep, load};
 use super::{Action, Cause, Effect, Event, Run, Summary, divisible};
-use crate::content::{Content, Counted};
+use crate::content::{Content, Counted, damage};
 
 /// Bytes that are decoded at once.
 const PIECE: usize = 256 << 10;
@@ -153,11 +151,5 @@ fn decode(codec: Codec, input: impl Read) -> Result<Index, Cause> {
 
 /// Why a file could not be decoded.
 fn cause(error: io::Error) -> Cause {
-    match error.downcast::<DecodeError>() {
-        Ok(damage) => Cause::Damaged(Box::new(damage)),
-        Err(error) => {
-            let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-            Cause::Volume(Error::new(Operation::Read, errno))
-        }
-    }
+    damage(error).map_or_else(Cause::Volume, Cause::Damaged)
 }

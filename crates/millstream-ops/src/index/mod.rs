@@ -27,6 +27,7 @@ use millstream_vfs::{Error, Volume};
 use millstream_walk::{FollowPolicy, WalkOptions, walk};
 
 use crate::activity::Activity;
+pub use crate::content::Effect;
 use search::Search;
 
 /// Files or directories that wait for a thread. Each may hold a directory open.
@@ -42,15 +43,6 @@ pub enum Task {
     },
     /// Remove indexes of versions of files that no longer exist, and what interrupted runs have left.
     Prune,
-}
-
-/// Whether anything is changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// The work is done.
-    Real,
-    /// It is only told.
-    Told,
 }
 
 /// Where indexes are.
@@ -232,10 +224,5 @@ pub fn run<V: Volume>(
 
 /// The codec of a file that can be divided by an index.
 fn divisible(name: &[u8]) -> Option<Codec> {
-    // Spark 4.3 also reads these endings.
-    let others = [(&b".gzip"[..], Codec::Gzip), (b".zstd", Codec::Zstd)];
-    let ends =
-        |end: &[u8]| name.len() > end.len() && name[name.len() - end.len()..].eq_ignore_ascii_case(end);
-    let other = others.into_iter().find(|(end, _)| ends(end)).map(|(_, codec)| codec);
-    Codec::of_name(name).or(other).filter(|codec| codec.has_index())
+    Codec::split_name(name).map(|(codec, _)| codec).filter(|codec| codec.has_index())
 }

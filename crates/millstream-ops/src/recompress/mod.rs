@@ -18,20 +18,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use millstream_codec::{DecodeError, Form};
-use millstream_vfs::{Errno, Error, Operation, Volume};
+use millstream_vfs::{Error, Volume};
 
 use crate::activity::Activity;
+pub use crate::content::Effect;
+use crate::content::damage;
 use pipeline::Pool;
 use replace::Replacer;
-
-/// Whether anything is changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// The work is done.
-    Real,
-    /// It is only told.
-    Told,
-}
 
 /// What becomes of the old file, if the new one has another name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,13 +146,7 @@ pub fn run<V: Volume>(
     });
 }
 
-/// Why a file could not be read.
+/// Why a file could not be decoded.
 fn cause(error: io::Error) -> Cause {
-    match error.downcast::<DecodeError>() {
-        Ok(damage) => Cause::Damaged(Box::new(damage)),
-        Err(error) => {
-            let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-            Cause::Volume(Error::new(Operation::Read, errno))
-        }
-    }
+    damage(error).map_or_else(Cause::Volume, Cause::Damaged)
 }

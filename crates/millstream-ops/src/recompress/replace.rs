@@ -1,6 +1,6 @@
 //! A file and the one that replaces it.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io::Read;
 use std::sync::atomic::Ordering;
 
@@ -60,7 +60,8 @@ impl<D: Dir> Replacer<'_, D> {
         }
         let file = dir.open_file(&name, Access::Read, SymlinkBehavior::NoFollow)?;
         let metadata = file.metadata(Fields::STAT)?;
-        let (codec, stem) = codec_of(name.to_bytes());
+        let found = Codec::split_name(name.to_bytes());
+        let (codec, stem) = found.map_or((None, name.to_bytes()), |(codec, stem)| (Some(codec), stem));
         let form = self.options.form.or_else(|| Form::of(codec?)).unwrap_or(Form::Bgzf);
         // A file that has the codec keeps its name.
         let is_same = codec == Some(form.codec());
@@ -98,7 +99,14 @@ impl<D: Dir> Replacer<'_, D> {
             // The first error says more. If it has been renamed, there is none.
             let _ = source.dir.remove(&source.temporary_name(), RemoveKind::File);
         }
-        replaced
+        match replaced {
+            // It was not there before: another source has got the same name.
+            Err(Cause::Exists(_)) => match self.compare(source)? {
+                Some(same) => self.finish(source, same, new),
+                None => replaced,
+            },
+            replaced => replaced,
+        }
     }
 
     /// Whether a file that has the new name has the same text; `None` if there is none.
@@ -200,6 +208,17 @@ impl<D: Dir> Source<D> {
         if state(&now) == state(&self.metadata) { Ok(()) } else { Err(Cause::Changed) }
     }
 
+    /// Gives the temporary file its name, by a link.
+    fn link(&self, temporary: &CStr, new: &[u8]) -> Result<()> {
+        match self.dir.hard_link(temporary, SymlinkBehavior::NoFollow, &self.dir, &self.new_name) {
+            Err(error) if error.errno == Errno::EXIST => Err(Cause::Exists(new.to_vec())),
+            linked => {
+                linked?;
+                Ok(self.dir.remove(temporary, RemoveKind::File)?)
+            }
+        }
+    }
+
     /// Puts the temporary file in place.
     fn rename(&self, old: Old, new: &[u8]) -> Result<()> {
         let temporary = self.temporary_name();
@@ -209,10 +228,8 @@ impl<D: Dir> Source<D> {
         }
         match self.dir.rename_new(&temporary, &self.dir, &self.new_name) {
             Err(error) if error.errno == Errno::EXIST => return Err(Cause::Exists(new.to_vec())),
-            // The volume cannot do that, and there was no such file before.
-            Err(error) if matches!(error.errno, Errno::INVAL | Errno::NOSYS) => {
-                self.dir.rename(&temporary, &self.dir, &self.new_name)?;
-            }
+            // The volume cannot do that, such as NFS. A link does not replace a file either.
+            Err(error) if matches!(error.errno, Errno::INVAL | Errno::NOSYS) => self.link(&temporary, new)?,
             renamed => renamed?,
         }
         self.dir.as_file()?.sync()?;
@@ -220,20 +237,6 @@ impl<D: Dir> Source<D> {
             self.dir.remove(&self.name, RemoveKind::File)?;
         }
         Ok(())
-    }
-}
-
-/// The codec of a file's name, and the name without its ending.
-fn codec_of(name: &[u8]) -> (Option<Codec>, &[u8]) {
-    // Spark 4.3 also knows these.
-    for (ending, codec) in [(&b".gzip"[..], Codec::Gzip), (b".zstd", Codec::Zstd)] {
-        if name.len() > ending.len() && name[name.len() - ending.len()..].eq_ignore_ascii_case(ending) {
-            return (Some(codec), &name[..name.len() - ending.len()]);
-        }
-    }
-    match Codec::of_name(name) {
-        Some(codec) => (Some(codec), &name[..name.len() - codec.ending().len()]),
-        None => (None, name),
     }
 }
 

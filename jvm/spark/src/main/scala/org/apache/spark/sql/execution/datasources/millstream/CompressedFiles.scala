@@ -58,9 +58,14 @@ private[millstream] object CompressedFiles extends Logging {
       all.foreach { case (file, index) => recent.put((store, file), index) }
       all
     } else {
-      tell(files.map(_.path), s"${IndexSettings.Enabled.key} is false")
-      Map.empty
+      withoutIndexes(files, s"${IndexSettings.Enabled.key} is false")
     }
+
+  /** No indexes of files, and says why. */
+  def withoutIndexes(files: Seq[CompressedFile], why: String): Map[CompressedFile, Array[Byte]] = {
+    tell(files.map(_.path), why)
+    Map.empty
+  }
 
   /**
    * The versions of files now, which may have been listed long ago: Spark's readers return what is in a file when they read it. Object

@@ -1,14 +1,13 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
 import java.io.{FileNotFoundException, InterruptedIOException, IOException}
-import java.net.URI
 
 import io.millstream.hadoop.{FileRanges, NativeScan, ReadCounter, RemoteFiles, RequestCounts}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 import org.apache.hadoop.io.Text
 
-import org.apache.spark.{SparkException, TaskContext}
+import org.apache.spark.TaskContext
 
 /**
  * The lines of the compressed files of a task, which native code decodes and reads ahead, for Spark's parsers of lines. Files are asked
@@ -90,9 +89,6 @@ private[millstream] final class DecodedLines(ranges: FileRanges, conf: Configura
         stop()
         first = range + 1
         throw e match {
-          // It is no damaged file, whose rows may be left out.
-          case _ if hasChanged(ranges.at(range)) =>
-            new SparkException(s"${ranges.at(range).uri} was written to, or replaced, after the query was planned; run it again", e)
           // Native code says less than Hadoop does of a local file.
           case _: FileNotFoundException if ranges.isLocal => new FileNotFoundException(s"File ${ranges.at(range).path} does not exist")
           case other => other
@@ -105,15 +101,6 @@ private[millstream] final class DecodedLines(ranges: FileRanges, conf: Configura
     if (hasBatch) range = first + scan.range
     else stopAtEnd()
   }
-
-  /** Whether a file whose parts tasks share is another one than when they were planned. Object stores are asked for versions. */
-  private def hasChanged(file: FileRanges#Cursor): Boolean =
-    file.version == null && !(file.start == 0 && file.length == file.size) && (try {
-      val path = new Path(new URI(file.uri))
-      !file.isStill(path.getFileSystem(if (ranges.isLocal) new Configuration else conf).getFileStatus(path))
-    } catch {
-      case _: IOException => false
-    })
 
   private def start(file: Int, separator: Option[Array[Byte]]): Unit = {
     first = file

@@ -6,6 +6,7 @@ import io.millstream.hadoop.{NativeIndex, TextCodec}
 import org.apache.hadoop.conf.Configuration
 
 import org.apache.spark.Partition
+import org.apache.spark.sql.catalyst.FileSourceOptions
 import org.apache.spark.sql.catalyst.expressions.{Attribute, PlanExpression}
 import org.apache.spark.sql.catalyst.plans.physical.UnknownPartitioning
 import org.apache.spark.sql.catalyst.util.{truncatedString, CaseInsensitiveMap}
@@ -93,7 +94,8 @@ private[millstream] trait PackedScan extends LeafExecNode {
     tellDriver(count, bytes)
     try {
       def decoded(file: FileStatusWithMetadata) = Option.when(decodes)(nativeCodec(file)).flatten.map { codec =>
-        val version = large.get(file.getPath.toString)
+        // A path takes longer to make than to list a file.
+        val version = Option.unless(large.isEmpty)(file.getPath.toString).flatMap(large.get)
         val index = version.flatMap(indexes.get)
         Decoded(codec, version, index, makesIndex = index.isEmpty && version.exists(makesIndex))
       }
@@ -128,6 +130,8 @@ private[millstream] trait PackedScan extends LeafExecNode {
   private def makesIndex(file: CompressedFile): Boolean =
     onlyCounts && file.codec != TextCodec.BZIP2 && IndexSettings.of(conf).isEnabled && CompressedFiles.mayHaveIndex(file)
 
+  private def ignoresDamage: Boolean = new FileSourceOptions(CaseInsensitiveMap(scan.relation.options)).ignoreCorruptFiles
+
   /** The files that one task should not read alone, by path, and their indexes. */
   private def openIndexes(count: Long, openCost: Long): (Map[String, CompressedFile], Map[CompressedFile, NativeIndex]) = {
     val settings = IndexSettings.of(conf)
@@ -142,7 +146,9 @@ private[millstream] trait PackedScan extends LeafExecNode {
         CompressedFile(file.getPath, file.getLen, file.getModificationTime, Option(RangePacking.version(file)), codec)
       val now = CompressedFiles.current(listed, hadoopConf)
       val indexable = now.filter(_.codec != TextCodec.BZIP2)
-      val found = CompressedFiles.indexes(indexable, settings, hadoopConf, Option.unless(onlyCounts)(sparkContext))
+      val found =
+        if (ignoresDamage) CompressedFiles.withoutIndexes(indexable, "damaged files are ignored, and a file that its index does not fit would be as one")
+        else CompressedFiles.indexes(indexable, settings, hadoopConf, Option.unless(onlyCounts)(sparkContext))
       metrics("filesUndivided").set(indexable.count(!found.contains(_)))
       (now.map(file => file.path.toString -> file).toMap, for ((file, bytes) <- found; index <- Option(NativeIndex.of(bytes))) yield file -> index)
     } else {
