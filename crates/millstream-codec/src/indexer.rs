@@ -333,7 +333,12 @@ fn decode(
     let form = stored.unwrap_or_default();
     let damaged = || DecodeError::invalid(index.codec, first, "its index is damaged");
     // It is no more than `LONGEST`.
-    decoded.resize((range.end - range.start) as usize, 0);
+    let length = (range.end - range.start) as usize;
+    if decoded.capacity() < length {
+        // To grow it would copy what is not needed; with some more, the next chunk will have room in it, too.
+        *decoded = vec![0; length + length / 8];
+    }
+    decoded.resize(length, 0);
     let crc = match index.codec {
         Codec::Gzip => {
             let mut window = [0; WINDOW];
