@@ -1,12 +1,12 @@
 """Does jobs in a fresh JVM, after warming it, and prints what each cost, as a line of JSON. Run by bench/spark-read with a Spark's Python.
 
-    spark_read_probe.py JOB[,JOB...] stock|tuned|millstream MEMORY WARM_UP TIMES DIRECTORY [LIMIT_S]
+    spark_read_probe.py JOB[,JOB...] stock|tuned|millstream[-CORES] MEMORY WARM_UP TIMES DIRECTORY [LIMIT_S]
 
 JOB is a function of `JOBS` (`_below` at its end: with the files of subdirectories), a name of spark_everyday.py, or `pattern-PARTITIONS`; `tuned` is
-stock with the settings of `TUNED`; MEMORY is the driver's. WARM_UP is the directory over which all jobs are done before, TIMES times each. Several jobs
-are ordinary ones, and each that is done in less than a second is done `REPEATS` times; the one with the median wall time counts. A job that is not done
-after LIMIT_S seconds is stopped, and no other begins. Counted is what this process, the JVM, its Python workers and the commands that they start
-use.
+stock with the settings of `TUNED`; CORES is 2 if it is not given; MEMORY is the driver's. WARM_UP is the directory over which all jobs are done
+before, TIMES times each. Several jobs are ordinary ones, and each that is done in less than a second is done `REPEATS` times; the one with the median
+wall time counts. A job that is not done after LIMIT_S seconds is stopped, and no other begins. Counted is what this process, the JVM, its Python
+workers and the commands that they start use.
 """
 
 import functools
@@ -236,7 +236,9 @@ def cost_of(spark: SparkSession, name: str, directory: str, limit_s: float) -> d
 
 def main(jobs: str, way: str, memory: str, warm_up: str, times: str, directory: str, limit_s: str = "inf") -> None:
     names = jobs.split(",")
-    spark = session("stock", memory, TUNED) if way == "tuned" else session(way, memory)
+    way, _, cores = way.partition("-")
+    conf = {"spark.master": f"local[{cores}]"} if cores else {}
+    spark = session("stock", memory, TUNED | conf) if way == "tuned" else session(way, memory, conf)
     for name in names:
         for _ in range(int(times)):
             prepare(spark, name, warm_up)
