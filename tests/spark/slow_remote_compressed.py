@@ -328,7 +328,7 @@ def test_requests_that_fail_lose_no_row_of_a_whole_read(place, directory, tmp_pa
     expected = place.stock.call("compressed_calls:hashed", path=f"file:{tmp_path}/whole.txt", code=read)
     place.bed.inject({"operation": "GetObject", "path": "whole.zst", **FAULTS[fault]})
     assert place.ours.call("compressed_calls:hashed", path=file, code=read) == expected
-    assert place.bed.struck == FAULTS[fault]["count"]
+    assert 0 < place.bed.struck <= FAULTS[fault]["count"]
 
 
 def whole(place, directory, tmp_path, megabytes=24):
@@ -436,7 +436,8 @@ def test_millstream_index_makes_and_prunes_what_sessions_use(place, second, larg
 
 def check_formats(rows, lines):
     """Those of none and gz, of one round each, with right rows."""
-    assert {(row["format"], row["job"], row["engine"]) for row in rows} >= {(format, "read", engine) for format in ("none", "gz") for engine in ("stock", "millstream")}
+    runs = {(row["format"], row["job"], row["engine"]) for row in rows}
+    assert runs >= {(format, "read", engine) for format in ("none", "gz") for engine in ("stock", "millstream")}
     assert {(row["rows"], row["problem"]) for row in rows} == {(lines, None)}, rows
 
 
