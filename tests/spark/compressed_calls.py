@@ -5,7 +5,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from read_calls import with_settings
-from remote_calls import with_cause
+from remote_calls import evaluate, with_cause
+from write_calls import hadoop_path
 
 LINE = "if(octet_length(value) > 64, md5(cast(value as binary)), hex(cast(value as binary))) line"
 """A line of any bytes in a form that can be sent."""
@@ -170,8 +171,8 @@ def divided(spark, path, conf):
     return answered(lambda: with_settings(spark, conf, run))
 
 
-def counted(spark, path):
-    return spark.read.text(path).count()
+def counted(spark, path, conf=None):
+    return with_settings(spark, conf or {}, spark.read.text(path).count)
 
 
 def visible(spark, path):
@@ -195,6 +196,69 @@ def read_replaced(spark, path, other, conf):
         return before, answered(lambda: digest(frame))
 
     return with_settings(spark, conf, run)
+
+
+KEPT = {}
+
+
+def keep(spark, name, path, conf):
+    """Makes a frame whose files are listed now, and reads it."""
+    def run():
+        KEPT[name] = spark.read.text(path)
+        return digest(KEPT[name])
+
+    return with_settings(spark, conf, run)
+
+
+def digest_of_kept(spark, name, conf):
+    return answered(lambda: with_settings(spark, conf, lambda: digest(KEPT[name])))
+
+
+def upload(spark, source, target):
+    """Copies a local file, or the files of a directory. Not by copyFromLocalFile, in which S3A's transfers never end behind the test server."""
+    hadoop, conf = spark._jvm.org.apache.hadoop.fs, spark._jsc.hadoopConfiguration()
+    files = {Path(source): target} if Path(source).is_file() else {
+        path: f"{target}/{path.relative_to(source)}" for path in Path(source).rglob("*") if path.is_file()}
+    local, there = hadoop.FileSystem.getLocal(conf), hadoop.Path(target).getFileSystem(conf)
+    for file, path in files.items():
+        hadoop.FileUtil.copy(local, hadoop.Path(f"file:{file}"), there, hadoop.Path(path), False, True, conf)
+    return len(files)
+
+
+def download(spark, path, target):
+    path, file_system = hadoop_path(spark, path)
+    file_system.copyToLocalFile(False, path, spark._jvm.org.apache.hadoop.fs.Path(f"file:{target}"), True)
+
+
+def stored(spark, path):
+    """All files below a path, hidden ones too, with what changes when one is written again."""
+    path, file_system = hadoop_path(spark, path)
+    if not file_system.exists(path):
+        return {}
+    found = {}
+    files = file_system.listFiles(path, True)
+    while files.hasNext():
+        status = files.next()
+        version = status.getEtag() if file_system.getScheme() == "s3a" else None
+        found[status.getPath().toString()] = [status.getLen(), status.getModificationTime(), version]
+    return found
+
+
+def hashed(spark, path, code):
+    """The number of rows that `code` makes of a path, a sum that tells them from others, and the first; or the error."""
+    def run():
+        rows = [row if isinstance(row, int) else row[0] for row in evaluate(spark, path, code)]
+        return [len(rows), sum(rows), rows[0]]
+
+    return answered(run)
+
+
+def indexed(spark, path):
+    """What the job of `millstream index --spark` does with the files of a directory."""
+    scala = spark._jvm.scala
+    job = spark._jvm.org.apache.spark.sql.execution.datasources.millstream.IndexJob(spark._jsparkSession, scala.Option.empty(), scala.Option.apply(0), False)
+    outcomes = job.make(spark._jvm.scala.jdk.javaapi.CollectionConverters.asScala([path]).toSeq())
+    return [outcomes.apply(i).action() for i in range(outcomes.length())]
 
 
 def read_pieces(spark, path, conf, partitions):

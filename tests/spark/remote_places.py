@@ -26,11 +26,11 @@ class Place:
         if kind == "s3":
             self.bed = self._closing.enter_context(S3Bed())
             self.url = f"s3a://{BUCKET}"
-            self._conf = {**self.bed.spark_conf(), "spark.driver.extraClassPath": ":".join(map(str, s3a_jars(pyspark.__version__)))}
+            self.conf = {**self.bed.spark_conf(), "spark.driver.extraClassPath": ":".join(map(str, s3a_jars(pyspark.__version__)))}
         else:
             self.bed = self._closing.enter_context(HdfsBed())
             self.url = self.bed.url
-            self._conf = {"spark.hadoop.dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "5"}
+            self.conf = {"spark.hadoop.dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "5"}
         self.root = f"{self.url}/data"
         self.stock, self.ours = (self.session(name, millstream=name == "ours") for name in ("stock", "ours"))
 
@@ -41,7 +41,7 @@ class Place:
 
     def session(self, name: str, *, millstream: bool, **conf: str) -> Session:
         """Another session, which is closed with the place."""
-        conf = {**self._conf, "spark.sql.warehouse.dir": f"{self.url}/warehouse-{name}", **conf}
+        conf = {**self.conf, "spark.sql.warehouse.dir": f"{self.url}/warehouse-{name}", **conf}
         session = Session(self._new_directory(f"{self.kind}-{name}") / name, millstream=millstream, conf=conf)
         self._closing.callback(session.close)
         return session

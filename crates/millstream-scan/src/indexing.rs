@@ -6,8 +6,9 @@ use millstream_codec::{Index, Indexer, SPACING};
 use millstream_vfs::{Errno, Error, Operation};
 
 use crate::error::{Cause, ScanError};
+use crate::file_reader::FileReader;
 use crate::source::{FileRange, Source};
-use crate::stream::{FileReader, PIECE, cause};
+use crate::stream::{PIECE, cause};
 
 /// Decodes the file of `range`, a whole compressed file, to make its index. `should_continue` is asked from time to time.
 ///
@@ -31,8 +32,8 @@ fn index<S: Source>(
     let codec = range.streamed().filter(|codec| codec.has_index()).ok_or_else(undivided)?;
     let file = source.open(0, range)?;
     let portion = usize::try_from(S::PORTIONS.bytes).unwrap_or(usize::MAX);
-    let mut indexer =
-        Indexer::new(codec, FileReader::new(file, 0, portion), SPACING).ok_or_else(undivided)?;
+    let reader = FileReader::new(file, 0..range.end(), portion, S::PORTIONS.first_readers);
+    let mut indexer = Indexer::new(codec, reader, SPACING).ok_or_else(undivided)?;
     let mut buffer = vec![0; PIECE];
     while indexer.read(&mut buffer).map_err(cause)? > 0 {
         if indexer.is_undivided() {

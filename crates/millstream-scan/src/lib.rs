@@ -12,7 +12,7 @@
 //! their turn; the window bounds memory.
 //!
 //! Compressed files come decoded: by an index as if they had been decoded before, in parts like any file; or from the first byte
-//! to the last, by one reader, in pieces.
+//! to the last, by one reader, in pieces, whose bytes are fetched ahead where every answer takes a while.
 //!
 //! The scan knows no file system, only a [`Source`] of files to open and to read ranges of.
 //!
@@ -26,6 +26,7 @@ mod decoded;
 mod distinct;
 mod divided;
 mod error;
+mod file_reader;
 mod indexing;
 mod join;
 mod joined;

@@ -115,7 +115,8 @@ pub struct Portions {
     /// Most small ranges that one reader reads one after the other.
     pub ranges: usize,
     /// Readers that a scan starts at once, because every answer takes a while. The caller of such a scan only waits, so that it
-    /// can stop at any time, whatever the source does. With 0 the caller reads, and has help once that is found to wait.
+    /// can stop at any time, whatever the source does. With 0 the caller reads, and has help once that is found to wait. Of a file
+    /// that one reader decodes, as many portions are fetched at once.
     pub first_readers: usize,
 }
 

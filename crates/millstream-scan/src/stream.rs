@@ -7,11 +7,12 @@ use std::io::{self, Read};
 use std::ops::Range;
 
 use millstream_codec::{Codec, DecodeError, Decoder, Index, Indexer, SPACING};
-use millstream_vfs::{Errno, Error, Operation, Result as VolumeResult};
+use millstream_vfs::{Errno, Error, Operation};
 
 use crate::batch::Buffer;
 use crate::divided::DividedLines;
 use crate::error::Cause;
+use crate::file_reader::FileReader;
 use crate::lines::Separator;
 use crate::range::BYTE_ORDER_MARK;
 use crate::source::SourceFile;
@@ -42,22 +43,21 @@ enum Decoding<F: SourceFile> {
 }
 
 impl<F: SourceFile> Stream<F> {
-    /// Decodes `file`, which is read in requests of at most `portion` bytes.
-    pub(crate) fn new(file: F, codec: Codec, portion: usize) -> Self {
-        Stream::of(Decoding::Only(Box::new(Decoder::new(codec, FileReader::new(file, 0, portion)))))
+    /// Decodes what `reader` reads, a whole file.
+    pub(crate) fn new(reader: FileReader<F>, codec: Codec) -> Self {
+        Stream::of(Decoding::Only(Box::new(Decoder::new(codec, reader))))
     }
 
-    /// The lines of a part of `file`, a range of its bytes.
-    pub(crate) fn divided(file: F, part: Range<u64>, separator: &Separator, portion: usize) -> Self {
-        let reader = FileReader::new(file, part.start, portion);
+    /// The lines of a part of a file, a range of its bytes, of which `reader` reads the first one next.
+    pub(crate) fn divided(reader: FileReader<F>, part: Range<u64>, separator: &Separator) -> Self {
         let lines = DividedLines::new(reader, part.start, part.end, separator.clone());
         // Where in the decoded bytes it begins is not known; this is 0 for the first part only.
         Stream { offset: part.start, ..Stream::of(Decoding::Divided(Box::new(lines))) }
     }
 
-    /// The same, and makes an index; `None` if the codec has none.
-    pub(crate) fn indexing(file: F, codec: Codec, portion: usize) -> Option<Self> {
-        let indexer = Indexer::new(codec, FileReader::new(file, 0, portion), SPACING)?;
+    /// As [`Stream::new`], and makes an index; `None` if the codec has none.
+    pub(crate) fn indexing(reader: FileReader<F>, codec: Codec) -> Option<Self> {
+        let indexer = Indexer::new(codec, reader, SPACING)?;
         Some(Stream::of(Decoding::Indexing(Box::new(indexer))))
     }
 
@@ -155,41 +155,5 @@ pub(crate) fn cause(error: io::Error) -> Cause {
     match error.downcast::<DecodeError>() {
         Ok(damage) => Cause::Damaged(Box::new(damage)),
         Err(error) => error.downcast::<Error>().unwrap_or(Error::new(Operation::Read, Errno::IO)).into(),
-    }
-}
-
-/// Reads a file from one place on.
-#[derive(Debug)]
-pub(crate) struct FileReader<F> {
-    file: F,
-    /// Where the next request begins.
-    offset: u64,
-    buffer: Vec<u8>,
-    ready: Range<usize>,
-}
-
-impl<F: SourceFile> FileReader<F> {
-    /// Reads `file` from `offset` on, in requests of at most `portion` bytes.
-    pub(crate) fn new(file: F, offset: u64, portion: usize) -> Self {
-        FileReader { file, offset, buffer: vec![0; portion.max(1)], ready: 0..0 }
-    }
-
-    fn request(&mut self) -> VolumeResult<()> {
-        let n = self.file.read_at(&mut self.buffer, self.offset)?;
-        (self.ready, self.offset) = (0..n, self.offset + n as u64);
-        Ok(())
-    }
-}
-
-impl<F: SourceFile> Read for FileReader<F> {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if self.ready.is_empty() {
-            self.request().map_err(io::Error::other)?;
-        }
-        let ready = &self.buffer[self.ready.clone()];
-        let n = ready.len().min(out.len());
-        out[..n].copy_from_slice(&ready[..n]);
-        self.ready.start += n;
-        Ok(n)
     }
 }

@@ -11,6 +11,7 @@ use crate::batch::{Batch, Buffer, Line};
 use crate::checksum::mismatch;
 use crate::decoded::{self, Opened};
 use crate::error::{Cause, ScanError};
+use crate::file_reader::FileReader;
 use crate::lines::Separator;
 use crate::pattern::Caseless;
 use crate::predicate::Predicate;
@@ -359,14 +360,16 @@ impl<'a> UnitReader<'a> {
         // One byte more than expected, so that one request reaches the end of the file.
         let portion = range.length.saturating_add(1).min(S::PORTIONS.bytes);
         let portion = usize::try_from(portion).unwrap_or(usize::MAX);
+        let most_ahead = S::PORTIONS.first_readers.min(self.options.max_readers);
+        let reader = FileReader::new(file, range.start..range.end(), portion, most_ahead);
         let stream = match (&range.compression, &self.options.rows) {
             (Compression::Blocks, Rows::Lines(separator)) if separator.is_found_from_anywhere() => {
-                Some(Stream::divided(file, range.start..range.end(), separator, portion))
+                Some(Stream::divided(reader, range.start..range.end(), separator))
             }
             (Compression::Blocks, _) => None,
-            (Compression::Indexing(_), _) => Stream::indexing(file, codec, portion),
+            (Compression::Indexing(_), _) => Stream::indexing(reader, codec),
             (Compression::None | Compression::Whole(_) | Compression::Indexed(_), _) => {
-                Some(Stream::new(file, codec, portion))
+                Some(Stream::new(reader, codec))
             }
         };
         stream.ok_or_else(|| Error::new(Operation::Read, Errno::NOTSUP).into())

@@ -127,11 +127,7 @@ object Formats {
     private def write(codec: FormatsCodec): Unit = {
       progress.step(s"write ${codec.name}")
       FormatsSample.compress(plain, work.fileOf(codec), codec, hadoop, () => work.check())
-      work.sources.tail.foreach { source =>
-        val target = source.fileOf(codec)
-        FormatsWork.writing(target, "--also")(target.getFileSystem(hadoop).copyFromLocalFile(new HadoopPath(work.fileOf(codec).toUri), target))
-        work.check()
-      }
+      work.sources.tail.foreach(source => FormatsSample.upload(work.fileOf(codec), source.fileOf(codec), hadoop, () => work.check()))
     }
 
     private def measured(

@@ -139,12 +139,19 @@ private[spark] object FormatsSample {
 
   /** Writes the sample in a codec. */
   def compress(plain: Path, target: Path, codec: FormatsCodec, conf: Configuration, check: () => Unit): Unit = FormatsWork.writing(target) {
-    Using.resources(Files.newInputStream(plain), codec.compress(Files.newOutputStream(target), conf)) { (in, out) =>
-      val buffer = new Array[Byte](Buffer)
-      Iterator.continually(in.read(buffer)).takeWhile(_ >= 0).foreach { length =>
-        check()
-        out.write(buffer, 0, length)
-      }
+    Using.resources(Files.newInputStream(plain), codec.compress(Files.newOutputStream(target), conf))(copy(_, _, check))
+  }
+
+  /** Copies a local file to the directory of `--also`. */
+  def upload(source: Path, target: HadoopPath, conf: Configuration, check: () => Unit): Unit = FormatsWork.writing(target, "--also") {
+    Using.resources(Files.newInputStream(source), target.getFileSystem(conf).create(target))(copy(_, _, check))
+  }
+
+  private def copy(in: InputStream, out: OutputStream, check: () => Unit): Unit = {
+    val buffer = new Array[Byte](Buffer)
+    Iterator.continually(in.read(buffer)).takeWhile(_ >= 0).foreach { length =>
+      check()
+      out.write(buffer, 0, length)
     }
   }
 }

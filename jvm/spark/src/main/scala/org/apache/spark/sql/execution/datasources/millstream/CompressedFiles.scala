@@ -68,13 +68,14 @@ private[millstream] object CompressedFiles extends Logging {
   }
 
   /**
-   * The versions of files now, which may have been listed long ago: Spark's readers return what is in a file when they read it. Object
-   * stores are not asked, because readers ask them for the version that was listed.
+   * The versions of files now, which may have been listed long ago: Spark's readers return what is in a file when they read it.
    */
   def current(files: Seq[CompressedFile], conf: Configuration): Seq[CompressedFile] = {
-    def one(file: CompressedFile) = if (file.version.nonEmpty) file else try {
-      val now = file.path.getFileSystem(conf).getFileStatus(file.path)
-      file.copy(size = now.getLen, modificationTime = now.getModificationTime)
+    def one(file: CompressedFile) = try {
+      val status = file.path.getFileSystem(conf).getFileStatus(file.path)
+      val now = CompressedFile.of(status, file.codec)
+      // An object store states the time of the same version less exactly here than in a listing.
+      if (file.version.nonEmpty && now.tag == file.tag) file else now.copy(path = file.path)
     } catch {
       // Who reads it will say so.
       case _: IOException => file

@@ -8,7 +8,7 @@ import scala.util.Using
 
 import io.millstream.hadoop.{DatasetNames, NativeIndex, TextCodec}
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{EtagSource, FileStatus, Path}
+import org.apache.hadoop.fs.{FileStatus, Path}
 
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.SparkSession
@@ -119,13 +119,7 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
   private def codecOf(name: String): Option[TextCodec] = codecs.of(name).flatMap(codec => Option(TextCodec.of(codec)))
 
   /** None if it is not compressed. */
-  private def versionOf(status: FileStatus): Option[CompressedFile] = codecOf(status.getPath.getName).map { codec =>
-    val version = status match {
-      case tagged: EtagSource => Option(tagged.getEtag)
-      case _ => None
-    }
-    CompressedFile(status.getPath, status.getLen, status.getModificationTime, version, codec)
-  }
+  private def versionOf(status: FileStatus): Option[CompressedFile] = codecOf(status.getPath.getName).map(CompressedFile.of(status, _))
 
   /** The trees at some paths, and what could not be listed. */
   private def list(paths: Seq[String], action: String): (Seq[Tree], Seq[IndexOutcome]) = {

@@ -6,9 +6,9 @@ import java.util.UUID
 
 import scala.util.Using
 
-import io.millstream.hadoop.{NativeIndex, TextCodec}
+import io.millstream.hadoop.{NativeIndex, TextCodec, Versions}
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.Path
+import org.apache.hadoop.fs.{EtagSource, FileStatus, Path}
 
 /** A version of a compressed file. */
 private[millstream] final case class CompressedFile(path: Path, size: Long, modificationTime: Long, version: Option[String], codec: TextCodec) {
@@ -16,6 +16,17 @@ private[millstream] final case class CompressedFile(path: Path, size: Long, modi
   def tag: String = {
     val known = version.map(_.filter(c => c < 128 && c.isLetterOrDigit || c == '-')).filter(_.nonEmpty)
     s"${known.getOrElse(modificationTime.toString)}-$size"
+  }
+}
+
+private[millstream] object CompressedFile {
+  /** The version that a status is of. */
+  def of(status: FileStatus, codec: TextCodec): CompressedFile = {
+    val version = status match {
+      case tagged: EtagSource => Option(tagged.getEtag).map(Versions.plain)
+      case _ => None
+    }
+    CompressedFile(status.getPath, status.getLen, status.getModificationTime, version, codec)
   }
 }
 
