@@ -10,7 +10,7 @@ import org.apache.hadoop.io.compress.CompressionInputStream;
  * The decoded bytes of a whole compressed file ({@code millstream_codec::Decoder}). Data that is cut off or damaged is an {@link
  * IOException}, never the end.
  */
-final class DecodedInputStream extends CompressionInputStream {
+public final class DecodedInputStream extends CompressionInputStream {
   private static final Cleaner CLEANER = Cleaner.create();
   private static final int BYTE = 0xff;
 
@@ -19,8 +19,8 @@ final class DecodedInputStream extends CompressionInputStream {
   private long handle;
   private Cleaner.Cleanable memory;
 
-  /** To be used only where the native library is loaded. */
-  DecodedInputStream(TextCodec codec, InputStream compressed) throws IOException {
+  /** Where the native library is loaded. */
+  public DecodedInputStream(TextCodec codec, InputStream compressed) throws IOException {
     super(compressed);
     this.codec = codec;
     start();

@@ -20,7 +20,7 @@ import org.apache.spark.sql.internal.SQLConf
  * They are not in the conf block, because it would replace the codecs of `core-site.xml`. They are set once the first session is
  * made, after the codecs that are set already. A class of others for such files is left alone.
  */
-private[millstream] object FileCodecClasses extends Logging {
+object FileCodecClasses extends Logging {
   val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf("spark.millstream.codecs.enabled")
     .doc("Whether Hadoop's readers decode .lz4, .snappy and .zst files natively. If false when the first session is made, Hadoop's own codecs do.")
     .booleanConf
@@ -28,22 +28,26 @@ private[millstream] object FileCodecClasses extends Logging {
 
   private val Ours: Seq[Class[_ <: FileCodec]] = Seq(classOf[Lz4FileCodec], classOf[SnappyFileCodec], classOf[ZstdFileCodec])
 
-  def install(context: SparkContext): Unit = if (context.conf.get(Enabled)) {
-    val conf = context.hadoopConfiguration
+  private[millstream] def install(context: SparkContext): Unit = if (context.conf.get(Enabled)) {
     try {
-      val codecs = new CompressionCodecFactory(conf)
-      val missing = Ours.filter { ours =>
-        val hadoops = ours.getSuperclass.getName
-        val found = Option(codecs.getCodec(new Path(s"/f${codecs.getCodecByClassName(hadoops).getDefaultExtension}"))).map(_.getClass.getName)
-        found.contains(hadoops) && conf.getClassByNameOrNull(ours.getName) != null
-      }
-      if (missing.nonEmpty) conf.setStrings(IO_COMPRESSION_CODECS_KEY, conf.getTrimmedStrings(IO_COMPRESSION_CODECS_KEY) ++ missing.map(_.getName): _*)
+      context.hadoopConfiguration.set(IO_COMPRESSION_CODECS_KEY, withOurs(context.hadoopConfiguration))
     } catch {
       case NonFatal(e) => logWarning(s"$IO_COMPRESSION_CODECS_KEY names codecs that Hadoop does not find, so Millstream adds none: $e")
     }
   }
 
+  /** The codecs of a configuration, and those of ours that replace Hadoop's. */
+  def withOurs(conf: Configuration): String = {
+    val codecs = new CompressionCodecFactory(conf)
+    val missing = Ours.filter { ours =>
+      val hadoops = ours.getSuperclass.getName
+      val found = Option(codecs.getCodec(new Path(s"/f${codecs.getCodecByClassName(hadoops).getDefaultExtension}")))
+      found.map(_.getClass.getName).contains(hadoops) && conf.getClassByNameOrNull(ours.getName) != null
+    }
+    (conf.getTrimmedStrings(IO_COMPRESSION_CODECS_KEY) ++ missing.map(_.getName)).mkString(",")
+  }
+
   /** Whether a configuration has codecs of others, of which nobody knows what they need. */
-  def hasOthers(conf: Configuration): Boolean =
+  private[millstream] def hasOthers(conf: Configuration): Boolean =
     conf.getTrimmedStrings(IO_COMPRESSION_CODECS_KEY).exists(name => !Ours.exists(_.getName == name))
 }
