@@ -1,6 +1,7 @@
 """Functions for test_hadoop_codecs.py that run in a session's process."""
 
 from compressed_calls import answered
+from pyspark.errors import StreamingQueryException
 
 TEXT_INPUT = "org.apache.hadoop.{}.TextInputFormat"
 KEY, VALUE = "org.apache.hadoop.io.LongWritable", "org.apache.hadoop.io.Text"
@@ -22,8 +23,15 @@ def split(texts):
 
 
 def stream(spark, made):
+    """The rows of a query; its error is the first one of the cause, which Python's exception lacks."""
     query = made.writeStream.format("memory").queryName("of_stream").trigger(availableNow=True).start()
-    query.awaitTermination()
+    try:
+        query.awaitTermination()
+    except StreamingQueryException:
+        cause = query._jsq.exception().get()
+        while cause.getCause() is not None:
+            cause = cause.getCause()
+        raise RuntimeError(cause.toString()) from None
     return [row.value for row in spark.table("of_stream").collect()]
 
 

@@ -165,9 +165,9 @@ def test_damaged_files_are_not_compacted(sessions, tmp_path, ending, kept):
 
 
 def test_codecs_of_the_user_stay(tmp_path):
-    """Hadoop's PassthroughCodec, here for .lz4: it returns a file as it is."""
-    passthrough = "org.apache.hadoop.io.compress.PassthroughCodec"
-    conf = {**HIVE, "spark.hadoop.io.compression.codecs": passthrough, "spark.hadoop.io.compress.passthrough.extension": ".lz4"}
+    """Hadoop's PassthroughCodec, here for .lz4: it returns a file as it is. Spark's Hadoop, which is shaded, has another key."""
+    passthrough, key = "org.apache.hadoop.io.compress.PassthroughCodec", "io.compress.passthrough.extension"
+    conf = {**HIVE, "spark.hadoop.io.compression.codecs": passthrough, f"spark.hadoop.{key}": ".lz4", f"spark.hadoop.org.apache.hadoop.shaded.{key}": ".lz4"}
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "f.lz4").write_text("one\ntwo\n")
     session = Session(tmp_path / "home", millstream=True, conf=conf)

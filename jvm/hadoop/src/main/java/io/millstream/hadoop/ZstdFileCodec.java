@@ -6,16 +6,19 @@ import org.apache.hadoop.io.compress.CompressionInputStream;
 import org.apache.hadoop.io.compress.Decompressor;
 import org.apache.hadoop.io.compress.ZStandardCodec;
 
-/** Reads {@code .zst} files, which Hadoop's codec does only with Hadoop's own native library, and writes what Hadoop's codec does. */
+/**
+ * Reads {@code .zst} files, which Hadoop's codec does only with Hadoop's own native library, and writes what Hadoop's codec does. Where
+ * neither library is loaded, the exception is that of Hadoop's codec, before anything is read: Spark 4.3 then decodes in Java.
+ */
 public class ZstdFileCodec extends ZStandardCodec implements FileCodec {
   @Override
   public CompressionInputStream createInputStream(InputStream in) throws IOException {
-    return FileCodec.decoded(TextCodec.ZSTD, in, super::createInputStream);
+    return NativeLibrary.isLoaded() ? new DecodedInputStream(TextCodec.ZSTD, in) : super.createInputStream(in);
   }
 
   @Override
   public CompressionInputStream createInputStream(InputStream in, Decompressor decompressor) throws IOException {
-    return FileCodec.decoded(TextCodec.ZSTD, in, whole -> super.createInputStream(whole, decompressor));
+    return NativeLibrary.isLoaded() ? new DecodedInputStream(TextCodec.ZSTD, in) : super.createInputStream(in, decompressor);
   }
 
   @Override
