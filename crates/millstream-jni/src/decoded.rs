@@ -16,7 +16,7 @@ const DECODED: usize = 128 << 10;
 /// Returned by `read` at the end, in place of a number of bytes.
 const END: jint = -1;
 
-/// A Java `InputStream`. The decoder reads it on the thread of its caller, so its exception stays pending, and reaches the caller.
+/// A Java `InputStream`. It is read on the thread that calls the decoder, so its exception reaches the caller.
 struct Compressed {
     vm: JavaVM,
     stream: GlobalRef,
@@ -75,7 +75,7 @@ pub extern "system" fn Java_io_millstream_hadoop_DecodedInputStream_open<'local>
     })
 }
 
-/// `static native int read(long handle, byte[] out, int offset, int length)`: the number of bytes, at least 1; -1 at the end.
+/// `static native int read(long handle, byte[] out, int offset, int length)`: the number of bytes; -1 at the end.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_DecodedInputStream_read<'local>(
     mut env: JNIEnv<'local>,
