@@ -56,11 +56,8 @@ def is_read_by_stock(codec, form):
     return codec in READ_BY_STOCK and not (codec == "zst" and form in RDD_FORMS)
 
 
-# Hadoop's codecs read these with Millstream as well, and return no rows of LZ4 frames (docs/compressed-text.md).
-LEFT_TO_HADOOP = ("whole files",)
-
-
-@pytest.mark.parametrize(("codec", "form"), [(c, f) for c in CODECS for f in FORMS if c in READ_BY_STOCK or f not in LEFT_TO_HADOOP])
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("form", FORMS)
 def test_rows_are_those_of_stock_spark(roomy, corpora, codec, form):
     """Those of the plain files, if stock Spark does not read the compressed ones."""
     corpus, stock_path = corpora(codec), corpora(codec).compressed

@@ -7,6 +7,7 @@
 
 mod cancellation;
 mod compact;
+mod decoded;
 mod exchange;
 mod index;
 mod joined;

@@ -1,5 +1,7 @@
 package io.millstream.hadoop;
 
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.Map;
 import org.apache.hadoop.io.compress.BZip2Codec;
 import org.apache.hadoop.io.compress.CompressionCodec;
@@ -23,6 +25,15 @@ public enum TextCodec {
       ZStandardCodec.class, ZSTD, Lz4Codec.class, LZ4, SnappyCodec.class, SNAPPY, DefaultCodec.class, DEFLATE, DeflateCodec.class,
       DEFLATE);
 
+  /** Bytes at the beginning of a file that tell its form. */
+  static final int MAGIC_BYTES = 4;
+
+  private static final int LZ4_FRAME = 0x184d2204;
+  private static final int LZ4_LEGACY = 0x184c2102;
+  private static final int LZ4_SKIPPABLE = 0x184d2a50;
+  private static final int LZ4_SKIPPABLE_MASK = 0xfffffff0;
+  private static final int SNAPPY_FRAMING = 0x000006ff;
+
   private final int code;
 
   TextCodec(int code) {
@@ -40,11 +51,29 @@ public enum TextCodec {
   }
 
   /**
+   * Whether a file has a form that Hadoop's codec mistakes for its own. Native code tells forms apart by itself; this is for JVMs in
+   * which it does not load.
+   *
+   * @param beginning the file's first {@link #MAGIC_BYTES}, or all of a shorter file
+   */
+  boolean isUnknownToHadoop(byte[] beginning) {
+    if (beginning.length < MAGIC_BYTES) {
+      return false;
+    }
+    int magic = ByteBuffer.wrap(beginning).order(ByteOrder.LITTLE_ENDIAN).getInt();
+    return switch (this) {
+      case LZ4 -> magic == LZ4_FRAME || magic == LZ4_LEGACY || (magic & LZ4_SKIPPABLE_MASK) == LZ4_SKIPPABLE;
+      case SNAPPY -> magic == SNAPPY_FRAMING;
+      default -> false;
+    };
+  }
+
+  /**
    * The native codec that decodes what one of Hadoop's does.
    *
    * @return null if there is none, as for a codec of somebody else
    */
   public static TextCodec of(CompressionCodec codec) {
-    return BY_CLASS.get(codec.getClass());
+    return BY_CLASS.get(FileCodec.hadoops(codec));
   }
 }

@@ -5,7 +5,7 @@ import java.io.IOException
 import scala.collection.mutable
 import scala.jdk.CollectionConverters._
 
-import io.millstream.hadoop.{DatasetNames, DirectoryListing, FileRanges, NativeCompaction}
+import io.millstream.hadoop.{DatasetNames, DirectoryListing, FileCodec, FileRanges, NativeCompaction}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{Path => HadoopPath}
 import org.apache.hadoop.io.compress.CompressionCodecFactory
@@ -266,7 +266,7 @@ private[spark] object CompactPlanner {
 
     /** Hadoop's name of the codec that a file's name indicates. */
     def codecOf(name: String, codecs: CompressionCodecFactory): Option[String] =
-      Codec.ofFile(name, codecs).map(_.getClass.getSimpleName.stripSuffix("Codec").toLowerCase(java.util.Locale.ROOT))
+      Codec.ofFile(name, codecs).map(FileCodec.hadoops(_).getSimpleName.stripSuffix("Codec").toLowerCase(java.util.Locale.ROOT))
 
     private def extension(name: String, codecs: CompressionCodecFactory): String = {
       val ending = Codec.ofFile(name, codecs).map(_.getDefaultExtension).getOrElse("")

@@ -7,8 +7,9 @@ import java.util.zip.{CheckedInputStream, CheckedOutputStream, CRC32}
 import scala.jdk.CollectionConverters._
 import scala.util.control.NonFatal
 
-import io.millstream.hadoop.{JoinedFiles, NativeJoiner, UnfitFileException}
+import io.millstream.hadoop.{DecodedInputStream, JoinedFiles, NativeJoiner, TextCodec, UnfitFileException}
 import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.CommonConfigurationKeys.IO_COMPRESSION_CODECS_KEY
 import org.apache.hadoop.fs.{FileSystem, Path => HadoopPath}
 import org.apache.hadoop.io.compress.{CodecPool, CompressionCodec, CompressionCodecFactory}
 import org.apache.parquet.hadoop.ParquetFileReader
@@ -16,7 +17,7 @@ import org.apache.parquet.hadoop.util.HadoopInputFile
 
 import org.apache.spark.{TaskContext, TaskKilledException}
 import org.apache.spark.sql.{DataFrame, SparkSession}
-import org.apache.spark.sql.execution.datasources.millstream.{Packing, ReadSettings}
+import org.apache.spark.sql.execution.datasources.millstream.{FileCodecClasses, Packing, ReadSettings}
 import org.apache.spark.sql.types.StringType
 import org.apache.spark.util.{LongAccumulator, SerializableConfiguration}
 
@@ -267,14 +268,19 @@ private[spark] object CompactTasks {
     }
   }
 
-  /** The bytes of a file, which local files are verified for where they have checksums. */
+  /**
+   * The bytes of a file, which local files are verified for where they have checksums. Hadoop's codecs would return some damaged files
+   * without their lines, or with some of them, so they decode only what native code does not know.
+   */
   def decompressed(file: HadoopPath, codec: Option[CompressionCodec], conf: Configuration): InputStream = {
     val in = open(file, conf)
-    codec.fold[InputStream](in) { codec =>
-      val decompressor = CodecPool.getDecompressor(codec)
-      new java.io.FilterInputStream(codec.createInputStream(in, decompressor)) {
-        override def close(): Unit = try super.close() finally CodecPool.returnDecompressor(decompressor)
-      }
+    codec.fold[InputStream](in)(codec => Option(TextCodec.of(codec)).fold(byHadoop(codec, in))(new DecodedInputStream(_, in)))
+  }
+
+  private def byHadoop(codec: CompressionCodec, in: InputStream): InputStream = {
+    val decompressor = CodecPool.getDecompressor(codec)
+    new java.io.FilterInputStream(codec.createInputStream(in, decompressor)) {
+      override def close(): Unit = try super.close() finally CodecPool.returnDecompressor(decompressor)
     }
   }
 
@@ -289,7 +295,8 @@ private[spark] object CompactTasks {
   /** A file's path as messages name it. */
   def shown(file: HadoopPath): String = if (file.toUri.getScheme == "file") file.toUri.getPath else file.toString
 
-  /** Takes paths literally, infers no partition columns, and fails on errors instead of dropping rows. */
+  /** Takes paths literally, infers no partition columns, and fails on errors instead of dropping rows, whatever is switched off. */
   def reader(spark: SparkSession) =
     spark.read.option("recursiveFileLookup", true).option("__globPaths__", false).option("ignoreCorruptFiles", false).option("ignoreMissingFiles", false)
+      .option(IO_COMPRESSION_CODECS_KEY, FileCodecClasses.withOurs(spark.sparkContext.hadoopConfiguration))
 }

@@ -135,6 +135,7 @@ object Diagnosis {
     IndexListedFiles.Enabled -> "native listing",
     ReplaceFileScans.Enabled -> "native and packed reads",
     PackedTextInputFormat.Enabled -> "packed sc.textFile",
+    FileCodecClasses.Enabled -> "native codecs in Hadoop",
     ReplaceInserts.Enabled -> "direct writes")
 
   /** Switches are on by default, except the one for direct writes, which only the settings of `millstream spark-conf` enable. */

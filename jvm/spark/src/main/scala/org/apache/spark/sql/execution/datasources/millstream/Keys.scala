@@ -18,7 +18,7 @@ import org.apache.spark.sql.internal.SQLConf
 /** All of Millstream's keys, in Spark's and in Hadoop's configuration. */
 private[sql] object Keys {
   private val OfSpark: Seq[ConfigEntry[_]] = Seq(IndexListedFiles.Enabled, ReplaceFileScans.Enabled, PackedTextInputFormat.Enabled,
-    RemoteFileSystems.Enabled,
+    RemoteFileSystems.Enabled, FileCodecClasses.Enabled,
     ReadSettings.OpenCostBytes, ReadSettings.MaxReaders, IndexSettings.Enabled, IndexSettings.Directory, IndexSettings.MinSize,
     ReplaceInserts.Enabled)
   private val SparkPrefix = "spark.millstream."

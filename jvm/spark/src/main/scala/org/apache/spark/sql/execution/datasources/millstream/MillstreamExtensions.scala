@@ -21,6 +21,7 @@ class MillstreamExtensions extends SparkSessionExtensionsProvider {
       SparkContext.getActive.foreach(MillstreamExtensions.passSwitchToExecutors)
       SparkLine.ifSupported(Some(SparkLine.check())).foreach { _ =>
         SparkContext.getActive.foreach(RemoteFileSystems.install)
+        SparkContext.getActive.foreach(FileCodecClasses.install)
         MillstreamExtensions.install(extensions)
       }
     }

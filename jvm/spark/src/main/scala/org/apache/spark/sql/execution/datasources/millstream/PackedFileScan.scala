@@ -188,13 +188,11 @@ private final class TimedBatches(batches: Iterator[ColumnarBatch], rows: SQLMetr
  */
 private object SlimConfiguration {
   private val DefaultResource = "-default.xml"
-  private val Codecs = "io.compression.codecs"
   private val Encryption = Seq("parquet.crypto.", "parquet.encryption.")
 
   def of(full: Configuration, application: SparkConf): Configuration = {
     val keys = full.iterator.asScala.map(_.getKey).toSeq
-    val hasOwnCodecs = full.get(Codecs, "").nonEmpty && !isDefault(full, Codecs)
-    if (hasOwnCodecs || keys.exists(key => Encryption.exists(key.startsWith))) {
+    if (FileCodecClasses.hasOthers(full) || keys.exists(key => Encryption.exists(key.startsWith))) {
       full
     } else {
       val slim = new Configuration(false)

@@ -1,0 +1,53 @@
+package org.apache.spark.sql.execution.datasources.millstream
+
+import scala.util.control.NonFatal
+
+import io.millstream.hadoop.{FileCodec, Lz4FileCodec, SnappyFileCodec, ZstdFileCodec}
+import org.apache.hadoop.conf.Configuration
+import org.apache.hadoop.fs.CommonConfigurationKeys.IO_COMPRESSION_CODECS_KEY
+import org.apache.hadoop.fs.Path
+import org.apache.hadoop.io.compress.CompressionCodecFactory
+
+import org.apache.spark.SparkContext
+import org.apache.spark.internal.Logging
+import org.apache.spark.internal.config.ConfigEntry
+import org.apache.spark.sql.internal.SQLConf
+
+/**
+ * Makes Hadoop decode files with our codecs where it finds a codec by the name of a file: for Hive tables, `wholeTextFiles`, csv
+ * and json of many lines, and whoever else asks Hadoop.
+ *
+ * They are not in the conf block, because it would replace the codecs of `core-site.xml`. They are set once the first session is
+ * made, after the codecs that are set already. A class of others for such files is left alone.
+ */
+object FileCodecClasses extends Logging {
+  val Enabled: ConfigEntry[Boolean] = SQLConf.buildConf("spark.millstream.codecs.enabled")
+    .doc("Whether Hadoop's readers decode .lz4, .snappy and .zst files natively. If false when the first session is made, Hadoop's own codecs do.")
+    .booleanConf
+    .createWithDefault(true)
+
+  private val Ours: Seq[Class[_ <: FileCodec]] = Seq(classOf[Lz4FileCodec], classOf[SnappyFileCodec], classOf[ZstdFileCodec])
+
+  private[millstream] def install(context: SparkContext): Unit = if (context.conf.get(Enabled)) {
+    try {
+      context.hadoopConfiguration.set(IO_COMPRESSION_CODECS_KEY, withOurs(context.hadoopConfiguration))
+    } catch {
+      case NonFatal(e) => logWarning(s"$IO_COMPRESSION_CODECS_KEY names codecs that Hadoop does not find, so Millstream adds none: $e")
+    }
+  }
+
+  /** The codecs of a configuration, and those of ours that replace Hadoop's. */
+  def withOurs(conf: Configuration): String = {
+    val codecs = new CompressionCodecFactory(conf)
+    val missing = Ours.filter { ours =>
+      val hadoops = ours.getSuperclass.getName
+      val found = Option(codecs.getCodec(new Path(s"/f${codecs.getCodecByClassName(hadoops).getDefaultExtension}")))
+      found.map(_.getClass.getName).contains(hadoops) && conf.getClassByNameOrNull(ours.getName) != null
+    }
+    (conf.getTrimmedStrings(IO_COMPRESSION_CODECS_KEY) ++ missing.map(_.getName)).mkString(",")
+  }
+
+  /** Whether a configuration has codecs of others, of which nobody knows what they need. */
+  private[millstream] def hasOthers(conf: Configuration): Boolean =
+    conf.getTrimmedStrings(IO_COMPRESSION_CODECS_KEY).exists(name => !Ours.exists(_.getName == name))
+}
