@@ -69,14 +69,15 @@ private[spark] final class FormatsWork private (directory: Path, val scratch: Pa
       if (!hooks.isShutdownInProgress) hooks.removeShutdownHook(atExit)
     }
 
-  private def remove(): Unit =
-    try {
-      Seq(directory, scratch).foreach(deleteTree)
-      also.foreach(source => source.directory.getFileSystem(conf).delete(source.directory, true))
-    } catch {
-      case e: IOException =>
-        val names = directory +: also.map(_.directory).toSeq
-        System.err.println(s"millstream: ${names.mkString(", ")}: cannot be removed: ${CompactTasks.oneLine(e)}; remove by hand what is left")
+  private def remove(): Unit = {
+    Seq(directory, scratch).foreach(path => removing(path)(deleteTree(path)))
+    also.map(_.directory).foreach(path => removing(path)(path.getFileSystem(conf).delete(path, true)))
+  }
+
+  private def removing(path: Any)(body: => Unit): Unit =
+    try body catch {
+      case e @ (_: IOException | _: UncheckedIOException) =>
+        System.err.println(s"millstream: $path: cannot be removed: ${CompactTasks.oneLine(e)}; remove by hand what is left")
     }
 }
 
@@ -93,8 +94,14 @@ private[spark] object FormatsWork {
     val scratch = created(Paths.get(System.getProperty("java.io.tmpdir")))
     val work = try {
       val directory = options.workDirectory.fold(Files.createDirectory(scratch.resolve("data")))(parent => created(Paths.get(parent).toAbsolutePath))
-      val also = options.also.map(url => FormatsSource(url, made(url, scratch.getFileName.toString, conf)))
-      new FormatsWork(directory, scratch, also, conf)
+      try {
+        val also = options.also.map(url => FormatsSource(url, made(url, scratch.getFileName.toString, conf)))
+        new FormatsWork(directory, scratch, also, conf)
+      } catch {
+        case e: Throwable =>
+          deleteTree(directory)
+          throw e
+      }
     } catch {
       case e: Throwable =>
         deleteTree(scratch)

@@ -4,13 +4,14 @@ import java.io.IOException
 import java.util.{Collections, LinkedHashMap, Map => JavaMap, Set => JavaSet}
 
 import scala.jdk.CollectionConverters._
+import scala.reflect.ClassTag
 import scala.util.control.NonFatal
 
 import io.millstream.hadoop.{FileRanges, NativeIndex, NativeLibrary, RemoteFiles}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.Path
 
-import org.apache.spark.{SparkContext, TaskContext}
+import org.apache.spark.{SparkContext, SparkException, TaskContext}
 import org.apache.spark.internal.Logging
 import org.apache.spark.util.{SerializableConfiguration, ThreadUtils}
 
@@ -28,7 +29,8 @@ private[millstream] object CompressedFiles extends Logging {
   /** Files that the log names for one reason. */
   private val Told = 10
   /** Bytes of indexes that the driver keeps: those of about 100 GB of text. */
-  private val Kept = 64L << 20
+  private val MostBytes = 64L << 20
+  private val Cancelled = "SPARK_JOB_CANCELLED"
 
   /** Files that have been found to be undivided. */
   private val MostUndivided = 10_000
@@ -40,7 +42,7 @@ private[millstream] object CompressedFiles extends Logging {
       override def removeEldestEntry(eldest: JavaMap.Entry[CompressedFile, java.lang.Boolean]): Boolean = size > MostUndivided
     }))
 
-  private val recent: JavaMap[(IndexStore, CompressedFile), Array[Byte]] = Collections.synchronizedMap(new RecentIndexes(Kept))
+  private val recent: JavaMap[(IndexStore, CompressedFile), Recent] = Collections.synchronizedMap(new RecentIndexes(MostBytes))
 
   /**
    * The bytes of the indexes of files, but of those that cannot be divided or not be read.
@@ -53,10 +55,10 @@ private[millstream] object CompressedFiles extends Logging {
       val (divisible, others) = files.partition(mayHaveIndex)
       tell(others.map(_.path), Undivisible)
       val found = load(divisible, store, conf)
-      val made = maker.fold(Map.empty[CompressedFile, Array[Byte]])(make(divisible.filterNot(found.contains), store, conf, _))
+      val made = maker.fold(Map.empty[CompressedFile, Recent])(make(divisible.filterNot(found.contains), store, conf, _))
       val all = found ++ made
       all.foreach { case (file, index) => recent.put((store, file), index) }
-      all
+      all.map { case (file, index) => file -> index.bytes }
     } else {
       withoutIndexes(files, s"${IndexSettings.Enabled.key} is false")
     }
@@ -77,7 +79,7 @@ private[millstream] object CompressedFiles extends Logging {
       // An object store states the time of the same version less exactly here than in a listing.
       if (file.version.nonEmpty && now.tag == file.tag) file else now.copy(path = file.path)
     } catch {
-      // Who reads it will say so.
+      // Its reader will say so.
       case _: IOException => file
     }
     if (files.length < 2) files.map(one) else ThreadUtils.parmap(files, "millstream-versions", Loaders)(one)
@@ -98,26 +100,46 @@ private[millstream] object CompressedFiles extends Logging {
       case NonFatal(e) => Made(index, Some(e.toString)).tell(file)
     }
 
-  private def load(files: Seq[CompressedFile], store: IndexStore, conf: Configuration): Map[CompressedFile, Array[Byte]] = {
-    def one(file: CompressedFile) = Option(recent.get((store, file))).orElse(store.load(file, conf)).map(file -> _)
+  private def load(files: Seq[CompressedFile], store: IndexStore, conf: Configuration): Map[CompressedFile, Recent] = {
+    // One that somebody has removed is not used any more. Versions of objects need not be asked for that: an ETag tells them apart.
+    def isUsable(file: CompressedFile, index: Recent) = !index.isKept || file.version.nonEmpty || store.contains(file, conf)
+    def one(file: CompressedFile) =
+      Option(recent.get((store, file))).filter(isUsable(file, _)).orElse(store.load(file, conf).map(Recent(_, isKept = true))).map(file -> _)
     if (files.length < 2) files.flatMap(one).toMap
     else ThreadUtils.parmap(files, "millstream-indexes", Loaders)(one).flatten.toMap
   }
 
-  private def make(files: Seq[CompressedFile], store: IndexStore, conf: Configuration, context: SparkContext): Map[CompressedFile, Array[Byte]] =
+  private def make(files: Seq[CompressedFile], store: IndexStore, conf: Configuration, context: SparkContext): Map[CompressedFile, Recent] =
     if (files.isEmpty) {
       Map.empty
     } else {
-      val shared = context.broadcast(new SerializableConfiguration(conf))
-      val description = s"Millstream: make the indexes of ${files.length} compressed files, such as ${files.head.path}"
-      // Not a local method: that would be serialized with what is around it.
-      val one = (task: TaskContext, file: Iterator[CompressedFile]) => makeOne(file.next(), store, shared.value.value, task)
-      val made: Array[Result] = try describing(context, description)(context.runJob(context.parallelize(files, files.length), one))
-        finally shared.destroy()
+      val made = try inTasks(context, files, conf)(makeAndKeep(_, store, _, _))
+      catch {
+        case e: SparkException if e.getCondition != Cancelled =>
+          logWarning("The indexes of compressed files could not be made; one task reads each that has none", e)
+          files.map(_ => Kept)
+      }
       val results = files.zip(made)
       results.foreach { case (file, result) => result.tell(file) }
       undivided.addAll(results.collect { case (file, Undivided) => file }.asJava)
-      results.collect { case (file, Made(index, _)) => file -> index }.toMap
+      load(results.collect { case (file, Kept) => file }, store, conf) ++ results.collect { case (file, Made(index, _)) => file -> Recent(index, isKept = false) }
+    }
+
+  /** Runs a job that makes indexes, a task for each file. */
+  def inTasks[T: ClassTag](context: SparkContext, files: Seq[CompressedFile], conf: Configuration)(
+      one: (CompressedFile, Configuration, TaskContext) => T): Seq[T] = {
+    val shared = context.broadcast(new SerializableConfiguration(conf))
+    val description = s"Millstream: make the indexes of ${files.length} compressed files, such as ${files.head.path}"
+    val task = (task: TaskContext, file: Iterator[CompressedFile]) => one(file.next(), shared.value.value, task)
+    try describing(context, description)(context.runJob(context.parallelize(files, files.length), task).toSeq)
+    finally shared.destroy()
+  }
+
+  /** As [[makeOne]], but returns no index that is kept: all of them together may be larger than what a driver takes. */
+  private def makeAndKeep(file: CompressedFile, store: IndexStore, conf: Configuration, task: TaskContext): Result =
+    makeOne(file, store, conf, task) match {
+      case Made(_, None) => Kept
+      case other => other
     }
 
   /** Makes the index of a file in a task, and keeps it. */
@@ -139,13 +161,13 @@ private[millstream] object CompressedFiles extends Logging {
     } catch {
       case e: IOException =>
         task.killTaskIfInterrupted()
-        // Who reads the file has the same failure, and knows whether it matters.
+        // The reader of the file has the same failure, and knows whether it matters.
         Unreadable(e.toString)
     }
   }
 
   /** Runs jobs that Spark's UI shows with a description of their own. */
-  def describing[T](context: SparkContext, description: String)(body: => T): T = {
+  private def describing[T](context: SparkContext, description: String)(body: => T): T = {
     val before = context.getLocalProperty(SparkContext.SPARK_JOB_DESCRIPTION)
     context.setJobDescription(description)
     try body finally context.setJobDescription(before)
@@ -163,6 +185,11 @@ private[millstream] object CompressedFiles extends Logging {
     }
   }
 
+  /** The index is in the store. */
+  private case object Kept extends Result {
+    override def tell(file: CompressedFile): Unit = ()
+  }
+
   case object Undivided extends Result {
     override def tell(file: CompressedFile): Unit = logWarning(s"One task reads all of ${file.path}: $Undivisible")
   }
@@ -171,13 +198,16 @@ private[millstream] object CompressedFiles extends Logging {
     override def tell(file: CompressedFile): Unit = logWarning(s"No index of ${file.path} can be made: $failure")
   }
 
+  /** @param isKept whether it was in the store */
+  private final case class Recent(bytes: Array[Byte], isKept: Boolean)
+
   /** The indexes used last, of so many bytes. */
-  private final class RecentIndexes(most: Long) extends LinkedHashMap[(IndexStore, CompressedFile), Array[Byte]](16, 0.75f, true) {
-    override def removeEldestEntry(eldest: JavaMap.Entry[(IndexStore, CompressedFile), Array[Byte]]): Boolean = {
-      var bytes = values.asScala.iterator.map(_.length.toLong).sum
+  private final class RecentIndexes(most: Long) extends LinkedHashMap[(IndexStore, CompressedFile), Recent](16, 0.75f, true) {
+    override def removeEldestEntry(eldest: JavaMap.Entry[(IndexStore, CompressedFile), Recent]): Boolean = {
+      var bytes = values.asScala.iterator.map(_.bytes.length.toLong).sum
       val oldest = entrySet.iterator
       while (bytes > most && size > 1) {
-        bytes -= oldest.next().getValue.length
+        bytes -= oldest.next().getValue.bytes.length
         oldest.remove()
       }
       false

@@ -7,12 +7,13 @@ import scala.collection.mutable
 import scala.util.Using
 
 import io.millstream.hadoop.{DatasetNames, NativeIndex, TextCodec}
+import io.millstream.write.store.Names
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{FileStatus, Path}
 
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.SparkSession
-import org.apache.spark.util.{SerializableConfiguration, ThreadUtils}
+import org.apache.spark.util.ThreadUtils
 
 /**
  * What [[IndexJob]] did with a file, or would do.
@@ -53,12 +54,8 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
     if (files.isEmpty) {
       Nil
     } else {
-      val shared = context.broadcast(new SerializableConfiguration(conf))
-      val (kept, told) = (store, dryRun)
-      val one = (task: TaskContext, file: Iterator[CompressedFile]) => IndexJob.one(file.next(), kept, told, shared.value.value, task)
-      val description = s"Millstream: make the indexes of ${files.length} compressed files, such as ${files.head.path}"
-      try CompressedFiles.describing(context, description)(context.runJob(context.parallelize(files, files.length), one).toSeq)
-      finally shared.destroy()
+      val (kept, isDryRun) = (store, dryRun)
+      CompressedFiles.inTasks(context, files, conf)(IndexJob.one(_, kept, isDryRun, _, _))
     }
 
   /** Removes indexes of versions of files that are gone, and what interrupted applications have left. */
@@ -102,11 +99,13 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
       val (directory, own) = store.directory.fold((index.getPath.getParent.getParent, name)) { _ =>
         (directories(name.take(IndexStore.PrefixLength)), name.drop(IndexStore.PrefixLength))
       }
-      IndexStore.fileOf(own).flatMap { file =>
-        val path = new Path(directory, file)
+      IndexStore.fileAndTag(own).flatMap { case (file, tag) =>
+        val path = Names.path(directory, file)
         try {
-          val now = versionOf(path.getFileSystem(conf).getFileStatus(path)).map(store.path(_).getName)
-          now.filter(_ != name).map(_ => "the file has changed")
+          val now = versionOf(path.getFileSystem(conf).getFileStatus(path))
+          // On a local path the index of an ETag may be that of an object store which has its data there.
+          val isComparable = now.exists(_.version.nonEmpty) || IndexStore.isOfTime(tag)
+          now.map(store.path(_).getName).filter(_ != name && isComparable).map(_ => "the file has changed")
         } catch {
           case _: FileNotFoundException => Some("the file is gone")
         }

@@ -8,7 +8,9 @@ import scala.util.Using
 
 import io.millstream.hadoop.{NativeIndex, TextCodec, Versions}
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{EtagSource, FileStatus, Path}
+import io.millstream.write.store.Names
+import org.apache.hadoop.fs.{EtagSource, FileStatus, FileSystem, Path}
+import org.apache.hadoop.fs.permission.{FsAction, FsPermission}
 
 /** A version of a compressed file. */
 private[millstream] final case class CompressedFile(path: Path, size: Long, modificationTime: Long, version: Option[String], codec: TextCodec) {
@@ -37,13 +39,23 @@ private[millstream] object CompressedFile {
  * @param directory None for a directory beside each file, whose name Spark and Hadoop ignore
  */
 private[millstream] final case class IndexStore(directory: Option[String]) {
-  def path(file: CompressedFile): Path = directory match {
-    case None => new Path(new Path(file.path.getParent, IndexStore.Beside), s"${file.path.getName}.${file.tag}${IndexStore.Extension}")
-    case Some(place) =>
-      new Path(place, s"${IndexStore.prefix(file.path.getParent)}${file.path.getName}.${file.tag}${IndexStore.Extension}")
+  def path(file: CompressedFile): Path = {
+    val name = s"${file.path.getName}.${file.tag}${IndexStore.Extension}"
+    directory match {
+      case None => Names.path(new Path(file.path.getParent, IndexStore.Beside), name)
+      case Some(place) => Names.path(new Path(place), s"${IndexStore.prefix(file.path.getParent)}$name")
+    }
   }
 
-  /** The bytes of a file's index, if there is one. One that is damaged, or of another file, is as none. */
+  /** Whether there is an index of a file, which may be damaged. */
+  def contains(file: CompressedFile, conf: Configuration): Boolean = {
+    val place = path(file)
+    try place.getFileSystem(conf).exists(place) catch {
+      case _: IOException => false
+    }
+  }
+
+  /** The bytes of a file's index; None if there is none, or one that is damaged or of another file. */
   def load(file: CompressedFile, conf: Configuration): Option[Array[Byte]] =
     try {
       val place = path(file)
@@ -66,13 +78,24 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
     val first = if (isWhole) place else new Path(place.getParent, s".${UUID.randomUUID()}")
     try {
       Using.resource(fileSystem.create(first, true)) { out =>
-        if (!isWhole) fileSystem.setPermission(first, file.path.getFileSystem(conf).getFileStatus(file.path).getPermission)
+        if (!isWhole) IndexStore.protect(fileSystem, first, file.path.getFileSystem(conf).getFileStatus(file.path))
         out.write(index)
       }
-      if (!isWhole && !fileSystem.rename(first, place) && !fileSystem.exists(place)) throw new IOException(s"cannot be renamed to $place")
+      if (!isWhole) replace(fileSystem, first, place)
     } finally {
       if (!isWhole) fileSystem.delete(first, false)
     }
+  }
+
+  /** Renames a file, to a name that a damaged index may have. HDFS replaces no file by a rename. */
+  private def replace(fileSystem: FileSystem, from: Path, to: Path): Unit = {
+    def renamed = fileSystem.rename(from, to)
+    def renamedAfterRemoval = {
+      fileSystem.delete(to, false)
+      // Another application may have the same idea.
+      renamed || fileSystem.exists(to)
+    }
+    if (!renamed && !renamedAfterRemoval) throw new IOException(s"cannot be renamed to $to")
   }
 }
 
@@ -82,12 +105,36 @@ private[millstream] object IndexStore {
   /** Characters of a [[prefix]]. */
   val PrefixLength = 37
 
+  /**
+   * Lets a copy of some of a file's text be read by nobody else than the file. Its group may do so only if it is the file's, and if that has no access
+   * control list, by which permissions of the group are those of others, too.
+   */
+  private def protect(fileSystem: FileSystem, copy: Path, file: FileStatus): Unit = {
+    def isOfGroup = fileSystem.getFileStatus(copy).getGroup == file.getGroup
+    val hasGroup = isOfGroup || (try {
+      fileSystem.setOwner(copy, null, file.getGroup)
+      isOfGroup
+    } catch {
+      // Who is no member may not give a file to the group.
+      case _: IOException => false
+    })
+    val mode = file.getPermission
+    val ofGroup = if (hasGroup && !file.hasAcl) mode.getGroupAction else FsAction.NONE
+    fileSystem.setPermission(copy, new FsPermission(mode.getUserAction, ofGroup, mode.getOtherAction))
+  }
+
   /** What names of indexes in one directory begin with: files of the same name may be in several directories. */
   def prefix(directory: Path): String = s"${UUID.nameUUIDFromBytes(directory.toString.getBytes(StandardCharsets.UTF_8))}-"
 
-  /** The name of the file whose index has a name, which is without a prefix. A tag has no dot. */
-  def fileOf(name: String): Option[String] = {
+  /** Splits the name of an index, which is without a prefix: into the name of its file, and the tag, which has no dot. */
+  def fileAndTag(name: String): Option[(String, String)] = {
     val tagged = name.stripSuffix(Extension)
-    Option.when(tagged != name && tagged.lastIndexOf('.') > 0)(tagged.take(tagged.lastIndexOf('.')))
+    val dot = tagged.lastIndexOf('.')
+    Option.when(tagged != name && dot > 0)((tagged.take(dot), tagged.drop(dot + 1)))
   }
+
+  /** Whether a tag has the form of those of files whose version is not known. */
+  def isOfTime(tag: String): Boolean = OfTime.matches(tag)
+
+  private val OfTime = "[0-9]+-[0-9]+".r
 }

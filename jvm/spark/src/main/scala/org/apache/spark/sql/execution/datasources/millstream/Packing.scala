@@ -121,8 +121,10 @@ private[millstream] final class RangePacking(fileSystem: URI, target: Long, open
   /** Adds a compressed file, which is split between tasks if that is possible. */
   def addDecoded(file: FileStatusWithMetadata, how: Decoded): Unit = (how.large, how.index) match {
     case (Some(now), Some(index)) =>
+      // Which bytes of the file a part is decoded from matters for its place only, so the compression is taken for even.
+      def compressed(offset: Long) = (offset.toDouble / index.length * now.size).toLong
       split(index.length) { (start, length) =>
-        put(file, start, start + length, length) {
+        put(file, compressed(start), compressed(start + length), length) {
           ranges.addCompressed(now.path.toUri.getPath, start, length, now.size, now.modificationTime, now.version.orNull, how.codec,
             index.slice(start, start + length))
         }
