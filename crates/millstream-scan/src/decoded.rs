@@ -7,11 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use memchr::{memchr, memchr_iter};
 use millstream_codec::{DecodeError, Index, WINDOW, decode_chunk};
 use millstream_vfs::{Errno, Error, Operation, Result};
 
 use crate::batch::Stamp;
 use crate::error::Cause;
+use crate::lines::Separator;
+use crate::range::BYTE_ORDER_MARK;
 use crate::source::{Compression, FileRange, Source, SourceFile};
 use crate::stream::cause;
 
@@ -19,6 +22,8 @@ use crate::stream::cause;
 const SPARE: usize = 2;
 /// Most bytes of the file that are read at once.
 const PORTION: u64 = 16 << 20;
+/// Bytes that stay in a processor's cache while they are searched for one thing after the other.
+const CACHED: usize = 128 << 10;
 
 /// An open file that reads like plain text.
 #[derive(Debug)]
@@ -65,6 +70,20 @@ impl<F> Opened<F> {
         match self {
             Opened::Plain(_) => None,
             Opened::Decoded(decoded) => Some(decoded.finish(part)),
+        }
+    }
+}
+
+impl<F: SourceFile> Opened<F> {
+    /// How many lines belong to a part ([`read_lines`](crate::range::read_lines)), if that can be told without reading them to a
+    /// buffer.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(crate) fn count_lines(&self, part: Range<u64>, separator: &Separator) -> Result<Option<u64>> {
+        match self {
+            Opened::Plain(_) => Ok(None),
+            Opened::Decoded(decoded) => decoded.count_lines(part, separator),
         }
     }
 }
@@ -169,6 +188,37 @@ impl<F: SourceFile> Decoded<F> {
             buffer[..n].copy_from_slice(&bytes[..n]);
         })?;
         Ok(n)
+    }
+
+    /// Counts separators where the text is decoded. Where there is no CR, or only one byte separates lines, each of them begins a
+    /// line that belongs to the part, unless the file ends there.
+    fn count_lines(&self, part: Range<u64>, separator: &Separator) -> Result<Option<u64>> {
+        let (byte, has_other_newlines) = match separator {
+            Separator::AnyNewline => (b'\n', true),
+            Separator::Bytes(bytes) if separator.is_one_byte() => (bytes[0], false),
+            Separator::Bytes(_) => return Ok(None),
+        };
+        let end = part.end.min(self.index.length());
+        let (mut at, mut last, mut is_simple) = (part.start, None, part.start < end);
+        let mut lines = u64::from(part.start == 0);
+        while at < end && is_simple {
+            let beyond = || Error::new(Operation::Read, Errno::OVERFLOW);
+            let chunk = self.index.chunk_at(at).ok_or_else(beyond)?;
+            let range = self.index.range(chunk);
+            let until = end.min(range.end);
+            self.with_chunk(chunk, &mut |decoded| {
+                is_simple = at > 0 || !decoded.starts_with(BYTE_ORDER_MARK);
+                let bytes = &decoded[(at - range.start) as usize..(until - range.start) as usize];
+                for cached in bytes.chunks(CACHED) {
+                    is_simple &= !has_other_newlines || memchr(b'\r', cached).is_none();
+                    lines += memchr_iter(byte, cached).count() as u64;
+                }
+                last = bytes.last().copied();
+            })?;
+            at = until;
+        }
+        let is_ended = end == self.index.length() && last == Some(byte);
+        Ok(is_simple.then(|| lines - u64::from(is_ended)))
     }
 
     /// Calls `read` with a decoded chunk.

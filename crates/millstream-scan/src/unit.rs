@@ -458,6 +458,13 @@ impl<'a> UnitReader<'a> {
             (part.start == range.start, part.end == range.end(), part.end - part.start);
         match &self.options.rows {
             Rows::Lines(separator) => {
+                if self.takes_all()
+                    && self.options.output == Output::Count
+                    && let Some(lines) = file.count_lines(part.clone(), separator)?
+                {
+                    batch.rows += lines;
+                    return Ok(());
+                }
                 let has_data = self.lines(file, part, separator, batch)?;
                 let last =
                     if is_first && !has_data && range.start > 0 { file.last_start()? } else { u64::MAX };
