@@ -172,6 +172,23 @@ def test_who_counts_lines_makes_the_index_and_only_who_may_read_the_file_may_rea
     assert indexes_beside(file) == [index]
 
 
+def test_the_group_of_a_file_may_read_the_index_and_no_other(ours, large, file):
+    group = 12345 if os.geteuid() == 0 else os.getgroups()[-1]
+    os.chown(file, -1, group)
+    file.chmod(0o640)
+    check_divided(ours, file, large["first"][1])
+    (index,) = indexes_beside(file)
+    assert (index.stat().st_gid, index.stat().st_mode & 0o777) == (group, 0o640)
+
+
+@pytest.mark.parametrize("directory", ["", "indexes"])
+def test_a_name_that_looks_like_a_uri(ours, large, file, tmp_path, directory):
+    named = file.rename(file.with_name("log-2026-01-01T00:00:00.gz"))
+    conf = PIECES | ({"spark.millstream.index.directory": str(tmp_path / directory)} if directory else {})
+    check_divided(ours, named, large["first"][1], conf)
+    assert len(files_in(tmp_path / directory if directory else named.parent / "_millstream")) == 1
+
+
 def test_an_index_is_kept_in_the_directory_that_is_set(ours, large, file, tmp_path):
     (tmp_path / "indexes").mkdir()
     file.parent.chmod(0o555)
@@ -299,15 +316,18 @@ def test_an_index_that_is_damaged_is_not_used(ours, large, good_indexes, file, d
     bad.write_bytes(BAD_INDEXES[damage](first))
     for _ in range(2):
         assert divided(ours, file)["digest"] == large["first"][1]
+    assert bad.read_bytes() == first, "it was made again"
 
 
-def test_an_index_of_another_file_gives_no_row(ours, good_indexes, file):
+def test_an_index_of_another_file_gives_no_row(ours, large, good_indexes, file):
     """Somebody has put it under the name of this file's."""
     bad = file.parent / "_millstream" / good_indexes["first"].name
     bad.parent.mkdir()
     shutil.copy2(good_indexes["second"], bad)
     got = ours.call("compressed_calls:divided", path=str(file), conf=PIECES)
     assert "has to be removed" in got["cause"], got
+    bad.unlink()
+    assert divided(ours, file)["digest"] == large["first"][1], "it is removed"
 
 
 def test_an_index_is_found_by_its_name(ours, large, good_indexes, file):

@@ -101,10 +101,13 @@ private[millstream] object CompressedFiles extends Logging {
     }
 
   private def load(files: Seq[CompressedFile], store: IndexStore, conf: Configuration): Map[CompressedFile, Recent] = {
-    // One that somebody has removed is not used any more. Versions of objects need not be asked for that: an ETag tells them apart.
-    def isUsable(file: CompressedFile, index: Recent) = !index.isKept || file.version.nonEmpty || store.contains(file, conf)
-    def one(file: CompressedFile) =
-      Option(recent.get((store, file))).filter(isUsable(file, _)).orElse(store.load(file, conf).map(Recent(_, isKept = true))).map(file -> _)
+    // One that somebody has removed, because it is another file's, is not used again. An ETag tells files apart, so this costs no request there.
+    def isRemoved(file: CompressedFile) =
+      Option(recent.get((store, file))).exists(_.isKept) && file.version.isEmpty && !store.contains(file, conf)
+    def one(file: CompressedFile) = {
+      if (isRemoved(file)) recent.remove((store, file))
+      Option(recent.get((store, file))).orElse(store.load(file, conf).map(Recent(_, isKept = true))).map(file -> _)
+    }
     if (files.length < 2) files.flatMap(one).toMap
     else ThreadUtils.parmap(files, "millstream-indexes", Loaders)(one).flatten.toMap
   }

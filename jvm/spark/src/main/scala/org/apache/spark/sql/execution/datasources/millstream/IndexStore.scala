@@ -8,7 +8,6 @@ import scala.util.Using
 
 import io.millstream.hadoop.{NativeIndex, TextCodec, Versions}
 import org.apache.hadoop.conf.Configuration
-import io.millstream.write.store.Names
 import org.apache.hadoop.fs.{EtagSource, FileStatus, FileSystem, Path}
 import org.apache.hadoop.fs.permission.{FsAction, FsPermission}
 
@@ -40,10 +39,10 @@ private[millstream] object CompressedFile {
  */
 private[millstream] final case class IndexStore(directory: Option[String]) {
   def path(file: CompressedFile): Path = {
-    val name = s"${file.path.getName}.${file.tag}${IndexStore.Extension}"
+    val name = s"${IndexStore.escaped(file.path.getName)}.${file.tag}${IndexStore.Extension}"
     directory match {
-      case None => Names.path(new Path(file.path.getParent, IndexStore.Beside), name)
-      case Some(place) => Names.path(new Path(place), s"${IndexStore.prefix(file.path.getParent)}$name")
+      case None => new Path(new Path(file.path.getParent, IndexStore.Beside), name)
+      case Some(place) => new Path(place, s"${IndexStore.prefix(file.path.getParent)}$name")
     }
   }
 
@@ -130,8 +129,13 @@ private[millstream] object IndexStore {
   def fileAndTag(name: String): Option[(String, String)] = {
     val tagged = name.stripSuffix(Extension)
     val dot = tagged.lastIndexOf('.')
-    Option.when(tagged != name && dot > 0)((tagged.take(dot), tagged.drop(dot + 1)))
+    Option.when(tagged != name && dot > 0)((unescaped(tagged.take(dot)), tagged.drop(dot + 1)))
   }
+
+  /** A name without colons: Hadoop cannot keep checksums of a local file that has one in its name. */
+  private def escaped(name: String): String = name.replace("%", "%25").replace(":", "%3A")
+
+  private def unescaped(name: String): String = name.replace("%3A", ":").replace("%25", "%")
 
   /** Whether a tag has the form of those of files whose version is not known. */
   def isOfTime(tag: String): Boolean = OfTime.matches(tag)
