@@ -11,7 +11,7 @@ use millstream_vfs::{Access, Dir, Fields, File, FileKind, Metadata, SymlinkBehav
 
 use super::names::{Version, gztool_name};
 use super::search::{Found, Job};
-use super::store::{Store, content, keep, load};
+use super::store::{Store, content, load, write_atomically};
 use super::{Action, Cause, Effect, Event, Run, Summary, divisible};
 use crate::content::{Content, Counted, damage};
 
@@ -59,8 +59,10 @@ impl<V: Volume> Run<'_, V> {
         }
         let version = Version::of(&before);
         let name = self.index_name(&found.directory, &found.name, version);
-        let shelf = self.open_for(store, Some(dir)).map_err(Cause::NotKept)?;
-        if let Some((index_bytes, index)) = shelf.and_then(|shelf| load(&shelf, &name, before.size)) {
+        let index_directory = self.open_for(store, Some(dir)).map_err(Cause::NotKept)?;
+        if let Some((index_bytes, index)) =
+            index_directory.and_then(|index_directory| load(&index_directory, &name, before.size))
+        {
             self.export(found, &file, &index, &before)?;
             return Ok(Action::Kept(summary(&index, index_bytes)));
         }
@@ -119,7 +121,7 @@ impl<V: Volume> Run<'_, V> {
             let counted = Counted::default();
             let open = |offset| Ok(Content { file, offset, counted: &counted });
             let exported = to_gztool(index, open).map_err(cause)?;
-            keep(&*found.dir, &name, &exported, (file, owner)).map_err(Cause::NotExported)?;
+            write_atomically(&*found.dir, &name, &exported, (file, owner)).map_err(Cause::NotExported)?;
         }
         let path = [&found.directory, name.to_bytes()].concat();
         self.sink.event(Event { path: &path, action: Action::Exported });

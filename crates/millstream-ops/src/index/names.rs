@@ -14,6 +14,8 @@ use std::path::{Component, Path};
 
 use millstream_vfs::{Fields, Metadata};
 
+use crate::names::c_string;
+
 /// The directory for indexes beside their files.
 pub(super) const BESIDE: &CStr = c"_millstream";
 const EXTENSION: &[u8] = b".gzidx";
@@ -36,7 +38,7 @@ impl Version {
 /// The name of the index of a version of a file.
 pub(super) fn index_name(prefix: &[u8], name: &CStr, version: Version) -> CString {
     let tag = format!(".{}-{}", version.mtime_ms, version.size);
-    c_string([prefix, name.to_bytes(), tag.as_bytes(), EXTENSION].concat())
+    c_string(&[prefix, name.to_bytes(), tag.as_bytes(), EXTENSION])
 }
 
 /// The file and the version that an index is of. `None` for other files, and for indexes of an object store, which name an ETag.
@@ -89,7 +91,7 @@ pub(super) fn temporary_name() -> CString {
     let mut bytes = [0; 16];
     let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
     assert_eq!(filled, Ok(bytes.len()), "the kernel has random numbers");
-    c_string(format!(".{}", uuid(bytes)).into_bytes())
+    c_string(&[b".", uuid(bytes).as_bytes()])
 }
 
 /// Whether a file is an index that was not completed, or Hadoop's checksums of one.
@@ -105,25 +107,13 @@ pub(super) fn is_temporary(name: &[u8]) -> bool {
 
 /// The file with Hadoop's checksums of a file.
 pub(super) fn checksum_name(name: &CStr) -> CString {
-    c_string([b".", name.to_bytes(), b".crc"].concat())
+    c_string(&[b".", name.to_bytes(), b".crc"])
 }
 
 /// The name of gztool's index of a file.
 pub(super) fn gztool_name(name: &CStr) -> CString {
     let name = name.to_bytes();
-    c_string([name.strip_suffix(b".gz").unwrap_or(name), b".gzi"].concat())
-}
-
-/// The directory of a path, and the name in it.
-pub(super) fn split(path: &[u8]) -> (CString, CString) {
-    let at = path.iter().rposition(|&b| b == b'/').map_or(0, |slash| slash + 1);
-    let directory = if at == 0 { b"." } else { &path[..at] };
-    (c_string(directory.to_vec()), c_string(path[at..].to_vec()))
-}
-
-fn c_string(bytes: Vec<u8>) -> CString {
-    // All are made of C strings, numbers and constants.
-    CString::new(bytes).unwrap_or_default()
+    c_string(&[name.strip_suffix(b".gz").unwrap_or(name), b".gzi"])
 }
 
 #[cfg(test)]
@@ -190,12 +180,5 @@ mod tests {
     fn gztool_replaces_the_ending() {
         assert_eq!(gztool_name(c"a.gz").as_c_str(), c"a.gzi");
         assert_eq!(gztool_name(c"a.gzip").as_c_str(), c"a.gzip.gzi");
-    }
-
-    #[test]
-    fn paths_are_split_at_the_last_slash() {
-        assert_eq!(split(b"a.gz"), (c".".into(), c"a.gz".into()));
-        assert_eq!(split(b"/a.gz"), (c"/".into(), c"a.gz".into()));
-        assert_eq!(split(b"x/y/a.gz"), (c"x/y/".into(), c"a.gz".into()));
     }
 }

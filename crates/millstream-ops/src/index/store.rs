@@ -50,7 +50,7 @@ impl<V: Volume> Run<'_, V> {
     pub(super) fn open_for(&self, store: &Store<V::Dir>, dir: Option<&V::Dir>) -> Result<Option<V::Dir>> {
         match store {
             Store::Beside => dir.map_or(Ok(None), |dir| open(dir, BESIDE)),
-            Store::Directory { dir, .. } => dir.as_ref().map(again).transpose(),
+            Store::Directory { dir, .. } => dir.as_ref().map(reopen).transpose(),
         }
     }
 
@@ -93,16 +93,22 @@ impl<V: Volume> Run<'_, V> {
         index: &[u8],
         owner: (&<V::Dir as Dir>::File, &Metadata),
     ) -> Result<()> {
-        let shelf = match store {
+        let index_directory = match store {
             Store::Beside => self.open_or_make(dir, BESIDE, Some(dir)),
             Store::Directory { .. } => self.open_for(store, None),
         }?;
-        shelf.map_or(Ok(()), |shelf| keep(&shelf, name, index, owner))
+        index_directory
+            .map_or(Ok(()), |index_directory| write_atomically(&index_directory, name, index, owner))
     }
 }
 
 /// Writes a file in a directory, which appears once it is complete, with the owner and the permissions of another file.
-pub(super) fn keep<D: Dir>(dir: &D, name: &CStr, content: &[u8], owner: (&D::File, &Metadata)) -> Result<()> {
+pub(super) fn write_atomically<D: Dir>(
+    dir: &D,
+    name: &CStr,
+    content: &[u8],
+    owner: (&D::File, &Metadata),
+) -> Result<()> {
     let temporary = temporary_name();
     let file = dir.create_file(&temporary, 0o600)?;
     let kept = write(&file, content, owner)
@@ -166,6 +172,6 @@ fn open<D: Dir>(parent: &D, name: &CStr) -> Result<Option<D>> {
 }
 
 /// Another handle of a directory.
-pub(super) fn again<D: Dir>(dir: &D) -> Result<D> {
+pub(super) fn reopen<D: Dir>(dir: &D) -> Result<D> {
     dir.open_dir_for_names(c".", SymlinkBehavior::NoFollow)
 }
