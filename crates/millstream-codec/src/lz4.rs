@@ -39,6 +39,8 @@ const DICTIONARY: u8 = 0x01;
 /// Flags and size of blocks of the frames that are written.
 const WRITTEN: [u8; 2] = [VERSION | INDEPENDENT | CONTENT_SIZE | CONTENT_CHECKSUM, 0x70];
 const WRITTEN_BLOCK: usize = 4 << 20;
+/// Bytes of their headers.
+const WRITTEN_HEADER: usize = 15;
 
 const UNCOMPRESSED: u32 = 1 << 31;
 /// In place of the length of a block.
@@ -339,11 +341,31 @@ fn longest_block(sizes: u8) -> Option<usize> {
     }
 }
 
-/// Whether a file begins with a frame as [`encode_frame`] makes it, of at most so many bytes.
-pub(crate) fn is_small_frame(first: &[u8], most: u64) -> bool {
+/// Whether a file of `size` bytes consists of frames as [`encode_frame`] makes them, of at most so many bytes of text each. Their
+/// headers and the lengths of their blocks are read.
+pub(crate) fn has_small_frames(
+    size: u64,
+    most: u64,
+    mut read: impl FnMut(u64, usize) -> io::Result<Vec<u8>>,
+) -> io::Result<bool> {
     let begin = [&FRAME.to_le_bytes()[..], &WRITTEN].concat();
-    let size = first.strip_prefix(&begin[..]).and_then(<[u8]>::first_chunk);
-    size.is_some_and(|size| u64::from_le_bytes(*size) <= most)
+    let mut at = 0;
+    while at < size {
+        let header = read(at, WRITTEN_HEADER)?;
+        let text = header.strip_prefix(&begin[..]).and_then(<[u8]>::first_chunk).copied();
+        let Some(text) = text.map(u64::from_le_bytes).filter(|text| *text <= most) else { return Ok(false) };
+        at += WRITTEN_HEADER as u64;
+        for _ in 0..text.div_ceil(WRITTEN_BLOCK as u64) {
+            let Ok(field) = read(at, 4)?.try_into() else { return Ok(false) };
+            at += 4 + u64::from(u32::from_le_bytes(field) & !UNCOMPRESSED);
+        }
+        if read(at, FRAME_END.len())? != FRAME_END {
+            return Ok(false);
+        }
+        // The checksum follows.
+        at += 8;
+    }
+    Ok(at == size && size > 0)
 }
 
 /// Compresses a text as a frame.
