@@ -18,7 +18,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     while decoder.read(&mut buffer)? > 0 {}
     let wall_s = start.elapsed().as_secs_f64();
     // The first number: nanoseconds on a CPU (Documentation/scheduler/sched-stats.rst of the kernel).
-    let on_cpu_ns: u64 = fs::read_to_string("/proc/self/schedstat")?.split(' ').next().ok_or("no number")?.parse()?;
+    let on_cpu_ns: u64 =
+        fs::read_to_string("/proc/self/schedstat")?.split(' ').next().ok_or("no number")?.parse()?;
     println!(
         "{{\"wall_s\": {wall_s:.4}, \"cpu_s\": {:.4}, \"heap_mb\": 0, \"rows\": null}}",
         on_cpu_ns as f64 / 1e9

@@ -14,6 +14,7 @@ use std::io;
 use zstd_safe::{CCtx, CParameter, get_error_name};
 
 use crate::codec::Codec;
+use crate::deflate::{Wrapper, deflated};
 use crate::index::LONGEST;
 use crate::lz4::{self, encode_frame};
 
@@ -75,10 +76,11 @@ impl Form {
         }
     }
 
-    /// Whether a file of `size` bytes is in this form, as far as a few of them tell: in bgzf the header of the first member and the
-    /// last member; in Zstandard the seek table, whose frames must make up the file and have no more than 64 MiB of text each; in
-    /// LZ4 the headers of all frames and the lengths of all blocks. `read` is given an offset and a number of bytes, and returns
-    /// those, or fewer at the end of the file.
+    /// Whether a file of `size` bytes is in this form, as far as a few of them tell: in bgzf the header of
+    /// the first member and the last member; in Zstandard the seek table, whose frames must make up the file
+    /// and have no more than 64 MiB of text each; in LZ4 the headers of all frames and the lengths of all
+    /// blocks. `read` is given an offset and a number of bytes, and returns those, or fewer at the end of the
+    /// file.
     ///
     /// # Errors
     /// Those of `read`.
@@ -160,14 +162,11 @@ impl Sizes {
 fn member(text: &[u8], level: i32) -> Vec<u8> {
     let mut out = [&MEMBER_HEADER[..], &[0; 2]].concat();
     let start = out.len();
-    out.resize(start + zlib_rs::compress_bound(text.len()), 0);
-    let mut deflate = zlib_rs::Deflate::new(level, false, 15);
-    let status = deflate.compress(text, &mut out[start..], zlib_rs::DeflateFlush::Finish);
-    assert_eq!(status, Ok(zlib_rs::Status::StreamEnd), "there is room");
-    out.truncate(start + deflate.total_out() as usize);
-    if out.len() + MEMBER_AROUND - start > usize::from(u16::MAX) {
-        out.truncate(start);
+    let compressed = deflated(text, level, Wrapper::None);
+    if compressed.len() + MEMBER_AROUND > usize::from(u16::MAX) {
         stored(text, &mut out);
+    } else {
+        out.extend(compressed);
     }
     let size = (out.len() + MEMBER_AROUND - start - 1) as u16;
     out[start - 2..start].copy_from_slice(&size.to_le_bytes());

@@ -1,13 +1,13 @@
 //! Makes the index of a compressed file.
 
-use std::io::Read;
+use std::io::ErrorKind;
 
 use millstream_codec::{Index, Indexer, SPACING};
 use millstream_vfs::{Errno, Error, Operation};
 
 use crate::error::{Cause, ScanError};
 use crate::source::{FileRange, Source};
-use crate::stream::{FileReader, PIECE, cause};
+use crate::stream::{FileReader, cause};
 
 /// Decodes the file of `range`, a whole compressed file, to make its index. `should_continue` is asked from time to time.
 ///
@@ -31,16 +31,10 @@ fn index<S: Source>(
     let codec = range.streamed().filter(|codec| codec.has_index()).ok_or_else(undivided)?;
     let file = source.open(0, range)?;
     let portion = usize::try_from(S::PORTIONS.bytes).unwrap_or(usize::MAX);
-    let mut indexer =
-        Indexer::new(codec, FileReader::new(file, 0, portion), SPACING).ok_or_else(undivided)?;
-    let mut buffer = vec![0; PIECE];
-    while indexer.read(&mut buffer).map_err(cause)? > 0 {
-        if indexer.is_undivided() {
-            break;
-        }
-        if !should_continue() {
-            return Err(Cause::Interrupted);
-        }
-    }
-    indexer.finish().ok_or_else(undivided)
+    let indexer = Indexer::new(codec, FileReader::new(file, 0, portion), SPACING).ok_or_else(undivided)?;
+    let index = indexer.run(should_continue).map_err(|error| match error.kind() {
+        ErrorKind::Interrupted => Cause::Interrupted,
+        _ => cause(error),
+    })?;
+    index.ok_or_else(undivided)
 }
