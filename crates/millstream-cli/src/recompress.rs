@@ -78,7 +78,7 @@ impl Recompress {
             form: self.form,
             level: self.level,
             old: if self.keep { Old::Keep } else { Old::Remove },
-            effect: if submission.dry_run { Effect::Told } else { Effect::Real },
+            effect: if submission.dry_run { Effect::DryRun } else { Effect::Real },
             threads: thread::available_parallelism().map_or(1, usize::from),
         };
         let activity = Arc::new(Activity::default());

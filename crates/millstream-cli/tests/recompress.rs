@@ -254,7 +254,7 @@ fn files_that_cannot_be_decoded_stay() {
     assert_eq!(
         (output.status.code(), output.stdout.split(|&b| b == b'\n').count()),
         (Some(1), 3),
-        "the rest goes on"
+        "the rest continues"
     );
 }
 
@@ -275,7 +275,8 @@ fn a_file_that_another_process_compresses_is_left_alone() {
     );
 }
 
-/// Several processes at once: one of them replaces the file, and none replaces it by what another has not completed.
+/// Several processes at once: one of them replaces the file, and none replaces it by what another has not
+/// completed.
 #[test]
 fn processes_that_compress_one_file_lose_no_text() {
     let text = text(60_000);

@@ -19,10 +19,12 @@ pub(crate) fn split(path: &[u8]) -> (CString, CString) {
     (c_string(&[directory]), c_string(&[&path[at..]]))
 }
 
-/// Renames a file in its directory. A file that has the new name already is not replaced, but an error, `EEXIST`.
+/// Renames a file in its directory. A file that has the new name already is not replaced, but an error,
+/// `EEXIST`.
 ///
 /// # Errors
-/// Those of a rename; where the volume cannot rename without replacing, such as NFS, those of a hard link and a removal.
+/// Those of a rename; where the volume cannot rename without replacing, such as NFS, those of a hard link and
+/// a removal.
 pub(crate) fn rename_new<D: Dir>(dir: &D, name: &CStr, new_name: &CStr) -> Result<()> {
     match dir.rename_new(name, dir, new_name) {
         Err(error) if matches!(error.errno, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {

@@ -7,7 +7,7 @@ use millstream_vfs::{Dir, Errno, Fields, Result, SymlinkBehavior, Volume};
 
 use super::names::{self, BESIDE, Version, checksum_name, is_temporary};
 use super::store::{Store, entries, remove_if_there};
-use super::{Action, Effect, Event, Place, Reason, Run};
+use super::{Action, Cause, Effect, Event, Place, Reason, Run};
 use crate::names::c_string;
 
 /// Nobody takes longer to write an index.
@@ -22,8 +22,8 @@ impl<V: Volume> Run<'_, V> {
         only: Option<&CStr>,
         store: &Store<V::Dir>,
     ) {
-        if let Err(error) = self.prune_directory(dir, directory, only, store) {
-            self.problem(directory, &error.into());
+        if let Err(cause) = self.prune_directory(dir, directory, only, store) {
+            self.problem(directory, &cause);
         }
     }
 
@@ -33,7 +33,7 @@ impl<V: Volume> Run<'_, V> {
         directory: &[u8],
         only: Option<&CStr>,
         store: &Store<V::Dir>,
-    ) -> Result<()> {
+    ) -> std::result::Result<(), Cause> {
         let Some(index_directory) = self.open_for(store, dir)? else { return Ok(()) };
         let prefix = self.prefix(directory);
         let listed = match store {
@@ -51,7 +51,7 @@ impl<V: Volume> Run<'_, V> {
             }
         }
         match (store, only) {
-            (Store::Beside, None) => self.prune_incomplete(&index_directory, directory, listed),
+            (Store::Beside, None) => Ok(self.prune_incomplete(&index_directory, directory, listed)?),
             _ => Ok(()),
         }
     }
@@ -82,7 +82,7 @@ impl<V: Volume> Run<'_, V> {
     fn remove(&self, index_directory: &V::Dir, directory: &[u8], name: &CStr, reason: Reason) {
         let path = [&self.index_directory_path(directory), name.to_bytes()].concat();
         let removed = match self.options.effect {
-            Effect::Told => Ok(()),
+            Effect::DryRun => Ok(()),
             Effect::Real => remove_if_there(index_directory, name)
                 .and_then(|()| remove_if_there(index_directory, &checksum_name(name))),
         };

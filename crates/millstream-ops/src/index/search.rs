@@ -49,7 +49,7 @@ type Handed = AtomicBool;
 
 impl<V: Volume> Search<'_, V> {
     fn send(&self, job: Job<V::Dir>) {
-        // The threads end after the traversal.
+        // The threads end after the traversal, unless they panic.
         let _ = self.queue.send(job);
     }
 
@@ -61,6 +61,9 @@ impl<V: Volume> Search<'_, V> {
         let path = entry.name().to_bytes();
         let metadata = entry.metadata(Fields::KIND | Fields::SIZE);
         if metadata.is_ok_and(|metadata| metadata.kind() == FileKind::Directory) {
+            if self.run.options.import.is_some() {
+                return Err(Cause::ImportForDirectory);
+            }
             descend.into_entry(entry, Handed::default());
             return Ok(());
         }

@@ -86,7 +86,7 @@ impl Pool {
     fn begin(&self, text: Vec<u8>, encoder: Encoder) -> Receiver<Encoded> {
         let (done, encoded) = mpsc::channel();
         if let Some(jobs) = &*self.jobs.lock().unwrap_or_else(PoisonError::into_inner) {
-            // Without encoders, which end after the pool has been closed, who waits for the block learns that none comes.
+            // Without encoders, the block is dropped, and its receiver gets an error.
             let _ = jobs.send(Job { text, encoder, done });
         }
         encoded

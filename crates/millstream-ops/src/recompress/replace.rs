@@ -171,7 +171,8 @@ impl<D: Dir> Replacer<'_, D> {
     }
 }
 
-/// The temporary file belongs to the process that has locked it while it has its name: only that process renames or removes it.
+/// The temporary file belongs to the process that has locked it while it has its name: only that process
+/// renames or removes it.
 impl<D: Dir> Source<D> {
     fn temporary_name(&self) -> CString {
         c_string(&[b".", self.name.to_bytes(), b".recompress"])
@@ -194,7 +195,8 @@ impl<D: Dir> Source<D> {
     fn remove_stale(&self) -> Result<()> {
         let name = self.temporary_name();
         let open = |access| self.dir.open_file(&name, access, SymlinkBehavior::NoFollow);
-        // NFS locks files that are open for writing; a file that has its permissions already may be read only.
+        // NFS locks files that are open for writing; a file that has its permissions already may be read
+        // only.
         let opened = match open(Access::Write) {
             Err(error) if error.errno == Errno::ACCESS => open(Access::Read),
             opened => opened,
