@@ -396,8 +396,10 @@ fn an_index_is_imported_for_one_gzip_file() {
         ),
         ("a.zst", "'a.zst': only gzip files have indexes of other programs; leave out --import"),
     ] {
-        let output = scratch.run(&["--min-size=0", "--import=d/a.gzi", operand]);
-        assert!(output.status.code() == Some(1) && told(&output).contains(message), "{output:?}");
+        for dry_run in [&["--dry-run"][..], &[]] {
+            let output = scratch.run(&[dry_run, &["--min-size=0", "--import=d/a.gzi", operand]].concat());
+            assert!(output.status.code() == Some(1) && told(&output).contains(message), "{output:?}");
+        }
     }
     assert_eq!(scratch.files(".").len(), 3, "nothing was made");
 }

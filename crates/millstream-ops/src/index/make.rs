@@ -63,12 +63,14 @@ impl<V: Volume> Run<'_, V> {
             self.export(found, &file, &index, &before)?;
             return Ok(Action::Kept(summary(&index, index_bytes)));
         }
+        let codec = divisible(found.name.to_bytes()).ok_or(Cause::NotDivisible)?;
+        if self.options.import.is_some() && codec != Codec::Gzip {
+            return Err(Cause::OnlyGzip);
+        }
         if self.options.effect == Effect::DryRun {
             return Ok(Action::WouldMake);
         }
-        let codec = divisible(found.name.to_bytes()).ok_or(Cause::NotDivisible)?;
         let index = match &self.options.import {
-            Some(_) if codec != Codec::Gzip => return Err(Cause::OnlyGzip),
             Some(path) => self.import(path, &file, before.size, counted)?,
             None => decode(codec, Content { file: &file, offset: 0, counted })?,
         };
