@@ -101,7 +101,7 @@ impl Index {
         let min_size = self.min_size.unwrap_or(MIN_SIZE);
         let options = Options {
             task: if self.prune { Task::Prune } else { Task::Make { min_size } },
-            effect: if submission.dry_run { Effect::Told } else { Effect::Real },
+            effect: if submission.dry_run { Effect::DryRun } else { Effect::Real },
             place,
             threads: thread::available_parallelism().map_or(1, usize::from),
             import: self.import.and_then(|path| paths(vec![path]).pop()),
@@ -140,8 +140,8 @@ struct Output<'a> {
 }
 
 impl Output<'_> {
-    fn is_told(&self) -> bool {
-        self.options.effect == Effect::Told
+    fn is_dry_run(&self) -> bool {
+        self.options.effect == Effect::DryRun
     }
 
     /// The line of an event; empty if nobody wants to know.
@@ -149,15 +149,17 @@ impl Output<'_> {
         let quoted = self.diagnostics.quoted_name(event.path);
         let text = match event.action {
             Action::Kept(_) | Action::Made(_) if !self.submission.verbose => return Vec::new(),
-            Action::Removed(_) if !self.submission.verbose && !self.is_told() => return Vec::new(),
-            Action::Exported if !self.submission.verbose && !self.is_told() => return Vec::new(),
+            Action::Removed(_) if !self.submission.verbose && !self.is_dry_run() => return Vec::new(),
+            Action::Exported if !self.submission.verbose && !self.is_dry_run() => return Vec::new(),
+            Action::NotExported if !self.submission.verbose => return Vec::new(),
             Action::WouldMake => "the index would be made".into(),
-            Action::Exported if self.is_told() => "would be written".into(),
+            Action::Exported if self.is_dry_run() => "would be written".into(),
             Action::Exported => "written".into(),
+            Action::NotExported => "gztool reads gzip only: no index is written for it".into(),
             Action::Made(summary) => format!("index made: {}", described(summary)),
             Action::Kept(summary) => format!("has an index: {}", described(summary)),
             Action::Removed(reason) => {
-                let done = if self.is_told() { "would be removed" } else { "removed" };
+                let done = if self.is_dry_run() { "would be removed" } else { "removed" };
                 format!("{done}: {}", why(reason))
             }
         };
@@ -170,9 +172,10 @@ impl Output<'_> {
             Action::WouldMake => ("would make index", None, None),
             Action::Made(summary) => ("make index", Some(summary), None),
             Action::Kept(summary) => ("keep index", Some(summary), None),
-            Action::Exported if self.is_told() => ("would export", None, None),
+            Action::Exported if self.is_dry_run() => ("would export", None, None),
             Action::Exported => ("export", None, None),
-            Action::Removed(reason) if self.is_told() => ("would remove", None, Some(reason)),
+            Action::NotExported => ("skip export", None, None),
+            Action::Removed(reason) if self.is_dry_run() => ("would remove", None, Some(reason)),
             Action::Removed(reason) => ("remove", None, Some(reason)),
         };
         let mut object = Object::begin(&mut line).string("action", action.as_bytes());
@@ -237,12 +240,15 @@ fn way_out(cause: &Cause) -> &'static str {
         Cause::Unfit(_) => {
             "; leave out --import: if the index cannot be made then either, the file is damaged"
         }
-        Cause::NotForeign(_) => "; leave out --import",
+        Cause::NotForeign(_) | Cause::OnlyGzip => "; leave out --import",
+        Cause::ImportForDirectory => "; name the file, or leave out --import",
+        Cause::Unexportable(_) => "; remove the index of the file, which is made again by the next run",
+        Cause::OtherIndex(_) => "; move it away, or remove it, and run the command again",
         Cause::Damaged(_) => "; Spark cannot read it either: replace it by an intact copy",
         Cause::Undivided => "; one task reads it: see millstream recompress",
         Cause::Changed => "; run the command again when nothing writes to it",
         Cause::NotDivisible => "; .bz2 files need none, and one task reads a file of another format",
-        Cause::NotKept(_) => {
+        Cause::NotKept(_) | Cause::Linked => {
             "; name a directory for indexes with --directory, and in spark.millstream.index.directory"
         }
     }

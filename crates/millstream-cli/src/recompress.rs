@@ -78,7 +78,7 @@ impl Recompress {
             form: self.form,
             level: self.level,
             old: if self.keep { Old::Keep } else { Old::Remove },
-            effect: if submission.dry_run { Effect::Told } else { Effect::Real },
+            effect: if submission.dry_run { Effect::DryRun } else { Effect::Real },
             threads: thread::available_parallelism().map_or(1, usize::from),
         };
         let activity = Arc::new(Activity::default());
@@ -167,7 +167,8 @@ fn way_out(cause: &Cause) -> &'static str {
         Cause::Damaged(_) => "; replace it by an intact copy",
         Cause::NotAFile => "; name the files themselves",
         Cause::Format(_) => "; only text and compressed text is compressed again, by the ending of its name",
-        Cause::Exists(_) => "; move it away, or remove it",
+        Cause::Exists(_) | Cause::Undecodable(..) | Cause::Unreadable(..) => "; move it away, or remove it",
+        Cause::OtherForm(_) => "; recompress that file first, or move it away",
         Cause::Busy => "; wait until it is done",
         Cause::Changed => "; run the command again when nothing writes to it",
         Cause::NotVerified => "; check the memory and the disk of this machine",

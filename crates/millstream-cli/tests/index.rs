@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
-use millstream_codec::Index;
+use millstream_codec::{Encoder, Form, Index};
 use scratch::Scratch;
 
 /// More than a chunk, of which gzip makes less than the least size that a directory's files must have.
@@ -179,7 +179,7 @@ fn records_have_a_line_for_each_file() {
 }
 
 #[test]
-fn each_error_is_told_and_the_rest_goes_on() {
+fn each_error_is_told_and_the_rest_continues() {
     let scratch = Scratch::new();
     let good = gzip(b"line\n");
     let mut damaged = good.clone();
@@ -343,6 +343,101 @@ fn the_index_of_gztool_is_exported() {
     fs::remove_file(beside(&file)).expect("removed");
     scratch.done(&["--import=a.gzi", "a.gz"]);
     assert_eq!(index_of(&file), made);
+}
+
+#[test]
+fn gztool_gets_the_indexes_of_gzip_files_only() {
+    let scratch = Scratch::new();
+    scratch.file("d/a.gz", &gzip(b"line\n"));
+    scratch.file("d/b.zst", &Encoder::new(Form::Zstd, None).encode(b"line\n").bytes);
+    let output = scratch.run(&["-v", "--min-size=0", "--export=gztool", "d"]);
+    assert_eq!(
+        (output.status.code(), output.stdout.split(|&b| b == b'\n').count()),
+        (Some(0), 5),
+        "{output:?}"
+    );
+    let skipped = "'d/b.zst': gztool reads gzip only: no index is written for it\n";
+    assert!(String::from_utf8_lossy(&output.stdout).contains(skipped), "{output:?}");
+    let beside: Vec<_> =
+        scratch.files("d").into_iter().filter(|name| !name.contains("_millstream")).collect();
+    assert_eq!(beside, ["d/a.gz", "d/a.gzi", "d/b.zst"]);
+    assert!(scratch.done(&["--min-size=0", "--export=gztool", "--dry-run", "d"]).is_empty(), "it is there");
+}
+
+#[test]
+fn another_index_in_the_place_of_an_exported_one_stays() {
+    let scratch = Scratch::new();
+    scratch.file("a.gz", &foreign("text.gz"));
+    let other = scratch.file("a.gzi", b"of gztool itself");
+    for dry_run in [&["--dry-run"][..], &[]] {
+        scratch.done(&["a.gz"]);
+        let output = scratch.run(&[dry_run, &["--export=gztool", "a.gz"]].concat());
+        let message =
+            "'a.gz': a.gzi exists, and is not the index that would be written; move it away, or remove it";
+        assert!(output.status.code() == Some(1) && told(&output).contains(message), "{output:?}");
+        assert_eq!(fs::read(&other).expect("readable"), b"of gztool itself");
+    }
+    fs::remove_file(&other).expect("removed");
+    scratch.done(&["--export=gztool", "a.gz"]);
+    assert!(other.exists());
+    assert_eq!(scratch.files(".").len(), 3, "no temporary file is left");
+}
+
+#[test]
+fn an_index_is_imported_for_one_gzip_file() {
+    let scratch = Scratch::new();
+    scratch.file("d/a.gz", &foreign("text.gz"));
+    scratch.file("d/a.gzi", &foreign("text.gzi"));
+    scratch.file("a.zst", &Encoder::new(Form::Zstd, None).encode(b"line\n").bytes);
+    for (operand, message) in [
+        (
+            "d",
+            "'d': a directory, but the imported index is of one file; name the file, or leave out --import",
+        ),
+        ("a.zst", "'a.zst': only gzip files have indexes of other programs; leave out --import"),
+    ] {
+        for dry_run in [&["--dry-run"][..], &[]] {
+            let output = scratch.run(&[dry_run, &["--min-size=0", "--import=d/a.gzi", operand]].concat());
+            assert!(output.status.code() == Some(1) && told(&output).contains(message), "{output:?}");
+        }
+    }
+    assert_eq!(scratch.files(".").len(), 3, "nothing was made");
+}
+
+/// The owner of the files could have an administrator write, or remove, elsewhere.
+#[test]
+fn a_link_in_the_place_of_the_directory_for_indexes_is_not_followed() {
+    let scratch = Scratch::new();
+    let file = scratch.file("d/a.gz", &gzip(b"line\n"));
+    scratch.done(&["d/a.gz"]);
+    fs::rename(scratch.path("d/_millstream"), scratch.path("elsewhere")).expect("renamed");
+    symlink("../elsewhere", scratch.path("d/_millstream")).expect("linked");
+    fs::write(&file, gzip(b"another line\n")).expect("written");
+    let there = scratch.files("elsewhere");
+    assert_eq!(there.len(), 1);
+    let why =
+        "_millstream beside it is a symbolic link, which is not followed; name a directory for indexes with";
+    for (arguments, cause) in [
+        (&["--min-size=0", "d"][..], format!("cannot index 'd/a.gz': {why}")),
+        (&["--prune", "d"], format!("cannot prune 'd/': {why}")),
+    ] {
+        let output = scratch.run(arguments);
+        assert!(output.status.code() == Some(1) && told(&output).contains(&cause), "{output:?}");
+        assert_eq!(scratch.files("elsewhere"), there);
+    }
+}
+
+/// Such an index is valid for a task, which gets a part of one.
+#[test]
+fn an_index_that_does_not_cover_the_file_is_made_again() {
+    let scratch = Scratch::new();
+    let file = scratch.file("a.gz", &gzip(&text()));
+    scratch.done(&["a.gz"]);
+    let whole = index_of(&file);
+    let part = whole.slice(whole.range(1).start..whole.length());
+    fs::write(beside(&file), part.encode()).expect("written");
+    scratch.done(&["a.gz"]);
+    assert_eq!(index_of(&file), whole);
 }
 
 #[test]

@@ -6,7 +6,8 @@ mod scratch;
 
 use std::fs::{self, File, Permissions};
 use std::io::Write;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -253,7 +254,7 @@ fn files_that_cannot_be_decoded_stay() {
     assert_eq!(
         (output.status.code(), output.stdout.split(|&b| b == b'\n').count()),
         (Some(1), 3),
-        "the rest goes on"
+        "the rest continues"
     );
 }
 
@@ -272,6 +273,117 @@ fn a_file_that_another_process_compresses_is_left_alone() {
         (false, vec!["a.zst".to_owned()]),
         "what was left is removed"
     );
+}
+
+/// Several processes at once: one of them replaces the file, and none replaces it by what another has not
+/// completed.
+#[test]
+fn processes_that_compress_one_file_lose_no_text() {
+    let text = text(60_000);
+    for round in 0..40 {
+        let scratch = Scratch::new();
+        let file = scratch.file("a.gz", &text);
+        let run = || {
+            let mut command = scratch.command(&["--to=gz", "a.gz"]);
+            command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("millstream runs")
+        };
+        let running: Vec<_> = (0..6).map(|_| run()).collect();
+        for process in running {
+            let output = process.wait_with_output().expect("it ends");
+            let told = told(&output);
+            let is_refused =
+                told.contains("another process is compressing it") || told.contains("it changed");
+            assert!(output.status.success() || is_refused, "round {round}: {told}");
+        }
+        assert!(text_of(&file) == text, "round {round}");
+        assert_eq!(scratch.names(), ["a.gz"], "round {round}");
+    }
+}
+
+/// A process that was killed has left its file, with the permissions of the old one.
+#[test]
+fn the_owner_of_a_read_only_file_completes_the_work() {
+    const OWNER: u32 = 65534;
+    let scratch = Scratch::new();
+    let file = scratch.file("a.gz", b"text\n");
+    let left = scratch.path(".a.gz.recompress");
+    fs::write(&left, b"begun").expect("written");
+    for path in [&file, &left] {
+        fs::set_permissions(path, Permissions::from_mode(0o444)).expect("permissions");
+    }
+    let mut command = scratch.command(&["--to=zst", "a.gz"]);
+    if file.metadata().expect("a file").uid() == 0 {
+        for path in [scratch.dir.path(), &file, &left] {
+            chown(path, Some(OWNER), Some(OWNER)).expect("root may");
+        }
+        command.uid(OWNER).gid(OWNER);
+    }
+    let output = command.output().expect("millstream runs");
+    assert_eq!((output.status.code(), told(&output)), (Some(0), String::new()));
+    assert_eq!(scratch.names(), ["a.zst"]);
+    assert_eq!(scratch.path("a.zst").metadata().expect("a file").mode() & 0o7777, 0o444);
+}
+
+/// A file of the same text does not stand for the new one unless it has the form that is asked for.
+#[test]
+fn a_file_in_another_form_is_not_taken_for_the_new_one() {
+    let (scratch, text) = (Scratch::new(), text(1000));
+    scratch.file("a.txt", &text);
+    let other = scratch.file("a.txt.gz", &text);
+    let content = fs::read(&other).expect("readable");
+    for options in [&["--to=gz"][..], &["--dry-run"], &["--keep"]] {
+        let told = scratch.failed(&[options, &["a.txt"]].concat());
+        assert!(
+            told.contains("'a.txt': a.txt.gz exists in another form; recompress that file first"),
+            "{told}"
+        );
+    }
+    assert_eq!(scratch.names(), ["a.txt", "a.txt.gz"]);
+    assert!(fs::read(&other).expect("readable") == content);
+    scratch.done(&["a.txt.gz"]);
+    scratch.done(&["a.txt"]);
+    assert_eq!(scratch.names(), ["a.txt.gz"]);
+}
+
+#[test]
+fn a_new_file_that_cannot_be_compared_is_named() {
+    let (scratch, text) = (Scratch::new(), text(100_000));
+    scratch.file("a.gz", &text);
+    scratch.done(&["--to=zst", "--keep", "a.gz"]);
+    let new = scratch.path("a.zst");
+    let mut damaged = fs::read(&new).expect("readable");
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 0xff;
+    fs::write(&new, damaged).expect("written");
+    let message = scratch.failed(&["--to=zst", "a.gz"]);
+    assert!(message.contains("'a.gz': a.zst exists, but cannot be decoded: damaged zstd data"), "{message}");
+    assert!(message.ends_with("; move it away, or remove it\n"), "{message}");
+    fs::remove_file(&new).expect("removed");
+    fs::create_dir(&new).expect("created");
+    let message = scratch.failed(&["--to=zst", "a.gz"]);
+    assert!(message.contains("'a.gz': a.zst exists, but cannot be read: "), "{message}");
+    assert_eq!(scratch.names(), ["a.gz", "a.zst"]);
+}
+
+/// A file is skipped for the sizes of all its parts, not for its last bytes.
+#[test]
+fn files_of_parts_that_are_too_long_are_compressed_again() {
+    let scratch = Scratch::new();
+    let frame = |text: &[u8]| piped(&["zstd", "-q", "-1", "-c"], text);
+    let whole = vec![b'\n'; 65 << 20];
+    let frame_of_all = frame(&whole);
+    let mut table = [0x184d_2a5e_u32, 17, frame_of_all.len() as u32, whole.len() as u32, 1]
+        .map(u32::to_le_bytes)
+        .concat();
+    table.extend(b"\0\xb1\xea\x92\x8f");
+    fs::write(scratch.path("a.zst"), [&frame_of_all[..], &table].concat()).expect("written");
+    assert_eq!(scratch.done(&["--dry-run", "a.zst"]), "'a.zst' -> 'a.zst': would be compressed again\n");
+    scratch.file("b.txt", b"text\n");
+    scratch.done(&["--to=lz4", "b.txt"]);
+    let small = fs::read(scratch.path("b.txt.lz4")).expect("readable");
+    let large = fs::read(scratch.file("c.lz4", &text(100))).expect("readable");
+    fs::write(scratch.path("a.lz4"), [small, large].concat()).expect("written");
+    assert_eq!(scratch.done(&["--dry-run", "a.lz4"]), "'a.lz4' -> 'a.lz4': would be compressed again\n");
 }
 
 /// Killed at any moment, it leaves the old file or the new one, and the next run completes the work.

@@ -8,7 +8,7 @@
 //! ```
 
 use crate::index::NotAnIndex;
-use crate::points::{Before, Fields, Point, Points, bit_before};
+use crate::points::{Fields, Point, PointWindow, Points, bit_before};
 
 /// Bytes of a pair.
 const PAIR: usize = 16;
@@ -23,7 +23,7 @@ pub(crate) fn parse(index: &[u8]) -> Result<Points<'_>, NotAnIndex> {
     let mut points = Vec::with_capacity(fields.0.len() / PAIR);
     while !fields.0.is_empty() {
         let (byte, start) = (u64::from_le_bytes(fields.array()?), u64::from_le_bytes(fields.array()?));
-        points.push(Point { bit: bit_before(byte, 0)?, start, window: Before::Nothing });
+        points.push(Point { bit: bit_before(byte, 0)?, start, window: PointWindow::Nothing });
     }
     Ok(Points { points, size: None, length: None })
 }

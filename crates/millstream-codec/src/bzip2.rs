@@ -191,7 +191,7 @@ impl<R: Read> Bzip2Blocks<R> {
         }
         let crc = self.bits(self.index(bit) + SIGNATURE_BITS, CRC_BITS);
         if self.stream_crc.is_some_and(|expected| expected != crc) {
-            return Err(invalid(offset, "the checksum of a stream is another one"));
+            return Err(invalid(offset, "checksum mismatch in a stream"));
         }
         Ok(Next::Header { offset, is_first: false })
     }
@@ -386,7 +386,7 @@ impl Head {
 
 fn reason(error: &bzip2::Error) -> &'static str {
     match error {
-        bzip2::Error::Data => "invalid data, or a checksum is another one",
+        bzip2::Error::Data => "invalid data, or a checksum mismatch",
         bzip2::Error::DataMagic => "not bzip2",
         _ => "an error of the decoder",
     }
@@ -424,13 +424,13 @@ mod tests {
             (with(0), "not bzip2"),
             (with(5), "a stream has no block and no end"),
             ([X.to_vec(), with(5)].concat(), "a stream has no block and no end"),
-            (with(12), "invalid data, or a checksum is another one"),
-            (with(X.len() - 3), "the checksum of a stream is another one"),
+            (with(12), "invalid data, or a checksum mismatch"),
+            (with(X.len() - 3), "checksum mismatch in a stream"),
             (X[..X.len() - 1].to_vec(), "the file ends too early"),
             ([&X[..], b"BZh"].concat(), "the file ends too early"),
             ([X.to_vec(), with(0)].concat(), "a block after the end of a stream"),
             ([&X[..], b"garbage", &X].concat(), "a block after the end of a stream"),
-            ([&EMPTY[..13], &[1]].concat(), "the checksum of a stream is another one"),
+            ([&EMPTY[..13], &[1]].concat(), "checksum mismatch in a stream"),
         ] {
             assert_eq!(decode(Codec::Bzip2, &file).expect_err("damaged").reason, reason, "{file:x?}");
         }

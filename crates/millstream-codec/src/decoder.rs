@@ -111,6 +111,7 @@ pub(crate) fn decode(codec: Codec, file: &[u8]) -> Result<Vec<u8>, crate::Decode
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Encoder, Form};
 
     const SAMPLES: [(Codec, &str); 5] = [
         (Codec::Gzip, "hadoop-gz.hex"),
@@ -161,12 +162,15 @@ mod tests {
         assert!((length..=length + 2).contains(&garbage.offset), "{garbage}");
     }
 
-    /// Each byte of the samples takes each value.
+    /// Each of the first 15 bytes of the samples takes each value, each other byte every fifth.
     #[test]
     fn damaged_files_never_panic() {
-        for (codec, name) in SAMPLES {
+        let zstd =
+            (Codec::Zstd, Encoder::new(Form::Zstd, None).encode(&b"a line of text\n".repeat(40)).bytes);
+        let samples = SAMPLES.map(|(codec, name)| (codec, millstream_wire::vector(name)));
+        for (codec, file) in samples.into_iter().chain([zstd]) {
             let mut bytes = vec![codec.code() - 1];
-            bytes.extend(millstream_wire::vector(name));
+            bytes.extend(file);
             for at in 1..bytes.len() {
                 let kept = bytes[at];
                 for value in (0..=255).step_by(if at < 16 { 1 } else { 5 }) {

@@ -9,9 +9,13 @@
 //! Any decoder of the codec reads them. [`Encoder::encode`] compresses a block of text to one part, in bgzf to several. Blocks are
 //! independent, so threads can encode many of them at once.
 
+use std::io;
+
 use zstd_safe::{CCtx, CParameter, get_error_name};
 
 use crate::codec::Codec;
+use crate::deflate::{Wrapper, deflated};
+use crate::index::LONGEST;
 use crate::lz4::{self, encode_frame};
 
 /// Bytes of text that are encoded at once.
@@ -28,6 +32,14 @@ const MEMBER_AROUND: usize = 26;
 
 const SEEK_TABLE: u32 = 0x184d_2a5e;
 const SEEKABLE: [u8; 4] = 0x8f92_eab1_u32.to_le_bytes();
+/// Bytes before the entries of a seek table, and after them.
+const SEEK_TABLE_HEADER: u64 = 8;
+const SEEK_TABLE_FOOTER: usize = 9;
+/// Bits of the footer's descriptor: entries have checksums; reserved.
+const ENTRY_CHECKSUMS: u8 = 0x80;
+const DESCRIPTOR_RESERVED: u8 = 0x7c;
+/// Entries of a seek table that are read at once.
+const ENTRIES: u64 = 8192;
 
 /// A form that can be divided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,12 +76,26 @@ impl Form {
         }
     }
 
-    /// Whether a file whose first and last bytes are these, up to 32 of each, is in this form.
-    pub fn is_of(self, first: &[u8], last: &[u8]) -> bool {
+    /// Whether a file of `size` bytes is in this form, as far as a few of them tell: in bgzf the header of
+    /// the first member and the last member; in Zstandard the seek table, whose frames must make up the file
+    /// and have no more than 64 MiB of text each; in LZ4 the headers of all frames and the lengths of all
+    /// blocks. `read` is given an offset and a number of bytes, and returns those, or fewer at the end of the
+    /// file.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn is_of(
+        self,
+        size: u64,
+        mut read: impl FnMut(u64, usize) -> io::Result<Vec<u8>>,
+    ) -> io::Result<bool> {
         match self {
-            Form::Bgzf => first.starts_with(&MEMBER_HEADER) && last.ends_with(BGZF_END),
-            Form::Zstd => last.ends_with(&SEEKABLE),
-            Form::Lz4 => lz4::is_small_frame(first, BLOCK as u64),
+            Form::Bgzf => {
+                let end = size.saturating_sub(BGZF_END.len() as u64);
+                Ok(read(0, MEMBER_HEADER.len())? == MEMBER_HEADER && read(end, BGZF_END.len())? == BGZF_END)
+            }
+            Form::Zstd => has_seek_table(size, read),
+            Form::Lz4 => lz4::has_small_frames(size, BLOCK as u64, read),
         }
     }
 }
@@ -136,14 +162,11 @@ impl Sizes {
 fn member(text: &[u8], level: i32) -> Vec<u8> {
     let mut out = [&MEMBER_HEADER[..], &[0; 2]].concat();
     let start = out.len();
-    out.resize(start + zlib_rs::compress_bound(text.len()), 0);
-    let mut deflate = zlib_rs::Deflate::new(level, false, 15);
-    let status = deflate.compress(text, &mut out[start..], zlib_rs::DeflateFlush::Finish);
-    assert_eq!(status, Ok(zlib_rs::Status::StreamEnd), "there is room");
-    out.truncate(start + deflate.total_out() as usize);
-    if out.len() + MEMBER_AROUND - start > usize::from(u16::MAX) {
-        out.truncate(start);
+    let compressed = deflated(text, level, Wrapper::None);
+    if compressed.len() + MEMBER_AROUND > usize::from(u16::MAX) {
         stored(text, &mut out);
+    } else {
+        out.extend(compressed);
     }
     let size = (out.len() + MEMBER_AROUND - start - 1) as u16;
     out[start - 2..start].copy_from_slice(&size.to_le_bytes());
@@ -174,8 +197,7 @@ fn zstd_frame(text: &[u8], level: i32) -> Vec<u8> {
 }
 
 fn seek_table(frames: &[(u32, u32)]) -> Vec<u8> {
-    const FOOTER: usize = 9;
-    let length = (frames.len() * 8 + FOOTER) as u32;
+    let length = (frames.len() * 8 + SEEK_TABLE_FOOTER) as u32;
     let mut table = [SEEK_TABLE.to_le_bytes(), length.to_le_bytes()].concat();
     table.extend(
         frames.iter().flat_map(|(compressed, text)| [compressed.to_le_bytes(), text.to_le_bytes()].concat()),
@@ -185,6 +207,40 @@ fn seek_table(frames: &[(u32, u32)]) -> Vec<u8> {
     table.push(0);
     table.extend(SEEKABLE);
     table
+}
+
+/// Whether a file ends with a seek table that tells of all its frames, none of which is too long.
+fn has_seek_table(size: u64, mut read: impl FnMut(u64, usize) -> io::Result<Vec<u8>>) -> io::Result<bool> {
+    let entries_end = size.saturating_sub(SEEK_TABLE_FOOTER as u64);
+    let footer = read(entries_end, SEEK_TABLE_FOOTER)?;
+    let Some((count, [descriptor, magic @ ..])) = footer.split_first_chunk() else { return Ok(false) };
+    if magic != SEEKABLE || descriptor & DESCRIPTOR_RESERVED != 0 {
+        return Ok(false);
+    }
+    let entry: u64 = if descriptor & ENTRY_CHECKSUMS == 0 { 8 } else { 12 };
+    let entries = u64::from(u32::from_le_bytes(*count)) * entry;
+    let Some(frames_end) = entries_end.checked_sub(entries + SEEK_TABLE_HEADER) else { return Ok(false) };
+    let length = ((entries + SEEK_TABLE_FOOTER as u64) as u32).to_le_bytes();
+    if read(frames_end, SEEK_TABLE_HEADER as usize)? != [SEEK_TABLE.to_le_bytes(), length].concat() {
+        return Ok(false);
+    }
+    let (mut at, mut frames) = (entries_end - entries, 0);
+    while at < entries_end {
+        let wanted = (entries_end - at).min(ENTRIES * entry) as usize;
+        let read = read(at, wanted)?;
+        for entry in read.chunks_exact(entry as usize) {
+            let number = |at: usize| u64::from(u32::from_le_bytes([0, 1, 2, 3].map(|i| entry[at + i])));
+            if number(4) > LONGEST {
+                return Ok(false);
+            }
+            frames += number(0);
+        }
+        if read.len() < wanted {
+            return Ok(false);
+        }
+        at += wanted as u64;
+    }
+    Ok(frames == frames_end)
 }
 
 #[cfg(test)]
@@ -215,6 +271,14 @@ mod tests {
         (0..length).map(|_| next()).collect()
     }
 
+    fn is_of(form: Form, file: &[u8]) -> bool {
+        let read = |offset: u64, length: usize| {
+            let rest = &file[file.len().min(offset as usize)..];
+            Ok(rest[..rest.len().min(length)].to_vec())
+        };
+        form.is_of(file.len() as u64, read).expect("memory")
+    }
+
     #[test]
     fn blocks_are_decoded() {
         let (text, noise) = (b"some text\n".repeat(50_000), noise(200_000));
@@ -223,9 +287,10 @@ mod tests {
             for blocks in all {
                 let made = file(&Encoder::new(form, None), blocks);
                 assert_eq!(decode(form.codec(), &made), Ok(blocks.concat()), "{form:?}");
-                let ends = made.len().min(32);
-                let is_of = form.is_of(&made[..ends], &made[made.len() - ends..]);
-                assert!(is_of || made.is_empty(), "{form:?} of {} blocks", blocks.len());
+                assert!(is_of(form, &made) || made.is_empty(), "{form:?} of {} blocks", blocks.len());
+                for cut in 1..made.len().min(40) {
+                    assert!(!is_of(form, &made[..made.len() - cut]), "{form:?} without {cut} bytes");
+                }
             }
         }
     }
@@ -252,7 +317,35 @@ mod tests {
     fn files_of_other_forms_are_told_apart() {
         let gz = b"\x1f\x8b\x08\0\0\0\0\0\0\xff\x03\0\0\0\0\0\0\0\0\0";
         for form in FORMS {
-            assert!(!form.is_of(gz, gz) && !form.is_of(b"", b""), "{form:?}");
+            assert!(!is_of(form, gz) && !is_of(form, b""), "{form:?}");
         }
+    }
+
+    #[test]
+    fn a_seek_table_must_tell_of_all_frames() {
+        let encoder = Encoder::new(Form::Zstd, None);
+        let good = file(&encoder, &[b"one", b"two"]);
+        assert!(is_of(Form::Zstd, &good));
+        assert!(!is_of(Form::Zstd, &good.repeat(2)), "the first half is in no table");
+        let frame = encoder.encode(b"one").bytes;
+        let of_length = |text: u32| {
+            let table = seek_table(&[(frame.len() as u32, text)]);
+            is_of(Form::Zstd, &[&frame[..], &table].concat())
+        };
+        assert!(of_length(64 << 20) && !of_length((64 << 20) + 1));
+        let table = seek_table(&[(frame.len() as u32, 3)]);
+        let mut with_checksum =
+            [&frame[..], &table[..4], &21_u32.to_le_bytes(), &table[8..16], &[0; 4]].concat();
+        with_checksum.extend([&table[16..20], &[ENTRY_CHECKSUMS], &SEEKABLE].concat());
+        assert!(is_of(Form::Zstd, &with_checksum));
+    }
+
+    #[test]
+    fn all_frames_of_lz4_must_be_small() {
+        let small = file(&Encoder::new(Form::Lz4, None), &[&b"text\n".repeat(1_000_000), b"", b"end"]);
+        assert!(is_of(Form::Lz4, &small));
+        let large = encode_frame(&vec![b'x'; BLOCK + 1]);
+        assert!(!is_of(Form::Lz4, &[&small[..], &large].concat()));
+        assert!(!is_of(Form::Lz4, &[&small[..], b"garbage"].concat()));
     }
 }

@@ -48,7 +48,7 @@ pub fn fuzz_points(bytes: &[u8]) {
 mod tests {
     use super::*;
     use crate::codec::Codec;
-    use crate::indexer::deflated;
+    use crate::deflate::{Wrapper, deflated};
     use crate::{Indexer, to_gztool};
 
     /// A member, and again: text of 100 KB.
@@ -58,7 +58,7 @@ mod tests {
         let length = (text.len() as u32).to_le_bytes();
         let member = [
             &b"\x1f\x8b\x08\0\0\0\0\0\0\xff"[..],
-            &deflated(&text, 1),
+            &deflated(&text, 1, Wrapper::None),
             &crc32fast::hash(&text).to_le_bytes(),
             &length,
         ];

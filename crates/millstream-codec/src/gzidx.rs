@@ -14,7 +14,7 @@
 //! A point without a window is after the header of a member, or, from rapidgzip, at the end of the file.
 
 use crate::index::NotAnIndex;
-use crate::points::{Before, Fields, Point, Points, bit_before};
+use crate::points::{Fields, Point, PointWindow, Points, bit_before};
 
 pub(crate) const MAGIC: &[u8; 5] = b"GZIDX";
 /// Bytes of a point in version 0.
@@ -37,8 +37,11 @@ pub(crate) fn parse(index: &[u8]) -> Result<Points<'_>, NotAnIndex> {
         let (byte, start) = (u64::from_le_bytes(entries.array()?), u64::from_le_bytes(entries.array()?));
         let [bits] = entries.array()?;
         let has_window = if version == 0 { i > 0 } else { entries.array()? != [0] };
-        let window =
-            if has_window { Before::Plain(windows.bytes(window as usize)?) } else { Before::Nothing };
+        let window = if has_window {
+            PointWindow::Plain(windows.bytes(window as usize)?)
+        } else {
+            PointWindow::Nothing
+        };
         points.push(Point { bit: bit_before(byte, bits.into())?, start, window });
     }
     Ok(Points { points, size: Some(size), length: Some(length) })

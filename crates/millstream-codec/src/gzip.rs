@@ -165,11 +165,11 @@ impl<R: Read> Members<R> {
         let Trailer { crc, length, .. } = self.trailer()?;
         let check = std::mem::take(&mut self.check);
         if crc != check.crc.finalize() {
-            return Err(self.input.invalid("the CRC is another one"));
+            return Err(self.input.invalid("checksum mismatch"));
         }
         // RFC 1952: the length modulo 2^32.
         if length != check.length as u32 {
-            return Err(self.input.invalid("the length is another one"));
+            return Err(self.input.invalid("length mismatch"));
         }
         Ok(())
     }
@@ -182,7 +182,7 @@ impl<R: Read> Members<R> {
         self.trailer().map(drop)
     }
 
-    /// The same, for who checks it.
+    /// Reads a member's trailer, which the caller checks.
     ///
     /// # Errors
     /// Those of the input.
@@ -213,7 +213,7 @@ impl<R: Read> Members<R> {
         if flags & FHCRC != 0 {
             let expected = crc.clone().finalize() as u16;
             if u16::from_le_bytes(self.bytes(&mut crc)?) != expected {
-                return Err(self.input.invalid("the CRC of the header is another one"));
+                return Err(self.input.invalid("checksum mismatch in a header"));
             }
         }
         Ok(())

@@ -14,14 +14,17 @@
 
 use std::io::{self, Read};
 
+use crate::deflate::{Wrapper, deflated};
 use crate::gzip::Members;
 use crate::index::{Index, NotAnIndex, Window};
 use crate::indexer::inflated;
 use crate::inflate::WINDOW;
-use crate::points::{Before, Fields, Point, Points, bit_before};
+use crate::points::{Fields, Point, PointWindow, Points, bit_before};
 
 const MAGIC: &[u8; 15] = b"\0\0\0\0\0\0\0\0gzipind";
 const LINE_FEEDS: u32 = 0;
+/// Compression of windows.
+const WINDOW_LEVEL: i32 = 6;
 
 pub(crate) fn is_index(index: &[u8]) -> bool {
     index.starts_with(MAGIC)
@@ -52,8 +55,8 @@ fn point<'a>(fields: &mut Fields<'a>, counts_lines: bool) -> Result<Point<'a>, N
     let (start, byte) = (u64::from_be_bytes(fields.array()?), u64::from_be_bytes(fields.array()?));
     let bits = u32::from_be_bytes(fields.array()?);
     let window = match u32::from_be_bytes(fields.array()?) {
-        0 => Before::Nothing,
-        length => Before::Zlib(fields.bytes(length as usize)?),
+        0 => PointWindow::Nothing,
+        length => PointWindow::Zlib(fields.bytes(length as usize)?),
     };
     if counts_lines {
         fields.array::<8>()?;
@@ -61,10 +64,10 @@ fn point<'a>(fields: &mut Fields<'a>, counts_lines: bool) -> Result<Point<'a>, N
     Ok(Point { bit: bit_before(byte, bits)?, start, window })
 }
 
-/// The index of a file as gztool writes it. `open` opens the file at an offset.
+/// The index of a gzip file as gztool writes it. `open` opens the file at an offset.
 ///
 /// # Errors
-/// Those of the file, if it is not the index's.
+/// Those of the file, if it is not the index's; and if a window of the index is damaged.
 pub fn to_gztool<R: Read>(index: &Index, open: impl Fn(u64) -> io::Result<R>) -> io::Result<Vec<u8>> {
     let points: Vec<_> = index.chunks.iter().filter(|chunk| chunk.window != Window::LeftOut).collect();
     let mut out = [&MAGIC[..], b"X", &LINE_FEEDS.to_be_bytes()].concat();
@@ -73,7 +76,10 @@ pub fn to_gztool<R: Read>(index: &Index, open: impl Fn(u64) -> io::Result<R>) ->
     let mut lines = 0;
     for chunk in points {
         let (bit, window) = match &chunk.window {
-            Window::Stored(at) if !at.is_empty() => (chunk.bit, zlib(&index.windows[at.clone()])),
+            Window::Stored(at) if !at.is_empty() => {
+                let window = zlib(&index.windows[at.clone()]);
+                (chunk.bit, window.ok_or_else(|| index.damaged(chunk.bit / 8))?)
+            }
             // gztool begins after a member's header.
             _ => {
                 let mut members = Members::at(chunk.bit / 8, open(chunk.bit / 8)?);
@@ -95,14 +101,30 @@ pub fn to_gztool<R: Read>(index: &Index, open: impl Fn(u64) -> io::Result<R>) ->
     Ok(out)
 }
 
-/// A window of an index, which is raw deflate, as zlib compresses it.
-fn zlib(window: &[u8]) -> Vec<u8> {
+/// A window of an index, which is raw deflate, as zlib compresses it; `None` if it cannot be decoded.
+fn zlib(window: &[u8]) -> Option<Vec<u8>> {
     let mut plain = [0; WINDOW];
-    let plain = inflated(window, &mut plain).unwrap_or_default();
-    let mut deflate = zlib_rs::Deflate::new(6, true, 15);
-    let mut out = vec![0; zlib_rs::compress_bound(plain.len())];
-    let status = deflate.compress(plain, &mut out, zlib_rs::DeflateFlush::Finish);
-    assert_eq!(status, Ok(zlib_rs::Status::StreamEnd), "there is room");
-    out.truncate(deflate.total_out() as usize);
-    out
+    Some(deflated(inflated(window, &mut plain)?, WINDOW_LEVEL, Wrapper::Zlib))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::Codec;
+    use crate::index::Chunk;
+
+    #[test]
+    fn a_window_that_cannot_be_decoded_is_an_error() {
+        let chunk = Chunk { bit: 80, start: 0, window: Window::Stored(0..1), crc: 0, lines: 0 };
+        let windows = vec![0xff];
+        let index = Index {
+            chunks: vec![chunk],
+            windows,
+            length: 1,
+            end: (1, 96),
+            ..Index::of_nothing(Codec::Gzip, 12)
+        };
+        let error = to_gztool(&index, |_| Ok(&b""[..])).expect_err("no window");
+        assert_eq!(error.to_string(), "damaged gzip data at byte 10: its index is damaged");
+    }
 }

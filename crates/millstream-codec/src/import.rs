@@ -18,7 +18,7 @@ use crate::gzip::{Members, Trailer};
 use crate::index::{Index, Window};
 use crate::indexer::{Chunks, Tail};
 use crate::inflate::Stop;
-use crate::points::{Before, Points};
+use crate::points::{PointWindow, Points};
 
 /// Bytes that are decoded before their checksum is computed.
 const STEP: usize = 256 << 10;
@@ -45,8 +45,8 @@ pub fn import<R: Read>(
             let Some(start) = starts.get(i) else { return };
             let part =
                 open(start.bit / 8).and_then(|input| Part::decode(start, starts.get(i + 1), spacing, input));
-            let goes_on = part.as_ref().is_ok_and(|part| !part.chunks.is_undivided);
-            is_over.fetch_or(!goes_on, Ordering::Relaxed);
+            let should_continue = part.as_ref().is_ok_and(|part| !part.chunks.is_undivided);
+            is_over.fetch_or(!should_continue, Ordering::Relaxed);
             parts.lock().unwrap_or_else(PoisonError::into_inner).push((i, part));
         }
     };
@@ -59,7 +59,11 @@ pub fn import<R: Read>(
     let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
     parts.sort_by_key(|(i, _)| *i);
     let parts = parts.into_iter().map(|(_, part)| part).collect::<io::Result<Vec<_>>>()?;
-    if parts.iter().any(|part| part.chunks.is_undivided) { Ok(None) } else { join(parts, size).map(Some) }
+    if parts.iter().any(|part| part.chunks.is_undivided) {
+        return Ok(None);
+    }
+    // A chunk that was joined of two parts may have become too long.
+    join(parts, size).map(|index| index.is_plausible().then_some(index))
 }
 
 /// Where a part begins.
@@ -89,8 +93,8 @@ fn starts<R: Read>(
             continue;
         }
         let window = match point.window {
-            Before::Nothing if point.bit % 8 != 0 => continue,
-            Before::Nothing if has_header(open(point.bit / 8)?)? => None,
+            PointWindow::Nothing if point.bit % 8 != 0 => continue,
+            PointWindow::Nothing if has_header(open(point.bit / 8)?)? => None,
             window => match window.decoded() {
                 Some(window) => Some(window),
                 None => continue,
@@ -129,7 +133,7 @@ impl Share {
         if self.crc.finalize() == trailer.crc && self.length as u32 == trailer.length {
             Ok(())
         } else {
-            let reason = "the CRC or the length of a member is another one";
+            let reason = "checksum or length mismatch in a member";
             Err(DecodeError::invalid(Codec::Gzip, trailer.offset, reason))
         }
     }

@@ -2,8 +2,9 @@
 //!
 //! An index divides the decoded bytes of a file into *chunks*. A chunk begins where a decoder can: at a member or frame, or, in
 //! gzip, at a block of deflate, for which the index keeps the *window*: the up to 32 KiB before it that the block may refer to.
-//! In LZ4 it can also begin at an independent block; the window then tells the form of the file (`lz4.rs`). A checksum for each chunk
-//! is in the index because that of a gzip member or a frame can only be checked by who decodes all of it.
+//! In LZ4 it can also begin at an independent block; the window then tells the form of the file (`lz4.rs`).
+//! The index has a checksum of each chunk, because that of a gzip member or a frame can only be checked after
+//! all of it has been decoded.
 //!
 //! # Format
 //! As [`millstream_wire`] describes, in this order:
@@ -19,12 +20,14 @@
 //! u32 CRC-32       of all that precedes
 //! ```
 
+use std::io;
 use std::ops::Range;
 
 use crc32fast::hash as crc32;
 use millstream_wire::{Decoder, Encoder, Malformed};
 
 use crate::codec::Codec;
+use crate::error::DecodeError;
 
 const MAGIC: &[u8; 8] = b"MSINDEX1";
 /// Bytes of a chunk's entry.
@@ -32,6 +35,12 @@ const ENTRY: usize = 32;
 const LEFT_OUT: u32 = u32::MAX;
 /// Most decoded bytes of a chunk. A file with a longer block of deflate has no index.
 pub(crate) const LONGEST: u64 = 64 << 20;
+/// Most bytes of the file that a chunk is decoded from, which a task holds. Text that cannot be compressed
+/// takes little more than it has bytes; but members and frames without text can be of any number, and
+/// skippable frames of any length.
+pub(crate) const LONGEST_SPAN: u64 = 2 * LONGEST;
+/// Most bytes of a file, and decoded ones: Java's numbers are signed.
+const LONGEST_FILE: u64 = i64::MAX as u64;
 /// A row has at most as many bytes ([`Index::slice`]).
 const LONGEST_ROW: u64 = 2 << 30;
 
@@ -148,7 +157,7 @@ impl Index {
         let begins = |at: usize| self.chunks.get(at).map_or(self.length, |chunk| chunk.start);
         let after = self.chunks.partition_point(|chunk| chunk.start <= end);
         let (before, next) = (begins(after.saturating_sub(1)), begins(after));
-        if before > start && end - before <= next.saturating_sub(end) { before } else { next }
+        if before > start && end.saturating_sub(before) <= next.saturating_sub(end) { before } else { next }
     }
 
     /// What is needed to read the rows that begin in a range of decoded bytes: its chunks, and of those after it, in which the
@@ -247,16 +256,77 @@ impl Index {
         if index.is_plausible() { Ok(index) } else { Err(NotAnIndex) }
     }
 
+    /// Whether the chunks cover the whole file, as those of a [`slice`](Index::slice) need not.
+    pub fn is_whole(&self) -> bool {
+        self.chunks.first().is_none_or(|first| first.start == 0) && self.end.0 == self.length
+    }
+
+    /// The error for a place in the file whose chunk does not fit.
+    pub(crate) fn damaged(&self, offset: u64) -> io::Error {
+        DecodeError::invalid(self.codec, offset, "its index is damaged")
+    }
+
     /// Whether chunks follow each other, are not too long, and are within the file.
-    fn is_plausible(&self) -> bool {
+    pub(crate) fn is_plausible(&self) -> bool {
         let ends = self.chunks.iter().skip(1).map(|next| (next.start, next.bit)).chain([self.end]);
         self.codec.has_index()
+            && self.size.max(self.length) <= LONGEST_FILE
             && self.end.0 <= self.length
             && self.end.1.div_ceil(8) <= self.size
             && self.chunks.first().is_none_or(|first| first.window != Window::LeftOut)
             && self.chunks.iter().zip(ends).all(|(chunk, (end, bit))| {
                 let has_window = chunk.window != Window::LeftOut || self.codec == Codec::Gzip;
-                has_window && chunk.start < end && end - chunk.start <= LONGEST && chunk.bit < bit
+                let is_forward = chunk.start < end && chunk.bit < bit;
+                has_window
+                    && is_forward
+                    && end - chunk.start <= LONGEST
+                    && bit.div_ceil(8) - chunk.bit / 8 <= LONGEST_SPAN
             })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(chunks: &[(u64, u64)], end: (u64, u64), length: u64, size: u64) -> Index {
+        let chunk = |&(start, bit): &(u64, u64)| {
+            let window = Window::Stored(0..0);
+            Chunk { bit, start, window, crc: 0, lines: 0 }
+        };
+        let chunks = chunks.iter().map(chunk).collect();
+        Index { chunks, end, length, ..Index::of_nothing(Codec::Zstd, size) }
+    }
+
+    #[test]
+    fn an_index_of_a_part_of_a_file_is_not_whole() {
+        for (index, is_whole) in [
+            (index(&[], (0, 0), 0, 9), true),
+            (index(&[(0, 0), (5, 40)], (9, 80), 9, 10), true),
+            (index(&[(5, 40)], (9, 80), 9, 10), false),
+            (index(&[(0, 0)], (5, 40), 9, 10), false),
+            (index(&[], (0, 0), 9, 10), false),
+        ] {
+            assert_eq!(Index::decode(&index.encode()).as_ref(), Ok(&index), "slices are sent to tasks");
+            assert_eq!(index.is_whole(), is_whole, "{index:?}");
+            for at in 0..12 {
+                assert!(index.cut(0, at) <= 9);
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_too_large_are_of_no_index() {
+        let most = 2 * LONGEST;
+        for (index, is_one) in [
+            (index(&[(0, 0)], (9, most * 8), 9, most), true),
+            (index(&[(0, 0)], (9, most * 8 + 1), 9, most + 1), false),
+            (index(&[(0, 7)], (LONGEST, 80), LONGEST, 10), true),
+            (index(&[(0, 7)], (LONGEST + 1, 80), LONGEST + 1, 10), false),
+            (index(&[(0, 0)], (9, 80), 1 << 63, 10), false),
+            (index(&[(0, 0)], (9, 80), 9, 1 << 63), false),
+        ] {
+            assert_eq!(Index::decode(&index.encode()).is_ok(), is_one, "{index:?}");
+        }
     }
 }

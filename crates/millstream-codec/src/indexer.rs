@@ -11,9 +11,10 @@ use crc32fast::Hasher;
 use memchr::memchr_iter;
 
 use crate::codec::Codec;
+use crate::deflate::{Wrapper, deflated};
 use crate::error::DecodeError;
 use crate::gzip::Members;
-use crate::index::{Chunk, Index, LONGEST, Window};
+use crate::index::{Chunk, Index, LONGEST, LONGEST_SPAN, Window};
 use crate::inflate::{Stop, WINDOW};
 use crate::lz4::Lz4Reader;
 use crate::restart::Restart;
@@ -72,7 +73,7 @@ impl Tail {
     /// The window of a chunk that begins here, as it is stored.
     pub(crate) fn window(&self) -> Vec<u8> {
         let window = &self.0[self.0.len().saturating_sub(WINDOW)..];
-        if window.is_empty() { Vec::new() } else { deflated(window, WINDOW_LEVEL) }
+        if window.is_empty() { Vec::new() } else { deflated(window, WINDOW_LEVEL, Wrapper::None) }
     }
 }
 
@@ -90,8 +91,24 @@ impl<R: Read> Indexer<R> {
         Some(Indexer { format, chunks: Chunks::new(codec, spacing) })
     }
 
+    /// Reads to the end of the file, or until it turns out that the file cannot be divided; what
+    /// [`Indexer::finish`] returns. `should_continue` is asked from time to time.
+    ///
+    /// # Errors
+    /// Those of a read; and one of kind [`Interrupted`](io::ErrorKind::Interrupted) if it should not
+    /// continue.
+    pub fn run(mut self, mut should_continue: impl FnMut() -> bool) -> io::Result<Option<Index>> {
+        let mut buffer = vec![0; STEP];
+        while self.read(&mut buffer)? > 0 && !self.is_undivided() {
+            if !should_continue() {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+        }
+        Ok(self.finish())
+    }
+
     /// The index, after the end of the file has been read; `None` if the file cannot be divided: it has a block of deflate, or a frame
-    /// without independent blocks, that is too long for a chunk.
+    /// without independent blocks, that is too long for a chunk, or too many bytes with hardly any text.
     pub fn finish(self) -> Option<Index> {
         let size = match &self.format {
             Format::Gzip(gzip) => gzip.members.input.offset(),
@@ -141,9 +158,9 @@ fn read(reader: &mut impl Restart, output: &mut [u8], chunks: &mut Chunks) -> io
         chunks.add(&output[filled..filled + n]);
         filled += n;
         if chunks.is_long_enough()
-            && let Some(form) = reader.form()?
+            && let Some(state) = reader.restart_state()?
         {
-            chunks.end_chunk(reader.offset() * 8, form);
+            chunks.end_chunk(reader.offset() * 8, state);
         }
     }
     Ok(filled)
@@ -200,7 +217,7 @@ pub(crate) struct Chunks {
     /// Those that have ended.
     pub(crate) index: Index,
     current: Current,
-    /// Whether one has become too long.
+    /// Whether one has become too long, decoded or as a part of the file.
     pub(crate) is_undivided: bool,
 }
 
@@ -262,6 +279,7 @@ impl Chunks {
     pub(crate) fn end_chunk(&mut self, bit: u64, window: Vec<u8>) {
         let next = Current { bit, window, ..Current::default() };
         let current = std::mem::replace(&mut self.current, next);
+        self.is_undivided |= bit.div_ceil(8) - current.bit / 8 > LONGEST_SPAN;
         let index = &mut self.index;
         let first = index.windows.len();
         index.windows.extend(current.window);
@@ -284,16 +302,6 @@ impl Chunks {
         self.is_undivided |= self.index.chunks.len() == 1 && self.index.length > 2 * self.spacing;
         (!self.is_undivided).then_some(self.index)
     }
-}
-
-/// Raw deflate.
-pub(crate) fn deflated(bytes: &[u8], level: i32) -> Vec<u8> {
-    let mut deflate = zlib_rs::Deflate::new(level, false, 15);
-    let mut out = vec![0; zlib_rs::compress_bound(bytes.len())];
-    let status = deflate.compress(bytes, &mut out, zlib_rs::DeflateFlush::Finish);
-    assert_eq!(status, Ok(zlib_rs::Status::StreamEnd), "there is room");
-    out.truncate(deflate.total_out() as usize);
-    out
 }
 
 /// Decodes a chunk to `decoded`, replacing what it holds. `compressed` is the part of the file that [`Index::compressed`] tells.
@@ -330,8 +338,7 @@ fn decode(
         Window::Stored(at) => Some(&index.windows[at.clone()]),
         Window::LeftOut => None,
     };
-    let form = stored.unwrap_or_default();
-    let damaged = || DecodeError::invalid(index.codec, first, "its index is damaged");
+    let damaged = || index.damaged(first);
     // It is no more than `LONGEST`.
     let length = (range.end - range.start) as usize;
     if decoded.capacity() < length {
@@ -357,7 +364,7 @@ fn decode(
         Codec::Zstd => fill(ZstdReader::at(first, compressed), decoded, index.codec)?,
         Codec::Snappy => fill(SnappyReader::at(first, compressed), decoded, index.codec)?,
         Codec::Lz4 => {
-            let reader = Lz4Reader::at(first, compressed, form).ok_or_else(damaged)?;
+            let reader = Lz4Reader::at(first, compressed, stored.unwrap_or_default()).ok_or_else(damaged)?;
             fill(reader, decoded, index.codec)?
         }
         Codec::Bzip2 | Codec::Deflate => return Err(damaged()),
@@ -416,6 +423,16 @@ pub fn fuzz_index(bytes: &[u8]) {
     let Ok(index) = Index::decode(&[bytes, &crc32fast::hash(bytes).to_le_bytes()].concat()) else { return };
     assert_eq!(Index::decode(&index.encode()).as_ref(), Ok(&index));
     assert!(Index::decode(&index.slice(0..index.length()).encode()).is_ok());
+    for at in [0, 1, index.length() / 2, index.length(), u64::MAX] {
+        index.cut(0, at);
+        index.cut(at, at);
+    }
+    if index.is_whole() {
+        let ranges: Vec<_> = (0..index.chunks()).map(|chunk| index.range(chunk)).collect();
+        let end = ranges.iter().fold(0, |end, range| if range.start == end { range.end } else { u64::MAX });
+        assert_eq!(end, index.length(), "its chunks cover the file");
+        assert!(index.length() <= i64::MAX as u64);
+    }
     for chunk in 0..index.chunks().min(3) {
         // A file of which the index is wrong gives no byte.
         let mut decoded = Vec::new();
@@ -428,6 +445,27 @@ pub fn fuzz_index(bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Encoder, Form};
+
+    /// A skippable frame can be of any length. A task that reads the chunk would hold it.
+    #[test]
+    fn a_file_of_hardly_any_text_cannot_be_divided() {
+        let frame = Encoder::new(Form::Zstd, None).encode(&b"text\n".repeat(10_000)).bytes;
+        for (length, is_divided) in [(1 << 20, true), (LONGEST_SPAN as u32, false)] {
+            let header = [0x184d_2a50_u32.to_le_bytes(), length.to_le_bytes()].concat();
+            let input = frame.chain(&header[..]).chain(io::repeat(0).take(length.into())).chain(&frame[..]);
+            let index =
+                Indexer::new(Codec::Zstd, input, 1).expect("an index").run(|| true).expect("well-formed");
+            assert_eq!(index.is_some(), is_divided, "{length} bytes between two frames");
+        }
+    }
+
+    #[test]
+    fn an_indexer_stops_when_it_should() {
+        let frame = Encoder::new(Form::Zstd, None).encode(b"text").bytes;
+        let stopped = Indexer::new(Codec::Zstd, &frame[..], 1).expect("an index").run(|| false);
+        assert_eq!(stopped.map_err(|error| error.kind()), Err(io::ErrorKind::Interrupted));
+    }
 
     #[test]
     fn wrong_indexes_are_found() {
@@ -436,7 +474,7 @@ mod tests {
             .collect();
         let gz = [
             &b"\x1f\x8b\x08\0\0\0\0\0\0\xff"[..],
-            &deflated(&text, 6),
+            &deflated(&text, 6, Wrapper::None),
             &crc32fast::hash(&text).to_le_bytes(),
         ]
         .concat();

@@ -18,6 +18,7 @@ mod bzip2;
 mod codec;
 mod compressed;
 mod decoder;
+mod deflate;
 mod encode;
 mod error;
 mod foreign;

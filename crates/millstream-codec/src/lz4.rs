@@ -39,6 +39,8 @@ const DICTIONARY: u8 = 0x01;
 /// Flags and size of blocks of the frames that are written.
 const WRITTEN: [u8; 2] = [VERSION | INDEPENDENT | CONTENT_SIZE | CONTENT_CHECKSUM, 0x70];
 const WRITTEN_BLOCK: usize = 4 << 20;
+/// Bytes of their headers.
+const WRITTEN_HEADER: usize = 15;
 
 const UNCOMPRESSED: u32 = 1 << 31;
 /// In place of the length of a block.
@@ -47,7 +49,8 @@ const LEGACY_BLOCK: usize = 8 << 20;
 /// Bytes that a block may refer to.
 const WINDOW: usize = 64 << 10;
 
-/// The forms of [`Restart::form`] that are one byte; that of an independent block of a frame is the two bytes of the frame's header.
+/// The states of [`Restart::restart_state`] that are one byte; that of an independent block of a frame is the
+/// two bytes of the frame's header.
 const BEFORE_HADOOP_BLOCK: u8 = 0;
 const BEFORE_FRAME: u8 = 1;
 const BEFORE_LEGACY_BLOCK: u8 = 2;
@@ -70,11 +73,11 @@ impl<R: Read> Lz4Reader<R> {
         Lz4Reader { compressed: Compressed::new(Codec::Lz4, input), format: Format::Unknown }
     }
 
-    /// Decodes from an offset of the file, where `input` begins, and where [`Restart::form`] was `form`. `None` if there is no such
-    /// form.
-    pub(crate) fn at(offset: u64, input: R, form: &[u8]) -> Option<Self> {
+    /// Decodes from an offset of the file, where `input` begins, and where [`Restart::restart_state`] was
+    /// `state`. `None` if there is no such state.
+    pub(crate) fn at(offset: u64, input: R, state: &[u8]) -> Option<Self> {
         let frames = |current| Format::Frames(Box::new(Frames { current, ..Frames::default() }));
-        let format = match *form {
+        let format = match *state {
             [] => Format::Unknown,
             [BEFORE_HADOOP_BLOCK] => Format::Hadoop(HadoopBlocks::before(Raw::Lz4)),
             [BEFORE_FRAME] => frames(Current::None),
@@ -91,11 +94,11 @@ impl<R: Read> Restart for Lz4Reader<R> {
         self.compressed.offset()
     }
 
-    fn form(&mut self) -> io::Result<Option<Vec<u8>>> {
+    fn restart_state(&mut self) -> io::Result<Option<Vec<u8>>> {
         Ok(match &mut self.format {
             Format::Unknown => None,
             Format::Hadoop(blocks) => blocks.is_between().then(|| vec![BEFORE_HADOOP_BLOCK]),
-            Format::Frames(frames) => frames.form(&mut self.compressed)?,
+            Format::Frames(frames) => frames.restart_state(&mut self.compressed)?,
         })
     }
 }
@@ -179,8 +182,8 @@ impl Frames {
         }
     }
 
-    /// As [`Restart::form`].
-    fn form<R: Read>(&mut self, compressed: &mut Compressed<R>) -> io::Result<Option<Vec<u8>>> {
+    /// As [`Restart::restart_state`].
+    fn restart_state<R: Read>(&mut self, compressed: &mut Compressed<R>) -> io::Result<Option<Vec<u8>>> {
         if !self.pending.is_empty() {
             return Ok(None);
         }
@@ -231,7 +234,7 @@ impl Frames {
         if frame.flags & BLOCK_CHECKSUM != 0
             && u32::from_le_bytes(compressed.array()?) != xxh32(&self.block, 0)
         {
-            return Err(compressed.invalid("the checksum of a block is another one"));
+            return Err(compressed.invalid("checksum mismatch in a block"));
         }
         let (block, window) = (&self.block, &mut self.window);
         let decoded = self.pending.decode(out, frame.longest_block, |out| {
@@ -286,7 +289,7 @@ impl Frame {
         }
         let [checksum] = compressed.array()?;
         if checksum != (xxh32(&header, 0) >> 8) as u8 {
-            return Err(compressed.invalid("the checksum of a header is another one"));
+            return Err(compressed.invalid("checksum mismatch in a header"));
         }
         Ok(Frame { flags, sizes, longest_block, content_size, length: 0, checksum: Some(Xxh32::new(0)) })
     }
@@ -316,12 +319,12 @@ impl Frame {
     /// Checks a frame after its last block.
     fn check_end<R: Read>(&self, compressed: &mut Compressed<R>) -> io::Result<()> {
         if self.content_size.is_some_and(|size| size != self.length) {
-            return Err(compressed.invalid("the size of a frame is another one"));
+            return Err(compressed.invalid("length mismatch in a frame"));
         }
         if self.flags & CONTENT_CHECKSUM != 0 {
             let expected = u32::from_le_bytes(compressed.array()?);
             if self.checksum.as_ref().is_some_and(|checksum| checksum.digest() != expected) {
-                return Err(compressed.invalid("the checksum of a frame is another one"));
+                return Err(compressed.invalid("checksum mismatch in a frame"));
             }
         }
         Ok(())
@@ -339,11 +342,31 @@ fn longest_block(sizes: u8) -> Option<usize> {
     }
 }
 
-/// Whether a file begins with a frame as [`encode_frame`] makes it, of at most so many bytes.
-pub(crate) fn is_small_frame(first: &[u8], most: u64) -> bool {
+/// Whether a file of `size` bytes consists of frames as [`encode_frame`] makes them, of at most so many bytes
+/// of text each. Their headers and the lengths of their blocks are read.
+pub(crate) fn has_small_frames(
+    size: u64,
+    most: u64,
+    mut read: impl FnMut(u64, usize) -> io::Result<Vec<u8>>,
+) -> io::Result<bool> {
     let begin = [&FRAME.to_le_bytes()[..], &WRITTEN].concat();
-    let size = first.strip_prefix(&begin[..]).and_then(<[u8]>::first_chunk);
-    size.is_some_and(|size| u64::from_le_bytes(*size) <= most)
+    let mut at = 0;
+    while at < size {
+        let header = read(at, WRITTEN_HEADER)?;
+        let text = header.strip_prefix(&begin[..]).and_then(<[u8]>::first_chunk).copied();
+        let Some(text) = text.map(u64::from_le_bytes).filter(|text| *text <= most) else { return Ok(false) };
+        at += WRITTEN_HEADER as u64;
+        for _ in 0..text.div_ceil(WRITTEN_BLOCK as u64) {
+            let Ok(field) = read(at, 4)?.try_into() else { return Ok(false) };
+            at += 4 + u64::from(u32::from_le_bytes(field) & !UNCOMPRESSED);
+        }
+        if read(at, FRAME_END.len())? != FRAME_END {
+            return Ok(false);
+        }
+        // The checksum follows.
+        at += 8;
+    }
+    Ok(at == size && size > 0)
 }
 
 /// Compresses a text as a frame.
@@ -443,11 +466,11 @@ mod tests {
             (with(4, good[4] | RESERVED), "a frame of an unknown kind"),
             (with(5, 0x30), "an unknown size of blocks"),
             (with(5, 0x41), "an unknown size of blocks"),
-            (with(6, good[6] ^ 1), "the checksum of a header is another one"),
+            (with(6, good[6] ^ 1), "checksum mismatch in a header"),
             (frame(DICTIONARY, &[b"x"]), "a dictionary is needed"),
-            (with(block + 4, b'C'), "the checksum of a block is another one"),
+            (with(block + 4, b'C'), "checksum mismatch in a block"),
             (with(block + 2, 2), "a block of 131079 bytes"),
-            (with(good.len() - 1, !good[good.len() - 1]), "the checksum of a frame is another one"),
+            (with(good.len() - 1, !good[good.len() - 1]), "checksum mismatch in a frame"),
             ([&good[..], b"garbage"].concat(), "not an LZ4 frame"),
             ([&good[..], &[0; 100]].concat(), "not an LZ4 frame"),
             ([&good[..], &[0]].concat(), "the file ends too early"),
@@ -458,9 +481,6 @@ mod tests {
         }
         let mut short = frame(CONTENT_SIZE, &[b"content"]);
         short.splice(short.len() - 15..short.len() - 4, []);
-        assert_eq!(
-            decode(Codec::Lz4, &short).expect_err("short").reason,
-            "the size of a frame is another one"
-        );
+        assert_eq!(decode(Codec::Lz4, &short).expect_err("short").reason, "length mismatch in a frame");
     }
 }

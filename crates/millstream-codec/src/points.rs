@@ -21,12 +21,12 @@ pub(crate) struct Point<'a> {
     pub(crate) bit: u64,
     /// Decoded offset.
     pub(crate) start: u64,
-    pub(crate) window: Before<'a>,
+    pub(crate) window: PointWindow<'a>,
 }
 
 /// The decoded bytes before a place.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Before<'a> {
+pub(crate) enum PointWindow<'a> {
     /// None are given, as at the beginning of a member.
     Nothing,
     /// As they are.
@@ -35,13 +35,13 @@ pub(crate) enum Before<'a> {
     Zlib(&'a [u8]),
 }
 
-impl Before<'_> {
+impl PointWindow<'_> {
     /// The bytes, at most [`WINDOW`]; `None` if they cannot be decoded.
     pub(crate) fn decoded(self) -> Option<Vec<u8>> {
         match self {
-            Before::Nothing => Some(Vec::new()),
-            Before::Plain(window) => Some(window[window.len().saturating_sub(WINDOW)..].to_vec()),
-            Before::Zlib(window) => {
+            PointWindow::Nothing => Some(Vec::new()),
+            PointWindow::Plain(window) => Some(window[window.len().saturating_sub(WINDOW)..].to_vec()),
+            PointWindow::Zlib(window) => {
                 let mut out = vec![0; WINDOW];
                 let mut inflate = zlib_rs::Inflate::new(true, 15);
                 let status = inflate.decompress(window, &mut out, zlib_rs::InflateFlush::Finish);

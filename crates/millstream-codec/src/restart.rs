@@ -14,5 +14,5 @@ pub(crate) trait Restart: Read {
     ///
     /// # Errors
     /// As those of a read.
-    fn form(&mut self) -> io::Result<Option<Vec<u8>>>;
+    fn restart_state(&mut self) -> io::Result<Option<Vec<u8>>>;
 }

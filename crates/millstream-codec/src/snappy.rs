@@ -55,7 +55,7 @@ impl<R: Read> Restart for SnappyReader<R> {
         }
     }
 
-    fn form(&mut self) -> io::Result<Option<Vec<u8>>> {
+    fn restart_state(&mut self) -> io::Result<Option<Vec<u8>>> {
         Ok(match &self.state {
             State::Hadoop(_, blocks) => blocks.is_between().then(Vec::new),
             State::Start(_) | State::Framed(_) | State::End => None,

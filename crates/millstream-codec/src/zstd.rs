@@ -37,7 +37,7 @@ impl<R: Read> Restart for ZstdReader<R> {
         self.compressed.offset()
     }
 
-    fn form(&mut self) -> io::Result<Option<Vec<u8>>> {
+    fn restart_state(&mut self) -> io::Result<Option<Vec<u8>>> {
         Ok((!self.is_inside).then(Vec::new))
     }
 }

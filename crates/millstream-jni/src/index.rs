@@ -47,7 +47,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_build<'local>(
     })
 }
 
-/// `static native long open(byte[] index)`: 0 if it is no index.
+/// `static native long open(byte[] index)`: 0 if it is no index of a whole file.
 #[unsafe(no_mangle)]
 pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_open<'local>(
     mut env: JNIEnv<'local>,
@@ -55,7 +55,7 @@ pub extern "system" fn Java_io_millstream_hadoop_NativeIndex_open<'local>(
     index: JByteArray<'local>,
 ) -> jlong {
     guard(&mut env, 0, |env| {
-        let index = Index::decode(&env.convert_byte_array(&index)?);
+        let index = Index::decode(&env.convert_byte_array(&index)?).ok().filter(Index::is_whole);
         Ok(index.map_or(0, |index| Box::into_raw(Box::new(index)) as jlong))
     })
 }

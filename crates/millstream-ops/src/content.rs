@@ -15,8 +15,8 @@ const ACCESS_LIST: &CStr = c"system.posix_acl_access";
 pub enum Effect {
     /// The work is done.
     Real,
-    /// It is only told.
-    Told,
+    /// What would be done is reported.
+    DryRun,
 }
 
 /// What failed where a decoder reads [`Content`]: the data, or else the volume.

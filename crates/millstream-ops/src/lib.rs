@@ -16,6 +16,7 @@ pub mod index;
 pub mod json;
 pub mod list;
 pub mod mode;
+mod names;
 mod operands;
 pub mod quote;
 pub mod recompress;

@@ -130,7 +130,7 @@ struct State {
     damage: Option<DecodeError>,
 }
 
-/// A chunk, once it is decoded. Who holds the lock decodes it.
+/// A chunk, once it is decoded, by the holder of the lock.
 type Slot = Mutex<Option<Vec<u8>>>;
 
 impl<F> Decoded<F> {

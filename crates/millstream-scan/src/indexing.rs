@@ -1,6 +1,6 @@
 //! Makes the index of a compressed file.
 
-use std::io::Read;
+use std::io::ErrorKind;
 
 use millstream_codec::{Index, Indexer, SPACING};
 use millstream_vfs::{Errno, Error, Operation};
@@ -8,7 +8,7 @@ use millstream_vfs::{Errno, Error, Operation};
 use crate::error::{Cause, ScanError};
 use crate::file_reader::FileReader;
 use crate::source::{FileRange, Source};
-use crate::stream::{PIECE, cause};
+use crate::stream::cause;
 
 /// Decodes the file of `range`, a whole compressed file, to make its index. `should_continue` is asked from time to time.
 ///
@@ -33,15 +33,10 @@ fn index<S: Source>(
     let file = source.open(0, range)?;
     let portion = usize::try_from(S::PORTIONS.bytes).unwrap_or(usize::MAX);
     let reader = FileReader::new(file, 0..range.end(), portion, S::PORTIONS.first_readers);
-    let mut indexer = Indexer::new(codec, reader, SPACING).ok_or_else(undivided)?;
-    let mut buffer = vec![0; PIECE];
-    while indexer.read(&mut buffer).map_err(cause)? > 0 {
-        if indexer.is_undivided() {
-            break;
-        }
-        if !should_continue() {
-            return Err(Cause::Interrupted);
-        }
-    }
-    indexer.finish().ok_or_else(undivided)
+    let indexer = Indexer::new(codec, reader, SPACING).ok_or_else(undivided)?;
+    let index = indexer.run(should_continue).map_err(|error| match error.kind() {
+        ErrorKind::Interrupted => Cause::Interrupted,
+        _ => cause(error),
+    })?;
+    index.ok_or_else(undivided)
 }

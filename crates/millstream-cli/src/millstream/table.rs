@@ -253,7 +253,8 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["import"],
             "INDEX",
             INDEX,
-            "decode the one FILE on all CPUs, by its index of gztool, indexed_gzip, rapidgzip or bgzip",
+            "decode the one FILE, which is gzip, on all CPUs, by its index of gztool, indexed_gzip, \
+             rapidgzip or bgzip",
         ),
         value(
             Id::Export,
@@ -261,7 +262,8 @@ pub(super) const MILLSTREAM: Command<Id> = Command {
             &["export"],
             "PROGRAM",
             INDEX,
-            "also write the index of a program beside each file: 'gztool', as NAME.gzi for NAME.gz",
+            "also write the index of a program beside each gzip file: 'gztool', as NAME.gzi for NAME.gz; \
+             another file of that name is not replaced",
         )
         .words(EXPORTS),
         flag(

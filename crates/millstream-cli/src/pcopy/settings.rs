@@ -198,7 +198,7 @@ impl<'a> Settings<'a> {
             }
             Id::Atomic => options.placement = Placement::Atomic,
             Id::Verify => options.verification = Verification::Checksum,
-            Id::DryRun => options.effect = Effect::Told,
+            Id::DryRun => options.effect = Effect::DryRun,
             Id::TargetDirectory => {
                 if self.target_directory.is_some() {
                     self.diagnostics.error(1).text("multiple target directories specified").send();
@@ -315,7 +315,7 @@ impl<'a> Settings<'a> {
             (true, false) => FollowPolicy::Never,
             _ => FollowPolicy::Always,
         };
-        let is_dry = options.effect == Effect::Told;
+        let is_dry = options.effect == Effect::DryRun;
         Ok(Options {
             directories: if self.recursive { Directories::Copy } else { Directories::Omit },
             follow: self.follow.unwrap_or(default_follow),

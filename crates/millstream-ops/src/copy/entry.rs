@@ -207,12 +207,12 @@ impl<V: Volume> Copier<'_, V> {
         let action = self.action(&job.metadata);
         let is_data = action == Action::File;
         let is_told_later = is_data && (self.options.explains() || self.options.trace != Trace::Text);
-        if !is_told_later || self.options.effect == Effect::Told {
-            let bytes = (is_data && self.options.effect == Effect::Told).then_some(job.metadata.size);
+        if !is_told_later || self.options.effect == Effect::DryRun {
+            let bytes = (is_data && self.options.effect == Effect::DryRun).then_some(job.metadata.size);
             let backup = job.backup.as_ref().map(|name| self.backup_path(item, name));
             self.tell(&mut buffers.lines, item, action, backup.as_deref(), bytes);
         }
-        if self.options.effect == Effect::Told {
+        if self.options.effect == Effect::DryRun {
             return Ok(());
         }
         if is_data {

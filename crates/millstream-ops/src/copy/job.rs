@@ -49,7 +49,7 @@ impl<V: Volume> Copier<'_, V> {
         inode: Option<Identity>,
         done: Done<()>,
     ) -> Done<()> {
-        if self.options.effect == Effect::Told {
+        if self.options.effect == Effect::DryRun {
             return done;
         }
         if done.is_err() {

@@ -236,7 +236,7 @@ choice!(
         /// Make them.
         Real,
         /// Only report them (`--dry-run`).
-        Told,
+        DryRun,
     }
 );
 choice!(

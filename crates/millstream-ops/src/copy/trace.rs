@@ -33,7 +33,7 @@ impl Action {
 fn in_words(words: &str, effect: Effect) -> Vec<u8> {
     match effect {
         Effect::Real => words.into(),
-        Effect::Told => [b"would ", words.as_bytes()].concat(),
+        Effect::DryRun => [b"would ", words.as_bytes()].concat(),
     }
 }
 

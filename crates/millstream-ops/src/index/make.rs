@@ -7,16 +7,13 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Mutex, PoisonError};
 
 use millstream_codec::{Codec, Index, Indexer, Points, SPACING, import, to_gztool};
-use millstream_vfs::{Access, Dir, Fields, File, FileKind, Metadata, SymlinkBehavior, Volume};
+use millstream_vfs::{Access, Dir, Errno, Fields, File, FileKind, Metadata, SymlinkBehavior, Volume};
 
 use super::names::{Version, gztool_name};
 use super::search::{Found, Job};
-use super::store::{Store, content, keep, load};
+use super::store::{Existing, Store, content, load, not_kept, write_atomically};
 use super::{Action, Cause, Effect, Event, Run, Summary, divisible};
 use crate::content::{Content, Counted, damage};
-
-/// Bytes that are decoded at once.
-const PIECE: usize = 256 << 10;
 
 impl<V: Volume> Run<'_, V> {
     /// Does what comes through the queue, until it ends.
@@ -59,15 +56,20 @@ impl<V: Volume> Run<'_, V> {
         }
         let version = Version::of(&before);
         let name = self.index_name(&found.directory, &found.name, version);
-        let shelf = self.open_for(store, Some(dir)).map_err(Cause::NotKept)?;
-        if let Some((index_bytes, index)) = shelf.and_then(|shelf| load(&shelf, &name, before.size)) {
+        let index_directory = self.open_for(store, Some(dir)).map_err(not_kept)?;
+        if let Some((index_bytes, index)) =
+            index_directory.and_then(|index_directory| load(&index_directory, &name, before.size))
+        {
             self.export(found, &file, &index, &before)?;
             return Ok(Action::Kept(summary(&index, index_bytes)));
         }
-        if self.options.effect == Effect::Told {
+        let codec = divisible(found.name.to_bytes()).ok_or(Cause::NotDivisible)?;
+        if self.options.import.is_some() && codec != Codec::Gzip {
+            return Err(Cause::OnlyGzip);
+        }
+        if self.options.effect == Effect::DryRun {
             return Ok(Action::WouldMake);
         }
-        let codec = divisible(found.name.to_bytes()).ok_or(Cause::NotDivisible)?;
         let index = match &self.options.import {
             Some(path) => self.import(path, &file, before.size, counted)?,
             None => decode(codec, Content { file: &file, offset: 0, counted })?,
@@ -76,7 +78,7 @@ impl<V: Volume> Run<'_, V> {
             return Err(Cause::Changed);
         }
         let bytes = index.encode();
-        self.save(store, dir, &name, &bytes, (&file, &before)).map_err(Cause::NotKept)?;
+        self.save(store, dir, &name, &bytes, (&file, &before)).map_err(not_kept)?;
         self.export(found, &file, &index, &before)?;
         Ok(Action::Made(summary(&index, bytes.len() as u64)))
     }
@@ -90,7 +92,11 @@ impl<V: Volume> Run<'_, V> {
         counted: &Counted<'_>,
     ) -> Result<Index, Cause> {
         let other = self.base.open_file(path, Access::Read, SymlinkBehavior::Follow);
-        let other = other.and_then(|other| content(&other)).map_err(Cause::NotImported)?;
+        let other = other.and_then(|other| {
+            let size = other.metadata(Fields::SIZE)?.size;
+            content(&other, size)
+        });
+        let other = other.map_err(Cause::NotImported)?;
         let points = Points::parse(&other).map_err(|_| Cause::NotForeign(path.to_bytes().to_vec()))?;
         let open = |offset| Ok(Content { file, offset, counted });
         let index =
@@ -103,7 +109,7 @@ impl<V: Volume> Run<'_, V> {
         index.ok_or(Cause::Undivided)
     }
 
-    /// Writes gztool's index beside the file, if that is wanted.
+    /// Writes gztool's index beside the file, if that is wanted, and gztool reads such files.
     fn export(
         &self,
         found: &Found<V::Dir>,
@@ -114,15 +120,36 @@ impl<V: Volume> Run<'_, V> {
         if !self.options.export {
             return Ok(());
         }
-        let name = gztool_name(&found.name);
-        if self.options.effect == Effect::Real {
-            let counted = Counted::default();
-            let open = |offset| Ok(Content { file, offset, counted: &counted });
-            let exported = to_gztool(index, open).map_err(cause)?;
-            keep(&*found.dir, &name, &exported, (file, owner)).map_err(Cause::NotExported)?;
+        let path = |name: &CStr| [&found.directory, name.to_bytes()].concat();
+        if index.codec() != Codec::Gzip {
+            self.sink.event(Event { path: &path(&found.name), action: Action::NotExported });
+            return Ok(());
         }
-        let path = [&found.directory, name.to_bytes()].concat();
-        self.sink.event(Event { path: &path, action: Action::Exported });
+        let counted = Counted::default();
+        let exported = to_gztool(index, |offset| Ok(Content { file, offset, counted: &counted }));
+        let exported = exported.map_err(|error| match cause(error) {
+            Cause::Damaged(damage) => Cause::Unexportable(damage),
+            cause => cause,
+        })?;
+        let (dir, name) = (&*found.dir, gztool_name(&found.name));
+        let most = exported.len() as u64 + 1;
+        let there = match dir.open_file(&name, Access::Read, SymlinkBehavior::Follow) {
+            Err(error) if error.errno == Errno::NOENT => None,
+            opened => Some(opened.and_then(|there| content(&there, most)).map_err(Cause::NotExported)?),
+        };
+        match there {
+            Some(there) if there == exported => return Ok(()),
+            Some(_) => return Err(Cause::OtherIndex(path(&name))),
+            None if self.options.effect == Effect::DryRun => {}
+            None => {
+                let written = write_atomically(dir, &name, &exported, (file, owner), Existing::Refuse);
+                written.map_err(|error| match error.errno {
+                    Errno::EXIST => Cause::OtherIndex(path(&name)),
+                    _ => Cause::NotExported(error),
+                })?;
+            }
+        }
+        self.sink.event(Event { path: &path(&name), action: Action::Exported });
         Ok(())
     }
 }
@@ -139,14 +166,8 @@ fn summary(index: &Index, index_bytes: u64) -> Summary {
 
 /// Decodes a whole file.
 fn decode(codec: Codec, input: impl Read) -> Result<Index, Cause> {
-    let mut indexer = Indexer::new(codec, input, SPACING).ok_or(Cause::NotDivisible)?;
-    let mut buffer = vec![0; PIECE];
-    while indexer.read(&mut buffer).map_err(cause)? > 0 {
-        if indexer.is_undivided() {
-            break;
-        }
-    }
-    indexer.finish().ok_or(Cause::Undivided)
+    let indexer = Indexer::new(codec, input, SPACING).ok_or(Cause::NotDivisible)?;
+    indexer.run(|| true).map_err(cause)?.ok_or(Cause::Undivided)
 }
 
 /// Why a file could not be decoded.

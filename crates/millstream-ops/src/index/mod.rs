@@ -18,8 +18,8 @@ mod search;
 mod store;
 
 use std::ffi::CString;
-use std::sync::Mutex;
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use millstream_codec::{Codec, DecodeError};
@@ -72,7 +72,7 @@ pub struct Options {
     pub threads: usize,
     /// Path of another program's index of the one file: several threads decode the file by it.
     pub import: Option<CString>,
-    /// Whether gztool's index is written beside each file, too.
+    /// Whether gztool's index is written beside each gzip file, too.
     pub export: bool,
 }
 
@@ -96,6 +96,8 @@ pub enum Action {
     Kept(Summary),
     /// gztool's index was written, or would be.
     Exported,
+    /// It was not written, because the file is not gzip.
+    NotExported,
     /// An index, or what an interrupted run has left, was removed, or would be.
     Removed(Reason),
 }
@@ -144,9 +146,21 @@ pub enum Cause {
     /// The index that is imported could not be read.
     #[error("the index to import: {0}")]
     NotImported(Error),
+    /// The file is not gzip, and an index is imported.
+    #[error("only gzip files have indexes of other programs")]
+    OnlyGzip,
+    /// A directory, and an index is imported.
+    #[error("a directory, but the imported index is of one file")]
+    ImportForDirectory,
     /// gztool's index could not be written.
     #[error("gztool's index cannot be written: {0}")]
     NotExported(Error),
+    /// gztool's index could not be made of the file's.
+    #[error("gztool's index cannot be written: {0}")]
+    Unexportable(Box<DecodeError>),
+    /// There is another file in the place of gztool's index.
+    #[error("{} exists, and is not the index that would be written", .0.escape_ascii())]
+    OtherIndex(Vec<u8>),
     /// A frame, or a block of deflate, is too long.
     #[error("it cannot be divided, because it is one frame or has one of more than 64 MiB of text")]
     Undivided,
@@ -162,6 +176,9 @@ pub enum Cause {
     /// The index could not be written.
     #[error("the index cannot be kept: {0}")]
     NotKept(Error),
+    /// In place of the directory for indexes there is a link.
+    #[error("_millstream beside it is a symbolic link, which is not followed")]
+    Linked,
     /// Links form a loop.
     #[error("a symbolic link leads to a directory that it is in")]
     Loop,
@@ -203,15 +220,18 @@ pub fn run<V: Volume>(
     let run = Run { base: volume.base(), options, sink, activity };
     let store = match run.open_store() {
         Ok(store) => store,
-        Err((path, error)) => return run.problem(&path, &Cause::NotKept(error)),
+        Err((path, cause)) => return run.problem(&path, &cause),
     };
     let (queue, jobs) = sync_channel(WAITING);
-    let jobs = Mutex::new(jobs);
+    let jobs = Arc::new(Mutex::new(jobs));
     thread::scope(|scope| {
         for _ in 0..options.threads {
             activity.add_thread();
-            scope.spawn(|| run.work(&jobs, &store));
+            let (run, store, jobs) = (&run, &store, Arc::clone(&jobs));
+            scope.spawn(move || run.work(&jobs, store));
         }
+        // If all threads panic, the traversal does not wait for them.
+        drop(jobs);
         let search = Search { run: &run, queue };
         let walk_options =
             WalkOptions { follow: FollowPolicy::Always, census: activity.census(), ..WalkOptions::default() };
@@ -225,4 +245,44 @@ pub fn run<V: Volume>(
 /// The codec of a file that can be divided by an index.
 fn divisible(name: &[u8]) -> Option<Codec> {
     Codec::split_name(name).map(|(codec, _)| codec).filter(|codec| codec.has_index())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use millstream_vfs::PosixVolume;
+
+    use super::*;
+    use crate::names::c_string;
+
+    struct Panics;
+
+    impl Sink for Panics {
+        fn event(&self, _: Event<'_>) {
+            panic!("the sink panics");
+        }
+
+        fn problem(&self, _: &[u8], _: &Cause) {}
+    }
+
+    #[test]
+    fn the_traversal_does_not_wait_for_threads_that_have_panicked() {
+        let scratch = tempfile::tempdir().expect("scratch");
+        for n in 0..2 * WAITING {
+            std::fs::write(scratch.path().join(format!("{n}.gz")), b"").expect("written");
+        }
+        let options = Options {
+            task: Task::Make { min_size: 0 },
+            effect: Effect::Real,
+            place: Place::Beside,
+            threads: 2,
+            import: None,
+            export: false,
+        };
+        let operands = [c_string(&[scratch.path().as_os_str().as_encoded_bytes()])];
+        let activity = Activity::default();
+        let run = AssertUnwindSafe(|| run(&PosixVolume, &operands, &options, &Panics, &activity));
+        assert!(catch_unwind(run).is_err());
+    }
 }

@@ -5,6 +5,7 @@
 //! in a directory       UUID-NAME.MTIME-SIZE.gzidx
 //! ```
 //!
+//! In NAME, `:` is written `%3A` and `%` is written `%25`: Hadoop cannot keep checksums of a local file whose name has a colon.
 //! MTIME is the time of the last change in milliseconds; on object stores Spark uses the ETag instead. UUID is Java's
 //! `UUID.nameUUIDFromBytes` of the path of the file's directory as Hadoop writes it, `file:/data/logs`.
 
@@ -13,6 +14,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
 use millstream_vfs::{Fields, Metadata};
+
+use crate::names::c_string;
 
 /// The directory for indexes beside their files.
 pub(super) const BESIDE: &CStr = c"_millstream";
@@ -36,18 +39,47 @@ impl Version {
 /// The name of the index of a version of a file.
 pub(super) fn index_name(prefix: &[u8], name: &CStr, version: Version) -> CString {
     let tag = format!(".{}-{}", version.mtime_ms, version.size);
-    c_string([prefix, name.to_bytes(), tag.as_bytes(), EXTENSION].concat())
+    c_string(&[prefix, &escaped(name.to_bytes()), tag.as_bytes(), EXTENSION])
+}
+
+fn escaped(name: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(name.len());
+    for &byte in name {
+        match byte {
+            b'%' => out.extend(b"%25"),
+            b':' => out.extend(b"%3A"),
+            _ => out.push(byte),
+        }
+    }
+    out
+}
+
+/// The name that [`escaped`] was given; `None` if it makes no such name.
+fn unescaped(escaped: &[u8]) -> Option<Vec<u8>> {
+    let mut parts = escaped.split(|&byte| byte == b'%');
+    let mut name = parts.next()?.to_vec();
+    for part in parts {
+        let (code, rest) = part.split_at_checked(2)?;
+        name.push(match code {
+            b"25" => b'%',
+            b"3A" => b':',
+            _ => return None,
+        });
+        name.extend(rest);
+    }
+    (!name.is_empty() && !escaped.contains(&b':')).then_some(name)
 }
 
 /// The file and the version that an index is of. `None` for other files, and for indexes of an object store, which name an ETag.
-pub(super) fn parse(index_name: &[u8]) -> Option<(&[u8], Version)> {
+pub(super) fn parse(index_name: &[u8]) -> Option<(Vec<u8>, Version)> {
     let tagged = index_name.strip_suffix(EXTENSION)?;
     let (name, tag) = tagged.split_at(tagged.iter().rposition(|&b| b == b'.')?);
     let tag = std::str::from_utf8(&tag[1..]).ok()?;
     let (mtime_ms, size) = tag.rsplit_once('-')?;
     let version = Version { mtime_ms: mtime_ms.parse().ok()?, size: size.parse().ok()? };
     // No other spelling of the numbers is one of Spark's.
-    (!name.is_empty() && format!("{}-{}", version.mtime_ms, version.size) == tag).then_some((name, version))
+    let is_spelled = format!("{}-{}", version.mtime_ms, version.size) == tag;
+    Some((unescaped(name)?, version)).filter(|_| is_spelled)
 }
 
 /// What the names of indexes of a directory's files begin with, in a directory for all indexes.
@@ -89,7 +121,7 @@ pub(super) fn temporary_name() -> CString {
     let mut bytes = [0; 16];
     let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
     assert_eq!(filled, Ok(bytes.len()), "the kernel has random numbers");
-    c_string(format!(".{}", uuid(bytes)).into_bytes())
+    c_string(&[b".", uuid(bytes).as_bytes()])
 }
 
 /// Whether a file is an index that was not completed, or Hadoop's checksums of one.
@@ -105,25 +137,13 @@ pub(super) fn is_temporary(name: &[u8]) -> bool {
 
 /// The file with Hadoop's checksums of a file.
 pub(super) fn checksum_name(name: &CStr) -> CString {
-    c_string([b".", name.to_bytes(), b".crc"].concat())
+    c_string(&[b".", name.to_bytes(), b".crc"])
 }
 
 /// The name of gztool's index of a file.
 pub(super) fn gztool_name(name: &CStr) -> CString {
     let name = name.to_bytes();
-    c_string([name.strip_suffix(b".gz").unwrap_or(name), b".gzi"].concat())
-}
-
-/// The directory of a path, and the name in it.
-pub(super) fn split(path: &[u8]) -> (CString, CString) {
-    let at = path.iter().rposition(|&b| b == b'/').map_or(0, |slash| slash + 1);
-    let directory = if at == 0 { b"." } else { &path[..at] };
-    (c_string(directory.to_vec()), c_string(path[at..].to_vec()))
-}
-
-fn c_string(bytes: Vec<u8>) -> CString {
-    // All are made of C strings, numbers and constants.
-    CString::new(bytes).unwrap_or_default()
+    c_string(&[name.strip_suffix(b".gz").unwrap_or(name), b".gzi"])
 }
 
 #[cfg(test)]
@@ -136,9 +156,12 @@ mod tests {
     fn names_are_read_as_they_are_written() {
         let name = index_name(b"", c"a.b.gz", VERSION);
         assert_eq!(name.as_c_str(), c"a.b.gz.1600000000123-45.gzidx");
-        assert_eq!(parse(name.to_bytes()), Some((&b"a.b.gz"[..], VERSION)));
+        assert_eq!(parse(name.to_bytes()), Some((b"a.b.gz".to_vec(), VERSION)));
+        let escaped = index_name(b"", c"10:00%3A.gz", VERSION);
+        assert_eq!(escaped.as_c_str(), c"10%3A00%253A.gz.1600000000123-45.gzidx");
+        assert_eq!(parse(escaped.to_bytes()), Some((b"10:00%3A.gz".to_vec(), VERSION)));
         let before_1970 = Version { mtime_ms: -7, size: 0 };
-        assert_eq!(parse(index_name(b"", c"x", before_1970).to_bytes()), Some((&b"x"[..], before_1970)));
+        assert_eq!(parse(index_name(b"", c"x", before_1970).to_bytes()), Some((b"x".to_vec(), before_1970)));
     }
 
     #[test]
@@ -150,6 +173,9 @@ mod tests {
             ".1-2.gzidx",
             "a.gz.+1-2.gzidx",
             "a.gz.01-2.gzidx",
+            "a:b.gz.1-2.gzidx",
+            "a%b.gz.1-2.gzidx",
+            "a%2.1-2.gzidx",
             "1-2.gzidx",
         ] {
             assert_eq!(parse(name.as_bytes()), None, "{name}");
@@ -190,12 +216,5 @@ mod tests {
     fn gztool_replaces_the_ending() {
         assert_eq!(gztool_name(c"a.gz").as_c_str(), c"a.gzi");
         assert_eq!(gztool_name(c"a.gzip").as_c_str(), c"a.gzip.gzi");
-    }
-
-    #[test]
-    fn paths_are_split_at_the_last_slash() {
-        assert_eq!(split(b"a.gz"), (c".".into(), c"a.gz".into()));
-        assert_eq!(split(b"/a.gz"), (c"/".into(), c"a.gz".into()));
-        assert_eq!(split(b"x/y/a.gz"), (c"x/y/".into(), c"a.gz".into()));
     }
 }

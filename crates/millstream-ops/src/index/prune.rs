@@ -7,7 +7,8 @@ use millstream_vfs::{Dir, Errno, Fields, Result, SymlinkBehavior, Volume};
 
 use super::names::{self, BESIDE, Version, checksum_name, is_temporary};
 use super::store::{Store, entries, remove_if_there};
-use super::{Action, Effect, Event, Place, Reason, Run};
+use super::{Action, Cause, Effect, Event, Place, Reason, Run};
+use crate::names::c_string;
 
 /// Nobody takes longer to write an index.
 const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
@@ -21,8 +22,8 @@ impl<V: Volume> Run<'_, V> {
         only: Option<&CStr>,
         store: &Store<V::Dir>,
     ) {
-        if let Err(error) = self.prune_directory(dir, directory, only, store) {
-            self.problem(directory, &error.into());
+        if let Err(cause) = self.prune_directory(dir, directory, only, store) {
+            self.problem(directory, &cause);
         }
     }
 
@@ -32,11 +33,11 @@ impl<V: Volume> Run<'_, V> {
         directory: &[u8],
         only: Option<&CStr>,
         store: &Store<V::Dir>,
-    ) -> Result<()> {
-        let Some(shelf) = self.open_for(store, dir)? else { return Ok(()) };
+    ) -> std::result::Result<(), Cause> {
+        let Some(index_directory) = self.open_for(store, dir)? else { return Ok(()) };
         let prefix = self.prefix(directory);
         let listed = match store {
-            Store::Beside => &entries(&shelf)?[..],
+            Store::Beside => &entries(&index_directory)?[..],
             Store::Directory { names, .. } => names,
         };
         let first = listed.partition_point(|name| name.to_bytes() < &prefix[..]);
@@ -45,46 +46,45 @@ impl<V: Volume> Run<'_, V> {
             if only.is_some_and(|only| only.to_bytes() != file) {
                 continue;
             }
-            if let Some(reason) = stale(dir, file, version)? {
-                self.remove(&shelf, directory, name, reason);
+            if let Some(reason) = stale(dir, &file, version)? {
+                self.remove(&index_directory, directory, name, reason);
             }
         }
         match (store, only) {
-            (Store::Beside, None) => self.prune_incomplete(&shelf, directory, listed),
+            (Store::Beside, None) => Ok(self.prune_incomplete(&index_directory, directory, listed)?),
             _ => Ok(()),
         }
     }
 
     /// Removes incomplete indexes from the directory for all indexes.
     pub(super) fn prune_temporaries(&self, store: &Store<V::Dir>) {
-        let Store::Directory { dir: Some(shelf), names } = store else { return };
-        if let Err(error) = self.prune_incomplete(shelf, b"", names) {
-            self.problem(&self.shelf_path(b""), &error.into());
+        let Store::Directory { dir: Some(index_directory), names } = store else { return };
+        if let Err(error) = self.prune_incomplete(index_directory, b"", names) {
+            self.problem(&self.index_directory_path(b""), &error.into());
         }
     }
 
-    fn prune_incomplete(&self, shelf: &V::Dir, directory: &[u8], listed: &[CString]) -> Result<()> {
+    fn prune_incomplete(&self, index_directory: &V::Dir, directory: &[u8], listed: &[CString]) -> Result<()> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         for name in listed.iter().filter(|name| is_temporary(name.to_bytes())) {
-            let metadata = match shelf.metadata(name, SymlinkBehavior::NoFollow, Fields::MTIME) {
+            let metadata = match index_directory.metadata(name, SymlinkBehavior::NoFollow, Fields::MTIME) {
                 Err(error) if error.errno == Errno::NOENT => continue,
                 metadata => metadata?,
             };
             let age = now.as_secs().saturating_sub(u64::try_from(metadata.mtime.sec).unwrap_or(0));
             if age > ABANDONED.as_secs() {
-                self.remove(shelf, directory, name, Reason::Incomplete);
+                self.remove(index_directory, directory, name, Reason::Incomplete);
             }
         }
         Ok(())
     }
 
-    fn remove(&self, shelf: &V::Dir, directory: &[u8], name: &CStr, reason: Reason) {
-        let path = [&self.shelf_path(directory), name.to_bytes()].concat();
+    fn remove(&self, index_directory: &V::Dir, directory: &[u8], name: &CStr, reason: Reason) {
+        let path = [&self.index_directory_path(directory), name.to_bytes()].concat();
         let removed = match self.options.effect {
-            Effect::Told => Ok(()),
-            Effect::Real => {
-                remove_if_there(shelf, name).and_then(|()| remove_if_there(shelf, &checksum_name(name)))
-            }
+            Effect::DryRun => Ok(()),
+            Effect::Real => remove_if_there(index_directory, name)
+                .and_then(|()| remove_if_there(index_directory, &checksum_name(name))),
         };
         match removed {
             Ok(()) => self.sink.event(Event { path: &path, action: Action::Removed(reason) }),
@@ -93,7 +93,7 @@ impl<V: Volume> Run<'_, V> {
     }
 
     /// The path of the directory that has the indexes of files in a directory, with a slash at its end.
-    fn shelf_path(&self, directory: &[u8]) -> Vec<u8> {
+    fn index_directory_path(&self, directory: &[u8]) -> Vec<u8> {
         match &self.options.place {
             Place::Beside => [directory, BESIDE.to_bytes(), b"/"].concat(),
             Place::Directory { path, .. } => {
@@ -106,7 +106,7 @@ impl<V: Volume> Run<'_, V> {
 /// Why an index is not of the file that there is now, if it is not.
 fn stale<D: Dir>(dir: Option<&D>, file: &[u8], version: Version) -> Result<Option<Reason>> {
     let Some(dir) = dir else { return Ok(Some(Reason::FileGone)) };
-    let file = CString::new(file).unwrap_or_default();
+    let file = c_string(&[file]);
     match dir.metadata(&file, SymlinkBehavior::Follow, Version::FIELDS) {
         Err(error) if error.errno == Errno::NOENT => Ok(Some(Reason::FileGone)),
         metadata => Ok((Version::of(&metadata?) != version).then_some(Reason::FileChanged)),

@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 
 use millstream_vfs::{Dir, Errno, Fields, FileKind, Result, SymlinkBehavior, Volume};
-use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place as Where, Visitor};
+use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place as WalkPlace, Visitor};
 
-use super::names::{BESIDE, split};
-use super::store::again;
+use super::names::BESIDE;
+use super::store::reopen;
 use super::{Cause, Place, Run, Task, divisible};
 use crate::enumerate::IgnoredNames;
+use crate::names::split;
 
 /// What a thread is to do.
 pub(super) enum Job<D> {
@@ -48,7 +49,7 @@ type Handed = AtomicBool;
 
 impl<V: Volume> Search<'_, V> {
     fn send(&self, job: Job<V::Dir>) {
-        // The threads end after the traversal.
+        // The threads end after the traversal, unless they panic.
         let _ = self.queue.send(job);
     }
 
@@ -60,6 +61,9 @@ impl<V: Volume> Search<'_, V> {
         let path = entry.name().to_bytes();
         let metadata = entry.metadata(Fields::KIND | Fields::SIZE);
         if metadata.is_ok_and(|metadata| metadata.kind() == FileKind::Directory) {
+            if self.run.options.import.is_some() {
+                return Err(Cause::ImportForDirectory);
+            }
             descend.into_entry(entry, Handed::default());
             return Ok(());
         }
@@ -121,7 +125,7 @@ impl<V: Volume> Search<'_, V> {
         if metadata.kind() == FileKind::File && metadata.size >= min_size {
             let dir = match dir {
                 Some(dir) => Arc::clone(dir),
-                None => Arc::clone(dir.insert(Arc::new(again(chunk.handle())?))),
+                None => Arc::clone(dir.insert(Arc::new(reopen(chunk.handle())?))),
             };
             let name = entry.name().to_owned();
             self.send(self.found(dir, prefix(chunk.directory()), name, metadata.size));
@@ -139,7 +143,7 @@ impl<V: Volume> Search<'_, V> {
             Place::Directory { .. } => !chunk.directory().state().swap(true, Ordering::Relaxed),
         };
         if is_due {
-            let dir = Some(again(chunk.handle())?);
+            let dir = Some(reopen(chunk.handle())?);
             self.send(Job::Prune { dir, directory: prefix(chunk.directory()), only: None });
         }
         Ok(())
@@ -208,8 +212,8 @@ impl<V: Volume> Visitor for Search<'_, V> {
         }
     }
 
-    fn fault(&self, (): &mut (), place: &Where<'_, V, Handed>, fault: &Fault) {
-        if let Where::Directory(directory) = place {
+    fn fault(&self, (): &mut (), place: &WalkPlace<'_, V, Handed>, fault: &Fault) {
+        if let WalkPlace::Directory(directory) = place {
             directory.state().store(true, Ordering::Relaxed);
         }
         let mut path = Vec::new();

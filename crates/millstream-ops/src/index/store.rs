@@ -1,17 +1,18 @@
-//! The directories that keep indexes. An index appears in them once it is complete, and only who may read the file may read it,
-//! because it contains some of the text.
+//! The directories that keep indexes. An index appears in them once it is complete. It has the permissions of
+//! the file, because it contains some of the text.
 
 use std::ffi::{CStr, CString};
 
 use millstream_codec::Index;
 use millstream_vfs::{
-    Access, At, Dir, DirentBatch, Errno, Error, File, Metadata, Ownership, ReadState, RemoveKind, Result,
-    SymlinkBehavior, Volume,
+    Access, At, Dir, DirentBatch, Errno, Fields, File, FileKind, Metadata, Ownership, ReadState, RemoveKind,
+    Result, SymlinkBehavior, Volume,
 };
 
 use super::names::{self, BESIDE, Version, checksum_name, index_name, temporary_name};
-use super::{Effect, Place, Run, Task};
+use super::{Cause, Effect, Place, Run, Task};
 use crate::content::take_after;
+use crate::names::rename_new;
 
 /// Mode of a directory for indexes; the process's mask applies.
 const DIRECTORY_MODE: u32 = 0o777;
@@ -33,42 +34,30 @@ pub(super) enum Store<D> {
 
 impl<V: Volume> Run<'_, V> {
     /// Opens the directory for all indexes, if there is one. An error comes with its path. To make indexes, it is made.
-    pub(super) fn open_store(&self) -> std::result::Result<Store<V::Dir>, (Vec<u8>, Error)> {
+    pub(super) fn open_store(&self) -> std::result::Result<Store<V::Dir>, (Vec<u8>, Cause)> {
         let Place::Directory { path, .. } = &self.options.place else { return Ok(Store::Beside) };
         let makes = matches!(self.options.task, Task::Make { .. }) && self.options.effect == Effect::Real;
-        let opened = if makes { self.open_or_make(&self.base, path, None) } else { open(&self.base, path) };
+        let open = || Ok(open(&self.base, path, SymlinkBehavior::Follow)?);
+        let opened = if makes { open_or_make(&self.base, path, None, open) } else { open() };
         let store = opened.and_then(|dir| {
             let is_read = self.options.task == Task::Prune;
             let mut names = dir.as_ref().filter(|_| is_read).map_or(Ok(Vec::new()), entries)?;
             names.sort_unstable();
             Ok(Store::Directory { dir, names })
         });
-        store.map_err(|error| (path.to_bytes().to_vec(), error))
+        store.map_err(|cause| (path.to_bytes().to_vec(), not_kept(cause)))
     }
 
     /// The directory that has the indexes of files in `dir`, if it exists.
-    pub(super) fn open_for(&self, store: &Store<V::Dir>, dir: Option<&V::Dir>) -> Result<Option<V::Dir>> {
+    pub(super) fn open_for(
+        &self,
+        store: &Store<V::Dir>,
+        dir: Option<&V::Dir>,
+    ) -> std::result::Result<Option<V::Dir>, Cause> {
         match store {
-            Store::Beside => dir.map_or(Ok(None), |dir| open(dir, BESIDE)),
-            Store::Directory { dir, .. } => dir.as_ref().map(again).transpose(),
+            Store::Beside => dir.map_or(Ok(None), open_beside),
+            Store::Directory { dir, .. } => Ok(dir.as_ref().map(reopen).transpose()?),
         }
-    }
-
-    fn open_or_make(&self, parent: &V::Dir, name: &CStr, owner: Option<&V::Dir>) -> Result<Option<V::Dir>> {
-        if let Some(dir) = open(parent, name)? {
-            return Ok(Some(dir));
-        }
-        match parent.create_dir(name, DIRECTORY_MODE) {
-            Err(error) if error.errno == Errno::EXIST => {}
-            Err(error) => return Err(error),
-            Ok(()) => {
-                // An administrator makes indexes for the owner of the files, who will make others there.
-                let owner = owner.and_then(|dir| dir.own_metadata(millstream_vfs::Fields::STAT).ok());
-                let ownership = owner.map(|owner| Ownership { uid: Some(owner.uid), gid: Some(owner.gid) });
-                let _ = ownership.map(|owner| parent.set_owner(name, owner, SymlinkBehavior::NoFollow));
-            }
-        }
-        open(parent, name)
     }
 
     /// What the names of indexes of files in a directory begin with.
@@ -92,28 +81,52 @@ impl<V: Volume> Run<'_, V> {
         name: &CStr,
         index: &[u8],
         owner: (&<V::Dir as Dir>::File, &Metadata),
-    ) -> Result<()> {
-        let shelf = match store {
-            Store::Beside => self.open_or_make(dir, BESIDE, Some(dir)),
+    ) -> std::result::Result<(), Cause> {
+        let index_directory = match store {
+            Store::Beside => open_or_make(dir, BESIDE, Some(dir), || open_beside(dir)),
             Store::Directory { .. } => self.open_for(store, None),
         }?;
-        shelf.map_or(Ok(()), |shelf| keep(&shelf, name, index, owner))
+        if let Some(index_directory) = index_directory {
+            write_atomically(&index_directory, name, index, owner, Existing::Replace)?;
+        }
+        Ok(())
     }
 }
 
+/// What becomes of a file that has the name of a new one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Existing {
+    /// It is replaced.
+    Replace,
+    /// It stays, and the new one is not written.
+    Refuse,
+}
+
 /// Writes a file in a directory, which appears once it is complete, with the owner and the permissions of another file.
-pub(super) fn keep<D: Dir>(dir: &D, name: &CStr, content: &[u8], owner: (&D::File, &Metadata)) -> Result<()> {
+///
+/// # Errors
+/// Those of the directory; `EEXIST` for a name that exists, if that is refused.
+pub(super) fn write_atomically<D: Dir>(
+    dir: &D,
+    name: &CStr,
+    content: &[u8],
+    owner: (&D::File, &Metadata),
+    existing: Existing,
+) -> Result<()> {
     let temporary = temporary_name();
     let file = dir.create_file(&temporary, 0o600)?;
-    let kept = write(&file, content, owner)
+    let written = write(&file, content, owner)
         // Hadoop would compare the file with the checksums of another one.
         .and_then(|()| remove_if_there(dir, &checksum_name(name)))
-        .and_then(|()| dir.rename(&temporary, dir, name));
-    if kept.is_err() {
+        .and_then(|()| match existing {
+            Existing::Replace => dir.rename(&temporary, dir, name),
+            Existing::Refuse => rename_new(dir, &temporary, name),
+        });
+    if written.is_err() {
         // The first error says more.
         let _ = dir.remove(&temporary, RemoveKind::File);
     }
-    kept
+    written
 }
 
 fn write<F: File>(file: &F, content: &[u8], (owner, metadata): (&F, &Metadata)) -> Result<()> {
@@ -122,19 +135,28 @@ fn write<F: File>(file: &F, content: &[u8], (owner, metadata): (&F, &Metadata)) 
     file.flush()
 }
 
-/// Bytes of an index and the index, if it is one of a file of this size. One that is damaged is as none.
+/// Bytes of an index and the index, if it is one of a file of this size. A damaged index is ignored, and made
+/// again.
 pub(super) fn load<D: Dir>(dir: &D, name: &CStr, size: u64) -> Option<(u64, Index)> {
-    let file = dir.open_file(name, Access::Read, SymlinkBehavior::Follow).ok()?;
-    let bytes = content(&file).ok()?;
-    let index = Index::decode(&bytes).ok().filter(|index| index.size() == size)?;
+    let file = dir.open_file(name, Access::Read, SymlinkBehavior::NoFollow).ok()?;
+    let bytes = content(&file, longest_index(size)).ok()?;
+    let index = Index::decode(&bytes).ok().filter(|index| index.is_whole() && index.size() == size)?;
     Some((bytes.len() as u64, index))
 }
 
-/// All bytes of a file.
-pub(super) fn content<F: File>(file: &F) -> Result<Vec<u8>> {
+/// Bytes that no index of a file of this size exceeds: for each chunk, which has some bytes of the file, it
+/// has 32 bytes, and the window, compressed. Java, which reads indexes into arrays, takes no more than 2 GiB.
+fn longest_index(size: u64) -> u64 {
+    size.saturating_mul(4).saturating_add(1 << 20).min(i32::MAX as u64)
+}
+
+/// The bytes of a file, the first `most` of them.
+pub(super) fn content<F: File>(file: &F, most: u64) -> Result<Vec<u8>> {
     let (mut bytes, mut buffer) = (Vec::new(), vec![0; BATCH]);
     loop {
-        match file.read(&mut buffer, At::Offset(bytes.len() as u64))? {
+        let at = bytes.len() as u64;
+        let wanted = (most - at).min(BATCH as u64) as usize;
+        match file.read(&mut buffer[..wanted], At::Offset(at))? {
             0 => return Ok(bytes),
             count => bytes.extend_from_slice(&buffer[..count]),
         }
@@ -158,14 +180,55 @@ pub(super) fn entries<D: Dir>(dir: &D) -> Result<Vec<CString>> {
     Ok(found)
 }
 
-fn open<D: Dir>(parent: &D, name: &CStr) -> Result<Option<D>> {
-    match parent.open_dir(name, SymlinkBehavior::Follow) {
+fn open<D: Dir>(parent: &D, name: &CStr, symlinks: SymlinkBehavior) -> Result<Option<D>> {
+    match parent.open_dir(name, symlinks) {
         Err(error) if error.errno == Errno::NOENT => Ok(None),
         opened => opened.map(Some),
     }
 }
 
+/// Opens the directory for indexes beside the files of a directory, if there is one. A symbolic link is not
+/// followed: the owner of the files could have an administrator, who makes indexes for him, write elsewhere.
+fn open_beside<D: Dir>(dir: &D) -> std::result::Result<Option<D>, Cause> {
+    open(dir, BESIDE, SymlinkBehavior::NoFollow).map_err(|error| {
+        let metadata = dir.metadata(BESIDE, SymlinkBehavior::NoFollow, Fields::KIND);
+        let is_link = metadata.is_ok_and(|metadata| metadata.kind() == FileKind::Symlink);
+        if is_link { Cause::Linked } else { error.into() }
+    })
+}
+
+/// Opens a directory for indexes with `open`; makes it if it does not exist.
+fn open_or_make<D: Dir>(
+    parent: &D,
+    name: &CStr,
+    owner: Option<&D>,
+    open: impl Fn() -> std::result::Result<Option<D>, Cause>,
+) -> std::result::Result<Option<D>, Cause> {
+    if let Some(dir) = open()? {
+        return Ok(Some(dir));
+    }
+    match parent.create_dir(name, DIRECTORY_MODE) {
+        Err(error) if error.errno == Errno::EXIST => {}
+        Err(error) => return Err(error.into()),
+        Ok(()) => {
+            // An administrator makes indexes for the owner of the files, who makes others there later.
+            let owner = owner.and_then(|dir| dir.own_metadata(Fields::STAT).ok());
+            let ownership = owner.map(|owner| Ownership { uid: Some(owner.uid), gid: Some(owner.gid) });
+            let _ = ownership.map(|owner| parent.set_owner(name, owner, SymlinkBehavior::NoFollow));
+        }
+    }
+    open()
+}
+
+/// Why an index cannot be kept.
+pub(super) fn not_kept(cause: Cause) -> Cause {
+    match cause {
+        Cause::Volume(error) => Cause::NotKept(error),
+        cause => cause,
+    }
+}
+
 /// Another handle of a directory.
-pub(super) fn again<D: Dir>(dir: &D) -> Result<D> {
+pub(super) fn reopen<D: Dir>(dir: &D) -> Result<D> {
     dir.open_dir_for_names(c".", SymlinkBehavior::NoFollow)
 }

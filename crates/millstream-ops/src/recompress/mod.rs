@@ -14,6 +14,7 @@ mod replace;
 
 use std::ffi::CString;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -23,7 +24,7 @@ use millstream_vfs::{Error, Volume};
 use crate::activity::Activity;
 pub use crate::content::Effect;
 use crate::content::damage;
-use pipeline::Pool;
+use pipeline::{Pool, encode};
 use replace::Replacer;
 
 /// What becomes of the old file, if the new one has another name.
@@ -88,6 +89,15 @@ pub enum Cause {
     /// There is another file with the new name.
     #[error("{} exists and has other text", .0.escape_ascii())]
     Exists(Vec<u8>),
+    /// There is a file with the new name which cannot be divided as the new one could be.
+    #[error("{} exists in another form", .0.escape_ascii())]
+    OtherForm(Vec<u8>),
+    /// There is a file with the new name which is damaged.
+    #[error("{} exists, but cannot be decoded: {}", .0.escape_ascii(), .1)]
+    Undecodable(Vec<u8>, Box<DecodeError>),
+    /// There is something with the new name which cannot be read.
+    #[error("{} exists, but cannot be read: {}", .0.escape_ascii(), .1)]
+    Unreadable(Vec<u8>, Error),
     /// Another process is at it.
     #[error("another process is compressing it")]
     Busy,
@@ -117,12 +127,15 @@ pub fn run<V: Volume>(
     activity: &Activity,
 ) {
     let base = volume.base();
-    let (next, pool) = (AtomicUsize::new(0), Pool::new(options.threads));
+    let (next, (pool, jobs)) = (AtomicUsize::new(0), Pool::new(options.threads));
     thread::scope(|scope| {
         for _ in 0..options.threads {
             activity.add_thread();
-            scope.spawn(|| pool.encode());
+            let jobs = Arc::clone(&jobs);
+            scope.spawn(move || encode(&jobs));
         }
+        // If all encoders panic, nobody waits for them.
+        drop(jobs);
         let work = || {
             while let Some(operand) = operands.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let path = operand.to_bytes();

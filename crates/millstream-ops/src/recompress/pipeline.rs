@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crc32fast::Hasher;
 use millstream_codec::{BLOCK, Encoded, Encoder, Sizes};
@@ -17,16 +17,18 @@ use super::{Cause, cause};
 const BLOCKS: usize = 2;
 
 /// A block to encode.
-struct Job {
+pub(super) struct Job {
     text: Vec<u8>,
     encoder: Encoder,
     done: Sender<Encoded>,
 }
 
-/// The encoders' work.
+/// Where encoders take their work from.
+pub(super) type Jobs = Mutex<Receiver<Job>>;
+
+/// Where files give work to encoders.
 pub(super) struct Pool {
     jobs: Mutex<Option<Sender<Job>>>,
-    queue: Mutex<Receiver<Job>>,
     free: Mutex<usize>,
     freed: Condvar,
 }
@@ -41,21 +43,23 @@ impl Drop for Permit<'_> {
     }
 }
 
+/// Encodes blocks until the pool is closed.
+pub(super) fn encode(jobs: &Jobs) {
+    loop {
+        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(Job { text, encoder, done }) = job else { return };
+        // Nobody waits for it if its file has failed.
+        let _ = done.send(encoder.encode(&text));
+    }
+}
+
 impl Pool {
-    pub(super) fn new(threads: usize) -> Self {
+    /// The pool for so many encoders, and the work, which only they may hold on to.
+    pub(super) fn new(threads: usize) -> (Self, Arc<Jobs>) {
         let (jobs, queue) = mpsc::channel();
         let free = Mutex::new(BLOCKS * threads);
-        Pool { jobs: Mutex::new(Some(jobs)), queue: Mutex::new(queue), free, freed: Condvar::new() }
-    }
-
-    /// Encodes blocks until the pool is closed.
-    pub(super) fn encode(&self) {
-        loop {
-            let job = self.queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            let Ok(Job { text, encoder, done }) = job else { return };
-            // Nobody waits for it if its file has failed.
-            let _ = done.send(encoder.encode(&text));
-        }
+        let pool = Pool { jobs: Mutex::new(Some(jobs)), free, freed: Condvar::new() };
+        (pool, Arc::new(Mutex::new(queue)))
     }
 
     /// Lets the encoders end once they have no work.
@@ -82,7 +86,7 @@ impl Pool {
     fn begin(&self, text: Vec<u8>, encoder: Encoder) -> Receiver<Encoded> {
         let (done, encoded) = mpsc::channel();
         if let Some(jobs) = &*self.jobs.lock().unwrap_or_else(PoisonError::into_inner) {
-            // The encoders end after the pool has been closed.
+            // Without encoders, the block is dropped, and its receiver gets an error.
             let _ = jobs.send(Job { text, encoder, done });
         }
         encoded
@@ -192,5 +196,30 @@ impl<'a, F: File> Output<'a, F> {
         self.file.write_all(bytes, At::Offset(self.offset))?;
         self.offset += bytes.len() as u64;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use millstream_codec::Form;
+    use millstream_vfs::{Dir, PosixVolume, SymlinkBehavior, Volume};
+
+    use super::*;
+    use crate::names::c_string;
+
+    #[test]
+    fn nobody_waits_for_encoders_that_have_panicked() {
+        let scratch = tempfile::tempdir().expect("scratch");
+        let path = c_string(&[scratch.path().as_os_str().as_encoded_bytes()]);
+        let dir = PosixVolume.base().open_dir(&path, SymlinkBehavior::Follow).expect("a directory");
+        let file = dir.create_file(c"a", 0o600).expect("created");
+        let (pool, jobs) = Pool::new(1);
+        let encoder = Encoder::new(Form::Bgzf, None);
+        let _waiting = pool.begin(b"text".to_vec(), encoder);
+        drop(jobs);
+        let compressed = AssertUnwindSafe(|| compress(&pool, encoder, &b"text"[..], &file));
+        assert!(catch_unwind(compressed).is_err());
     }
 }

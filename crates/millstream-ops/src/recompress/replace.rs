@@ -1,7 +1,7 @@
 //! A file and the one that replaces it.
 
-use std::ffi::{CStr, CString};
-use std::io::Read;
+use std::ffi::CString;
+use std::io::{self, Read};
 use std::sync::atomic::Ordering;
 
 use millstream_codec::{Codec, Decoder, Encoder, Form, recognize};
@@ -10,11 +10,11 @@ use millstream_vfs::{Access, Dir, Errno, Fields, File, FileKind, Metadata, Remov
 use super::pipeline::{Pool, Text, compress};
 use super::{Action, Cause, Effect, Old, Options, cause};
 use crate::activity::Activity;
-use crate::content::{Content, Counted, take_after};
+use crate::content::{Content, Counted, damage, take_after};
+use crate::names::{c_string, rename_new, split};
 
-/// Bytes of a file's beginning and end that tell its form.
-const BEGINNING: u64 = 512;
-const END: u64 = 32;
+/// Bytes of a file's beginning that tell whether it is text.
+const BEGINNING: usize = 512;
 
 type Result<T> = std::result::Result<T, Cause>;
 
@@ -50,9 +50,7 @@ impl<D: Dir> Replacer<'_, D> {
     }
 
     fn open(&self, path: &[u8]) -> Result<Source<D>> {
-        let at = path.iter().rposition(|&b| b == b'/').map_or(0, |slash| slash + 1);
-        let c_string = |bytes: &[u8]| CString::new(bytes).unwrap_or_default();
-        let (parent, name) = (c_string(if at == 0 { b"." } else { &path[..at] }), c_string(&path[at..]));
+        let (parent, name) = split(path);
         let dir = self.base.open_dir(&parent, SymlinkBehavior::Follow)?;
         let kind = dir.metadata(&name, SymlinkBehavior::NoFollow, Fields::KIND)?.kind();
         if kind != FileKind::File {
@@ -66,27 +64,25 @@ impl<D: Dir> Replacer<'_, D> {
         // A file that has the codec keeps its name.
         let is_same = codec == Some(form.codec());
         let new_name =
-            if is_same { name.clone() } else { c_string(&[stem, form.codec().ending().as_bytes()].concat()) };
+            if is_same { name.clone() } else { c_string(&[stem, form.codec().ending().as_bytes()]) };
         Ok(Source { dir, name, file, metadata, codec, form, new_name })
     }
 
     fn act(&self, source: &Source<D>, new: &[u8]) -> Result<Action> {
-        let beginning = part(&source.file, 0, BEGINNING)?;
-        let end = part(&source.file, source.metadata.size.saturating_sub(END), END)?;
         let is_real = self.options.effect == Effect::Real;
-        if source.new_name == source.name && source.form.is_of(&beginning, &end) {
+        let keeps_name = source.new_name == source.name;
+        if keeps_name && is_of(source.form, &source.file, source.metadata.size).map_err(cause)? {
             if is_real {
                 source.remove_stale()?;
             }
             return Ok(Action::Kept);
         }
+        let beginning = part(&source.file, 0, BEGINNING).map_err(cause)?;
         if let (None, Some(format)) = (source.codec, recognize(&beginning)) {
             return Err(Cause::Format(format));
         }
-        if source.new_name != source.name
-            && let Some(same) = self.compare(source)?
-        {
-            return self.finish(source, same, new);
+        if !keeps_name && self.is_made(source, new)? {
+            return self.finish(source);
         }
         if !is_real {
             return Ok(Action::WouldReplace);
@@ -94,41 +90,48 @@ impl<D: Dir> Replacer<'_, D> {
         let temporary = source.temporary()?;
         let replaced = self
             .write(source, &temporary)
-            .and_then(|action| source.rename(self.options.old, new).map(|()| action));
-        if replaced.is_err() {
-            // The first error says more. If it has been renamed, there is none.
+            .and_then(|action| source.rename(&temporary, self.options.old, new).map(|()| action));
+        if replaced.is_err() && source.check_name(&temporary).is_ok() {
+            // The first error says more.
             let _ = source.dir.remove(&source.temporary_name(), RemoveKind::File);
         }
         match replaced {
             // It was not there before: another source has got the same name.
-            Err(Cause::Exists(_)) => match self.compare(source)? {
-                Some(same) => self.finish(source, same, new),
-                None => replaced,
-            },
+            Err(Cause::Exists(_)) if self.is_made(source, new)? => self.finish(source),
             replaced => replaced,
         }
     }
 
-    /// Whether a file that has the new name has the same text; `None` if there is none.
-    fn compare(&self, source: &Source<D>) -> Result<Option<bool>> {
-        let new = match source.dir.open_file(&source.new_name, Access::Read, SymlinkBehavior::NoFollow) {
-            Err(error) if error.errno == Errno::NOENT => return Ok(None),
-            Err(_) => return Ok(Some(false)),
-            Ok(new) => new,
+    /// Whether an earlier run has made the new file: there is one, in the form, with the text of the source.
+    ///
+    /// # Errors
+    /// If another file has the new name.
+    fn is_made(&self, source: &Source<D>, new: &[u8]) -> Result<bool> {
+        let unreadable = |error| Cause::Unreadable(new.to_vec(), error);
+        let undecodable = |error| match damage(error) {
+            Ok(damage) => Cause::Undecodable(new.to_vec(), damage),
+            Err(error) => unreadable(error),
         };
+        let file = match source.dir.open_file(&source.new_name, Access::Read, SymlinkBehavior::NoFollow) {
+            Err(error) if error.errno == Errno::NOENT => return Ok(false),
+            opened => opened.map_err(unreadable)?,
+        };
+        let size = file.metadata(Fields::SIZE).map_err(unreadable)?.size;
+        if !is_of(source.form, &file, size).map_err(undecodable)? {
+            return Err(Cause::OtherForm(new.to_vec()));
+        }
         let counted = Counted::default();
-        let new = Content { file: &new, offset: 0, counted: &counted };
-        match Text::of(Decoder::new(source.form.codec(), new)) {
-            Ok(text) => Ok(Some(text == Text::of(self.text(source, &counted)).map_err(cause)?)),
-            Err(_) => Ok(Some(false)),
+        let content = Content { file: &file, offset: 0, counted: &counted };
+        let text = Text::of(Decoder::new(source.form.codec(), content)).map_err(undecodable)?;
+        if text == Text::of(self.text(source, &counted)).map_err(cause)? {
+            Ok(true)
+        } else {
+            Err(Cause::Exists(new.to_vec()))
         }
     }
 
     /// Ends what an earlier run has begun.
-    fn finish(&self, source: &Source<D>, is_same: bool, new: &[u8]) -> Result<Action> {
-        if !is_same {
-            return Err(Cause::Exists(new.to_vec()));
-        }
+    fn finish(&self, source: &Source<D>) -> Result<Action> {
         if self.options.old == Old::Keep {
             return Ok(Action::Kept);
         }
@@ -168,23 +171,37 @@ impl<D: Dir> Replacer<'_, D> {
     }
 }
 
+/// The temporary file belongs to the process that has locked it while it has its name: only that process
+/// renames or removes it.
 impl<D: Dir> Source<D> {
     fn temporary_name(&self) -> CString {
-        CString::new([b".", self.name.to_bytes(), b".recompress"].concat()).unwrap_or_default()
+        c_string(&[b".", self.name.to_bytes(), b".recompress"])
     }
 
     /// A new temporary file, which is locked.
     fn temporary(&self) -> Result<D::File> {
         self.remove_stale()?;
-        let file = self.dir.create_file(&self.temporary_name(), 0o600)?;
-        self.lock(&file)?;
-        Ok(file)
+        match self.dir.create_file(&self.temporary_name(), 0o600) {
+            Err(error) if error.errno == Errno::EXIST => Err(Cause::Busy),
+            created => {
+                let file = created?;
+                self.lock(&file)?;
+                Ok(file)
+            }
+        }
     }
 
     /// Removes what a killed process has left.
     fn remove_stale(&self) -> Result<()> {
         let name = self.temporary_name();
-        match self.dir.open_file(&name, Access::Write, SymlinkBehavior::NoFollow) {
+        let open = |access| self.dir.open_file(&name, access, SymlinkBehavior::NoFollow);
+        // NFS locks files that are open for writing; a file that has its permissions already may be read
+        // only.
+        let opened = match open(Access::Write) {
+            Err(error) if error.errno == Errno::ACCESS => open(Access::Read),
+            opened => opened,
+        };
+        match opened {
             Err(error) if error.errno == Errno::NOENT => Ok(()),
             Err(error) => Err(error.into()),
             Ok(file) => {
@@ -197,7 +214,19 @@ impl<D: Dir> Source<D> {
     fn lock(&self, file: &D::File) -> Result<()> {
         match file.try_lock() {
             Err(error) if error.errno == Errno::AGAIN => Err(Cause::Busy),
-            locked => Ok(locked?),
+            Err(error) => Err(error.into()),
+            // Another process may have removed or renamed it before it was locked.
+            Ok(()) => self.check_name(file),
+        }
+    }
+
+    /// Checks that the temporary file has its name.
+    fn check_name(&self, file: &D::File) -> Result<()> {
+        match self.dir.metadata(&self.temporary_name(), SymlinkBehavior::NoFollow, Fields::INO) {
+            Err(error) if error.errno == Errno::NOENT => Err(Cause::Busy),
+            Err(error) => Err(error.into()),
+            Ok(named) if named.identity() != file.metadata(Fields::INO)?.identity() => Err(Cause::Busy),
+            Ok(_) => Ok(()),
         }
     }
 
@@ -208,28 +237,16 @@ impl<D: Dir> Source<D> {
         if state(&now) == state(&self.metadata) { Ok(()) } else { Err(Cause::Changed) }
     }
 
-    /// Gives the temporary file its name, by a link.
-    fn link(&self, temporary: &CStr, new: &[u8]) -> Result<()> {
-        match self.dir.hard_link(temporary, SymlinkBehavior::NoFollow, &self.dir, &self.new_name) {
-            Err(error) if error.errno == Errno::EXIST => Err(Cause::Exists(new.to_vec())),
-            linked => {
-                linked?;
-                Ok(self.dir.remove(temporary, RemoveKind::File)?)
-            }
-        }
-    }
-
     /// Puts the temporary file in place.
-    fn rename(&self, old: Old, new: &[u8]) -> Result<()> {
-        let temporary = self.temporary_name();
+    fn rename(&self, temporary: &D::File, old: Old, new: &[u8]) -> Result<()> {
+        self.check_name(temporary)?;
+        let name = self.temporary_name();
         if self.new_name == self.name {
-            self.dir.rename(&temporary, &self.dir, &self.name)?;
+            self.dir.rename(&name, &self.dir, &self.name)?;
             return Ok(self.dir.as_file()?.sync()?);
         }
-        match self.dir.rename_new(&temporary, &self.dir, &self.new_name) {
+        match rename_new(&self.dir, &name, &self.new_name) {
             Err(error) if error.errno == Errno::EXIST => return Err(Cause::Exists(new.to_vec())),
-            // The volume cannot do that, such as NFS. A link does not replace a file either.
-            Err(error) if matches!(error.errno, Errno::INVAL | Errno::NOSYS) => self.link(&temporary, new)?,
             renamed => renamed?,
         }
         self.dir.as_file()?.sync()?;
@@ -241,9 +258,48 @@ impl<D: Dir> Source<D> {
 }
 
 /// Some bytes of a file, or those that there are.
-fn part<F: File>(file: &F, offset: u64, length: u64) -> Result<Vec<u8>> {
+fn part<F: File>(file: &F, offset: u64, length: usize) -> io::Result<Vec<u8>> {
     let counted = Counted::default();
     let mut bytes = Vec::new();
-    Content { file, offset, counted: &counted }.take(length).read_to_end(&mut bytes).map_err(cause)?;
+    Content { file, offset, counted: &counted }.take(length as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+fn is_of<F: File>(form: Form, file: &F, size: u64) -> io::Result<bool> {
+    form.is_of(size, |offset, length| part(file, offset, length))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use millstream_vfs::{At, PosixVolume, Volume};
+
+    use super::*;
+
+    /// Another process removes the temporary file before it is locked, and begins with its own.
+    #[test]
+    fn a_temporary_file_that_another_process_has_removed_is_not_renamed() {
+        let scratch = tempfile::tempdir().expect("scratch");
+        let path = |name: &str| scratch.path().join(name);
+        fs::write(path("a.gz"), b"the old file").expect("written");
+        let operand = c_string(&[path("a.gz").as_os_str().as_encoded_bytes()]);
+        let options = Options { form: None, level: None, old: Old::Remove, effect: Effect::Real, threads: 1 };
+        let (base, (pool, _jobs), activity) = (PosixVolume.base(), Pool::new(1), Activity::default());
+        let replacer = Replacer { base: &base, options: &options, pool: &pool, activity: &activity };
+        let source = replacer.open(operand.to_bytes()).expect("a file");
+        let replace_temporary = || {
+            fs::remove_file(path(".a.gz.recompress")).expect("removed");
+            fs::write(path(".a.gz.recompress"), b"half of a fi").expect("written");
+        };
+        let created = source.dir.create_file(&source.temporary_name(), 0o600).expect("created");
+        replace_temporary();
+        assert_eq!(source.lock(&created), Err(Cause::Busy));
+        let locked = source.temporary().expect("what is left is removed");
+        locked.write_all(b"the new file", At::Offset(0)).expect("written");
+        replace_temporary();
+        assert_eq!(source.rename(&locked, Old::Remove, b"a.gz"), Err(Cause::Busy));
+        assert_eq!(fs::read(path("a.gz")).expect("readable"), b"the old file");
+        assert_eq!(fs::read(path(".a.gz.recompress")).expect("readable"), b"half of a fi");
+    }
 }

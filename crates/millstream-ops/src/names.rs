@@ -1,0 +1,48 @@
+//! Paths and their names as C strings, and files that get a name which no other file has.
+
+use std::ffi::{CStr, CString};
+
+use millstream_vfs::{Dir, Errno, RemoveKind, Result, SymlinkBehavior};
+
+/// A name or path made of others.
+///
+/// # Panics
+/// If a part contains NUL, which none does that was part of a C string.
+pub(crate) fn c_string(parts: &[&[u8]]) -> CString {
+    CString::new(parts.concat()).expect("names contain no NUL")
+}
+
+/// The directory of a path, with its slash, and the name in it; `.` and the name if the path has no slash.
+pub(crate) fn split(path: &[u8]) -> (CString, CString) {
+    let at = path.iter().rposition(|&b| b == b'/').map_or(0, |slash| slash + 1);
+    let directory = if at == 0 { b"." } else { &path[..at] };
+    (c_string(&[directory]), c_string(&[&path[at..]]))
+}
+
+/// Renames a file in its directory. A file that has the new name already is not replaced, but an error,
+/// `EEXIST`.
+///
+/// # Errors
+/// Those of a rename; where the volume cannot rename without replacing, such as NFS, those of a hard link and
+/// a removal.
+pub(crate) fn rename_new<D: Dir>(dir: &D, name: &CStr, new_name: &CStr) -> Result<()> {
+    match dir.rename_new(name, dir, new_name) {
+        Err(error) if matches!(error.errno, Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            dir.hard_link(name, SymlinkBehavior::NoFollow, dir, new_name)?;
+            dir.remove(name, RemoveKind::File)
+        }
+        renamed => renamed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_split_at_the_last_slash() {
+        assert_eq!(split(b"a.gz"), (c".".into(), c"a.gz".into()));
+        assert_eq!(split(b"/a.gz"), (c"/".into(), c"a.gz".into()));
+        assert_eq!(split(b"x/y/a.gz"), (c"x/y/".into(), c"a.gz".into()));
+    }
+}
