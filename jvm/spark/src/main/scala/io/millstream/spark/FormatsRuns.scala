@@ -2,6 +2,7 @@ package io.millstream.spark
 
 import java.io.{IOException, StringReader}
 import java.lang.management.ManagementFactory
+import java.net.URI
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path, Paths}
 import java.util.Properties
@@ -159,9 +160,13 @@ private[spark] object FormatsSettings {
     val others = given.filterNot { case (key, value) =>
       OfApplication.exists(key.startsWith) || key.contains("millstream.") || value.contains("io.millstream.") || !Lists(key) && ours.get(key).contains(value)
     }
-    val lists = others.collect { case (key, value) if Lists(key) => key -> value.split(separator(key)).filterNot(_ == jar).mkString(separator(key)) }
+    val lists = others.collect { case (key, value) if Lists(key) => key -> value.split(separator(key)).filterNot(isJar(_, jar)).mkString(separator(key)) }
     others -- lists.keys ++ lists.filter(_._2.nonEmpty)
   }
+
+  /** Whether an entry of a list names a jar: by its path, or, as spark-submit writes it, by its URI. */
+  private def isJar(entry: String, jar: String): Boolean =
+    entry == jar || Try(new URI(entry)).toOption.exists(uri => uri.getScheme == "file" && uri.getPath == jar)
 
   /** Those of Spark with Millstream: the user's own, and the conf block where they say nothing. */
   def millstream(given: Map[String, String], jar: String): Map[String, String] = {
