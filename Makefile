@@ -99,7 +99,8 @@ SHARE_OLD := auto/80
 test-spark: $(VENV)/ready $(VENV_OLD)/ready
 	testbed/setup build test s3
 	$(VENV)/bin/python -m pytest -q --share $(SHARE) python/tests tests/spark
-	$(VENV)/bin/python -m pytest -q --share $(SHARE_REMOTE) tests/spark/slow_remote_reads.py tests/spark/slow_remote_same_as_stock.py tests/spark/slow_remote_compressed.py
+	$(VENV)/bin/python -m pytest -q --share $(SHARE_REMOTE) tests/spark/slow_remote_reads.py tests/spark/slow_remote_same_as_stock.py \
+	  tests/spark/slow_remote_compressed.py
 	$(VENV_OLD)/bin/python -m pytest -q --share $(SHARE_OLD) tests/spark
 
 # Tests that are too long for `make test`: one group of `tests/groups list`, or all of them, which takes hours.

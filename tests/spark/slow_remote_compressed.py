@@ -1,7 +1,7 @@
 """Compressed text on S3 and HDFS: the rows are those of stock Spark, or of the text itself, and tasks share large files by an index that is
 kept there, whatever happens to objects and requests.
 
-Run with `make test-group GROUP=compressed`.
+Run with `make test-group GROUP=compressed-remote`.
 """
 
 import itertools
