@@ -92,7 +92,7 @@ def longest_line(context):
     return context.text("contents", **{key: "8"})
 
 
-@case("compressed files among others", native=False)
+@case("compressed files among others", native=True)
 def compressed(context):
     return context.text("compressed")
 
