@@ -119,13 +119,15 @@ private[millstream] object CompressedFiles extends Logging {
       val made = try inTasks(context, files, conf)(makeAndKeep(_, store, _, _))
       catch {
         case e: SparkException if e.getCondition != Cancelled =>
-          logWarning("The indexes of compressed files could not be made; one task reads each that has none", e)
+          logWarning("Not all indexes of compressed files could be made; one task reads each that has none", e)
+          // Those that were made are in the store.
           files.map(_ => Kept)
       }
       val results = files.zip(made)
       results.foreach { case (file, result) => result.tell(file) }
       undivided.addAll(results.collect { case (file, Undivided) => file }.asJava)
-      load(results.collect { case (file, Kept) => file }, store, conf) ++ results.collect { case (file, Made(index, _)) => file -> Recent(index, isKept = false) }
+      val kept = load(results.collect { case (file, Kept) => file }, store, conf)
+      kept ++ results.collect { case (file, Made(index, _)) => file -> Recent(index, isKept = false) }
     }
 
   /** Runs a job that makes indexes, a task for each file. */

@@ -105,8 +105,8 @@ private[millstream] object IndexStore {
   val PrefixLength = 37
 
   /**
-   * Lets a copy of some of a file's text be read by nobody else than the file. Its group may do so only if it is the file's, and if that has no access
-   * control list, by which permissions of the group are those of others, too.
+   * Lets a copy of some of a file's text be read by no more people than the file. The copy's group may read it only if it is the file's group, and if
+   * the file has no access control list: the permissions of the group are then those of others, too.
    */
   private def protect(fileSystem: FileSystem, copy: Path, file: FileStatus): Unit = {
     def isOfGroup = fileSystem.getFileStatus(copy).getGroup == file.getGroup
@@ -114,7 +114,7 @@ private[millstream] object IndexStore {
       fileSystem.setOwner(copy, null, file.getGroup)
       isOfGroup
     } catch {
-      // Who is no member may not give a file to the group.
+      // Only a member may give a file to a group.
       case _: IOException => false
     })
     val mode = file.getPermission
