@@ -18,8 +18,9 @@ use crate::range::BYTE_ORDER_MARK;
 use crate::source::{Compression, FileRange, Source, SourceFile};
 use crate::stream::cause;
 
-/// Chunks whose memory is kept for others: the system takes as long to provide it as decoding takes.
-const SPARE: usize = 2;
+/// Chunks whose memory is kept for others: the system takes as long to provide it as decoding takes. A remote source has as many
+/// readers.
+const SPARE: usize = 8;
 /// Most bytes of the file that are read at once.
 const PORTION: u64 = 16 << 20;
 /// Bytes that stay in a processor's cache while they are searched for one thing after the other.
