@@ -19,7 +19,7 @@ use crate::inflate::{Stop, WINDOW};
 use crate::lz4::Lz4Reader;
 use crate::restart::Restart;
 use crate::snappy::SnappyReader;
-use crate::zstd::ZstdReader;
+use crate::zstd::{ZstdReader, decode_frames};
 
 /// Decoded bytes after which a chunk ends: so many that an index has a thousandth of the size of the decoded file or less.
 pub const SPACING: u64 = 8 << 20;
@@ -361,7 +361,11 @@ fn decode(
             };
             fill_from_members(members, decoded)?
         }
-        Codec::Zstd => fill(ZstdReader::at(first, compressed), decoded, index.codec)?,
+        Codec::Zstd => match decode_frames(compressed, decoded) {
+            true => checksum(decoded),
+            // It tells what is wrong, and where.
+            false => fill(ZstdReader::at(first, compressed), decoded, index.codec)?,
+        },
         Codec::Snappy => fill(SnappyReader::at(first, compressed), decoded, index.codec)?,
         Codec::Lz4 => {
             let reader = Lz4Reader::at(first, compressed, stored.unwrap_or_default()).ok_or_else(damaged)?;
@@ -376,12 +380,17 @@ fn decode(
     Ok(())
 }
 
-/// Fills `decoded`, and returns its checksum.
+fn checksum(bytes: &[u8]) -> Hasher {
+    let mut crc = Hasher::new();
+    crc.update(bytes);
+    crc
+}
+
+/// Fills `decoded`, and returns its checksum. The reader gets all the room that there is, so that it decodes long blocks in place.
 fn fill(mut reader: impl Restart, decoded: &mut [u8], codec: Codec) -> io::Result<Hasher> {
     let (mut filled, mut crc) = (0, Hasher::new());
     while filled < decoded.len() {
-        let until = decoded.len().min(filled + STEP);
-        let n = reader.read(&mut decoded[filled..until])?;
+        let n = reader.read(&mut decoded[filled..])?;
         if n == 0 {
             return Err(DecodeError::truncated(codec, reader.offset()));
         }

@@ -68,6 +68,11 @@ impl<R: Read> Read for ZstdReader<R> {
     }
 }
 
+/// Decodes whole frames, straight to where their bytes belong. Returns whether they are well-formed and exactly fill `decoded`.
+pub(crate) fn decode_frames(frames: &[u8], decoded: &mut [u8]) -> bool {
+    DCtx::create().decompress(decoded, frames) == Ok(decoded.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,9 +18,9 @@ use crate::range::BYTE_ORDER_MARK;
 use crate::source::{Compression, FileRange, Source, SourceFile};
 use crate::stream::cause;
 
-/// Chunks whose memory is kept for others: the system takes as long to provide it as decoding takes. A remote source has as many
-/// readers.
-const SPARE: usize = 8;
+/// Most bytes of memory that are kept for other chunks, because the system takes as long to provide it as decoding takes: as many
+/// chunks of usual length as a remote source has readers.
+const SPARE: usize = 72 << 20;
 /// Most bytes of the file that are read at once.
 const PORTION: u64 = 16 << 20;
 /// Bytes that stay in a processor's cache while they are searched for one thing after the other.
@@ -170,7 +170,11 @@ impl<F> Decoded<F> {
             let decoded = Arc::into_inner(oldest.remove()).and_then(|slot| slot.into_inner().ok().flatten());
             state.spare.extend(decoded);
         }
-        state.spare.truncate(SPARE);
+        let mut kept = 0;
+        state.spare.retain(|chunk| {
+            kept += chunk.capacity();
+            kept <= SPARE
+        });
         std::mem::take(&mut state.read)
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct Stream<F: SourceFile> {
     /// Where in the decoded bytes the carry begins.
     offset: u64,
     is_at_end: bool,
+    /// Why there are no more pieces, though this is not the end.
+    failed: Option<Cause>,
 }
 
 #[derive(Debug)]
@@ -70,7 +72,7 @@ impl<F: SourceFile> Stream<F> {
     }
 
     fn of(decoding: Decoding<F>) -> Self {
-        Stream { decoding, carry: Vec::new(), offset: 0, is_at_end: false }
+        Stream { decoding, carry: Vec::new(), offset: 0, is_at_end: false, failed: None }
     }
 
     /// Where in the decoded bytes the next piece begins.
@@ -83,7 +85,13 @@ impl<F: SourceFile> Stream<F> {
         self.is_at_end
     }
 
-    /// Adds the next piece to `buffer`. Returns where the lines in it are: all of it, but for a byte order mark.
+    /// Whether the last piece was cut short by an error, which comes in place of the next one.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.is_some()
+    }
+
+    /// Adds the next piece to `buffer`. Returns where the lines in it are: all of it, but for a byte order mark. Whole lines before
+    /// an error are a piece of their own.
     ///
     /// # Errors
     /// Read errors, damaged data, and `EOVERFLOW` if a line does not fit in the buffer.
@@ -92,20 +100,25 @@ impl<F: SourceFile> Stream<F> {
         separator: &Separator,
         buffer: &mut Buffer,
     ) -> Result<Range<usize>, Cause> {
+        if let Some(cause) = self.failed.take() {
+            return Err(cause);
+        }
         let (start, is_first) = (buffer.len(), self.offset == 0);
         buffer.extend(&self.carry);
         self.carry.clear();
         let mut wanted = PIECE;
         let end = loop {
-            self.fill(buffer, wanted)?;
+            let filled = self.fill(buffer, wanted);
             let piece = &buffer[start..];
             if self.is_at_end {
                 break buffer.len();
             }
             if let Some(end) = separator.last_end(piece) {
                 self.carry.extend_from_slice(&piece[end..]);
+                self.failed = filled.err();
                 break start + end;
             }
+            filled?;
             // Searching anew costs as much as has been searched before.
             wanted = piece.len();
         };

@@ -342,7 +342,9 @@ impl<'a> UnitReader<'a> {
                 return Err(ScanError::interrupted(index));
             }
             rest.range += usize::from(rest.stream.is_none());
-            if decoded >= PIECE as u64 && rest.range < end {
+            // An error takes the place of the whole batch.
+            let has_failed = rest.stream.as_ref().is_some_and(Stream::has_failed);
+            if has_failed || decoded >= PIECE as u64 && rest.range < end {
                 return Ok(Some(rest));
             }
         }

@@ -2,14 +2,14 @@
 
 use std::ffi::CString;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use millstream_codec::{Codec, Index, Indexer, SPACING};
+use millstream_codec::{Codec, Decoder, Encoder, Form, Index, Indexer, SPACING};
 use millstream_scan::{
     Cause, Compression, FileRange, Grouping, Missing, Output, Predicate, Rows, Scan, ScanError, ScanOptions,
     Separator, Verification, VolumeSource,
@@ -320,6 +320,42 @@ fn damaged_files_never_give_wrong_rows() {
         }
     }
     assert!(errors > 100, "{errors}: headers and trailers are not all of a file");
+}
+
+/// Of a file that is cut off come all lines that are decoded whole, and then the error.
+#[test]
+fn lines_before_damage_are_rows() {
+    let mut random = Random::seeded();
+    let scratch = tempfile::tempdir().expect("scratch");
+    let path = scratch.path().join("file");
+    let separator = Separator::AnyNewline;
+    for (codec, form) in [
+        (Codec::Gzip, None),
+        (Codec::Zstd, Some(Form::Zstd)),
+        (Codec::Lz4, Some(Form::Lz4)),
+    ] {
+        let text: Vec<_> = (0..random.below(300_000)).flat_map(|i| format!("line {i}\r\n").into_bytes()).collect();
+        let compressed = form.map_or_else(|| random.gzip(&text), |form| Encoder::new(form, None).encode(&text).bytes);
+        for _ in 0..20 {
+            let cut = &compressed[..random.below(compressed.len())];
+            let mut decoded = Vec::new();
+            let read = Decoder::new(codec, cut).read_to_end(&mut decoded);
+            fs::write(&path, cut).expect("a file");
+            let whole = range(&path, 0, cut.len() as u64, Compression::Whole(codec));
+            let mut scan = Scan::new(VolumeSource::new(&PosixVolume), vec![whole], options(&separator));
+            let mut rows = 0;
+            let error = loop {
+                match scan.next_batch() {
+                    Ok(Some(batch)) => rows += batch.rows(),
+                    Ok(None) => break None,
+                    Err(error) => break Some(error),
+                }
+            };
+            assert_eq!(error.is_some(), read.is_err(), "{codec:?}, {} bytes", cut.len());
+            let lines = decoded.iter().filter(|byte| **byte == b'\n').count() as u64;
+            assert_eq!(rows, lines, "{codec:?}, {} bytes of {}", cut.len(), compressed.len());
+        }
+    }
 }
 
 /// Data of which a few bytes become very many does not have to fit in memory.

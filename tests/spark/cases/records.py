@@ -1,6 +1,7 @@
 """Formats that Spark's readers parse, in packed tasks and read ahead: contents, options and errors."""
 
 import gzip
+import random
 from pathlib import Path
 
 from cases import add
@@ -49,6 +50,14 @@ CONTENTS = {"csv": CSV, "json": JSON}
 LINES = {"csv": b"1,x,0.5\n2,y,1.5\n", "json": b'{"a":1,"b":"x"}\n{"a":2,"b":"y"}\n'}
 
 
+def long_gzip(format_name: str) -> bytes:
+    """Of 20,000 lines that make some 600 KB of it."""
+    digits = random.Random(1)
+    records = ((i, f"{digits.getrandbits(200):050x}") for i in range(20_000))
+    lines = (f"{i},{b},0.5\n" if format_name == "csv" else f'{{"a":{i},"b":"{b}"}}\n' for i, b in records)
+    return gzip.compress("".join(lines).encode(), mtime=0)
+
+
 def write(context, files: dict[str, bytes]) -> str:
     """Writes files, and returns their path."""
     for name, content in files.items():
@@ -89,9 +98,10 @@ for format_name, contents in CONTENTS.items():
     add(f"{format_name} inferred", lambda context, f=format_name: context.spark.read.format(f).load(write(context, {"x": LINES[f], "y": LINES[f] * 3})))
     add(f"{format_name} beside compressed", lambda context, f=format_name: read(
         context, f, {"p": LINES[f], f"q.{f}.gz": gzip.compress(LINES[f], mtime=0), "r.txt": LINES[f]}))
-    # Cut off before the first row: of rows before damage, fewer are kept (docs/compressed-text.md).
     add(f"{format_name} broken in compression, left out", lambda context, f=format_name: read(
-        context, f, {"p": LINES[f], "q.gz": gzip.compress(LINES[f] * 1000, mtime=0)[:20]}, ignoreCorruptFiles=True))
+        context, f, {"p": LINES[f], "q.gz": gzip.compress(LINES[f] * 1000, mtime=0)[:40]}, ignoreCorruptFiles=True))
+    add(f"{format_name} cut off in the middle, the rest left out", lambda context, f=format_name: read(
+        context, f, {"p": LINES[f], "q.gz": long_gzip(f)[:300_000]}, ignoreCorruptFiles=True).selectExpr("count(*)", "sum(hash(*))"))
     add(f"{format_name} in tasks of 7 bytes", lambda context, f=format_name: context.with_conf(
         {"spark.sql.files.maxPartitionBytes": "7", "spark.sql.files.openCostInBytes": "0", "spark.millstream.read.openCostInBytes": "0"},
         lambda: seen(read(context, f, {name: CONTENTS[f][name] for name in ("plain", "no-end", "crlf", "cr", "mark", "blank")}))))
