@@ -8,6 +8,7 @@ use crc32fast::Hasher;
 
 use crate::codec::Codec;
 use crate::compressed::Compressed;
+use crate::decoder::STEP;
 use crate::inflate::{Inflater, Stop};
 
 pub(crate) const MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -23,21 +24,30 @@ const RESERVED: u8 = 0xe0;
 #[derive(Debug)]
 pub(crate) struct GzipReader<R> {
     members: Members<R>,
+    /// What is wrong after the bytes that have been returned.
+    failure: Option<io::Error>,
 }
 
 impl<R: Read> GzipReader<R> {
     pub(crate) fn new(input: R) -> Self {
-        GzipReader { members: Members::new(input) }
+        GzipReader { members: Members::new(input), failure: None }
     }
 }
 
 impl<R: Read> Read for GzipReader<R> {
     fn read(&mut self, output: &mut [u8]) -> io::Result<usize> {
-        while !output.is_empty() && self.members.enter()? {
-            let (written, stop) = self.members.inflate(output, false)?;
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        let room = output.len().min(STEP);
+        while room > 0 && self.members.enter()? {
+            let (written, stop) = self.members.inflate(&mut output[..room], false)?;
             self.members.check.add(&output[..written]);
             if stop == Stop::StreamEnd {
-                self.members.leave()?;
+                match self.members.leave() {
+                    Err(failure) if written > 0 => self.failure = Some(failure),
+                    left => left?,
+                }
             }
             if written > 0 {
                 return Ok(written);
@@ -65,6 +75,23 @@ impl Check {
     pub(crate) fn add_checked(&mut self, crc: &Hasher, length: u64) {
         self.crc.combine(crc);
         self.length += length;
+    }
+
+    /// The bytes of the member that follow these.
+    pub(crate) fn append(&mut self, next: &Check) {
+        self.add_checked(&next.crc, next.length);
+    }
+
+    /// Why these are not the bytes that the trailer tells of.
+    pub(crate) fn compare(self, trailer: Trailer) -> Result<(), &'static str> {
+        if trailer.crc != self.crc.finalize() {
+            return Err("checksum mismatch");
+        }
+        // RFC 1952: the length modulo 2^32.
+        if trailer.length != self.length as u32 {
+            return Err("length mismatch");
+        }
+        Ok(())
     }
 }
 
@@ -162,16 +189,8 @@ impl<R: Read> Members<R> {
     /// # Errors
     /// Those of the input, and if the member is not what the trailer says.
     pub(crate) fn leave(&mut self) -> io::Result<()> {
-        let Trailer { crc, length, .. } = self.trailer()?;
-        let check = std::mem::take(&mut self.check);
-        if crc != check.crc.finalize() {
-            return Err(self.input.invalid("checksum mismatch"));
-        }
-        // RFC 1952: the length modulo 2^32.
-        if length != check.length as u32 {
-            return Err(self.input.invalid("length mismatch"));
-        }
-        Ok(())
+        let trailer = self.trailer()?;
+        std::mem::take(&mut self.check).compare(trailer).map_err(|reason| self.input.invalid(reason))
     }
 
     /// Reads a member's trailer, if it has not been decoded from its beginning.
@@ -203,9 +222,9 @@ impl<R: Read> Members<R> {
             return Err(self.input.invalid("a header of an unknown kind"));
         }
         if flags & FEXTRA != 0 {
-            for _ in 0..u16::from_le_bytes(self.bytes(&mut crc)?) {
-                let [_] = self.bytes(&mut crc)?;
-            }
+            let mut extra = vec![0; u16::from_le_bytes(self.bytes(&mut crc)?).into()];
+            self.input.exact(&mut extra)?;
+            crc.update(&extra);
         }
         for text in [FNAME, FCOMMENT] {
             while flags & text != 0 && self.bytes(&mut crc)? != [0] {}

@@ -10,18 +10,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use crc32fast::Hasher;
-
 use crate::codec::Codec;
+use crate::decoder::STEP;
 use crate::error::DecodeError;
-use crate::gzip::{Members, Trailer};
+use crate::gzip::{Check, Members, Trailer};
 use crate::index::{Index, Window};
 use crate::indexer::{Chunks, Tail};
 use crate::inflate::Stop;
 use crate::points::{PointWindow, Points};
-
-/// Bytes that are decoded before their checksum is computed.
-const STEP: usize = 256 << 10;
 
 /// Decodes a gzip file of `size` bytes from these places, on up to `threads` threads, and makes its index with chunks of at least
 /// `spacing` bytes; `open` opens the file at an offset. The index is that of an [`Indexer`](crate::Indexer), but chunks may begin
@@ -115,28 +111,9 @@ fn has_header(mut input: impl Read) -> io::Result<bool> {
     }
 }
 
-/// Bytes of a member, or of the part of one.
-#[derive(Default)]
-struct Share {
-    crc: Hasher,
-    length: u64,
-}
-
-impl Share {
-    fn add(&mut self, other: &Share) {
-        self.crc.combine(&other.crc);
-        self.length += other.length;
-    }
-
-    fn check(self, trailer: Trailer) -> io::Result<()> {
-        // RFC 1952: the length modulo 2^32.
-        if self.crc.finalize() == trailer.crc && self.length as u32 == trailer.length {
-            Ok(())
-        } else {
-            let reason = "checksum or length mismatch in a member";
-            Err(DecodeError::invalid(Codec::Gzip, trailer.offset, reason))
-        }
-    }
+/// Compares all bytes of a member with its trailer.
+fn check(member: Check, trailer: Trailer) -> io::Result<()> {
+    member.compare(trailer).map_err(|reason| DecodeError::invalid(Codec::Gzip, trailer.offset, reason))
 }
 
 /// What a thread has found between two places.
@@ -147,9 +124,9 @@ struct Part {
     /// The bit of the file that it ends at.
     end: u64,
     /// The trailer of the member that it begins in, and what it has of this member.
-    first: Option<(Share, Trailer)>,
+    first: Option<(Check, Trailer)>,
     /// What it has of the member that it ends in.
-    last: Share,
+    last: Check,
 }
 
 impl Part {
@@ -164,7 +141,7 @@ impl Part {
             tail: Tail::default(),
             end: start.bit,
             first: None,
-            last: Share::default(),
+            last: Check::default(),
         };
         part.tail.add(start.window.as_deref().unwrap_or_default());
         part.chunks.begin(start.bit, part.tail.window());
@@ -213,7 +190,7 @@ impl Part {
     /// Takes note of decoded bytes, all of one member.
     fn add(&mut self, bytes: &[u8]) {
         let crc = self.chunks.add(bytes);
-        self.last.add(&Share { crc, length: bytes.len() as u64 });
+        self.last.add_checked(&crc, bytes.len() as u64);
         self.tail.add(bytes);
     }
 
@@ -221,7 +198,7 @@ impl Part {
         self.tail.clear();
         let share = std::mem::take(&mut self.last);
         if self.first.is_some() {
-            return share.check(trailer);
+            return check(share, trailer);
         }
         self.first = Some((share, trailer));
         Ok(())
@@ -235,13 +212,13 @@ fn of_another_file(members: &Members<impl Read>) -> io::Error {
 /// Puts the parts of a file together.
 fn join(parts: Vec<Part>, size: u64) -> io::Result<Index> {
     let mut index = Index::of_nothing(Codec::Gzip, size);
-    let (mut member, mut next) = (Share::default(), 0);
+    let (mut member, mut next) = (Check::default(), 0);
     for part in parts {
         if let Some((share, trailer)) = part.first {
-            member.add(&share);
-            std::mem::take(&mut member).check(trailer)?;
+            member.append(&share);
+            check(std::mem::take(&mut member), trailer)?;
         }
-        member.add(&part.last);
+        member.append(&part.last);
         let found = part.chunks.index;
         let (before, is_empty) = (index.windows.len(), found.chunks.is_empty());
         index.windows.extend(found.windows);

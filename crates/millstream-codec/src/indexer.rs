@@ -11,6 +11,7 @@ use crc32fast::Hasher;
 use memchr::memchr_iter;
 
 use crate::codec::Codec;
+use crate::decoder::STEP;
 use crate::deflate::{Wrapper, deflated};
 use crate::error::DecodeError;
 use crate::gzip::Members;
@@ -23,8 +24,6 @@ use crate::zstd::{ZstdReader, decode_frames};
 
 /// Decoded bytes after which a chunk ends: so many that an index has a thousandth of the size of the decoded file or less.
 pub const SPACING: u64 = 8 << 20;
-/// Bytes that are decoded before their checksum is computed.
-const STEP: usize = 256 << 10;
 /// Compression of windows; higher levels take longer than decoding does.
 const WINDOW_LEVEL: i32 = 1;
 
@@ -32,6 +31,8 @@ const WINDOW_LEVEL: i32 = 1;
 pub struct Indexer<R: Read> {
     format: Format<R>,
     chunks: Chunks,
+    /// What is wrong after the bytes that have been returned.
+    failure: Option<io::Error>,
 }
 
 enum Format<R: Read> {
@@ -88,7 +89,7 @@ impl<R: Read> Indexer<R> {
             Codec::Snappy => Format::Snappy(SnappyReader::new(input)),
             Codec::Bzip2 | Codec::Deflate => return None,
         };
-        Some(Indexer { format, chunks: Chunks::new(codec, spacing) })
+        Some(Indexer { format, chunks: Chunks::new(codec, spacing), failure: None })
     }
 
     /// Reads to the end of the file, or until it turns out that the file cannot be divided; what
@@ -130,13 +131,21 @@ impl<R: Read> Read for Indexer<R> {
     /// # Errors
     /// Those of the input, and those of a [`DecodeError`].
     fn read(&mut self, output: &mut [u8]) -> io::Result<usize> {
-        let chunks = &mut self.chunks;
-        match &mut self.format {
-            Format::Gzip(gzip) => gzip.read(output, chunks),
-            Format::Zstd(reader) => read(reader, output, chunks),
-            Format::Lz4(reader) => read(reader, output, chunks),
-            Format::Snappy(reader) => read(reader, output, chunks),
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
         }
+        let (chunks, mut filled) = (&mut self.chunks, 0);
+        let read = match &mut self.format {
+            Format::Gzip(gzip) => gzip.read(output, &mut filled, chunks),
+            Format::Zstd(reader) => read(reader, output, &mut filled, chunks),
+            Format::Lz4(reader) => read(reader, output, &mut filled, chunks),
+            Format::Snappy(reader) => read(reader, output, &mut filled, chunks),
+        };
+        match read {
+            Err(failure) if filled > 0 => self.failure = Some(failure),
+            read => read?,
+        }
+        Ok(filled)
     }
 }
 
@@ -146,30 +155,34 @@ impl<R: Read> fmt::Debug for Indexer<R> {
     }
 }
 
-/// Decodes frames or blocks.
-fn read(reader: &mut impl Restart, output: &mut [u8], chunks: &mut Chunks) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < output.len() {
-        let until = output.len().min(filled + STEP);
-        let n = reader.read(&mut output[filled..until])?;
+/// Decodes frames or blocks. `filled` is how much of `output` has been written, also after an error.
+fn read(
+    reader: &mut impl Restart,
+    output: &mut [u8],
+    filled: &mut usize,
+    chunks: &mut Chunks,
+) -> io::Result<()> {
+    while *filled < output.len() {
+        let until = output.len().min(*filled + STEP);
+        let n = reader.read(&mut output[*filled..until])?;
         if n == 0 {
             break;
         }
-        chunks.add(&output[filled..filled + n]);
-        filled += n;
+        chunks.add(&output[*filled..*filled + n]);
+        *filled += n;
         if chunks.is_long_enough()
             && let Some(state) = reader.restart_state()?
         {
             chunks.end_chunk(reader.offset() * 8, state);
         }
     }
-    Ok(filled)
+    Ok(())
 }
 
 impl<R: Read> Gzip<R> {
-    fn read(&mut self, output: &mut [u8], chunks: &mut Chunks) -> io::Result<usize> {
-        let mut filled = 0;
-        while filled < output.len() {
+    /// As [`read`].
+    fn read(&mut self, output: &mut [u8], filled: &mut usize, chunks: &mut Chunks) -> io::Result<()> {
+        while *filled < output.len() {
             if !self.members.is_inside() {
                 self.tail.clear();
                 chunks.begin(self.position(0), Vec::new());
@@ -177,10 +190,10 @@ impl<R: Read> Gzip<R> {
             if !self.members.enter()? {
                 break;
             }
-            let until = output.len().min(filled + STEP);
-            let (written, stop) = self.members.inflate(&mut output[filled..until], true)?;
-            self.add(&output[filled..filled + written], chunks);
-            filled += written;
+            let until = output.len().min(*filled + STEP);
+            let (written, stop) = self.members.inflate(&mut output[*filled..until], true)?;
+            self.add(&output[*filled..*filled + written], chunks);
+            *filled += written;
             let unused_bits = match stop {
                 Stop::Inside => continue,
                 Stop::BlockEnd { unused_bits } => unused_bits,
@@ -194,7 +207,7 @@ impl<R: Read> Gzip<R> {
                 chunks.end_chunk(self.position(unused_bits), self.tail.window());
             }
         }
-        Ok(filled)
+        Ok(())
     }
 
     /// The bit of the file that is read next.
@@ -300,7 +313,8 @@ impl Chunks {
         self.index.size = size;
         // It is one frame, or nearly.
         self.is_undivided |= self.index.chunks.len() == 1 && self.index.length > 2 * self.spacing;
-        (!self.is_undivided).then_some(self.index)
+        // Empty members before a chunk lengthen the one before it, in the file.
+        (!self.is_undivided && self.index.is_plausible()).then_some(self.index)
     }
 }
 
@@ -466,6 +480,21 @@ mod tests {
             let index =
                 Indexer::new(Codec::Zstd, input, 1).expect("an index").run(|| true).expect("well-formed");
             assert_eq!(index.is_some(), is_divided, "{length} bytes between two frames");
+        }
+    }
+
+    /// Empty members belong to the chunk before them, which a task has to read.
+    #[test]
+    fn a_file_of_many_empty_members_cannot_be_divided() {
+        let text = Encoder::new(Form::Bgzf, None).encode(&b"text\n".repeat(10_000)).bytes;
+        // With an extra field, which is longer than all of an empty member.
+        let header = [&b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\xff\xff"[..], &[0; 0xffff]].concat();
+        let empty = [&header[..], b"\x03\0", &[0; 8]].concat();
+        for (count, is_divided) in [(1, true), (LONGEST_SPAN as usize / empty.len() + 1, false)] {
+            let file = [&text[..], &empty.repeat(count), &text].concat();
+            let index =
+                Indexer::new(Codec::Gzip, &file[..], 1).expect("an index").run(|| true).expect("well-formed");
+            assert_eq!(index.is_some(), is_divided, "{count} empty members");
         }
     }
 

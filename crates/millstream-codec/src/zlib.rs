@@ -6,6 +6,7 @@ use zlib_rs::{Inflate, InflateError, InflateFlush, Status};
 
 use crate::codec::Codec;
 use crate::compressed::Compressed;
+use crate::decoder::STEP;
 
 const WINDOW_BITS: u8 = 15;
 
@@ -25,6 +26,7 @@ impl<R: Read> ZlibReader<R> {
 
 impl<R: Read> Read for ZlibReader<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let room = out.len().min(STEP);
         loop {
             let next = self.compressed.peek()?;
             let is_at_end = next.is_empty();
@@ -36,7 +38,7 @@ impl<R: Read> Read for ZlibReader<R> {
                 self.is_inside = true;
             }
             let before = (self.inflate.total_in(), self.inflate.total_out());
-            let status = self.inflate.decompress(next, out, InflateFlush::NoFlush);
+            let status = self.inflate.decompress(next, &mut out[..room], InflateFlush::NoFlush);
             self.compressed.consume((self.inflate.total_in() - before.0) as usize);
             let written = (self.inflate.total_out() - before.1) as usize;
             match status {

@@ -6,6 +6,7 @@ use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
 
 use crate::codec::Codec;
 use crate::compressed::Compressed;
+use crate::decoder::STEP;
 use crate::restart::Restart;
 
 /// Frames that refer to more than 128 MiB before them are refused, as by the `zstd` command: they take as much memory.
@@ -30,6 +31,16 @@ impl<R: Read> ZstdReader<R> {
         debug_assert!(set.is_ok(), "27 is valid");
         ZstdReader { compressed: Compressed::at(Codec::Zstd, offset, input), context, is_inside: false }
     }
+
+    /// Decodes some of the next bytes, of one frame. Returns how many bytes were written to `out`.
+    fn step(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let (mut input, mut output) = (InBuffer::around(self.compressed.peek()?), OutBuffer::around(out));
+        let left = self.context.decompress_stream(&mut output, &mut input);
+        let (read, written) = (input.pos(), output.pos());
+        self.compressed.consume(read);
+        self.is_inside = left.map_err(|code| self.compressed.invalid(get_error_name(code)))? != 0;
+        Ok(written)
+    }
 }
 
 impl<R: Read> Restart for ZstdReader<R> {
@@ -38,26 +49,23 @@ impl<R: Read> Restart for ZstdReader<R> {
     }
 
     fn restart_state(&mut self) -> io::Result<Option<Vec<u8>>> {
+        if self.is_inside {
+            // All that is left of the frame may be its checksum.
+            self.step(&mut [])?;
+        }
         Ok((!self.is_inside).then(Vec::new))
     }
 }
 
 impl<R: Read> Read for ZstdReader<R> {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let room = out.len().min(STEP);
         loop {
-            let next = self.compressed.peek()?;
-            let is_at_end = next.is_empty();
+            let is_at_end = self.compressed.peek()?.is_empty();
             if is_at_end && !self.is_inside {
                 return Ok(0);
             }
-            let (mut input, mut output) = (InBuffer::around(next), OutBuffer::around(&mut *out));
-            let left = self.context.decompress_stream(&mut output, &mut input);
-            let (read, written) = (input.pos(), output.pos());
-            self.compressed.consume(read);
-            match left {
-                Ok(left) => self.is_inside = left != 0,
-                Err(code) => return Err(self.compressed.invalid(get_error_name(code))),
-            }
+            let written = self.step(&mut out[..room])?;
             if written > 0 {
                 return Ok(written);
             }
@@ -77,6 +85,7 @@ pub(crate) fn decode_frames(frames: &[u8], decoded: &mut [u8]) -> bool {
 mod tests {
     use super::*;
     use crate::decoder::decode;
+    use crate::{Encoder, Form};
 
     const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
     /// Of one block that is not compressed, without a checksum.
@@ -100,6 +109,26 @@ mod tests {
             ([with_window(27), X.to_vec()].concat(), b"x"),
         ] {
             assert_eq!(decode(Codec::Zstd, &file).as_deref(), Ok(expected), "{file:x?}");
+        }
+    }
+
+    /// Where the input is read from in portions, the end of a frame may be read after its text.
+    #[test]
+    fn a_decoder_can_start_after_each_frame() {
+        let frame = Encoder::new(Form::Zstd, None).encode(b"a line of text\n").bytes;
+        for before in 128 * 1024 - frame.len() - 4..128 * 1024 {
+            let mut file = skippable(&vec![0; before]);
+            let mut expected = Vec::new();
+            for _ in 0..3 {
+                file.extend(&frame);
+                expected.push(file.len() as u64);
+            }
+            let mut reader = ZstdReader::new(&file[..]);
+            let (mut buffer, mut found) = ([0; 100], Vec::new());
+            while reader.read(&mut buffer).expect("well-formed") > 0 {
+                found.extend(reader.restart_state().expect("well-formed").map(|_| reader.offset()));
+            }
+            assert_eq!(found, expected, "after {before} bytes");
         }
     }
 

@@ -138,7 +138,8 @@ impl<F: SourceFile> Reading<'_, F> {
                 return Ok(None);
             }
             from = from.max(self.buffer.len().saturating_sub(separator.max_overlap()));
-            self.more(MORE.max(self.buffer.len()))?;
+            // Not more than there is room for: the line may end before that.
+            self.more(MORE.max(self.buffer.len()).min(Buffer::MAX - self.buffer.len()).max(1))?;
         }
     }
 }

@@ -409,7 +409,7 @@ impl<S: Source> Shared<S> {
     fn read_ahead(self: Arc<Self>) {
         let mut own = UnitReader::new(&self.options, Buffer::default());
         let mut state = self.state();
-        // Who leaves a rest comes back to it.
+        // A reader that has read a part of a unit goes on with it.
         while !state.stopped && (state.claimed < self.units.len() || !state.rest.is_empty()) {
             state = match state.claim(&self.units, &self.ranges) {
                 Some(claim) => self.read_next(&mut own, state, claim, &mut || true),

@@ -85,11 +85,6 @@ impl<F: SourceFile> Stream<F> {
         self.is_at_end
     }
 
-    /// Whether the last piece was cut short by an error, which comes in place of the next one.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.failed.is_some()
-    }
-
     /// Adds the next piece to `buffer`. Returns where the lines in it are: all of it, but for a byte order mark. Whole lines before
     /// an error are a piece of their own.
     ///
@@ -119,8 +114,8 @@ impl<F: SourceFile> Stream<F> {
                 break start + end;
             }
             filled?;
-            // Searching anew costs as much as has been searched before.
-            wanted = piece.len();
+            // Searching anew costs as much as has been searched before. Not more than there is room for: the line may end before that.
+            wanted = piece.len().min(Buffer::MAX - buffer.len()).max(1);
         };
         buffer.truncate(end);
         self.offset += (end - start) as u64;

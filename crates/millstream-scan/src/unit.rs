@@ -342,9 +342,8 @@ impl<'a> UnitReader<'a> {
                 return Err(ScanError::interrupted(index));
             }
             rest.range += usize::from(rest.stream.is_none());
-            // An error takes the place of the whole batch.
-            let has_failed = rest.stream.as_ref().is_some_and(Stream::has_failed);
-            if has_failed || decoded >= PIECE as u64 && rest.range < end {
+            // Rows of a file that goes on are delivered before more of it is read: an error there would discard them.
+            if rest.stream.is_some() || decoded >= PIECE as u64 && rest.range < end {
                 return Ok(Some(rest));
             }
         }
