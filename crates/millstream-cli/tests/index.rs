@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 
 use millstream_codec::{Encoder, Form, Index};
-use scratch::Scratch;
+use scratch::{Scratch, permissions};
 
 /// More than a chunk, of which gzip makes less than the least size that a directory's files must have.
 fn text() -> Vec<u8> {
@@ -104,6 +104,25 @@ fn an_index_is_made_once_and_has_the_permissions_of_its_file() {
     assert!(scratch.done(&["--dry-run", "a b.gz"]).is_empty(), "there is nothing to do");
     let again = beside(&file).metadata().expect("an index");
     assert_eq!((made.ino(), made.mtime_nsec()), (again.ino(), again.mtime_nsec()));
+}
+
+/// An entry of the list that a directory hands on is for new files. With the mode of the file it would become valid for
+/// the index.
+#[test]
+fn nobody_may_read_an_index_by_a_list_that_its_file_does_not_have() {
+    let scratch = Scratch::new();
+    let file = scratch.file("d/a.gz", &gzip(b"line\n"));
+    fs::set_permissions(&file, Permissions::from_mode(0o640)).expect("permissions");
+    scratch.setfacl(&["-d", "-m", "u:12345:r", "d"]);
+    scratch.done(&["--export=gztool", "d/a.gz"]);
+    for made in [beside(&file), scratch.path("d/a.gzi")] {
+        assert_eq!(permissions(&made), "user::rw- group::r-- other::---");
+        fs::remove_file(made).expect("removed");
+    }
+    scratch.setfacl(&["-m", "u:12346:r,g::-", "d/a.gz"]);
+    scratch.done(&["d/a.gz"]);
+    let listed = "user::rw- user:12346:r-- group::--- mask::r-- other::---";
+    assert_eq!([permissions(&file), permissions(&beside(&file))], [listed; 2]);
 }
 
 #[test]

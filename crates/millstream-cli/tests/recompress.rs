@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use scratch::Scratch;
+use scratch::{Scratch, permissions};
 
 fn text(lines: u32) -> Vec<u8> {
     let number = |n: u32| n.wrapping_mul(2_654_435_761) >> 7;
@@ -118,6 +118,22 @@ fn every_form_is_made_of_every_other() {
             }
         }
     }
+}
+
+/// An entry of the list that a directory hands on is for new files. With the mode of the old file it would become valid
+/// for the one that replaces it.
+#[test]
+fn a_new_file_has_the_list_of_the_old_one_or_none() {
+    let scratch = Scratch::new();
+    let old = scratch.file("a.gz", b"text\n");
+    fs::set_permissions(&old, Permissions::from_mode(0o640)).expect("permissions");
+    scratch.setfacl(&["-d", "-m", "u:12345:r", "."]);
+    scratch.done(&["a.gz"]);
+    assert_eq!(permissions(&old), "user::rw- group::r-- other::---");
+    scratch.setfacl(&["-m", "u:12346:r,g::-", "a.gz"]);
+    scratch.done(&["--to=zst", "a.gz"]);
+    let new = permissions(&scratch.path("a.zst"));
+    assert_eq!(new, "user::rw- user:12346:r-- group::--- mask::r-- other::---");
 }
 
 #[test]
