@@ -4,7 +4,8 @@ mod scratch;
 
 use std::fs::{self, File, FileTimes, Permissions};
 use std::io::Write;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
@@ -137,6 +138,50 @@ fn a_damaged_index_is_made_again() {
     scratch.done(&["a.gz"]);
     assert_eq!(fs::read(beside(&file)).expect("an index"), good);
     assert!(!checksums.exists(), "Hadoop would find that they are wrong");
+}
+
+/// In a directory that everybody may write to, another user has put a valid index, of other text.
+#[test]
+fn an_index_of_another_user_is_made_again() {
+    assert!(rustix::process::geteuid().is_root(), "this test becomes another user");
+    const OWNER: u32 = 12345;
+    const READER: u32 = 12346;
+    const OTHER: u32 = 12347;
+    let scratch = Scratch::new();
+    fs::set_permissions(&scratch.dir, Permissions::from_mode(0o755)).expect("permissions");
+    let file = scratch.file("d/a.gz", &gzip(b"l\nne\n"));
+    scratch.done(&["d/a.gz"]);
+    let planted = fs::read(beside(&file)).expect("an index");
+    let size = file.metadata().expect("a file").len();
+    fs::write(&file, gzip(b"line\n")).expect("written");
+    assert_eq!(file.metadata().expect("a file").len(), size);
+    chown(&file, Some(OWNER), None).expect("root may");
+    let (index, directory) = (beside(&file), scratch.path("d/_millstream"));
+    let lines_after = |reader: u32, maker: u32, mode: u32| {
+        fs::write(&index, &planted).expect("written");
+        chown(&index, Some(maker), None).expect("root may");
+        fs::set_permissions(&directory, Permissions::from_mode(mode)).expect("permissions");
+        let mut command = scratch.millstream("index", &["d/a.gz"]);
+        let output = command.uid(reader).gid(reader).output().expect("millstream runs");
+        (index_of(&file).lines(), told(&output))
+    };
+    for (reader, maker, lines) in [
+        (0, 0, 2),
+        (0, OWNER, 2),
+        (0, OTHER, 1),
+        (READER, READER, 2),
+        (READER, 0, 2),
+        (READER, OWNER, 2),
+        (READER, OTHER, 1),
+        (OWNER, READER, 1),
+    ] {
+        assert_eq!(lines_after(reader, maker, 0o777), (lines, String::new()), "{reader} {maker}");
+    }
+    let (lines, told) = lines_after(READER, OTHER, 0o1777);
+    assert!(
+        lines == 2 && told.contains("the index cannot be kept: rename: Operation not permitted"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -135,13 +135,23 @@ fn write<F: File>(file: &F, content: &[u8], (owner, metadata): (&F, &Metadata)) 
     file.flush()
 }
 
-/// Bytes of an index and the index, if it is one of a file of this size. A damaged index is ignored, and made
-/// again.
-pub(super) fn load<D: Dir>(dir: &D, name: &CStr, size: u64) -> Option<(u64, Index)> {
+/// Bytes of an index and the index, if it is one of the file with this metadata. Another one is ignored, and made again.
+pub(super) fn load<D: Dir>(dir: &D, name: &CStr, of: &Metadata) -> Option<(u64, Index)> {
     let file = dir.open_file(name, Access::Read, SymlinkBehavior::NoFollow).ok()?;
-    let bytes = content(&file, longest_index(size)).ok()?;
-    let index = Index::decode(&bytes).ok().filter(|index| index.is_whole() && index.size() == size)?;
+    let maker = file.metadata(Fields::UID).ok()?.uid;
+    if !is_trusted(maker, of) {
+        return None;
+    }
+    let bytes = content(&file, longest_index(of.size)).ok()?;
+    let index = Index::decode(&bytes).ok().filter(|index| index.is_whole() && index.size() == of.size)?;
     Some((bytes.len() as u64, index))
+}
+
+/// Whether an index that belongs to this user is used for the file. The checksums in an index are its maker's, so it could
+/// leave out text: in a shared directory, anyone could change what others read from the file.
+fn is_trusted(maker: u32, file: &Metadata) -> bool {
+    const SUPERUSER: u32 = 0;
+    [file.uid, rustix::process::geteuid().as_raw(), SUPERUSER].contains(&maker)
 }
 
 /// Bytes that no index of a file of this size exceeds: for each chunk, which has some bytes of the file, it
