@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use millstream_codec::{Encoder, Form, Index};
 use scratch::{Scratch, permissions};
@@ -489,6 +489,45 @@ fn a_link_in_the_place_of_the_directory_for_indexes_is_not_followed() {
         assert!(output.status.code() == Some(1) && told(&output).contains(&cause), "{output:?}");
         assert_eq!(scratch.files("elsewhere"), there);
     }
+}
+
+/// Before the directory for indexes that an administrator has made is given to the owner of the files, he puts something
+/// else in its place.
+#[test]
+fn nothing_but_the_directory_for_indexes_is_given_to_the_owner_of_the_files() {
+    assert!(rustix::process::geteuid().is_root(), "this test is an administrator");
+    const OWNER: u32 = 12345;
+    let scratch = Scratch::new();
+    let file = scratch.file("d/a.gz", &gzip(b"line\n"));
+    let (directory, taken) = (scratch.path("d/_millstream"), scratch.path("d/root"));
+    chown(scratch.path("d"), Some(OWNER), Some(OWNER)).expect("root may");
+    scratch.file("d/root/file", b"not the owner's");
+    let replace: [(&dyn Fn(), &Path); 3] = [
+        (&|| fs::hard_link(taken.join("file"), &directory).expect("linked"), &taken.join("file")),
+        (&|| symlink("root", &directory).expect("linked"), &taken),
+        (&|| fs::rename(&taken, &directory).expect("renamed"), &directory),
+    ];
+    for (replace, replacing) in replace {
+        let delay = "inject=mkdirat:delay_exit=2000000";
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=mkdirat", "-e", delay]);
+        strace.args([env!("CARGO_BIN_EXE_millstream"), "index", "d/a.gz"]).current_dir(&scratch.dir);
+        strace.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut running = strace.spawn().expect("strace runs (testbed/setup test installs it)");
+        let started = Instant::now();
+        while fs::remove_dir(&directory).is_err() {
+            assert!(started.elapsed() < Duration::from_secs(60), "no directory is made");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        replace();
+        running.wait().expect("it ends");
+        assert_eq!(replacing.metadata().expect("it is there").uid(), 0, "{}", replacing.display());
+        let _ = fs::remove_file(&directory);
+    }
+    fs::rename(&directory, &taken).expect("renamed");
+    scratch.done(&["d/a.gz"]);
+    assert_eq!(directory.metadata().expect("a directory").uid(), OWNER);
+    assert!(beside(&file).exists());
 }
 
 /// Such an index is valid for a task, which gets a part of one.
