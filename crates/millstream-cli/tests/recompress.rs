@@ -3,6 +3,7 @@
 //! The test with random moments prints a seed and repeats what it did with `MILLSTREAM_SEED=…`.
 
 mod scratch;
+mod traces;
 
 use std::fs::{self, File, Permissions};
 use std::io::Write;
@@ -207,6 +208,37 @@ fn what_an_earlier_run_has_made_is_taken_if_it_has_the_same_text() {
     assert_eq!(scratch.names(), ["a.gz", "a.zst"]);
     assert!(text_of(&scratch.path("a.zst")) == text);
     assert_eq!(text_of(&scratch.path("a.gz")), b"other text\n");
+}
+
+/// An earlier run was killed, or `--keep` was given, before anything was durable.
+#[test]
+fn the_old_file_is_removed_once_the_new_one_is_durable() {
+    let scratch = Scratch::new();
+    scratch.file("a.gz", b"text\n");
+    scratch.done(&["--to=zst", "--keep", "a.gz"]);
+    let run = |inject: &[&str]| {
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-y", "-o", "trace", "-e", "trace=fsync,unlinkat"]).args(inject);
+        strace.args([env!("CARGO_BIN_EXE_millstream"), "recompress", "--to=zst", "a.gz"]);
+        strace.current_dir(&scratch.dir).env("LC_ALL", "C");
+        strace.output().expect("strace runs (testbed/setup test installs it)")
+    };
+    for call in ["1", "2"] {
+        let output = run(&["-e", &format!("inject=fsync:error=EIO:when={call}")]);
+        assert!(told(&output).ends_with("'a.gz': sync: Input/output error\n"), "{output:?}");
+        assert_eq!(scratch.names(), ["a.gz", "a.zst", "trace"], "call {call}");
+    }
+    assert!(run(&[]).status.success());
+    let trace = fs::read_to_string(scratch.path("trace")).expect("a trace");
+    let directory = scratch.dir.path().canonicalize().expect("a directory");
+    let expected = ["/a.zst>)", ">)", ">, \"a.gz\", 0)"];
+    let calls = traces::calls(&trace);
+    assert_eq!(calls.len(), expected.len(), "{trace}");
+    for (call, end) in calls.iter().zip(expected) {
+        let is_expected = call.contains(&format!("<{}{end}", directory.display()));
+        assert!(is_expected && call.ends_with("= 0"), "{trace}");
+    }
+    assert_eq!(scratch.names(), ["a.zst", "trace"]);
 }
 
 /// Both are compressed at once, or one after the other.
