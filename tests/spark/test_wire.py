@@ -29,3 +29,8 @@ def test_parquet_request_is_the_shared_vector(ours, tmp_path):
 def test_decoded_columns_are_read_from_the_shared_vector(ours):
     got = ours.call("wire_calls:parquet_columns", decoded=vector("parquet-columns.hex"), schema="a int, b string, c boolean", batch_rows=2)
     assert got == [[1, "x", None], [None, "", True], [-2, "é", False]]
+
+
+def test_names_of_indexes_are_those_of_the_shared_vector(ours):
+    lines = [line.split("\t") for line in vector("index-names.tsv").splitlines()]
+    assert ours.call("wire_calls:index_names", vector=lines) == lines

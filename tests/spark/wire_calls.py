@@ -37,6 +37,24 @@ def parquet_columns(spark, decoded, schema, batch_rows):
     return rows
 
 
+def index_names(spark, vector):
+    """The lines of a vector of the names of indexes, with what the JVM says in their last columns, or in the first one."""
+    path, module = spark._jvm.org.apache.hadoop.fs.Path, lambda name: getattr(getattr(classes(spark), name), "MODULE$")
+    none, codec = spark._jvm.scala.Option.empty(), spark._jvm.io.millstream.hadoop.TextCodec.GZIP
+    lines = []
+    for kind, *columns in vector:
+        if kind == "index":
+            name, time, size, _ = columns
+            file = classes(spark).CompressedFile(path(f"/d/{name}"), int(size), int(time), none, codec)
+            columns[-1] = classes(spark).IndexStore(none).path(file).getName()
+        elif kind == "prefix":
+            columns[-1] = module("IndexStore$").prefix(path(f"file:{columns[0]}"))
+        else:
+            kind = "incomplete" if module("IndexJob$").isIncomplete(columns[0]) else "complete"
+        lines.append([kind, *columns])
+    return lines
+
+
 def value(row, index, field):
     if row.isNullAt(index):
         return None

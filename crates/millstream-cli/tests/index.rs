@@ -4,13 +4,14 @@ mod scratch;
 
 use std::fs::{self, File, FileTimes, Permissions};
 use std::io::Write;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use millstream_codec::{Encoder, Form, Index};
-use scratch::Scratch;
+use scratch::{Scratch, permissions};
 
 /// More than a chunk, of which gzip makes less than the least size that a directory's files must have.
 fn text() -> Vec<u8> {
@@ -106,6 +107,25 @@ fn an_index_is_made_once_and_has_the_permissions_of_its_file() {
     assert_eq!((made.ino(), made.mtime_nsec()), (again.ino(), again.mtime_nsec()));
 }
 
+/// An entry of the list that a directory hands on is for new files. With the mode of the file it would become valid for
+/// the index.
+#[test]
+fn nobody_may_read_an_index_by_a_list_that_its_file_does_not_have() {
+    let scratch = Scratch::new();
+    let file = scratch.file("d/a.gz", &gzip(b"line\n"));
+    fs::set_permissions(&file, Permissions::from_mode(0o640)).expect("permissions");
+    scratch.setfacl(&["-d", "-m", "u:12345:r", "d"]);
+    scratch.done(&["--export=gztool", "d/a.gz"]);
+    for made in [beside(&file), scratch.path("d/a.gzi")] {
+        assert_eq!(permissions(&made), "user::rw- group::r-- other::---");
+        fs::remove_file(made).expect("removed");
+    }
+    scratch.setfacl(&["-m", "u:12346:r,g::-", "d/a.gz"]);
+    scratch.done(&["d/a.gz"]);
+    let listed = "user::rw- user:12346:r-- group::--- mask::r-- other::---";
+    assert_eq!([permissions(&file), permissions(&beside(&file))], [listed; 2]);
+}
+
 #[test]
 fn a_damaged_index_is_made_again() {
     let scratch = Scratch::new();
@@ -118,6 +138,50 @@ fn a_damaged_index_is_made_again() {
     scratch.done(&["a.gz"]);
     assert_eq!(fs::read(beside(&file)).expect("an index"), good);
     assert!(!checksums.exists(), "Hadoop would find that they are wrong");
+}
+
+/// In a directory that everybody may write to, another user has put a valid index, of other text.
+#[test]
+fn an_index_of_another_user_is_made_again() {
+    assert!(rustix::process::geteuid().is_root(), "this test becomes another user");
+    const OWNER: u32 = 12345;
+    const READER: u32 = 12346;
+    const OTHER: u32 = 12347;
+    let scratch = Scratch::new();
+    fs::set_permissions(&scratch.dir, Permissions::from_mode(0o755)).expect("permissions");
+    let file = scratch.file("d/a.gz", &gzip(b"l\nne\n"));
+    scratch.done(&["d/a.gz"]);
+    let planted = fs::read(beside(&file)).expect("an index");
+    let size = file.metadata().expect("a file").len();
+    fs::write(&file, gzip(b"line\n")).expect("written");
+    assert_eq!(file.metadata().expect("a file").len(), size);
+    chown(&file, Some(OWNER), None).expect("root may");
+    let (index, directory) = (beside(&file), scratch.path("d/_millstream"));
+    let lines_after = |reader: u32, maker: u32, mode: u32| {
+        fs::write(&index, &planted).expect("written");
+        chown(&index, Some(maker), None).expect("root may");
+        fs::set_permissions(&directory, Permissions::from_mode(mode)).expect("permissions");
+        let mut command = scratch.millstream("index", &["d/a.gz"]);
+        let output = command.uid(reader).gid(reader).output().expect("millstream runs");
+        (index_of(&file).lines(), told(&output))
+    };
+    for (reader, maker, lines) in [
+        (0, 0, 2),
+        (0, OWNER, 2),
+        (0, OTHER, 1),
+        (READER, READER, 2),
+        (READER, 0, 2),
+        (READER, OWNER, 2),
+        (READER, OTHER, 1),
+        (OWNER, READER, 1),
+    ] {
+        assert_eq!(lines_after(reader, maker, 0o777), (lines, String::new()), "{reader} {maker}");
+    }
+    let (lines, told) = lines_after(READER, OTHER, 0o1777);
+    assert!(
+        lines == 2 && told.contains("the index cannot be kept: rename: Operation not permitted"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -425,6 +489,45 @@ fn a_link_in_the_place_of_the_directory_for_indexes_is_not_followed() {
         assert!(output.status.code() == Some(1) && told(&output).contains(&cause), "{output:?}");
         assert_eq!(scratch.files("elsewhere"), there);
     }
+}
+
+/// Before the directory for indexes that an administrator has made is given to the owner of the files, he puts something
+/// else in its place.
+#[test]
+fn nothing_but_the_directory_for_indexes_is_given_to_the_owner_of_the_files() {
+    assert!(rustix::process::geteuid().is_root(), "this test is an administrator");
+    const OWNER: u32 = 12345;
+    let scratch = Scratch::new();
+    let file = scratch.file("d/a.gz", &gzip(b"line\n"));
+    let (directory, taken) = (scratch.path("d/_millstream"), scratch.path("d/root"));
+    chown(scratch.path("d"), Some(OWNER), Some(OWNER)).expect("root may");
+    scratch.file("d/root/file", b"not the owner's");
+    let replace: [(&dyn Fn(), &Path); 3] = [
+        (&|| fs::hard_link(taken.join("file"), &directory).expect("linked"), &taken.join("file")),
+        (&|| symlink("root", &directory).expect("linked"), &taken),
+        (&|| fs::rename(&taken, &directory).expect("renamed"), &directory),
+    ];
+    for (replace, replacing) in replace {
+        let delay = "inject=mkdirat:delay_exit=2000000";
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-o", "/dev/null", "-e", "trace=mkdirat", "-e", delay]);
+        strace.args([env!("CARGO_BIN_EXE_millstream"), "index", "d/a.gz"]).current_dir(&scratch.dir);
+        strace.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut running = strace.spawn().expect("strace runs (testbed/setup test installs it)");
+        let started = Instant::now();
+        while fs::remove_dir(&directory).is_err() {
+            assert!(started.elapsed() < Duration::from_secs(60), "no directory is made");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        replace();
+        running.wait().expect("it ends");
+        assert_eq!(replacing.metadata().expect("it is there").uid(), 0, "{}", replacing.display());
+        let _ = fs::remove_file(&directory);
+    }
+    fs::rename(&directory, &taken).expect("renamed");
+    scratch.done(&["d/a.gz"]);
+    assert_eq!(directory.metadata().expect("a directory").uid(), OWNER);
+    assert!(beside(&file).exists());
 }
 
 /// Such an index is valid for a task, which gets a part of one.

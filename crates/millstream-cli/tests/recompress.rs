@@ -3,6 +3,7 @@
 //! The test with random moments prints a seed and repeats what it did with `MILLSTREAM_SEED=…`.
 
 mod scratch;
+mod traces;
 
 use std::fs::{self, File, Permissions};
 use std::io::Write;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use scratch::Scratch;
+use scratch::{Scratch, permissions};
 
 fn text(lines: u32) -> Vec<u8> {
     let number = |n: u32| n.wrapping_mul(2_654_435_761) >> 7;
@@ -120,6 +121,22 @@ fn every_form_is_made_of_every_other() {
     }
 }
 
+/// An entry of the list that a directory hands on is for new files. With the mode of the old file it would become valid
+/// for the one that replaces it.
+#[test]
+fn a_new_file_has_the_list_of_the_old_one_or_none() {
+    let scratch = Scratch::new();
+    let old = scratch.file("a.gz", b"text\n");
+    fs::set_permissions(&old, Permissions::from_mode(0o640)).expect("permissions");
+    scratch.setfacl(&["-d", "-m", "u:12345:r", "."]);
+    scratch.done(&["a.gz"]);
+    assert_eq!(permissions(&old), "user::rw- group::r-- other::---");
+    scratch.setfacl(&["-m", "u:12346:r,g::-", "a.gz"]);
+    scratch.done(&["--to=zst", "a.gz"]);
+    let new = permissions(&scratch.path("a.zst"));
+    assert_eq!(new, "user::rw- user:12346:r-- group::--- mask::r-- other::---");
+}
+
 #[test]
 fn files_of_several_blocks_can_be_divided() {
     let (scratch, text) = (Scratch::new(), text(1_000_000));
@@ -191,6 +208,37 @@ fn what_an_earlier_run_has_made_is_taken_if_it_has_the_same_text() {
     assert_eq!(scratch.names(), ["a.gz", "a.zst"]);
     assert!(text_of(&scratch.path("a.zst")) == text);
     assert_eq!(text_of(&scratch.path("a.gz")), b"other text\n");
+}
+
+/// An earlier run was killed, or `--keep` was given, before anything was durable.
+#[test]
+fn the_old_file_is_removed_once_the_new_one_is_durable() {
+    let scratch = Scratch::new();
+    scratch.file("a.gz", b"text\n");
+    scratch.done(&["--to=zst", "--keep", "a.gz"]);
+    let run = |inject: &[&str]| {
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-y", "-o", "trace", "-e", "trace=fsync,unlinkat"]).args(inject);
+        strace.args([env!("CARGO_BIN_EXE_millstream"), "recompress", "--to=zst", "a.gz"]);
+        strace.current_dir(&scratch.dir).env("LC_ALL", "C");
+        strace.output().expect("strace runs (testbed/setup test installs it)")
+    };
+    for call in ["1", "2"] {
+        let output = run(&["-e", &format!("inject=fsync:error=EIO:when={call}")]);
+        assert!(told(&output).ends_with("'a.gz': sync: Input/output error\n"), "{output:?}");
+        assert_eq!(scratch.names(), ["a.gz", "a.zst", "trace"], "call {call}");
+    }
+    assert!(run(&[]).status.success());
+    let trace = fs::read_to_string(scratch.path("trace")).expect("a trace");
+    let directory = scratch.dir.path().canonicalize().expect("a directory");
+    let expected = ["/a.zst>)", ">)", ">, \"a.gz\", 0)"];
+    let calls = traces::calls(&trace);
+    assert_eq!(calls.len(), expected.len(), "{trace}");
+    for (call, end) in calls.iter().zip(expected) {
+        let is_expected = call.contains(&format!("<{}{end}", directory.display()));
+        assert!(is_expected && call.ends_with("= 0"), "{trace}");
+    }
+    assert_eq!(scratch.names(), ["a.zst", "trace"]);
 }
 
 /// Both are compressed at once, or one after the other.

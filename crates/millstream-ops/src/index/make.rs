@@ -58,7 +58,7 @@ impl<V: Volume> Run<'_, V> {
         let name = self.index_name(&found.directory, &found.name, version);
         let index_directory = self.open_for(store, Some(dir)).map_err(not_kept)?;
         if let Some((index_bytes, index)) =
-            index_directory.and_then(|index_directory| load(&index_directory, &name, before.size))
+            index_directory.and_then(|index_directory| load(&index_directory, &name, &before))
         {
             self.export(found, &file, &index, &before)?;
             return Ok(Action::Kept(summary(&index, index_bytes)));

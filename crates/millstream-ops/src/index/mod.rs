@@ -8,8 +8,9 @@
 //! store.rs    the directories that keep indexes; names.rs: their names
 //! ```
 //!
-//! A file is read once, by one thread; there are as many threads as CPUs. Everything in a directory is reached through a handle
-//! of it that the traversal opened. Symbolic links are followed, as Spark follows them.
+//! A file is read once, from the beginning to the end, by one of as many threads as there are CPUs; with an index to import, that
+//! many threads read the one file. Everything in a directory is reached through a handle of it that the traversal opened. Symbolic
+//! links are followed, as Spark follows them.
 
 mod make;
 mod names;

@@ -1,4 +1,5 @@
-//! The names of index files, which are those that Spark looks for (`IndexStore` in jvm/spark).
+//! The names of index files, which are those that Spark looks for (`IndexStore` and `IndexJob` in jvm/spark). Tests of both sides
+//! read `testdata/index-names.tsv`.
 //!
 //! ```text
 //! beside the file      _millstream/NAME.MTIME-SIZE.gzidx
@@ -124,14 +125,15 @@ pub(super) fn temporary_name() -> CString {
     c_string(&[b".", uuid(bytes).as_bytes()])
 }
 
-/// Whether a file is an index that was not completed, or Hadoop's checksums of one.
+/// Whether a file is an index that was not completed, or Hadoop's checksums of one: its local file system writes them beside
+/// each file, and renames them after it, so a process that is killed can leave them alone. Spark sees no such files.
 pub(super) fn is_temporary(name: &[u8]) -> bool {
     let name = name.strip_suffix(b".crc").and_then(|name| name.strip_prefix(b".")).unwrap_or(name);
     let Some(uuid) = name.strip_prefix(b".") else { return false };
     uuid.len() == 36
         && uuid.iter().enumerate().all(|(i, &b)| match i {
             8 | 13 | 18 | 23 => b == b'-',
-            _ => b.is_ascii_hexdigit(),
+            _ => matches!(b, b'0'..=b'9' | b'a'..=b'f'),
         })
 }
 
@@ -150,18 +152,28 @@ pub(super) fn gztool_name(name: &CStr) -> CString {
 mod tests {
     use super::*;
 
-    const VERSION: Version = Version { mtime_ms: 1_600_000_000_123, size: 45 };
-
     #[test]
-    fn names_are_read_as_they_are_written() {
-        let name = index_name(b"", c"a.b.gz", VERSION);
-        assert_eq!(name.as_c_str(), c"a.b.gz.1600000000123-45.gzidx");
-        assert_eq!(parse(name.to_bytes()), Some((b"a.b.gz".to_vec(), VERSION)));
-        let escaped = index_name(b"", c"10:00%3A.gz", VERSION);
-        assert_eq!(escaped.as_c_str(), c"10%3A00%253A.gz.1600000000123-45.gzidx");
-        assert_eq!(parse(escaped.to_bytes()), Some((b"10:00%3A.gz".to_vec(), VERSION)));
-        let before_1970 = Version { mtime_ms: -7, size: 0 };
-        assert_eq!(parse(index_name(b"", c"x", before_1970).to_bytes()), Some((b"x".to_vec(), before_1970)));
+    fn names_are_those_of_the_shared_vector() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/index-names.tsv");
+        let lines =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        for line in lines.lines() {
+            match *line.split('\t').collect::<Vec<_>>() {
+                ["index", file, mtime_ms, size, index] => {
+                    let number = |text: &str| text.parse().expect("a number");
+                    let version = Version { mtime_ms: number(mtime_ms), size: number(size) as u64 };
+                    let name = index_name(b"", &c_string(&[file.as_bytes()]), version);
+                    assert_eq!(name.to_bytes(), index.as_bytes());
+                    assert_eq!(parse(index.as_bytes()), Some((file.as_bytes().to_vec(), version)));
+                }
+                ["prefix", directory, expected] => {
+                    assert_eq!(prefix(b"/", directory.as_bytes()), expected.as_bytes())
+                }
+                ["incomplete", name] => assert!(is_temporary(name.as_bytes()), "{name}"),
+                ["complete", name] => assert!(!is_temporary(name.as_bytes()), "{name}"),
+                _ => panic!("{line}"),
+            }
+        }
     }
 
     #[test]
@@ -205,11 +217,7 @@ mod tests {
         assert!(is_temporary(name.to_bytes()), "{name:?}");
         assert!(is_temporary(checksum_name(&name).to_bytes()), "{name:?}");
         assert_ne!(name, temporary_name());
-        for other in
-            [".hidden", "a.gz.1-2.gzidx", ".a.gz.1-2.gzidx.crc", ".0000000000000000000000000000000000000"]
-        {
-            assert!(!is_temporary(other.as_bytes()), "{other}");
-        }
+        assert!(!is_temporary(b".a.gz.1-2.gzidx.crc"));
     }
 
     #[test]

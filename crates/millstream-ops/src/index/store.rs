@@ -5,8 +5,8 @@ use std::ffi::{CStr, CString};
 
 use millstream_codec::Index;
 use millstream_vfs::{
-    Access, At, Dir, DirentBatch, Errno, Fields, File, FileKind, Metadata, Ownership, ReadState, RemoveKind,
-    Result, SymlinkBehavior, Volume,
+    Access, At, Dir, DirentBatch, Errno, Fields, File, FileKind, Metadata, ReadState, RemoveKind, Result,
+    SymlinkBehavior, Volume,
 };
 
 use super::names::{self, BESIDE, Version, checksum_name, index_name, temporary_name};
@@ -135,13 +135,23 @@ fn write<F: File>(file: &F, content: &[u8], (owner, metadata): (&F, &Metadata)) 
     file.flush()
 }
 
-/// Bytes of an index and the index, if it is one of a file of this size. A damaged index is ignored, and made
-/// again.
-pub(super) fn load<D: Dir>(dir: &D, name: &CStr, size: u64) -> Option<(u64, Index)> {
+/// Bytes of an index and the index, if it is one of the file with this metadata. Another one is ignored, and made again.
+pub(super) fn load<D: Dir>(dir: &D, name: &CStr, of: &Metadata) -> Option<(u64, Index)> {
     let file = dir.open_file(name, Access::Read, SymlinkBehavior::NoFollow).ok()?;
-    let bytes = content(&file, longest_index(size)).ok()?;
-    let index = Index::decode(&bytes).ok().filter(|index| index.is_whole() && index.size() == size)?;
+    let maker = file.metadata(Fields::UID).ok()?.uid;
+    if !is_trusted(maker, of) {
+        return None;
+    }
+    let bytes = content(&file, longest_index(of.size)).ok()?;
+    let index = Index::decode(&bytes).ok().filter(|index| index.is_whole() && index.size() == of.size)?;
     Some((bytes.len() as u64, index))
+}
+
+/// Whether an index that belongs to this user is used for the file. The checksums in an index are its maker's, so it could
+/// leave out text: in a shared directory, anyone could change what others read from the file.
+fn is_trusted(maker: u32, file: &Metadata) -> bool {
+    const SUPERUSER: u32 = 0;
+    [file.uid, rustix::process::geteuid().as_raw(), SUPERUSER].contains(&maker)
 }
 
 /// Bytes that no index of a file of this size exceeds: for each chunk, which has some bytes of the file, it
@@ -197,11 +207,11 @@ fn open_beside<D: Dir>(dir: &D) -> std::result::Result<Option<D>, Cause> {
     })
 }
 
-/// Opens a directory for indexes with `open`; makes it if it does not exist.
+/// Opens a directory for indexes with `open`; makes it if it does not exist. One beside `files` is then their owner's.
 fn open_or_make<D: Dir>(
     parent: &D,
     name: &CStr,
-    owner: Option<&D>,
+    files: Option<&D>,
     open: impl Fn() -> std::result::Result<Option<D>, Cause>,
 ) -> std::result::Result<Option<D>, Cause> {
     if let Some(dir) = open()? {
@@ -211,13 +221,25 @@ fn open_or_make<D: Dir>(
         Err(error) if error.errno == Errno::EXIST => {}
         Err(error) => return Err(error.into()),
         Ok(()) => {
-            // An administrator makes indexes for the owner of the files, who makes others there later.
-            let owner = owner.and_then(|dir| dir.own_metadata(Fields::STAT).ok());
-            let ownership = owner.map(|owner| Ownership { uid: Some(owner.uid), gid: Some(owner.gid) });
-            let _ = ownership.map(|owner| parent.set_owner(name, owner, SymlinkBehavior::NoFollow));
+            let made = open()?;
+            if let (Some(made), Some(files)) = (&made, files) {
+                hand_over(made, files);
+            }
+            return Ok(made);
         }
     }
     open()
+}
+
+/// Gives a directory for indexes that was made to the owner of the directory of the files, who makes others there later. What
+/// was opened is given, not what has the name: the owner could have put a link there meanwhile, or a directory of somebody
+/// else, which would not be empty.
+fn hand_over<D: Dir>(made: &D, files: &D) {
+    let is_empty = entries(made).is_ok_and(|names| names.is_empty());
+    if is_empty && let (Ok(owner), Ok(made)) = (files.own_metadata(Fields::STAT), made.as_file()) {
+        // Only an administrator may, and only he makes indexes for others.
+        let _ = made.set_owner(Some(owner.uid), Some(owner.gid));
+    }
 }
 
 /// Why an index cannot be kept.

@@ -81,8 +81,8 @@ impl<D: Dir> Replacer<'_, D> {
         if let (None, Some(format)) = (source.codec, recognize(&beginning)) {
             return Err(Cause::Format(format));
         }
-        if !keeps_name && self.is_made(source, new)? {
-            return self.finish(source);
+        if !keeps_name && let Some(made) = self.made(source, new)? {
+            return self.finish(source, &made);
         }
         if !is_real {
             return Ok(Action::WouldReplace);
@@ -97,23 +97,26 @@ impl<D: Dir> Replacer<'_, D> {
         }
         match replaced {
             // It was not there before: another source has got the same name.
-            Err(Cause::Exists(_)) if self.is_made(source, new)? => self.finish(source),
+            Err(Cause::Exists(new_path)) => match self.made(source, new)? {
+                Some(made) => self.finish(source, &made),
+                None => Err(Cause::Exists(new_path)),
+            },
             replaced => replaced,
         }
     }
 
-    /// Whether an earlier run has made the new file: there is one, in the form, with the text of the source.
+    /// The new file, if an earlier run has made it: it is in the form, and has the text of the source.
     ///
     /// # Errors
     /// If another file has the new name.
-    fn is_made(&self, source: &Source<D>, new: &[u8]) -> Result<bool> {
+    fn made(&self, source: &Source<D>, new: &[u8]) -> Result<Option<D::File>> {
         let unreadable = |error| Cause::Unreadable(new.to_vec(), error);
         let undecodable = |error| match damage(error) {
             Ok(damage) => Cause::Undecodable(new.to_vec(), damage),
             Err(error) => unreadable(error),
         };
         let file = match source.dir.open_file(&source.new_name, Access::Read, SymlinkBehavior::NoFollow) {
-            Err(error) if error.errno == Errno::NOENT => return Ok(false),
+            Err(error) if error.errno == Errno::NOENT => return Ok(None),
             opened => opened.map_err(unreadable)?,
         };
         let size = file.metadata(Fields::SIZE).map_err(unreadable)?.size;
@@ -124,18 +127,21 @@ impl<D: Dir> Replacer<'_, D> {
         let content = Content { file: &file, offset: 0, counted: &counted };
         let text = Text::of(Decoder::new(source.form.codec(), content)).map_err(undecodable)?;
         if text == Text::of(self.text(source, &counted)).map_err(cause)? {
-            Ok(true)
+            Ok(Some(file))
         } else {
             Err(Cause::Exists(new.to_vec()))
         }
     }
 
     /// Ends what an earlier run has begun.
-    fn finish(&self, source: &Source<D>) -> Result<Action> {
+    fn finish(&self, source: &Source<D>, made: &D::File) -> Result<Action> {
         if self.options.old == Old::Keep {
             return Ok(Action::Kept);
         }
         if self.options.effect == Effect::Real {
+            // That run may have been killed before it did this.
+            made.sync()?;
+            source.dir.as_file()?.sync()?;
             source.check_unchanged()?;
             source.remove_stale()?;
             source.dir.remove(&source.name, RemoveKind::File)?;
