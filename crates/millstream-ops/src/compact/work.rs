@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::ffi::{CStr, CString};
 
-use millstream_vfs::{Dir, Error, Fields, FileKind, Ownership, SymlinkBehavior, Volume};
+use millstream_vfs::{Access, Dir, Error, Fields, File, FileKind, SymlinkBehavior, Volume};
 
 use super::CompactError;
 use super::journal::{Manifest, ManifestEntry, Planned};
@@ -12,6 +12,7 @@ use super::kept::change;
 use super::outcome::{Applied, Left, Reason};
 use super::parallel::in_parallel;
 use super::staging::{Staging, c_string, path_below};
+use crate::content::take_after;
 
 /// Manifests with fewer entries are checked by one thread.
 pub(super) const MANY: usize = 512;
@@ -102,19 +103,15 @@ impl<V: Volume> Work<'_, V> {
         found.into_iter().flatten().next()
     }
 
-    /// The output gets the mode and, where permitted, the owner of its first input.
+    /// The output gets the permissions and, where permitted, the owner of its first input.
     pub(super) fn take_over_mode(&self, dir: &V::Dir, due: &Due<'_>) {
         let Some(first) = due.manifest.entries.first() else { return };
-        let fields = Fields::MODE | Fields::UID | Fields::GID;
-        let (out, staged) = (&self.staging.out, &due.planned.staged);
         // A failure is harmless: the output then belongs to the user who runs the compaction.
-        let _ = dir.metadata(&first.name, SymlinkBehavior::NoFollow, fields).and_then(|of| {
-            let own = out.metadata(staged, SymlinkBehavior::NoFollow, fields)?;
-            if (own.uid, own.gid) != (of.uid, of.gid) {
-                let owner = Ownership { uid: Some(of.uid), gid: Some(of.gid) };
-                out.set_owner(staged, owner, SymlinkBehavior::NoFollow)?;
-            }
-            out.set_mode(staged, of.mode & 0o7777, SymlinkBehavior::NoFollow)
+        let _ = dir.open_file(&first.name, Access::Read, SymlinkBehavior::NoFollow).and_then(|input| {
+            let metadata = input.metadata(Fields::MODE | Fields::UID | Fields::GID)?;
+            let output =
+                self.staging.out.open_file(&due.planned.staged, Access::Read, SymlinkBehavior::NoFollow)?;
+            take_after(&output, &input, &metadata)
         });
     }
 
