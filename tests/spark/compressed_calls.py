@@ -147,6 +147,28 @@ def read_damaged(spark, path):
     return answers, answer(lambda: by_file(spark.read.option("ignoreCorruptFiles", True).text(f"{path}/beside")))
 
 
+LINES_BY_SPARK = {
+    "csv": lambda reader, path: reader.csv(path, schema="value string").select("value"),
+    "csv with a header": lambda reader, path: reader.csv(path, schema="value string", header=True).select("value"),
+    "json": lambda reader, path: reader.json(path, schema="value string").select("value"),
+    "text": lambda reader, path: reader.text(path).select("value", "_metadata.file_name"),
+}
+"""Whose parsers get lines that are decoded natively."""
+
+
+def read_in_one_task(spark, form, path, removed, options):
+    """The values of a directory's files, which one task reads; `removed` is a file that is removed once it is listed."""
+    def run():
+        frame = LINES_BY_SPARK[form](spark.read.options(**options), path)
+        assert frame.rdd.getNumPartitions() == 1
+        frame = LINES_BY_SPARK[form](spark.read.options(**options), path)
+        if removed:
+            Path(removed).unlink()
+        return sorted(row.value for row in frame.collect())
+
+    return answered(lambda: with_settings(spark, {"spark.sql.files.minPartitionNum": "1"}, run))
+
+
 def read_removed(spark, path):
     """The error of a read whose file is removed between the plan and the tasks."""
     frame = spark.read.text(path)
