@@ -1,6 +1,7 @@
 """Functions for test_compressed.py and slow_compressed.py that run in a session's process."""
 
 import re
+import time
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -195,6 +196,20 @@ def divided(spark, path, conf):
 
 def counted(spark, path, conf=None):
     return with_settings(spark, conf or {}, spark.read.text(path).count)
+
+
+def counted_by(spark, path, conf):
+    """The number of lines, and of the tasks that counted them."""
+    context, group = spark.sparkContext, f"counted by {time.monotonic_ns()}"
+    context.setJobGroup(group, "")
+    try:
+        count = counted(spark, path, conf)
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+    tracker = context.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
+    return count, max(stage.numTasks for stage in stages if stage)
 
 
 def visible(spark, path):

@@ -221,6 +221,17 @@ def test_a_directory_that_cannot_be_written_to(ours, large, file):
     assert not indexes_beside(file)
 
 
+def test_counts_where_no_index_can_be_written(ours, file):
+    """One task makes the first count. Its index is lost, so the driver gets one for the next."""
+    file.parent.chmod(0o555)
+    try:
+        counts = [ours.call("compressed_calls:counted_by", path=str(file), conf=PIECES) for _ in range(3)]
+    finally:
+        file.parent.chmod(0o755)
+    assert [lines for lines, _ in counts] == [LINES] * 3
+    assert counts[0][1] == 1 and counts[1][1] == counts[2][1] > 1, counts
+
+
 def test_indexes_are_invisible(roomy, large, file):
     stock, ours = roomy["stock"], roomy["ours"]
     (file.parent / "beside.txt").write_text("a line\n")

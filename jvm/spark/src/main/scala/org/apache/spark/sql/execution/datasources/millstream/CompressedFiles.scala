@@ -27,35 +27,43 @@ private[millstream] object CompressedFiles extends Logging {
 
   private val Loaders = 16
   /** Files that the log names for one reason. */
-  private val Told = 10
+  private val MostNamed = 10
   /** Bytes of indexes that the driver keeps: those of about 100 GB of text. */
   private val MostBytes = 64L << 20
   private val Cancelled = "SPARK_JOB_CANCELLED"
 
+  private val MostRemembered = 10_000
+
+  private val Indivisible = "nothing in it says where decoding could begin; write it again with `millstream recompress`, or as many files"
+
   /** Files that have been found to be undivided. */
-  private val MostUndivided = 10_000
+  private val undivided = rememberedFiles()
+  /** Files whose indexes the tasks of queries that only count were to make. */
+  private val counted = rememberedFiles()
 
-  private val Undivisible = "nothing in it says where decoding could begin; write it again with `millstream recompress`, or as many files"
-
-  private val undivided: JavaSet[CompressedFile] = Collections.synchronizedSet(Collections.newSetFromMap(
+  private def rememberedFiles(): JavaSet[CompressedFile] = Collections.synchronizedSet(Collections.newSetFromMap(
     new LinkedHashMap[CompressedFile, java.lang.Boolean](16, 0.75f, true) {
-      override def removeEldestEntry(eldest: JavaMap.Entry[CompressedFile, java.lang.Boolean]): Boolean = size > MostUndivided
+      override def removeEldestEntry(eldest: JavaMap.Entry[CompressedFile, java.lang.Boolean]): Boolean = size > MostRemembered
     }))
 
   private val recent: JavaMap[(IndexStore, CompressedFile), Recent] = Collections.synchronizedMap(new RecentIndexes(MostBytes))
 
   /**
-   * The bytes of the indexes of files, but of those that cannot be divided or not be read.
+   * The bytes of the indexes of files, except files that cannot be divided or read. A job makes those that are missing.
    *
-   * @param maker runs the job that makes those that are missing; None if they are not to be made
+   * @param onlyCounts whether the query only counts lines. Then the job leaves a file to the task that reads it, which makes the index
+   *     meanwhile. If a later query finds no index, the task could not keep it: the driver gets it from the job, or learns that the file
+   *     is undivided.
    */
-  def indexes(files: Seq[CompressedFile], settings: IndexSettings, conf: Configuration, maker: Option[SparkContext]): Map[CompressedFile, Array[Byte]] =
+  def indexes(files: Seq[CompressedFile], settings: IndexSettings, conf: Configuration, context: SparkContext,
+      onlyCounts: Boolean): Map[CompressedFile, Array[Byte]] =
     if (settings.isEnabled) {
       val store = IndexStore(settings.directory)
       val (divisible, others) = files.partition(mayHaveIndex)
-      tell(others.map(_.path), Undivisible)
+      tell(others.map(_.path), Indivisible)
       val found = load(divisible, store, conf)
-      val made = maker.fold(Map.empty[CompressedFile, Recent])(make(divisible.filterNot(found.contains), store, conf, _))
+      val missing = divisible.filterNot(found.contains)
+      val made = make(if (onlyCounts) missing.filterNot(counted.add) else missing, store, conf, context)
       val all = found ++ made
       all.foreach { case (file, index) => recent.put((store, file), index) }
       all.map { case (file, index) => file -> index.bytes }
@@ -89,8 +97,8 @@ private[millstream] object CompressedFiles extends Logging {
   def mayHaveIndex(file: CompressedFile): Boolean = file.codec.hasIndex && !undivided.contains(file)
 
   private def tell(files: Seq[Path], why: String): Unit = {
-    files.take(Told).foreach(file => logInfo(s"One task reads all of $file: $why"))
-    if (files.length > Told) logInfo(s"The same applies to ${files.length - Told} more files")
+    files.take(MostNamed).foreach(file => logInfo(s"One task reads all of $file: $why"))
+    if (files.length > MostNamed) logInfo(s"The same applies to ${files.length - MostNamed} more files")
   }
 
   /** Keeps an index that a task has made. If that fails, the rows that the task has found are right all the same. */
@@ -196,7 +204,7 @@ private[millstream] object CompressedFiles extends Logging {
   }
 
   case object Undivided extends Result {
-    override def tell(file: CompressedFile): Unit = logWarning(s"One task reads all of ${file.path}: $Undivisible")
+    override def tell(file: CompressedFile): Unit = logWarning(s"One task reads all of ${file.path}: $Indivisible")
   }
 
   final case class Unreadable(failure: String) extends Result {
