@@ -2,6 +2,7 @@ package org.apache.spark.sql.execution.datasources.millstream
 
 import java.io.IOException
 import java.nio.charset.StandardCharsets
+import java.nio.file.Paths
 import java.util.UUID
 
 import scala.util.Using
@@ -121,6 +122,11 @@ private[millstream] object IndexStore {
     val ofGroup = if (hasGroup && !file.hasAcl) mode.getGroupAction else FsAction.NONE
     fileSystem.setPermission(copy, new FsPermission(mode.getUserAction, ofGroup, mode.getOtherAction))
   }
+
+  /** Whether a path that a file system has qualified is local. */
+  def isLocal(path: Path): Boolean = path.toUri.getScheme == "file"
+
+  def local(path: Path): java.nio.file.Path = Paths.get(path.toUri.getPath)
 
   /** What names of indexes in one directory begin with: files of the same name may be in several directories. */
   def prefix(directory: Path): String = s"${UUID.nameUUIDFromBytes(directory.toString.getBytes(StandardCharsets.UTF_8))}-"
