@@ -103,18 +103,17 @@ private[millstream] object CompressedFiles extends Logging {
 
   /** Keeps an index that a task has made. If that fails, the rows that the task has found are right all the same. */
   def save(file: CompressedFile, index: Array[Byte], store: IndexStore, conf: Configuration): Unit =
-    try store.save(file, index, conf)
-    catch {
-      case NonFatal(e) => Made(index, Some(e.toString)).tell(file)
-    }
+    keep(file, index, store, conf).tell(file)
 
-  private def load(files: Seq[CompressedFile], store: IndexStore, conf: Configuration): Map[CompressedFile, Recent] = {
+  /** @param made the digests of indexes that have just been made */
+  private def load(files: Seq[CompressedFile], store: IndexStore, conf: Configuration, made: Map[CompressedFile, String] = Map.empty)
+    : Map[CompressedFile, Recent] = {
     // One that somebody has removed, because it is another file's, is not used again. An ETag tells files apart, so this costs no request there.
     def isRemoved(file: CompressedFile) =
       Option(recent.get((store, file))).exists(_.isKept) && file.version.isEmpty && !store.contains(file, conf)
     def one(file: CompressedFile) = {
       if (isRemoved(file)) recent.remove((store, file))
-      Option(recent.get((store, file))).orElse(store.load(file, conf).map(Recent(_, isKept = true))).map(file -> _)
+      Option(recent.get((store, file))).orElse(store.load(file, conf, made.get(file)).map(Recent(_, isKept = true))).map(file -> _)
     }
     if (files.length < 2) files.flatMap(one).toMap
     else ThreadUtils.parmap(files, "millstream-indexes", Loaders)(one).flatten.toMap
@@ -129,12 +128,13 @@ private[millstream] object CompressedFiles extends Logging {
         case e: SparkException if e.getCondition != Cancelled =>
           logWarning("Not all indexes of compressed files could be made; one task reads each that has none", e)
           // Those that were made are in the store.
-          files.map(_ => Kept)
+          files.map(_ => Kept(None))
       }
       val results = files.zip(made)
       results.foreach { case (file, result) => result.tell(file) }
       undivided.addAll(results.collect { case (file, Undivided) => file }.asJava)
-      val kept = load(results.collect { case (file, Kept) => file }, store, conf)
+      val digests = results.collect { case (file, Kept(Some(digest))) => file -> digest }.toMap
+      val kept = load(results.collect { case (file, Kept(_)) => file }, store, conf, digests)
       kept ++ results.collect { case (file, Made(index, _)) => file -> Recent(index, isKept = false) }
     }
 
@@ -151,7 +151,7 @@ private[millstream] object CompressedFiles extends Logging {
   /** As [[makeOne]], but returns no index that is kept: all of them together may be larger than what a driver takes. */
   private def makeAndKeep(file: CompressedFile, store: IndexStore, conf: Configuration, task: TaskContext): Result =
     makeOne(file, store, conf, task) match {
-      case Made(_, None) => Kept
+      case Made(index, None) => Kept(Some(IndexStore.digest(index)))
       case other => other
     }
 
@@ -163,13 +163,10 @@ private[millstream] object CompressedFiles extends Logging {
     if (!NativeLibrary.isLoaded) Unreadable("Millstream's native library does not load in an executor (see its log)")
     else try {
       Option(NativeIndex.build(ranges, RemoteFiles.of(ranges, conf), () => task.isInterrupted())).fold[Result](Undivided) { index =>
-        val failure = try {
-          store.save(file, index, conf)
-          None
-        } catch {
-          case NonFatal(e) => Some(e.toString)
-        }
-        Made(index, failure)
+        val usable = Option(NativeIndex.of(index))
+        usable.foreach(_.close())
+        if (usable.isEmpty) Unreadable("it would have an index that no reader accepts")
+        else keep(file, index, store, conf)
       }
     } catch {
       case e: IOException =>
@@ -177,6 +174,16 @@ private[millstream] object CompressedFiles extends Logging {
         // The reader of the file has the same failure, and knows whether it matters.
         Unreadable(e.toString)
     }
+  }
+
+  private def keep(file: CompressedFile, index: Array[Byte], store: IndexStore, conf: Configuration): Made = {
+    val failure = try {
+      store.save(file, index, conf)
+      None
+    } catch {
+      case NonFatal(e) => Some(e.toString)
+    }
+    Made(index, failure)
   }
 
   /** Runs jobs that Spark's UI shows with a description of their own. */
@@ -199,7 +206,7 @@ private[millstream] object CompressedFiles extends Logging {
   }
 
   /** The index is in the store. */
-  private case object Kept extends Result {
+  private final case class Kept(digest: Option[String]) extends Result {
     override def tell(file: CompressedFile): Unit = ()
   }
 

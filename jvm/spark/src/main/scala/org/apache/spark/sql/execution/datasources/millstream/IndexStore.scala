@@ -2,8 +2,9 @@ package org.apache.spark.sql.execution.datasources.millstream
 
 import java.io.IOException
 import java.nio.charset.StandardCharsets
-import java.nio.file.Paths
-import java.util.UUID
+import java.nio.file.{Files, Paths}
+import java.security.MessageDigest
+import java.util.{HexFormat, UUID}
 
 import scala.util.Using
 
@@ -11,6 +12,8 @@ import io.millstream.hadoop.{NativeIndex, TextCodec, Versions}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{EtagSource, FileStatus, FileSystem, Path}
 import org.apache.hadoop.fs.permission.{FsAction, FsPermission}
+
+import org.apache.spark.internal.Logging
 
 /** A version of a compressed file. */
 private[millstream] final case class CompressedFile(path: Path, size: Long, modificationTime: Long, version: Option[String], codec: TextCodec) {
@@ -55,15 +58,38 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
     }
   }
 
-  /** The bytes of a file's index; None if there is none, or one that is damaged or of another file. */
-  def load(file: CompressedFile, conf: Configuration): Option[Array[Byte]] =
+  /**
+   * The bytes of a file's index; None if there is none that may be used, or one that is damaged or of another file.
+   *
+   * @param made the digest of the index that this application has just kept: its tasks may be another user's than the driver
+   */
+  def load(file: CompressedFile, conf: Configuration, made: Option[String] = None): Option[Array[Byte]] =
     try {
-      val place = path(file)
-      val bytes = Using.resource(place.getFileSystem(conf).open(place))(_.readAllBytes())
-      Option(NativeIndex.of(bytes)).filter(index => Using.resource(index)(_.size == file.size)).map(_ => bytes)
+      val fileSystem = path(file).getFileSystem(conf)
+      val place = fileSystem.makeQualified(path(file))
+      requireNoLink(place)
+      val bytes = Using.resource(fileSystem.open(place))(_.readNBytes(IndexStore.MostBytes + 1))
+      def fits = Option(NativeIndex.of(bytes)).exists(index => Using.resource(index)(_.size == file.size))
+      if (bytes.length > IndexStore.MostBytes) {
+        IndexStore.warn(s"The index $place is not used: no index has more than ${IndexStore.MostBytes >> 20} MiB")
+        None
+      } else if (!fits) {
+        None
+      } else if (made.contains(IndexStore.digest(bytes)) || IndexOwners.mayBeUsed(place, file.path, conf)) {
+        Some(bytes)
+      } else {
+        IndexStore.warn(s"The index $place is not used: it belongs to neither the owner of ${file.path}, nor the user of this application, " +
+          "nor the superuser")
+        None
+      }
     } catch {
       case _: IOException => None
     }
+
+  /** The owner of the data could let other users' indexes be written elsewhere, or be taken from there. A configured directory may be a link. */
+  private def requireNoLink(place: Path): Unit =
+    if (directory.isEmpty && IndexStore.isLocal(place) && Files.isSymbolicLink(IndexStore.local(place.getParent)))
+      throw new IOException(s"${place.getParent} is a symbolic link")
 
   /**
    * Keeps an index. No reader sees a part of it, and nobody may read it who may not read the file: it contains some of its text.
@@ -71,8 +97,9 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
    * @throws IOException if it cannot be written
    */
   def save(file: CompressedFile, index: Array[Byte], conf: Configuration): Unit = {
-    val place = path(file)
-    val fileSystem = place.getFileSystem(conf)
+    val fileSystem = path(file).getFileSystem(conf)
+    val place = fileSystem.makeQualified(path(file))
+    requireNoLink(place)
     // An object is there once it is complete.
     val isWhole = fileSystem.getScheme == "s3a"
     val first = if (isWhole) place else new Path(place.getParent, s".${UUID.randomUUID()}")
@@ -99,9 +126,11 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
   }
 }
 
-private[millstream] object IndexStore {
+private[millstream] object IndexStore extends Logging {
   val Beside = "_millstream"
   val Extension = ".gzidx"
+  /** Bytes of an index that are read: those of text of terabytes. */
+  private val MostBytes = 256 << 20
   /** Characters of a [[prefix]]. */
   val PrefixLength = 37
 
@@ -122,6 +151,11 @@ private[millstream] object IndexStore {
     val ofGroup = if (hasGroup && !file.hasAcl) mode.getGroupAction else FsAction.NONE
     fileSystem.setPermission(copy, new FsPermission(mode.getUserAction, ofGroup, mode.getOtherAction))
   }
+
+  private def warn(text: String): Unit = logWarning(text)
+
+  /** Tells an index from all others. */
+  def digest(index: Array[Byte]): String = HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(index))
 
   /** Whether a path that a file system has qualified is local. */
   def isLocal(path: Path): Boolean = path.toUri.getScheme == "file"
