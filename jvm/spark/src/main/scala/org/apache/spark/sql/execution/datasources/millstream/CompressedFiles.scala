@@ -105,6 +105,12 @@ private[millstream] object CompressedFiles extends Logging {
   def save(file: CompressedFile, index: Array[Byte], store: IndexStore, conf: Configuration): Unit =
     keep(file, index, store, conf).tell(file)
 
+  /** Whether a path has another version than the one that was planned to be read. Reads by an ETag have failed then. */
+  private def hasChanged(file: CompressedFile, conf: Configuration): Boolean = file.version.isEmpty && {
+    val now = CompressedFile.of(file.path.getFileSystem(conf).getFileStatus(file.path), file.codec)
+    now.tag != file.tag
+  }
+
   /** @param made the digests of indexes that have just been made */
   private def load(files: Seq[CompressedFile], store: IndexStore, conf: Configuration, made: Map[CompressedFile, String] = Map.empty)
     : Map[CompressedFile, Recent] = {
@@ -176,15 +182,17 @@ private[millstream] object CompressedFiles extends Logging {
     }
   }
 
-  private def keep(file: CompressedFile, index: Array[Byte], store: IndexStore, conf: Configuration): Made = {
-    val failure = try {
-      store.save(file, index, conf)
-      None
+  private def keep(file: CompressedFile, index: Array[Byte], store: IndexStore, conf: Configuration): Result =
+    try {
+      if (hasChanged(file, conf)) {
+        Unreadable("it has changed while it was read")
+      } else {
+        store.save(file, index, conf)
+        Made(index, None)
+      }
     } catch {
-      case NonFatal(e) => Some(e.toString)
+      case NonFatal(e) => Made(index, Some(e.toString))
     }
-    Made(index, failure)
-  }
 
   /** Runs jobs that Spark's UI shows with a description of their own. */
   private def describing[T](context: SparkContext, description: String)(body: => T): T = {

@@ -222,8 +222,10 @@ private object IndexJob {
       if (dryRun) IndexOutcome(path, "would make index")
       else CompressedFiles.makeOne(file, store, conf, task) match {
         case CompressedFiles.Made(index, None) => IndexOutcome(path, "make index", numbers = numbers(index))
-        case CompressedFiles.Made(_, Some(why)) => failed(s"the index cannot be kept: $why; name a directory for indexes with --directory, and in ${IndexSettings.Directory.key}")
-        case CompressedFiles.Undivided => failed("it cannot be divided, because it is one frame or has one of more than 64 MiB of text; one task reads it: see millstream recompress")
+        case CompressedFiles.Made(_, Some(why)) =>
+          failed(s"the index cannot be kept: $why; name a directory for indexes with --directory, and in ${IndexSettings.Directory.key}")
+        case CompressedFiles.Undivided =>
+          failed("it cannot be divided, because it is one frame or has one of more than 64 MiB of text; one task reads it: see millstream recompress")
         case CompressedFiles.Unreadable(why) => failed(why)
       }
     }
