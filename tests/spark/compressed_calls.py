@@ -281,6 +281,25 @@ def stored(spark, path):
     return found
 
 
+def give(spark, path, owner):
+    path, file_system = hadoop_path(spark, path)
+    file_system.setOwner(path, owner, None)
+
+
+def admit(spark, path, user, scope="access"):
+    """Lets a user read a file, or with the scope `default` all that is made in a directory later."""
+    path, file_system = hadoop_path(spark, path)
+    acl = spark._jvm.org.apache.hadoop.fs.permission.AclEntry.parseAclSpec(f"{'default:' if scope == 'default' else ''}user:{user}:r-x", True)
+    file_system.modifyAclEntries(path, acl)
+
+
+def access(spark, path):
+    """The owner, the mode and the entries of the access control list of a file."""
+    path, file_system = hadoop_path(spark, path)
+    status = file_system.getFileStatus(path)
+    return status.getOwner(), status.getPermission().toString(), [str(entry) for entry in file_system.getAclStatus(path).getEntries()]
+
+
 def hashed(spark, path, code):
     """The number of rows that `code` makes of a path, a sum that tells them from others, and the first; or the error."""
     def run():

@@ -244,6 +244,23 @@ def test_counts_where_no_index_can_be_written(ours, file):
     assert counts[0][1] == 1 and counts[1][1] == counts[2][1] > 1, counts
 
 
+def test_a_query_does_not_fail_with_the_job_that_makes_indexes(tmp_path):
+    """No index can be written, so its task returns it, which is more than this driver takes."""
+    path = tmp_path / "data" / "large.gz"
+    path.parent.mkdir()
+    rng = Random(6)
+    path.write_bytes(command("gzip", "-1")(b"".join(rng.randbytes(500).hex().encode() + b"\n" for _ in range(48_000)), rng))
+    session = Session(tmp_path / "small", millstream=True, conf={"spark.driver.maxResultSize": "16k"})
+    path.parent.chmod(0o555)
+    try:
+        got = divided(session, path, ALL_SIZES | {"spark.sql.files.maxPartitionBytes": str(8 * MEGABYTE)})
+    finally:
+        path.parent.chmod(0o755)
+        session.close()
+    assert (got["partitions"], got["rows"]) == (1, [48_000]), got
+    assert "Not all indexes of compressed files could be made" in session.log.read_text(errors="replace")
+
+
 def test_indexes_are_invisible(roomy, large, file):
     stock, ours = roomy["stock"], roomy["ours"]
     (file.parent / "beside.txt").write_text("a line\n")
