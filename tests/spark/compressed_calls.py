@@ -1,6 +1,7 @@
 """Functions for test_compressed.py and slow_compressed.py that run in a session's process."""
 
 import re
+import time
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -147,6 +148,28 @@ def read_damaged(spark, path):
     return answers, answer(lambda: by_file(spark.read.option("ignoreCorruptFiles", True).text(f"{path}/beside")))
 
 
+LINES_BY_SPARK = {
+    "csv": lambda reader, path: reader.csv(path, schema="value string").select("value"),
+    "csv with a header": lambda reader, path: reader.csv(path, schema="value string", header=True).select("value"),
+    "json": lambda reader, path: reader.json(path, schema="value string").select("value"),
+    "text": lambda reader, path: reader.text(path).select("value", "_metadata.file_name"),
+}
+"""Whose parsers get lines that are decoded natively."""
+
+
+def read_in_one_task(spark, form, path, removed, options):
+    """The values of a directory's files, which one task reads; `removed` is a file that is removed once it is listed."""
+    def run():
+        frame = LINES_BY_SPARK[form](spark.read.options(**options), path)
+        assert frame.rdd.getNumPartitions() == 1
+        frame = LINES_BY_SPARK[form](spark.read.options(**options), path)
+        if removed:
+            Path(removed).unlink()
+        return sorted(row.value for row in frame.collect())
+
+    return answered(lambda: with_settings(spark, {"spark.sql.files.minPartitionNum": "1"}, run))
+
+
 def read_removed(spark, path):
     """The error of a read whose file is removed between the plan and the tasks."""
     frame = spark.read.text(path)
@@ -173,6 +196,20 @@ def divided(spark, path, conf):
 
 def counted(spark, path, conf=None):
     return with_settings(spark, conf or {}, spark.read.text(path).count)
+
+
+def counted_by(spark, path, conf):
+    """The number of lines, and of the tasks that counted them."""
+    context, group = spark.sparkContext, f"counted by {time.monotonic_ns()}"
+    context.setJobGroup(group, "")
+    try:
+        count = counted(spark, path, conf)
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)
+    tracker = context.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    stages = [tracker.getStageInfo(stage) for job in jobs for stage in job.stageIds]
+    return count, max(stage.numTasks for stage in stages if stage)
 
 
 def visible(spark, path):
@@ -242,6 +279,25 @@ def stored(spark, path):
         version = status.getEtag() if file_system.getScheme() == "s3a" else None
         found[status.getPath().toString()] = [status.getLen(), status.getModificationTime(), version]
     return found
+
+
+def give(spark, path, owner):
+    path, file_system = hadoop_path(spark, path)
+    file_system.setOwner(path, owner, None)
+
+
+def admit(spark, path, user, scope="access"):
+    """Lets a user read a file, or with the scope `default` all that is made in a directory later."""
+    path, file_system = hadoop_path(spark, path)
+    acl = spark._jvm.org.apache.hadoop.fs.permission.AclEntry.parseAclSpec(f"{'default:' if scope == 'default' else ''}user:{user}:r-x", True)
+    file_system.modifyAclEntries(path, acl)
+
+
+def access(spark, path):
+    """The owner, the mode and the entries of the access control list of a file."""
+    path, file_system = hadoop_path(spark, path)
+    status = file_system.getFileStatus(path)
+    return status.getOwner(), status.getPermission().toString(), [str(entry) for entry in file_system.getAclStatus(path).getEntries()]
 
 
 def hashed(spark, path, code):

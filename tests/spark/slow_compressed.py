@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import statistics
+import subprocess
 import zlib
 from pathlib import Path
 from random import Random
@@ -181,6 +182,17 @@ def test_the_group_of_a_file_may_read_the_index_and_no_other(ours, large, file):
     assert (index.stat().st_gid, index.stat().st_mode & 0o777) == (group, 0o640)
 
 
+@pytest.mark.parametrize("of", ["directory", "file"])
+def test_access_control_lists_open_no_index(ours, large, file, of):
+    """The default one of the directory applies to the index, but not to the file, which was there before."""
+    file.chmod(0o640)
+    entry = ["-d", "-m", "u:12345:r", file.parent] if of == "directory" else ["-m", "u:12345:r", file]
+    subprocess.run(["setfacl", *entry], check=True)
+    check_divided(ours, file, large["first"][1])
+    (index,) = indexes_beside(file)
+    assert index.stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.parametrize("directory", ["", "indexes"])
 def test_a_name_that_looks_like_a_uri(ours, large, file, tmp_path, directory):
     named = file.rename(file.with_name("log-2026-01-01T00:00:00.gz"))
@@ -219,6 +231,34 @@ def test_a_directory_that_cannot_be_written_to(ours, large, file):
     finally:
         file.parent.chmod(0o755)
     assert not indexes_beside(file)
+
+
+def test_counts_where_no_index_can_be_written(ours, file):
+    """One task makes the first count. Its index is lost, so the driver gets one for the next."""
+    file.parent.chmod(0o555)
+    try:
+        counts = [ours.call("compressed_calls:counted_by", path=str(file), conf=PIECES) for _ in range(3)]
+    finally:
+        file.parent.chmod(0o755)
+    assert [lines for lines, _ in counts] == [LINES] * 3
+    assert counts[0][1] == 1 and counts[1][1] == counts[2][1] > 1, counts
+
+
+def test_a_query_does_not_fail_with_the_job_that_makes_indexes(tmp_path):
+    """No index can be written, so its task returns it, which is more than this driver takes."""
+    path = tmp_path / "data" / "large.gz"
+    path.parent.mkdir()
+    rng = Random(6)
+    path.write_bytes(command("gzip", "-1")(b"".join(rng.randbytes(500).hex().encode() + b"\n" for _ in range(48_000)), rng))
+    session = Session(tmp_path / "small", millstream=True, conf={"spark.driver.maxResultSize": "16k"})
+    path.parent.chmod(0o555)
+    try:
+        got = divided(session, path, ALL_SIZES | {"spark.sql.files.maxPartitionBytes": str(8 * MEGABYTE)})
+    finally:
+        path.parent.chmod(0o755)
+        session.close()
+    assert (got["partitions"], got["rows"]) == (1, [48_000]), got
+    assert "Not all indexes of compressed files could be made" in session.log.read_text(errors="replace")
 
 
 def test_indexes_are_invisible(roomy, large, file):
@@ -328,6 +368,42 @@ def test_an_index_of_another_file_gives_no_row(ours, large, good_indexes, file):
     assert "has to be removed" in got["cause"], got
     bad.unlink()
     assert divided(ours, file)["digest"] == large["first"][1], "it is removed"
+
+
+STRANGER = 12345
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.parametrize("directory", ["", "indexes"])
+def test_an_index_of_another_user_is_not_used(ours, large, good_indexes, file, tmp_path, directory):
+    """Its rows could be fewer."""
+    good = good_indexes["first"].read_bytes()
+    conf = PIECES | ({"spark.millstream.index.directory": str(tmp_path / directory)} if directory else {})
+    check_divided(ours, Path(shutil.copy2(file, file.with_name("other.gz"))), large["first"][1], conf)
+    (other,) = (tmp_path / directory).rglob("*.gzidx")
+    planted = other.rename(other.with_name(other.name.replace("other.gz", "large.gz")))
+    planted.write_bytes(good)
+    os.chown(planted, STRANGER, -1)
+    check_divided(ours, file, large["first"][1], conf)
+    assert (planted.stat().st_uid, planted.read_bytes()) == (os.geteuid(), good), "it was made again"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_an_index_of_the_owner_of_the_file_is_used(ours, large, good_indexes, file):
+    index = file.parent / "_millstream" / good_indexes["first"].name
+    index.parent.mkdir()
+    shutil.copy(good_indexes["first"], index)
+    for path in (file, index):
+        os.chown(path, STRANGER, -1)
+    check_divided(ours, file, large["first"][1])
+    assert index.stat().st_uid == STRANGER
+
+
+def test_no_index_behind_a_link_is_used_or_made(ours, large, good_indexes, file, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (file.parent / "_millstream").symlink_to(tmp_path / "elsewhere")
+    check_divided(ours, file, large["first"][1])
+    assert not list((tmp_path / "elsewhere").iterdir())
 
 
 def test_an_index_is_found_by_its_name(ours, large, good_indexes, file):

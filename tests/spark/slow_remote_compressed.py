@@ -23,6 +23,7 @@ LINES = 16_000
 PIECES = {"spark.millstream.index.minSize": "0", "spark.sql.files.maxPartitionBytes": str(4 * MEGABYTE)}
 READ_FORMS = ("text", "by file", "count", "contains", "count of contains", "sql", "whole", "table", "text file", "text file of 7", "csv", "json")
 FEW = ("crlf", "log")
+HDFS = pytest.mark.parametrize("place", ["hdfs"], indirect=True, scope="module")
 S3 = pytest.mark.parametrize("place", ["s3"], indirect=True, scope="module")
 numbers = itertools.count()
 
@@ -288,6 +289,39 @@ def test_a_wrong_index_gives_no_wrong_row(place, second, large, file, directory,
     else:
         assert got["digest"] == large["first"][1], got
         assert divided(second, file)["partitions"] > 1
+        place.stock.call("compressed_calls:download", path=index, target=str(tmp_path / "replaced"))
+        assert (tmp_path / "replaced").read_bytes() == (tmp_path / "index").read_bytes()
+
+
+@HDFS
+def test_an_index_of_another_user_is_not_used(place, second, large, file, directory):
+    """Its rows could be fewer. That of the file's owner is used."""
+    check_divided(place.ours, file, large["first"][1])
+    (index,) = indexes(place, directory)
+    own, _, _ = place.stock.call("compressed_calls:access", path=index)
+    place.stock.call("compressed_calls:give", path=index, owner="mallory")
+    check_divided(second, file, large["first"][1])
+    assert place.stock.call("compressed_calls:access", path=index)[0] == own, "it was made again"
+    for path in (file, index):
+        place.stock.call("compressed_calls:give", path=path, owner="alice")
+    third = place.session("third", millstream=True)
+    check_divided(third, file, large["first"][1])
+    assert place.stock.call("compressed_calls:access", path=index)[0] == "alice"
+
+
+@HDFS
+@pytest.mark.parametrize("of", ["directory", "file"])
+def test_access_control_lists_open_no_index(place, large, file, directory, of):
+    """The default one of the directory applies to the index, but not to the file, which was there before."""
+    if of == "directory":
+        place.stock.call("compressed_calls:admit", path=directory, user="mallory", scope="default")
+    else:
+        place.stock.call("compressed_calls:admit", path=file, user="mallory")
+    check_divided(place.ours, file, large["first"][1])
+    (index,) = indexes(place, directory)
+    _, mode, entries = place.stock.call("compressed_calls:access", path=index)
+    assert entries == []
+    assert mode == ("rw-r--r--" if of == "directory" else "rw-------")
 
 
 # --- Requests that fail

@@ -6,7 +6,7 @@ from random import Random
 
 import pyspark
 import pytest
-from compressed_calls import FORMS, base_name
+from compressed_calls import FORMS, LINES_BY_SPARK, base_name
 from compressed_files import ENDINGS, HADOOP, USUAL, Corpus, build, damages_of, lines_of, log_lines, meant, mix, variants_of
 
 SEED = 17
@@ -175,6 +175,33 @@ def test_no_wrong_row_of_a_damaged_file(roomy, whole, tmp_path, codec, damage):
     assert actual_files["good"] == true_files["good"]
     some, all_lines = actual_files.get("damaged", []), true_files["good"] * 2
     assert some == given_files.get("damaged", []) or some == all_lines[:len(some)], "with ignoreCorruptFiles"
+
+
+FAILURES = {"no gzip": "ignoreCorruptFiles", "cut off": "ignoreCorruptFiles", "missing": "ignoreMissingFiles"}
+"""What becomes of the second of three files, and the option that ignores it."""
+
+
+@pytest.mark.parametrize("ignores", [False, True])
+@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize("form", LINES_BY_SPARK)
+def test_a_failure_is_ascribed_to_the_file_that_has_it(roomy, tmp_path, form, failure, ignores):
+    """And takes no row of the files before and after it, which the same task reads."""
+    values = {name: [f"{name}{number}" for number in range(3)] for name in "abc"}
+    for name, lines in values.items():
+        lines = ["value" if form == "csv with a header" else lines[0], *lines[1:]]
+        content = gzip.compress("".join(f'{{"value": "{line}"}}\n' if form == "json" else f"{line}\n" for line in lines).encode())
+        # Of one size, so that they keep their order.
+        (tmp_path / f"{name}.gz").write_bytes({"no gzip": b"x" * len(content), "cut off": content[:9]}.get(failure, content) if name == "b" else content)
+    removed = str(tmp_path / "b.gz") if failure == "missing" else None
+    options = {FAILURES[failure]: "true"} if ignores else {"ignoreCorruptFiles": "false"}
+    got = roomy["ours"].call("compressed_calls:read_in_one_task", form=form, path=str(tmp_path), removed=removed, options=options)
+    if ignores:
+        skipped = 1 if form == "csv with a header" else 0
+        assert got == values["a"][skipped:] + values["c"][skipped:]
+    else:
+        assert is_error(got)
+        text = got["message"] + got["cause"]
+        assert "b.gz" in text and "a.gz" not in text, got
 
 
 def is_error(answer):

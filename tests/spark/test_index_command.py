@@ -9,6 +9,7 @@ from random import Random
 
 import pytest
 from compressed_files import command, wide_lines
+from sessions import without_root_powers
 
 MEGABYTE = 1 << 20
 DIVIDES = {"spark.millstream.index.minSize": "0", "spark.sql.files.maxPartitionBytes": str(8 * MEGABYTE)}
@@ -34,7 +35,8 @@ def index(*arguments, cwd=None):
     """Runs `millstream index` in the environment of these tests."""
     folder = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "SPARK_HOME": "", "PYSPARK_PYTHON": sys.executable}
-    return subprocess.run([folder / "millstream", "index", *map(str, arguments)], env=environment, cwd=cwd, capture_output=True, text=True)
+    line = [*without_root_powers(), folder / "millstream", "index", *map(str, arguments)]
+    return subprocess.run(line, env=environment, cwd=cwd, capture_output=True, text=True)
 
 
 def by_spark(*arguments):
@@ -150,3 +152,31 @@ def test_a_spark_job_prunes(file, tmp_path, place):
     result = by_spark("--prune", *where, file.parent)
     assert (result.returncode, messages(result)) == (0, [])
     assert [path.name for path in shelf.iterdir() if not path.name.endswith(".crc")] == [path.name for path in before if file.name in path.name]
+
+
+@pytest.mark.parametrize(("place", "mode"), [("beside", 0), ("directory", 0), ("directory", 0o444)])
+def test_a_spark_job_passes_over_a_directory_that_it_may_not_read(file, tmp_path, place, mode):
+    """It says so, makes the other indexes, and removes none whose file it cannot see."""
+    where = [f"--directory={tmp_path / 'indexes'}"] if place == "directory" else []
+    locked, open_one = file.parent / "locked", file.parent / "open"
+    for directory in (locked, open_one):
+        directory.mkdir()
+        (directory / "below.gz").write_bytes(file.read_bytes())
+    (file.parent / "link.gz").symlink_to(locked / "below.gz")
+    (open_one / "again").symlink_to(file.parent)
+    assert index(*where, locked / "below.gz", file.parent / "link.gz").returncode == 0
+    indexes = set(tmp_path.rglob("*.gzidx"))
+    assert len(indexes) == 2
+    locked.chmod(mode)
+    try:
+        made = by_spark("--json", *where, file.parent, "--min-size=1")
+        pruned = by_spark("--json", "--prune", *where, file.parent)
+    finally:
+        locked.chmod(0o755)
+    if mode == 0:
+        # Otherwise it can be listed: Hadoop finds no files in it.
+        assert made.returncode == 1, made.stderr
+        assert f"file:{locked}" in {record["path"] for record in records(made) if "error" in record}, made.stdout
+    assert {record["path"] for record in records(made) if record.get("action") == "make index"} >= {f"file:{file}", f"file:{open_one}/below.gz"}
+    assert not [record for record in records(pruned) if record.get("action") == "remove"], pruned.stdout
+    assert indexes <= set(tmp_path.rglob("*.gzidx"))

@@ -51,6 +51,8 @@ public final class DecodedInputStream extends CompressionInputStream {
     if (handle == 0) {
       throw new IOException("the stream is closed");
     }
+    // Until it is open again: it may fail to be.
+    handle = 0;
     memory.clean();
     start();
   }

@@ -31,9 +31,8 @@ import org.apache.hadoop.fs.Path;
  * </pre>
  *
  * <p>A compressed file ({@code 'c'}, {@link TextCodec}) has an empty index if it is decoded from its first byte to its last; the range is
- * the whole file then. With 0x80 added to the codec, an index is made. With 0x40 in place of a codec, it is a bzip2 file, and the range is any part of it.
- * With an index ({@link NativeIndex#slice}), start and
- * length are those of decoded bytes.
+ * the whole file then. With 0x80 added to the codec, an index is made. With 0x40 in place of a codec, it is a bzip2 file, and the range is
+ * any part of it. With an index ({@link NativeIndex#slice}), start and length are those of decoded bytes.
  */
 public final class FileRanges implements Serializable {
   private static final long serialVersionUID = 1L;

@@ -27,35 +27,43 @@ private[millstream] object CompressedFiles extends Logging {
 
   private val Loaders = 16
   /** Files that the log names for one reason. */
-  private val Told = 10
+  private val MostNamed = 10
   /** Bytes of indexes that the driver keeps: those of about 100 GB of text. */
   private val MostBytes = 64L << 20
   private val Cancelled = "SPARK_JOB_CANCELLED"
 
+  private val MostRemembered = 10_000
+
+  private val Indivisible = "nothing in it says where decoding could begin; write it again with `millstream recompress`, or as many files"
+
   /** Files that have been found to be undivided. */
-  private val MostUndivided = 10_000
+  private val undivided = rememberedFiles()
+  /** Files whose indexes the tasks of queries that only count were to make. */
+  private val counted = rememberedFiles()
 
-  private val Undivisible = "nothing in it says where decoding could begin; write it again with `millstream recompress`, or as many files"
-
-  private val undivided: JavaSet[CompressedFile] = Collections.synchronizedSet(Collections.newSetFromMap(
+  private def rememberedFiles(): JavaSet[CompressedFile] = Collections.synchronizedSet(Collections.newSetFromMap(
     new LinkedHashMap[CompressedFile, java.lang.Boolean](16, 0.75f, true) {
-      override def removeEldestEntry(eldest: JavaMap.Entry[CompressedFile, java.lang.Boolean]): Boolean = size > MostUndivided
+      override def removeEldestEntry(eldest: JavaMap.Entry[CompressedFile, java.lang.Boolean]): Boolean = size > MostRemembered
     }))
 
   private val recent: JavaMap[(IndexStore, CompressedFile), Recent] = Collections.synchronizedMap(new RecentIndexes(MostBytes))
 
   /**
-   * The bytes of the indexes of files, but of those that cannot be divided or not be read.
+   * The bytes of the indexes of files, except files that cannot be divided or read. A job makes those that are missing.
    *
-   * @param maker runs the job that makes those that are missing; None if they are not to be made
+   * @param onlyCounts whether the query only counts lines. Then the job leaves a file to the task that reads it, which makes the index
+   *     meanwhile. If a later query finds no index, the task could not keep it: the driver gets it from the job, or learns that the file
+   *     is undivided.
    */
-  def indexes(files: Seq[CompressedFile], settings: IndexSettings, conf: Configuration, maker: Option[SparkContext]): Map[CompressedFile, Array[Byte]] =
+  def indexes(files: Seq[CompressedFile], settings: IndexSettings, conf: Configuration, context: SparkContext,
+      onlyCounts: Boolean): Map[CompressedFile, Array[Byte]] =
     if (settings.isEnabled) {
       val store = IndexStore(settings.directory)
       val (divisible, others) = files.partition(mayHaveIndex)
-      tell(others.map(_.path), Undivisible)
+      tell(others.map(_.path), Indivisible)
       val found = load(divisible, store, conf)
-      val made = maker.fold(Map.empty[CompressedFile, Recent])(make(divisible.filterNot(found.contains), store, conf, _))
+      val missing = divisible.filterNot(found.contains)
+      val made = make(if (onlyCounts) missing.filterNot(counted.add) else missing, store, conf, context)
       val all = found ++ made
       all.foreach { case (file, index) => recent.put((store, file), index) }
       all.map { case (file, index) => file -> index.bytes }
@@ -89,24 +97,29 @@ private[millstream] object CompressedFiles extends Logging {
   def mayHaveIndex(file: CompressedFile): Boolean = file.codec.hasIndex && !undivided.contains(file)
 
   private def tell(files: Seq[Path], why: String): Unit = {
-    files.take(Told).foreach(file => logInfo(s"One task reads all of $file: $why"))
-    if (files.length > Told) logInfo(s"The same applies to ${files.length - Told} more files")
+    files.take(MostNamed).foreach(file => logInfo(s"One task reads all of $file: $why"))
+    if (files.length > MostNamed) logInfo(s"The same applies to ${files.length - MostNamed} more files")
   }
 
   /** Keeps an index that a task has made. If that fails, the rows that the task has found are right all the same. */
   def save(file: CompressedFile, index: Array[Byte], store: IndexStore, conf: Configuration): Unit =
-    try store.save(file, index, conf)
-    catch {
-      case NonFatal(e) => Made(index, Some(e.toString)).tell(file)
-    }
+    keep(file, index, store, conf).tell(file)
 
-  private def load(files: Seq[CompressedFile], store: IndexStore, conf: Configuration): Map[CompressedFile, Recent] = {
+  /** Whether a path has another version than the one that was planned to be read. Reads by an ETag have failed then. */
+  private def hasChanged(file: CompressedFile, conf: Configuration): Boolean = file.version.isEmpty && {
+    val now = CompressedFile.of(file.path.getFileSystem(conf).getFileStatus(file.path), file.codec)
+    now.tag != file.tag
+  }
+
+  /** @param made the digests of indexes that have just been made */
+  private def load(files: Seq[CompressedFile], store: IndexStore, conf: Configuration, made: Map[CompressedFile, String] = Map.empty)
+    : Map[CompressedFile, Recent] = {
     // One that somebody has removed, because it is another file's, is not used again. An ETag tells files apart, so this costs no request there.
     def isRemoved(file: CompressedFile) =
       Option(recent.get((store, file))).exists(_.isKept) && file.version.isEmpty && !store.contains(file, conf)
     def one(file: CompressedFile) = {
       if (isRemoved(file)) recent.remove((store, file))
-      Option(recent.get((store, file))).orElse(store.load(file, conf).map(Recent(_, isKept = true))).map(file -> _)
+      Option(recent.get((store, file))).orElse(store.load(file, conf, made.get(file)).map(Recent(_, isKept = true))).map(file -> _)
     }
     if (files.length < 2) files.flatMap(one).toMap
     else ThreadUtils.parmap(files, "millstream-indexes", Loaders)(one).flatten.toMap
@@ -121,12 +134,13 @@ private[millstream] object CompressedFiles extends Logging {
         case e: SparkException if e.getCondition != Cancelled =>
           logWarning("Not all indexes of compressed files could be made; one task reads each that has none", e)
           // Those that were made are in the store.
-          files.map(_ => Kept)
+          files.map(_ => Kept(None))
       }
       val results = files.zip(made)
       results.foreach { case (file, result) => result.tell(file) }
       undivided.addAll(results.collect { case (file, Undivided) => file }.asJava)
-      val kept = load(results.collect { case (file, Kept) => file }, store, conf)
+      val digests = results.collect { case (file, Kept(Some(digest))) => file -> digest }.toMap
+      val kept = load(results.collect { case (file, Kept(_)) => file }, store, conf, digests)
       kept ++ results.collect { case (file, Made(index, _)) => file -> Recent(index, isKept = false) }
     }
 
@@ -143,7 +157,7 @@ private[millstream] object CompressedFiles extends Logging {
   /** As [[makeOne]], but returns no index that is kept: all of them together may be larger than what a driver takes. */
   private def makeAndKeep(file: CompressedFile, store: IndexStore, conf: Configuration, task: TaskContext): Result =
     makeOne(file, store, conf, task) match {
-      case Made(_, None) => Kept
+      case Made(index, None) => Kept(Some(IndexStore.digest(index)))
       case other => other
     }
 
@@ -155,13 +169,10 @@ private[millstream] object CompressedFiles extends Logging {
     if (!NativeLibrary.isLoaded) Unreadable("Millstream's native library does not load in an executor (see its log)")
     else try {
       Option(NativeIndex.build(ranges, RemoteFiles.of(ranges, conf), () => task.isInterrupted())).fold[Result](Undivided) { index =>
-        val failure = try {
-          store.save(file, index, conf)
-          None
-        } catch {
-          case NonFatal(e) => Some(e.toString)
-        }
-        Made(index, failure)
+        val usable = Option(NativeIndex.of(index))
+        usable.foreach(_.close())
+        if (usable.isEmpty) Unreadable("it would have an index that no reader accepts")
+        else keep(file, index, store, conf)
       }
     } catch {
       case e: IOException =>
@@ -170,6 +181,18 @@ private[millstream] object CompressedFiles extends Logging {
         Unreadable(e.toString)
     }
   }
+
+  private def keep(file: CompressedFile, index: Array[Byte], store: IndexStore, conf: Configuration): Result =
+    try {
+      if (hasChanged(file, conf)) {
+        Unreadable("it has changed while it was read")
+      } else {
+        store.save(file, index, conf)
+        Made(index, None)
+      }
+    } catch {
+      case NonFatal(e) => Made(index, Some(e.toString))
+    }
 
   /** Runs jobs that Spark's UI shows with a description of their own. */
   private def describing[T](context: SparkContext, description: String)(body: => T): T = {
@@ -191,12 +214,12 @@ private[millstream] object CompressedFiles extends Logging {
   }
 
   /** The index is in the store. */
-  private case object Kept extends Result {
+  private final case class Kept(digest: Option[String]) extends Result {
     override def tell(file: CompressedFile): Unit = ()
   }
 
   case object Undivided extends Result {
-    override def tell(file: CompressedFile): Unit = logWarning(s"One task reads all of ${file.path}: $Undivisible")
+    override def tell(file: CompressedFile): Unit = logWarning(s"One task reads all of ${file.path}: $Indivisible")
   }
 
   final case class Unreadable(failure: String) extends Result {

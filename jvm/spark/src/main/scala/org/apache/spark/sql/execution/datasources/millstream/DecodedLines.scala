@@ -28,8 +28,13 @@ private[millstream] final class DecodedLines(ranges: FileRanges, conf: Configura
   private var copied: CopiedRows = _
   /** The range that the scan started with, among all. */
   private var first = 0
-  /** Whether the scan has a batch whose rows have not been asked for; they are of this range. */
+  /**
+   * What the scan has found and no reader has asked for: a batch of rows, or why a file cannot be read. Spark ascribes a failure to the
+   * file whose lines it asks for, and the end of a file is found with the first batch of the next one.
+   */
   private var hasBatch = false
+  private var failure = Option.empty[IOException]
+  /** The range of the batch or the failure. */
   private var range = -1
   private var bytesRead = 0L
   private var waited = 0L
@@ -58,9 +63,13 @@ private[millstream] final class DecodedLines(ranges: FileRanges, conf: Configura
 
     private def fetch(): Boolean = {
       rows = 0
-      if (!hasBatch && file >= first) advance(file, separator)
+      if (!isAhead && file >= first) advance(file, separator)
       // Those of files that were left out.
-      while (hasBatch && range < file) advance(file, separator)
+      while (isAhead && range < file) advance(file, separator)
+      if (range == file) failure.foreach { e =>
+        failure = None
+        throw e
+      }
       if (hasBatch && range == file) {
         hasBatch = false
         row = 0
@@ -72,7 +81,10 @@ private[millstream] final class DecodedLines(ranges: FileRanges, conf: Configura
     }
   }
 
+  private def isAhead: Boolean = hasBatch || failure.isDefined
+
   private def advance(file: Int, separator: Option[Array[Byte]]): Unit = {
+    failure = None
     if (scan == null && file < count) start(file, separator)
     try {
       hasBatch = scan != null && counter.fetching(() => scan.next())
@@ -83,23 +95,23 @@ private[millstream] final class DecodedLines(ranges: FileRanges, conf: Configura
     } catch {
       case e: IOException =>
         if (e.isInstanceOf[InterruptedIOException]) context.killTaskIfInterrupted()
-        // Who ignores the failure of a file goes on with the next one.
         range = first + scan.range
         hasBatch = false
-        stop()
-        first = range + 1
-        throw e match {
+        failure = Some(e match {
           // Native code says less than Hadoop does of a local file.
           case _: FileNotFoundException if ranges.isLocal => new FileNotFoundException(s"File ${ranges.at(range).path} does not exist")
           case other => other
-        }
+        })
+        stop()
+        // The readers of the files after it begin another scan, if they ignore this failure.
+        first = range + 1
     }
     if (scan != null) {
       counter.count(scan.bytesRead - bytesRead)
       bytesRead = scan.bytesRead
     }
     if (hasBatch) range = first + scan.range
-    else stopAtEnd()
+    else if (failure.isEmpty) stopAtEnd()
   }
 
   private def start(file: Int, separator: Option[Array[Byte]]): Unit = {

@@ -1,6 +1,7 @@
 package org.apache.spark.sql.execution.datasources.millstream
 
 import java.io.{FileNotFoundException, IOException}
+import java.nio.file.Files
 import java.util.concurrent.TimeUnit.DAYS
 
 import scala.collection.mutable
@@ -9,7 +10,7 @@ import scala.util.Using
 import io.millstream.hadoop.{DatasetNames, NativeIndex, TextCodec}
 import io.millstream.write.store.Names
 import org.apache.hadoop.conf.Configuration
-import org.apache.hadoop.fs.{FileStatus, Path}
+import org.apache.hadoop.fs.{FileStatus, FileSystem, Path}
 
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.SparkSession
@@ -107,7 +108,7 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
           val isComparable = now.exists(_.version.nonEmpty) || IndexStore.isOfTime(tag)
           now.map(store.path(_).getName).filter(_ != name && isComparable).map(_ => "the file has changed")
         } catch {
-          case _: FileNotFoundException => Some("the file is gone")
+          case _: FileNotFoundException if IndexJob.isCertainlyGone(path) => Some("the file is gone")
         }
       }
     }
@@ -127,18 +128,58 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
         val path = new Path(given)
         val fileSystem = path.getFileSystem(conf)
         val root = fileSystem.getFileStatus(fileSystem.makeQualified(path))
-        val tree = new Tree(root.getPath, root.isFile, versionOf)
-        if (root.isFile) tree.add(root)
-        else {
-          val found = fileSystem.listFiles(root.getPath, true)
-          while (found.hasNext) tree.add(found.next())
-        }
-        Right(tree)
+        Right(if (root.isFile) fileTree(root) else directoryTree(fileSystem, root, action))
       } catch {
-        case e @ (_: IOException | _: IllegalArgumentException) => Left(IndexOutcome(given, action, problem = Some(IndexJob.oneLine(e))))
+        case e @ (_: IOException | _: IllegalArgumentException) => Left(unlisted(given, action, e))
       }
     }
-    (listed, failed)
+    val (trees, below) = listed.unzip
+    (trees, failed ++ below.flatten)
+  }
+
+  private def unlisted(path: String, action: String, why: Throwable) = IndexOutcome(path, action, problem = Some(IndexJob.oneLine(why)))
+
+  private def fileTree(file: FileStatus): (Tree, Seq[IndexOutcome]) = {
+    val tree = new Tree(file.getPath, isFile = true, versionOf)
+    tree.add(file)
+    (tree, Nil)
+  }
+
+  /** The tree of a directory, and the directories below it that cannot be listed, if at least it can be listed itself. */
+  private def directoryTree(fileSystem: FileSystem, root: FileStatus, action: String): (Tree, Seq[IndexOutcome]) =
+    try {
+      val tree = new Tree(root.getPath, isFile = false, versionOf)
+      // One listing, where the file system has a faster one of all that is below a directory.
+      val found = fileSystem.listFiles(root.getPath, true)
+      while (found.hasNext) tree.add(found.next())
+      (tree, Nil)
+    } catch {
+      // It ends at a directory that cannot be listed, and does not say at which.
+      case _: IOException => walk(fileSystem, root, action)
+    }
+
+  private def walk(fileSystem: FileSystem, root: FileStatus, action: String): (Tree, Seq[IndexOutcome]) = {
+    val tree = new Tree(root.getPath, isFile = false, versionOf)
+    val failed = mutable.ArrayBuffer.empty[IndexOutcome]
+    val left = mutable.Stack.empty[(Path, Set[Any])]
+    def isEntered(name: String) = !DatasetNames.isHidden(name) || action == IndexJob.Prune && name == IndexStore.Beside
+    /** A local directory may be a link to one that it is in. */
+    def enter(directory: Path, above: Set[Any]): Unit = {
+      val real = if (IndexStore.isLocal(directory)) IndexStore.local(directory).toRealPath() else directory
+      if (!above.contains(real)) {
+        val (directories, files) = fileSystem.listStatus(directory).partition(_.isDirectory)
+        files.foreach(tree.add)
+        left ++= directories.map(_.getPath).filter(path => isEntered(path.getName)).map(_ -> (above + real))
+      }
+    }
+    enter(root.getPath, Set.empty)
+    while (left.nonEmpty) {
+      val (directory, above) = left.pop()
+      try enter(directory, above) catch {
+        case e: IOException => failed += unlisted(directory.toString, action, e)
+      }
+    }
+    (tree, failed.toSeq)
   }
 }
 
@@ -171,6 +212,9 @@ private object IndexJob {
 
   def isIncomplete(name: String): Boolean = Incomplete.matches(name)
 
+  /** Hadoop takes a local file for missing whose directory, or whose target if it is a link, may not be entered. */
+  def isCertainlyGone(path: Path): Boolean = !IndexStore.isLocal(path) || Files.notExists(IndexStore.local(path))
+
   private def one(file: CompressedFile, store: IndexStore, dryRun: Boolean, conf: Configuration, task: TaskContext): IndexOutcome = {
     val path = file.path.toString
     def failed(why: String) = IndexOutcome(path, Index, problem = Some(why))
@@ -178,8 +222,10 @@ private object IndexJob {
       if (dryRun) IndexOutcome(path, "would make index")
       else CompressedFiles.makeOne(file, store, conf, task) match {
         case CompressedFiles.Made(index, None) => IndexOutcome(path, "make index", numbers = numbers(index))
-        case CompressedFiles.Made(_, Some(why)) => failed(s"the index cannot be kept: $why; name a directory for indexes with --directory, and in ${IndexSettings.Directory.key}")
-        case CompressedFiles.Undivided => failed("it cannot be divided, because it is one frame or has one of more than 64 MiB of text; one task reads it: see millstream recompress")
+        case CompressedFiles.Made(_, Some(why)) =>
+          failed(s"the index cannot be kept: $why; name a directory for indexes with --directory, and in ${IndexSettings.Directory.key}")
+        case CompressedFiles.Undivided =>
+          failed("it cannot be divided, because it is one frame or has one of more than 64 MiB of text; one task reads it: see millstream recompress")
         case CompressedFiles.Unreadable(why) => failed(why)
       }
     }

@@ -2,7 +2,9 @@ package org.apache.spark.sql.execution.datasources.millstream
 
 import java.io.IOException
 import java.nio.charset.StandardCharsets
-import java.util.UUID
+import java.nio.file.{Files, LinkOption, Paths}
+import java.security.MessageDigest
+import java.util.{HexFormat, UUID}
 
 import scala.util.Using
 
@@ -10,6 +12,9 @@ import io.millstream.hadoop.{NativeIndex, TextCodec, Versions}
 import org.apache.hadoop.conf.Configuration
 import org.apache.hadoop.fs.{EtagSource, FileStatus, FileSystem, Path}
 import org.apache.hadoop.fs.permission.{FsAction, FsPermission}
+import org.apache.hadoop.util.Shell
+
+import org.apache.spark.internal.Logging
 
 /** A version of a compressed file. */
 private[millstream] final case class CompressedFile(path: Path, size: Long, modificationTime: Long, version: Option[String], codec: TextCodec) {
@@ -54,15 +59,35 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
     }
   }
 
-  /** The bytes of a file's index; None if there is none, or one that is damaged or of another file. */
-  def load(file: CompressedFile, conf: Configuration): Option[Array[Byte]] =
+  /**
+   * The bytes of a file's index; None if there is none that may be used, or one that is damaged or of another file.
+   *
+   * @param made the digest of the index that this application has just kept: its tasks may be another user's than the driver
+   */
+  def load(file: CompressedFile, conf: Configuration, made: Option[String] = None): Option[Array[Byte]] =
     try {
-      val place = path(file)
-      val bytes = Using.resource(place.getFileSystem(conf).open(place))(_.readAllBytes())
-      Option(NativeIndex.of(bytes)).filter(index => Using.resource(index)(_.size == file.size)).map(_ => bytes)
+      val fileSystem = path(file).getFileSystem(conf)
+      val place = fileSystem.makeQualified(path(file))
+      requireNoLink(place)
+      val isTrusted = IndexOwners.mayBeUsed(place, file.path, conf)
+      if (isTrusted || made.nonEmpty) {
+        IndexStore.read(fileSystem, place).filter { bytes =>
+          (isTrusted || made.contains(IndexStore.digest(bytes))) &&
+            Option(NativeIndex.of(bytes)).exists(index => Using.resource(index)(_.size == file.size))
+        }
+      } else {
+        IndexStore.warn(s"The index $place is not used: it belongs to neither the owner of ${file.path}, nor the user of this application, " +
+          "nor the superuser")
+        None
+      }
     } catch {
       case _: IOException => None
     }
+
+  /** The owner of the data could let other users' indexes be written elsewhere, or be taken from there. A configured directory may be a link. */
+  private def requireNoLink(place: Path): Unit =
+    if (directory.isEmpty && IndexStore.isLocal(place) && Files.isSymbolicLink(IndexStore.local(place.getParent)))
+      throw new IOException(s"${place.getParent} is a symbolic link")
 
   /**
    * Keeps an index. No reader sees a part of it, and nobody may read it who may not read the file: it contains some of its text.
@@ -70,8 +95,9 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
    * @throws IOException if it cannot be written
    */
   def save(file: CompressedFile, index: Array[Byte], conf: Configuration): Unit = {
-    val place = path(file)
-    val fileSystem = place.getFileSystem(conf)
+    val fileSystem = path(file).getFileSystem(conf)
+    val place = fileSystem.makeQualified(path(file))
+    requireNoLink(place)
     // An object is there once it is complete.
     val isWhole = fileSystem.getScheme == "s3a"
     val first = if (isWhole) place else new Path(place.getParent, s".${UUID.randomUUID()}")
@@ -80,10 +106,20 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
         if (!isWhole) IndexStore.protect(fileSystem, first, file.path.getFileSystem(conf).getFileStatus(file.path))
         out.write(index)
       }
-      if (!isWhole) replace(fileSystem, first, place)
+      if (!isWhole) {
+        if (IndexStore.isLocal(place)) removeOfOthers(fileSystem, place, file, conf)
+        replace(fileSystem, first, place)
+      }
     } finally {
       if (!isWhole) fileSystem.delete(first, false)
     }
+  }
+
+  /** Hadoop writes into a local file that it cannot replace, and in a shared directory another user may have made it to read what is written. */
+  private def removeOfOthers(fileSystem: FileSystem, place: Path, file: CompressedFile, conf: Configuration): Unit = {
+    def isThere = Files.exists(IndexStore.local(place), LinkOption.NOFOLLOW_LINKS)
+    if (isThere && !IndexOwners.mayBeUsed(place, file.path, conf) && !fileSystem.delete(place, false) && isThere)
+      throw new IOException(s"$place belongs to another user and cannot be removed")
   }
 
   /** Renames a file, to a name that a damaged index may have. HDFS replaces no file by a rename. */
@@ -98,17 +134,22 @@ private[millstream] final case class IndexStore(directory: Option[String]) {
   }
 }
 
-private[millstream] object IndexStore {
+private[millstream] object IndexStore extends Logging {
   val Beside = "_millstream"
   val Extension = ".gzidx"
+  /** Bytes of an index that the driver reads: those of 500 GB of text. */
+  private val MostBytes = 256 << 20
   /** Characters of a [[prefix]]. */
   val PrefixLength = 37
 
   /**
-   * Lets a copy of some of a file's text be read by no more people than the file. The copy's group may read it only if it is the file's group, and if
-   * the file has no access control list: the permissions of the group are then those of others, too.
+   * Lets a copy of some of a file's text be read by no more people than the file. Its group may read the copy only if the copy has the same
+   * group. Only the owner may read the copy of a file with an access control list, which would have to be copied as well: the permissions of
+   * the group are then those of other people, too, and the list may deny what others may.
    */
   private def protect(fileSystem: FileSystem, copy: Path, file: FileStatus): Unit = {
+    // From the default one of the directory.
+    if (fileSystem.getFileStatus(copy).hasAcl) fileSystem.removeAcl(copy)
     def isOfGroup = fileSystem.getFileStatus(copy).getGroup == file.getGroup
     val hasGroup = isOfGroup || (try {
       fileSystem.setOwner(copy, null, file.getGroup)
@@ -118,9 +159,32 @@ private[millstream] object IndexStore {
       case _: IOException => false
     })
     val mode = file.getPermission
-    val ofGroup = if (hasGroup && !file.hasAcl) mode.getGroupAction else FsAction.NONE
-    fileSystem.setPermission(copy, new FsPermission(mode.getUserAction, ofGroup, mode.getOtherAction))
+    val ofGroup = if (hasGroup) mode.getGroupAction else FsAction.NONE
+    val permission =
+      if (file.hasAcl || hasLocalAcl(copy) || hasLocalAcl(file.getPath)) new FsPermission(mode.getUserAction, FsAction.NONE, FsAction.NONE)
+      else new FsPermission(mode.getUserAction, ofGroup, mode.getOtherAction)
+    fileSystem.setPermission(copy, permission)
   }
+
+  /** Whether a file has an access control list, if it is local: neither Hadoop nor Java sees those, but `ls`, which Hadoop also runs. */
+  private def hasLocalAcl(path: Path): Boolean =
+    isLocal(path) && Shell.execCommand(Shell.getGetPermissionCommand :+ local(path).toString: _*).takeWhile(_ != ' ').endsWith("+")
+
+  private def read(fileSystem: FileSystem, place: Path): Option[Array[Byte]] = {
+    val bytes = Using.resource(fileSystem.open(place))(_.readNBytes(MostBytes + 1))
+    if (bytes.length > MostBytes) warn(s"The index $place is not used: no index has more than ${MostBytes >> 20} MiB")
+    Option.when(bytes.length <= MostBytes)(bytes)
+  }
+
+  private def warn(text: String): Unit = logWarning(text)
+
+  /** Tells an index from all others. */
+  def digest(index: Array[Byte]): String = HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(index))
+
+  /** Whether a path that a file system has qualified is local. */
+  def isLocal(path: Path): Boolean = path.toUri.getScheme == "file"
+
+  def local(path: Path): java.nio.file.Path = Paths.get(path.toUri.getPath)
 
   /** What names of indexes in one directory begin with: files of the same name may be in several directories. */
   def prefix(directory: Path): String = s"${UUID.nameUUIDFromBytes(directory.toString.getBytes(StandardCharsets.UTF_8))}-"

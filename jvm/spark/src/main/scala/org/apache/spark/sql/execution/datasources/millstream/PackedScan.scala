@@ -43,8 +43,8 @@ private[millstream] trait PackedScan extends LeafExecNode {
   protected def mayDivide: Boolean
 
   /**
-   * Whether rows are no more than counted. Then one task reads a large file that has no index, and makes the index meanwhile: decoding
-   * takes longer than counting.
+   * Whether rows are no more than counted. Then one task reads a large file that has no index, the first time, and makes the index
+   * meanwhile: decoding takes longer than counting.
    */
   protected def onlyCounts: Boolean
 
@@ -148,7 +148,7 @@ private[millstream] trait PackedScan extends LeafExecNode {
       val indexable = now.filter(_.codec != TextCodec.BZIP2)
       val found =
         if (ignoresDamage) CompressedFiles.withoutIndexes(indexable, "damaged files are ignored, and a file that its index does not fit would be as one")
-        else CompressedFiles.indexes(indexable, settings, hadoopConf, Option.unless(onlyCounts)(sparkContext))
+        else CompressedFiles.indexes(indexable, settings, hadoopConf, sparkContext, onlyCounts)
       metrics("filesUndivided").set(indexable.count(!found.contains(_)))
       (now.map(file => file.path.toString -> file).toMap, for ((file, bytes) <- found; index <- Option(NativeIndex.of(bytes))) yield file -> index)
     } else {

@@ -109,7 +109,8 @@ class PackedTextInputFormat extends TextInputFormat {
       val paths = large.map(range => range.path -> range).toMap
       val files = for (status <- listed.toSeq; range <- paths.get(status.getPath.toUri.getPath); codec <- range.codec) yield
         CompressedFile(status.getPath, status.getLen, status.getModificationTime, Option(range.version), codec)
-      val indexes = CompressedFiles.indexes(files.distinct, settings, job, Some(context)).map { case (file, index) => file.path.toUri.getPath -> index }
+      val found = CompressedFiles.indexes(files.distinct, settings, job, context, onlyCounts = false)
+      val indexes = found.map { case (file, index) => file.path.toUri.getPath -> index }
       ranges.flatMap(range => if (range.codec.isEmpty) Seq(range) else indexes.get(range.path).fold(Seq(range))(pieces(range, _, target)))
     }
   }
