@@ -132,6 +132,16 @@ def test_a_spark_job_makes_the_same_indexes(ours, file, tmp_path):
     assert (by_command.name, by_command.read_bytes()) == (name, bytes_of_job)
 
 
+def test_a_spark_job_passes_over_what_cannot_be_divided(file):
+    (file.parent / "whole.zst").write_bytes(command("zstd", "-1")(wide_lines(Random(2), 40_000), Random(2)))
+    result = by_spark("--json", "--min-size=0", file.parent)
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert {Path(record["path"]).name: record["action"] for record in records(result)} == {file.name: "make index", "whole.zst": "skip"}
+    result = by_spark(file.parent / "whole.zst")
+    assert result.returncode == 1
+    assert [line for line in messages(result) if "whole.zst': it cannot be divided" in line]
+
+
 @pytest.mark.parametrize("place", ["beside", "directory"])
 def test_a_spark_job_prunes(file, tmp_path, place):
     where = [f"--directory={tmp_path / 'indexes'}"] if place == "directory" else []

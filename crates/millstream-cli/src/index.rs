@@ -156,6 +156,7 @@ impl Output<'_> {
             Action::Exported if self.is_dry_run() => "would be written".into(),
             Action::Exported => "written".into(),
             Action::NotExported => "gztool reads gzip only: no index is written for it".into(),
+            Action::Undivided => format!("no index: {}{}", Cause::Undivided, way_out(&Cause::Undivided)),
             Action::Made(summary) => format!("index made: {}", described(summary)),
             Action::Kept(summary) => format!("has an index: {}", described(summary)),
             Action::Removed(reason) => {
@@ -169,18 +170,19 @@ impl Output<'_> {
     fn record(&self, event: Event<'_>) -> Vec<u8> {
         let mut line = Vec::new();
         let (action, summary, reason) = match event.action {
+            Action::Undivided => ("skip", None, Some(Cause::Undivided.to_string())),
             Action::WouldMake => ("would make index", None, None),
             Action::Made(summary) => ("make index", Some(summary), None),
             Action::Kept(summary) => ("keep index", Some(summary), None),
             Action::Exported if self.is_dry_run() => ("would export", None, None),
             Action::Exported => ("export", None, None),
             Action::NotExported => ("skip export", None, None),
-            Action::Removed(reason) if self.is_dry_run() => ("would remove", None, Some(reason)),
-            Action::Removed(reason) => ("remove", None, Some(reason)),
+            Action::Removed(reason) if self.is_dry_run() => ("would remove", None, Some(why(reason).into())),
+            Action::Removed(reason) => ("remove", None, Some(why(reason).into())),
         };
         let mut object = Object::begin(&mut line).string("action", action.as_bytes());
         if let Some(reason) = reason {
-            object = object.string("reason", why(reason).as_bytes());
+            object = object.string("reason", reason.as_bytes());
         }
         if let Some(summary) = summary {
             let numbers = [
@@ -244,10 +246,12 @@ fn way_out(cause: &Cause) -> &'static str {
         Cause::ImportForDirectory => "; name the file, or leave out --import",
         Cause::Unexportable(_) => "; remove the index of the file, which is made again by the next run",
         Cause::OtherIndex(_) => "; move it away, or remove it, and run the command again",
-        Cause::Damaged(_) => "; Spark cannot read it either: replace it by an intact copy",
+        Cause::Damaged(_) => "; replace it by an intact copy",
         Cause::Undivided => "; one task reads it: see millstream recompress",
         Cause::Changed => "; run the command again when nothing writes to it",
-        Cause::NotDivisible => "; .bz2 files need none, and one task reads a file of another format",
+        Cause::NotDivisible => {
+            "; tasks share a .bz2 without one, and one task reads a file of another format"
+        }
         Cause::NotKept(_) | Cause::Linked => {
             "; name a directory for indexes with --directory, and in spark.millstream.index.directory"
         }

@@ -261,10 +261,7 @@ fn each_error_is_told_and_the_rest_continues() {
     lines.sort_unstable();
     let expected = [
         ("'/dev/null': not a file", ""),
-        (
-            "'d/damaged.gz': damaged gzip data at byte ",
-            "; Spark cannot read it either: replace it by an intact copy",
-        ),
+        ("'d/damaged.gz': damaged gzip data at byte ", "; replace it by an intact copy"),
         ("'d/text.gz': damaged gzip data at byte 10: not gzip", "replace it by an intact copy"),
         (
             "'full/a.gz': the index cannot be kept: open directory: Not a directory",
@@ -285,6 +282,29 @@ fn each_error_is_told_and_the_rest_continues() {
     }
     assert!(beside(&scratch.path("d/good.gz")).is_file());
     assert_eq!(scratch.files("d").len(), 4, "no temporary file is left");
+}
+
+#[test]
+fn a_file_that_cannot_be_divided_is_an_error_only_if_it_is_named() {
+    let scratch = Scratch::new();
+    scratch.file("d/a.gz", &gzip(b"line\n"));
+    // A frame of blocks of one byte that is repeated 128 Ki times (RFC 8878).
+    let header = |is_last: u32| (is_last | 1 << 1 | (128 << 10) << 3).to_le_bytes();
+    let block = |is_last| [&header(is_last)[..3], b"x"].concat();
+    let whole = [&b"\x28\xb5\x2f\xfd\0\x38"[..], &block(0).repeat(200), &block(1)].concat();
+    scratch.file("d/whole.zst", &whole);
+    let reason = "it cannot be divided, because it is one frame or has one of more than 64 MiB of text";
+    let line = format!("'d/whole.zst': no index: {reason}; one task reads it: see millstream recompress");
+    assert_eq!(scratch.done(&["--min-size=0", "d"]), [line]);
+    assert!(beside(&scratch.path("d/a.gz")).is_file());
+    let records = scratch.done(&["--json", "--min-size=0", "d"]);
+    assert!(
+        records.contains(&format!(r#"{{"action":"skip","reason":"{reason}","path":"d/whole.zst"}}"#)),
+        "{records:?}"
+    );
+    let output = scratch.run(&["d/whole.zst"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(told(&output).starts_with(&format!("millstream: cannot index 'd/whole.zst': {reason}")));
 }
 
 #[test]

@@ -11,6 +11,8 @@ use crate::restart::Restart;
 
 /// Frames that refer to more than 128 MiB before them are refused, as by the `zstd` command: they take as much memory.
 const LONGEST_WINDOW_LOG: u32 = 27;
+/// What the library returns for others: ZSTD_error_frameParameter_windowTooLarge of zstd_errors.h.
+const WINDOW_TOO_LARGE: usize = 16_usize.wrapping_neg();
 
 /// Decodes a file.
 pub(crate) struct ZstdReader<R> {
@@ -38,7 +40,7 @@ impl<R: Read> ZstdReader<R> {
         let left = self.context.decompress_stream(&mut output, &mut input);
         let (read, written) = (input.pos(), output.pos());
         self.compressed.consume(read);
-        self.is_inside = left.map_err(|code| self.compressed.invalid(get_error_name(code)))? != 0;
+        self.is_inside = left.map_err(|code| self.compressed.invalid(reason(code)))? != 0;
         Ok(written)
     }
 }
@@ -73,6 +75,13 @@ impl<R: Read> Read for ZstdReader<R> {
                 return Err(self.compressed.truncated());
             }
         }
+    }
+}
+
+fn reason(code: usize) -> &'static str {
+    match code {
+        WINDOW_TOO_LARGE => "a frame needs more than 128 MiB of memory, which zstd -d --long=31 would take",
+        _ => get_error_name(code),
     }
 }
 
@@ -140,7 +149,10 @@ mod tests {
             ([&X[..], &[0]].concat(), "Unknown frame descriptor"),
             (skippable(b"comment")[..9].to_vec(), "the file ends too early"),
             ([&X[..], b"some text"].concat(), "Unknown frame descriptor"),
-            (with_window(28), "Frame requires too much memory for decoding"),
+            (
+                with_window(28),
+                "a frame needs more than 128 MiB of memory, which zstd -d --long=31 would take",
+            ),
             ([&MAGIC[..], &[0x21, 7, 1, 0x09, 0, 0, b'x']].concat(), "Dictionary mismatch"),
         ] {
             assert_eq!(decode(Codec::Zstd, &file).expect_err("damaged").reason, reason, "{file:x?}");

@@ -35,6 +35,9 @@ impl<V: Volume> Run<'_, V> {
         let counted = Counted { all: Some(&self.activity.bytes), own: AtomicU64::new(0) };
         match self.index(found, store, &counted) {
             Ok(action) => self.sink.event(Event { path: &path, action }),
+            Err(Cause::Undivided) if !found.is_operand => {
+                self.sink.event(Event { path: &path, action: Action::Undivided });
+            }
             Err(cause) => self.problem(&path, &cause),
         }
         // The file may have grown, or need not be read.

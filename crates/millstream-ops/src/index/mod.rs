@@ -99,6 +99,8 @@ pub enum Action {
     Exported,
     /// It was not written, because the file is not gzip.
     NotExported,
+    /// The file, which is below an operand, has no index, because it cannot be divided.
+    Undivided,
     /// An index, or what an interrupted run has left, was removed, or would be.
     Removed(Reason),
 }
@@ -162,7 +164,7 @@ pub enum Cause {
     /// There is another file in the place of gztool's index.
     #[error("{} exists, and is not the index that would be written", .0.escape_ascii())]
     OtherIndex(Vec<u8>),
-    /// A frame, or a block of deflate, is too long.
+    /// A frame, or a block of deflate, of an operand is too long.
     #[error("it cannot be divided, because it is one frame or has one of more than 64 MiB of text")]
     Undivided,
     /// It was written to, or replaced, meanwhile.

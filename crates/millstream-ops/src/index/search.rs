@@ -37,6 +37,7 @@ pub(super) struct Found<D> {
     pub(super) name: CString,
     /// Size when it was found.
     pub(super) size: u64,
+    pub(super) is_operand: bool,
 }
 
 pub(super) struct Search<'a, V: Volume> {
@@ -81,16 +82,16 @@ impl<V: Volume> Search<'_, V> {
             }
             (Task::Make { .. }, metadata) => {
                 let size = metadata?.size;
-                self.found(Arc::new(open()?), directory, name, size)
+                self.found(Found { dir: Arc::new(open()?), directory, name, size, is_operand: true })
             }
         };
         self.send(job);
         Ok(())
     }
 
-    fn found(&self, dir: Arc<V::Dir>, directory: Vec<u8>, name: CString, size: u64) -> Job<V::Dir> {
-        self.run.activity.begun_bytes.fetch_add(size, Ordering::Relaxed);
-        Job::Make(Found { dir, directory, name, size })
+    fn found(&self, found: Found<V::Dir>) -> Job<V::Dir> {
+        self.run.activity.begun_bytes.fetch_add(found.size, Ordering::Relaxed);
+        Job::Make(found)
     }
 
     fn entry(
@@ -127,8 +128,8 @@ impl<V: Volume> Search<'_, V> {
                 Some(dir) => Arc::clone(dir),
                 None => Arc::clone(dir.insert(Arc::new(reopen(chunk.handle())?))),
             };
-            let name = entry.name().to_owned();
-            self.send(self.found(dir, prefix(chunk.directory()), name, metadata.size));
+            let (directory, name) = (prefix(chunk.directory()), entry.name().to_owned());
+            self.send(self.found(Found { dir, directory, name, size: metadata.size, is_operand: false }));
         }
         Ok(())
     }

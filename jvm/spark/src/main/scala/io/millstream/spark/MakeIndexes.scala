@@ -46,7 +46,7 @@ object MakeIndexes {
   private def tell(outcome: IndexOutcome, isJson: Boolean, isVerbose: Boolean): Unit = {
     outcome.problem.foreach(problem => System.err.println(s"millstream: cannot ${outcome.action} '${outcome.path}': $problem"))
     if (isJson) println(json(outcome))
-    else if (outcome.problem.isEmpty && (isVerbose || outcome.action.startsWith("would"))) println(text(outcome))
+    else if (outcome.problem.isEmpty && (isVerbose || outcome.action.startsWith("would") || outcome.action == IndexJob.Skip)) println(text(outcome))
   }
 
   private def json(outcome: IndexOutcome): String = {

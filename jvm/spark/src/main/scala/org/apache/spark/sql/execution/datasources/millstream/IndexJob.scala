@@ -45,10 +45,14 @@ final class IndexJob(spark: SparkSession, directory: Option[String], minSize: Op
     val (listed, failed) = list(paths, IndexJob.Index)
     val (right, others) = listed.partition(tree => !tree.isFile || isDivisible(tree.root.getName))
     val refused = others.map(tree => IndexOutcome(tree.root.toString, IndexJob.Index,
-      problem = Some("only .gz, .zst, .lz4 and .snappy files have indexes; .bz2 files need none; one task reads a file of another format")))
+      problem = Some("only .gz, .zst, .lz4 and .snappy files have indexes; tasks share a .bz2 without one, and one task reads a file of another format")))
     val files = right.flatMap(tree => tree.data.filter(file => file.codec.hasIndex && (tree.isFile || file.size >= smallest)))
+    val named = right.filter(_.isFile).map(_.root.toString).toSet
     // The largest first: the job does not end with one of them.
-    failed ++ refused ++ run(files.distinct.sortBy(-_.size))
+    failed ++ refused ++ run(files.distinct.sortBy(-_.size)).map {
+      case IndexOutcome(path, IndexJob.Skip, why, _, _) if named(path) => IndexOutcome(path, IndexJob.Index, problem = why)
+      case outcome => outcome
+    }
   }
 
   private def run(files: Seq[CompressedFile]): Seq[IndexOutcome] =
@@ -204,16 +208,19 @@ private final class Tree(val root: Path, val isFile: Boolean, versionOf: FileSta
   def directories: Seq[Path] = (holders ++ Option.unless(isFile)(root)).toSeq
 }
 
-private object IndexJob {
-  val Index = "index"
-  val Prune = "prune"
+object IndexJob {
+  private val Index = "index"
+  private val Prune = "prune"
+  /** Of a file that cannot be divided. */
+  val Skip = "skip"
+  private val WhyUndivided = "it cannot be divided, because it is one frame or has one of more than 64 MiB of text; one task reads it: see millstream recompress"
   private val Removers = 16
   private val Incomplete = "\\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}".r
 
-  def isIncomplete(name: String): Boolean = Incomplete.matches(name)
+  private def isIncomplete(name: String): Boolean = Incomplete.matches(name)
 
   /** Hadoop takes a local file for missing whose directory, or whose target if it is a link, may not be entered. */
-  def isCertainlyGone(path: Path): Boolean = !IndexStore.isLocal(path) || Files.notExists(IndexStore.local(path))
+  private def isCertainlyGone(path: Path): Boolean = !IndexStore.isLocal(path) || Files.notExists(IndexStore.local(path))
 
   private def one(file: CompressedFile, store: IndexStore, dryRun: Boolean, conf: Configuration, task: TaskContext): IndexOutcome = {
     val path = file.path.toString
@@ -224,8 +231,7 @@ private object IndexJob {
         case CompressedFiles.Made(index, None) => IndexOutcome(path, "make index", numbers = numbers(index))
         case CompressedFiles.Made(_, Some(why)) =>
           failed(s"the index cannot be kept: $why; name a directory for indexes with --directory, and in ${IndexSettings.Directory.key}")
-        case CompressedFiles.Undivided =>
-          failed("it cannot be divided, because it is one frame or has one of more than 64 MiB of text; one task reads it: see millstream recompress")
+        case CompressedFiles.Undivided => IndexOutcome(path, Skip, Some(WhyUndivided))
         case CompressedFiles.Unreadable(why) => failed(why)
       }
     }
