@@ -11,10 +11,6 @@ use crate::snappy::SnappyReader;
 use crate::zlib::ZlibReader;
 use crate::zstd::ZstdReader;
 
-/// Bytes that are decoded at once: few enough to stay in the processor's cache until their checksum is computed. Those that come
-/// at once with damage are lost.
-pub(crate) const STEP: usize = 256 << 10;
-
 /// Reads the decoded bytes of a compressed file: those of all its members, streams or frames. A file of no bytes decodes to none.
 ///
 /// A file that is cut off or damaged is an error, as far as the format allows to notice it: all checksums are checked.

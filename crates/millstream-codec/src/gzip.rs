@@ -7,8 +7,7 @@ use std::io::{self, Read};
 use crc32fast::Hasher;
 
 use crate::codec::Codec;
-use crate::compressed::Compressed;
-use crate::decoder::STEP;
+use crate::compressed::{Compressed, STEP};
 use crate::inflate::{Inflater, Stop};
 
 pub(crate) const MAGIC: [u8; 2] = [0x1f, 0x8b];

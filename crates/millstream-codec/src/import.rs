@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use crate::codec::Codec;
-use crate::decoder::STEP;
+use crate::compressed::STEP;
 use crate::error::DecodeError;
 use crate::gzip::{Check, Members, Trailer};
 use crate::index::{Index, Window};

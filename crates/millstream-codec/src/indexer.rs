@@ -11,7 +11,7 @@ use crc32fast::Hasher;
 use memchr::memchr_iter;
 
 use crate::codec::Codec;
-use crate::decoder::STEP;
+use crate::compressed::STEP;
 use crate::deflate::{Wrapper, deflated};
 use crate::error::DecodeError;
 use crate::gzip::Members;

@@ -5,8 +5,7 @@ use std::io::{self, Read};
 use zlib_rs::{Inflate, InflateError, InflateFlush, Status};
 
 use crate::codec::Codec;
-use crate::compressed::Compressed;
-use crate::decoder::STEP;
+use crate::compressed::{Compressed, STEP};
 
 const WINDOW_BITS: u8 = 15;
 

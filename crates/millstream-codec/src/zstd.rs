@@ -5,8 +5,7 @@ use std::io::{self, Read};
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
 
 use crate::codec::Codec;
-use crate::compressed::Compressed;
-use crate::decoder::STEP;
+use crate::compressed::{Compressed, STEP};
 use crate::restart::Restart;
 
 /// Frames that refer to more than 128 MiB before them are refused, as by the `zstd` command: they take as much memory.
