@@ -93,9 +93,9 @@ test-jvm: $(JAR)
 	mvn -B -q -f jvm/pom.xml verify
 
 # A share that changes with every commit; all of them in the groups spark-4.3 and spark-4.0. A test that is named runs in any case.
-SHARE := auto/16
-SHARE_REMOTE := auto/60
-SHARE_OLD := auto/80
+SHARE := auto/24
+SHARE_REMOTE := auto/90
+SHARE_OLD := auto/120
 test-spark: $(VENV)/ready $(VENV_OLD)/ready
 	testbed/setup build test s3
 	$(VENV)/bin/python -m pytest -q --share $(SHARE) python/tests tests/spark

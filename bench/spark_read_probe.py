@@ -243,6 +243,9 @@ def main(jobs: str, way: str, memory: str, warm_up: str, times: str, directory: 
         for _ in range(int(times)):
             prepare(spark, name, warm_up)
             job_named(name)(spark, warm_up)
+            if name.startswith("first_"):
+                # The session finds the index that the job has made. If it did not, it would take it that the job cannot keep one.
+                job_named(name)(spark, warm_up)
     for name in names:
         cost = cost_of(spark, name, directory, float(limit_s))
         if len(names) > 1 and cost["wall_s"] < SHORT_S:

@@ -62,6 +62,7 @@ private[millstream] object CompressedFiles extends Logging {
       val (divisible, others) = files.partition(mayHaveIndex)
       tell(others.map(_.path), Indivisible)
       val found = load(divisible, store, conf)
+      counted.removeAll(found.keySet.asJava)
       val missing = divisible.filterNot(found.contains)
       val made = make(if (onlyCounts) missing.filterNot(counted.add) else missing, store, conf, context)
       val all = found ++ made
