@@ -217,7 +217,7 @@ object IndexJob {
   private val Removers = 16
   private val Incomplete = "\\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}".r
 
-  private def isIncomplete(name: String): Boolean = Incomplete.matches(name)
+  def isIncomplete(name: String): Boolean = Incomplete.matches(name)
 
   /** Hadoop takes a local file for missing whose directory, or whose target if it is a link, may not be entered. */
   private def isCertainlyGone(path: Path): Boolean = !IndexStore.isLocal(path) || Files.notExists(IndexStore.local(path))
