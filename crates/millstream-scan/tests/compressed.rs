@@ -87,12 +87,13 @@ impl Random {
     }
 }
 
-fn index(compressed: &[u8], spacing: u64) -> Arc<Index> {
+/// `None` if nearly all of the file is one block, as that of a text of one letter.
+fn index(compressed: &[u8], spacing: u64) -> Option<Arc<Index>> {
     let mut indexer = Indexer::new(Codec::Gzip, compressed, spacing).expect("a codec with indexes");
     io::copy(&mut indexer, &mut io::sink()).expect("well-formed");
-    let index = indexer.finish().expect("short blocks");
+    let index = indexer.finish()?;
     assert_eq!(Index::decode(&index.encode()).as_ref(), Ok(&index));
-    Arc::new(index)
+    Some(Arc::new(index))
 }
 
 fn options(separator: &Separator) -> ScanOptions {
@@ -148,6 +149,7 @@ fn any_cuts_of_compressed_files_have_the_rows_of_the_decoded_ones() {
     let mut random = Random::seeded();
     let scratch = tempfile::tempdir().expect("scratch");
     let (plain, gz) = (scratch.path().join("plain"), scratch.path().join("file.gz"));
+    let mut undivided = 0;
     for round in 0..30 {
         let length = *random.pick(&[0, 1, 1_000, 300_000, 3_000_000]);
         let mut text = random.text(length);
@@ -196,10 +198,13 @@ fn any_cuts_of_compressed_files_have_the_rows_of_the_decoded_ones() {
         let whole = range(&gz, 0, compressed.len() as u64, Compression::Indexing(Codec::Gzip));
         let (found, made) = rows_and_index(whole, &options);
         assert!(found == expected, "decoded at once and indexed, {context}");
-        let usual = index(&compressed, SPACING);
-        assert_eq!(made.as_slice(), [(0, Index::clone(&usual))], "{context}");
+        let usual = index(&compressed, SPACING).map(|usual| (0, Index::clone(&usual)));
+        assert_eq!(made, Vec::from_iter(usual), "{context}");
 
-        let index = index(&compressed, 32 << 10);
+        let Some(index) = index(&compressed, 32 << 10) else {
+            undivided += 1;
+            continue;
+        };
         assert_eq!((index.length(), index.size()), (text.len() as u64, compressed.len() as u64), "{context}");
         let parts: Vec<_> = cuts
             .windows(2)
@@ -231,6 +236,7 @@ fn any_cuts_of_compressed_files_have_the_rows_of_the_decoded_ones() {
             index.chunks()
         );
     }
+    assert!(undivided < 15, "{undivided} of 30 files cannot be divided");
 }
 
 /// Wherever a bzip2 file is cut, the rows are those of the decoded file. Its blocks have 100 kB.
@@ -294,7 +300,7 @@ fn damaged_files_never_give_wrong_rows() {
     let separator = Separator::AnyNewline;
     let text = random.text(400_000);
     let compressed = random.gzip(&text);
-    let index = index(&compressed, 64 << 10);
+    let index = index(&compressed, 64 << 10).expect("short blocks");
     fs::write(&gz, &compressed).expect("a file");
     let indexed = range(&gz, 0, text.len() as u64, Compression::Indexed(Arc::clone(&index)));
     let whole = range(&gz, 0, compressed.len() as u64, Compression::Whole(Codec::Gzip));
