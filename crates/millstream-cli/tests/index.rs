@@ -339,6 +339,7 @@ fn stale_indexes_are_pruned() {
         [true, false, false, false, true]
     );
     assert!(others.iter().all(|path| path.exists()), "they are not ours");
+    assert!(files[2].exists() && !changed.parent().expect("a directory").exists(), "nothing else was in it");
     assert!(scratch.done(&["--prune", "--json", "d"]).is_empty());
 }
 

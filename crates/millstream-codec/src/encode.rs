@@ -14,6 +14,7 @@ use std::io;
 use zstd_safe::{CCtx, CParameter, get_error_name};
 
 use crate::codec::Codec;
+use crate::crc::Crc32;
 use crate::deflate::{Wrapper, deflated};
 use crate::index::LONGEST;
 use crate::lz4::{self, encode_frame};
@@ -170,7 +171,7 @@ fn member(text: &[u8], level: i32) -> Vec<u8> {
     }
     let size = (out.len() + MEMBER_AROUND - start - 1) as u16;
     out[start - 2..start].copy_from_slice(&size.to_le_bytes());
-    out.extend(crc32fast::hash(text).to_le_bytes());
+    out.extend(Crc32::of(text).value().to_le_bytes());
     out.extend((text.len() as u32).to_le_bytes());
     out
 }

@@ -48,6 +48,7 @@ pub fn fuzz_points(bytes: &[u8]) {
 mod tests {
     use super::*;
     use crate::codec::Codec;
+    use crate::crc::Crc32;
     use crate::deflate::{Wrapper, deflated};
     use crate::{Indexer, to_gztool};
 
@@ -59,7 +60,7 @@ mod tests {
         let member = [
             &b"\x1f\x8b\x08\0\0\0\0\0\0\xff"[..],
             &deflated(&text, 1, Wrapper::None),
-            &crc32fast::hash(&text).to_le_bytes(),
+            &Crc32::of(&text).value().to_le_bytes(),
             &length,
         ];
         member.concat().repeat(2)

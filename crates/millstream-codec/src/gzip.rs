@@ -4,10 +4,9 @@
 
 use std::io::{self, Read};
 
-use crc32fast::Hasher;
-
 use crate::codec::Codec;
 use crate::compressed::{Compressed, STEP};
+use crate::crc::Crc32;
 use crate::inflate::{Inflater, Stop};
 
 pub(crate) const MAGIC: [u8; 2] = [0x1f, 0x8b];
@@ -59,7 +58,7 @@ impl<R: Read> Read for GzipReader<R> {
 /// What a member's trailer must say.
 #[derive(Debug, Default)]
 pub(crate) struct Check {
-    crc: Hasher,
+    crc: Crc32,
     length: u64,
 }
 
@@ -70,20 +69,15 @@ impl Check {
         self.length += bytes.len() as u64;
     }
 
-    /// More bytes of the member, of which the checksum is known.
-    pub(crate) fn add_checked(&mut self, crc: &Hasher, length: u64) {
-        self.crc.combine(crc);
-        self.length += length;
-    }
-
     /// The bytes of the member that follow these.
     pub(crate) fn append(&mut self, next: &Check) {
-        self.add_checked(&next.crc, next.length);
+        self.crc.combine(&next.crc);
+        self.length += next.length;
     }
 
     /// Why these are not the bytes that the trailer tells of.
     pub(crate) fn compare(self, trailer: Trailer) -> Result<(), &'static str> {
-        if trailer.crc != self.crc.finalize() {
+        if trailer.crc != self.crc.value() {
             return Err("checksum mismatch");
         }
         // RFC 1952: the length modulo 2^32.
@@ -211,7 +205,7 @@ impl<R: Read> Members<R> {
     }
 
     fn header(&mut self) -> io::Result<()> {
-        let mut crc = Hasher::new();
+        let mut crc = Crc32::new();
         let fixed: [u8; 10] = self.bytes(&mut crc)?;
         if fixed[..2] != MAGIC {
             return Err(self.input.invalid("not gzip"));
@@ -229,7 +223,7 @@ impl<R: Read> Members<R> {
             while flags & text != 0 && self.bytes(&mut crc)? != [0] {}
         }
         if flags & FHCRC != 0 {
-            let expected = crc.clone().finalize() as u16;
+            let expected = crc.value() as u16;
             if u16::from_le_bytes(self.bytes(&mut crc)?) != expected {
                 return Err(self.input.invalid("checksum mismatch in a header"));
             }
@@ -237,13 +231,13 @@ impl<R: Read> Members<R> {
         Ok(())
     }
 
-    fn bytes<const N: usize>(&mut self, crc: &mut Hasher) -> io::Result<[u8; N]> {
+    fn bytes<const N: usize>(&mut self, crc: &mut Crc32) -> io::Result<[u8; N]> {
         let bytes = self.input.array()?;
         crc.update(&bytes);
         Ok(bytes)
     }
 
     fn u32(&mut self) -> io::Result<u32> {
-        Ok(u32::from_le_bytes(self.bytes(&mut Hasher::new())?))
+        Ok(u32::from_le_bytes(self.bytes(&mut Crc32::new())?))
     }
 }

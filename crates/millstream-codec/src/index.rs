@@ -23,10 +23,10 @@
 use std::io;
 use std::ops::Range;
 
-use crc32fast::hash as crc32;
 use millstream_wire::{Decoder, Encoder, Malformed};
 
 use crate::codec::Codec;
+use crate::crc::Crc32;
 use crate::error::DecodeError;
 
 const MAGIC: &[u8; 8] = b"MSINDEX1";
@@ -214,7 +214,7 @@ impl Index {
         out.u64(self.end.1);
         out.bytes(&self.windows);
         let mut bytes = out.into_bytes();
-        bytes.extend_from_slice(&crc32(&bytes).to_le_bytes());
+        bytes.extend_from_slice(&Crc32::of(&bytes).value().to_le_bytes());
         bytes
     }
 
@@ -224,7 +224,7 @@ impl Index {
     /// [`NotAnIndex`] for any other bytes; what it then says of the file can still be wrong.
     pub fn decode(bytes: &[u8]) -> Result<Index, NotAnIndex> {
         let (bytes, crc) = bytes.split_last_chunk().ok_or(NotAnIndex)?;
-        if crc32(bytes) != u32::from_le_bytes(*crc) {
+        if Crc32::of(bytes).value() != u32::from_le_bytes(*crc) {
             return Err(NotAnIndex);
         }
         let mut input = Decoder::new(bytes);

@@ -7,11 +7,11 @@
 use std::fmt;
 use std::io::{self, Read};
 
-use crc32fast::Hasher;
 use memchr::memchr_iter;
 
 use crate::codec::Codec;
 use crate::compressed::STEP;
+use crate::crc::Crc32;
 use crate::deflate::{Wrapper, deflated};
 use crate::error::DecodeError;
 use crate::gzip::Members;
@@ -36,7 +36,7 @@ pub struct Indexer<R: Read> {
 }
 
 enum Format<R: Read> {
-    Gzip(Gzip<R>),
+    Gzip(Box<Gzip<R>>),
     Zstd(ZstdReader<R>),
     Lz4(Lz4Reader<R>),
     Snappy(SnappyReader<R>),
@@ -83,7 +83,9 @@ impl<R: Read> Indexer<R> {
     /// if files of this codec have no index ([`Codec::has_index`]).
     pub fn new(codec: Codec, input: R, spacing: u64) -> Option<Self> {
         let format = match codec {
-            Codec::Gzip => Format::Gzip(Gzip { members: Members::new(input), tail: Tail::default() }),
+            Codec::Gzip => {
+                Format::Gzip(Box::new(Gzip { members: Members::new(input), tail: Tail::default() }))
+            }
             Codec::Zstd => Format::Zstd(ZstdReader::new(input)),
             Codec::Lz4 => Format::Lz4(Lz4Reader::new(input)),
             Codec::Snappy => Format::Snappy(SnappyReader::new(input)),
@@ -217,8 +219,8 @@ impl<R: Read> Gzip<R> {
 
     /// Takes note of decoded bytes, all of one member.
     fn add(&mut self, bytes: &[u8], chunks: &mut Chunks) {
-        let crc = chunks.add(bytes);
-        self.members.check.add_checked(&crc, bytes.len() as u64);
+        chunks.add(bytes);
+        self.members.check.add(bytes);
         self.tail.add(bytes);
     }
 }
@@ -242,7 +244,7 @@ struct Current {
     /// What the index keeps for a decoder that starts there.
     window: Vec<u8>,
     length: u64,
-    crc: Hasher,
+    crc: Crc32,
     lines: u64,
 }
 
@@ -258,16 +260,13 @@ impl Chunks {
         wanted.clamp(WINDOW as u64, LONGEST / 2)
     }
 
-    /// Adds decoded bytes to the chunk. Returns their checksum.
-    pub(crate) fn add(&mut self, bytes: &[u8]) -> Hasher {
-        let mut crc = Hasher::new();
-        crc.update(bytes);
+    /// Adds decoded bytes to the chunk.
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
         let current = &mut self.current;
-        current.crc.combine(&crc);
+        current.crc.update(bytes);
         current.length += bytes.len() as u64;
         current.lines += memchr_iter(b'\n', bytes).count() as u64;
         self.is_undivided |= current.length > LONGEST;
-        crc
     }
 
     pub(crate) fn is_long_enough(&self) -> bool {
@@ -300,7 +299,7 @@ impl Chunks {
             bit: current.bit,
             start: index.length,
             window: Window::Stored(first..index.windows.len()),
-            crc: current.crc.finalize(),
+            crc: current.crc.value(),
             lines: current.lines,
         });
         index.length += current.length;
@@ -376,7 +375,7 @@ fn decode(
             fill_from_members(members, decoded)?
         }
         Codec::Zstd => match decode_frames(compressed, decoded) {
-            true => checksum(decoded),
+            true => Crc32::of(decoded),
             // It tells what is wrong, and where.
             false => fill(ZstdReader::at(first, compressed), decoded, index.codec)?,
         },
@@ -387,22 +386,16 @@ fn decode(
         }
         Codec::Bzip2 | Codec::Deflate => return Err(damaged()),
     };
-    if crc.finalize() != entry.crc {
+    if crc.value() != entry.crc {
         let reason = "the CRC of a chunk is not that of its index";
         return Err(DecodeError::invalid(index.codec, first, reason));
     }
     Ok(())
 }
 
-fn checksum(bytes: &[u8]) -> Hasher {
-    let mut crc = Hasher::new();
-    crc.update(bytes);
-    crc
-}
-
 /// Fills `decoded`, and returns its checksum. The reader gets all the room that there is, so that it decodes long blocks in place.
-fn fill(mut reader: impl Restart, decoded: &mut [u8], codec: Codec) -> io::Result<Hasher> {
-    let (mut filled, mut crc) = (0, Hasher::new());
+fn fill(mut reader: impl Restart, decoded: &mut [u8], codec: Codec) -> io::Result<Crc32> {
+    let (mut filled, mut crc) = (0, Crc32::new());
     while filled < decoded.len() {
         let n = reader.read(&mut decoded[filled..])?;
         if n == 0 {
@@ -415,8 +408,8 @@ fn fill(mut reader: impl Restart, decoded: &mut [u8], codec: Codec) -> io::Resul
 }
 
 /// As [`fill`].
-fn fill_from_members(mut members: Members<&[u8]>, decoded: &mut [u8]) -> io::Result<Hasher> {
-    let (mut filled, mut crc) = (0, Hasher::new());
+fn fill_from_members(mut members: Members<&[u8]>, decoded: &mut [u8]) -> io::Result<Crc32> {
+    let (mut filled, mut crc) = (0, Crc32::new());
     while filled < decoded.len() {
         if !members.enter()? {
             return Err(DecodeError::truncated(Codec::Gzip, members.input.offset()));
@@ -443,7 +436,7 @@ pub(crate) fn inflated<'a>(window: &[u8], out: &'a mut [u8; WINDOW]) -> Option<&
 /// Takes arbitrary bytes for an index, and for a file to decode by it. They get the checksum that an index has to have.
 #[cfg(any(test, feature = "fuzzing"))]
 pub fn fuzz_index(bytes: &[u8]) {
-    let Ok(index) = Index::decode(&[bytes, &crc32fast::hash(bytes).to_le_bytes()].concat()) else { return };
+    let Ok(index) = Index::decode(&[bytes, &Crc32::of(bytes).value().to_le_bytes()].concat()) else { return };
     assert_eq!(Index::decode(&index.encode()).as_ref(), Ok(&index));
     assert!(Index::decode(&index.slice(0..index.length()).encode()).is_ok());
     for at in [0, 1, index.length() / 2, index.length(), u64::MAX] {
@@ -513,7 +506,7 @@ mod tests {
         let gz = [
             &b"\x1f\x8b\x08\0\0\0\0\0\0\xff"[..],
             &deflated(&text, 6, Wrapper::None),
-            &crc32fast::hash(&text).to_le_bytes(),
+            &Crc32::of(&text).value().to_le_bytes(),
         ]
         .concat();
         let gz = [&gz[..], &(text.len() as u32).to_le_bytes()].concat();

@@ -17,6 +17,7 @@ mod bgzip;
 mod bzip2;
 mod codec;
 mod compressed;
+mod crc;
 mod decoder;
 mod deflate;
 mod encode;
@@ -41,6 +42,7 @@ mod zstd;
 
 pub use bzip2::Bzip2Blocks;
 pub use codec::{Codec, recognize};
+pub use crc::Crc32;
 pub use decoder::Decoder;
 pub use encode::{BLOCK, Encoded, Encoder, Form, Sizes};
 pub use error::DecodeError;

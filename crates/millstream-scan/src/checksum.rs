@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crc32fast::Hasher;
+use millstream_codec::Crc32;
 use millstream_vfs::Result;
 
 use crate::batch::Buffer;
@@ -36,7 +36,7 @@ pub(crate) fn mismatch<S: Source>(
     let length = (chunks.end - chunks.start) as usize * SUM;
     fill(&sums, HEADER as u64 + chunks.start * SUM as u64, length, buffer)?;
     let expected = buffer.to_vec();
-    let mut found = Chunks { size: chunk, hasher: Hasher::new(), hashed: 0, sums: Vec::new() };
+    let mut found = Chunks { size: chunk, crc: Crc32::new(), hashed: 0, sums: Vec::new() };
     let (mut offset, end) = (chunks.start * chunk, chunks.end.saturating_mul(chunk));
     while offset < end {
         fill(file, offset, BLOCK.min(end - offset) as usize, buffer)?;
@@ -54,7 +54,7 @@ pub(crate) fn mismatch<S: Source>(
 /// Computes the checksums of consecutive chunks.
 struct Chunks {
     size: u64,
-    hasher: Hasher,
+    crc: Crc32,
     /// Bytes hashed of the current chunk.
     hashed: u64,
     sums: Vec<u32>,
@@ -65,7 +65,7 @@ impl Chunks {
         while !bytes.is_empty() {
             let left = usize::try_from(self.size - self.hashed).unwrap_or(usize::MAX);
             let (now, rest) = bytes.split_at(left.min(bytes.len()));
-            self.hasher.update(now);
+            self.crc.update(now);
             self.hashed += now.len() as u64;
             if self.hashed == self.size {
                 self.end_chunk();
@@ -75,7 +75,7 @@ impl Chunks {
     }
 
     fn end_chunk(&mut self) {
-        self.sums.push(std::mem::take(&mut self.hasher).finalize());
+        self.sums.push(std::mem::take(&mut self.crc).value());
         self.hashed = 0;
     }
 

@@ -5,7 +5,7 @@
 
 use std::ffi::CStr;
 
-use crc32fast::Hasher;
+use millstream_codec::Crc32;
 use millstream_vfs::{Access, At, Dir, Error, Fields, File, RemoveKind, SymlinkBehavior, Volume};
 
 use crate::batch::Stamp;
@@ -84,7 +84,7 @@ fn joined<V: Volume>(
     should_continue: &mut dyn FnMut() -> bool,
 ) -> Result<Concatenated, ConcatenateError> {
     let mut files = JoinedFiles::new(VolumeSource::new(volume), inputs.to_vec(), header, max_readers);
-    let mut writer = Writer { output, buffer: Vec::new(), length: 0, checksum: Hasher::new() };
+    let mut writer = Writer { output, buffer: Vec::new(), length: 0, checksum: Crc32::new() };
     while files.next(should_continue, &mut |bytes| writer.write(bytes))? {}
     let length = writer.finish()?;
     Ok(Concatenated { stamps: files.into_stamps(), length })
@@ -94,7 +94,7 @@ struct Writer<'a, F> {
     output: &'a F,
     buffer: Vec<u8>,
     length: u64,
-    checksum: Hasher,
+    checksum: Crc32,
 }
 
 impl<F: File> Writer<'_, F> {
@@ -127,7 +127,7 @@ impl<F: File> Writer<'_, F> {
     /// Reads the output back and compares checksums. Returns its length.
     fn finish(mut self) -> Result<u64, ConcatenateError> {
         self.flush()?;
-        let (mut again, mut at) = (Hasher::new(), 0);
+        let (mut again, mut at) = (Crc32::new(), 0);
         self.buffer.resize(BUFFER, 0);
         loop {
             let n = self.output.read(&mut self.buffer, At::Offset(at))?;
@@ -137,7 +137,7 @@ impl<F: File> Writer<'_, F> {
             again.update(&self.buffer[..n]);
             at += n as u64;
         }
-        if (at, again.finalize()) != (self.length, self.checksum.finalize()) {
+        if (at, again.value()) != (self.length, self.checksum.value()) {
             return Err(ConcatenateError::Differs);
         }
         Ok(at)

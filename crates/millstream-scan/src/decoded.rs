@@ -14,7 +14,7 @@ use millstream_vfs::{Errno, Error, Operation, Result};
 use crate::batch::Stamp;
 use crate::error::Cause;
 use crate::lines::Separator;
-use crate::range::BYTE_ORDER_MARK;
+use crate::range::{BYTE_ORDER_MARK, lines_of};
 use crate::source::{Compression, FileRange, Source, SourceFile};
 use crate::stream::cause;
 
@@ -87,6 +87,17 @@ impl<F: SourceFile> Opened<F> {
             Opened::Decoded(decoded) => decoded.count_lines(part, separator),
         }
     }
+
+    /// The lines that belong to a part, if they are in memory already in one piece.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(crate) fn lines(&self, part: Range<u64>, separator: &Separator) -> Result<Option<Lines>> {
+        match self {
+            Opened::Plain(_) => Ok(None),
+            Opened::Decoded(decoded) => decoded.lines(part, separator),
+        }
+    }
 }
 
 impl<F: SourceFile> SourceFile for Opened<F> {
@@ -106,6 +117,19 @@ impl<F: SourceFile> SourceFile for Opened<F> {
 
     fn stamp(&self) -> Result<Stamp> {
         self.raw().stamp()
+    }
+}
+
+/// Lines in a chunk.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    decoded: Arc<Vec<u8>>,
+    found: Range<usize>,
+}
+
+impl Lines {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.decoded[self.found.clone()]
     }
 }
 
@@ -131,8 +155,8 @@ struct State {
     damage: Option<DecodeError>,
 }
 
-/// A chunk, once it is decoded, by the holder of the lock.
-type Slot = Mutex<Option<Vec<u8>>>;
+/// A chunk, once it is decoded, by the holder of the lock. Others read it at the same time.
+type Slot = Mutex<Option<Arc<Vec<u8>>>>;
 
 impl<F> Decoded<F> {
     fn new(file: F, index: &Arc<Index>, start: u64) -> Self {
@@ -168,7 +192,7 @@ impl<F> Decoded<F> {
             && self.index.range(*oldest.key()).end <= state.finished
         {
             let decoded = Arc::into_inner(oldest.remove()).and_then(|slot| slot.into_inner().ok().flatten());
-            state.spare.extend(decoded);
+            state.spare.extend(decoded.and_then(Arc::into_inner));
         }
         let mut kept = 0;
         state.spare.retain(|chunk| {
@@ -186,13 +210,24 @@ impl<F: SourceFile> Decoded<F> {
             // The index of a part says nothing of what is two gigabytes away.
             return if is_at_end { Ok(0) } else { Err(Error::new(Operation::Read, Errno::OVERFLOW)) };
         };
-        let mut n = 0;
-        self.with_chunk(chunk, &mut |decoded| {
-            let bytes = &decoded[(offset - self.index.range(chunk).start) as usize..];
-            n = bytes.len().min(buffer.len());
-            buffer[..n].copy_from_slice(&bytes[..n]);
-        })?;
+        let decoded = self.chunk(chunk)?;
+        let bytes = &decoded[(offset - self.index.range(chunk).start) as usize..];
+        let n = bytes.len().min(buffer.len());
+        buffer[..n].copy_from_slice(&bytes[..n]);
         Ok(n)
+    }
+
+    /// The lines that belong to a part ([`lines_of`]), where they were decoded; `None` if they are in several chunks.
+    fn lines(&self, part: Range<u64>, separator: &Separator) -> Result<Option<Lines>> {
+        let Some(chunk) = self.index.chunk_at(part.start) else { return Ok(None) };
+        let range = self.index.range(chunk);
+        if part.end >= range.end {
+            return Ok(None);
+        }
+        let decoded = self.chunk(chunk)?;
+        let (start, end) = ((part.start - range.start) as usize, (part.end - range.start) as usize);
+        let found = lines_of(&decoded[start..], part.start, end - start, separator);
+        Ok(found.map(|found| Lines { decoded, found: start + found.start..start + found.end }))
     }
 
     /// Counts separators where the text is decoded. Where there is no CR, or only one byte separates lines, each of them begins a
@@ -211,44 +246,35 @@ impl<F: SourceFile> Decoded<F> {
             let chunk = self.index.chunk_at(at).ok_or_else(beyond)?;
             let range = self.index.range(chunk);
             let until = end.min(range.end);
-            self.with_chunk(chunk, &mut |decoded| {
-                is_simple = at > 0 || !decoded.starts_with(BYTE_ORDER_MARK);
-                let bytes = &decoded[(at - range.start) as usize..(until - range.start) as usize];
-                for cached in bytes.chunks(CACHED) {
-                    is_simple &= !has_other_newlines || memchr(b'\r', cached).is_none();
-                    lines += memchr_iter(byte, cached).count() as u64;
-                }
-                last = bytes.last().copied();
-            })?;
+            let decoded = self.chunk(chunk)?;
+            is_simple = at > 0 || !decoded.starts_with(BYTE_ORDER_MARK);
+            let bytes = &decoded[(at - range.start) as usize..(until - range.start) as usize];
+            for cached in bytes.chunks(CACHED) {
+                is_simple &= !has_other_newlines || memchr(b'\r', cached).is_none();
+                lines += memchr_iter(byte, cached).count() as u64;
+            }
+            last = bytes.last().copied();
             at = until;
         }
         let is_ended = end == self.index.length() && last == Some(byte);
         Ok(is_simple.then(|| lines - u64::from(is_ended)))
     }
 
-    /// Calls `read` with a decoded chunk.
-    fn with_chunk(&self, chunk: usize, read: &mut dyn FnMut(&[u8])) -> Result<()> {
+    /// A decoded chunk.
+    fn chunk(&self, chunk: usize) -> Result<Arc<Vec<u8>>> {
         let slot = Arc::clone(self.lock().chunks.entry(chunk).or_default());
-        let mut decoded = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(decoded) = &*decoded {
-            read(decoded);
-            return Ok(());
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(decoded) = &*slot {
+            return Ok(Arc::clone(decoded));
         }
-        let mut before = Vec::new();
-        if !self.index.has_window(chunk) {
-            // A chunk refers to those before it only, so no two wait for each other.
-            self.with_chunk(chunk - 1, &mut |all| {
-                before.extend_from_slice(&all[all.len().saturating_sub(WINDOW)..]);
-            })?;
-        }
+        // A chunk refers to those before it only, so no two wait for each other.
+        let before = if self.index.has_window(chunk) { Arc::default() } else { self.chunk(chunk - 1)? };
+        let before = &before[before.len().saturating_sub(WINDOW)..];
         let range = self.index.compressed(chunk);
         let compressed = self.compressed(range)?;
         let mut bytes = self.lock().spare.pop().unwrap_or_default();
-        match decode_chunk(&self.index, chunk, &compressed, &before, &mut bytes).map_err(cause) {
-            Ok(()) => {
-                read(decoded.insert(bytes));
-                Ok(())
-            }
+        match decode_chunk(&self.index, chunk, &compressed, before, &mut bytes).map_err(cause) {
+            Ok(()) => Ok(Arc::clone(slot.insert(Arc::new(bytes)))),
             Err(Cause::Damaged(mut damage)) => {
                 damage.reason += "; if the file is intact, it was replaced after it was listed, and has to be listed \
                     anew, or else its index is another file's, and has to be removed";

@@ -55,6 +55,28 @@ pub(crate) fn read_lines<F: SourceFile>(
     Ok(first..last)
 }
 
+/// The lines that belong to the range of `length` bytes at `start`, in the bytes of the file from there on. `None` if that depends on
+/// bytes after these.
+pub(crate) fn lines_of(
+    data: &[u8],
+    start: u64,
+    length: usize,
+    separator: &Separator,
+) -> Option<Range<usize>> {
+    let first = match start {
+        0 if data.starts_with(BYTE_ORDER_MARK) => BYTE_ORDER_MARK.len(),
+        0 => 0,
+        _ => {
+            let found = separator.find(data, 0, false)?;
+            if !separator.begins_line_before(&found, length) {
+                return Some(0..0);
+            }
+            found.end
+        }
+    };
+    Some(first..separator.find(data, length.max(first), false)?.end)
+}
+
 /// Appends a whole file, expected to have `length` bytes, to `buffer`.
 ///
 /// # Errors

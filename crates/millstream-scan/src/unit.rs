@@ -397,7 +397,7 @@ impl<'a> UnitReader<'a> {
             self.scratch.clear();
             let found = stream.next_lines(separator, &mut self.scratch)?;
             batch.check_room(found.len())?;
-            self.take_lines(found, separator, batch);
+            self.take_lines(&self.scratch[found], separator, batch);
         }
         Ok(stream.offset() - before)
     }
@@ -466,6 +466,12 @@ impl<'a> UnitReader<'a> {
                     batch.rows += lines;
                     return Ok(());
                 }
+                let copies = self.takes_all() && self.options.output != Output::Count;
+                if !copies && let Some(lines) = file.lines(part.clone(), separator)? {
+                    batch.check_room(lines.bytes().len())?;
+                    self.take_lines(lines.bytes(), separator, batch);
+                    return Ok(());
+                }
                 let has_data = self.lines(file, part, separator, batch)?;
                 let last =
                     if is_first && !has_data && range.start > 0 { file.last_start()? } else { u64::MAX };
@@ -527,13 +533,12 @@ impl<'a> UnitReader<'a> {
         }
         let found = read_lines(file, part.start, part.end, separator, &mut self.scratch)?;
         batch.check_room(found.len())?;
-        self.take_lines(found, separator, batch);
+        self.take_lines(&self.scratch[found], separator, batch);
         Ok(!self.scratch.is_empty())
     }
 
-    /// Adds or counts the lines of a part of the scratch buffer.
-    fn take_lines(&self, found: Range<usize>, separator: &Separator, batch: &mut Batch) {
-        let data = &self.scratch[found];
+    /// Adds or counts some lines.
+    fn take_lines(&self, data: &[u8], separator: &Separator, batch: &mut Batch) {
         match (self.takes_all(), self.options.output) {
             (true, Output::Count) => batch.rows += separator.count(data),
             _ => self.filter(data, separator, batch),

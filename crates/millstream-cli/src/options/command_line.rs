@@ -1,8 +1,9 @@
 //! From a command line to the operands. `--help` and `--version` are answered here; the tool handles all other options.
+//! `TOOL COMMAND --help` is about that command alone.
 
 use std::ffi::OsString;
 
-use super::{Command, Occurrence, Parser, Reference, Role, help, version};
+use super::{Command, Occurrence, Parser, Reference, Role, help, help_on, version};
 use crate::diagnostics::{Diagnostics, Refused, UsageError};
 use crate::standard_output::StandardOutput;
 
@@ -31,7 +32,14 @@ pub fn take_options<I: Copy + PartialEq + 'static>(
     for option in parser.by_ref() {
         match option {
             Ok(Occurrence { id: Role::Text(text), .. }) => {
-                write_text(text, &command.into(), diagnostics, failure);
+                let reference = Reference::from(command);
+                match (text, parser.operands().first().and_then(|word| reference.command(word))) {
+                    (Text::Help, Some(word)) => {
+                        let program = diagnostics.program().to_string_lossy();
+                        write(&help_on(word, &reference, &program), diagnostics, failure);
+                    }
+                    _ => write_text(text, &reference, diagnostics, failure),
+                }
                 return Err(Refused);
             }
             Ok(Occurrence { id: Role::Tool(id), value, spelling, word }) => {
@@ -50,6 +58,10 @@ pub fn write_text(text: Text, reference: &Reference, diagnostics: &Diagnostics, 
         Text::Help => help(reference, &program),
         Text::Version => version(reference, &program),
     };
+    write(&text, diagnostics, failure);
+}
+
+fn write(text: &str, diagnostics: &Diagnostics, failure: u8) {
     if let Err(error) = StandardOutput.write_text(text.as_bytes()) {
         diagnostics.write_error(&error, failure);
     }

@@ -6,37 +6,84 @@ use super::{Paragraph, Reference};
 const COLUMNS: usize = 79;
 /// The column of the explanations.
 const HELP_COLUMN: usize = 26;
+/// The titles of sections that [`help_on`] knows.
+const EXAMPLES: &str = "Examples";
+const EXIT_STATUS: &str = "Exit status";
 
 /// The text of `--help` for a tool called as `program`.
 pub fn help(command: &Reference, program: &str) -> String {
     let mut text = String::new();
-    for (i, usage) in command.usage.iter().enumerate() {
-        text.push_str(if i == 0 { "Usage: " } else { "  or:  " });
-        text.push_str(&format!("{program} {usage}\n"));
-    }
+    write_usage(&mut text, program, command.usage);
     for paragraph in command.description {
         wrap(&mut text, "", 0, paragraph);
     }
     for (group, entries) in command.groups() {
-        text.push_str(&format!("\n{group}:\n"));
-        for entry in entries {
-            wrap(&mut text, &label(entry), HELP_COLUMN, entry.help);
-        }
+        write_group(&mut text, group, entries);
     }
     for section in command.sections {
-        text.push_str(&format!("\n{}:\n", section.title));
-        for paragraph in section.body {
-            match paragraph {
-                Paragraph::Text(paragraph) => wrap(&mut text, "", 0, paragraph),
-                Paragraph::Terms(terms) => {
-                    for (term, definition) in *terms {
-                        wrap(&mut text, &format!("  {term}"), HELP_COLUMN, definition);
-                    }
+        write_section(&mut text, section.title, section.body);
+    }
+    text
+}
+
+/// What the text of `--help` has on the command `word` of a tool: its sentence of the description, the groups of options
+/// whose titles name it, the section that has its name, its examples.
+pub fn help_on(word: &str, command: &Reference, program: &str) -> String {
+    let names = |text: &str| text.split([' ', ',']).any(|other| other == word);
+    let mut text = String::new();
+    let usage: Vec<_> =
+        command.usage.iter().copied().filter(|usage| usage.split(' ').next() == Some(word)).collect();
+    write_usage(&mut text, program, &usage);
+    for sentence in
+        command.description.iter().flat_map(|text| text.split(". ")).filter(|sentence| names(sentence))
+    {
+        wrap(&mut text, "", 0, &format!("{}.", sentence.trim_end_matches('.')));
+    }
+    let groups = command.groups().filter(|(group, _)| names(group) || !group.contains(" of "));
+    // Those of the command alone come first.
+    let (own, shared): (Vec<_>, Vec<_>) =
+        groups.partition(|(group, _)| *group == format!("Options of {word}"));
+    for (group, entries) in own.into_iter().chain(shared) {
+        write_group(&mut text, group, entries);
+    }
+    for section in command.sections {
+        let is_example = |paragraph: &&Paragraph| matches!(paragraph, Paragraph::Text(text) if names(text));
+        if section.title.eq_ignore_ascii_case(word) || section.title == EXIT_STATUS {
+            write_section(&mut text, section.title, section.body);
+        } else if section.title == EXAMPLES && section.body.iter().any(|paragraph| is_example(&paragraph)) {
+            write_section(&mut text, section.title, section.body.iter().filter(is_example));
+        }
+    }
+    text.push_str(&format!("\n'{program} --help' explains all commands.\n"));
+    text
+}
+
+fn write_usage(text: &mut String, program: &str, usage: &[&str]) {
+    for (i, usage) in usage.iter().enumerate() {
+        text.push_str(if i == 0 { "Usage: " } else { "  or:  " });
+        text.push_str(&format!("{program} {usage}\n"));
+    }
+}
+
+fn write_group(text: &mut String, group: &str, entries: &[ReferenceEntry]) {
+    text.push_str(&format!("\n{group}:\n"));
+    for entry in entries {
+        wrap(text, &label(entry), HELP_COLUMN, entry.help);
+    }
+}
+
+fn write_section<'a>(text: &mut String, title: &str, body: impl IntoIterator<Item = &'a Paragraph>) {
+    text.push_str(&format!("\n{title}:\n"));
+    for paragraph in body {
+        match paragraph {
+            Paragraph::Text(paragraph) => wrap(text, "", 0, paragraph),
+            Paragraph::Terms(terms) => {
+                for (term, definition) in *terms {
+                    wrap(text, &format!("  {term}"), HELP_COLUMN, definition);
                 }
             }
         }
     }
-    text
 }
 
 /// The text of `--version`.

@@ -22,7 +22,7 @@ mod reference;
 pub use choice::{Choice, choose};
 pub use command_line::{Text, take_options, write_text};
 pub use completions::{Shell, completions};
-pub use help::{help, version};
+pub use help::{help, help_on, version};
 pub use man::man_page;
 use parse::Parser;
 pub use parse::{Occurrence, Spelling};

@@ -95,6 +95,11 @@ impl<I: Copy + PartialEq + 'static> Parser<I> {
         }
     }
 
+    /// The operands before the options that have not been taken yet.
+    pub fn operands(&self) -> &[OsString] {
+        &self.operands
+    }
+
     /// The operands, after all options have been taken.
     pub fn into_operands(mut self) -> Vec<OsString> {
         self.operands.extend(self.arguments);

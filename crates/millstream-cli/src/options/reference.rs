@@ -1,5 +1,7 @@
 //! The spelling of options in help, manual pages and completions.
 
+use std::ffi::OsStr;
+
 use super::{Argument, Command, OptionSpec, Paragraph, Section, Syntax};
 
 /// A command without the type of its options' identifiers: everything that texts need.
@@ -65,6 +67,11 @@ impl Reference {
             first.filter(|word| word.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')).collect();
         commands.dedup();
         commands
+    }
+
+    /// The subcommand that a word names.
+    pub(super) fn command(&self, word: &OsStr) -> Option<&'static str> {
+        self.commands().into_iter().find(|command| word == *command)
     }
 
     /// All spellings of the options, with their dashes.

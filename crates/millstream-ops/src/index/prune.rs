@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use millstream_vfs::{Dir, Errno, Fields, Result, SymlinkBehavior, Volume};
+use millstream_vfs::{Dir, Errno, Fields, RemoveKind, Result, SymlinkBehavior, Volume};
 
 use super::names::{self, BESIDE, Version, checksum_name, is_temporary};
 use super::store::{Store, entries, remove_if_there};
@@ -41,17 +41,21 @@ impl<V: Volume> Run<'_, V> {
             Store::Directory { names, .. } => names,
         };
         let first = listed.partition_point(|name| name.to_bytes() < &prefix[..]);
+        let mut has_removed = false;
         for name in listed[first..].iter().take_while(|name| name.to_bytes().starts_with(&prefix)) {
             let Some((file, version)) = names::parse(&name.to_bytes()[prefix.len()..]) else { continue };
             if only.is_some_and(|only| only.to_bytes() != file) {
                 continue;
             }
             if let Some(reason) = stale(dir, &file, version)? {
-                self.remove(&index_directory, directory, name, reason);
+                has_removed |= self.remove(&index_directory, directory, name, reason);
             }
         }
-        match (store, only) {
-            (Store::Beside, None) => Ok(self.prune_incomplete(&index_directory, directory, listed)?),
+        if let (Store::Beside, None) = (store, only) {
+            has_removed |= self.prune_incomplete(&index_directory, directory, listed)?;
+        }
+        match (store, dir) {
+            (Store::Beside, Some(dir)) if has_removed => Ok(remove_if_empty(dir)?),
             _ => Ok(()),
         }
     }
@@ -64,8 +68,15 @@ impl<V: Volume> Run<'_, V> {
         }
     }
 
-    fn prune_incomplete(&self, index_directory: &V::Dir, directory: &[u8], listed: &[CString]) -> Result<()> {
+    /// Whether any was removed.
+    fn prune_incomplete(
+        &self,
+        index_directory: &V::Dir,
+        directory: &[u8],
+        listed: &[CString],
+    ) -> Result<bool> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut has_removed = false;
         for name in listed.iter().filter(|name| is_temporary(name.to_bytes())) {
             let metadata = match index_directory.metadata(name, SymlinkBehavior::NoFollow, Fields::MTIME) {
                 Err(error) if error.errno == Errno::NOENT => continue,
@@ -73,13 +84,14 @@ impl<V: Volume> Run<'_, V> {
             };
             let age = now.as_secs().saturating_sub(u64::try_from(metadata.mtime.sec).unwrap_or(0));
             if age > ABANDONED.as_secs() {
-                self.remove(index_directory, directory, name, Reason::Incomplete);
+                has_removed |= self.remove(index_directory, directory, name, Reason::Incomplete);
             }
         }
-        Ok(())
+        Ok(has_removed)
     }
 
-    fn remove(&self, index_directory: &V::Dir, directory: &[u8], name: &CStr, reason: Reason) {
+    /// Whether it was removed.
+    fn remove(&self, index_directory: &V::Dir, directory: &[u8], name: &CStr, reason: Reason) -> bool {
         let path = [&self.index_directory_path(directory), name.to_bytes()].concat();
         let removed = match self.options.effect {
             Effect::DryRun => Ok(()),
@@ -90,6 +102,7 @@ impl<V: Volume> Run<'_, V> {
             Ok(()) => self.sink.event(Event { path: &path, action: Action::Removed(reason) }),
             Err(error) => self.problem(&path, &error.into()),
         }
+        removed.is_ok() && self.options.effect == Effect::Real
     }
 
     /// The path of the directory that has the indexes of files in a directory, with a slash at its end.
@@ -100,6 +113,14 @@ impl<V: Volume> Run<'_, V> {
                 [path.to_bytes().strip_suffix(b"/").unwrap_or(path.to_bytes()), b"/"].concat()
             }
         }
+    }
+}
+
+/// Removes the directory of indexes from the directory of their files.
+fn remove_if_empty<D: Dir>(dir: &D) -> Result<()> {
+    match dir.remove(BESIDE, RemoveKind::Directory) {
+        Err(error) if matches!(error.errno, Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT) => Ok(()),
+        removed => removed,
     }
 }
 

@@ -7,8 +7,7 @@ use std::io::{self, Read};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use crc32fast::Hasher;
-use millstream_codec::{BLOCK, Encoded, Encoder, Sizes};
+use millstream_codec::{BLOCK, Crc32, Encoded, Encoder, Sizes};
 use millstream_vfs::{At, File, Result};
 
 use super::{Cause, cause};
@@ -97,7 +96,7 @@ impl Pool {
 #[derive(Debug, Default)]
 pub(super) struct Text {
     pub(super) length: u64,
-    crc: Hasher,
+    crc: Crc32,
 }
 
 impl Text {
@@ -120,7 +119,7 @@ impl Text {
 
 impl PartialEq for Text {
     fn eq(&self, other: &Self) -> bool {
-        self.length == other.length && self.crc.clone().finalize() == other.crc.clone().finalize()
+        self.length == other.length && self.crc.value() == other.crc.value()
     }
 }
 
