@@ -66,6 +66,17 @@ impl Random {
         out
     }
 
+    /// `text` in frames.
+    fn frames(&mut self, text: &[u8], form: Form) -> Vec<u8> {
+        let (mut out, mut rest) = (Vec::new(), text);
+        while !rest.is_empty() || out.is_empty() {
+            let (frame, after) = rest.split_at(rest.len().min(1 + self.below(60_000)));
+            out.extend(Encoder::new(form, None).encode(frame).bytes);
+            rest = after;
+        }
+        out
+    }
+
     fn member(&mut self, text: &[u8]) -> Vec<u8> {
         let mut deflate = Deflate::new(*self.pick(&[0, 1, 6, 9]), false, 15);
         let mut body = vec![0; text.len() * 2 + 100_000];
@@ -88,8 +99,8 @@ impl Random {
 }
 
 /// `None` if nearly all of the file is one block, as that of a text of one letter.
-fn index(compressed: &[u8], spacing: u64) -> Option<Arc<Index>> {
-    let mut indexer = Indexer::new(Codec::Gzip, compressed, spacing).expect("a codec with indexes");
+fn index(codec: Codec, compressed: &[u8], spacing: u64) -> Option<Arc<Index>> {
+    let mut indexer = Indexer::new(codec, compressed, spacing).expect("a codec with indexes");
     io::copy(&mut indexer, &mut io::sink()).expect("well-formed");
     let index = indexer.finish()?;
     assert_eq!(Index::decode(&index.encode()).as_ref(), Ok(&index));
@@ -121,6 +132,19 @@ fn rows(ranges: Vec<FileRange>, options: ScanOptions) -> Result<Vec<Vec<u8>>, Sc
         rows.extend(batch.iter().map(<[u8]>::to_vec));
     }
     Ok(rows)
+}
+
+/// The rows that come before an error, and the error.
+fn rows_before_error(range: &FileRange, options: &ScanOptions) -> (Vec<Vec<u8>>, Option<ScanError>) {
+    let mut scan = Scan::new(VolumeSource::new(&PosixVolume), vec![range.clone()], options.clone());
+    let mut rows = Vec::new();
+    loop {
+        match scan.next_batch() {
+            Ok(Some(batch)) => rows.extend(batch.iter().map(<[u8]>::to_vec)),
+            Ok(None) => return (rows, None),
+            Err(error) => return (rows, Some(error)),
+        }
+    }
 }
 
 /// The rows of a file, and the index that is made meanwhile.
@@ -167,7 +191,12 @@ fn any_cuts_of_compressed_files_have_the_rows_of_the_decoded_ones() {
                     .copy_from_slice(*random.pick(&[b"\r\n", b"\rx", b"\n\n", b"x\n", b"\nx"]));
             }
         }
-        let compressed = random.gzip(&text);
+        let codec = *random.pick(&[Codec::Gzip, Codec::Gzip, Codec::Zstd, Codec::Lz4]);
+        let compressed = match codec {
+            Codec::Zstd => random.frames(&text, Form::Zstd),
+            Codec::Lz4 => random.frames(&text, Form::Lz4),
+            _ => random.gzip(&text),
+        };
         fs::write(&plain, &text).expect("a file");
         fs::write(&gz, &compressed).expect("a file");
         let separators = [
@@ -182,9 +211,12 @@ fn any_cuts_of_compressed_files_have_the_rows_of_the_decoded_ones() {
         let whole = range(&plain, 0, text.len() as u64, Compression::None);
         let expected = rows(vec![whole], options.clone()).expect("readable");
 
-        let whole = range(&gz, 0, compressed.len() as u64, Compression::Whole(Codec::Gzip));
-        let context =
-            format!("round {round}: {separator:?}, {} bytes, {} compressed", text.len(), compressed.len());
+        let whole = range(&gz, 0, compressed.len() as u64, Compression::Whole(codec));
+        let context = format!(
+            "round {round}: {codec:?}, {separator:?}, {} bytes, {} compressed",
+            text.len(),
+            compressed.len()
+        );
         assert!(
             rows(vec![whole.clone()], options.clone()) == Ok(expected.clone()),
             "decoded at once, {context}"
@@ -195,14 +227,15 @@ fn any_cuts_of_compressed_files_have_the_rows_of_the_decoded_ones() {
             "{context}"
         );
 
-        let whole = range(&gz, 0, compressed.len() as u64, Compression::Indexing(Codec::Gzip));
+        let whole = range(&gz, 0, compressed.len() as u64, Compression::Indexing(codec));
         let (found, made) = rows_and_index(whole, &options);
         assert!(found == expected, "decoded at once and indexed, {context}");
-        let usual = index(&compressed, SPACING).map(|usual| (0, Index::clone(&usual)));
+        let usual = index(codec, &compressed, SPACING).map(|usual| (0, Index::clone(&usual)));
         assert_eq!(made, Vec::from_iter(usual), "{context}");
 
         // Many short chunks, or long ones that have whole parts in them.
-        let Some(index) = index(&compressed, *random.pick(&[32 << 10, 32 << 10, 1 << 20, SPACING])) else {
+        let Some(index) = index(codec, &compressed, *random.pick(&[32 << 10, 32 << 10, 1 << 20, SPACING]))
+        else {
             undivided += 1;
             continue;
         };
@@ -301,11 +334,23 @@ fn damaged_files_never_give_wrong_rows() {
     let separator = Separator::AnyNewline;
     let text = random.text(400_000);
     let compressed = random.gzip(&text);
-    let index = index(&compressed, 64 << 10).expect("short blocks");
+    let index = index(Codec::Gzip, &compressed, 64 << 10).expect("short blocks");
     fs::write(&gz, &compressed).expect("a file");
     let indexed = range(&gz, 0, text.len() as u64, Compression::Indexed(Arc::clone(&index)));
     let whole = range(&gz, 0, compressed.len() as u64, Compression::Whole(Codec::Gzip));
     let expected = rows(vec![indexed.clone()], options(&separator)).expect("readable");
+    // The rows of an index are right whenever they come, however they are read.
+    let ways = [Predicate::True, Predicate::contains(b"ab")]
+        .map(|predicate| ScanOptions { predicate, ..options(&separator) });
+    let found =
+        ways.each_ref().map(|options| rows(vec![indexed.clone()], options.clone()).expect("readable"));
+    assert!(
+        found[0] == expected
+            && found[1]
+                == Vec::from_iter(
+                    expected.iter().filter(|row| row.windows(2).any(|pair| pair == b"ab")).cloned()
+                )
+    );
     let mut errors = 0;
     for round in 0..100 {
         let mut damaged = compressed.clone();
@@ -316,6 +361,10 @@ fn damaged_files_never_give_wrong_rows() {
             damaged[at] ^= 1 << random.below(8);
         }
         fs::write(&gz, &damaged).expect("a file");
+        for (options, found) in ways.iter().zip(&found) {
+            let (rows, error) = rows_before_error(&indexed, options);
+            assert!(found.starts_with(&rows) && (error.is_some() || rows == *found), "byte {at}, {error:?}");
+        }
         for range in [&indexed, &whole] {
             match rows(vec![range.clone()], options(&separator)) {
                 Ok(rows) => assert!(rows == expected, "byte {at} of {}, {range:?}", damaged.len()),
