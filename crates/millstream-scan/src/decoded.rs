@@ -14,7 +14,7 @@ use millstream_vfs::{Errno, Error, Operation, Result};
 use crate::batch::Stamp;
 use crate::error::Cause;
 use crate::lines::Separator;
-use crate::range::{BYTE_ORDER_MARK, lines_of};
+use crate::range::{BYTE_ORDER_MARK, find_lines};
 use crate::source::{Compression, FileRange, Source, SourceFile};
 use crate::stream::cause;
 
@@ -217,7 +217,7 @@ impl<F: SourceFile> Decoded<F> {
         Ok(n)
     }
 
-    /// The lines that belong to a part ([`lines_of`]), where they were decoded; `None` if they are in several chunks.
+    /// The lines that belong to a part ([`find_lines`]), where they were decoded; `None` if they are in several chunks.
     fn lines(&self, part: Range<u64>, separator: &Separator) -> Result<Option<Lines>> {
         let Some(chunk) = self.index.chunk_at(part.start) else { return Ok(None) };
         let range = self.index.range(chunk);
@@ -226,7 +226,7 @@ impl<F: SourceFile> Decoded<F> {
         }
         let decoded = self.chunk(chunk)?;
         let (start, end) = ((part.start - range.start) as usize, (part.end - range.start) as usize);
-        let found = lines_of(&decoded[start..], part.start, end - start, separator);
+        let found = find_lines(&decoded[start..], part.start, end - start, separator, false);
         Ok(found.map(|found| Lines { decoded, found: start + found.start..start + found.end }))
     }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 use millstream_vfs::{Errno, Error, Operation, Result};
 
 use crate::batch::Buffer;
-use crate::lines::{Found, Separator};
+use crate::lines::Separator;
 use crate::source::SourceFile;
 
 /// The UTF-8 byte order mark, which is not part of the first line.
@@ -35,46 +35,46 @@ pub(crate) fn read_lines<F: SourceFile>(
     let length = usize::try_from(end - start).unwrap_or(usize::MAX);
     let mut reading = Reading { file, offset: start, buffer, at_end: false };
     reading.more(length.saturating_add(SLACK))?;
-    let first = match start {
-        0 if reading.buffer.starts_with(BYTE_ORDER_MARK) => BYTE_ORDER_MARK.len(),
-        0 => 0,
-        // A line that starts before or at the start of the range belongs to the previous range.
-        _ => match reading.separator_from(0, length, separator)? {
-            Some(found) if separator.begins_line_before(&found, length) => found.end,
-            _ => return Ok(0..0),
-        },
-    };
-    let last = match reading.buffer.len() {
-        all if all < length => all,
-        // If the border splits a CRLF, the search finds its LF first, so the LF is not taken for an empty line.
-        _ => {
-            let found = reading.separator_from(length.max(first), usize::MAX, separator)?;
-            found.map_or(reading.buffer.len(), |found| found.end)
+    loop {
+        if let Some(found) = find_lines(reading.buffer, start, length, separator, reading.at_end) {
+            return Ok(found);
         }
-    };
-    Ok(first..last)
+        let filled = reading.buffer.len();
+        // Not more than there is room for: the line may end before that.
+        reading.more(MORE.max(filled).min(Buffer::MAX - filled).max(1))?;
+    }
 }
 
 /// The lines that belong to the range of `length` bytes at `start`, in the bytes of the file from there on. `None` if that depends on
-/// bytes after these.
-pub(crate) fn lines_of(
+/// bytes after these; `at_end` says that there are none. Otherwise, `data` has all of the range.
+pub(crate) fn find_lines(
     data: &[u8],
     start: u64,
     length: usize,
     separator: &Separator,
+    at_end: bool,
 ) -> Option<Range<usize>> {
     let first = match start {
         0 if data.starts_with(BYTE_ORDER_MARK) => BYTE_ORDER_MARK.len(),
+        0 if BYTE_ORDER_MARK.starts_with(data) && !at_end => return None,
         0 => 0,
+        // A line that starts before or at the start of the range belongs to the previous range.
         _ => {
-            let found = separator.find(data, 0, false)?;
-            if !separator.begins_line_before(&found, length) {
-                return Some(0..0);
+            // A separator that begins in the range ends within these.
+            let limit = length.saturating_add(separator.max_overlap() + 1);
+            let near = &data[..data.len().min(limit)];
+            match separator.find(near, 0, at_end && near.len() == data.len()) {
+                Some(found) if separator.begins_line_before(&found, length) => found.end,
+                None if near.len() < limit && !at_end => return None,
+                _ => return Some(0..0),
             }
-            found.end
         }
     };
-    Some(first..separator.find(data, length.max(first), false)?.end)
+    // If the border splits a CRLF, the search finds its LF first, so the LF is not taken for an empty line.
+    match separator.find(data, length.max(first), at_end) {
+        Some(found) => Some(first..found.end),
+        None => at_end.then_some(first..data.len()),
+    }
 }
 
 /// Appends a whole file, expected to have `length` bytes, to `buffer`.
@@ -143,26 +143,6 @@ impl<F: SourceFile> Reading<'_, F> {
             self.at_end = n == 0;
         }
         Ok(())
-    }
-
-    /// The first separator at or after `from`. Reads on until it finds one, but not beyond `limit`.
-    fn separator_from(
-        &mut self,
-        mut from: usize,
-        limit: usize,
-        separator: &Separator,
-    ) -> Result<Option<Found>> {
-        loop {
-            if let Some(found) = separator.find(self.buffer, from, self.at_end) {
-                return Ok(Some(found));
-            }
-            if self.at_end || self.buffer.len() > limit {
-                return Ok(None);
-            }
-            from = from.max(self.buffer.len().saturating_sub(separator.max_overlap()));
-            // Not more than there is room for: the line may end before that.
-            self.more(MORE.max(self.buffer.len()).min(Buffer::MAX - self.buffer.len()).max(1))?;
-        }
     }
 }
 
@@ -243,6 +223,7 @@ mod tests {
         let scratch = tempfile::tempdir().expect("scratch");
         let path = scratch.path().join("file");
         let name = CString::new(path.to_str().expect("UTF-8")).expect("no NUL");
+        let mut early = 0;
         for round in 0..400 {
             let separator = match random.below(5) {
                 0 => Separator::Bytes(b"|".to_vec()),
@@ -282,8 +263,18 @@ mod tests {
                     found == expected,
                     "round {round}: {separator:?} {start}..{end} of {length}, cuts {cuts:?}"
                 );
+                // What is found in the first bytes of the rest stays right when there are more.
+                let (rest, size) = (&data[start as usize..], (end - start) as usize);
+                let known = &rest[..size + random.below(rest.len() - size + 1)];
+                if let Some(found) = find_lines(known, start, size, &separator, false) {
+                    let (known, mut lines) = (&known[found], Vec::new());
+                    separator.split(known, |start, end| lines.push(known[start..end].to_vec()));
+                    assert!(lines == expected, "round {round}: {separator:?} {start}..{end} of {length}");
+                    early += 1;
+                }
             }
         }
+        assert!(early > 100, "{early} ranges were found without the end of the file");
     }
 
     #[test]
