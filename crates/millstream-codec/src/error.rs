@@ -15,17 +15,23 @@ pub struct DecodeError {
     pub offset: u64,
     /// What is wrong.
     pub reason: String,
+    /// Whether the data only ends too early. Otherwise, bytes that were decoded before may be wrong.
+    pub is_truncated: bool,
 }
 
 impl DecodeError {
     /// The data ends where more of it must follow.
     pub(crate) fn truncated(codec: Codec, offset: u64) -> io::Error {
         let reason = "the file ends too early".into();
-        io::Error::new(io::ErrorKind::UnexpectedEof, DecodeError { codec, offset, reason })
+        io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            DecodeError { codec, offset, reason, is_truncated: true },
+        )
     }
 
     /// The data is not what the format asks for.
     pub(crate) fn invalid(codec: Codec, offset: u64, reason: impl Into<String>) -> io::Error {
-        io::Error::new(io::ErrorKind::InvalidData, DecodeError { codec, offset, reason: reason.into() })
+        let damage = DecodeError { codec, offset, reason: reason.into(), is_truncated: false };
+        io::Error::new(io::ErrorKind::InvalidData, damage)
     }
 }
