@@ -24,3 +24,4 @@ pub mod remove;
 pub mod size;
 pub mod terms;
 pub mod time;
+mod transfer;

@@ -17,3 +17,14 @@ pub enum FileSystems {
     /// That of the operand (`-x`, `-xdev`, `--one-file-system`).
     One,
 }
+
+/// Defines an enumeration of choices without data.
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident $(($data:ty))?),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $($(#[$variant_doc])* $variant $(($data))?),+ }
+    };
+}
+
+pub(crate) use choice;

@@ -67,7 +67,18 @@ pub fn walk<X: Visitor>(
     visitor: &X,
     options: &WalkOptions,
 ) -> WalkStats {
-    let root = Directory::of_operands(volume.base(), visitor.root_state());
+    walk_from(volume, volume.base(), operands, visitor, options)
+}
+
+/// As [`walk`], with operands that are paths from the directory `base`.
+pub fn walk_from<X: Visitor>(
+    volume: &X::Volume,
+    base: <X::Volume as Volume>::Dir,
+    operands: &[CString],
+    visitor: &X,
+    options: &WalkOptions,
+) -> WalkStats {
+    let root = Directory::of_operands(base, visitor.root_state());
     let handles = volume.max_open_dirs().saturating_sub(options.reserved_handles);
     // A third at least is left for directories to keep.
     let most = (handles * 2 / 3 / HANDLES_PER_WORKER).max(1);

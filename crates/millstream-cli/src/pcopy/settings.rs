@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 
 use millstream_ops::copy::{
-    Backup, BackupStyle, Contents, Dangling, Directories, DirectoryLinks, Effect, Existing, Explanation,
+    Backup, BackupStyle, Contents, Dangling, Directories, DirectoryLinks, Execution, Existing, Explanation,
     FileSystems, Method, ModeSource, Options, OwnershipErrors, Placement, Reflink, Removal, Sparse, Specials,
     Trace, Update, Verification, Xattrs,
 };
@@ -198,7 +198,7 @@ impl<'a> Settings<'a> {
             }
             Id::Atomic => options.placement = Placement::Atomic,
             Id::Verify => options.verification = Verification::Checksum,
-            Id::DryRun => options.effect = Effect::DryRun,
+            Id::DryRun => options.effect = Execution::DryRun,
             Id::TargetDirectory => {
                 if self.target_directory.is_some() {
                     self.diagnostics.error(1).text("multiple target directories specified").send();
@@ -262,11 +262,11 @@ impl<'a> Settings<'a> {
         let preserve = &mut self.options.preserve;
         match attribute {
             Attribute::Mode => {
-                preserve.mode = wanted;
+                (preserve.mode, preserve.acls) = (wanted, wanted);
                 self.options.mode = if wanted { ModeSource::Source } else { ModeSource::Default };
             }
             Attribute::Timestamps => preserve.timestamps = wanted,
-            Attribute::Ownership => preserve.ownership = wanted,
+            Attribute::Ownership => (preserve.owner, preserve.group) = (wanted, wanted),
             Attribute::Links => preserve.links = wanted,
             Attribute::Context => self.context = if wanted { KeepContext::Required } else { KeepContext::No },
             Attribute::Xattr => preserve.xattrs = if wanted { Xattrs::Required } else { Xattrs::Ignore },
@@ -315,7 +315,7 @@ impl<'a> Settings<'a> {
             (true, false) => FollowPolicy::Never,
             _ => FollowPolicy::Always,
         };
-        let is_dry = options.effect == Effect::DryRun;
+        let is_dry = options.effect == Execution::DryRun;
         Ok(Options {
             directories: if self.recursive { Directories::Copy } else { Directories::Omit },
             follow: self.follow.unwrap_or(default_follow),

@@ -6,18 +6,19 @@ use std::thread;
 
 use millstream_vfs::{Errno, Error, FileKind, Volume};
 
-use super::Shares;
-use super::attributes::Attributes;
-use super::carriers::Carriers;
-use super::data::Mover;
-use super::item::{Item, Target};
+use super::item::{Copied, Item, Target};
 use super::job::Job;
-use super::links::Links;
 use super::options::{DirectoryLinks, Options, Trace};
-use super::place::{Budget, Place};
 use super::report::{Problem, Sink, Trouble};
 use super::trace::{Action, Step};
+use super::transfer::Load;
 use crate::activity::Activity;
+use crate::transfer::Identity;
+use crate::transfer::attributes::Attributes;
+use crate::transfer::carriers::Carriers;
+use crate::transfer::data::Mover;
+use crate::transfer::links::Links;
+use crate::transfer::place::{Budget, Place, Shares};
 
 /// A failure that has already been reported.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +26,6 @@ pub(super) struct Reported;
 
 /// The outcome of an operation that reports its own errors.
 pub(super) type Done<T> = Result<T, Reported>;
-
-pub(super) type Identity = (u64, u64);
 
 /// Buffers of a thread.
 #[derive(Debug, Default)]
@@ -70,9 +69,9 @@ pub(super) struct Copier<'a, V: Volume> {
     pub(super) activity: &'a Activity,
     pub(super) attributes: Attributes,
     pub(super) budget: Budget,
-    pub(super) links: Links<V::Dir>,
+    pub(super) links: Links<Copied<V::Dir>>,
     pub(super) mover: Mover<'a>,
-    pub(super) carriers: Carriers<V>,
+    pub(super) carriers: Carriers<Load<V>>,
     /// Held while an existing file with several names is written to; the number of a lock is that of the inode.
     several_names: [Mutex<()>; NAME_LOCKS],
     progress: Mutex<Progress>,
@@ -134,10 +133,10 @@ impl<'a, V: Volume> Copier<'a, V> {
             options,
             targets,
             activity,
-            attributes: Attributes::new(options),
+            attributes: Attributes::new(options.attributes()),
             budget,
             links: Links::default(),
-            mover: Mover::new(options, activity),
+            mover: Mover::new(options.data(), activity),
             carriers: Carriers::new(options.threads, shares.waiting_files, shares.carriers),
             several_names: std::array::from_fn(|_| Mutex::default()),
             progress: Mutex::default(),

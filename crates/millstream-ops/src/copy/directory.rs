@@ -5,14 +5,14 @@ use std::ffi::CStr;
 use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, Metadata, Operation, SymlinkBehavior, Volume};
 use millstream_walk::FollowPolicy;
 
-use super::attributes::{Before, has_default_acl};
 use super::copier::{Buffers, Copier, Done, Role, Top};
 use super::existing::Present;
 use super::item::{Item, State, joined};
-use super::options::{Directories, DirectoryLinks, Effect, FileSystems, Method, Trace};
-use super::place::{Origin, Place};
+use super::options::{Directories, DirectoryLinks, Execution, FileSystems, Method, Trace};
 use super::report::{Problem, Trouble};
 use super::trace::Action;
+use crate::transfer::attributes::Before;
+use crate::transfer::place::{Origin, Place};
 
 impl<V: Volume> Copier<'_, V> {
     /// Creates the copy of a directory; returns the destination of its entries if they are to be copied.
@@ -93,7 +93,7 @@ impl<V: Volume> Copier<'_, V> {
             };
         }
         let mut origin = Origin::Imagined;
-        if self.options.effect == Effect::Real {
+        if self.options.effect == Execution::Real {
             item.place
                 .handle(&self.budget)
                 .and_then(|place| place.create_dir(item.name, self.attributes.creation_mode(source)))
@@ -173,7 +173,8 @@ impl<V: Volume> Copier<'_, V> {
         let place = directory.state();
         let is_copied = place.source.is_some() && place.origin != Origin::Imagined;
         if !is_copied
-            || !(self.attributes.preserve.mode || self.attributes.preserve.xattrs != super::Xattrs::Ignore)
+            || !(self.attributes.options.preserve.mode
+                || self.attributes.options.preserve.xattrs != super::Xattrs::Ignore)
         {
             return;
         }
@@ -209,7 +210,7 @@ impl<V: Volume> Copier<'_, V> {
                     || self.attributes.finishes_directory(source)
                     || self.has_acl_to_drop(place)
             }
-            Origin::Found => self.attributes.preserve.any(),
+            Origin::Found => self.attributes.options.preserve.any(),
         };
         if !wanted {
             return;
@@ -233,6 +234,7 @@ impl<V: Volume> Copier<'_, V> {
             fresh,
             may_have_acl,
             lacks_attribute: false,
+            replaced_mode: None,
         };
         let mut report = |trouble, errno| {
             self.directory_trouble(place, trouble, errno);
@@ -241,7 +243,7 @@ impl<V: Volume> Copier<'_, V> {
     }
 
     fn has_acl_to_drop(&self, place: &Place<V::Dir>) -> bool {
-        place.parent().is_some_and(|parent| self.may_inherit_acl(parent))
+        place.parent().is_some_and(|parent| self.attributes.may_inherit_acl(parent, &self.budget))
     }
 
     fn directory_trouble(
@@ -264,20 +266,6 @@ impl<V: Volume> Copier<'_, V> {
         names.reverse();
         let below = names.iter().map(|name| name.to_bytes()).collect::<Vec<_>>().join(&b'/');
         (joined(target.source.to_bytes(), &below), joined(&target.path, &below))
-    }
-
-    /// Whether files created in a destination directory may inherit an access control list.
-    pub(super) fn may_inherit_acl(&self, place: &Place<V::Dir>) -> bool {
-        if !self.attributes.drops_acl(true) {
-            return false;
-        }
-        *place.default_acl.get_or_init(|| {
-            place
-                .handle(&self.budget)
-                .and_then(|handle| handle.as_file())
-                // If the directory cannot be read, this is unknown.
-                .map_or(true, |file| has_default_acl(&file))
-        })
     }
 
     /// Whether actions are reported as JSON records.

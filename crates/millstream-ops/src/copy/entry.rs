@@ -8,18 +8,21 @@ use millstream_vfs::{
 };
 use millstream_walk::{Descend, Entry};
 
-use super::carriers::Crew;
-use super::copier::{Buffers, Copier, Done, Identity};
+use super::copier::{Buffers, Copier, Done};
 use super::existing::{Decision, Present, Skipped};
 use super::item::{Item, State, split};
 use super::job::Job;
-use super::links::Claim;
 use super::names::Linked;
-use super::options::{Contents, Directories, Effect, Existing, Explanation, Method, Specials, Trace, Update};
-use super::place::Origin;
+use super::options::{
+    Contents, Directories, Execution, Existing, Explanation, Method, Specials, Trace, Update,
+};
 use super::report::Trouble;
 use super::trace::Action;
 use super::transfer::Transfer;
+use crate::transfer::Identity;
+use crate::transfer::carriers::Crew;
+use crate::transfer::links::Claim;
+use crate::transfer::place::Origin;
 
 type FileOf<V> = <<V as Volume>::Dir as Dir>::File;
 
@@ -31,7 +34,7 @@ impl<V: Volume> Copier<'_, V> {
         item: &Item<'_, V>,
         entry: &Entry<'_, V, State<V>>,
         descend: &mut Descend<'_, V, State<V>>,
-        crew: &dyn Crew<V>,
+        crew: &dyn Crew,
     ) -> Done<()> {
         let job = self.examine(item, entry)?;
         let is_directory = job.metadata.kind() == FileKind::Directory;
@@ -56,7 +59,7 @@ impl<V: Volume> Copier<'_, V> {
     fn examine(&self, item: &Item<'_, V>, entry: &Entry<'_, V, State<V>>) -> Done<Job<V>> {
         let surely_copied = self.options.method == Method::Copy
             && self.options.contents == Contents::Copy
-            && self.options.effect == Effect::Real
+            && self.options.effect == Execution::Real
             && (item.place.origin == Origin::Made
                 || (self.options.update == Update::All && self.options.existing == Existing::Overwrite))
             && !item.is_operand();
@@ -138,7 +141,7 @@ impl<V: Volume> Copier<'_, V> {
         item: &Item<'_, V>,
         entry: &Entry<'_, V, State<V>>,
         mut job: Job<V>,
-        crew: &dyn Crew<V>,
+        crew: &dyn Crew,
     ) -> Done<()> {
         let present = self.present(item)?;
         let decision = self.decide(buffers, item, entry, &job.metadata, present.as_ref())?;
@@ -151,7 +154,7 @@ impl<V: Volume> Copier<'_, V> {
         if let Decision::Make { backup } = &decision {
             job.backup.clone_from(backup);
         }
-        job.is_claimed = linked && self.options.effect == Effect::Real;
+        job.is_claimed = linked && self.options.effect == Execution::Real;
         let identity = job.metadata.identity();
         while job.is_claimed
             && let Claim::Copied(copied) = self.links.claim(identity)
@@ -176,7 +179,7 @@ impl<V: Volume> Copier<'_, V> {
         entry: &Entry<'_, V, State<V>>,
         mut job: Job<V>,
         decision: Decision,
-        crew: &dyn Crew<V>,
+        crew: &dyn Crew,
     ) -> Done<()> {
         match decision {
             Decision::Skip(skipped) => {
@@ -202,23 +205,25 @@ impl<V: Volume> Copier<'_, V> {
         item: &Item<'_, V>,
         entry: &Entry<'_, V, State<V>>,
         mut job: Job<V>,
-        crew: &dyn Crew<V>,
+        crew: &dyn Crew,
     ) -> Done<()> {
         let action = self.action(&job.metadata);
         let is_data = action == Action::File;
         let is_told_later = is_data && (self.options.explains() || self.options.trace != Trace::Text);
-        if !is_told_later || self.options.effect == Effect::DryRun {
-            let bytes = (is_data && self.options.effect == Effect::DryRun).then_some(job.metadata.size);
+        if !is_told_later || self.options.effect == Execution::DryRun {
+            let bytes = (is_data && self.options.effect == Execution::DryRun).then_some(job.metadata.size);
             let backup = job.backup.as_ref().map(|name| self.backup_path(item, name));
             self.tell(&mut buffers.lines, item, action, backup.as_deref(), bytes);
         }
-        if self.options.effect == Effect::DryRun {
+        if self.options.effect == Execution::DryRun {
             return Ok(());
         }
         if is_data {
             let _alone = self.alone(&job);
             return match self.open_ends(buffers, item, entry, &mut job) {
-                Ok(ends) => self.transfer(buffers, item, Transfer::new(job, ends), crew),
+                Ok((copy, temporary)) => {
+                    self.transfer(buffers, item, Transfer { job, copy, temporary }, crew)
+                }
                 Err(reported) => {
                     if self.options.explains() {
                         self.tell_copy(buffers, item, &job);
@@ -382,7 +387,8 @@ impl<V: Volume> Copier<'_, V> {
             self.trouble(item, trouble, Some(errno));
         };
         let xattrs = self.attributes.gather_by_name(entry, source, &mut report);
-        let may_have_acl = source.kind() != FileKind::Symlink && self.may_inherit_acl(item.place);
+        let may_have_acl =
+            source.kind() != FileKind::Symlink && self.attributes.may_inherit_acl(item.place, &self.budget);
         self.attributes.set_by_name(&*place, item.name, source, &xattrs, may_have_acl, &mut report);
         self.attributes.set_times_by_name(&*place, item.name, source, is_complete.get(), &mut report);
         Ok(())

@@ -6,16 +6,17 @@ use millstream_vfs::{Access, Dir, Errno, Fields, FileKind, Metadata, RemoveKind,
 use millstream_walk::{Entry, FollowPolicy};
 
 use super::backup::destroys_source;
-use super::copier::{Buffers, Copier, Done, Identity};
+use super::copier::{Buffers, Copier, Done};
 use super::item::{Item, State, split};
 use super::options::{
-    Contents, Dangling, Effect, Existing, Method, Placement, Removal, Trace, Update, Verification,
+    Contents, Dangling, Execution, Existing, Method, Placement, Removal, Trace, Update, Verification,
 };
-use super::place::Origin;
 use super::report::{Question, Trouble};
 use super::trace::Action;
 use super::transfer::rename_new;
-use super::verify::checksum;
+use crate::transfer::Identity;
+use crate::transfer::place::Origin;
+use crate::transfer::verify::checksum;
 
 /// The existing file at the destination.
 #[derive(Clone, Copy, Debug)]
@@ -387,7 +388,7 @@ impl<V: Volume> Copier<'_, V> {
         }
         loop {
             let name = backup.name(&*place, item.name).map_err(self.failed(item, Trouble::Backup))?;
-            if self.options.effect != Effect::Real {
+            if self.options.effect != Execution::Real {
                 return Ok(Some(name));
             }
             let is_numbered = name != backup.simple(item.name);
@@ -416,7 +417,7 @@ impl<V: Volume> Copier<'_, V> {
 
     /// Removes the existing file.
     pub(super) fn remove(&self, buffers: &mut Buffers, item: &Item<'_, V>) -> Done<()> {
-        if self.options.effect == Effect::Real {
+        if self.options.effect == Execution::Real {
             let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::Remove))?;
             match place.remove(item.name, RemoveKind::File) {
                 Ok(()) => {}

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use millstream_vfs::Volume;
 use millstream_walk::Directory;
 
-use super::place::Place;
+use crate::transfer::Identity;
+use crate::transfer::place::Place;
 
 /// The traversal's state for a source directory: its copy.
 pub(super) type State<V> = Arc<Place<<V as Volume>::Dir>>;
@@ -87,6 +88,16 @@ impl<V: Volume> Item<'_, V> {
             name: self.name.to_owned(),
         }
     }
+}
+
+/// The name of a copy. There may be one for every file of the tree (`-L`).
+#[derive(Debug)]
+pub(super) struct Copied<D> {
+    pub(super) place: Arc<Place<D>>,
+    pub(super) name: Box<CStr>,
+    pub(super) operand: usize,
+    /// Inode of the copy.
+    pub(super) inode: Identity,
 }
 
 /// Splits a path into the directory, with its final slash or empty, and the last component.

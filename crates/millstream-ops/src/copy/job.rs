@@ -8,12 +8,12 @@ use std::ffi::CString;
 
 use millstream_vfs::{Dir, Errno, Error, Fields, Metadata, Result, SymlinkBehavior, Volume};
 
-use super::copier::{Buffers, Copier, Done, Identity};
+use super::copier::{Buffers, Copier, Done};
 use super::existing::Present;
-use super::item::Item;
-use super::links::Copied;
-use super::options::{Effect, Trace};
+use super::item::{Copied, Item};
+use super::options::{Execution, Trace};
 use super::report::Trouble;
+use crate::transfer::Identity;
 
 type FileOf<V> = <<V as Volume>::Dir as Dir>::File;
 
@@ -49,7 +49,7 @@ impl<V: Volume> Copier<'_, V> {
         inode: Option<Identity>,
         done: Done<()>,
     ) -> Done<()> {
-        if self.options.effect == Effect::DryRun {
+        if self.options.effect == Execution::DryRun {
             return done;
         }
         if done.is_err() {

@@ -10,7 +10,7 @@
 //!  symbolic link, pipe, device ─► create it, set attributes by name
 //! ```
 //!
-//! Every source directory has a [`place::Place`], the destination directory that is its copy. All calls are relative to
+//! Every source directory has a [`Place`], the destination directory that is its copy. All calls are relative to
 //! the handles of these two. A directory created by this run holds only files of this run. Nothing is therefore looked
 //! up before it is created with `O_EXCL`, and no symbolic link is followed. In a directory that existed before,
 //! existing entries are treated as in GNU's tool: a file is overwritten, and a link to a file is written through.
@@ -18,28 +18,19 @@
 //! Operands whose copies would have the same name, or contain one another, are copied one after the other, so that the
 //! first one wins. With prompts (`-i`) one thread does everything.
 
-mod attributes;
 mod backup;
-mod carriers;
 mod copier;
-mod data;
 mod directory;
 mod entry;
 mod existing;
 mod item;
 mod job;
-mod links;
-mod methods;
 mod names;
 mod options;
 mod parents;
-mod place;
 mod report;
-mod temporaries;
-mod throttle;
 mod trace;
 mod transfer;
-mod verify;
 mod visitor;
 
 use std::ffi::{CStr, CString};
@@ -52,14 +43,14 @@ use millstream_walk::{Threads, WalkOptions, walk};
 pub use backup::{Backup, BackupStyle};
 pub use options::*;
 pub use report::{Problem, Question, Sink, Trouble};
-pub use temporaries::{NoMore, Temporaries};
 
 use crate::activity::Activity;
 use crate::operands::side_by_side;
+use crate::transfer::place::{Budget, Origin, Place, Shares};
+pub use crate::transfer::temporaries::{NoMore, Temporaries};
 use copier::Copier;
 use item::{Target, joined};
 use parents::Parents;
-use place::{Budget, Origin, Place};
 use visitor::Pass;
 
 /// Destination of the copies.
@@ -143,27 +134,6 @@ pub fn copy<V: Volume>(
     }
     parents.finish(&copier);
     Ok(outcome)
-}
-
-/// How the handles of a volume are divided. The rest is for the two files and the destination directories that each
-/// traversal worker has open.
-#[derive(Clone, Copy, Debug)]
-struct Shares {
-    /// For everything but the source directories.
-    reserved: usize,
-    /// Destination directories that keep their handle.
-    places: usize,
-    /// Queued large files, with two handles each.
-    waiting_files: usize,
-    /// Copy workers, with two files and one or two destination directories each.
-    carriers: usize,
-}
-
-impl Shares {
-    fn of<V: Volume>(volume: &V) -> Self {
-        let all = volume.max_open_dirs();
-        Shares { reserved: all - all / 3, places: all / 6, waiting_files: all / 24, carriers: all / 32 }
-    }
 }
 
 /// Copies the operands from `first` on in parallel; returns the largest number of workers.

@@ -6,12 +6,11 @@ use millstream_vfs::{Dir, Errno, Error, Fields, Operation, RemoveKind, SymlinkBe
 
 use super::copier::{Buffers, Copier, Done};
 use super::existing::{Decision, Present};
-use super::item::{Item, joined};
-use super::links::Copied;
+use super::item::{Copied, Item, joined};
 use super::options::{Existing, Removal, Trace};
 use super::report::{Problem, Trouble};
-use super::temporaries::Temporary;
 use super::trace::Action;
+use crate::transfer::temporaries::Temporary;
 
 /// The outcome of linking a further name to a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

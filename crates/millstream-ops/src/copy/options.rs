@@ -4,8 +4,13 @@ use millstream_vfs::Metadata;
 use millstream_walk::{Cancellation, FollowPolicy, Threads};
 
 use super::backup::Backup;
-use super::temporaries::Temporaries;
-pub use crate::terms::FileSystems;
+use crate::terms::choice;
+pub use crate::terms::{Execution, FileSystems};
+use crate::transfer::options::{AttributeOptions, DataOptions, IncompleteTimes, Namespaces};
+pub use crate::transfer::options::{
+    ModeSource, OwnershipErrors, Preserve, Reflink, Sparse, Verification, Xattrs,
+};
+use crate::transfer::temporaries::Temporaries;
 
 /// Options of a copy operation.
 #[derive(Clone, Debug)]
@@ -43,7 +48,7 @@ pub struct Options {
     /// How to treat a dangling symbolic link at the destination.
     pub dangling: Dangling,
     /// Whether to make changes or only report them.
-    pub effect: Effect,
+    pub effect: Execution,
     /// Under which name to write data.
     pub placement: Placement,
     /// Whether to read source and copy again and compare them.
@@ -84,7 +89,7 @@ impl Default for Options {
             sparse: Sparse::Auto,
             file_systems: FileSystems::All,
             dangling: Dangling::Refuse,
-            effect: Effect::Real,
+            effect: Execution::Real,
             placement: Placement::Direct,
             verification: Verification::None,
             bytes_per_second: None,
@@ -93,17 +98,9 @@ impl Default for Options {
             ownership_errors: OwnershipErrors::Reported,
             threads: Threads::default(),
             cancellation: Cancellation::default(),
-            temporaries: Temporaries::default(),
+            temporaries: Temporaries::with_prefix("pcopy"),
         }
     }
-}
-
-macro_rules! choice {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name { $($(#[$variant_doc])* $variant),+ }
-    };
 }
 
 choice!(
@@ -191,37 +188,6 @@ choice!(
     }
 );
 choice!(
-    /// Source of the permission bits of new files.
-    ModeSource {
-        /// The source, less the umask.
-        Source,
-        /// The default for new files (`--no-preserve=mode`).
-        Default,
-    }
-);
-choice!(
-    /// Whether to share data with the source.
-    Reflink {
-        /// If the file system can.
-        Auto,
-        /// Always; otherwise it is an error.
-        Always,
-        /// Never.
-        Never,
-    }
-);
-choice!(
-    /// Where to create holes.
-    Sparse {
-        /// Where the source has holes.
-        Auto,
-        /// Wherever the source has zeros.
-        Always,
-        /// Nowhere.
-        Never,
-    }
-);
-choice!(
     /// How to treat a dangling symbolic link at the destination.
     Dangling {
         /// It is an error.
@@ -231,30 +197,12 @@ choice!(
     }
 );
 choice!(
-    /// Whether to make changes or only report them.
-    Effect {
-        /// Make them.
-        Real,
-        /// Only report them (`--dry-run`).
-        DryRun,
-    }
-);
-choice!(
     /// Under which name to write data.
     Placement {
         /// The final one.
         Direct,
         /// A temporary one, renamed after all data is written (`--atomic`).
         Atomic,
-    }
-);
-choice!(
-    /// Whether to read source and copy again and compare them.
-    Verification {
-        /// Do not compare.
-        None,
-        /// Compare (`--verify`).
-        Checksum,
     }
 );
 choice!(
@@ -277,57 +225,11 @@ choice!(
         Methods,
     }
 );
-choice!(
-    /// Whether failing to set the owner is an error.
-    OwnershipErrors {
-        /// It is.
-        Reported,
-        /// It is expected.
-        Ignored,
-    }
-);
-choice!(
-    /// Whether to copy extended attributes.
-    Xattrs {
-        /// Do not copy them.
-        Ignore,
-        /// Copy those that can be copied.
-        IfPossible,
-        /// Copy all of them; a failure is an error.
-        Required,
-    }
-);
-
-/// Which attributes to preserve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Preserve {
-    /// Permission bits and access control lists.
-    pub mode: bool,
-    /// Owner and group.
-    pub ownership: bool,
-    /// Times.
-    pub timestamps: bool,
-    /// Which names are links to the same file.
-    pub links: bool,
-    /// Extended attributes.
-    pub xattrs: Xattrs,
-}
-
-impl Preserve {
-    /// Nothing.
-    pub const NONE: Preserve =
-        Preserve { mode: false, ownership: false, timestamps: false, links: false, xattrs: Xattrs::Ignore };
-
-    /// Whether any attribute is set after the copy has been created.
-    pub(super) fn any(self) -> bool {
-        self.mode || self.ownership || self.timestamps || self.xattrs != Xattrs::Ignore
-    }
-}
 
 impl Options {
     /// Whether temporary names may be used, for data or for a link that replaces an existing file.
     pub fn makes_temporaries(&self) -> bool {
-        self.effect == Effect::Real
+        self.effect == Execution::Real
             && (self.placement == Placement::Atomic
                 || self.preserve.links
                 || self.removal == Removal::IfUnwritable
@@ -336,13 +238,33 @@ impl Options {
 
     /// Whether the text about a file is written at its end, to explain how its data was copied.
     pub(super) fn explains(&self) -> bool {
-        self.explanation == Explanation::Methods && self.trace == Trace::Text && self.effect == Effect::Real
+        self.explanation == Explanation::Methods
+            && self.trace == Trace::Text
+            && self.effect == Execution::Real
     }
 
-    /// Whether the volume may copy data itself, which may share blocks between the files and
-    /// may not keep the layout of holes.
-    pub(super) fn may_offload(&self) -> bool {
-        self.sparse == Sparse::Auto && self.reflink != Reflink::Never
+    /// The settings of moving data.
+    pub(super) fn data(&self) -> DataOptions {
+        DataOptions {
+            reflink: self.reflink,
+            sparse: self.sparse,
+            bytes_per_second: self.bytes_per_second,
+            cancellation: self.cancellation.clone(),
+        }
+    }
+
+    /// The settings of giving a copy its attributes.
+    pub(super) fn attributes(&self) -> AttributeOptions {
+        AttributeOptions {
+            preserve: self.preserve,
+            mode: self.mode,
+            ownership_errors: self.ownership_errors,
+            incomplete_times: match self.update {
+                Update::Incomplete => IncompleteTimes::Withheld,
+                _ => IncompleteTimes::Set,
+            },
+            namespaces: Namespaces::All,
+        }
     }
 
     /// Whether an existing file is up to date and is therefore kept.

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use millstream_vfs::{Dir, Errno, Error, Fields, File, FileKind, Metadata, SymlinkBehavior, Volume};
 
-use super::attributes::{Attributes, Before, XattrValues};
 use super::copier::{Copier, Done, Reported, report};
 use super::item::{Target, joined};
-use super::options::{Effect, Options};
-use super::place::{Budget, Origin, Place};
+use super::options::{Execution, Options};
 use super::report::{Problem, Sink, Trouble};
 use crate::activity::Activity;
+use crate::transfer::attributes::{Attributes, Before, XattrValues};
+use crate::transfer::place::{Budget, Origin, Place};
 
 /// A directory that leads to an operand.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl<D: Dir> Parents<D> {
         let mut maker = Maker::<V> {
             base: volume.base(),
             budget,
-            attributes: Attributes::new(options),
+            attributes: Attributes::new(options.attributes()),
             options,
             sink,
             activity,
@@ -78,7 +78,7 @@ impl<D: Dir> Parents<D> {
         for parent in self.made.iter().rev() {
             let fresh = parent.is_new;
             let wanted = parent.gets_attributes
-                && (copier.attributes.preserve.any()
+                && (copier.attributes.options.preserve.any()
                     || parent.place.made_with().is_some()
                     || (fresh && copier.attributes.finishes_directory(&parent.metadata)));
             if !wanted || parent.place.origin == Origin::Imagined {
@@ -100,7 +100,7 @@ impl<D: Dir> Parents<D> {
             match opened {
                 Ok((metadata, file)) => {
                     // As in GNU's tool, an inherited access control list stays if the mode is not preserved.
-                    let may_have_acl = copier.attributes.preserve.mode;
+                    let may_have_acl = copier.attributes.options.preserve.mode;
                     let made_with = parent.place.made_with();
                     let before = Before {
                         metadata: &metadata,
@@ -108,6 +108,7 @@ impl<D: Dir> Parents<D> {
                         fresh,
                         may_have_acl,
                         lacks_attribute: false,
+                        replaced_mode: None,
                     };
                     copier.attributes.set(&file, &parent.metadata, &parent.acls, before, &mut report);
                 }
@@ -210,7 +211,7 @@ impl<V: Volume> Maker<'_, V> {
             Err(error) => return Err(failed(error)),
         }
         let mut origin = Origin::Imagined;
-        if self.options.effect == Effect::Real {
+        if self.options.effect == Execution::Real {
             above
                 .handle(self.budget)
                 .and_then(|above| above.create_dir(name, self.attributes.creation_mode(metadata)))

@@ -2,7 +2,7 @@
 
 use millstream_system::locale::Locale;
 
-use super::options::{Effect, Trace};
+use super::options::{Execution, Trace};
 use super::report::Problem;
 use crate::json::{ErrorRecord, Object};
 use crate::quote::{Colon, ControlCharacters, Quoter, QuotingStyle};
@@ -30,10 +30,10 @@ impl Action {
 }
 
 /// The name of an action, or of one that is only reported.
-fn in_words(words: &str, effect: Effect) -> Vec<u8> {
+fn in_words(words: &str, effect: Execution) -> Vec<u8> {
     match effect {
-        Effect::Real => words.into(),
-        Effect::DryRun => [b"would ", words.as_bytes()].concat(),
+        Execution::Real => words.into(),
+        Execution::DryRun => [b"would ", words.as_bytes()].concat(),
     }
 }
 
@@ -41,7 +41,7 @@ fn in_words(words: &str, effect: Effect) -> Vec<u8> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step<'a> {
     pub(super) action: Action,
-    pub(super) effect: Effect,
+    pub(super) effect: Execution,
     pub(super) source: &'a [u8],
     pub(super) destination: &'a [u8],
     pub(super) backup: Option<&'a [u8]>,
@@ -87,7 +87,7 @@ impl Trace {
     }
 
     /// Appends the report of a directory of `--parents`.
-    pub(super) fn parent(self, source: &[u8], destination: &[u8], effect: Effect, out: &mut Vec<u8>) {
+    pub(super) fn parent(self, source: &[u8], destination: &[u8], effect: Execution, out: &mut Vec<u8>) {
         match self {
             Trace::Text => out.extend([source, b" -> ", destination, b"\n"].concat()),
             trace => {
@@ -98,7 +98,7 @@ impl Trace {
     }
 
     /// Appends that an existing file was removed.
-    pub(super) fn removed(self, destination: &[u8], effect: Effect, out: &mut Vec<u8>) {
+    pub(super) fn removed(self, destination: &[u8], effect: Execution, out: &mut Vec<u8>) {
         match self {
             Trace::Nothing => {}
             Trace::Text => {

@@ -1,89 +1,62 @@
 //! The data of one file: opens both ends, moves and verifies the data, and sets attributes and name.
 //!
-//! Small files are copied at once. Large ones go to the copy workers, which may share the work ([`super::carriers`]).
+//! Small files are copied at once. Large ones go to the copy workers, which may share the work ([`crate::transfer::carriers`]).
 
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use millstream_vfs::{
-    Access, Dir, Errno, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume,
+    Access, Dir, Errno, Error, Fields, File, FileKind, RemoveKind, SymlinkBehavior, Volume,
 };
 use millstream_walk::Entry;
 
-use super::attributes::{Before, XattrValues, trouble_of};
-use super::carriers::{Crew, Load};
-use super::copier::{Buffers, Copier, Done, Identity};
-use super::data::Pair;
+use super::copier::{AbandonOnPanic, Buffers, Copier, Done};
 use super::existing::Present;
-use super::item::{Item, State};
+use super::item::{Item, OwnedItem, State};
 use super::job::Job;
-use super::methods::{Means, Methods};
-use super::options::{Contents, Placement, Reflink, Removal, Sparse, Update, Verification};
-use super::place::Origin;
+use super::options::{Contents, Placement, Reflink, Removal, Update, Verification};
 use super::report::Trouble;
-use super::temporaries::Temporary;
 use super::trace::Action;
-use super::verify::checksum;
+use crate::transfer::Identity;
+use crate::transfer::carriers::{self, Carried, Crew, LARGE};
+use crate::transfer::data::Pair;
+use crate::transfer::file::{CopyError, Expected, FileCopy};
+use crate::transfer::methods::{Means, Methods};
+use crate::transfer::temporaries::Temporary;
 
 type FileOf<V> = <<V as Volume>::Dir as Dir>::File;
-
-/// Files from this size on are left to the copy workers.
-const LARGE: u64 = 8 << 20;
-
-/// An open source and its open copy.
-#[derive(Debug)]
-pub(super) struct Ends<V: Volume> {
-    source: FileOf<V>,
-    /// What the copy gets of the source's extended attributes.
-    xattrs: XattrValues,
-    /// Whether one of them could not be read.
-    lacks_attribute: bool,
-    pub(super) destination: FileOf<V>,
-    /// Metadata of the copy before any data went into it; without the inode number where nobody asks for it.
-    before: Metadata,
-    fresh: bool,
-    /// The name until all is done.
-    temporary: Option<Temporary>,
-}
 
 /// The making of a copy whose two ends are open.
 #[derive(Debug)]
 pub(super) struct Transfer<V: Volume> {
     pub(super) job: Job<V>,
-    pub(super) ends: Ends<V>,
-    /// How the data was moved, so far.
-    pub(super) methods: Methods,
-    /// Bytes that have been copied.
-    moved: AtomicU64,
+    pub(super) copy: FileCopy<FileOf<V>>,
+    /// The name until all is done.
+    pub(super) temporary: Option<Temporary>,
 }
 
 impl<V: Volume> Transfer<V> {
-    pub(super) fn new(job: Job<V>, ends: Ends<V>) -> Self {
-        Transfer { job, ends, methods: Methods::default(), moved: AtomicU64::new(0) }
-    }
-
-    /// Whether both ends are files.
-    fn are_files(&self) -> bool {
-        self.job.metadata.kind() == FileKind::File && self.ends.before.kind() == FileKind::File
-    }
-
-    pub(super) fn pair(&self) -> Pair<'_, FileOf<V>> {
-        Pair {
-            source: &self.ends.source,
-            metadata: &self.job.metadata,
-            destination: &self.ends.destination,
-            device: self.ends.before.dev,
-            methods: &self.methods,
-            moved: &self.moved,
-        }
-    }
-
     /// The inode that the name of the copy stands for: a link that was written through stays.
     fn inode(&self) -> Option<Identity> {
         match &self.job.reused {
             Some(present) if present.is_link() => Some(present.link.identity()),
-            _ => self.ends.before.fields.contains(Fields::INO).then(|| self.ends.before.identity()),
+            _ => self.copy.before.fields.contains(Fields::INO).then(|| self.copy.before.identity()),
         }
+    }
+}
+
+/// A large file that the copy workers get.
+#[derive(Debug)]
+pub(super) struct Load<V: Volume> {
+    transfer: Transfer<V>,
+    item: OwnedItem<V>,
+}
+
+impl<V: Volume> carriers::Load for Load<V> {
+    type File = FileOf<V>;
+
+    fn pair(&self) -> Pair<'_, FileOf<V>> {
+        self.transfer.copy.pair()
     }
 }
 
@@ -94,34 +67,26 @@ struct Opened<V: Volume> {
     temporary: Option<Temporary>,
 }
 
-/// What a new file will be like.
-#[derive(Clone, Copy, Debug)]
-struct Expected {
-    /// The mode to make it with.
-    mode: u32,
-    /// Its metadata then, without the inode number, if that is known.
-    metadata: Option<Metadata>,
-}
-
 impl<V: Volume> Copier<'_, V> {
-    /// Opens both ends.
+    /// Opens both ends; also returns the name that the copy has until all is done, if that is another one.
     pub(super) fn open_ends(
         &self,
         buffers: &mut Buffers,
         item: &Item<'_, V>,
         entry: &Entry<'_, V, State<V>>,
         job: &mut Job<V>,
-    ) -> Done<Ends<V>> {
+    ) -> Done<(FileCopy<FileOf<V>>, Option<Temporary>)> {
+        let metadata = job.metadata;
         let source = match job.source.take() {
             Some(source) => source,
-            None => self.open_source(item, entry, &job.metadata)?,
+            None => self.open_source(item, entry, &metadata)?,
         };
         let mut lacks_attribute = false;
         let xattrs = self.attributes.gather(&source, &mut |trouble, errno| {
             lacks_attribute = true;
             self.trouble(item, trouble, Some(errno));
         });
-        let expected = self.expect(item, &job.metadata, &xattrs);
+        let expected = Expected::of(&self.attributes, item.place, &self.budget, &metadata, &xattrs);
         let Opened { file: destination, fresh, temporary } =
             self.open_destination(buffers, item, expected.mode, job.reused)?;
         let before = match expected.metadata {
@@ -131,27 +96,25 @@ impl<V: Volume> Copier<'_, V> {
                 self.trouble(item, Trouble::StatDestination, Some(error.errno))
             })?,
         };
-        if fresh && item.place.origin == Origin::Made {
-            let is_as_asked = before.mode & 0o7777 == expected.mode & !self.attributes.umask;
-            item.place.new_file.get_or_init(|| is_as_asked.then_some(before));
+        if fresh {
+            expected.note(&self.attributes, item.place, &before);
         }
         if temporary.is_none() {
             self.note_made(item);
         }
-        Ok(Ends { source, xattrs, lacks_attribute, destination, before, fresh, temporary })
-    }
-
-    /// What a file is like that is made for `source`. In a directory that this run made, without a list of permissions
-    /// for what is made in it, all files are made like the first one.
-    fn expect(&self, item: &Item<'_, V>, source: &Metadata, xattrs: &XattrValues) -> Expected {
-        let careful = Expected { mode: self.attributes.creation_mode(source), metadata: None };
-        let is_uniform = item.place.origin == Origin::Made && !self.may_inherit_acl(item.place);
-        let Some(Some(new_file)) = item.place.new_file.get().filter(|_| is_uniform) else { return careful };
-        let mode =
-            if xattrs.is_empty() { self.attributes.mode_at_once(source, new_file) } else { careful.mode };
-        let found = new_file.mode & !0o7777 | mode & !self.attributes.umask;
-        let fields = new_file.fields - Fields::INO;
-        Expected { mode, metadata: Some(Metadata { fields, mode: found, ..*new_file }) }
+        let (methods, moved) = (Methods::default(), AtomicU64::new(0));
+        let copy = FileCopy {
+            source,
+            metadata,
+            xattrs,
+            lacks_attribute,
+            destination,
+            before,
+            fresh,
+            methods,
+            moved,
+        };
+        Ok((copy, temporary))
     }
 
     fn open_destination(
@@ -221,10 +184,10 @@ impl<V: Volume> Copier<'_, V> {
         buffers: &mut Buffers,
         item: &Item<'_, V>,
         transfer: Transfer<V>,
-        crew: &dyn Crew<V>,
+        crew: &dyn Crew,
     ) -> Done<()> {
-        let Transfer { job, ends, .. } = &transfer;
-        let are_files = transfer.are_files();
+        let Transfer { job, copy, .. } = &transfer;
+        let are_files = copy.are_files();
         if self.options.contents == Contents::Copy && are_files {
             self.activity.begun_bytes.fetch_add(job.metadata.size, Ordering::Relaxed);
         }
@@ -233,24 +196,40 @@ impl<V: Volume> Copier<'_, V> {
             && job.metadata.size >= LARGE
             && self.other_names(job).is_none()
         {
-            let load = Load::new(transfer, item.keep());
-            return match self.carriers.offer(load, crew) {
-                Ok(()) => Ok(()),
-                Err(load) => self.carry(buffers, &load),
-            };
+            item.place.begin();
+            let carried = Carried::new(Load { transfer, item: item.keep() });
+            let Err(carried) = self.carriers.offer(carried, crew) else { return Ok(()) };
+            let moved = self.carriers.carry(&self.mover, &mut buffers.data, &carried);
+            let done = self.finish_transfer(buffers, item, &carried.load.transfer, moved);
+            self.done_in(item.place);
+            return done;
         }
         let moved = match (self.options.contents, are_files) {
             (Contents::Omit, _) => Ok(0),
-            (Contents::Copy, true) => self.mover.whole(&transfer.pair(), &mut buffers.data),
+            (Contents::Copy, true) => self.mover.whole(&copy.pair(), &mut buffers.data),
             (Contents::Copy, false) if self.options.reflink == Reflink::Always => {
-                self.mover.clone(&transfer.pair()).map(|_| 0)
+                self.mover.clone(&copy.pair()).map(|_| 0)
             }
             (Contents::Copy, false) => {
-                transfer.methods.note(Means::ReadAndWrite);
-                self.mover.stream(&ends.source, &ends.destination, &mut buffers.data)
+                copy.methods.note(Means::ReadAndWrite);
+                self.mover.stream(&copy.source, &copy.destination, &mut buffers.data)
             }
         };
         self.finish_transfer(buffers, item, &transfer, moved)
+    }
+
+    /// Works as a carrier until there is nothing left to carry.
+    pub(super) fn carry_on(&self, crew: &dyn Crew) {
+        let _abandon = AbandonOnPanic(self);
+        let mut buffers = Buffers::default();
+        self.carriers.carry_on(&self.mover, crew, &mut |load, data, moved| {
+            std::mem::swap(&mut buffers.data, data);
+            // What went wrong has been reported.
+            let _ = self.finish_transfer(&mut buffers, &load.item.borrow(), &load.transfer, moved);
+            std::mem::swap(&mut buffers.data, data);
+            self.done_in(&load.item.place);
+            self.write(&mut buffers);
+        });
     }
 
     /// The data has been moved, or could not be.
@@ -264,13 +243,12 @@ impl<V: Volume> Copier<'_, V> {
         if self.options.explains() {
             self.tell_explained(buffers, item, transfer, moved.is_ok());
         }
-        if self.options.contents == Contents::Copy && transfer.are_files() {
-            let spared = transfer.job.metadata.size.wrapping_sub(transfer.moved.load(Ordering::Relaxed));
-            self.activity.spared_bytes.fetch_add(spared, Ordering::Relaxed);
+        if self.options.contents == Contents::Copy && transfer.copy.are_files() {
+            self.activity.spared_bytes.fetch_add(transfer.copy.spared(), Ordering::Relaxed);
         }
         let done = self.complete(buffers, item, transfer, moved);
         if done.is_err() {
-            self.discard(item, transfer.ends.temporary.as_ref());
+            self.discard(item, transfer.temporary.as_ref());
             self.discard_incomplete(item, transfer);
         }
         self.finish_copy(buffers, item, &transfer.job, transfer.inode(), done)
@@ -286,7 +264,7 @@ impl<V: Volume> Copier<'_, V> {
     ) {
         self.tell_copy(buffers, item, &transfer.job);
         if is_moved && self.options.contents == Contents::Copy {
-            transfer.methods.explain(self.options, &mut buffers.lines);
+            transfer.copy.methods.explain(&self.options.data(), &mut buffers.lines);
         }
     }
 
@@ -301,14 +279,14 @@ impl<V: Volume> Copier<'_, V> {
     /// Removes a new file that has not got all of its data. A run that resumes leaves it, without the time of its source,
     /// to the next one.
     fn discard_incomplete(&self, item: &Item<'_, V>, transfer: &Transfer<V>) {
-        let ends = &transfer.ends;
+        let copy = &transfer.copy;
         let is_kept = self.options.update == Update::Incomplete || self.options.contents == Contents::Omit;
-        if !ends.fresh || ends.temporary.is_some() || is_kept {
+        if !copy.fresh || transfer.temporary.is_some() || is_kept {
             return;
         }
         // If it cannot be removed, or something else has its name, the first error told why there is no copy.
         let _ = item.place.handle(&self.budget).and_then(|place| {
-            let made = ends.destination.metadata(Fields::INO)?.identity();
+            let made = copy.destination.metadata(Fields::INO)?.identity();
             let found = place.metadata(item.name, SymlinkBehavior::NoFollow, Fields::INO)?.identity();
             if found == made { place.remove(item.name, RemoveKind::File) } else { Ok(()) }
         });
@@ -321,24 +299,20 @@ impl<V: Volume> Copier<'_, V> {
         transfer: &Transfer<V>,
         moved: Result<u64, Error>,
     ) -> Done<()> {
-        let bytes = moved.map_err(|error| self.trouble(item, trouble_of(error), Some(error.errno)))?;
-        let ends = &transfer.ends;
-        let is_file = ends.before.kind() == FileKind::File;
-        let may_end_in_hole = self.options.sparse == Sparse::Always || transfer.pair().has_holes();
-        if is_file && may_end_in_hole && self.options.contents == Contents::Copy && bytes > 0 {
-            ends.destination.set_len(bytes).map_err(self.failed(item, Trouble::Write))?;
+        let failed = |error: CopyError| self.trouble(item, error.trouble, error.errno);
+        let bytes = moved.map_err(|error| failed(error.into()))?;
+        let copy = &transfer.copy;
+        if copy.before.kind() == FileKind::File && self.options.contents == Contents::Copy {
+            copy.finish_data(bytes, self.options.sparse).map_err(failed)?;
+            if self.options.verification == Verification::Checksum {
+                self.verify_copy(buffers, item, transfer)?;
+            }
         }
-        if is_file && self.options.contents == Contents::Copy {
-            ends.destination.flush().map_err(self.failed(item, Trouble::Close))?;
-        }
-        if self.options.verification == Verification::Checksum
-            && is_file
-            && self.options.contents == Contents::Copy
-        {
-            self.verify_copy(buffers, item, transfer)?;
-        }
-        self.set_file_attributes(item, transfer);
-        if let Some(temporary) = &ends.temporary {
+        let may_have_acl = self.attributes.may_inherit_acl(item.place, &self.budget);
+        copy.set_attributes(&self.attributes, may_have_acl, None, &mut |trouble, errno| {
+            self.trouble(item, trouble, Some(errno));
+        });
+        if let Some(temporary) = &transfer.temporary {
             let place = item.place.handle(&self.budget).map_err(self.failed(item, Trouble::Rename))?;
             let renamed = match transfer.job.reused {
                 Some(_) => place.rename(&temporary.name, &place, item.name),
@@ -354,55 +328,23 @@ impl<V: Volume> Copier<'_, V> {
         Ok(())
     }
 
-    fn set_file_attributes(&self, item: &Item<'_, V>, transfer: &Transfer<V>) {
-        let mut report = |trouble, errno| {
-            self.trouble(item, trouble, Some(errno));
-        };
-        let Transfer { job, ends, .. } = transfer;
-        let may_have_acl = !ends.fresh || self.may_inherit_acl(item.place);
-        let before = Before {
-            metadata: &ends.before,
-            made_with: None,
-            fresh: ends.fresh,
-            may_have_acl,
-            lacks_attribute: ends.lacks_attribute,
-        };
-        self.attributes.set(&ends.destination, &job.metadata, &ends.xattrs, before, &mut report);
-    }
-
     fn verify_copy(&self, buffers: &mut Buffers, item: &Item<'_, V>, transfer: &Transfer<V>) -> Done<()> {
-        let ends = &transfer.ends;
-        if ends.fresh {
-            return self.verify(buffers, item, &ends.source, &ends.destination);
+        let copy = &transfer.copy;
+        let failed = |error: CopyError| self.trouble(item, error.trouble, error.errno);
+        if copy.fresh {
+            return copy.compare(&copy.destination, &mut buffers.data).map_err(failed);
         }
         // A file that was there has been opened for writing only.
-        let copy = item
+        let written = item
             .place
             .handle(&self.budget)
             .and_then(|place| place.open_file(item.name, Access::Read, SymlinkBehavior::Follow))
             .map_err(self.failed(item, Trouble::StatDestination))?;
-        let found = copy.metadata(Fields::INO).map_err(self.failed(item, Trouble::StatDestination))?;
-        if found.identity() != ends.before.identity() {
+        let found = written.metadata(Fields::INO).map_err(self.failed(item, Trouble::StatDestination))?;
+        if found.identity() != copy.before.identity() {
             return Err(self.trouble(item, Trouble::Differs, None));
         }
-        self.verify(buffers, item, &ends.source, &copy)
-    }
-
-    /// Reads both sides again.
-    pub(super) fn verify(
-        &self,
-        buffers: &mut Buffers,
-        item: &Item<'_, V>,
-        source: &FileOf<V>,
-        copy: &FileOf<V>,
-    ) -> Done<()> {
-        let read = self.failed(item, Trouble::Read);
-        let expected = checksum(source, &mut buffers.data).map_err(&read)?;
-        let found = checksum(copy, &mut buffers.data).map_err(self.failed(item, Trouble::Differs))?;
-        if expected != found {
-            return Err(self.trouble(item, Trouble::Differs, None));
-        }
-        Ok(())
+        copy.compare(&written, &mut buffers.data).map_err(failed)
     }
 }
 

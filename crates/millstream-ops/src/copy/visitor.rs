@@ -7,12 +7,12 @@ use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place as 
 use std::thread::Scope;
 use std::time::Duration;
 
-use super::carriers::Crew;
 use super::copier::{AbandonOnPanic, Buffers, Copier};
 use super::item::{Item, State};
-use super::place::Place;
 use super::report::{Problem, Trouble};
-use super::throttle::slept;
+use crate::transfer::carriers::Crew;
+use crate::transfer::place::Place;
+use crate::transfer::throttle::slept;
 
 /// One traversal: that of operands whose copies cannot meet.
 pub(super) struct Pass<'s, 'e, 'c, V: Volume> {
@@ -30,7 +30,7 @@ impl<V: Volume> Clone for Pass<'_, '_, '_, V> {
 
 impl<V: Volume> Copy for Pass<'_, '_, '_, V> {}
 
-impl<'s, 'e, 'c, V: Volume> Crew<V> for Pass<'s, 'e, 'c, V> {
+impl<'s, 'e, 'c, V: Volume> Crew for Pass<'s, 'e, 'c, V> {
     fn start_carrier(&self) -> bool {
         let pass = *self;
         let Some(permit) = pass.copier.options.threads.leave() else { return false };

@@ -24,11 +24,11 @@ mod report;
 mod turn;
 mod visitor;
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use millstream_vfs::{Error, FileKind, Volume};
-use millstream_walk::{Cancellation, HandleRetention, Threads, WalkOptions, WalkStats, walk};
+use millstream_vfs::{Error, FileKind, RemoveKind, Volume};
+use millstream_walk::{Cancellation, HandleRetention, Threads, WalkOptions, WalkStats, walk, walk_from};
 
 pub use report::ReportFormat;
 
@@ -168,6 +168,22 @@ pub trait Sink: Sync {
     fn approve(&self, question: &Question<'_>) -> bool;
 }
 
+/// Decides about each entry of a removal, and is told what has been removed. Paths start with the operand. Calls may come
+/// from several threads at once.
+pub(crate) trait Guard: Sync {
+    /// Whether an entry may go; what is in a directory that may not is not looked at.
+    fn admits(&self, path: &[u8], is_directory: bool) -> bool;
+
+    /// Whether one more entry may be removed.
+    fn take(&self) -> bool;
+
+    /// Whether directories whose owner may not change them, and who is the process, get the permissions for it.
+    fn opens_directories(&self) -> bool;
+
+    /// An entry has been removed, or would have been.
+    fn removed(&self, path: &[u8], kind: RemoveKind);
+}
+
 /// How one traversal treats questions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pass {
@@ -199,6 +215,26 @@ pub fn remove<V: Volume>(
         groups(operands).for_each(|group| stats += run.remove(group));
     }
     stats
+}
+
+/// Removes the entry `name` of an open directory, with its contents, as far as `guard` agrees; whether it is gone.
+pub(crate) fn remove_below<V: Volume>(
+    volume: &V,
+    directory: V::Dir,
+    name: &CStr,
+    options: &Options,
+    guard: &dyn Guard,
+    (sink, activity): (&dyn Sink, &Activity),
+) -> bool {
+    let left = [AtomicBool::new(false)];
+    let remover = Remover::new(volume, options, sink, activity, Pass::Unasked, &left).guarded_by(guard);
+    let walk_options = WalkOptions {
+        threads: options.threads,
+        retention: HandleRetention::UntilLeft,
+        ..WalkOptions::default()
+    };
+    walk_from(volume, directory, &[name.to_owned()], &remover, &walk_options);
+    !left[0].load(Ordering::Relaxed)
 }
 
 struct Run<'a, V> {

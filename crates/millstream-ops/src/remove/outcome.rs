@@ -22,6 +22,11 @@ impl<V: Volume> Remover<'_, V> {
         match done {
             Ok(Outcome::Removed(kind)) => {
                 above.state().progressed.store(true, Ordering::Relaxed);
+                if let Some(guard) = self.guard {
+                    own.path.clear();
+                    place.write_path(&mut own.path);
+                    guard.removed(&own.path, kind);
+                }
                 if let Some(format) = &self.options.report {
                     own.path.clear();
                     place.write_path(&mut own.path);

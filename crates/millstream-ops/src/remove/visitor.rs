@@ -12,7 +12,8 @@ use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place, Vi
 
 use super::turn::Turns;
 use super::{
-    Cause, Directories, Execution, FileSystems, Options, Pass, PreserveRoot, Prompts, Question, Sink, Step,
+    Cause, Directories, Execution, FileSystems, Guard, Options, Pass, PreserveRoot, Prompts, Question, Sink,
+    Step,
 };
 use crate::activity::Activity;
 use crate::operands::ends_in_dots;
@@ -34,6 +35,7 @@ pub(super) struct Remover<'a, V: Volume> {
     pub(super) left: &'a [AtomicBool],
     pub(super) base: V::Dir,
     pub(super) root_identity: OnceLock<Result<(u64, u64)>>,
+    pub(super) guard: Option<&'a dyn Guard>,
 }
 
 /// A directory being emptied.
@@ -100,12 +102,31 @@ impl<'a, V: Volume> Remover<'a, V> {
         let prompts = if pass == Pass::Unasked { Prompts::Never } else { options.prompts };
         let base = volume.base();
         let (turns, root_identity) = (Turns::new(sink), OnceLock::new());
-        Remover { options, sink, turns, activity, pass, prompts, left, base, root_identity }
+        Remover { options, sink, turns, activity, pass, prompts, left, base, root_identity, guard: None }
+    }
+
+    /// Has `guard` decide about each entry.
+    pub(super) fn guarded_by(mut self, guard: &'a dyn Guard) -> Self {
+        self.guard = Some(guard);
+        self
+    }
+
+    /// Whether the guard, if there is one, lets an entry go.
+    fn is_admitted(&self, own: &mut Buffers, entry: &Entry<'_, V, Node>) -> Result<bool> {
+        let Some(guard) = self.guard else { return Ok(true) };
+        own.path.clear();
+        entry.write_path(&mut own.path);
+        Ok(guard.admits(&own.path, entry.kind()? == FileKind::Directory))
+    }
+
+    /// Whether one more entry may be removed.
+    fn may_remove(&self) -> bool {
+        self.guard.is_none_or(|guard| guard.take())
     }
 
     /// Whether an entry may be unlinked before its type is known.
     fn may_try(&self) -> bool {
-        self.prompts == Prompts::Never && self.options.execution == Execution::Real
+        self.prompts == Prompts::Never && self.options.execution == Execution::Real && self.guard.is_none()
     }
 
     fn operand(
@@ -114,6 +135,9 @@ impl<'a, V: Volume> Remover<'a, V> {
         entry: &Entry<'_, V, Node>,
         descend: &mut Descend<'_, V, Node>,
     ) -> Done {
+        if !self.is_admitted(own, entry)? {
+            return Ok(Outcome::Stays);
+        }
         let failed = match self.may_try().then(|| entry.handle().remove(entry.name(), RemoveKind::File)) {
             Some(Ok(())) => return Ok(Outcome::Removed(RemoveKind::File)),
             Some(Err(error)) if error.errno == Errno::NOENT => return Err(error.into()),
@@ -187,6 +211,9 @@ impl<'a, V: Volume> Remover<'a, V> {
         entry: &Entry<'_, V, Node>,
         descend: &mut Descend<'_, V, Node>,
     ) -> Done {
+        if !self.is_admitted(own, entry)? {
+            return Ok(Outcome::Stays);
+        }
         let device = entry.directory().state().device;
         match entry.listed_kind() {
             FileKind::Directory => self.directory(own, entry, device, descend),
@@ -267,11 +294,17 @@ impl<'a, V: Volume> Remover<'a, V> {
                 Err(Cause::OtherDevice)
             };
         }
+        if self.guard.is_some_and(|guard| guard.opens_directories()) {
+            open_up(entry);
+        }
         descend.into_entry(entry, Node { device, write_protected, ..Node::default() });
         Ok(Outcome::Descended)
     }
 
     fn unlink(&self, entry: &Entry<'_, V, Node>, kind: RemoveKind) -> Done {
+        if !self.may_remove() {
+            return Ok(Outcome::Stays);
+        }
         if self.options.execution == Execution::Real {
             entry.handle().remove(entry.name(), kind)?;
         }
@@ -319,6 +352,9 @@ impl<'a, V: Volume> Remover<'a, V> {
                 Answer::No => return Ok(Outcome::Spared),
                 Answer::Later => return Ok(Outcome::Stays),
             }
+        }
+        if !self.may_remove() {
+            return Ok(Outcome::Stays);
         }
         if self.options.execution == Execution::DryRun {
             return match node.unreadable.get() {
@@ -422,6 +458,16 @@ impl<V: Volume> Visitor for Remover<'_, V> {
             self.keep(directory, operand);
             self.flush(own, operand);
         }
+    }
+}
+
+/// Gives the owner of a directory all permissions. If that fails, the removal tells.
+fn open_up<V: Volume>(entry: &Entry<'_, V, Node>) {
+    const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
+    if let Ok(found) = entry.link_metadata(Fields::MODE)
+        && found.mode & 0o700 != 0o700
+    {
+        let _ = entry.handle().set_mode(entry.name(), found.mode & 0o7777 | 0o700, LINK);
     }
 }
 

@@ -16,7 +16,7 @@ use std::sync::{PoisonError, RwLock};
 use millstream_vfs::{At, Errno, Error, Fields, File, Metadata, Operation, Result};
 
 use super::methods::{Means, Methods};
-use super::options::{Options, Reflink, Sparse};
+use super::options::{DataOptions, Reflink, Sparse};
 use super::throttle::Throttle;
 use crate::activity::Activity;
 
@@ -31,7 +31,7 @@ const BLOCK: usize = 4096;
 
 /// What pairs of devices, source and destination, cannot do.
 #[derive(Debug, Default)]
-pub(super) struct Abilities {
+pub(crate) struct Abilities {
     missing: RwLock<HashMap<(u64, u64), Missing>>,
 }
 
@@ -65,8 +65,8 @@ fn is_unsuitable(errno: Errno) -> bool {
 
 /// Moves data.
 #[derive(Debug)]
-pub(super) struct Mover<'a> {
-    options: &'a Options,
+pub(crate) struct Mover<'a> {
+    options: DataOptions,
     activity: &'a Activity,
     throttle: Option<Throttle>,
     abilities: Abilities,
@@ -74,16 +74,16 @@ pub(super) struct Mover<'a> {
 
 /// A file to be copied, and its copy.
 #[derive(Debug)]
-pub(super) struct Pair<'a, F> {
-    pub(super) source: &'a F,
-    pub(super) metadata: &'a Metadata,
-    pub(super) destination: &'a F,
+pub(crate) struct Pair<'a, F> {
+    pub(crate) source: &'a F,
+    pub(crate) metadata: &'a Metadata,
+    pub(crate) destination: &'a F,
     /// Device of the copy.
-    pub(super) device: u64,
+    pub(crate) device: u64,
     /// Where it is noted how the data was moved.
-    pub(super) methods: &'a Methods,
+    pub(crate) methods: &'a Methods,
     /// Bytes that have been copied.
-    pub(super) moved: &'a AtomicU64,
+    pub(crate) moved: &'a AtomicU64,
 }
 
 impl<F> Pair<'_, F> {
@@ -92,19 +92,19 @@ impl<F> Pair<'_, F> {
     }
 
     /// Whether the file has less space than length.
-    pub(super) fn has_holes(&self) -> bool {
+    pub(crate) fn has_holes(&self) -> bool {
         self.metadata.blocks.saturating_mul(512) < self.metadata.size
     }
 }
 
 impl<'a> Mover<'a> {
-    pub(super) fn new(options: &'a Options, activity: &'a Activity) -> Self {
+    pub(crate) fn new(options: DataOptions, activity: &'a Activity) -> Self {
         let throttle = options.bytes_per_second.map(Throttle::new);
         Mover { options, activity, throttle, abilities: Abilities::default() }
     }
 
     /// Copies all of a file of a known length, in one thread.
-    pub(super) fn whole<F: File>(&self, pair: &Pair<'_, F>, buffer: &mut Vec<u8>) -> Result<u64> {
+    pub(crate) fn whole<F: File>(&self, pair: &Pair<'_, F>, buffer: &mut Vec<u8>) -> Result<u64> {
         if self.clone(pair)? {
             return Ok(pair.metadata.size);
         }
@@ -117,7 +117,7 @@ impl<'a> Mover<'a> {
     }
 
     /// Makes the copy share its data; whether that was done.
-    pub(super) fn clone<F: File>(&self, pair: &Pair<'_, F>) -> Result<bool> {
+    pub(crate) fn clone<F: File>(&self, pair: &Pair<'_, F>) -> Result<bool> {
         let must = match self.options.reflink {
             Reflink::Never => return Ok(false),
             Reflink::Always => true,
@@ -164,8 +164,13 @@ impl<'a> Mover<'a> {
         if n as u64 == pair.metadata.size && n > 0 { Ok(n as u64) } else { self.rest(pair, n as u64, buffer) }
     }
 
+    /// Whether the copy gets no holes, so that its space can be taken in advance.
+    pub(crate) fn fills<F>(&self, pair: &Pair<'_, F>) -> bool {
+        !pair.has_holes() && self.options.sparse != Sparse::Always
+    }
+
     /// What is in the file beyond the length it was said to have; its length.
-    pub(super) fn tail<F: File>(&self, pair: &Pair<'_, F>, buffer: &mut Vec<u8>) -> Result<u64> {
+    pub(crate) fn tail<F: File>(&self, pair: &Pair<'_, F>, buffer: &mut Vec<u8>) -> Result<u64> {
         // It may have become shorter meanwhile.
         let size = pair.source.metadata(Fields::SIZE)?.size.min(pair.metadata.size);
         self.rest(pair, size, buffer)
@@ -187,7 +192,7 @@ impl<'a> Mover<'a> {
     }
 
     /// Copies what can be read from a pipe or device, or what goes into one.
-    pub(super) fn stream<F: File>(&self, source: &F, destination: &F, buffer: &mut Vec<u8>) -> Result<u64> {
+    pub(crate) fn stream<F: File>(&self, source: &F, destination: &F, buffer: &mut Vec<u8>) -> Result<u64> {
         self.grow(buffer);
         let mut total = 0;
         loop {
@@ -203,7 +208,7 @@ impl<'a> Mover<'a> {
     }
 
     /// Copies the bytes from `start` to `end`, holes as the options have it.
-    pub(super) fn range<F: File>(
+    pub(crate) fn range<F: File>(
         &self,
         pair: &Pair<'_, F>,
         start: u64,
@@ -348,8 +353,14 @@ mod tests {
     use millstream_vfs::Timestamp;
 
     use super::*;
-    use crate::copy::attributes::trouble_of;
-    use crate::copy::*;
+    use millstream_walk::Cancellation;
+
+    use crate::transfer::attributes::trouble_of;
+    use crate::transfer::report::Trouble;
+
+    fn options(reflink: Reflink, bytes_per_second: Option<u64>) -> DataOptions {
+        DataOptions { reflink, sparse: Sparse::Auto, bytes_per_second, cancellation: Cancellation::default() }
+    }
 
     /// A file in memory, some of whose calls fail.
     #[derive(Debug, Default)]
@@ -481,8 +492,8 @@ mod tests {
             (Errno::PERM, false),
             (Errno::TXTBSY, false),
         ] {
-            let (options, activity) = (Options::default(), Activity::default());
-            let mover = Mover::new(&options, &activity);
+            let activity = Activity::default();
+            let mover = Mover::new(options(Reflink::Auto, None), &activity);
             let bytes = vec![7; 300_000];
             let source = Odd::holding(&bytes);
             let destination = Odd { clone: Some(errno), copy_range: Some(errno), ..Odd::default() };
@@ -498,9 +509,8 @@ mod tests {
 
     #[test]
     fn clones_are_counted_and_not_waited_for() {
-        let options = Options { bytes_per_second: Some(1000), ..Options::default() };
         let activity = Activity::default();
-        let mover = Mover::new(&options, &activity);
+        let mover = Mover::new(options(Reflink::Auto, Some(1000)), &activity);
         let (source, destination) = (Odd::holding(&[7; 100_000]), Odd::default());
         let metadata = metadata(100_000, 200);
         let tally = Tally::default();
@@ -513,9 +523,8 @@ mod tests {
 
     #[test]
     fn a_sparse_file_that_becomes_shorter_ends_there() {
-        let (mut options, activity) = (Options::default(), Activity::default());
-        options.reflink = Reflink::Never;
-        let mover = Mover::new(&options, &activity);
+        let activity = Activity::default();
+        let mover = Mover::new(options(Reflink::Never, None), &activity);
         let source = Odd { hole: Some(Errno::NXIO), ..Odd::holding(b"") };
         let (destination, metadata) = (Odd::default(), metadata(300_000, 8));
         let tally = Tally::default();
@@ -525,9 +534,8 @@ mod tests {
 
     #[test]
     fn a_source_that_cannot_be_examined_is_an_error_of_reading() {
-        let (mut options, activity) = (Options::default(), Activity::default());
-        options.reflink = Reflink::Never;
-        let mover = Mover::new(&options, &activity);
+        let activity = Activity::default();
+        let mover = Mover::new(options(Reflink::Never, None), &activity);
         let source = Odd { stat: Some(Errno::STALE), ..Odd::holding(b"x") };
         let (destination, metadata) = (Odd::default(), metadata(300_000, 600));
         let tally = Tally::default();

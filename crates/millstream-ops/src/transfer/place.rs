@@ -9,11 +9,11 @@ use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use millstream_vfs::{Dir, Errno, Error, Fields, Metadata, Operation, Result, SymlinkBehavior};
+use millstream_vfs::{Dir, Errno, Error, Fields, Metadata, Operation, Result, SymlinkBehavior, Volume};
 
 /// Origin of a destination directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     /// This run created it: it holds nothing else, and no link in it is ever followed.
     Made,
     /// It existed before.
@@ -24,24 +24,45 @@ pub(super) enum Origin {
 
 /// How many destination directories may keep their handle.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub(crate) struct Budget {
     kept: AtomicUsize,
     limit: usize,
 }
 
 impl Budget {
-    pub(super) fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Budget { kept: AtomicUsize::new(0), limit }
+    }
+}
+
+/// How the handles of a volume are divided. The rest is for the two files and the destination directories that each
+/// traversal worker has open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shares {
+    /// For everything but the source directories.
+    pub(crate) reserved: usize,
+    /// Destination directories that keep their handle.
+    pub(crate) places: usize,
+    /// Queued large files, with two handles each.
+    pub(crate) waiting_files: usize,
+    /// Copy workers, with two files and one or two destination directories each.
+    pub(crate) carriers: usize,
+}
+
+impl Shares {
+    pub(crate) fn of<V: Volume>(volume: &V) -> Self {
+        let all = volume.max_open_dirs();
+        Shares { reserved: all - all / 3, places: all / 6, waiting_files: all / 24, carriers: all / 32 }
     }
 }
 
 /// A destination directory.
 #[derive(Debug)]
-pub(super) struct Place<D> {
+pub(crate) struct Place<D> {
     parent: Option<Arc<Place<D>>>,
     name: CString,
     symlinks: SymlinkBehavior,
-    pub(super) origin: Origin,
+    pub(crate) origin: Origin,
     /// Whether this run created it, even if others may add entries meanwhile.
     is_new: bool,
     /// The permission bits it was created with, if they locked out its owner.
@@ -49,17 +70,17 @@ pub(super) struct Place<D> {
     slot: Mutex<Option<Arc<D>>>,
     identity: OnceLock<(u64, u64)>,
     /// Metadata of the source directory; [`None`] for directories that only hold operands.
-    pub(super) source: Option<Metadata>,
+    pub(crate) source: Option<Metadata>,
     /// Device of the operand.
-    pub(super) device: u64,
+    pub(crate) device: u64,
     /// The operand that the directory belongs to.
-    pub(super) operand: usize,
+    pub(crate) operand: usize,
     /// Extended attributes to set at the end.
-    pub(super) xattrs: OnceLock<Vec<(CString, Vec<u8>)>>,
+    pub(crate) xattrs: OnceLock<Vec<(CString, Vec<u8>)>>,
     /// Whether files created in it get an access control list.
-    pub(super) default_acl: OnceLock<bool>,
+    pub(crate) default_acl: OnceLock<bool>,
     /// The initial metadata of the first file created in it, if every file gets exactly the mode that is asked for.
-    pub(super) new_file: OnceLock<Option<Metadata>>,
+    pub(crate) new_file: OnceLock<Option<Metadata>>,
     /// Number of unfinished items: the traversal of the source directory or the operands, files still to be written,
     /// and subdirectories.
     pending: AtomicUsize,
@@ -67,7 +88,7 @@ pub(super) struct Place<D> {
 
 impl<D: Dir> Place<D> {
     /// A directory with an open handle that is never reopened.
-    pub(super) fn holding(handle: D) -> Arc<Self> {
+    pub(crate) fn holding(handle: D) -> Arc<Self> {
         let mut place = Self::unopened(None, c"".to_owned(), SymlinkBehavior::Follow, Origin::Found);
         // It is never finished.
         place.pending = AtomicUsize::new(1);
@@ -96,7 +117,7 @@ impl<D: Dir> Place<D> {
     }
 
     /// The directory `name` in `parent`, the copy of an operand or of a directory below one.
-    pub(super) fn copy_of(
+    pub(crate) fn copy_of(
         source: &Metadata,
         device: u64,
         operand: usize,
@@ -112,14 +133,14 @@ impl<D: Dir> Place<D> {
     }
 
     /// The directory `name` in `parent`, into which operands are copied.
-    pub(super) fn below(parent: &Arc<Self>, name: &CStr, origin: Origin) -> Arc<Self> {
+    pub(crate) fn below(parent: &Arc<Self>, name: &CStr, origin: Origin) -> Arc<Self> {
         let symlinks = SymlinkBehavior::Follow;
         Arc::new(Self::unopened(Some(Arc::clone(parent)), name.to_owned(), symlinks, origin))
     }
 
     /// The directory `name` in `parent`, which leads to operands. Another operand may have added entries to it before
     /// it is used.
-    pub(super) fn leading(parent: &Arc<Self>, name: &CStr, origin: Origin) -> Arc<Self> {
+    pub(crate) fn leading(parent: &Arc<Self>, name: &CStr, origin: Origin) -> Arc<Self> {
         let found = if origin == Origin::Made { Origin::Found } else { origin };
         let mut place =
             Self::unopened(Some(Arc::clone(parent)), name.to_owned(), SymlinkBehavior::Follow, found);
@@ -131,7 +152,7 @@ impl<D: Dir> Place<D> {
     ///
     /// # Errors
     /// Those of opening it; `ESTALE` if another directory has replaced it, `ENOENT` if it exists only in a dry run.
-    pub(super) fn handle(&self, budget: &Budget) -> Result<Arc<D>> {
+    pub(crate) fn handle(&self, budget: &Budget) -> Result<Arc<D>> {
         if self.origin == Origin::Imagined {
             return Err(Error::new(Operation::OpenDir, Errno::NOENT));
         }
@@ -184,27 +205,27 @@ impl<D: Dir> Place<D> {
     }
 
     /// The permission bits it was created with, if its owner has more until the end.
-    pub(super) fn made_with(&self) -> Option<u32> {
+    pub(crate) fn made_with(&self) -> Option<u32> {
         self.made_with.get().copied()
     }
 
     /// Its parent directory.
-    pub(super) fn parent(&self) -> Option<&Self> {
+    pub(crate) fn parent(&self) -> Option<&Self> {
         self.parent.as_deref()
     }
 
     /// Its name in its parent.
-    pub(super) fn name(&self) -> &CStr {
+    pub(crate) fn name(&self) -> &CStr {
         &self.name
     }
 
     /// Device and inode number, if the directory has been opened.
-    pub(super) fn identity(&self) -> Option<(u64, u64)> {
+    pub(crate) fn identity(&self) -> Option<(u64, u64)> {
         self.identity.get().copied()
     }
 
     /// Adds an unfinished item. The directory itself is one item of its parent.
-    pub(super) fn begin(&self) {
+    pub(crate) fn begin(&self) {
         for place in self.ancestors() {
             if place.pending.fetch_add(1, Ordering::AcqRel) > 0 {
                 break;
@@ -213,12 +234,12 @@ impl<D: Dir> Place<D> {
     }
 
     /// Finishes an item; returns whether it was the last.
-    pub(super) fn done(&self) -> bool {
+    pub(crate) fn done(&self) -> bool {
         self.pending.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
     /// Closes the kept handle at the end.
-    pub(super) fn close(&self, budget: &Budget) {
+    pub(crate) fn close(&self, budget: &Budget) {
         if self.parent.is_some() && self.slot.lock().unwrap_or_else(PoisonError::into_inner).take().is_some()
         {
             budget.kept.fetch_sub(1, Ordering::AcqRel);
@@ -226,7 +247,7 @@ impl<D: Dir> Place<D> {
     }
 
     /// This directory and its ancestors.
-    pub(super) fn ancestors(&self) -> impl Iterator<Item = &Self> {
+    pub(crate) fn ancestors(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |place| place.parent.as_deref())
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// Lets a number of bytes pass each second.
 #[derive(Debug)]
-pub(super) struct Throttle {
+pub(crate) struct Throttle {
     bytes_per_second: u64,
     /// When all that has been let through will have been paid for.
     paid_at: Mutex<Instant>,
@@ -17,17 +17,17 @@ pub(super) struct Throttle {
 const BURST: Duration = Duration::from_millis(100);
 
 impl Throttle {
-    pub(super) fn new(bytes_per_second: u64) -> Self {
+    pub(crate) fn new(bytes_per_second: u64) -> Self {
         Throttle { bytes_per_second: bytes_per_second.max(1), paid_at: Mutex::new(Instant::now()) }
     }
 
     /// The largest piece that is worth asking for: a fifth of a second.
-    pub(super) fn piece(&self) -> u64 {
+    pub(crate) fn piece(&self) -> u64 {
         (self.bytes_per_second / 5).clamp(1, 1 << 20)
     }
 
     /// Waits until `bytes` more may pass.
-    pub(super) fn pass(&self, bytes: u64) {
+    pub(crate) fn pass(&self, bytes: u64) {
         let price = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
         let now = Instant::now();
         let paid_at = {
@@ -46,7 +46,7 @@ thread_local! {
 }
 
 /// How long the calling thread has waited for bytes to pass since it began.
-pub(super) fn slept() -> Duration {
+pub(crate) fn slept() -> Duration {
     SLEPT.get()
 }
 

@@ -13,15 +13,14 @@ use std::thread;
 use std::time::Duration;
 
 use millstream_system::pace::{Lap, Meter};
-use millstream_vfs::{Error, File, Volume};
+use millstream_vfs::{Error, File, Result};
 use millstream_walk::Threads;
 
-use super::copier::{AbandonOnPanic, Buffers, Copier, Done};
-use super::item::OwnedItem;
-use super::options::Sparse;
+use super::data::{Mover, Pair};
 use super::throttle::slept;
-use super::transfer::Transfer;
 
+/// Files from this size on are left to the carriers.
+pub(crate) const LARGE: u64 = 8 << 20;
 /// A carrier's share of a large file.
 const CHUNK: u64 = 64 << 20;
 /// Most files that wait.
@@ -29,11 +28,19 @@ const WAITING: usize = 64;
 /// Most carriers unless the user sets the number of threads.
 const MOST: usize = 32;
 
+/// What an operation knows of a large file that is to be copied.
+pub(crate) trait Load: Send + Sync {
+    type File: File;
+
+    /// Its two ends.
+    fn pair(&self) -> Pair<'_, Self::File>;
+}
+
 /// A large file to be copied.
 #[derive(Debug)]
-pub(super) struct Load<V: Volume> {
-    transfer: Transfer<V>,
-    item: OwnedItem<V>,
+pub(crate) struct Carried<L> {
+    pub(crate) load: L,
+    size: u64,
     next_chunk: AtomicU64,
     /// Carriers at work on it.
     hands: AtomicUsize,
@@ -41,11 +48,12 @@ pub(super) struct Load<V: Volume> {
     failure: Mutex<Option<Error>>,
 }
 
-impl<V: Volume> Load<V> {
-    pub(super) fn new(transfer: Transfer<V>, item: OwnedItem<V>) -> Arc<Self> {
-        Arc::new(Load {
-            transfer,
-            item,
+impl<L: Load> Carried<L> {
+    pub(crate) fn new(load: L) -> Arc<Self> {
+        let size = load.pair().metadata.size;
+        Arc::new(Carried {
+            load,
+            size,
             next_chunk: AtomicU64::new(0),
             hands: AtomicUsize::new(1),
             is_shared: AtomicBool::new(false),
@@ -54,7 +62,7 @@ impl<V: Volume> Load<V> {
     }
 
     fn chunks(&self) -> u64 {
-        self.transfer.job.metadata.size.div_ceil(CHUNK)
+        self.size.div_ceil(CHUNK)
     }
 
     fn has_chunks(&self) -> bool {
@@ -63,8 +71,14 @@ impl<V: Volume> Load<V> {
 
     fn take_chunk(&self) -> Option<(u64, u64)> {
         let chunk = self.next_chunk.fetch_add(1, Ordering::Relaxed);
-        let start = chunk.checked_mul(CHUNK).filter(|&start| start < self.transfer.job.metadata.size)?;
-        Some((start, (start + CHUNK).min(self.transfer.job.metadata.size)))
+        let start = chunk.checked_mul(CHUNK).filter(|&start| start < self.size)?;
+        Some((start, (start + CHUNK).min(self.size)))
+    }
+
+    /// All chunks are done: the rest of a file that has grown; the length of its data.
+    fn end(&self, mover: &Mover<'_>, buffer: &mut Vec<u8>) -> Result<u64> {
+        let failure = *self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.map_or_else(|| mover.tail(&self.load.pair(), buffer), Err)
     }
 
     fn fail(&self, error: Error) {
@@ -73,16 +87,19 @@ impl<V: Volume> Load<V> {
     }
 }
 
+/// Takes a file that a carrier is done with, the buffer of the carrier, and the length of its data or what failed.
+pub(crate) type Deliver<'d, L> = &'d mut dyn FnMut(&L, &mut Vec<u8>, Result<u64>);
+
 /// Whoever can start another carrier.
-pub(super) trait Crew<V: Volume> {
-    /// Starts a thread that calls [`Copier::carry_on`]; whether there is one.
+pub(crate) trait Crew {
+    /// Starts a thread that calls [`Carriers::carry_on`]; whether there is one.
     fn start_carrier(&self) -> bool;
 }
 
 #[derive(Debug)]
-struct Queue<V: Volume> {
-    waiting: VecDeque<Arc<Load<V>>>,
-    active: Vec<Arc<Load<V>>>,
+struct Queue<L> {
+    waiting: VecDeque<Arc<Carried<L>>>,
+    active: Vec<Arc<Carried<L>>>,
     carriers: usize,
     idle: usize,
     most: usize,
@@ -91,17 +108,17 @@ struct Queue<V: Volume> {
 
 /// The large files that wait and are worked on.
 #[derive(Debug)]
-pub(super) struct Carriers<V: Volume> {
-    queue: Mutex<Queue<V>>,
+pub(crate) struct Carriers<L> {
+    queue: Mutex<Queue<L>>,
     changed: Condvar,
     limit: usize,
     /// Most files that wait; each has two open descriptors.
     most_waiting: usize,
 }
 
-impl<V: Volume> Carriers<V> {
+impl<L: Load> Carriers<L> {
     /// At most `waiting_files` wait, and there are at most `carriers`, besides what the options allow.
-    pub(super) fn new(threads: Threads, waiting_files: usize, carriers: usize) -> Self {
+    pub(crate) fn new(threads: Threads, waiting_files: usize, carriers: usize) -> Self {
         let cpus = thread::available_parallelism().map_or(1, usize::from);
         let (most, limit) = match threads {
             Threads::Fixed(n) => (n, n),
@@ -123,12 +140,16 @@ impl<V: Volume> Carriers<V> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue<V>> {
+    fn lock(&self) -> MutexGuard<'_, Queue<L>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Leaves a file to the carriers; it comes back if too many wait already, or there is nobody to carry it.
-    pub(super) fn offer(&self, load: Arc<Load<V>>, crew: &dyn Crew<V>) -> Result<(), Arc<Load<V>>> {
+    pub(crate) fn offer(
+        &self,
+        load: Arc<Carried<L>>,
+        crew: &dyn Crew,
+    ) -> std::result::Result<(), Arc<Carried<L>>> {
         let mut queue = self.lock();
         if queue.waiting.len() >= self.most_waiting {
             return Err(load);
@@ -139,27 +160,26 @@ impl<V: Volume> Carriers<V> {
         if queue.carriers == 0 {
             return Err(load);
         }
-        load.item.place.begin();
         queue.waiting.push_back(load);
         self.changed.notify_one();
         Ok(())
     }
 
     /// Starts a carrier if there may be one more.
-    fn start_more(&self, queue: &mut Queue<V>, crew: &dyn Crew<V>) {
+    fn start_more(&self, queue: &mut Queue<L>, crew: &dyn Crew) {
         if queue.carriers < queue.most && crew.start_carrier() {
             queue.carriers += 1;
         }
     }
 
     /// The traversal is over: carriers end when there is nothing left.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_all();
     }
 
     /// A thread is gone, and what it carried with it: nothing more is carried.
-    pub(super) fn abandon(&self) {
+    pub(crate) fn abandon(&self) {
         let mut queue = self.lock();
         queue.waiting.clear();
         queue.active.clear();
@@ -168,13 +188,13 @@ impl<V: Volume> Carriers<V> {
     }
 
     /// Lets the next traversal leave files here.
-    pub(super) fn reopen(&self) {
+    pub(crate) fn reopen(&self) {
         let mut queue = self.lock();
         (queue.is_closed, queue.carriers) = (false, 0);
     }
 
     /// A file, or a part in one; waited for.
-    fn take(&self) -> Option<Arc<Load<V>>> {
+    fn take(&self) -> Option<Arc<Carried<L>>> {
         let mut queue = self.lock();
         loop {
             if let Some(load) = queue.waiting.pop_front() {
@@ -197,7 +217,7 @@ impl<V: Volume> Carriers<V> {
     }
 
     /// A carrier finds no more chunks in a file. Whether it was the last one at it.
-    fn put_down(&self, load: &Arc<Load<V>>) -> bool {
+    fn put_down(&self, load: &Arc<Carried<L>>) -> bool {
         let mut queue = self.lock();
         let is_last = load.hands.fetch_sub(1, Ordering::Relaxed) == 1;
         if is_last {
@@ -207,7 +227,7 @@ impl<V: Volume> Carriers<V> {
     }
 
     /// Lets others join a file whose calls wait, and have more of them.
-    fn share(&self, load: &Load<V>, crew: &dyn Crew<V>) {
+    fn share(&self, load: &Carried<L>, crew: &dyn Crew) {
         let mut queue = self.lock();
         load.is_shared.store(true, Ordering::Relaxed);
         queue.most = (queue.most * 2).min(self.limit);
@@ -240,67 +260,66 @@ impl Watch {
     }
 }
 
-impl<V: Volume> Copier<'_, V> {
-    /// Works as a carrier until there is nothing left to carry.
-    pub(super) fn carry_on(&self, crew: &dyn Crew<V>) {
-        let _abandon = AbandonOnPanic(self);
-        let mut buffers = Buffers::default();
-        while let Some(load) = self.carriers.take() {
-            self.lend_a_hand(&mut buffers, &load, crew);
-            if self.carriers.put_down(&load) {
-                // What went wrong has been reported.
-                let _ = self.deliver(&mut buffers, &load);
-                self.done_in(&load.item.place);
-                self.carriers.changed.notify_all();
+impl<L: Load> Carriers<L> {
+    /// Works as a carrier until there is nothing left to carry. `deliver` is given each file that is done with.
+    pub(crate) fn carry_on(&self, mover: &Mover<'_>, crew: &dyn Crew, deliver: Deliver<'_, L>) {
+        let mut buffer = Vec::new();
+        while let Some(carried) = self.take() {
+            self.lend_a_hand(mover, &mut buffer, &carried, crew);
+            if self.put_down(&carried) {
+                let moved = carried.end(mover, &mut buffer);
+                deliver(&carried.load, &mut buffer, moved);
+                self.changed.notify_all();
             }
-            self.write(&mut buffers);
         }
     }
 
-    /// Carries a file alone, here and now.
-    pub(super) fn carry(&self, buffers: &mut Buffers, load: &Arc<Load<V>>) -> Done<()> {
+    /// Carries a file alone, here and now; the length of its data.
+    pub(crate) fn carry(
+        &self,
+        mover: &Mover<'_>,
+        buffer: &mut Vec<u8>,
+        carried: &Arc<Carried<L>>,
+    ) -> Result<u64> {
         struct Nobody;
-        impl<V: Volume> Crew<V> for Nobody {
+        impl Crew for Nobody {
             fn start_carrier(&self) -> bool {
                 false
             }
         }
-        self.lend_a_hand(buffers, load, &Nobody);
-        self.deliver(buffers, load)
+        self.lend_a_hand(mover, buffer, carried, &Nobody);
+        carried.end(mover, buffer)
     }
 
-    fn lend_a_hand(&self, buffers: &mut Buffers, load: &Arc<Load<V>>, crew: &dyn Crew<V>) {
-        let pair = load.transfer.pair();
-        let is_first = load.next_chunk.load(Ordering::Relaxed) == 0;
+    fn lend_a_hand(
+        &self,
+        mover: &Mover<'_>,
+        buffer: &mut Vec<u8>,
+        carried: &Arc<Carried<L>>,
+        crew: &dyn Crew,
+    ) {
+        let pair = carried.load.pair();
+        let is_first = carried.next_chunk.load(Ordering::Relaxed) == 0;
         if is_first {
-            match self.mover.clone(&pair) {
+            match mover.clone(&pair) {
                 Ok(false) => {}
-                Ok(true) => load.next_chunk.store(load.chunks(), Ordering::Relaxed),
-                Err(error) => load.fail(error),
+                Ok(true) => carried.next_chunk.store(carried.chunks(), Ordering::Relaxed),
+                Err(error) => carried.fail(error),
             }
         }
         let mut watch = Watch::start();
-        while let Some((start, end)) = load.take_chunk() {
-            if let Err(error) = self.mover.range(&pair, start, end, &mut buffers.data) {
-                load.fail(error);
+        while let Some((start, end)) = carried.take_chunk() {
+            if let Err(error) = mover.range(&pair, start, end, buffer) {
+                carried.fail(error);
             }
-            let is_alone = !load.is_shared.load(Ordering::Relaxed);
-            if is_alone && load.has_chunks() && watch.has_waited() {
-                if !pair.has_holes() && self.options.sparse != Sparse::Always {
+            let is_alone = !carried.is_shared.load(Ordering::Relaxed);
+            if is_alone && carried.has_chunks() && watch.has_waited() {
+                if mover.fills(&pair) {
                     // Where space cannot be taken in advance it is taken as it comes.
-                    let _ = load.transfer.ends.destination.allocate(load.transfer.job.metadata.size);
+                    let _ = pair.destination.allocate(carried.size);
                 }
-                self.carriers.share(load, crew);
+                self.share(carried, crew);
             }
         }
-    }
-
-    fn deliver(&self, buffers: &mut Buffers, load: &Arc<Load<V>>) -> Done<()> {
-        let failure = *load.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        let moved = match failure {
-            Some(error) => Err(error),
-            None => self.mover.tail(&load.transfer.pair(), &mut buffers.data),
-        };
-        self.finish_transfer(buffers, &load.item.borrow(), &load.transfer, moved)
     }
 }

@@ -7,16 +7,21 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use millstream_vfs::{Dir, Errno, RemoveKind, Result};
+use millstream_vfs::{Dir, Errno, RemoveKind, Result, Timestamp};
+use rustix::process::{Pid, test_kill_process};
+use xxhash_rust::xxh3::xxh3_64;
 
 type Removal = Box<dyn FnOnce() + Send>;
 
 /// The existing temporary files. Clones share the same set.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Temporaries {
     shared: Arc<Shared>,
+    /// What names begin with, after a dot.
+    prefix: &'static str,
 }
 
 #[derive(Default)]
@@ -40,13 +45,18 @@ pub struct NoMore<'a> {
 
 /// A temporary name in use.
 #[derive(Debug)]
-pub(super) struct Temporary {
-    pub(super) name: CString,
+pub(crate) struct Temporary {
+    pub(crate) name: CString,
     serial: u64,
     all: Temporaries,
 }
 
 impl Temporaries {
+    /// No files yet; the names of all begin with a dot and `prefix`.
+    pub(crate) fn with_prefix(prefix: &'static str) -> Self {
+        Temporaries { shared: Arc::default(), prefix }
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, Removal>> {
         self.shared.removals.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -62,7 +72,7 @@ impl Temporaries {
     }
 
     /// Creates something in `dir` under an unused name next to `name`.
-    pub(super) fn make<D: Dir, T>(
+    pub(crate) fn make<D: Dir, T>(
         &self,
         dir: &Arc<D>,
         name: &CStr,
@@ -84,16 +94,51 @@ impl Temporaries {
         }
     }
 
-    /// A name that is unique within this process.
+    /// A name that is unique among the processes of all machines.
     fn name(&self, name: &CStr) -> Temporary {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let path = name.to_bytes();
         let base = path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
         let process = rustix::process::getpid().as_raw_nonzero();
-        let name = [&path[..base], format!(".pcopy-{process}-{serial}.tmp").as_bytes()].concat();
+        let name = format!(".{}-{:08x}-{process}-{serial}.tmp", self.prefix, machine());
+        let name = [&path[..base], name.as_bytes()].concat();
         Temporary { name: CString::new(name).unwrap_or_default(), serial, all: self.clone() }
     }
+
+    /// Whether a name has the form of those made here.
+    pub(crate) fn is_temporary(&self, name: &CStr) -> bool {
+        self.maker(name).is_some()
+    }
+
+    /// Whether the maker of a temporary file is gone: a process of this machine that has ended, or one of another machine whose
+    /// file has not been touched for a day. `changed` is when the file's attributes last changed.
+    pub(crate) fn is_abandoned(&self, name: &CStr, changed: Timestamp) -> bool {
+        const DAY: i64 = 24 * 60 * 60;
+        let Some((machine_of_it, process)) = self.maker(name) else { return false };
+        if machine_of_it == machine() {
+            let process = Pid::from_raw(process);
+            return process.is_none_or(|process| test_kill_process(process) == Err(Errno::SRCH));
+        }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
+        now - changed.sec > DAY
+    }
+
+    /// The machine and the process that made a temporary name.
+    fn maker(&self, name: &CStr) -> Option<(u32, i32)> {
+        let text = name.to_str().ok()?.strip_prefix('.')?.strip_prefix(self.prefix)?;
+        let mut parts = text.strip_prefix('-')?.strip_suffix(".tmp")?.split('-');
+        let machine = u32::from_str_radix(parts.next().filter(|part| part.len() == 8)?, 16).ok()?;
+        let process = parts.next()?.parse().ok()?;
+        let _serial: u64 = parts.next()?.parse().ok()?;
+        parts.next().is_none().then_some((machine, process))
+    }
+}
+
+/// This machine, or container, by its name.
+fn machine() -> u32 {
+    static MACHINE: OnceLock<u32> = OnceLock::new();
+    *MACHINE.get_or_init(|| xxh3_64(rustix::system::uname().nodename().to_bytes()) as u32)
 }
 
 impl Drop for Temporary {
@@ -126,7 +171,7 @@ mod tests {
     fn what_is_in_use_is_removed_and_nothing_else() {
         let scratch = tempfile::tempdir().expect("scratch");
         let dir = open(scratch.path());
-        let all = Temporaries::default();
+        let all = Temporaries::with_prefix("test");
         let make = |name: &CStr| dir.create_file(name, 0o600);
         let (renamed, _) = all.make(&dir, c"a", make).expect("made");
         dir.rename(&renamed.name, &dir, c"a").expect("renamed");
@@ -145,7 +190,7 @@ mod tests {
         let scratch = tempfile::tempdir().expect("scratch");
         let dir = open(scratch.path());
         let taken = Mutex::new(Vec::new());
-        let (made, _) = Temporaries::default()
+        let (made, _) = Temporaries::with_prefix("test")
             .make(&dir, c"x", |name| {
                 let mut taken = taken.lock().expect("not poisoned");
                 if taken.len() < 3 {

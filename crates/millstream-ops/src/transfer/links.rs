@@ -5,31 +5,19 @@
 //! waits for a claim, so there is no deadlock.
 
 use std::collections::HashMap;
-use std::ffi::CStr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::copier::Identity;
-use super::place::Place;
-
-/// The name of a copy. There may be one for every file of the tree (`-L`).
-#[derive(Debug)]
-pub(super) struct Copied<D> {
-    pub(super) place: Arc<Place<D>>,
-    pub(super) name: Box<CStr>,
-    pub(super) operand: usize,
-    /// Inode of the copy.
-    pub(super) inode: Identity,
-}
+use super::Identity;
 
 #[derive(Debug)]
-enum State<D> {
+enum State<C> {
     InTheMaking,
-    Done(Arc<Copied<D>>),
+    Done(Arc<C>),
 }
 
 #[derive(Debug)]
-struct Known<D> {
-    copies: HashMap<Identity, State<D>>,
+struct Known<C> {
+    copies: HashMap<Identity, State<C>>,
     waiting: usize,
     /// The owner of a claim may have ended.
     is_abandoned: bool,
@@ -37,12 +25,12 @@ struct Known<D> {
 
 /// Copies by the inode of their source.
 #[derive(Debug)]
-pub(super) struct Links<D> {
-    known: Mutex<Known<D>>,
+pub(crate) struct Links<C> {
+    known: Mutex<Known<C>>,
     changed: Condvar,
 }
 
-impl<D> Default for Links<D> {
+impl<C> Default for Links<C> {
     fn default() -> Self {
         let known = Known { copies: HashMap::new(), waiting: 0, is_abandoned: false };
         Links { known: Mutex::new(known), changed: Condvar::new() }
@@ -51,20 +39,20 @@ impl<D> Default for Links<D> {
 
 /// The state of an inode.
 #[derive(Debug)]
-pub(super) enum Claim<D> {
+pub(crate) enum Claim<C> {
     /// Not copied yet: the caller copies it and then calls [`Links::made`] or [`Links::failed`].
     Ours,
     /// It has been copied.
-    Copied(Arc<Copied<D>>),
+    Copied(Arc<C>),
 }
 
-impl<D> Links<D> {
-    fn lock(&self) -> MutexGuard<'_, Known<D>> {
+impl<C> Links<C> {
+    fn lock(&self) -> MutexGuard<'_, Known<C>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Claims an inode, or returns its copy.
-    pub(super) fn claim(&self, identity: Identity) -> Claim<D> {
+    pub(crate) fn claim(&self, identity: Identity) -> Claim<C> {
         let mut known = self.lock();
         loop {
             match known.copies.get(&identity) {
@@ -84,21 +72,21 @@ impl<D> Links<D> {
     }
 
     /// The copy of a claimed inode is complete.
-    pub(super) fn made(&self, identity: Identity, copied: Copied<D>) {
+    pub(crate) fn made(&self, identity: Identity, copied: C) {
         let mut known = self.lock();
         known.copies.insert(identity, State::Done(Arc::new(copied)));
         self.wake(&known);
     }
 
     /// A claimed inode has not been copied.
-    pub(super) fn failed(&self, identity: Identity) {
+    pub(crate) fn failed(&self, identity: Identity) {
         let mut known = self.lock();
         known.copies.remove(&identity);
         self.wake(&known);
     }
 
     /// The name of a copy now belongs to another file: the next name of its source is copied again.
-    pub(super) fn forget(&self, identity: Identity, copied: &Arc<Copied<D>>) {
+    pub(crate) fn forget(&self, identity: Identity, copied: &Arc<C>) {
         let mut known = self.lock();
         let is_this =
             matches!(known.copies.get(&identity), Some(State::Done(done)) if Arc::ptr_eq(done, copied));
@@ -108,14 +96,14 @@ impl<D> Links<D> {
     }
 
     /// A thread has ended and its claims with it: nobody waits for them any more.
-    pub(super) fn abandon(&self) {
+    pub(crate) fn abandon(&self) {
         let mut known = self.lock();
         known.is_abandoned = true;
         self.wake(&known);
     }
 
     /// Skips the wake-up call if nobody waits.
-    fn wake(&self, known: &Known<D>) {
+    fn wake(&self, known: &Known<C>) {
         if known.waiting > 0 {
             self.changed.notify_all();
         }

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::options::{Options, Reflink, Sparse};
+use super::options::{DataOptions, Reflink, Sparse};
 
 /// A method that was used, or tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Means {
+pub(crate) enum Means {
     /// The copy shares the data.
     Clone = 1,
     /// The volume cannot make files share data.
@@ -23,10 +23,10 @@ pub(super) enum Means {
 
 /// The methods used for one file, by one or several threads.
 #[derive(Debug, Default)]
-pub(super) struct Methods(AtomicU8);
+pub(crate) struct Methods(AtomicU8);
 
 impl Methods {
-    pub(super) fn note(&self, means: Means) {
+    pub(crate) fn note(&self, means: Means) {
         self.0.fetch_or(means as u8, Ordering::Relaxed);
     }
 
@@ -35,13 +35,13 @@ impl Methods {
     }
 
     /// Appends the explanation, in GNU's words.
-    pub(super) fn explain(&self, options: &Options, out: &mut Vec<u8>) {
+    pub(crate) fn explain(&self, options: &DataOptions, out: &mut Vec<u8>) {
         let words = ["copy offload: ", self.offload(options), ", reflink: ", self.reflink(options)];
         let line = [words.concat().as_str(), ", sparse detection: ", self.detection(options), "\n"].concat();
         out.extend_from_slice(line.as_bytes());
     }
 
-    fn offload(&self, options: &Options) -> &'static str {
+    fn offload(&self, options: &DataOptions) -> &'static str {
         let moved = self.has(Means::ReadAndWrite);
         match options.may_offload() {
             _ if self.has(Means::Offload) => "yes",
@@ -52,7 +52,7 @@ impl Methods {
         }
     }
 
-    fn reflink(&self, options: &Options) -> &'static str {
+    fn reflink(&self, options: &DataOptions) -> &'static str {
         match options.reflink {
             _ if self.has(Means::Clone) => "yes",
             _ if self.has(Means::CloneRefused) => "unsupported",
@@ -62,7 +62,7 @@ impl Methods {
         }
     }
 
-    fn detection(&self, options: &Options) -> &'static str {
+    fn detection(&self, options: &DataOptions) -> &'static str {
         let seeks_zeros = options.sparse == Sparse::Always && self.has(Means::ReadAndWrite);
         match (self.has(Means::Clone), self.has(Means::SkipHoles), seeks_zeros) {
             (true, ..) => "unknown",
@@ -76,15 +76,21 @@ impl Methods {
 
 #[cfg(test)]
 mod tests {
+    use millstream_walk::Cancellation;
+
     use super::*;
+
+    fn options(reflink: Reflink, sparse: Sparse) -> DataOptions {
+        DataOptions { reflink, sparse, bytes_per_second: None, cancellation: Cancellation::default() }
+    }
 
     #[test]
     fn what_was_done_and_what_the_options_forbid_are_told() {
         use Means::{Clone, CloneRefused, Offload, OffloadRefused, ReadAndWrite, SkipHoles};
-        let auto = Options::default();
-        let never = Options { reflink: Reflink::Never, ..Options::default() };
-        let dense = Options { sparse: Sparse::Never, ..Options::default() };
-        let sparse = Options { sparse: Sparse::Always, ..Options::default() };
+        let auto = options(Reflink::Auto, Sparse::Auto);
+        let never = options(Reflink::Never, Sparse::Auto);
+        let dense = options(Reflink::Auto, Sparse::Never);
+        let sparse = options(Reflink::Auto, Sparse::Always);
         for (options, done, expected) in [
             (&auto, &[CloneRefused, Offload][..], ["yes", "unsupported", "no"]),
             (&auto, &[CloneRefused, OffloadRefused, ReadAndWrite], ["unsupported", "unsupported", "no"]),

@@ -4,7 +4,7 @@ use millstream_vfs::{At, File, Result};
 use xxhash_rust::xxh3::Xxh3;
 
 /// The checksum and the length of a file's contents.
-pub(super) fn checksum<F: File>(file: &F, buffer: &mut Vec<u8>) -> Result<(u128, u64)> {
+pub(crate) fn checksum<F: File>(file: &F, buffer: &mut Vec<u8>) -> Result<(u128, u64)> {
     const BUFFER: usize = 256 << 10;
     if buffer.len() < BUFFER {
         buffer.resize(BUFFER, 0);

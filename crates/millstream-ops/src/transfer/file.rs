@@ -1,0 +1,161 @@
+//! The copy of one file, while both ends are open: its data, and then its attributes.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use millstream_vfs::{Dir, Errno, Error, Fields, File, FileKind, Metadata};
+
+use super::attributes::{Attributes, Before, Report, XattrValues, trouble_of};
+use super::data::Pair;
+use super::methods::Methods;
+use super::options::Sparse;
+use super::place::{Budget, Origin, Place};
+use super::report::Trouble;
+use super::verify::checksum;
+
+/// Why a file was not copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CopyError {
+    pub(crate) trouble: Trouble,
+    /// The error of the call that failed, if any.
+    pub(crate) errno: Option<Errno>,
+}
+
+impl CopyError {
+    pub(crate) fn new(trouble: Trouble) -> Self {
+        CopyError { trouble, errno: None }
+    }
+
+    /// The error of a call as one about `trouble`.
+    pub(crate) fn of(trouble: Trouble) -> impl Fn(Error) -> Self {
+        move |error| CopyError { trouble, errno: Some(error.errno) }
+    }
+}
+
+impl From<Error> for CopyError {
+    /// The error of a call that moves data.
+    fn from(error: Error) -> Self {
+        CopyError { trouble: trouble_of(error), errno: Some(error.errno) }
+    }
+}
+
+/// A copy whose two ends are open.
+#[derive(Debug)]
+pub(crate) struct FileCopy<F> {
+    pub(crate) source: F,
+    /// Metadata of the source.
+    pub(crate) metadata: Metadata,
+    /// What the copy gets of the source's extended attributes.
+    pub(crate) xattrs: XattrValues,
+    /// Whether one of them could not be read.
+    pub(crate) lacks_attribute: bool,
+    pub(crate) destination: F,
+    /// Metadata of the copy before any data went into it; without the inode number where nobody asks for it.
+    pub(crate) before: Metadata,
+    /// Whether this run made the destination.
+    pub(crate) fresh: bool,
+    /// How the data was moved, so far.
+    pub(crate) methods: Methods,
+    /// Bytes that have been copied.
+    pub(crate) moved: AtomicU64,
+}
+
+impl<F: File> FileCopy<F> {
+    /// Whether both ends are regular files.
+    pub(crate) fn are_files(&self) -> bool {
+        self.metadata.kind() == FileKind::File && self.before.kind() == FileKind::File
+    }
+
+    pub(crate) fn pair(&self) -> Pair<'_, F> {
+        Pair {
+            source: &self.source,
+            metadata: &self.metadata,
+            destination: &self.destination,
+            device: self.before.dev,
+            methods: &self.methods,
+            moved: &self.moved,
+        }
+    }
+
+    /// Bytes of the source that were not copied: holes, or what is left of a file that failed. Modulo 2^64.
+    pub(crate) fn spared(&self) -> u64 {
+        self.metadata.size.wrapping_sub(self.moved.load(Ordering::Relaxed))
+    }
+
+    /// Ends a regular destination after `bytes` of data: its length, and errors that only closing it shows.
+    ///
+    /// # Errors
+    /// Those of the calls, as troubles of writing and closing.
+    pub(crate) fn finish_data(&self, bytes: u64, sparse: Sparse) -> Result<(), CopyError> {
+        let may_end_in_hole = sparse == Sparse::Always || self.pair().has_holes();
+        if may_end_in_hole && bytes > 0 {
+            self.destination.set_len(bytes).map_err(CopyError::of(Trouble::Write))?;
+        }
+        self.destination.flush().map_err(CopyError::of(Trouble::Close))
+    }
+
+    /// Reads both ends again and compares them; `copy` is the destination, open for reading.
+    ///
+    /// # Errors
+    /// If they differ, or one cannot be read.
+    pub(crate) fn compare(&self, copy: &F, buffer: &mut Vec<u8>) -> Result<(), CopyError> {
+        let expected = checksum(&self.source, buffer).map_err(CopyError::of(Trouble::Read))?;
+        let found = checksum(copy, buffer).map_err(CopyError::of(Trouble::Differs))?;
+        if expected == found { Ok(()) } else { Err(CopyError::new(Trouble::Differs)) }
+    }
+
+    /// Gives the destination the attributes of the source. What fails is reported, and ends nothing.
+    pub(crate) fn set_attributes(
+        &self,
+        attributes: &Attributes,
+        may_have_acl: bool,
+        replaced_mode: Option<u32>,
+        report: Report<'_>,
+    ) {
+        let before = Before {
+            metadata: &self.before,
+            made_with: None,
+            fresh: self.fresh,
+            may_have_acl: !self.fresh || may_have_acl,
+            lacks_attribute: self.lacks_attribute,
+            replaced_mode,
+        };
+        attributes.set(&self.destination, &self.metadata, &self.xattrs, before, report);
+    }
+}
+
+/// What a new file will be like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expected {
+    /// The mode to make it with.
+    pub(crate) mode: u32,
+    /// Its metadata then, without the inode number, if that is known.
+    pub(crate) metadata: Option<Metadata>,
+}
+
+impl Expected {
+    /// What a file is like that is made in `place` for `source`. In a directory that this run made, without a list of
+    /// permissions for what is made in it, all files are made like the first one.
+    pub(crate) fn of<D: Dir>(
+        attributes: &Attributes,
+        place: &Place<D>,
+        budget: &Budget,
+        source: &Metadata,
+        xattrs: &XattrValues,
+    ) -> Self {
+        let careful = Expected { mode: attributes.creation_mode(source), metadata: None };
+        let is_uniform = place.origin == Origin::Made && !attributes.may_inherit_acl(place, budget);
+        let Some(Some(new_file)) = place.new_file.get().filter(|_| is_uniform) else { return careful };
+        let mode = if xattrs.is_empty() { attributes.mode_at_once(source, new_file) } else { careful.mode };
+        let found = new_file.mode & !0o7777 | mode & !attributes.umask;
+        let fields = new_file.fields - Fields::INO;
+        Expected { mode, metadata: Some(Metadata { fields, mode: found, ..*new_file }) }
+    }
+
+    /// Notes what the first file of a directory that this run made is like.
+    pub(crate) fn note<D: Dir>(&self, attributes: &Attributes, place: &Place<D>, made: &Metadata) {
+        if place.origin == Origin::Made {
+            let is_as_asked = made.mode & 0o7777 == self.mode & !attributes.umask;
+            place.new_file.get_or_init(|| is_as_asked.then_some(*made));
+        }
+    }
+}

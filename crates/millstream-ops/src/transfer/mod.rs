@@ -1,0 +1,27 @@
+//! What copying and synchronizing share: how the data and the attributes of one file get to another.
+//!
+//! ```text
+//!  the source, open ──► its attributes ──► a new file ──► the data: small, at once; large, by carriers ──► finish
+//!                                          under a         clone, or the volume copies,                    length, errors of
+//!                                          temporary       or read and write                               closing, comparison,
+//!                                          name                                                            attributes
+//! ```
+//!
+//! Both operations decide by themselves what to copy, and under which name; what goes wrong with a copy is a [`report::Trouble`]
+//! for both.
+
+pub(crate) mod attributes;
+pub(crate) mod carriers;
+pub(crate) mod data;
+pub(crate) mod file;
+pub(crate) mod links;
+pub(crate) mod methods;
+pub mod options;
+pub(crate) mod place;
+pub mod report;
+pub(crate) mod temporaries;
+pub(crate) mod throttle;
+pub(crate) mod verify;
+
+/// Device and inode number of a file.
+pub(crate) type Identity = (u64, u64);
