@@ -17,6 +17,7 @@ pub mod pfind;
 pub mod pls;
 pub mod prm;
 pub mod progress;
+pub mod psync;
 mod recompress;
 mod recover;
 pub mod screen;

@@ -140,7 +140,8 @@ fn counted(number: u64, [one, several]: Noun, digits: impl Fn(u64) -> String) ->
     format!("{} {}", digits(number), if number == 1 { one } else { several })
 }
 
-fn grouped(number: u64) -> String {
+/// A number with commas between groups of three digits.
+pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {

@@ -22,6 +22,7 @@ pub mod quote;
 pub mod recompress;
 pub mod remove;
 pub mod size;
+pub mod sync;
 pub mod terms;
 pub mod time;
 mod transfer;

@@ -23,7 +23,7 @@ use crate::recover::{self, Recover};
 use crate::standard_output::StandardOutput;
 use crate::startup::{Startup, restore_open_files, startup};
 use crate::submit::{Submission, spark_defaults};
-use crate::{pchmod, pchown, pcopy, pdu, pfind, pls, prm};
+use crate::{pchmod, pchown, pcopy, pdu, pfind, pls, prm, psync};
 use table::{Id, MILLSTREAM};
 
 /// The one source of the settings, which the jar and the Python package carry too.
@@ -359,6 +359,7 @@ fn write_all(
         pfind::reference(),
         pdu::reference(),
         prm::reference(),
+        psync::reference(),
         pchmod::reference(),
         pchown::reference(),
         pcopy::reference(),
@@ -507,7 +508,7 @@ mod tests {
         let diagnostics = Diagnostics::new("millstream");
         assert_eq!(Action::Manuals(directory.clone()).carry_out(&diagnostics), Ok(()));
         assert_eq!(Action::Completions(directory.clone()).carry_out(&diagnostics), Ok(()));
-        for tool in ["pls", "pfind", "pdu", "prm", "pchmod", "pchown", "pcopy", "millstream"] {
+        for tool in ["pls", "pfind", "pdu", "prm", "pchmod", "pchown", "pcopy", "psync", "millstream"] {
             let manual = std::fs::read_to_string(directory.join(format!("{tool}.1"))).expect("a manual");
             assert!(manual.contains("\\fB\\-\\-help\\fR"), "{tool}");
             for shell in Shell::ALL {

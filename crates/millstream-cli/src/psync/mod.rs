@@ -1,0 +1,93 @@
+//! `psync`: makes a tree like another one, as rsync does it.
+
+mod messages;
+mod operands;
+mod rate;
+mod settings;
+mod table;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use millstream_ops::activity::Activity;
+use millstream_ops::sync::{Report, sync};
+use millstream_system::process;
+use millstream_vfs::PosixVolume;
+
+use crate::diagnostics::{Diagnostics, Refused};
+use crate::options::{Reference, take_options};
+use crate::progress::{Progress, StdoutUse};
+use crate::standard_output::Lines;
+use crate::startup::{Startup, startup};
+use messages::{Output, summary};
+use settings::Settings;
+use table::PSYNC;
+
+/// A wrong option or argument.
+const USAGE: u8 = 1;
+/// Something failed.
+const PARTIAL: u8 = 23;
+/// Something vanished or changed.
+const MOVING: u8 = 24;
+/// There was more to delete than may be.
+const BOUND: u8 = 25;
+
+/// The option table of `psync`, for texts.
+pub fn reference() -> Reference {
+    Reference::from(&PSYNC)
+}
+
+/// Runs `psync` with the arguments of the process.
+pub fn run() -> ExitCode {
+    let Startup { arguments, diagnostics, .. } = startup(PSYNC.name);
+    // The diagnostics hold the exit code.
+    let _: Result<(), Refused> = prepare(arguments, &diagnostics);
+    diagnostics.exit_code()
+}
+
+fn prepare(arguments: Vec<OsString>, diagnostics: &Diagnostics) -> Result<(), Refused> {
+    let mut settings = Settings::new(diagnostics);
+    let operands = take_options(&PSYNC, arguments, diagnostics, USAGE, |option| match option {
+        Ok(option) => settings.take(&option),
+        Err(error) => Err(diagnostics.usage_error(&error, USAGE)),
+    })?;
+    let shows_stats = settings.shows_stats;
+    let options = settings.finish()?;
+    let (sources, destination) = operands::operands(operands, &options, diagnostics)?;
+    let temporaries = options.temporaries.clone();
+    // If that fails, temporary files stay until the next run, as after any other abrupt end.
+    let _ = process::before_termination(move |end| {
+        let _no_more = temporaries.remove_all();
+        end();
+    });
+    let activity = Arc::new(Activity::default());
+    let stdout =
+        if options.report == Report::Nothing { StdoutUse::WithoutProgress } else { StdoutUse::Streams };
+    let progress = Progress::start(&activity, stdout, diagnostics);
+    let lines = Lines::new(progress.screen().clone());
+    let output = Output { diagnostics, lines, report: options.report };
+    let synced = sync(&PosixVolume, &sources, &destination, &options, &output, &activity);
+    drop(progress);
+    match synced {
+        Ok(outcome) => {
+            let stats = outcome.stats;
+            if shows_stats {
+                output.lines.write(&summary(&stats, options.report));
+            }
+            let code = match stats {
+                _ if stats.errors > 0 => PARTIAL,
+                _ if stats.undeleted > 0 => BOUND,
+                _ if stats.moving > 0 => MOVING,
+                _ => 0,
+            };
+            diagnostics.fail(code);
+        }
+        Err(error) => {
+            let message = diagnostics.error(PARTIAL).text("cannot use the destination ");
+            message.name(operands::path_of(&destination)).errno(error.errno).send();
+        }
+    }
+    output.lines.finish(diagnostics, PARTIAL);
+    Ok(())
+}

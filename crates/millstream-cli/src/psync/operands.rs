@@ -1,0 +1,103 @@
+//! Splits the operands into sources and destination.
+
+use std::ffi::{CStr, CString, OsString};
+use std::os::unix::ffi::OsStringExt;
+
+use millstream_ops::sync::{Destination, Options, means_contents};
+use millstream_vfs::{Dir, Fields, FileKind, PosixVolume, SymlinkBehavior, Volume};
+
+use super::USAGE;
+use crate::diagnostics::{Diagnostics, Refused};
+
+/// The sources and their destination.
+pub(super) fn operands(
+    given: Vec<OsString>,
+    options: &Options,
+    diagnostics: &Diagnostics,
+) -> Result<(Vec<CString>, Destination), Refused> {
+    // Arguments hold no NUL.
+    let mut paths: Vec<CString> =
+        given.into_iter().filter_map(|path| CString::new(path.into_vec()).ok()).collect();
+    for path in &paths {
+        if let Some(advice) = remote(path.to_bytes()) {
+            diagnostics.error(USAGE).name(path.to_bytes()).text(advice).send();
+            return Err(Refused);
+        }
+        if path.is_empty() {
+            diagnostics.error(USAGE).text("an operand is empty").send_with_hint();
+            return Err(Refused);
+        }
+    }
+    let Some(destination) = paths.pop().filter(|_| !paths.is_empty()) else {
+        diagnostics.error(USAGE).text("a source and a destination are needed").send_with_hint();
+        return Err(Refused);
+    };
+    if options.files.is_some() && (paths.len() > 1 || kind(&paths[0]) != Some(FileKind::Directory)) {
+        diagnostics.error(USAGE).text("--files-from needs one source, which is a directory").send();
+        return Err(Refused);
+    }
+    if options.files.is_some() && !means_contents(paths[0].to_bytes()) {
+        // The paths of the list are relative to the source, whatever it ends with.
+        paths[0] = CString::new([paths[0].to_bytes(), b"/"].concat()).unwrap_or_default();
+    }
+    let is_file = |path: &CStr| {
+        let found = PosixVolume.base().metadata(path, SymlinkBehavior::NoFollow, Fields::KIND);
+        !means_contents(path.to_bytes()) && found.is_ok_and(|found| found.kind() != FileKind::Directory)
+    };
+    let is_exact = paths.len() == 1
+        && is_file(&paths[0])
+        && !destination.to_bytes().ends_with(b"/")
+        && kind(&destination) != Some(FileKind::Directory);
+    let destination =
+        if is_exact { Destination::Exactly(destination) } else { Destination::Into(destination) };
+    Ok((paths, destination))
+}
+
+/// The path of a destination.
+pub(super) fn path_of(destination: &Destination) -> &[u8] {
+    let (Destination::Exactly(path) | Destination::Into(path)) = destination;
+    path.to_bytes()
+}
+
+/// The kind of what a path leads to.
+fn kind(path: &CStr) -> Option<FileKind> {
+    let found = PosixVolume.base().metadata(path, SymlinkBehavior::Follow, Fields::KIND);
+    found.ok().map(|found| found.kind())
+}
+
+/// What to do instead, if a path is one of another machine.
+fn remote(path: &[u8]) -> Option<&'static str> {
+    const SHELL: &str = ": remote shells are not supported; mount the directory of the other machine, or use rsync. \
+                         The path of a local file with a colon begins with ./";
+    const DAEMON: &str = ": daemons are not supported; mount their directory, or use rsync";
+    const STORE: &str =
+        ": only local and mounted file systems can be synchronized; for others, use hadoop distcp";
+    let colon = path.iter().position(|&b| b == b':')?;
+    if path[..colon].contains(&b'/') {
+        return None;
+    }
+    let rest = &path[colon + 1..];
+    Some(match &path[..colon] {
+        b"rsync" if rest.starts_with(b"//") => DAEMON,
+        _ if rest.starts_with(b":") => DAEMON,
+        _ if rest.starts_with(b"//") => STORE,
+        _ => SHELL,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_other_machines_are_told_from_names_with_colons() {
+        for path in
+            ["host:dir", "user@host:dir", "host::module", "rsync://host/m", "s3a://b/k", "hdfs://n/p", "a:"]
+        {
+            assert!(remote(path.as_bytes()).is_some(), "{path}");
+        }
+        for path in ["dir", "./a:b", "/a:b", "dir/a:b", ""] {
+            assert!(remote(path.as_bytes()).is_none(), "{path}");
+        }
+    }
+}

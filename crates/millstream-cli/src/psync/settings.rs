@@ -1,0 +1,290 @@
+//! Converts the options to settings of the synchronization.
+
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use millstream_ops::sync::files::FileList;
+use millstream_ops::sync::filter::{BadRule, Effect, Filter, Unsided};
+use millstream_ops::sync::{
+    Comparison, Conflicts, Deletion, Execution, FileSystems, ListingErrors, Missing, Newer, Options, Present,
+    Recursion, Report, Separator, Sparse, TimeAccuracy, Timing, User, Verification, Xattrs,
+};
+
+use super::USAGE;
+use super::rate::parse_rate;
+use super::table::Id;
+use crate::diagnostics::{Diagnostics, Refused, UsageError, error_text};
+use crate::options::Occurrence;
+use crate::startup::parse_threads;
+
+/// A part of the filter, in the order of the command line.
+#[derive(Debug)]
+enum Part {
+    Rule(Vec<u8>),
+    Pattern(Effect, Vec<u8>),
+    Patterns(Effect, Vec<u8>),
+}
+
+/// The values of the options.
+#[derive(Debug)]
+pub(super) struct Settings<'a> {
+    diagnostics: &'a Diagnostics,
+    options: Options,
+    recursive: bool,
+    dirs: bool,
+    filter: Vec<Part>,
+    files_from: Option<Vec<u8>>,
+    separator: Separator,
+    deletion: Option<Timing>,
+    deletes_excluded: bool,
+    most_deletions: Option<u64>,
+    ignores_errors: bool,
+    verbose: bool,
+    items: u8,
+    json: bool,
+    /// Whether to tell at the end what was done.
+    pub(super) shows_stats: bool,
+}
+
+impl<'a> Settings<'a> {
+    pub(super) fn new(diagnostics: &'a Diagnostics) -> Self {
+        let mut options = Options::default();
+        if !rustix::process::geteuid().is_root() {
+            // Without a list of groups, none can be set.
+            let mut groups: std::collections::HashSet<u32> = rustix::process::getgroups()
+                .unwrap_or_default()
+                .into_iter()
+                .map(|gid| gid.as_raw())
+                .collect();
+            groups.insert(rustix::process::getegid().as_raw());
+            options.user = User::Other { groups };
+        }
+        Settings {
+            diagnostics,
+            options,
+            recursive: false,
+            dirs: false,
+            filter: Vec::new(),
+            files_from: None,
+            separator: Separator::Line,
+            deletion: None,
+            deletes_excluded: false,
+            most_deletions: None,
+            ignores_errors: false,
+            verbose: false,
+            items: 0,
+            json: false,
+            shows_stats: false,
+        }
+    }
+
+    /// Handles an option.
+    pub(super) fn take(&mut self, option: &Occurrence<Id>) -> Result<(), Refused> {
+        let options = &mut self.options;
+        let preserve = &mut options.preserve;
+        let kinds = &mut options.kinds;
+        match option.id {
+            Id::Archive => {
+                self.recursive = true;
+                (kinds.links, kinds.devices, kinds.specials) = (true, true, true);
+                (preserve.mode, preserve.timestamps, preserve.owner, preserve.group) =
+                    (true, true, true, true);
+            }
+            Id::Recursive => self.recursive = true,
+            Id::NoRecursive => self.recursive = false,
+            Id::Dirs => self.dirs = true,
+            Id::NoDirs => self.dirs = false,
+            Id::Links => kinds.links = true,
+            Id::NoLinks => kinds.links = false,
+            Id::Devices => kinds.devices = true,
+            Id::NoDevices => kinds.devices = false,
+            Id::Specials => kinds.specials = true,
+            Id::NoSpecials => kinds.specials = false,
+            Id::DevicesAndSpecials => (kinds.devices, kinds.specials) = (true, true),
+            Id::NoDevicesAndSpecials => (kinds.devices, kinds.specials) = (false, false),
+            Id::Perms => preserve.mode = true,
+            Id::NoPerms => preserve.mode = false,
+            Id::Times => preserve.timestamps = true,
+            Id::NoTimes => preserve.timestamps = false,
+            Id::Owner => preserve.owner = true,
+            Id::NoOwner => preserve.owner = false,
+            Id::Group => preserve.group = true,
+            Id::NoGroup => preserve.group = false,
+            Id::HardLinks => preserve.links = true,
+            Id::NoHardLinks => preserve.links = false,
+            Id::Acls => (preserve.acls, preserve.mode) = (true, true),
+            Id::NoAcls => preserve.acls = false,
+            Id::Xattrs => preserve.xattrs = Xattrs::Required,
+            Id::NoXattrs => preserve.xattrs = Xattrs::Ignore,
+            Id::NoDirTimes => options.untimed.directories = true,
+            Id::NoLinkTimes => options.untimed.links = true,
+            _ => return self.take_choice(option),
+        }
+        Ok(())
+    }
+
+    fn take_choice(&mut self, option: &Occurrence<Id>) -> Result<(), Refused> {
+        let options = &mut self.options;
+        match option.id {
+            Id::OneFileSystem => options.file_systems = FileSystems::One,
+            Id::Existing => options.missing = Missing::Skipped,
+            Id::IgnoreExisting => options.present = Present::Left,
+            Id::Update => options.newer = Newer::Kept,
+            Id::Checksum => options.comparison = Comparison::Contents,
+            Id::SizeOnly => options.comparison = Comparison::Size,
+            Id::IgnoreTimes => options.comparison = Comparison::None,
+            Id::Sparse => options.sparse = Sparse::Always,
+            Id::Force => options.conflicts = Conflicts::Removed,
+            Id::Verify => options.verification = Verification::Checksum,
+            Id::DryRun => options.execution = Execution::DryRun,
+            Id::Delete => _ = self.deletion.get_or_insert(Timing::After),
+            Id::DeleteBefore => self.deletion = Some(Timing::Before),
+            Id::DeleteExcluded => {
+                self.deletes_excluded = true;
+                self.deletion.get_or_insert(Timing::After);
+            }
+            Id::DeleteDuring => {
+                let text = ": deleting during the transfer is refused, because a directory that cannot be read may only \
+                            be found later; use --delete, or --delete-before";
+                self.diagnostics.error(USAGE).text(&option.spelling.to_string()).text(text).send();
+                return Err(Refused);
+            }
+            Id::IgnoreErrors => self.ignores_errors = true,
+            Id::From0 => self.separator = Separator::Nul,
+            Id::Verbose => self.verbose = true,
+            Id::Itemize => self.items = self.items.saturating_add(1),
+            Id::Json => self.json = true,
+            Id::Stats => self.shows_stats = true,
+            Id::Exclude => self.filter.push(Part::Pattern(Effect::Exclude, option.bytes().to_vec())),
+            Id::Include => self.filter.push(Part::Pattern(Effect::Include, option.bytes().to_vec())),
+            Id::Filter => self.filter.push(Part::Rule(option.bytes().to_vec())),
+            Id::ExcludeFrom => self.filter.push(Part::Patterns(Effect::Exclude, option.bytes().to_vec())),
+            Id::IncludeFrom => self.filter.push(Part::Patterns(Effect::Include, option.bytes().to_vec())),
+            Id::FilesFrom => self.files_from = Some(option.bytes().to_vec()),
+            Id::Info | Id::Partial | Id::HumanReadable | Id::AllowsNothing => {}
+            _ => {
+                let taken = self.take_argument(option);
+                return taken.map_err(|error| self.diagnostics.usage_error(&error, USAGE));
+            }
+        }
+        Ok(())
+    }
+
+    fn take_argument(&mut self, option: &Occurrence<Id>) -> Result<(), UsageError> {
+        let text = option.bytes();
+        let invalid = || {
+            let quoted = self.diagnostics.quoted(text);
+            let spelling = option.spelling.to_string();
+            UsageError::argument([b"invalid argument ", &quoted[..], b" for ", spelling.as_bytes()].concat())
+        };
+        let number = || -> Result<i64, UsageError> {
+            let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+            number.ok_or_else(invalid)
+        };
+        match option.id {
+            Id::ModifyWindow => {
+                self.options.time_accuracy = match u32::try_from(number()?) {
+                    Ok(seconds) => TimeAccuracy::Seconds(seconds),
+                    Err(_) => TimeAccuracy::Nanoseconds,
+                }
+            }
+            Id::MaxDelete => self.most_deletions = Some(u64::try_from(number()?).unwrap_or(0)),
+            Id::BandwidthLimit => {
+                self.options.bytes_per_second = parse_rate(text).map_err(|()| invalid())?;
+            }
+            Id::Threads => self.options.threads = parse_threads(text, self.diagnostics)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The settings, after all options.
+    pub(super) fn finish(mut self) -> Result<Options, Refused> {
+        let filter = self.filter()?;
+        let files = self.files()?;
+        let mut options = self.options;
+        options.filter = filter;
+        options.recursion = match (self.recursive, self.dirs || files.is_some()) {
+            (true, _) => Recursion::Recursive,
+            (false, true) => Recursion::Directories,
+            (false, false) => Recursion::None,
+        };
+        options.files = files;
+        options.kinds.devices &= options.user == User::Superuser;
+        options.deletion = self.deletion.map(|timing| Deletion {
+            timing,
+            most: self.most_deletions,
+            listing_errors: match self.ignores_errors {
+                true => ListingErrors::Ignored,
+                false => ListingErrors::Prevent,
+            },
+        });
+        if options.deletion.is_some() && options.recursion == Recursion::None {
+            let text = "--delete does not work without --recursive (-r) or --dirs (-d)";
+            self.diagnostics.error(USAGE).text(text).send();
+            return Err(Refused);
+        }
+        options.report = match (self.json, self.items, self.verbose) {
+            (true, ..) => Report::Json,
+            (false, 0, false) => Report::Nothing,
+            (false, 0, true) => Report::Names,
+            (false, 1, _) => Report::Items,
+            (false, ..) => Report::AllItems,
+        };
+        Ok(options)
+    }
+
+    fn filter(&mut self) -> Result<Filter, Refused> {
+        let mut filter = Filter::default();
+        for part in std::mem::take(&mut self.filter) {
+            let added = match part {
+                Part::Pattern(effect, pattern) => filter.add_pattern(&pattern, effect),
+                Part::Rule(rule) => filter.add_rule(&rule, self.separator, &mut read_file),
+                Part::Patterns(effect, path) => {
+                    filter.add_patterns(&self.read(&path)?, self.separator, effect)
+                }
+            };
+            added.map_err(|error| self.refuse(&error))?;
+        }
+        if self.deletes_excluded {
+            filter.apply_unsided(Unsided::Sender);
+        }
+        Ok(filter)
+    }
+
+    fn refuse(&self, error: &BadRule) -> Refused {
+        self.diagnostics.error(USAGE).text(&error.to_string()).send();
+        Refused
+    }
+
+    fn files(&mut self) -> Result<Option<Arc<FileList>>, Refused> {
+        let Some(path) = self.files_from.take() else { return Ok(None) };
+        match FileList::parse(&self.read(&path)?, self.separator) {
+            Ok(list) => Ok(Some(Arc::new(list))),
+            Err(error) => {
+                self.diagnostics.error(USAGE).text(&error.to_string()).send();
+                Err(Refused)
+            }
+        }
+    }
+
+    fn read(&self, path: &[u8]) -> Result<Vec<u8>, Refused> {
+        read_file(OsStr::from_bytes(path)).map_err(|error| {
+            let message = self.diagnostics.error(USAGE).text("cannot read ").name(path).text(": ");
+            message.text(&error_text(&error)).send();
+            Refused
+        })
+    }
+}
+
+/// Reads a file of rules, patterns or paths; `-` is standard input.
+fn read_file(path: &OsStr) -> io::Result<Vec<u8>> {
+    if path != "-" {
+        return std::fs::read(path);
+    }
+    let mut content = Vec::new();
+    io::stdin().lock().read_to_end(&mut content)?;
+    Ok(content)
+}

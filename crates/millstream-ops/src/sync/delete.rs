@@ -1,0 +1,381 @@
+//! Deletes what only the destination has, after the source has been listed without an error.
+//!
+//! Each entry is looked up in the source once more before it goes: a listing may be old, or wrong, and the file that it did not
+//! show may be the only copy. Directories are reached component by component from the root of the destination, without following
+//! links, and keep their times.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use millstream_vfs::{
+    Dir, DirentBatch, Errno, Error, Fields, File, FileKind, Metadata, ReadState, RemoveKind, SymlinkBehavior,
+    Volume,
+};
+
+use super::deletions::{Deletions, Reader, Record};
+use super::filter::{Side, Subject};
+use super::level::{Target, joined};
+use super::options::{Execution, Options};
+use super::removal::{Removals, remove_tree};
+use super::report::{Notice, Problem, Trouble};
+use super::stats::count;
+use super::watchers::Watchers;
+use crate::transfer::place::Budget;
+
+/// Most threads that delete.
+const MOST: usize = 32;
+/// Bytes of entries read at once.
+const BATCH: usize = 64 << 10;
+const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
+
+/// The deletion of what has been noted.
+pub(super) struct Deleter<'x, 'p, V: Volume> {
+    pub(super) volume: &'x V,
+    pub(super) base: &'x V::Dir,
+    pub(super) options: &'x Options,
+    pub(super) targets: &'x [Target<'p, V::Dir>],
+    pub(super) budget: &'x Budget,
+    pub(super) deletions: &'x Deletions,
+    pub(super) watchers: Watchers<'x>,
+}
+
+/// Directories from a root to the one that was reached last.
+struct Chain<D> {
+    root: D,
+    path: Vec<(Vec<u8>, D)>,
+}
+
+impl<D: Dir> Chain<D> {
+    fn new(root: D) -> Self {
+        Chain { root, path: Vec::new() }
+    }
+
+    /// Opens the directory at a path below the root, and returns it.
+    fn reach(&mut self, below: &[u8]) -> Result<&D, Error> {
+        let names: Vec<&[u8]> = below.split(|&b| b == b'/').filter(|name| !name.is_empty()).collect();
+        let common = self.path.iter().zip(&names).take_while(|((open, _), name)| open == *name).count();
+        self.path.truncate(common);
+        for name in &names[common..] {
+            let above = self.path.last().map_or(&self.root, |(_, directory)| directory);
+            let directory = above.open_dir_for_names(&CString::new(*name).unwrap_or_default(), LINK)?;
+            self.path.push((name.to_vec(), directory));
+        }
+        Ok(self.last())
+    }
+
+    fn last(&self) -> &D {
+        self.path.last().map_or(&self.root, |(_, directory)| directory)
+    }
+
+    /// The directory above the last one, and the last one's name in it; none at the root.
+    fn above(&self) -> Option<(&D, CString)> {
+        let (name, _) = self.path.last()?;
+        let above = self.path.len().checked_sub(2).map_or(&self.root, |at| &self.path[at].1);
+        Some((above, CString::new(name.as_slice()).unwrap_or_default()))
+    }
+}
+
+/// What one thread has open.
+struct Open<D> {
+    operand: usize,
+    destination: Chain<D>,
+    /// The sources that have this destination.
+    sources: Vec<Chain<D>>,
+}
+
+impl<V: Volume> Deleter<'_, '_, V> {
+    /// Deletes what has been noted.
+    pub(super) fn run(&self) {
+        let reader = match self.deletions.take_records() {
+            Ok(reader) => Mutex::new(reader),
+            Err(error) => return self.lost(&error),
+        };
+        let cpus = thread::available_parallelism().map_or(1, usize::from);
+        // Most of the time of a removal is spent waiting, for a disk or a server.
+        let threads = match self.options.threads {
+            millstream_walk::Threads::Fixed(threads) => threads.min(MOST),
+            millstream_walk::Threads::Adaptive { max } => max.min(MOST).max(cpus.min(max)),
+        };
+        thread::scope(|scope| {
+            let mut others = Vec::new();
+            for _ in 1..threads {
+                let Some(permit) = self.options.threads.leave() else { break };
+                others.push(scope.spawn(|| {
+                    let _permit = permit;
+                    self.work(&reader);
+                }));
+            }
+            self.work(&reader);
+        });
+    }
+
+    fn work(&self, reader: &Mutex<Reader>) {
+        let mut open = None;
+        loop {
+            let next = reader.lock().unwrap_or_else(PoisonError::into_inner).next();
+            match next {
+                Ok(Some(record)) if !self.options.cancellation.is_cancelled() => {
+                    self.record(&mut open, &record)
+                }
+                Ok(_) => return,
+                Err(error) => return self.lost(&error),
+            }
+        }
+    }
+
+    /// Records could not be kept, so that nothing, or not all, is deleted.
+    fn lost(&self, error: &io::Error) {
+        count(&self.watchers.counters.errors);
+        let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
+        self.watchers.sink.notice(&Notice::DeletionsLost(errno));
+    }
+
+    fn problem(&self, trouble: Trouble, source: &[u8], destination: &[u8], errno: Errno) {
+        let problem = Problem { trouble, source, destination, errno: Some(errno) };
+        self.watchers.problem(self.options.report, &problem);
+    }
+
+    /// A problem with an entry of the destination.
+    fn trouble(&self, target: &Target<'_, V::Dir>, below: &[u8], trouble: Trouble, error: Error) {
+        let (source, destination) = (target.source_path(below), target.destination_path(below));
+        self.problem(trouble, &source, &destination, error.errno);
+    }
+
+    fn open(&self, operand: usize) -> Result<Open<V::Dir>, (usize, Error)> {
+        let target = &self.targets[operand];
+        let root =
+            |of: &Target<'_, V::Dir>| self.base.open_dir_for_names(&of.source, SymlinkBehavior::Follow);
+        let destination = target
+            .level
+            .place
+            .handle(self.budget)
+            .and_then(|place| place.open_dir_for_names(&target.name, target.symlinks))
+            .map_err(|error| (operand, error))?;
+        let same = self.targets.iter().enumerate().filter(|(_, other)| other.path == target.path);
+        let sources = same.map(|(at, of)| root(of).map(Chain::new).map_err(|error| (at, error)));
+        Ok(Open {
+            operand,
+            destination: Chain::new(destination),
+            sources: sources.collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn record(&self, open: &mut Option<Open<V::Dir>>, record: &Record) {
+        let target = &self.targets[record.operand];
+        if open.as_ref().is_none_or(|open| open.operand != record.operand) {
+            match self.open(record.operand) {
+                Ok(opened) => *open = Some(opened),
+                Err((operand, error)) => {
+                    return self.trouble(
+                        &self.targets[operand],
+                        b"",
+                        Trouble::OpenDestinationDirectory,
+                        error,
+                    );
+                }
+            }
+        }
+        let Some(open) = open else { return };
+        let reached = open.destination.reach(&record.below).and_then(|directory| {
+            let before = directory.own_metadata(Fields::STAT)?;
+            Ok((before, record.names.is_none().then(|| directory.open_dir(c".", LINK)).transpose()?))
+        });
+        let (before, listing) = match reached {
+            Ok(reached) => reached,
+            Err(error) if error.errno == Errno::NOENT => return,
+            Err(error) => {
+                return self.trouble(target, &record.below, Trouble::OpenDestinationDirectory, error);
+            }
+        };
+        let mut removals =
+            Removing { deleter: self, open, target, record, is_widened: false, has_removed: false };
+        match (&record.names, listing) {
+            (Some(names), _) => names.iter().for_each(|name| removals.entry(name, &before, false)),
+            (None, Some(listing)) => removals.all(&listing, &before),
+            (None, None) => {}
+        }
+        removals.restore(&before);
+    }
+}
+
+/// The deletions in one directory.
+struct Removing<'r, 'x, 'p, V: Volume> {
+    deleter: &'r Deleter<'x, 'p, V>,
+    open: &'r mut Open<V::Dir>,
+    target: &'r Target<'p, V::Dir>,
+    record: &'r Record,
+    is_widened: bool,
+    has_removed: bool,
+}
+
+impl<V: Volume> Removing<'_, '_, '_, V> {
+    /// Deletes all entries of a directory that the source does not have.
+    fn all(&mut self, listing: &V::Dir, before: &Metadata) {
+        let (mut cursor, mut batch) = (Default::default(), DirentBatch::with_capacity(BATCH));
+        loop {
+            match listing.read_entries(&mut cursor, &mut batch) {
+                Ok(ReadState::End) => return,
+                Ok(ReadState::More) => {
+                    let names: Vec<_> = batch.iter().map(|entry| entry.name.to_bytes().to_vec()).collect();
+                    names.iter().for_each(|name| self.entry(name, before, true));
+                }
+                Err(error) => {
+                    let trouble = Trouble::OpenDestinationDirectory;
+                    return self.deleter.trouble(self.target, &self.record.below, trouble, error);
+                }
+            }
+        }
+    }
+
+    /// Deletes an entry, unless the source has it; `is_listed` says that it has only been listed, so that the source may well.
+    fn entry(&mut self, name: &[u8], before: &Metadata, is_listed: bool) {
+        let below = joined(&self.record.below, name);
+        let name = CString::new(name).unwrap_or_default();
+        match self.is_in_source(&name, &below) {
+            Ok(false) => {}
+            Ok(true) => {
+                if !is_listed {
+                    let path = self.target.source_path(&below);
+                    self.deleter.watchers.sink.notice(&Notice::Appeared(&path));
+                }
+                return;
+            }
+            Err(error) => return self.deleter.trouble(self.target, &below, Trouble::StatSource, error),
+        }
+        let kind = match self.open.destination.last().metadata(&name, LINK, Fields::KIND) {
+            Ok(found) => found.kind(),
+            Err(error) if error.errno == Errno::NOENT => return,
+            Err(error) => return self.deleter.trouble(self.target, &below, Trouble::StatDestination, error),
+        };
+        let directory =
+            if self.record.below.is_empty() { Vec::new() } else { [&self.record.below[..], b"/"].concat() };
+        let removals = Removals {
+            options: self.deleter.options,
+            deletions: self.deleter.deletions,
+            watchers: self.deleter.watchers,
+            target: self.target,
+            directory: &directory,
+            is_in_the_way: false,
+        };
+        if is_listed && !removals.is_filtered_in(name.to_bytes(), kind == FileKind::Directory, false) {
+            return;
+        }
+        self.remove(&name, kind, &below, before, &removals);
+    }
+
+    fn remove(
+        &mut self,
+        name: &CStr,
+        kind: FileKind,
+        below: &[u8],
+        before: &Metadata,
+        removals: &Removals<'_, '_, V::Dir>,
+    ) {
+        let deleter = self.deleter;
+        let is_real = deleter.options.execution == Execution::Real;
+        if kind == FileKind::Directory {
+            // Whoever may not write to the directory gets the permission before its tree is emptied.
+            let is_closed = is_real && !deleter.options.is_superuser() && before.mode & 0o300 != 0o300;
+            if is_closed && !self.is_widened {
+                self.widen(before);
+            }
+            match self.open.destination.last().open_dir_for_names(c".", LINK) {
+                Ok(base) => {
+                    let threads = deleter.options.threads;
+                    let is_gone = remove_tree(deleter.volume, base, name, removals, threads);
+                    if !is_gone && is_real && deleter.watchers.counters.is_within_bound() {
+                        deleter
+                            .watchers
+                            .sink
+                            .notice(&Notice::NotEmptied(&self.target.destination_path(below)));
+                    }
+                    self.has_removed = true;
+                }
+                Err(error) => deleter.trouble(self.target, below, Trouble::Remove, error),
+            }
+            return;
+        }
+        if !deleter.deletions.take() {
+            return count(&deleter.watchers.counters.undeleted);
+        }
+        if is_real {
+            let mut removed = self.open.destination.last().remove(name, RemoveKind::File);
+            if removed.is_err_and(|error| error.errno == Errno::ACCESS)
+                && !self.is_widened
+                && self.widen(before)
+            {
+                removed = self.open.destination.last().remove(name, RemoveKind::File);
+            }
+            match removed {
+                Ok(()) => self.has_removed = true,
+                Err(error) if error.errno == Errno::NOENT => return,
+                Err(error) => return deleter.trouble(self.target, below, Trouble::Remove, error),
+            }
+        }
+        removals.tell(name.to_bytes(), RemoveKind::File);
+    }
+
+    /// Whether one of the sources has an entry, and does not hide it.
+    fn is_in_source(&mut self, name: &CStr, below: &[u8]) -> Result<bool, Error> {
+        let options = self.deleter.options;
+        for source in &mut self.open.sources {
+            let found = source
+                .reach(&self.record.below)
+                .and_then(|directory| directory.metadata(name, LINK, Fields::KIND));
+            let found = match found {
+                Ok(found) => found,
+                Err(error) if matches!(error.errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
+                Err(error) => return Err(error),
+            };
+            let path = self.target.transfer_name(below);
+            let is_directory = found.kind() == FileKind::Directory;
+            let root = &self.target.roots[0];
+            let subject = Subject { path: &path, root, is_directory, is_in_deleted: false };
+            if options.filter.is_empty() || options.filter.includes(Side::Sender, &subject) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Gives the owner of the directory all permissions; whether that could be done.
+    fn widen(&mut self, before: &Metadata) -> bool {
+        self.is_widened = self.set_mode(before.mode & 0o7777 | 0o700).is_ok();
+        self.is_widened
+    }
+
+    fn set_mode(&self, mode: u32) -> Result<(), Error> {
+        match self.open.destination.above() {
+            Some((above, name)) => above.set_mode(&name, mode, LINK),
+            None => self.open.destination.last().as_file()?.set_mode(mode),
+        }
+    }
+
+    /// Gives the directory back the permissions and times that it had.
+    fn restore(&mut self, before: &Metadata) {
+        let deleter = self.deleter;
+        if deleter.options.execution == Execution::DryRun {
+            return;
+        }
+        let below = &self.record.below;
+        if self.has_removed && deleter.options.sets_time(FileKind::Directory) {
+            let set = match self.open.destination.above() {
+                Some((above, name)) => above.set_times(&name, before.atime, before.mtime),
+                None => {
+                    let file = self.open.destination.last().as_file();
+                    file.and_then(|file| file.set_times(before.atime, before.mtime))
+                }
+            };
+            if let Err(error) = set {
+                deleter.trouble(self.target, below, Trouble::Times, error);
+            }
+        }
+        if self.is_widened
+            && let Err(error) = self.set_mode(before.mode & 0o7777)
+        {
+            deleter.trouble(self.target, below, Trouble::Mode, error);
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Directories: made before their contents, given their attributes after them; then what the source does not have is noted.
+
+use std::ffi::CStr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use millstream_vfs::{Dir, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume};
+use millstream_walk::{Entry, Other};
+
+use super::difference::Difference;
+use super::entry::differing;
+use super::files::Standing;
+use super::item::{Item, State};
+use super::itemize::Update;
+use super::level::Level;
+use super::options::{FileSystems, Missing, Recursion};
+use super::removal::Removals;
+use super::report::{Notice, Problem, Trouble};
+use super::stats::count;
+use super::syncer::{Buffers, Syncer};
+use super::watchers::Done;
+use crate::transfer::attributes::Before;
+use crate::transfer::place::{Origin, Place};
+
+impl<'p, V: Volume> Syncer<'_, 'p, V> {
+    /// Makes or finds the copy of a directory; returns it if its contents are to be synchronized.
+    pub(super) fn directory(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, 'p, V>,
+        entry: &Entry<'_, V, State<'p, V>>,
+        source: &Metadata,
+        standing: Option<Standing>,
+    ) -> Done<Option<State<'p, V>>> {
+        if self.skip_directory(item) {
+            return Ok(None);
+        }
+        let found = self.found(item)?;
+        if found.is_none() && self.options.missing == Missing::Skipped {
+            return Ok(None);
+        }
+        let is_there = found.is_some_and(|found| found.kind() == FileKind::Directory);
+        let (xattrs, found_xattrs) = match is_there {
+            true => self.both_xattrs(item, entry)?,
+            false if self.attributes.gathers() => {
+                let mut report = |trouble, errno| {
+                    self.trouble(item, trouble, Some(errno));
+                };
+                (self.attributes.gather_named(entry.handle(), entry.name(), &mut report), Vec::new())
+            }
+            false => Default::default(),
+        };
+        let (origin, differs) = match found.filter(|_| is_there) {
+            Some(found) => {
+                let differs = self.options.difference(source, &found) | differing(&xattrs, &found_xattrs);
+                self.tell_change(buffers, item, FileKind::Directory, Update::Attributes, differs, None);
+                (Origin::Found, differs)
+            }
+            None => (self.make_directory(buffers, item, source, found.is_some())?, Difference::NEW),
+        };
+        let symlinks = item.target.symlinks_of(item.below);
+        let parent = &item.level.place;
+        let device = if item.below.is_empty() { source.dev } else { parent.device };
+        let place = Place::copy_of(source, device, 0, parent, (item.name, symlinks), origin);
+        place.xattrs.get_or_init(|| xattrs);
+        let above = Some(Arc::clone(item.level));
+        let level = Level::new(above, place, found.filter(|_| is_there), differs, found_xattrs);
+        Ok(self.entered(item, level, standing, source))
+    }
+
+    /// A directory whose contents are to be synchronized; none if they are not, and it is done.
+    pub(super) fn entered(
+        &self,
+        item: &Item<'_, 'p, V>,
+        mut level: Level<'p, V::Dir>,
+        standing: Option<Standing>,
+        source: &Metadata,
+    ) -> Option<State<'p, V>> {
+        level.is_partial = standing.is_some_and(|standing| !self.enters_all(standing));
+        let is_root_of_contents = item.below.is_empty() && item.target.prefix.is_empty();
+        let is_entered = match standing {
+            Some(standing) => standing.is_parent || self.enters_all(standing),
+            None => self.options.recursion == Recursion::Recursive || is_root_of_contents,
+        };
+        let is_other_device =
+            self.options.file_systems == FileSystems::One && source.dev != level.place.device;
+        let level = Arc::new(level);
+        level.place.begin();
+        if is_entered && !is_other_device {
+            return Some(level);
+        }
+        self.done_in(&level);
+        None
+    }
+
+    /// Whether all entries of a directory that a list names take part.
+    fn enters_all(&self, standing: Standing) -> bool {
+        let is_whole = standing.is_listed || standing.is_below;
+        standing.has_contents || (is_whole && self.options.recursion == Recursion::Recursive)
+    }
+
+    fn make_directory(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, 'p, V>,
+        source: &Metadata,
+        is_in_the_way: bool,
+    ) -> Done<Origin> {
+        let mut origin = Origin::Imagined;
+        if self.is_real() {
+            if is_in_the_way {
+                self.within(item.level, |place| place.remove(item.name, RemoveKind::File))
+                    .map_err(self.failed(item, Trouble::Remove))?;
+            }
+            let mode = self.attributes.creation_mode(source);
+            self.within(item.level, |place| place.create_dir(item.name, mode))
+                .map_err(self.failed(item, Trouble::CreateDirectory))?;
+            origin = Origin::Made;
+        }
+        count(&self.counters.created);
+        self.tell_change(buffers, item, FileKind::Directory, Update::Create, Difference::NEW, None);
+        Ok(origin)
+    }
+
+    /// One item of a directory is done. After the last one the directory gets its attributes, and so on upwards.
+    pub(super) fn done_in(&self, level: &Level<'p, V::Dir>) {
+        for level in level.ancestors() {
+            if !level.place.done() {
+                break;
+            }
+            self.finish_directory(level);
+            level.place.close(self.budget);
+        }
+    }
+
+    /// Everything in a directory is done: sets its attributes, if any differ or may have been changed.
+    fn finish_directory(&self, level: &Level<'p, V::Dir>) {
+        let Some(source) = &level.place.source else { return };
+        let is_touched = level.has_changed() || level.is_widened() || !level.differs.is_empty();
+        if level.place.origin == Origin::Imagined || !is_touched || !self.is_real() {
+            return;
+        }
+        if let Err(error) = self.set_directory(level, source) {
+            self.directory_trouble(level, Trouble::OpenDestinationDirectory, error);
+        }
+    }
+
+    fn set_directory(&self, level: &Level<'p, V::Dir>, source: &Metadata) -> Result<(), Error> {
+        let attributes = self.attributes_of(source);
+        let mut report = |trouble, errno| {
+            self.directory_trouble(level, trouble, Error::new(millstream_vfs::Operation::Stat, errno));
+        };
+        let handle = level.place.handle(self.budget)?;
+        let xattrs = level.place.xattrs.get().map_or(&[][..], Vec::as_slice);
+        let is_new = level.place.origin == Origin::Made;
+        let (file, parent) = match (handle.as_file(), &level.parent) {
+            (Ok(file), _) => (file, None),
+            (Err(error), None) => return Err(error),
+            (Err(_), Some(parent)) => {
+                // Its owner may not read it: all is done by its name.
+                let parent = parent.place.handle(self.budget)?;
+                let found = handle.own_metadata(Fields::STAT)?;
+                let (wanted, present) = (xattrs.to_vec(), level.found_xattrs.clone());
+                let (source, found) = ((source, &wanted), (&found, &present));
+                attributes.amend(&*parent, level.place.name(), source, found, &mut report);
+                return Ok(());
+            }
+        };
+        let _: Option<()> = parent;
+        let metadata = file.metadata(Fields::STAT)?;
+        for (name, _) in &level.found_xattrs {
+            if !xattrs.iter().any(|(wanted, _)| wanted == name) {
+                // An access control list that cannot be removed shows in the mode.
+                let _ = file.remove_xattr(name);
+            }
+        }
+        let may_have_acl = !is_new
+            || level
+                .parent
+                .as_ref()
+                .is_some_and(|above| attributes.may_inherit_acl(&above.place, self.budget));
+        let before = Before {
+            metadata: &metadata,
+            made_with: level.place.made_with(),
+            fresh: is_new || level.is_widened(),
+            may_have_acl,
+            lacks_attribute: false,
+            replaced_mode: level.found.map(|found| found.mode),
+        };
+        attributes.set(&file, source, xattrs, before, &mut report);
+        Ok(())
+    }
+
+    fn directory_trouble(&self, level: &Level<'p, V::Dir>, trouble: Trouble, error: Error) {
+        let (source, destination) = self.directory_paths(level);
+        let errno = Some(error.errno);
+        let problem = Problem { trouble, source: &source, destination: &destination, errno };
+        self.watchers().problem(self.options.report, &problem);
+    }
+
+    /// Paths of a directory and its copy.
+    fn directory_paths(&self, level: &Level<'p, V::Dir>) -> (Vec<u8>, Vec<u8>) {
+        let mut names: Vec<&CStr> = level
+            .ancestors()
+            .take_while(|level| level.place.source.is_some())
+            .map(|level| level.place.name())
+            .collect();
+        // The last one belongs to the operand itself.
+        let top = names.pop();
+        names.reverse();
+        let below = names.iter().map(|name| name.to_bytes()).collect::<Vec<_>>().join(&b'/');
+        let target =
+            self.targets.iter().find(|target| Some(&*target.name) == top).unwrap_or(&self.targets[0]);
+        (target.source_path(&below), target.destination_path(&below))
+    }
+
+    /// All entries of a directory of the source have been compared: notes those that only the destination has, if they
+    /// may be deleted, and removes what a run that was killed has left.
+    pub(super) fn end_of_directory(
+        &self,
+        level: &Level<'p, V::Dir>,
+        operand: usize,
+        below: &[u8],
+        notes_deletions: bool,
+    ) {
+        if level.found.is_none() || level.is_unlisted() {
+            return;
+        }
+        if let Some(Some(other)) = level.other.get() {
+            self.remove_litter(level, other);
+        }
+        if notes_deletions {
+            self.note_rest(level, operand, below);
+        }
+    }
+
+    /// Removes temporary files of runs that were killed.
+    fn remove_litter(&self, level: &Level<'p, V::Dir>, other: &Other<'_>) {
+        let temporaries = &self.options.temporaries;
+        for (name, _) in other.take_those(|name| temporaries.is_temporary(name)) {
+            let is_abandoned = level.place.handle(self.budget).is_ok_and(|place| {
+                let found = place.metadata(&name, SymlinkBehavior::NoFollow, Fields::CTIME);
+                found.is_ok_and(|found| temporaries.is_abandoned(&name, found.ctime))
+            });
+            if is_abandoned && self.is_real() {
+                // What cannot be removed is in nobody's way.
+                let _ = self.within(level, |place| place.remove(&name, RemoveKind::File));
+            }
+        }
+    }
+
+    /// Notes the entries that only the destination has.
+    fn note_rest(&self, level: &Level<'p, V::Dir>, operand: usize, below: &[u8]) {
+        if !self.options.deletes() || level.is_partial {
+            return;
+        }
+        let Some(other) = level.other.get_or_init(|| self.read_other(level)) else {
+            self.is_unlisted.store(true, Ordering::Relaxed);
+            let errno = level
+                .place
+                .handle(self.budget)
+                .and_then(|handle| handle.open_dir(c".", SymlinkBehavior::NoFollow).map(|_| ()));
+            if let Err(error) = errno {
+                self.directory_trouble(level, Trouble::OpenDestinationDirectory, error);
+            }
+            return;
+        };
+        let target = &self.targets[operand];
+        if !other.is_whole() {
+            return self.deletions.note(operand, below, None);
+        }
+        let directory = if below.is_empty() { Vec::new() } else { [below, b"/"].concat() };
+        let removals = Removals {
+            options: self.options,
+            deletions: self.deletions,
+            watchers: self.watchers(),
+            target,
+            directory: &directory,
+            is_in_the_way: false,
+        };
+        let rest: Vec<Box<CStr>> = other
+            .take_rest()
+            .into_iter()
+            .filter(|(name, kind)| {
+                let is_directory = *kind == FileKind::Directory;
+                removals.is_filtered_in(name.to_bytes(), is_directory, false)
+            })
+            .map(|(name, _)| name)
+            .collect();
+        if rest.is_empty() {
+            return;
+        }
+        if below.is_empty() && level.is_empty() {
+            return self.notice(&Notice::EmptySource(target.source.to_bytes()));
+        }
+        self.deletions.note(operand, below, Some(&rest));
+    }
+}

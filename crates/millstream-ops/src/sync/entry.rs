@@ -1,0 +1,486 @@
+//! One entry that is not a directory: examines source and destination, decides, and makes the copy.
+//!
+//! What replaces something is made under a temporary name and renamed, so that no name ever shows half of it.
+
+use std::ffi::{CStr, CString};
+use std::sync::Arc;
+
+use millstream_vfs::{
+    Access, Dir, DirentBatch, Errno, Error, Fields, FileKind, Metadata, NodeKind, ReadState, RemoveKind,
+    SymlinkBehavior, Volume,
+};
+use millstream_walk::{Entry, Threads};
+
+use super::difference::Difference;
+use super::item::{Item, Leader, State};
+use super::itemize::{Change, Update};
+use super::load::Plan;
+use super::options::{Comparison, Conflicts, Missing, Newer, Present, Recursion};
+use super::removal::{Removals, remove_tree};
+use super::report::{Notice, Trouble};
+use super::stats::count;
+use super::syncer::{Buffers, Syncer};
+use super::watchers::Done;
+use crate::transfer::Identity;
+use crate::transfer::attributes::XattrValues;
+use crate::transfer::carriers::Crew;
+use crate::transfer::links::Claim;
+use crate::transfer::verify::checksum;
+
+/// What is to be done about an entry.
+enum Decision {
+    /// Nothing, whatever may differ.
+    Leave,
+    /// It is up to date.
+    Keep,
+    /// Its attributes are set.
+    Amend(Difference, XattrValues, XattrValues),
+    /// It is made anew.
+    Make(Difference),
+}
+
+impl<'p, V: Volume> Syncer<'_, 'p, V> {
+    /// Synchronizes an entry that is not a directory.
+    pub(super) fn entry(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, 'p, V>,
+        entry: &Entry<'_, V, State<'p, V>>,
+        source: &Metadata,
+        crew: &dyn Crew,
+    ) -> Done<()> {
+        let is_wanted = match source.kind() {
+            FileKind::File => true,
+            FileKind::Symlink => self.options.kinds.links,
+            FileKind::CharDevice | FileKind::BlockDevice => self.options.kinds.devices,
+            _ => self.options.kinds.specials,
+        };
+        if !is_wanted {
+            // What has its name in the destination stays.
+            self.counterpart(item);
+            self.notice(&Notice::SkippedKind(&item.target.transfer_name(item.below)));
+            return Ok(());
+        }
+        let found = self.found(item)?;
+        match found {
+            None if self.options.missing == Missing::Skipped => return Ok(()),
+            Some(_) if self.options.present == Present::Left => return Ok(()),
+            _ => {}
+        }
+        let identity = source.identity();
+        let is_linked = self.options.preserve.links && source.nlink > 1;
+        while is_linked && let Claim::Copied(leader) = self.links.claim(identity) {
+            match self.link(buffers, item, &leader, source, found.as_ref()) {
+                Ok(true) => return Ok(()),
+                Ok(false) => self.links.forget(identity, &leader),
+                Err(reported) => return Err(reported),
+            }
+        }
+        let claim = is_linked.then_some(identity);
+        let done = self.carry_out(buffers, item, entry, (source, found.as_ref()), claim, crew);
+        if let (Err(_), Some(identity)) = (done, claim) {
+            self.links.failed(identity);
+        }
+        done
+    }
+
+    fn carry_out(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, 'p, V>,
+        entry: &Entry<'_, V, State<'p, V>>,
+        (source, found): (&Metadata, Option<&Metadata>),
+        claim: Option<Identity>,
+        crew: &dyn Crew,
+    ) -> Done<()> {
+        let target = match source.kind() {
+            FileKind::Symlink => {
+                let target = entry.read_link().map_err(self.failed(item, Trouble::ReadLink))?;
+                Some(CString::new(target).unwrap_or_default())
+            }
+            _ => None,
+        };
+        let decision = self.decide(buffers, item, entry, source, found, target.as_deref())?;
+        let told = target.as_ref().map(|target| target.to_bytes());
+        match decision {
+            Decision::Leave => self.resolve(item, claim, None),
+            Decision::Keep => {
+                self.tell_change(buffers, item, source.kind(), Update::Attributes, Difference::empty(), told);
+                self.resolve(item, claim, found.map(Metadata::identity));
+            }
+            Decision::Amend(differs, xattrs, found_xattrs) => {
+                if let (true, Some(found)) = (self.is_real(), found) {
+                    self.amend(item, (source, &xattrs), (found, &found_xattrs));
+                }
+                count(&self.counters.amended);
+                self.tell_change(buffers, item, source.kind(), Update::Attributes, differs, told);
+                self.resolve(item, claim, found.map(Metadata::identity));
+            }
+            Decision::Make(differs) => {
+                if found.is_some_and(|found| found.kind() == FileKind::Directory) {
+                    self.make_way(buffers, item)?;
+                }
+                let plan = Plan { found: found.copied(), differs, claim };
+                if source.kind() == FileKind::File {
+                    return self.transfer(buffers, item, entry, source, &plan, crew);
+                }
+                if self.is_real() {
+                    self.make(item, entry, source, found, target.as_deref())?;
+                }
+                if differs.contains(Difference::NEW) {
+                    count(&self.counters.created);
+                }
+                self.tell_change(buffers, item, source.kind(), Update::Create, differs, told);
+                self.resolve(item, claim, self.made(item));
+            }
+        }
+        Ok(())
+    }
+
+    /// Decides what to do about an entry.
+    fn decide(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, 'p, V>,
+        entry: &Entry<'_, V, State<'p, V>>,
+        source: &Metadata,
+        found: Option<&Metadata>,
+        target: Option<&CStr>,
+    ) -> Done<Decision> {
+        let Some(found) = found.filter(|found| found.kind() == source.kind()) else {
+            return Ok(Decision::Make(Difference::NEW));
+        };
+        let is_file = source.kind() == FileKind::File;
+        if is_file && self.options.newer == Newer::Kept && found.mtime > source.mtime {
+            return Ok(Decision::Leave);
+        }
+        let (xattrs, found_xattrs) = self.both_xattrs(item, entry)?;
+        let mut differs = self.options.difference(source, found) | differing(&xattrs, &found_xattrs);
+        let has_changed = match source.kind() {
+            FileKind::File => self.has_changed(buffers, item, entry, source, found, &mut differs)?,
+            FileKind::Symlink => {
+                let place = item.level.place.handle(self.budget);
+                let place = place.map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
+                let copy = place.read_link(item.name).map_err(self.failed(item, Trouble::StatDestination))?;
+                target.is_some_and(|target| target.to_bytes() != copy)
+            }
+            FileKind::CharDevice | FileKind::BlockDevice => source.rdev != found.rdev,
+            _ => false,
+        };
+        if has_changed && !is_file {
+            differs |= Difference::CONTENTS;
+        }
+        if has_changed && !self.options.sets_time(source.kind()) {
+            differs |= Difference::TIME_OF_RUN;
+        }
+        // A file that is that of another source, too, is replaced even if only its attributes differ.
+        let is_own = self.owns(source, found);
+        Ok(if has_changed || (!is_own && !differs.is_empty()) {
+            Decision::Make(differs)
+        } else if differs.is_empty() {
+            Decision::Keep
+        } else {
+            Decision::Amend(differs, xattrs, found_xattrs)
+        })
+    }
+
+    /// Whether the data of a file is to be copied; notes what of it differs.
+    fn has_changed(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, 'p, V>,
+        entry: &Entry<'_, V, State<'p, V>>,
+        source: &Metadata,
+        found: &Metadata,
+        differs: &mut Difference,
+    ) -> Done<bool> {
+        differs.set(Difference::SIZE, source.size != found.size);
+        if !self.options.seems_up_to_date(source, found) {
+            return Ok(true);
+        }
+        if self.options.comparison != Comparison::Contents || self.has_same_data(buffers, item, entry)? {
+            return Ok(false);
+        }
+        *differs |= Difference::CONTENTS;
+        Ok(true)
+    }
+
+    /// Whether source and destination have the same contents.
+    fn has_same_data(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, 'p, V>,
+        entry: &Entry<'_, V, State<'p, V>>,
+    ) -> Done<bool> {
+        const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
+        let original = entry.handle().open_file(entry.name(), Access::Read, LINK);
+        let original = original.map_err(self.failed(item, Trouble::OpenSource))?;
+        let expected = checksum(&original, &mut buffers.data).map_err(self.failed(item, Trouble::Read))?;
+        let place = item.level.place.handle(self.budget);
+        let found = place
+            .and_then(|place| place.open_file(item.name, Access::Read, LINK))
+            .and_then(|copy| checksum(&copy, &mut buffers.data));
+        // A file that cannot be read counts as different.
+        Ok(found.is_ok_and(|found| found == expected))
+    }
+
+    /// The extended attributes of the source, and those of the destination, which exists.
+    pub(super) fn both_xattrs(
+        &self,
+        item: &Item<'_, 'p, V>,
+        entry: &Entry<'_, V, State<'p, V>>,
+    ) -> Done<(XattrValues, XattrValues)> {
+        if !self.attributes.gathers() {
+            return Ok(Default::default());
+        }
+        let mut report = |trouble, errno| {
+            self.trouble(item, trouble, Some(errno));
+        };
+        let xattrs = self.attributes.gather_named(entry.handle(), entry.name(), &mut report);
+        let place = item.level.place.handle(self.budget);
+        let place = place.map_err(self.failed(item, Trouble::OpenDestinationDirectory))?;
+        Ok((xattrs, self.attributes.gather_named(&*place, item.name, &mut report)))
+    }
+
+    fn amend(
+        &self,
+        item: &Item<'_, 'p, V>,
+        source: (&Metadata, &XattrValues),
+        found: (&Metadata, &XattrValues),
+    ) {
+        let mut report = |trouble, errno| {
+            self.trouble(item, trouble, Some(errno));
+        };
+        match item.level.place.handle(self.budget) {
+            Ok(place) => {
+                self.attributes_of(source.0).amend(&*place, item.name, source, found, &mut report);
+            }
+            Err(error) => report(Trouble::OpenDestinationDirectory, error.errno),
+        }
+    }
+
+    /// Removes a directory that is in the way of something else.
+    fn make_way(&self, buffers: &mut Buffers, item: &Item<'_, 'p, V>) -> Done<()> {
+        let failed = self.failed(item, Trouble::Remove);
+        let removes_contents = self.options.deletes() || self.options.conflicts == Conflicts::Removed;
+        if !removes_contents {
+            let removed = match self.is_real() {
+                true => self.within(item.level, |place| place.remove(item.name, RemoveKind::Directory)),
+                false => self.is_empty(item),
+            };
+            return removed.map_err(|error| match error.errno {
+                Errno::NOTEMPTY | Errno::EXIST => self.trouble(item, Trouble::DirectoryInTheWay, None),
+                _ => failed(error),
+            });
+        }
+        self.write(&mut buffers.lines);
+        let removals = Removals {
+            options: self.options,
+            deletions: self.deletions,
+            watchers: self.watchers(),
+            target: item.target,
+            directory: parent_of(item.below),
+            is_in_the_way: true,
+        };
+        let place = item.level.place.handle(self.budget).map_err(&failed)?;
+        let base = place.open_dir_for_names(c".", SymlinkBehavior::NoFollow).map_err(&failed)?;
+        item.level.note_change();
+        // One worker: others are at work already.
+        if remove_tree(self.volume, base, item.name, &removals, Threads::Fixed(1)) {
+            Ok(())
+        } else {
+            Err(self.trouble(item, Trouble::DirectoryInTheWay, None))
+        }
+    }
+
+    /// Fails if a directory of the destination holds anything.
+    fn is_empty(&self, item: &Item<'_, 'p, V>) -> Result<(), Error> {
+        let directory =
+            item.level.place.handle(self.budget)?.open_dir(item.name, SymlinkBehavior::NoFollow)?;
+        let (mut cursor, mut batch) = (Default::default(), DirentBatch::with_capacity(1024));
+        match directory.read_entries(&mut cursor, &mut batch)? {
+            ReadState::End => Ok(()),
+            ReadState::More => Err(Error::new(millstream_vfs::Operation::Remove, Errno::NOTEMPTY)),
+        }
+    }
+
+    /// Makes a symbolic link, a device, a pipe or a socket.
+    fn make(
+        &self,
+        item: &Item<'_, 'p, V>,
+        entry: &Entry<'_, V, State<'p, V>>,
+        source: &Metadata,
+        found: Option<&Metadata>,
+        target: Option<&CStr>,
+    ) -> Done<()> {
+        let (node, trouble) = match source.kind() {
+            FileKind::Symlink => (None, Trouble::CopySymlink),
+            FileKind::Fifo => (Some(NodeKind::Fifo), Trouble::CreateFifo),
+            FileKind::Socket => (Some(NodeKind::Socket), Trouble::CreateSpecial),
+            FileKind::CharDevice => (Some(NodeKind::CharDevice(source.rdev)), Trouble::CreateSpecial),
+            FileKind::BlockDevice => (Some(NodeKind::BlockDevice(source.rdev)), Trouble::CreateSpecial),
+            _ => return Err(self.trouble(item, Trouble::UnknownKind, None)),
+        };
+        let attributes = self.attributes_of(source);
+        let mode = attributes.creation_mode(source);
+        let make = |place: &V::Dir, name: &CStr| match (node, target) {
+            (Some(node), _) => place.create_node(name, node, mode),
+            (None, target) => place.create_symlink(name, target.unwrap_or_default()),
+        };
+        let mut report = |trouble, errno| {
+            self.trouble(item, trouble, Some(errno));
+        };
+        let xattrs = attributes.gather_named(entry.handle(), entry.name(), &mut report);
+        let may_have_acl =
+            source.kind() != FileKind::Symlink && attributes.may_inherit_acl(&item.level.place, self.budget);
+        let mut finish = |place: &V::Dir, name: &CStr| {
+            attributes.set_by_name(place, name, source, &xattrs, may_have_acl, &mut report);
+            attributes.set_times_by_name(place, name, source, true, &mut report);
+        };
+        // A directory that was in the way is gone.
+        if found.is_none_or(|found| found.kind() == FileKind::Directory) {
+            self.within(item.level, |place| make(place, item.name)).map_err(self.failed(item, trouble))?;
+            let place = item.level.place.handle(self.budget).map_err(self.failed(item, trouble))?;
+            finish(&place, item.name);
+            return Ok(());
+        }
+        let temporaries = &self.options.temporaries;
+        let made =
+            self.within(item.level, |place| temporaries.make(place, item.name, |name| make(place, name)));
+        let (temporary, ()) = made.map_err(self.failed(item, trouble))?;
+        let place = item.level.place.handle(self.budget).map_err(self.failed(item, trouble))?;
+        finish(&place, &temporary.name);
+        self.take_name(item, &temporary.name).map_err(|error| {
+            // The first error tells why.
+            let _ = place.remove(&temporary.name, RemoveKind::File);
+            self.trouble(item, Trouble::Rename, Some(error.errno))
+        })
+    }
+
+    /// Makes an entry a further name of a copy; false if that is gone.
+    fn link(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, 'p, V>,
+        leader: &Arc<Leader<'p, V::Dir>>,
+        source: &Metadata,
+        found: Option<&Metadata>,
+    ) -> Done<bool> {
+        let inode = found.map(Metadata::identity);
+        if inode.is_some() && inode == leader.inode {
+            return Ok(true);
+        }
+        let differs = match found {
+            Some(found) if found.kind() == source.kind() => self.options.difference(source, found),
+            _ => Difference::NEW,
+        };
+        if found.is_some_and(|found| found.kind() == FileKind::Directory) {
+            self.make_way(buffers, item)?;
+        }
+        if self.is_real() {
+            match self.make_link(item, leader) {
+                Ok(true) => {}
+                Ok(false) => return Ok(false),
+                Err(error) => return Err(self.trouble(item, Trouble::CreateHardLink, Some(error.errno))),
+            }
+        }
+        if found.is_none() {
+            count(&self.counters.created);
+        }
+        let target = Some(&*leader.transfer_name);
+        self.tell_change(buffers, item, source.kind(), Update::Link, differs, target);
+        Ok(true)
+    }
+
+    /// Links under a temporary name, checks that it is the copy, and renames; false if the copy is gone.
+    fn make_link(&self, item: &Item<'_, 'p, V>, leader: &Leader<'p, V::Dir>) -> Result<bool, Error> {
+        const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
+        let from = leader.level.place.handle(self.budget)?;
+        let link = |place: &Arc<V::Dir>| {
+            let link = |name: &CStr| from.hard_link(&leader.name, LINK, place, name);
+            self.options.temporaries.make(place, item.name, link)
+        };
+        let temporary = match self.within(item.level, link) {
+            Err(error) if error.errno == Errno::NOENT => return Ok(false),
+            made => made?.0,
+        };
+        let place = item.level.place.handle(self.budget)?;
+        let made = place.metadata(&temporary.name, LINK, Fields::INO).and_then(|made| {
+            let is_copy = Some(made.identity()) == leader.inode;
+            if is_copy { self.take_name(item, &temporary.name).map(|()| true) } else { Ok(false) }
+        });
+        // Renaming one name of an inode to another does nothing; in all other cases but success, it is not wanted.
+        let _ = place.remove(&temporary.name, RemoveKind::File);
+        made
+    }
+
+    /// The inode of a copy that has been made.
+    pub(super) fn made(&self, item: &Item<'_, 'p, V>) -> Option<Identity> {
+        if !self.is_real() {
+            return None;
+        }
+        let place = item.level.place.handle(self.budget).ok()?;
+        let found = place.metadata(item.name, SymlinkBehavior::NoFollow, Fields::INO);
+        found.ok().map(|found| found.identity())
+    }
+
+    /// Releases those who wait to link other names of a source to its copy.
+    pub(super) fn resolve(&self, item: &Item<'_, 'p, V>, claim: Option<Identity>, inode: Option<Identity>) {
+        let Some(claim) = claim else { return };
+        if inode.is_none() && self.is_real() {
+            return self.links.failed(claim);
+        }
+        let leader = Leader {
+            level: Arc::clone(item.level),
+            name: item.name.into(),
+            transfer_name: item.target.transfer_name(item.below).into(),
+            inode,
+        };
+        self.links.made(claim, leader);
+    }
+
+    /// Reports a change of an entry.
+    pub(super) fn tell_change(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, 'p, V>,
+        kind: FileKind,
+        update: Update,
+        differs: Difference,
+        target: Option<&[u8]>,
+    ) {
+        let name = item.target.transfer_name(item.below);
+        self.tell(&mut buffers.lines, &Change { update, kind, differs, name: &name, target, bytes: None });
+    }
+
+    /// Reports that a directory is not synchronized.
+    pub(super) fn skip_directory(&self, item: &Item<'_, 'p, V>) -> bool {
+        let skips = self.options.recursion == Recursion::None;
+        if skips {
+            self.counterpart(item);
+            self.notice(&Notice::SkippedDirectory(&item.target.transfer_name(item.below)));
+        }
+        skips
+    }
+}
+
+/// Which of two sets of extended attributes' kinds differ; both are in the order of their names.
+pub(super) fn differing(xattrs: &XattrValues, found: &XattrValues) -> Difference {
+    let mut differs = Difference::empty();
+    let only = |one: &XattrValues, other: &XattrValues, differs: &mut Difference| {
+        for attribute in one.iter().filter(|attribute| !other.contains(attribute)) {
+            let is_acl = attribute.0.to_bytes().starts_with(b"system.posix_acl_");
+            *differs |= if is_acl { Difference::ACL } else { Difference::XATTR };
+        }
+    };
+    if xattrs != found {
+        only(xattrs, found, &mut differs);
+        only(found, xattrs, &mut differs);
+    }
+    differs
+}
+
+/// The path of the directory that holds an entry, with its slash.
+fn parent_of(below: &[u8]) -> &[u8] {
+    &below[..below.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1)]
+}

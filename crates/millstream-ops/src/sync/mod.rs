@@ -1,0 +1,295 @@
+//! Synchronization of trees: the destination becomes like the source, with the options and the meaning of rsync.
+//!
+//! ```text
+//!  visit (parallel)                    one entry                                              after the last entry
+//!  directory ─► its pair: names read ──────────────────────────────────────► names left: noted    leave: mode, owner, times
+//!  any entry ─► source, destination ─► what differs? ─► nothing                    │
+//!                                                    ├► attributes: set            ▼  after all directories, if all were listed
+//!                                                    └► data, or kind: made        delete: looked up in the source again, then
+//!                                                       under a temporary name,    removed, component by component from the root
+//!                                                       renamed
+//! ```
+//!
+//! **Two trees, one traversal.** The source is traversed; each of its directories has a [`level::Level`], which knows the directory
+//! of the destination and its names ([`millstream_walk::Pairing`]). An entry that is new costs no look at the destination, one
+//! that is up to date costs a `stat` on either side.
+//!
+//! **Nothing is half there.** Files get their names when they are complete, with all attributes; a source that changes meanwhile is
+//! noticed ([`file`]). Directories get their times when everything in them is done.
+//!
+//! **Deleting is the last thing**, and needs a source that was listed without an error and is not empty ([`delete`]). What is in
+//! the way of an entry of another kind goes at once, as the source says what is to be there.
+//!
+//! **Operands** that have the same destination are synchronized one after the other, and the first one that has an entry decides
+//! what it is.
+
+mod delete;
+mod deletions;
+mod difference;
+mod directory;
+mod entries;
+mod entry;
+mod file;
+pub mod files;
+pub mod filter;
+mod item;
+mod itemize;
+mod level;
+mod load;
+mod options;
+mod pass;
+mod removal;
+mod report;
+mod stats;
+mod syncer;
+mod watchers;
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, Operation, SymlinkBehavior, Volume};
+use millstream_walk::{Pairing, WalkOptions, walk};
+
+pub use entries::Separator;
+pub use options::*;
+pub use report::{Notice, Problem, Sink, Trouble};
+pub use stats::Stats;
+
+use crate::activity::Activity;
+use crate::operands::side_by_side;
+use crate::transfer::place::{Budget, Origin, Place, Shares};
+use delete::Deleter;
+use deletions::Deletions;
+use difference::Difference;
+use level::{Level, Target, joined};
+use pass::{Pass, Purpose};
+use stats::Counters;
+use syncer::Syncer;
+use watchers::Watchers;
+
+/// Names of the destination that the directories being compared hold together.
+const NAMES: usize = 1 << 20;
+
+/// Destination of a synchronization.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// The path of the copy of the only source, which is no directory.
+    Exactly(CString),
+    /// A directory, which is made if it does not exist: of each source that ends with a slash the contents go into it, of the
+    /// others they themselves.
+    Into(CString),
+}
+
+/// The result of a synchronization.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// What was done.
+    pub stats: Stats,
+    /// Largest number of workers.
+    pub threads_peak: usize,
+}
+
+/// Synchronizes `destination` with `sources`, reports to `sink`, and counts on `activity`.
+///
+/// # Errors
+/// If the destination directory cannot be opened or made.
+pub fn sync<V: Volume>(
+    volume: &V,
+    sources: &[CString],
+    destination: &Destination,
+    options: &Options,
+    sink: &dyn Sink,
+    activity: &Activity,
+) -> Result<Outcome, Error> {
+    let budget = Budget::new(Shares::of(volume).places);
+    let pairing = Pairing::new(NAMES);
+    let deletions = Deletions::new(options.deletion);
+    let counters = Counters::default();
+    let watchers = Watchers { sink, activity, counters: &counters };
+    let base = volume.base();
+    let mut is_missing = false;
+    let exists = |source: &&CString| match base.metadata(source, SymlinkBehavior::NoFollow, Fields::KIND) {
+        Ok(_) => true,
+        Err(error) => {
+            let (trouble, errno) = (Trouble::StatSource, Some(error.errno));
+            let problem = Problem { trouble, source: source.to_bytes(), destination: b"", errno };
+            watchers.problem(options.report, &problem);
+            is_missing = true;
+            false
+        }
+    };
+    let sources: Vec<CString> = sources.iter().filter(exists).cloned().collect();
+    if sources.is_empty() {
+        return Ok(Outcome { stats: counters.total(), threads_peak: 0 });
+    }
+    let targets = targets(volume, &sources, destination, options, sink)?;
+    activity.expect(targets.len());
+    // The directories that hold the operands' copies stay incomplete until those are done.
+    targets.iter().for_each(|target| target.level.place.begin());
+    let shared = (&budget, &pairing, &deletions);
+    let syncer = Syncer::new(volume, &targets, options, watchers, shared);
+    syncer.is_unlisted.store(is_missing, Ordering::Relaxed);
+    let mut threads_peak = 0;
+    let mut traverse = |purpose| {
+        let mut first = 0;
+        while first < targets.len() {
+            let count = side_by_side(targets[first..].iter().map(|target| target.path.as_slice()));
+            threads_peak = threads_peak.max(run(volume, &syncer, first, count, purpose));
+            first += count;
+        }
+    };
+    let delete = || {
+        let prevents = |deletion: Deletion| deletion.listing_errors == ListingErrors::Prevent;
+        if options.deletion.is_some_and(prevents) && syncer.is_unlisted.load(Ordering::Relaxed) {
+            return sink.notice(&Notice::NothingDeleted);
+        }
+        let (budget, deletions, targets) = (&budget, &deletions, &targets);
+        Deleter { volume, base: &base, options, targets, budget, deletions, watchers }.run();
+    };
+    match options.deletion.map(|deletion| deletion.timing) {
+        Some(Timing::Before) => {
+            traverse(Purpose::Deletion);
+            targets.iter().for_each(|target| target.level.place.begin());
+            delete();
+            traverse(Purpose::Update);
+        }
+        Some(Timing::After) => {
+            traverse(Purpose::Both);
+            delete();
+        }
+        None => traverse(Purpose::Update),
+    }
+    if let Some(files) = &options.files {
+        for missing in files.missing() {
+            let source = joined(targets[0].source.to_bytes(), missing);
+            let errno = Some(Errno::NOENT);
+            let problem = Problem { trouble: Trouble::StatSource, source: &source, destination: b"", errno };
+            watchers.problem(options.report, &problem);
+        }
+    }
+    let stats = counters.total();
+    if stats.undeleted > 0 {
+        sink.notice(&Notice::DeletionsEnded(stats.undeleted));
+    }
+    Ok(Outcome { stats, threads_peak })
+}
+
+/// Synchronizes the operands from `first` on in parallel; returns the largest number of workers.
+fn run<V: Volume>(
+    volume: &V,
+    syncer: &Syncer<'_, '_, V>,
+    first: usize,
+    count: usize,
+    purpose: Purpose,
+) -> usize {
+    let options = syncer.options;
+    let sources: Vec<CString> =
+        syncer.targets[first..first + count].iter().map(|target| target.source.clone()).collect();
+    let walk_options = WalkOptions {
+        threads: options.threads,
+        reserved_handles: Shares::of(volume).reserved,
+        cancellation: options.cancellation.clone(),
+        census: syncer.activity.census(),
+        ..WalkOptions::default()
+    };
+    syncer.carriers.reopen();
+    thread::scope(|scope| {
+        let pass = Pass { syncer, scope, purpose, first };
+        let stats = walk(volume, &sources, &pass, &walk_options);
+        syncer.carriers.close();
+        syncer.carry_on(&pass);
+        stats.threads_peak
+    })
+}
+
+/// The operands with their destinations; makes the destination directory if it does not exist.
+fn targets<'p, V: Volume>(
+    volume: &V,
+    sources: &[CString],
+    destination: &Destination,
+    options: &Options,
+    sink: &dyn Sink,
+) -> Result<Vec<Target<'p, V::Dir>>, Error> {
+    let base =
+        Arc::new(Level::new(None, Place::holding(volume.base()), None, Difference::empty(), Vec::new()));
+    let directory = match destination {
+        Destination::Exactly(path) => {
+            let source = sources[0].clone();
+            let prefix = last_component(source.to_bytes()).to_vec();
+            let roots = [parent(&source), parent(path)].map(|path| absolute(&path));
+            let (path, name) = (path.to_bytes().to_vec(), path.clone());
+            let symlinks = SymlinkBehavior::NoFollow;
+            return Ok(vec![Target { source, path, prefix, level: base, name, roots, symlinks }]);
+        }
+        Destination::Into(directory) => directory,
+    };
+    let root = volume.base();
+    let origin = match root.metadata(directory, SymlinkBehavior::Follow, Fields::KIND) {
+        Ok(found) if found.kind() == FileKind::Directory => Origin::Found,
+        Ok(_) => return Err(Error::new(Operation::OpenDir, Errno::NOTDIR)),
+        Err(error) if error.errno != Errno::NOENT => return Err(error),
+        Err(_) if options.missing == Missing::Skipped => Origin::Imagined,
+        Err(_) => {
+            sink.notice(&Notice::Created(directory.to_bytes()));
+            Origin::Imagined
+        }
+    };
+    let needs_directory = sources.iter().any(|source| !means_contents(source.to_bytes()));
+    let is_made = origin == Origin::Imagined
+        && needs_directory
+        && options.execution == Execution::Real
+        && options.missing == Missing::Created;
+    if is_made {
+        root.create_dir(directory, 0o777)?;
+    }
+    let origin = if is_made { Origin::Found } else { origin };
+    let place = Place::below(&base.place, directory, origin);
+    let into = Arc::new(Level::new(Some(Arc::clone(&base)), place, None, Difference::empty(), Vec::new()));
+    let target = |source: &CString| {
+        let name = last_component(source.to_bytes());
+        if means_contents(source.to_bytes()) {
+            let (level, path, name) = (Arc::clone(&base), directory.to_bytes().to_vec(), directory.clone());
+            let roots = [source.to_bytes(), directory.to_bytes()].map(absolute);
+            let (source, prefix, symlinks) = (source.clone(), Vec::new(), SymlinkBehavior::Follow);
+            return Target { source, path, prefix, level, name, roots, symlinks };
+        }
+        Target {
+            source: source.clone(),
+            path: joined(directory.to_bytes(), name),
+            prefix: name.to_vec(),
+            level: Arc::clone(&into),
+            name: CString::new(name).unwrap_or_default(),
+            roots: [&parent(source)[..], directory.to_bytes()].map(absolute),
+            symlinks: SymlinkBehavior::NoFollow,
+        }
+    };
+    Ok(sources.iter().map(target).collect())
+}
+
+/// Whether a source stands for what is in it: it ends with a slash, or with `.` or `..`.
+pub fn means_contents(path: &[u8]) -> bool {
+    path.ends_with(b"/") || matches!(last_component(path), b"." | b"..")
+}
+
+fn last_component(path: &[u8]) -> &[u8] {
+    path.split(|&b| b == b'/').rfind(|name| !name.is_empty()).unwrap_or_default()
+}
+
+/// The directory that a path is in, as the path goes.
+fn parent(path: &CString) -> Vec<u8> {
+    let path = path.to_bytes();
+    path[..path.len() - last_component(path).len()].to_vec()
+}
+
+/// An absolute path without its first and last slash.
+fn absolute(path: &[u8]) -> Vec<u8> {
+    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(path));
+    // Where there is no current directory, rules of absolute paths match relative ones.
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let path = path.as_os_str().as_bytes();
+    let path = path.strip_prefix(b"/").unwrap_or(path);
+    path.strip_suffix(b"/").unwrap_or(path).to_vec()
+}

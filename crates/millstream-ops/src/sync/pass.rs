@@ -1,0 +1,282 @@
+//! The traversal of the source.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::Scope;
+use std::time::Duration;
+
+use millstream_vfs::{Errno, FileKind, Operation, Volume};
+use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place as Spot, Visitor};
+
+use super::difference::Difference;
+use super::files::Standing;
+use super::filter::{Side, Subject};
+use super::item::{Item, State};
+use super::level::Level;
+use super::report::{Notice, Problem, Trouble};
+use super::syncer::{Buffers, Syncer};
+use super::watchers::Done;
+use crate::transfer::carriers::Crew;
+use crate::transfer::place::{Origin, Place};
+use crate::transfer::throttle::slept;
+
+/// What a traversal is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To find what only the destination has.
+    Deletion,
+    /// To bring the destination up to date.
+    Update,
+    /// Both.
+    Both,
+}
+
+/// One traversal of the source.
+pub(super) struct Pass<'s, 'e, 'a, 'p, V: Volume> {
+    pub(super) syncer: &'s Syncer<'a, 'p, V>,
+    pub(super) scope: &'s Scope<'s, 'e>,
+    pub(super) purpose: Purpose,
+    /// Which of the targets is the traversal's first operand.
+    pub(super) first: usize,
+}
+
+impl<V: Volume> Clone for Pass<'_, '_, '_, '_, V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<V: Volume> Copy for Pass<'_, '_, '_, '_, V> {}
+
+impl<'s, 'e, 'a, 'p, V: Volume> Crew for Pass<'s, 'e, 'a, 'p, V> {
+    fn start_carrier(&self) -> bool {
+        let pass = *self;
+        let Some(permit) = pass.syncer.options.threads.leave() else { return false };
+        let carrier = move || {
+            let _permit = permit;
+            let _abandon = AbandonOnPanic(pass.syncer);
+            pass.syncer.carry_on(&pass);
+        };
+        std::thread::Builder::new().spawn_scoped(pass.scope, carrier).is_ok()
+    }
+}
+
+/// Releases the waiters if a thread panics; otherwise they would wait for ever for work that it had begun.
+pub(super) struct AbandonOnPanic<'s, 'a, 'p, V: Volume>(pub(super) &'s Syncer<'a, 'p, V>);
+
+impl<V: Volume> Drop for AbandonOnPanic<'_, '_, '_, V> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.options.cancellation.cancel();
+            self.0.links.abandon();
+            self.0.carriers.abandon();
+        }
+    }
+}
+
+/// What a worker of the traversal has for itself.
+pub(super) struct Hands<'s, 'a, 'p, V: Volume> {
+    buffers: Buffers,
+    _abandon: AbandonOnPanic<'s, 'a, 'p, V>,
+}
+
+impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
+    type Volume = V;
+    type State = State<'p, V>;
+    type Worker = Hands<'s, 'a, 'p, V>;
+
+    fn root_state(&self) -> Self::State {
+        Arc::clone(&self.syncer.targets[self.first].level)
+    }
+
+    fn worker(&self) -> Self::Worker {
+        self.syncer.activity.add_thread();
+        Hands { buffers: Buffers::default(), _abandon: AbandonOnPanic(self.syncer) }
+    }
+
+    fn fan_out(&self) -> FanOut {
+        FanOut::Parallel
+    }
+
+    fn visit(
+        &self,
+        hands: &mut Self::Worker,
+        chunk: &Chunk<'_, V, Self::State>,
+        descend: &mut Descend<'_, V, Self::State>,
+    ) {
+        let mut below = self.below(chunk.directory());
+        let length = below.len();
+        let mut entries = 0;
+        for entry in chunk.entries() {
+            if self.syncer.options.cancellation.is_cancelled() {
+                break;
+            }
+            entries += 1;
+            let target = &self.syncer.targets[self.first + entry.operand() as usize];
+            let is_operand = entry.directory().parent().is_none();
+            let item = if is_operand {
+                Item { target, below: b"", level: &target.level, name: &target.name }
+            } else {
+                below.truncate(length);
+                below.extend_from_slice(entry.name().to_bytes());
+                let level = entry.directory().state();
+                level.note_entry();
+                Item { target, below: &below, level, name: entry.name() }
+            };
+            // What went wrong has been reported.
+            let _ = self.entry(&mut hands.buffers, &item, &entry, descend);
+            if is_operand {
+                self.syncer.done_in(item.level);
+            }
+        }
+        // Lines of a directory come before those of what is in it.
+        self.syncer.write(&mut hands.buffers.lines);
+        self.syncer.activity.add_entries(entries);
+    }
+
+    fn end_of_directory(
+        &self,
+        _hands: &mut Self::Worker,
+        directory: &Arc<Directory<V, Self::State>>,
+        _descend: &mut Descend<'_, V, Self::State>,
+        _block: &mut Vec<u8>,
+    ) {
+        if directory.parent().is_none() {
+            return;
+        }
+        self.syncer.activity.add_directory();
+        let operand = self.first + directory.operand().unwrap_or_default() as usize;
+        let mut below = self.below(directory);
+        below.pop();
+        self.syncer.end_of_directory(directory.state(), operand, &below, self.purpose != Purpose::Update);
+    }
+
+    fn leave(&self, _hands: &mut Self::Worker, directory: &Arc<Directory<V, Self::State>>) {
+        if directory.parent().is_some() {
+            self.syncer.done_in(directory.state());
+        }
+    }
+
+    fn fault(&self, _hands: &mut Self::Worker, spot: &Spot<'_, V, Self::State>, fault: &Fault) {
+        self.syncer.is_unlisted.store(true, Ordering::Relaxed);
+        let mut path = Vec::new();
+        spot.write_path(&mut path);
+        if let Spot::Directory(directory) = spot {
+            directory.state().note_unlisted();
+        }
+        let (trouble, errno) = match fault {
+            Fault::Volume(error) if error.errno == Errno::NOENT => {
+                return self.syncer.notice(&Notice::Vanished(&path));
+            }
+            Fault::Volume(error) if error.operation == Operation::Stat => {
+                (Trouble::StatSource, Some(error.errno))
+            }
+            Fault::Volume(error) => (Trouble::ReadDirectory, Some(error.errno)),
+            Fault::Loop { .. } => (Trouble::Cycle, None),
+        };
+        let problem = Problem { trouble, source: &path, destination: b"", errno };
+        self.syncer.watchers().problem(self.syncer.options.report, &problem);
+    }
+
+    fn slept(&self) -> Duration {
+        slept()
+    }
+
+    fn finish(&self, mut hands: Self::Worker) {
+        self.syncer.write(&mut hands.buffers.lines);
+    }
+}
+
+impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
+    /// Path of a directory below its operand, with a slash at its end unless it is empty.
+    fn below(&self, directory: &Directory<V, State<'p, V>>) -> Vec<u8> {
+        let Some(operand) = directory.operand() else { return Vec::new() };
+        let mut path = Vec::new();
+        directory.write_prefix(&mut path);
+        let source = self.syncer.targets[self.first + operand as usize].source.to_bytes();
+        let slash = usize::from(!source.ends_with(b"/"));
+        path.split_off((source.len() + slash).min(path.len()))
+    }
+
+    fn entry(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, 'p, V>,
+        entry: &Entry<'_, V, State<'p, V>>,
+        descend: &mut Descend<'_, V, State<'p, V>>,
+    ) -> Done<()> {
+        let Ok(standing) = self.standing(item, entry) else { return Ok(()) };
+        if self.purpose == Purpose::Deletion {
+            return self.look_for_deletions(item, entry, standing, descend);
+        }
+        let Some(source) = self.syncer.source_of(item, entry)? else { return Ok(()) };
+        self.syncer.counters.meet(source.kind(), source.size);
+        if source.kind() != FileKind::Directory {
+            return self.syncer.entry(buffers, item, entry, &source, self);
+        }
+        if let Some(level) = self.syncer.directory(buffers, item, entry, &source, standing)? {
+            descend.into_entry(entry, level);
+        }
+        Ok(())
+    }
+
+    /// How an entry is listed, if there is a list; an error if it does not take part.
+    fn standing(
+        &self,
+        item: &Item<'_, 'p, V>,
+        entry: &Entry<'_, V, State<'p, V>>,
+    ) -> Result<Option<Standing>, ()> {
+        let options = self.syncer.options;
+        if options.filter.is_empty() && options.files.is_none() {
+            return Ok(None);
+        }
+        let name = item.target.transfer_name(item.below);
+        let standing = options.files.as_ref().map(|files| files.meet(&name));
+        if let Some(standing) = standing {
+            let is_below = standing.is_below && options.recursion == super::options::Recursion::Recursive;
+            let takes_part = standing.is_listed || standing.is_parent || standing.is_content || is_below;
+            if !takes_part && !name.is_empty() {
+                return Err(());
+            }
+        }
+        if name.is_empty() || options.filter.is_empty() {
+            return Ok(standing);
+        }
+        // What cannot be examined is reported when its metadata is asked for.
+        let is_directory = entry.kind() == Ok(FileKind::Directory);
+        let root = &item.target.roots[0];
+        let subject = Subject { path: &name, root, is_directory, is_in_deleted: false };
+        if options.filter.includes(Side::Sender, &subject) { Ok(standing) } else { Err(()) }
+    }
+
+    /// Takes an entry off those that only the destination has, and descends into directories that both have.
+    fn look_for_deletions(
+        &self,
+        item: &Item<'_, 'p, V>,
+        entry: &Entry<'_, V, State<'p, V>>,
+        standing: Option<Standing>,
+        descend: &mut Descend<'_, V, State<'p, V>>,
+    ) -> Done<()> {
+        let kind = entry.kind();
+        if kind != Ok(FileKind::Directory) && !item.below.is_empty() {
+            self.syncer.counterpart(item);
+            return Ok(());
+        }
+        let Some(source) = self.syncer.source_of(item, entry)? else { return Ok(()) };
+        if source.kind() != FileKind::Directory {
+            return Ok(());
+        }
+        let Some(found) = self.syncer.found(item)?.filter(|found| found.kind() == FileKind::Directory) else {
+            return Ok(());
+        };
+        let symlinks = item.target.symlinks_of(item.below);
+        let place =
+            Place::copy_of(&source, source.dev, 0, &item.level.place, (item.name, symlinks), Origin::Found);
+        let above = Some(Arc::clone(item.level));
+        let level = Level::new(above, place, Some(found), Difference::empty(), Vec::new());
+        if let Some(level) = self.syncer.entered(item, level, standing, &source) {
+            descend.into_entry(entry, level);
+        }
+        Ok(())
+    }
+}
