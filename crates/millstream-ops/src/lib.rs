@@ -22,5 +22,6 @@ pub mod quote;
 pub mod recompress;
 pub mod remove;
 pub mod size;
+pub mod sync;
 pub mod terms;
 pub mod time;
