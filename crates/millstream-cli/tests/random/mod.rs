@@ -2,6 +2,16 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// `MILLSTREAM_SEED`.
+pub fn given_seed() -> Option<u64> {
+    std::env::var("MILLSTREAM_SEED").ok().map(|seed| seed.parse().expect("a number"))
+}
+
+/// One that differs from run to run.
+pub fn seed_of_the_clock() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64)
+}
+
 /// A generator of random numbers that tells its seed.
 #[derive(Clone)]
 pub struct Random(u64);
@@ -9,9 +19,11 @@ pub struct Random(u64);
 impl Random {
     /// Seeded by `MILLSTREAM_SEED`, else by the clock; the seed is printed.
     pub fn from_environment() -> Self {
-        let given = std::env::var("MILLSTREAM_SEED").ok().map(|seed| seed.parse().expect("a number"));
-        let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
-        let seed: u64 = given.unwrap_or_else(clock);
+        Self::from_seed(given_seed().unwrap_or_else(seed_of_the_clock))
+    }
+
+    /// With this seed, which is printed.
+    pub fn from_seed(seed: u64) -> Self {
         println!("MILLSTREAM_SEED={seed}");
         // Seeds that are close to one another, or small, start far apart.
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
