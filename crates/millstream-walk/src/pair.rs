@@ -48,7 +48,7 @@ impl Pairing {
         Pairing { room: AtomicUsize::new(names) }
     }
 
-    /// Reads the names of `directory`.
+    /// Reads the names of `directory`, a handle that has not been read from.
     ///
     /// # Errors
     /// Those of reading it.
@@ -120,18 +120,18 @@ mod tests {
             std::fs::write(scratch.path().join(name), "").expect("written");
         }
         let path = CString::new(scratch.path().as_os_str().as_bytes()).expect("no NUL");
-        let directory = PosixVolume.base().open_dir(&path, SymlinkBehavior::Follow).expect("opens");
+        let directory = || PosixVolume.base().open_dir(&path, SymlinkBehavior::Follow).expect("opens");
         let pairing = Pairing::new(3);
-        let other = pairing.read(&directory).expect("read");
+        let other = pairing.read(&directory()).expect("read");
         assert!(other.is_whole());
         assert_eq!(other.take(c"b"), Counterpart::Present(FileKind::File));
         assert_eq!((other.take(c"b"), other.take(c"x")), (Counterpart::Missing, Counterpart::Missing));
-        let second = pairing.read(&directory).expect("read");
+        let second = pairing.read(&directory()).expect("read");
         assert!(!second.is_whole(), "there is no room left");
         assert_eq!(second.take(c"a"), Counterpart::Unknown);
         let rest: HashSet<_> = other.take_rest().into_iter().map(|(name, _)| name).collect();
         assert_eq!(rest, HashSet::from([Box::from(c"a"), Box::from(c"c")]));
         drop((other, second));
-        assert!(pairing.read(&directory).expect("read").is_whole(), "the room is free again");
+        assert!(pairing.read(&directory()).expect("read").is_whole(), "the room is free again");
     }
 }
