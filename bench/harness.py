@@ -27,10 +27,13 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TESTBED = REPOSITORY / "testbed"
+RIVALS = REPOSITORY / "build" / "rivals" / "bin"  # those that testbed/setup builds
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 LOCALE = "C.UTF-8"  # for every command, so that sorting costs the same everywhere
 LONG_RUN_S = 60  # what takes longer is not repeated
 LIMIT_S = 300  # what takes longer is stopped
+# Two runs of one program differ by so much here; a claim of "never slower" is one of "not slower beyond noise".
+NOISE = 0.95
 
 
 # ---- trees ----
