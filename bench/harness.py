@@ -22,15 +22,18 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 TESTBED = REPOSITORY / "testbed"
+RIVALS = REPOSITORY / "build" / "rivals" / "bin"  # those that testbed/setup builds
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 LOCALE = "C.UTF-8"  # for every command, so that sorting costs the same everywhere
 LONG_RUN_S = 60  # what takes longer is not repeated
 LIMIT_S = 300  # what takes longer is stopped
+# Two runs of one program differ by so much here; a claim of "never slower" is one of "not slower beyond noise".
+NOISE = 0.95
 
 
 # ---- trees ----
@@ -280,6 +283,8 @@ class Contest:
     warm: bool = False
     measure: Callable[["Contest"], list[Result]] | None = None
     memory_column: str = "peak MB"  # what the runs' rss_mb is
+    requests_column: str = "requests"  # what the runs' requests are
+    limit_s: float = LIMIT_S
     jobs: tuple[str, ...] = ("",)  # what each probe does, one after the other; every job has its own results
 
     def run(self) -> list[Result]:
@@ -305,7 +310,10 @@ def progress(contest: Contest, label: str, run: Run) -> None:
 
 
 def measure_cold(contest: Contest) -> list[Result]:
-    """A fresh bed for every run; the output is kept in memory, and its lines counted afterwards."""
+    """A fresh bed for every run; the output is kept in memory, and its lines counted afterwards.
+
+    A bed whose `answer` is not None has found it in what the command left behind; it stands in place of the lines.
+    """
     results = results_of(contest)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         output = Path(memory, "output")
@@ -314,10 +322,11 @@ def measure_cold(contest: Contest) -> list[Result]:
                 if result.is_long:
                     continue
                 with contest.bed() as bed:
-                    run = run_command(contender.on(bed.path), output)
+                    run = run_command(contender.on(bed.path), output, contest.limit_s)
                 if bed.statistics:
-                    counts = {"requests": bed.statistics.total, "max_in_flight": bed.statistics.max_in_flight}
-                    run = Run(**{**asdict(run), **counts})
+                    run = replace(run, requests=bed.statistics.total, max_in_flight=bed.statistics.max_in_flight)
+                if (answer := getattr(bed, "answer", None)) is not None:
+                    run = replace(run, lines=answer)
                 result.runs.append(run)
                 result.lines = run.lines
                 progress(contest, result.label, run)
@@ -426,7 +435,7 @@ def machine_facts() -> dict[str, str]:
 
 
 def table_header(contest: Contest) -> list[str]:
-    return ["command", "wall s", "min-max s", "CPU s", contest.memory_column, "requests", "in flight", "lines"]
+    return ["command", "wall s", "min-max s", "CPU s", contest.memory_column, contest.requests_column, "in flight", "lines"]
 
 
 def table_row(result: Result) -> list[str]:

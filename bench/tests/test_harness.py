@@ -236,6 +236,74 @@ class SparkReads(unittest.TestCase):
                 self.assertEqual(self.program.tree.call_args.args[0], expected)
 
 
+class Syncs(unittest.TestCase):
+    def setUp(self):
+        self.program = program("sync")
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.source, self.destination = Path(scratch.name, "from"), Path(scratch.name, "to")
+        for number in range(200):
+            file = self.source / f"directory {number % 7}" / f"file {number}"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"text {number}")
+
+    def contests(self, lacking=()):
+        options = parse_arguments("", ["--quick"])
+        find = lambda name, **_: None if name in lacking else f"/bin/{name}"  # noqa: E731
+        with mock.patch.object(self.program.shutil, "which", find), mock.patch.object(self.program, "floor_program", lambda: "/floor"):
+            return {contest.name: contest for contest in self.program.Syncs(options).contests()}
+
+    def differences(self):
+        return self.program.differences(self.source, self.destination)
+
+    def test_every_check_is_about_contenders_of_its_contest(self):
+        for name, contest in self.contests().items():
+            labels = {contender.label for contender in contest.contenders}
+            for check in contest.checks:
+                with self.subTest(f"{name}/{check.name}"):
+                    self.assertLessEqual(set(check.labels), labels)
+
+    def test_a_rival_that_is_not_installed_is_named_and_left_out(self):
+        self.assertEqual([name for name, contest in self.contests().items() if "not installed" in contest.title], [])
+        contest = self.contests(lacking=["fpsync"])["nested-first"]
+        self.assertIn("; fpsync is not installed", contest.title)
+        self.assertEqual([check.name for check in contest.checks], ["wall-rsync", "wall-cp", "wall-rclone", "requests"])
+
+    def test_a_copy_has_no_differences(self):
+        self.program.copy_all(self.source, self.destination)
+        self.assertEqual(self.differences(), 0)
+
+    def test_whatever_a_tool_leaves_out_is_a_difference(self):
+        file = Path("directory 3", "file 3")
+        spoilers = {
+            "a file": lambda path: path.unlink(),
+            "its time": lambda path: os.utime(path, ns=(0, path.stat().st_mtime_ns + 1)),
+            "its text": lambda path: (status := path.stat(), path.write_text("TEXT 3"), os.utime(path, ns=(0, status.st_mtime_ns))),
+            "an empty directory": lambda path: (self.source / "empty").mkdir(),
+        }
+        for what, spoil in spoilers.items():
+            with self.subTest(what):
+                self.program.copy_all(self.source, self.destination)
+                spoil(self.destination / file)
+                self.assertGreater(self.differences(), 0)
+                subprocess.run(["rm", "-r", self.destination], check=True)
+
+    def test_one_file_of_a_hundred_is_older_and_shorter(self):
+        self.program.copy_older(self.source, self.destination)
+        changed = []
+        for file in (path for path in self.source.rglob("*") if path.is_file()):
+            ours, other = file.stat(), (self.destination / file.relative_to(self.source)).stat()
+            if (ours.st_size, ours.st_mtime_ns) != (other.st_size, other.st_mtime_ns):
+                changed.append((other.st_size < ours.st_size, other.st_mtime_ns < ours.st_mtime_ns))
+        self.assertEqual(changed, [(True, True)] * 2)
+
+    def test_the_copy_loop_copies_files_with_their_times(self):
+        self.destination.mkdir()
+        with mock.patch.object(self.program, "scratch_directory", lambda: self.source.parent):
+            subprocess.run([self.program.floor_program(), self.source, self.destination, "2"], check=True)
+        self.assertEqual(self.differences(), 0)
+
+
 class Running(unittest.TestCase):
     def test_a_run_is_measured_with_its_children(self):
         with tempfile.TemporaryDirectory() as scratch:
@@ -271,6 +339,14 @@ class Running(unittest.TestCase):
         floor.runs = [run_of(1)]
         ours = Result("ours", [run_of(2)], lines=7)
         self.assertEqual(ratio(wall_check("wall", "floor", "ours", 1), floor, ours)["value"], 0.5)
+
+    def test_what_a_command_left_behind_can_stand_in_place_of_its_lines(self):
+        class Bed(LocalDirectory):
+            answer = 3
+
+        contender = Contender("echo", ["echo", "{}"])
+        result, = Contest("c", "", [contender], [], 1, bed=lambda: Bed(Path("/"))).run()
+        self.assertEqual((result.lines, result.runs[0].lines), (3, 3))
 
     @mock.patch.object(harness, "LONG_RUN_S", 0.2)
     def test_contenders_take_turns_and_a_slow_one_runs_once(self):
