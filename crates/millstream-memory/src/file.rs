@@ -131,6 +131,10 @@ impl File for MemoryFile {
         self.check(Operation::Close)
     }
 
+    fn close(self) -> Result<()> {
+        self.flush()
+    }
+
     fn sync(&self) -> Result<()> {
         self.check(Operation::Sync)
     }

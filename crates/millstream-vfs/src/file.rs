@@ -69,6 +69,9 @@ pub trait File: Debug + Send + Sync + Sized + 'static {
     /// as NFS and FUSE, tell that there is no room.
     fn flush(&self) -> Result<()>;
 
+    /// Closes the file, and tells what [`File::flush`] would.
+    fn close(self) -> Result<()>;
+
     /// Makes the data, or the entries of a directory, durable before it returns.
     fn sync(&self) -> Result<()>;
 

@@ -76,6 +76,13 @@ impl Other<'_> {
         self.names.is_some()
     }
 
+    /// What the directory holds under a name, as far as it has not been taken out.
+    pub fn look(&self, name: &CStr) -> Counterpart {
+        let Some(names) = &self.names else { return Counterpart::Unknown };
+        let names = names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.get(name).map_or(Counterpart::Missing, |kind| Counterpart::Present(*kind))
+    }
+
     /// What the directory holds under a name, which is taken out.
     pub fn take(&self, name: &CStr) -> Counterpart {
         let Some(names) = &self.names else { return Counterpart::Unknown };
@@ -124,6 +131,7 @@ mod tests {
         let pairing = Pairing::new(3);
         let other = pairing.read(&directory()).expect("read");
         assert!(other.is_whole());
+        assert_eq!(other.look(c"b"), Counterpart::Present(FileKind::File));
         assert_eq!(other.take(c"b"), Counterpart::Present(FileKind::File));
         assert_eq!((other.take(c"b"), other.take(c"x")), (Counterpart::Missing, Counterpart::Missing));
         let second = pairing.read(&directory()).expect("read");

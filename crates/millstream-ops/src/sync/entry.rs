@@ -122,7 +122,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 }
                 let plan = Plan { found: found.copied(), differs, claim };
                 if source.kind() == FileKind::File {
-                    return self.transfer(buffers, item, entry, source, &plan, crew);
+                    return self.transfer(buffers, item, entry, (source, None), &plan, crew);
                 }
                 if self.is_real() {
                     self.make(item, entry, source, found, target.as_deref())?;

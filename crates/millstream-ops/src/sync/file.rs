@@ -17,10 +17,13 @@ use super::difference::Difference;
 use super::item::{Item, OwnedItem, State};
 use super::itemize::{Change, Update};
 use super::load::{Ends, Load, Plan};
+use super::options::Missing;
 use super::report::{Notice, Trouble};
 use super::stats::count;
 use super::syncer::{Buffers, Syncer};
 use super::watchers::Done;
+use crate::transfer::Identity;
+use crate::transfer::attributes::Attributes;
 use crate::transfer::carriers::{Carried, Crew, LARGE};
 use crate::transfer::file::{CopyError, Expected, FileCopy};
 use crate::transfer::methods::Methods;
@@ -31,22 +34,14 @@ type FileOf<V> = <<V as Volume>::Dir as Dir>::File;
 /// How often a file that changes is copied.
 const ATTEMPTS: usize = 2;
 
-/// How a copy ended.
-enum End {
-    /// It has its name.
-    Named,
-    /// The source changed while it was read.
-    Changed,
-}
-
 impl<'p, V: Volume> Syncer<'_, 'p, V> {
-    /// Copies a file.
+    /// Copies a file; `opened` is its source, if that is open.
     pub(super) fn transfer(
         &self,
         buffers: &mut Buffers,
         item: &Item<'_, 'p, V>,
         entry: &Entry<'_, V, State<'p, V>>,
-        source: &Metadata,
+        (source, mut opened): (&Metadata, Option<FileOf<V>>),
         plan: &Plan,
         crew: &dyn Crew,
     ) -> Done<()> {
@@ -55,25 +50,65 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             self.resolve(item, plan.claim, plan.found.map(|found| found.identity()));
             return Ok(());
         }
+        let mut metadata = *source;
         for attempt in 1..=ATTEMPTS {
-            let Some(ends) = self.open_ends(item, entry.handle(), entry.name())? else {
-                if let Some(claim) = plan.claim {
-                    self.links.failed(claim);
-                }
-                return Ok(());
+            let file = match opened.take() {
+                Some(file) => file,
+                None => match self.open_source(item, entry)? {
+                    Some((file, now)) => {
+                        metadata = now;
+                        file
+                    }
+                    None => {
+                        self.forsake(plan);
+                        return Ok(());
+                    }
+                },
             };
-            let size = ends.copy.metadata.size;
-            self.activity.begun_bytes.fetch_add(size, Ordering::Relaxed);
-            if size >= LARGE {
+            let ends = self.open_destination(item, file, metadata)?;
+            self.activity.begun_bytes.fetch_add(metadata.size, Ordering::Relaxed);
+            if metadata.size >= LARGE {
                 return self.offer(buffers, item, *plan, ends, crew);
             }
             let moved = self.mover.whole(&ends.copy.pair(), &mut buffers.data);
-            match self.finish(buffers, item, plan, &ends, moved, attempt == ATTEMPTS)? {
-                End::Named => return Ok(()),
-                End::Changed => {}
+            if self.finish_small(buffers, item, plan, ends, moved, attempt == ATTEMPTS)? {
+                return Ok(());
             }
         }
         Ok(())
+    }
+
+    /// Copies a file that the destination does not have, without looking at it before it is opened; false if that is not
+    /// how it is to be copied.
+    pub(super) fn transfer_new(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, 'p, V>,
+        entry: &Entry<'_, V, State<'p, V>>,
+        crew: &dyn Crew,
+    ) -> Done<bool> {
+        let is_new = entry.listed_kind() == FileKind::File
+            && !item.below.is_empty()
+            && self.is_real()
+            && self.options.missing == Missing::Created
+            && self.is_missing(item);
+        if !is_new {
+            return Ok(false);
+        }
+        let Some((file, source)) = self.open_source(item, entry)? else { return Ok(true) };
+        if self.options.preserve.links && source.nlink > 1 {
+            return Ok(false);
+        }
+        self.counters.meet(FileKind::File, source.size);
+        let plan = Plan { found: None, differs: Difference::NEW, claim: None };
+        self.transfer(buffers, item, entry, (&source, Some(file)), &plan, crew).map(|()| true)
+    }
+
+    /// Lets others copy a source that was claimed.
+    fn forsake(&self, plan: &Plan) {
+        if let Some(claim) = plan.claim {
+            self.links.failed(claim);
+        }
     }
 
     /// Leaves a large file to the carriers, or carries it here.
@@ -91,9 +126,9 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let carried = Carried::new(Load { item: owned, plan, ends });
         let Err(carried) = self.carriers.offer(carried, crew) else { return Ok(()) };
         let moved = self.carriers.carry(&self.mover, &mut buffers.data, &carried);
-        let done = self.finish(buffers, item, &plan, &carried.load.ends, moved, true);
+        let done = self.finish_large(buffers, item, &plan, &carried.load.ends, moved);
         self.done_in(item.level);
-        done.map(|_| ())
+        done
     }
 
     /// Works as a carrier until there is nothing left to carry.
@@ -102,9 +137,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         self.carriers.carry_on(&self.mover, crew, &mut |load, data, moved| {
             std::mem::swap(&mut buffers.data, data);
             let item = load.item.borrow(self.targets);
-            let done = self.finish(&mut buffers, &item, &load.plan, &load.ends, moved, true);
-            if let (Err(_), Some(claim)) = (done, load.plan.claim) {
-                self.links.failed(claim);
+            if self.finish_large(&mut buffers, &item, &load.plan, &load.ends, moved).is_err() {
+                self.forsake(&load.plan);
             }
             std::mem::swap(&mut buffers.data, data);
             self.done_in(&load.item.level);
@@ -112,9 +146,13 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         });
     }
 
-    /// Opens both ends; none if the source is gone.
-    fn open_ends(&self, item: &Item<'_, 'p, V>, from: &V::Dir, name: &CStr) -> Done<Option<Ends<FileOf<V>>>> {
-        let opened = from.open_file(name, Access::Read, SymlinkBehavior::NoFollow);
+    /// Opens the source; none if it is gone.
+    fn open_source(
+        &self,
+        item: &Item<'_, 'p, V>,
+        entry: &Entry<'_, V, State<'p, V>>,
+    ) -> Done<Option<(FileOf<V>, Metadata)>> {
+        let opened = entry.handle().open_file(entry.name(), Access::Read, SymlinkBehavior::NoFollow);
         let source = match opened {
             Ok(source) => source,
             Err(error) if error.errno == Errno::NOENT && !item.below.is_empty() => {
@@ -130,6 +168,16 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if metadata.kind() != FileKind::File {
             return Err(self.trouble(item, Trouble::SourceReplaced, None));
         }
+        Ok(Some((source, metadata)))
+    }
+
+    /// Makes the copy of an open source, under a temporary name.
+    fn open_destination(
+        &self,
+        item: &Item<'_, 'p, V>,
+        source: FileOf<V>,
+        metadata: Metadata,
+    ) -> Done<Ends<FileOf<V>>> {
         let attributes = self.attributes_of(&metadata);
         let mut lacks_attribute = false;
         let xattrs = attributes.gather(&source, &mut |trouble, errno| {
@@ -163,82 +211,147 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             methods: Methods::default(),
             moved: AtomicU64::new(0),
         };
-        Ok(Some(Ends { copy, temporary }))
+        Ok(Ends { copy, temporary })
     }
 
-    /// The data has been moved, or could not be: gives the copy its attributes and its name.
-    fn finish(
+    /// The data of a small file has been moved, or could not be; whether the copy has its name. If it has not, the source changed.
+    fn finish_small(
         &self,
         buffers: &mut Buffers,
         item: &Item<'_, 'p, V>,
         plan: &Plan,
-        ends: &Ends<FileOf<V>>,
+        ends: Ends<FileOf<V>>,
         moved: Result<u64, Error>,
         is_last_attempt: bool,
-    ) -> Done<End> {
+    ) -> Done<bool> {
         self.activity.spared_bytes.fetch_add(ends.copy.spared(), Ordering::Relaxed);
-        let end = self.complete(buffers, item, plan, ends, moved, is_last_attempt);
-        if !matches!(end, Ok(End::Named)) {
-            self.discard(item, &ends.temporary.name);
+        let Ends { copy, temporary } = ends;
+        let end = self.check(buffers, item, plan, &copy, moved, is_last_attempt).and_then(|bytes| {
+            let Some(bytes) = bytes else { return Ok(false) };
+            let inode = self.inode(plan, &copy);
+            let mut attributes = self.attributes_of(&copy.metadata);
+            let sets_time = attributes.options.preserve.timestamps;
+            attributes.options.preserve.timestamps = false;
+            self.set_attributes(item, plan, &copy, &attributes);
+            let FileCopy { metadata, destination, .. } = copy;
+            // What is written when the file is closed would change its time again.
+            destination.close().map_err(self.failed(item, Trouble::Close))?;
+            if sets_time {
+                let place = item.level.place.handle(self.budget);
+                let set =
+                    place.and_then(|place| place.set_times(&temporary.name, metadata.atime, metadata.mtime));
+                if let Err(error) = set {
+                    self.trouble(item, Trouble::Times, Some(error.errno));
+                }
+            }
+            self.name(buffers, item, plan, &temporary.name, bytes, inode).map(|()| true)
+        });
+        if !matches!(end, Ok(true)) {
+            self.discard(item, &temporary.name);
         }
         end
     }
 
-    fn complete(
+    /// The data of a large file has been moved, or could not be.
+    fn finish_large(
         &self,
         buffers: &mut Buffers,
         item: &Item<'_, 'p, V>,
         plan: &Plan,
         ends: &Ends<FileOf<V>>,
         moved: Result<u64, Error>,
+    ) -> Done<()> {
+        let Ends { copy, temporary } = ends;
+        self.activity.spared_bytes.fetch_add(copy.spared(), Ordering::Relaxed);
+        let end = self.check(buffers, item, plan, copy, moved, true).and_then(|bytes| {
+            let Some(bytes) = bytes else { return Ok(false) };
+            copy.flush().map_err(|error| self.trouble(item, error.trouble, error.errno))?;
+            self.set_attributes(item, plan, copy, &self.attributes_of(&copy.metadata));
+            self.name(buffers, item, plan, &temporary.name, bytes, self.inode(plan, copy)).map(|()| true)
+        });
+        if !matches!(end, Ok(true)) {
+            self.discard(item, &temporary.name);
+        }
+        end.map(|_| ())
+    }
+
+    /// Whether a copy is one of a single version of its source, or of a beginning of it; its length, or none if it is not.
+    fn check(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, 'p, V>,
+        plan: &Plan,
+        copy: &FileCopy<FileOf<V>>,
+        moved: Result<u64, Error>,
         is_last_attempt: bool,
-    ) -> Done<End> {
-        let copy = &ends.copy;
+    ) -> Done<Option<u64>> {
         let failed = |error: CopyError| self.trouble(item, error.trouble, error.errno);
         let bytes = moved.map_err(|error| failed(error.into()))?;
         copy.finish_data(bytes, self.options.sparse).map_err(failed)?;
         let now = copy.source.metadata(Fields::STAT).map_err(self.failed(item, Trouble::StatSource))?;
         let has_changed =
             (now.mtime, now.size) != (copy.metadata.mtime, copy.metadata.size) || bytes != copy.metadata.size;
-        if has_changed && !is_last_attempt {
-            return Ok(End::Changed);
-        }
-        if has_changed {
-            let source = item.target.source_path(item.below);
-            let has_grown = now.size > copy.metadata.size && bytes >= copy.metadata.size;
-            if !has_grown {
-                self.notice(&Notice::Changing(&source));
-                if let Some(claim) = plan.claim {
-                    self.links.failed(claim);
-                }
-                return Ok(End::Changed);
+        if !has_changed {
+            if self.options.verification == Verification::Checksum {
+                copy.compare(&copy.destination, &mut buffers.data).map_err(failed)?;
             }
-            self.notice(&Notice::Grown(&source));
-        } else if self.options.verification == Verification::Checksum {
-            copy.compare(&copy.destination, &mut buffers.data).map_err(failed)?;
+            return Ok(Some(bytes));
         }
-        let attributes = self.attributes_of(&copy.metadata);
+        if !is_last_attempt {
+            return Ok(None);
+        }
+        let source = item.target.source_path(item.below);
+        if now.size > copy.metadata.size && bytes >= copy.metadata.size {
+            self.notice(&Notice::Grown(&source));
+            return Ok(Some(bytes));
+        }
+        self.notice(&Notice::Changing(&source));
+        self.forsake(plan);
+        Ok(None)
+    }
+
+    fn set_attributes(
+        &self,
+        item: &Item<'_, 'p, V>,
+        plan: &Plan,
+        copy: &FileCopy<FileOf<V>>,
+        attributes: &Attributes,
+    ) {
         let may_have_acl = attributes.may_inherit_acl(&item.level.place, self.budget);
         let replaced_mode = plan.found.filter(|found| found.kind() == FileKind::File).map(|found| found.mode);
-        copy.set_attributes(&attributes, may_have_acl, replaced_mode, &mut |trouble, errno| {
+        copy.set_attributes(attributes, may_have_acl, replaced_mode, &mut |trouble, errno| {
             self.trouble(item, trouble, Some(errno));
         });
-        self.take_name(item, &ends.temporary.name).map_err(self.failed(item, Trouble::Rename))?;
+    }
+
+    /// The inode of a copy, if other names of its source wait for it.
+    fn inode(&self, plan: &Plan, copy: &FileCopy<FileOf<V>>) -> Option<Identity> {
+        plan.claim?;
+        if copy.before.fields.contains(Fields::INO) {
+            return Some(copy.before.identity());
+        }
+        copy.destination.metadata(Fields::INO).ok().map(|made| made.identity())
+    }
+
+    /// Gives a complete copy its name.
+    fn name(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, 'p, V>,
+        plan: &Plan,
+        temporary: &CStr,
+        bytes: u64,
+        inode: Option<Identity>,
+    ) -> Done<()> {
+        self.take_name(item, temporary).map_err(self.failed(item, Trouble::Rename))?;
         count(&self.counters.copied_files);
         self.counters.copied_bytes.fetch_add(bytes, Ordering::Relaxed);
         if plan.found.is_none() {
             count(&self.counters.created);
         }
         self.tell_transfer(buffers, item, plan, bytes);
-        let inode = match copy.before.fields.contains(Fields::INO) {
-            true => Some(copy.before.identity()),
-            false if plan.claim.is_some() => {
-                copy.destination.metadata(Fields::INO).ok().map(|made| made.identity())
-            }
-            false => None,
-        };
         self.resolve(item, plan.claim, inode);
-        Ok(End::Named)
+        Ok(())
     }
 
     /// Removes what has been made under a temporary name and will not get its own.

@@ -209,6 +209,9 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
         if self.purpose == Purpose::Deletion {
             return self.look_for_deletions(item, entry, standing, descend);
         }
+        if self.syncer.transfer_new(buffers, item, entry, self)? {
+            return Ok(());
+        }
         let Some(source) = self.syncer.source_of(item, entry)? else { return Ok(()) };
         self.syncer.counters.meet(source.kind(), source.size);
         if source.kind() != FileKind::Directory {

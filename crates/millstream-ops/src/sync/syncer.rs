@@ -177,6 +177,18 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
         }
     }
 
+    /// Whether it is known, without looking, that the destination does not have an entry.
+    pub(super) fn is_missing(&self, item: &Item<'_, 'p, V>) -> bool {
+        match item.level.place.origin {
+            Origin::Made => true,
+            Origin::Found => {
+                let other = item.level.other.get_or_init(|| self.read_other(item.level));
+                other.as_ref().is_some_and(|other| other.look(item.name) == Counterpart::Missing)
+            }
+            Origin::Imagined => false,
+        }
+    }
+
     /// What the directory of the destination lists under the name of an entry.
     pub(super) fn counterpart(&self, item: &Item<'_, 'p, V>) -> Counterpart {
         if item.below.is_empty() {

@@ -449,6 +449,9 @@ mod tests {
         fn flush(&self) -> Result<()> {
             unreachable!("data only")
         }
+        fn close(self) -> Result<()> {
+            unreachable!("data only")
+        }
         fn sync(&self) -> Result<()> {
             unreachable!("data only")
         }

@@ -81,15 +81,23 @@ impl<F: File> FileCopy<F> {
         self.metadata.size.wrapping_sub(self.moved.load(Ordering::Relaxed))
     }
 
-    /// Ends a regular destination after `bytes` of data: its length, and errors that only closing it shows.
+    /// Gives a regular destination its length after `bytes` of data.
     ///
     /// # Errors
-    /// Those of the calls, as troubles of writing and closing.
+    /// Those of the call, as troubles of writing.
     pub(crate) fn finish_data(&self, bytes: u64, sparse: Sparse) -> Result<(), CopyError> {
         let may_end_in_hole = sparse == Sparse::Always || self.pair().has_holes();
         if may_end_in_hole && bytes > 0 {
             self.destination.set_len(bytes).map_err(CopyError::of(Trouble::Write))?;
         }
+        Ok(())
+    }
+
+    /// Hands the data to the volume.
+    ///
+    /// # Errors
+    /// Those that only closing the destination would show.
+    pub(crate) fn flush(&self) -> Result<(), CopyError> {
         self.destination.flush().map_err(CopyError::of(Trouble::Close))
     }
 

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::fmt;
+use std::num::NonZeroI32;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -100,7 +101,7 @@ impl Temporaries {
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let path = name.to_bytes();
         let base = path.iter().rposition(|&b| b == b'/').map_or(0, |at| at + 1);
-        let process = rustix::process::getpid().as_raw_nonzero();
+        let process = process();
         let name = format!(".{}-{:08x}-{process}-{serial}.tmp", self.prefix, machine());
         let name = [&path[..base], name.as_bytes()].concat();
         Temporary { name: CString::new(name).unwrap_or_default(), serial, all: self.clone() }
@@ -133,6 +134,12 @@ impl Temporaries {
         let _serial: u64 = parts.next()?.parse().ok()?;
         parts.next().is_none().then_some((machine, process))
     }
+}
+
+/// This process.
+fn process() -> NonZeroI32 {
+    static PROCESS: OnceLock<NonZeroI32> = OnceLock::new();
+    *PROCESS.get_or_init(|| rustix::process::getpid().as_raw_nonzero())
 }
 
 /// This machine, or container, by its name.

@@ -97,6 +97,10 @@ impl File for PosixFile {
         failed(Operation::Close, syscalls::close(duplicate))
     }
 
+    fn close(self) -> Result<()> {
+        failed(Operation::Close, syscalls::close(self.fd))
+    }
+
     fn sync(&self) -> Result<()> {
         failed(Operation::Sync, retry_on_intr(|| fs::fsync(self)))
     }
