@@ -343,6 +343,7 @@ mod tests {
             ("/***", "foo", false, true),
             ("***", "foo", false, true),
             ("foo***", "foobar/x", false, true),
+            ("foo/****", "foo", true, true),
             ("foo\\bar", "foo\\bar", false, true),
             ("foo\\bar*", "foobarx", false, true),
             ("foo\\\\bar*", "foo\\barx", false, true),
