@@ -122,7 +122,7 @@ fn filter_rules_decide_as_those_of_rsync_do() {
 }
 
 #[test]
-fn filtered_lists_of_files_hold_what_rsync_sends() {
+fn lists_of_files_hold_what_rsync_sends() {
     let mut random = Random::from_environment();
     let mut failures = Vec::new();
     for _ in 0..rounds().div_ceil(4) {
