@@ -9,7 +9,7 @@
 use std::cmp::Ordering;
 use std::sync::atomic::{self, AtomicBool};
 
-use crate::sync::entries::{Separator, entries};
+use crate::sync::entries::{Separator, entries, printable};
 
 /// A list of paths.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ pub struct Standing {
 #[error(
     "'{}' in the list of files: a /./ that shortens the names of copies is not supported; give the directory \
      before it as the source",
-    String::from_utf8_lossy(.0)
+    printable(.0)
 )]
 pub struct BadPath(pub Vec<u8>);
 
