@@ -121,6 +121,13 @@ impl<I: 'static> OptionSpec<I> {
         OptionSpec { id, short, long, argument, words: &[], abbreviation: Abbreviation::Allowed, group, help }
     }
 
+    /// Lists it under another heading.
+    #[must_use]
+    pub const fn under(mut self, group: &'static str) -> Self {
+        self.group = group;
+        self
+    }
+
     /// Sets the possible arguments, for completions.
     #[must_use]
     pub const fn words(mut self, words: &'static [&'static str]) -> Self {

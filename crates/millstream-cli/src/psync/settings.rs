@@ -22,9 +22,9 @@ use crate::startup::parse_threads;
 /// A part of the filter, in the order of the command line.
 #[derive(Debug)]
 enum Part {
-    Rule(Vec<u8>),
+    Rule(Vec<u8>, Separator),
     Pattern(Effect, Vec<u8>),
-    Patterns(Effect, Vec<u8>),
+    Patterns(Effect, Vec<u8>, Separator),
 }
 
 /// The values of the options.
@@ -35,7 +35,8 @@ pub(super) struct Settings<'a> {
     recursive: bool,
     dirs: bool,
     filter: Vec<Part>,
-    files_from: Option<Vec<u8>>,
+    files_from: Option<(Vec<u8>, Separator)>,
+    /// Of the files that later options name.
     separator: Separator,
     deletion: Option<Timing>,
     deletes_excluded: bool,
@@ -159,10 +160,14 @@ impl<'a> Settings<'a> {
             Id::Stats => self.shows_stats = true,
             Id::Exclude => self.filter.push(Part::Pattern(Effect::Exclude, option.bytes().to_vec())),
             Id::Include => self.filter.push(Part::Pattern(Effect::Include, option.bytes().to_vec())),
-            Id::Filter => self.filter.push(Part::Rule(option.bytes().to_vec())),
-            Id::ExcludeFrom => self.filter.push(Part::Patterns(Effect::Exclude, option.bytes().to_vec())),
-            Id::IncludeFrom => self.filter.push(Part::Patterns(Effect::Include, option.bytes().to_vec())),
-            Id::FilesFrom => self.files_from = Some(option.bytes().to_vec()),
+            Id::Filter => self.filter.push(Part::Rule(option.bytes().to_vec(), self.separator)),
+            Id::ExcludeFrom => {
+                self.filter.push(Part::Patterns(Effect::Exclude, option.bytes().to_vec(), self.separator))
+            }
+            Id::IncludeFrom => {
+                self.filter.push(Part::Patterns(Effect::Include, option.bytes().to_vec(), self.separator))
+            }
+            Id::FilesFrom => self.files_from = Some((option.bytes().to_vec(), self.separator)),
             Id::Info | Id::Partial | Id::HumanReadable | Id::AllowsNothing => {}
             _ => {
                 let taken = self.take_argument(option);
@@ -241,9 +246,9 @@ impl<'a> Settings<'a> {
         for part in std::mem::take(&mut self.filter) {
             let added = match part {
                 Part::Pattern(effect, pattern) => filter.add_pattern(&pattern, effect),
-                Part::Rule(rule) => filter.add_rule(&rule, self.separator, &mut read_file),
-                Part::Patterns(effect, path) => {
-                    filter.add_patterns(&self.read(&path)?, self.separator, effect)
+                Part::Rule(rule, separator) => filter.add_rule(&rule, separator, &mut read_file),
+                Part::Patterns(effect, path, separator) => {
+                    filter.add_patterns(&self.read(&path)?, separator, effect)
                 }
             };
             added.map_err(|error| self.refuse(&error))?;
@@ -260,8 +265,8 @@ impl<'a> Settings<'a> {
     }
 
     fn files(&mut self) -> Result<Option<Arc<FileList>>, Refused> {
-        let Some(path) = self.files_from.take() else { return Ok(None) };
-        match FileList::parse(&self.read(&path)?, self.separator) {
+        let Some((path, separator)) = self.files_from.take() else { return Ok(None) };
+        match FileList::parse(&self.read(&path)?, separator) {
             Ok(list) => Ok(Some(Arc::new(list))),
             Err(error) => {
                 self.diagnostics.error(USAGE).text(&error.to_string()).send();

@@ -266,8 +266,8 @@ pub(super) static PSYNC: Command<Id> = Command {
             OURS,
             "read source and copy of each file again and compare checksums",
         ),
-        json(Id::Json),
-        threads(Id::Threads),
+        json(Id::Json).under(OURS),
+        threads(Id::Threads).under(OURS),
     ],
     long_order: &[],
     sections: &[

@@ -30,7 +30,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         item: &Item<'_, 'p, V>,
         entry: &Entry<'_, V, State<'p, V>>,
         source: &Metadata,
-        standing: Option<Standing>,
+        (standing, is_decided): (Option<Standing>, bool),
     ) -> Done<Option<State<'p, V>>> {
         if self.skip_directory(item) {
             return Ok(None);
@@ -49,6 +49,11 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 (self.attributes.gather_named(entry.handle(), entry.name(), &mut report), Vec::new())
             }
             false => Default::default(),
+        };
+        // An earlier operand with the same destination has decided what it is like.
+        let (source, xattrs) = match found.as_ref().filter(|_| is_decided && is_there) {
+            Some(found) => (found, found_xattrs.clone()),
+            None => (source, xattrs),
         };
         let (origin, differs) = match found.filter(|_| is_there) {
             Some(found) => {

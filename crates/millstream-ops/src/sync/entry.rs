@@ -274,6 +274,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             });
         }
         self.write(&mut buffers.lines);
+        self.open_up(item.level);
         let removals = Removals {
             options: self.options,
             deletions: self.deletions,

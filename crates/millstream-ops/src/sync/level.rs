@@ -126,6 +126,8 @@ pub(super) struct Target<'p, D> {
     pub(super) name: CString,
     /// The absolute paths of the roots of the transfer, source and destination, for rules of such paths.
     pub(super) roots: [Vec<u8>; 2],
+    /// The operands before it that have the same destination, and decide first.
+    pub(super) earlier: Vec<usize>,
     /// Whether the copy's name may be a symbolic link to a directory.
     pub(super) symlinks: SymlinkBehavior,
 }

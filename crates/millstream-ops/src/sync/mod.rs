@@ -23,6 +23,7 @@
 //! **Operands** that have the same destination are synchronized one after the other, and the first one that has an entry decides
 //! what it is.
 
+mod chain;
 mod delete;
 mod deletions;
 mod difference;
@@ -44,6 +45,7 @@ mod stats;
 mod syncer;
 mod watchers;
 
+use std::collections::HashMap;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -221,8 +223,8 @@ fn targets<'p, V: Volume>(
             let prefix = last_component(source.to_bytes()).to_vec();
             let roots = [parent(&source), parent(path)].map(|path| absolute(&path));
             let (path, name) = (path.to_bytes().to_vec(), path.clone());
-            let symlinks = SymlinkBehavior::NoFollow;
-            return Ok(vec![Target { source, path, prefix, level: base, name, roots, symlinks }]);
+            let (symlinks, earlier) = (SymlinkBehavior::NoFollow, Vec::new());
+            return Ok(vec![Target { source, path, prefix, level: base, name, roots, earlier, symlinks }]);
         }
         Destination::Into(directory) => directory,
     };
@@ -254,7 +256,8 @@ fn targets<'p, V: Volume>(
             let (level, path, name) = (Arc::clone(&base), directory.to_bytes().to_vec(), directory.clone());
             let roots = [source.to_bytes(), directory.to_bytes()].map(absolute);
             let (source, prefix, symlinks) = (source.clone(), Vec::new(), SymlinkBehavior::Follow);
-            return Target { source, path, prefix, level, name, roots, symlinks };
+            let earlier = Vec::new();
+            return Target { source, path, prefix, level, name, roots, earlier, symlinks };
         }
         Target {
             source: source.clone(),
@@ -263,10 +266,18 @@ fn targets<'p, V: Volume>(
             level: Arc::clone(&into),
             name: CString::new(name).unwrap_or_default(),
             roots: [&parent(source)[..], directory.to_bytes()].map(absolute),
+            earlier: Vec::new(),
             symlinks: SymlinkBehavior::NoFollow,
         }
     };
-    Ok(sources.iter().map(target).collect())
+    let mut targets: Vec<Target<'p, V::Dir>> = sources.iter().map(target).collect();
+    let mut by_path: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
+    for (at, target) in targets.iter_mut().enumerate() {
+        let same = by_path.entry(target.path.clone()).or_default();
+        target.earlier.clone_from(same);
+        same.push(at);
+    }
+    Ok(targets)
 }
 
 /// Whether a source stands for what is in it: it ends with a slash, or with `.` or `..`.

@@ -1,13 +1,16 @@
 //! The traversal of the source.
 
+use std::collections::{HashMap, hash_map};
+use std::ffi::CString;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::Scope;
 use std::time::Duration;
 
-use millstream_vfs::{Errno, FileKind, Operation, Volume};
+use millstream_vfs::{Dir, Errno, Fields, FileKind, Operation, SymlinkBehavior, Volume};
 use millstream_walk::{Chunk, Descend, Directory, Entry, FanOut, Fault, Place as Spot, Visitor};
 
+use super::chain::Chain;
 use super::difference::Difference;
 use super::files::Standing;
 use super::filter::{Side, Subject};
@@ -77,6 +80,8 @@ impl<V: Volume> Drop for AbandonOnPanic<'_, '_, '_, V> {
 /// What a worker of the traversal has for itself.
 pub(super) struct Hands<'s, 'a, 'p, V: Volume> {
     buffers: Buffers,
+    /// The operands before one that has the same destination.
+    earlier: HashMap<usize, Chain<V::Dir>>,
     _abandon: AbandonOnPanic<'s, 'a, 'p, V>,
 }
 
@@ -91,7 +96,7 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
 
     fn worker(&self) -> Self::Worker {
         self.syncer.activity.add_thread();
-        Hands { buffers: Buffers::default(), _abandon: AbandonOnPanic(self.syncer) }
+        Hands { buffers: Buffers::default(), earlier: HashMap::new(), _abandon: AbandonOnPanic(self.syncer) }
     }
 
     fn fan_out(&self) -> FanOut {
@@ -124,7 +129,7 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
                 Item { target, below: &below, level, name: entry.name() }
             };
             // What went wrong has been reported.
-            let _ = self.entry(&mut hands.buffers, &item, &entry, descend);
+            let _ = self.entry(hands, &item, &entry, descend);
             if is_operand {
                 self.syncer.done_in(item.level);
             }
@@ -200,7 +205,7 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
 
     fn entry(
         &self,
-        buffers: &mut Buffers,
+        hands: &mut Hands<'_, '_, 'p, V>,
         item: &Item<'_, 'p, V>,
         entry: &Entry<'_, V, State<'p, V>>,
         descend: &mut Descend<'_, V, State<'p, V>>,
@@ -209,18 +214,55 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
         if self.purpose == Purpose::Deletion {
             return self.look_for_deletions(item, entry, standing, descend);
         }
-        if self.syncer.transfer_new(buffers, item, entry, self)? {
+        let earlier = self.earlier(hands, item)?;
+        let buffers = &mut hands.buffers;
+        if earlier.is_none() && self.syncer.transfer_new(buffers, item, entry, self)? {
             return Ok(());
         }
         let Some(source) = self.syncer.source_of(item, entry)? else { return Ok(()) };
         self.syncer.counters.meet(source.kind(), source.size);
+        if earlier.is_some_and(|kind| [kind, source.kind()] != [FileKind::Directory; 2]) {
+            self.syncer.counterpart(item);
+            return Ok(());
+        }
         if source.kind() != FileKind::Directory {
             return self.syncer.entry(buffers, item, entry, &source, self);
         }
-        if let Some(level) = self.syncer.directory(buffers, item, entry, &source, standing)? {
+        if let Some(level) =
+            self.syncer.directory(buffers, item, entry, &source, (standing, earlier.is_some()))?
+        {
             descend.into_entry(entry, level);
         }
         Ok(())
+    }
+
+    /// What an operand with the same destination, which comes before that of an entry, has under its name.
+    fn earlier(&self, hands: &mut Hands<'_, '_, 'p, V>, item: &Item<'_, 'p, V>) -> Done<Option<FileKind>> {
+        let (directory, name) = match item.below.iter().rposition(|&b| b == b'/') {
+            Some(slash) => (&item.below[..slash], &item.below[slash + 1..]),
+            None => (&b""[..], item.below),
+        };
+        let name = CString::new(if name.is_empty() { b"." } else { name }).unwrap_or_default();
+        for &at in &item.target.earlier {
+            let failed = self.syncer.failed(item, Trouble::StatSource);
+            let chain = match hands.earlier.entry(at) {
+                hash_map::Entry::Occupied(open) => open.into_mut(),
+                hash_map::Entry::Vacant(closed) => {
+                    let source = &self.syncer.targets[at].source;
+                    let root = self.syncer.volume.base().open_dir_for_names(source, SymlinkBehavior::Follow);
+                    closed.insert(Chain::new(root.map_err(&failed)?))
+                }
+            };
+            let found = chain
+                .reach(directory)
+                .and_then(|directory| directory.metadata(&name, SymlinkBehavior::NoFollow, Fields::KIND));
+            match found {
+                Ok(found) => return Ok(Some(found.kind())),
+                Err(error) if matches!(error.errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(None)
     }
 
     /// How an entry is listed, if there is a list; an error if it does not take part.
@@ -242,7 +284,11 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
                 return Err(());
             }
         }
-        if name.is_empty() || options.filter.is_empty() {
+        // Directories that only lead to listed paths are not filtered.
+        let only_leads = standing.is_some_and(|standing| {
+            standing.is_parent && !(standing.is_listed || standing.is_content || standing.is_below)
+        });
+        if name.is_empty() || only_leads || options.filter.is_empty() {
             return Ok(standing);
         }
         // What cannot be examined is reported when its metadata is asked for.

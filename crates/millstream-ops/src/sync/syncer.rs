@@ -238,6 +238,14 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
         made
     }
 
+    /// Gives the owner of a directory of the destination the permission to change it, before what is in it is removed.
+    pub(super) fn open_up(&self, level: &Level<'p, V::Dir>) {
+        let lacks_permission = level.found.is_some_and(|found| found.mode & 0o300 != 0o300);
+        if self.is_real() && !self.options.is_superuser() && lacks_permission {
+            self.widen(level);
+        }
+    }
+
     /// Gives the owner of a directory all permissions; whether that was done.
     fn widen(&self, level: &Level<'p, V::Dir>) -> bool {
         let (Some(found), Some(parent)) = (level.found, &level.parent) else { return false };
