@@ -11,6 +11,8 @@ mod attributes;
 mod edit;
 #[path = "psync/grow.rs"]
 mod grow;
+#[path = "psync/options.rs"]
+mod options;
 #[path = "psync/oracle.rs"]
 mod oracle;
 #[path = "psync/program.rs"]
