@@ -11,6 +11,8 @@ mod attributes;
 mod edit;
 #[path = "psync/grow.rs"]
 mod grow;
+#[path = "psync/kills.rs"]
+mod kills;
 #[path = "psync/options.rs"]
 mod options;
 #[path = "psync/oracle.rs"]
@@ -18,6 +20,9 @@ mod oracle;
 #[path = "psync/program.rs"]
 mod program;
 mod programs;
+mod races;
 mod random;
+#[path = "psync/safety.rs"]
+mod safety;
 #[path = "psync/state.rs"]
 mod state;
