@@ -9,6 +9,8 @@
 mod attributes;
 #[path = "psync/edit.rs"]
 mod edit;
+#[path = "psync/faults.rs"]
+mod faults;
 #[path = "psync/grow.rs"]
 mod grow;
 #[path = "psync/kills.rs"]

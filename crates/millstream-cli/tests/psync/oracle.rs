@@ -40,7 +40,7 @@ fn synchronize(scratch: &Scratch, user: User, options: &str, round: &str) {
 }
 
 /// What rsync would still do, by contents.
-fn left_to_do(directory: &Path) -> String {
+pub fn left_to_do(directory: &Path) -> String {
     let mut rsync = command(Path::new(RSYNC), User::Own, directory);
     let output = run(rsync.args(["-aHAXSnic", "--delete", "src/", "dst/"]));
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
