@@ -9,13 +9,22 @@
 mod attributes;
 #[path = "psync/edit.rs"]
 mod edit;
+#[path = "psync/faults.rs"]
+mod faults;
 #[path = "psync/grow.rs"]
 mod grow;
+#[path = "psync/kills.rs"]
+mod kills;
+#[path = "psync/options.rs"]
+mod options;
 #[path = "psync/oracle.rs"]
 mod oracle;
 #[path = "psync/program.rs"]
 mod program;
 mod programs;
+mod races;
 mod random;
+#[path = "psync/safety.rs"]
+mod safety;
 #[path = "psync/state.rs"]
 mod state;
