@@ -8,7 +8,7 @@ use std::sync::Arc;
 use millstream_ops::sync::files::FileList;
 use millstream_ops::sync::filter::{BadRule, Effect, Filter, Unsided};
 use millstream_ops::sync::{
-    Comparison, Conflicts, Deletion, Execution, FileSystems, ListingErrors, Missing, Newer, Options, Present,
+    Comparison, Conflicts, Deletion, Errors, Execution, FileSystems, Missing, Newer, Options, Present,
     Recursion, Report, Separator, Sparse, TimeAccuracy, Timing, User, Verification, Xattrs,
 };
 
@@ -148,7 +148,7 @@ impl<'a> Settings<'a> {
             }
             Id::DeleteDuring => {
                 let text = ": deleting during the transfer is refused, because a directory that cannot be read may only \
-                            be found later; use --delete, or --delete-before";
+                            be found later; use --delete-after, which --delete is here, or --delete-before";
                 self.diagnostics.error(USAGE).text(&option.spelling.to_string()).text(text).send();
                 return Err(Refused);
             }
@@ -221,10 +221,7 @@ impl<'a> Settings<'a> {
         options.deletion = self.deletion.map(|timing| Deletion {
             timing,
             most: self.most_deletions,
-            listing_errors: match self.ignores_errors {
-                true => ListingErrors::Ignored,
-                false => ListingErrors::Prevent,
-            },
+            errors: if self.ignores_errors { Errors::Ignored } else { Errors::PreventDeletion },
         });
         if options.deletion.is_some() && options.recursion == Recursion::None {
             let text = "--delete does not work without --recursive (-r) or --dirs (-d)";

@@ -222,6 +222,7 @@ impl<V: Volume> Removing<'_, '_, '_, V> {
             watchers: self.deleter.watchers,
             target: self.target,
             directory: &directory,
+            is_operand: false,
             is_in_the_way: false,
         };
         if is_listed && !removals.is_filtered_in(name.to_bytes(), kind == FileKind::Directory, false) {

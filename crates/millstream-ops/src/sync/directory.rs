@@ -2,18 +2,16 @@
 
 use std::ffi::CStr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use millstream_vfs::{Dir, Error, Fields, File, FileKind, Metadata, RemoveKind, SymlinkBehavior, Volume};
 use millstream_walk::{Entry, Other};
 
 use super::difference::Difference;
-use super::entry::differing;
 use super::files::Standing;
 use super::item::{Item, State};
 use super::itemize::Update;
 use super::level::Level;
-use super::options::{FileSystems, Missing, Recursion};
+use super::options::{FileSystems, Missing, Present, Recursion};
 use super::removal::Removals;
 use super::report::{Notice, Problem, Trouble};
 use super::stats::count;
@@ -39,6 +37,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if found.is_none() && self.options.missing == Missing::Skipped {
             return Ok(None);
         }
+        let is_other = found.is_some_and(|found| found.kind() != FileKind::Directory);
+        if is_other && self.options.present == Present::Left {
+            return Err(self.trouble(item, Trouble::FileInTheWay, None));
+        }
         let is_there = found.is_some_and(|found| found.kind() == FileKind::Directory);
         let (xattrs, found_xattrs) = match is_there {
             true => self.both_xattrs(item, entry)?,
@@ -57,7 +59,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         };
         let (origin, differs) = match found.filter(|_| is_there) {
             Some(found) => {
-                let differs = self.options.difference(source, &found) | differing(&xattrs, &found_xattrs);
+                let differs = self.options.difference((source, &xattrs), (&found, &found_xattrs));
                 self.tell_change(buffers, item, FileKind::Directory, Update::Attributes, differs, None);
                 (Origin::Found, differs)
             }
@@ -117,7 +119,9 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 self.within(item.level, |place| place.remove(item.name, RemoveKind::File))
                     .map_err(self.failed(item, Trouble::Remove))?;
             }
-            let mode = self.attributes.creation_mode(source);
+            // The sticky bit is kept with the other permissions only.
+            let kept = if self.options.preserve.mode { 0o1777 } else { 0o777 };
+            let mode = self.attributes.creation_mode(source) & kept;
             self.within(item.level, |place| place.create_dir(item.name, mode))
                 .map_err(self.failed(item, Trouble::CreateDirectory))?;
             origin = Origin::Made;
@@ -260,7 +264,6 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             return;
         }
         let Some(other) = level.other.get_or_init(|| self.read_other(level)) else {
-            self.is_unlisted.store(true, Ordering::Relaxed);
             let errno = level
                 .place
                 .handle(self.budget)
@@ -281,6 +284,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             watchers: self.watchers(),
             target,
             directory: &directory,
+            is_operand: false,
             is_in_the_way: false,
         };
         let rest: Vec<Box<CStr>> = other

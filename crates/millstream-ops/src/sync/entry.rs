@@ -155,7 +155,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             return Ok(Decision::Leave);
         }
         let (xattrs, found_xattrs) = self.both_xattrs(item, entry)?;
-        let mut differs = self.options.difference(source, found) | differing(&xattrs, &found_xattrs);
+        let mut differs = self.options.difference((source, &xattrs), (found, &found_xattrs));
         let has_changed = match source.kind() {
             FileKind::File => self.has_changed(buffers, item, entry, source, found, &mut differs)?,
             FileKind::Symlink => {
@@ -171,7 +171,12 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             differs |= Difference::CONTENTS;
         }
         if has_changed && !self.options.sets_time(source.kind()) {
-            differs |= Difference::TIME_OF_RUN;
+            let is_other_time = !self.options.time_accuracy.are_same(source.mtime, found.mtime);
+            differs |= match self.options.preserve.timestamps {
+                true if is_other_time => Difference::TIME,
+                true => Difference::empty(),
+                false => Difference::TIME_OF_RUN,
+            };
         }
         // A file that is that of another source, too, is replaced even if only its attributes differ.
         let is_own = self.owns(source, found);
@@ -194,7 +199,9 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         found: &Metadata,
         differs: &mut Difference,
     ) -> Done<bool> {
-        differs.set(Difference::SIZE, source.size != found.size);
+        let is_other_size = source.size != found.size;
+        differs.set(Difference::SIZE, is_other_size);
+        differs.set(Difference::CONTENTS, is_other_size && self.options.comparison == Comparison::Contents);
         if !self.options.seems_up_to_date(source, found) {
             return Ok(true);
         }
@@ -281,6 +288,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             watchers: self.watchers(),
             target: item.target,
             directory: parent_of(item.below),
+            is_operand: item.below.is_empty(),
             is_in_the_way: true,
         };
         let place = item.level.place.handle(self.budget).map_err(&failed)?;
@@ -372,7 +380,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             return Ok(true);
         }
         let differs = match found {
-            Some(found) if found.kind() == source.kind() => self.options.difference(source, found),
+            Some(found) if found.kind() == source.kind() => self.options.metadata_difference(source, found),
             _ => Difference::NEW,
         };
         if found.is_some_and(|found| found.kind() == FileKind::Directory) {
@@ -463,22 +471,6 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         }
         skips
     }
-}
-
-/// Which of two sets of extended attributes' kinds differ; both are in the order of their names.
-pub(super) fn differing(xattrs: &XattrValues, found: &XattrValues) -> Difference {
-    let mut differs = Difference::empty();
-    let only = |one: &XattrValues, other: &XattrValues, differs: &mut Difference| {
-        for attribute in one.iter().filter(|attribute| !other.contains(attribute)) {
-            let is_acl = attribute.0.to_bytes().starts_with(b"system.posix_acl_");
-            *differs |= if is_acl { Difference::ACL } else { Difference::XATTR };
-        }
-    };
-    if xattrs != found {
-        only(xattrs, found, &mut differs);
-        only(found, xattrs, &mut differs);
-    }
-    differs
 }
 
 /// The path of the directory that holds an entry, with its slash.

@@ -112,14 +112,12 @@ pub fn sync<V: Volume>(
     let counters = Counters::default();
     let watchers = Watchers { sink, activity, counters: &counters };
     let base = volume.base();
-    let mut is_missing = false;
     let exists = |source: &&CString| match base.metadata(source, SymlinkBehavior::NoFollow, Fields::KIND) {
         Ok(_) => true,
         Err(error) => {
             let (trouble, errno) = (Trouble::StatSource, Some(error.errno));
             let problem = Problem { trouble, source: source.to_bytes(), destination: b"", errno };
             watchers.problem(options.report, &problem);
-            is_missing = true;
             false
         }
     };
@@ -133,7 +131,6 @@ pub fn sync<V: Volume>(
     targets.iter().for_each(|target| target.level.place.begin());
     let shared = (&budget, &pairing, &deletions);
     let syncer = Syncer::new(volume, &targets, options, watchers, shared);
-    syncer.is_unlisted.store(is_missing, Ordering::Relaxed);
     let mut threads_peak = 0;
     let mut traverse = |purpose| {
         let mut first = 0;
@@ -144,8 +141,8 @@ pub fn sync<V: Volume>(
         }
     };
     let delete = || {
-        let prevents = |deletion: Deletion| deletion.listing_errors == ListingErrors::Prevent;
-        if options.deletion.is_some_and(prevents) && syncer.is_unlisted.load(Ordering::Relaxed) {
+        let prevents = |deletion: Deletion| deletion.errors == Errors::PreventDeletion;
+        if options.deletion.is_some_and(prevents) && counters.obstacles.load(Ordering::Relaxed) > 0 {
             return sink.notice(&Notice::NothingDeleted);
         }
         let (budget, deletions, targets) = (&budget, &deletions, &targets);
@@ -220,6 +217,7 @@ fn targets<'p, V: Volume>(
     let directory = match destination {
         Destination::Exactly(path) => {
             let source = sources[0].clone();
+            require_directory::<V>(&volume.base(), &parent(path))?;
             let prefix = last_component(source.to_bytes()).to_vec();
             let roots = [parent(&source), parent(path)].map(|path| absolute(&path));
             let (path, name) = (path.to_bytes().to_vec(), path.clone());
@@ -239,6 +237,9 @@ fn targets<'p, V: Volume>(
             Origin::Imagined
         }
     };
+    if origin == Origin::Imagined {
+        require_directory::<V>(&root, &parent(directory))?;
+    }
     let needs_directory = sources.iter().any(|source| !means_contents(source.to_bytes()));
     let is_made = origin == Origin::Imagined
         && needs_directory
@@ -278,6 +279,15 @@ fn targets<'p, V: Volume>(
         same.push(at);
     }
     Ok(targets)
+}
+
+/// Fails if the path that leads to a destination, which may be empty, leads to no directory.
+fn require_directory<V: Volume>(base: &V::Dir, path: &[u8]) -> Result<(), Error> {
+    let path = CString::new(if path.is_empty() { b"." } else { path }).unwrap_or_default();
+    match base.metadata(&path, SymlinkBehavior::Follow, Fields::KIND)?.kind() {
+        FileKind::Directory => Ok(()),
+        _ => Err(Error::new(Operation::OpenDir, Errno::NOTDIR)),
+    }
 }
 
 /// Whether a source stands for what is in it: it ends with a slash, or with `.` or `..`.

@@ -3,7 +3,6 @@
 use std::collections::{HashMap, hash_map};
 use std::ffi::CString;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::Scope;
 use std::time::Duration;
 
@@ -163,7 +162,6 @@ impl<'s, 'a, 'p, V: Volume> Visitor for Pass<'s, '_, 'a, 'p, V> {
     }
 
     fn fault(&self, _hands: &mut Self::Worker, spot: &Spot<'_, V, Self::State>, fault: &Fault) {
-        self.syncer.is_unlisted.store(true, Ordering::Relaxed);
         let mut path = Vec::new();
         spot.write_path(&mut path);
         if let Spot::Directory(directory) = spot {
@@ -242,9 +240,14 @@ impl<'p, V: Volume> Pass<'_, '_, '_, 'p, V> {
             Some(slash) => (&item.below[..slash], &item.below[slash + 1..]),
             None => (&b""[..], item.below),
         };
-        let name = CString::new(if name.is_empty() { b"." } else { name }).unwrap_or_default();
+        let name = CString::new(name).unwrap_or_default();
         for &at in &item.target.earlier {
             let failed = self.syncer.failed(item, Trouble::StatSource);
+            if item.below.is_empty() {
+                let (base, source) = (self.syncer.volume.base(), &self.syncer.targets[at].source);
+                let found = base.metadata(source, SymlinkBehavior::NoFollow, Fields::KIND);
+                return found.map(|found| Some(found.kind())).map_err(failed);
+            }
             let chain = match hands.earlier.entry(at) {
                 hash_map::Entry::Occupied(open) => open.into_mut(),
                 hash_map::Entry::Vacant(closed) => {

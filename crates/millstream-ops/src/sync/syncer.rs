@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, Metadata, SymlinkBehavior, Volume};
@@ -56,8 +55,6 @@ pub(super) struct Syncer<'a, 'p, V: Volume> {
     pub(super) carriers: Carriers<Load<'p, V>>,
     pub(super) deletions: &'a Deletions,
     pub(super) counters: &'a Counters,
-    /// Whether something could not be listed, so that what is missing may only not have been seen.
-    pub(super) is_unlisted: AtomicBool,
     sink: Shared<'a>,
 }
 
@@ -97,7 +94,6 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
             carriers: Carriers::new(options.threads, shares.waiting_files, shares.carriers),
             deletions,
             counters: watchers.counters,
-            is_unlisted: AtomicBool::new(false),
             sink: Shared(watchers.sink),
         }
     }
@@ -121,6 +117,9 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
     pub(super) fn notice(&self, notice: &Notice<'_>) {
         if matches!(notice, Notice::Vanished(_) | Notice::Grown(_) | Notice::Changing(_)) {
             count(&self.counters.moving);
+        }
+        if matches!(notice, Notice::EmptySource(_)) {
+            count(&self.counters.errors);
         }
         self.sink.0.notice(notice);
     }
@@ -276,10 +275,7 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
                 self.vanished(item);
                 Ok(None)
             }
-            Err(error) => {
-                self.is_unlisted.store(true, Ordering::Relaxed);
-                Err(self.trouble(item, Trouble::StatSource, Some(error.errno)))
-            }
+            Err(error) => Err(self.trouble(item, Trouble::StatSource, Some(error.errno))),
         }
     }
 
