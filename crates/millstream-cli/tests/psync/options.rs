@@ -28,6 +28,30 @@ struct Outcome {
     entries: BTreeSet<String>,
 }
 
+impl Outcome {
+    /// As if no name of a file had been copied, and all were linked to one that is not told.
+    fn with_any_leader(self, linked: &BTreeSet<String>) -> Outcome {
+        let line = |line: String| match path_of(&line).filter(|path| linked.contains(*path)) {
+            Some(path) if line.starts_with(['>', 'h', 'c']) => format!("h{}{path}", &line[1..12]),
+            _ => line,
+        };
+        Outcome { lines: self.lines.into_iter().map(line).collect(), ..self }
+    }
+}
+
+/// The path in a line of `--itemize-changes`, which may say what it is linked to.
+fn path_of(line: &str) -> Option<&str> {
+    let path = line.get(12..)?;
+    Some(path.split_once(" => ").map_or(path, |(path, _)| path))
+}
+
+/// Names of files with several: which of them is copied, so that the others become links to it, is left open.
+fn linked_names(outcomes: [&Outcome; 2]) -> BTreeSet<String> {
+    let lines = outcomes.into_iter().flat_map(|outcome| &outcome.lines);
+    let pairs = lines.filter_map(|line| line.get(12..)?.split_once(" => "));
+    pairs.flat_map(|(path, leader)| [path.to_owned(), leader.to_owned()]).collect()
+}
+
 impl Pair {
     fn new(user: User) -> Pair {
         let scratch = Scratch::new();
@@ -71,6 +95,8 @@ impl Pair {
             let only_other = other.difference(one).map(|line| format!("\n  - {line}"));
             only_one.chain(only_other).collect::<String>()
         };
+        let linked = linked_names([&ours, &theirs]);
+        let (ours, theirs) = (ours.with_any_leader(&linked), theirs.with_any_leader(&linked));
         let order = out_of_order(&text(&output.stdout));
         if ours == theirs && order.is_none() {
             return None;
