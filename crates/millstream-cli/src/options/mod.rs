@@ -55,6 +55,8 @@ pub struct Command<I: 'static> {
 pub enum Syntax {
     /// `-a`, `-n5`, `--all`, `--depth=5`, in clusters and abbreviated.
     Getopt,
+    /// As [`Syntax::Getopt`], without abbreviations.
+    Exact,
     /// The words of an expression: long names follow a single dash. The command has its own parser.
     Expression,
 }

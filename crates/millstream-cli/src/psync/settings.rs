@@ -12,9 +12,9 @@ use millstream_ops::sync::{
     Recursion, Report, Separator, Sparse, TimeAccuracy, Timing, User, Verification, Xattrs,
 };
 
-use super::USAGE;
 use super::rate::parse_rate;
 use super::table::Id;
+use super::{NO_FILE, USAGE};
 use crate::diagnostics::{Diagnostics, Refused, UsageError, error_text};
 use crate::options::Occurrence;
 use crate::startup::parse_threads;
@@ -33,9 +33,11 @@ pub(super) struct Settings<'a> {
     diagnostics: &'a Diagnostics,
     options: Options,
     recursive: bool,
+    /// Whether `-a` alone asked for recursion, which does not count where a list of files is given.
+    recursive_by_archive: bool,
     dirs: bool,
     filter: Vec<Part>,
-    files_from: Option<(Vec<u8>, Separator)>,
+    files_from: Option<Vec<u8>>,
     /// Of the files that later options name.
     separator: Separator,
     deletion: Option<Timing>,
@@ -66,6 +68,7 @@ impl<'a> Settings<'a> {
             diagnostics,
             options,
             recursive: false,
+            recursive_by_archive: false,
             dirs: false,
             filter: Vec::new(),
             files_from: None,
@@ -88,12 +91,13 @@ impl<'a> Settings<'a> {
         let kinds = &mut options.kinds;
         match option.id {
             Id::Archive => {
+                self.recursive_by_archive |= !self.recursive;
                 self.recursive = true;
                 (kinds.links, kinds.devices, kinds.specials) = (true, true, true);
                 (preserve.mode, preserve.timestamps, preserve.owner, preserve.group) =
                     (true, true, true, true);
             }
-            Id::Recursive => self.recursive = true,
+            Id::Recursive => (self.recursive, self.recursive_by_archive) = (true, false),
             Id::NoRecursive => self.recursive = false,
             Id::Dirs => self.dirs = true,
             Id::NoDirs => self.dirs = false,
@@ -167,7 +171,7 @@ impl<'a> Settings<'a> {
             Id::IncludeFrom => {
                 self.filter.push(Part::Patterns(Effect::Include, option.bytes().to_vec(), self.separator))
             }
-            Id::FilesFrom => self.files_from = Some((option.bytes().to_vec(), self.separator)),
+            Id::FilesFrom => self.files_from = Some(option.bytes().to_vec()),
             Id::Info | Id::Partial | Id::HumanReadable | Id::AllowsNothing => {}
             _ => {
                 let taken = self.take_argument(option);
@@ -211,7 +215,8 @@ impl<'a> Settings<'a> {
         let files = self.files()?;
         let mut options = self.options;
         options.filter = filter;
-        options.recursion = match (self.recursive, self.dirs || files.is_some()) {
+        let is_recursive = self.recursive && !(self.recursive_by_archive && files.is_some());
+        options.recursion = match (is_recursive, self.dirs || files.is_some()) {
             (true, _) => Recursion::Recursive,
             (false, true) => Recursion::Directories,
             (false, false) => Recursion::None,
@@ -245,7 +250,7 @@ impl<'a> Settings<'a> {
                 Part::Pattern(effect, pattern) => filter.add_pattern(&pattern, effect),
                 Part::Rule(rule, separator) => filter.add_rule(&rule, separator, &mut read_file),
                 Part::Patterns(effect, path, separator) => {
-                    filter.add_patterns(&self.read(&path)?, separator, effect)
+                    filter.add_patterns(&self.read(&path, NO_FILE)?, separator, effect)
                 }
             };
             added.map_err(|error| self.refuse(&error))?;
@@ -262,8 +267,8 @@ impl<'a> Settings<'a> {
     }
 
     fn files(&mut self) -> Result<Option<Arc<FileList>>, Refused> {
-        let Some((path, separator)) = self.files_from.take() else { return Ok(None) };
-        match FileList::parse(&self.read(&path)?, separator) {
+        let Some(path) = self.files_from.take() else { return Ok(None) };
+        match FileList::parse(&self.read(&path, USAGE)?, self.separator) {
             Ok(list) => Ok(Some(Arc::new(list))),
             Err(error) => {
                 self.diagnostics.error(USAGE).text(&error.to_string()).send();
@@ -272,9 +277,9 @@ impl<'a> Settings<'a> {
         }
     }
 
-    fn read(&self, path: &[u8]) -> Result<Vec<u8>, Refused> {
+    fn read(&self, path: &[u8], exit_code: u8) -> Result<Vec<u8>, Refused> {
         read_file(OsStr::from_bytes(path)).map_err(|error| {
-            let message = self.diagnostics.error(USAGE).text("cannot read ").name(path).text(": ");
+            let message = self.diagnostics.error(exit_code).text("cannot read ").name(path).text(": ");
             message.text(&error_text(&error)).send();
             Refused
         })

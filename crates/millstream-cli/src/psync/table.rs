@@ -93,7 +93,7 @@ pub(super) static PSYNC: Command<Id> = Command {
         "The options are those of rsync. Both are directories of this machine, or mounted on it: there is no remote \
          shell and no daemon. Files get their names only when they are complete; running psync again resumes.",
     ],
-    syntax: Syntax::Getopt,
+    syntax: Syntax::Exact,
     options: &[
         flag(Id::Archive, Some(b'a'), &["archive"], WHAT, "the same as -rlptgoD"),
         flag(Id::Recursive, Some(b'r'), &["recursive"], WHAT, "directories with their contents"),

@@ -29,8 +29,34 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// As if no name of a file had been copied, and all were linked to one that is not told.
-    fn with_any_leader(self, linked: &BTreeSet<String>) -> Outcome {
+    /// Without what psync does better: holes of the source stay holes without -S, deleting before the transfer leaves no other
+    /// times in directories, and times are compared to the nanosecond. With a list that differs rsync says of the mode, which has the
+    /// list's mask, different things in a dry run.
+    fn without_promises_of_ours(mut self, line: &str) -> Outcome {
+        let keeps_holes = |word: &str| {
+            word == "--sparse" || (word.starts_with('-') && !word.starts_with("--") && word.contains('S'))
+        };
+        if !line.split(' ').any(keeps_holes) {
+            let plain = |entry: String| entry.replacen(" true [", " [", 1).replacen(" false [", " [", 1);
+            self.entries = self.entries.into_iter().map(plain).collect();
+        }
+        self.entries.retain(|entry| !entry.contains("times/nanosecond"));
+        self.lines.retain(|line| !line.ends_with("times/nanosecond"));
+        let plain = |line: String| line.replacen("...p...a", ".......a", 1);
+        self.lines = self.lines.into_iter().map(plain).collect();
+        if line.contains("--delete-before") {
+            self.lines.retain(|line| !line.starts_with(".d..t......"));
+        }
+        self
+    }
+
+    /// As if no name of a file had been copied, and all were linked to one that is not told. Which of those that are there already
+    /// stay, and which are linked to them, is left open, too.
+    fn with_any_leader(mut self, linked: &BTreeSet<String>) -> Outcome {
+        let is_there = |line: &str| line.starts_with('h') && !line.contains("+++++++++");
+        let is_kept =
+            |line: &str| line.starts_with('.') && path_of(line).is_some_and(|path| linked.contains(path));
+        self.lines.retain(|line| !is_there(line) && !is_kept(line));
         let line = |line: String| match path_of(&line).filter(|path| linked.contains(*path)) {
             Some(path) if line.starts_with(['>', 'h', 'c']) => format!("h{}{path}", &line[1..12]),
             _ => line,
@@ -95,6 +121,7 @@ impl Pair {
             let only_other = other.difference(one).map(|line| format!("\n  - {line}"));
             only_one.chain(only_other).collect::<String>()
         };
+        let [ours, theirs] = [ours, theirs].map(|outcome| outcome.without_promises_of_ours(line));
         let linked = linked_names([&ours, &theirs]);
         let (ours, theirs) = (ours.with_any_leader(&linked), theirs.with_any_leader(&linked));
         let order = out_of_order(&text(&output.stdout));

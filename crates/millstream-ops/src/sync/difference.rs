@@ -22,6 +22,8 @@ bitflags::bitflags! {
         const XATTR = 256;
         /// The time will be that of the run.
         const TIME_OF_RUN = 512;
+        /// It counts as different, whatever differs.
+        const ASSUMED = 1024;
     }
 }
 

@@ -83,6 +83,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         standing: Option<Standing>,
         source: &Metadata,
     ) -> Option<State<'p, V>> {
+        // A list of files says nothing about the directory that they are in.
+        level.is_left = item.below.is_empty() && standing.is_some_and(Standing::leads_only);
         level.is_partial = standing.is_some_and(|standing| !self.enters_all(standing));
         let is_root_of_contents = item.below.is_empty() && item.target.prefix.is_empty();
         let is_entered = match standing {
@@ -121,7 +123,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             }
             // The sticky bit is kept with the other permissions only.
             let kept = if self.options.preserve.mode { 0o1777 } else { 0o777 };
-            let mode = self.attributes.creation_mode(source) & kept;
+            let mode = self.attributes_of(source).creation_mode(source) & kept;
             self.within(item.level, |place| place.create_dir(item.name, mode))
                 .map_err(self.failed(item, Trouble::CreateDirectory))?;
             origin = Origin::Made;
@@ -146,7 +148,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     fn finish_directory(&self, level: &Level<'p, V::Dir>) {
         let Some(source) = &level.place.source else { return };
         let is_touched = level.has_changed() || level.is_widened() || !level.differs.is_empty();
-        if level.place.origin == Origin::Imagined || !is_touched || !self.is_real() {
+        if level.place.origin == Origin::Imagined || level.is_left || !is_touched || !self.is_real() {
             return;
         }
         if let Err(error) = self.set_directory(level, source) {

@@ -6,8 +6,8 @@ use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
 use millstream_vfs::{
-    Access, Dir, DirentBatch, Errno, Error, Fields, FileKind, Metadata, NodeKind, ReadState, RemoveKind,
-    SymlinkBehavior, Volume,
+    Access, Dir, DirentBatch, Errno, Error, Fields, FileKind, Metadata, NodeKind, Operation, ReadState,
+    RemoveKind, SymlinkBehavior, Volume,
 };
 use millstream_walk::{Entry, Threads};
 
@@ -170,6 +170,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if has_changed && !is_file {
             differs |= Difference::CONTENTS;
         }
+        differs.set(Difference::ASSUMED, has_changed && is_file && differs.is_empty());
         if has_changed && !self.options.sets_time(source.kind()) {
             let is_other_time = !self.options.time_accuracy.are_same(source.mtime, found.mtime);
             differs |= match self.options.preserve.timestamps {
@@ -307,10 +308,12 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let directory =
             item.level.place.handle(self.budget)?.open_dir(item.name, SymlinkBehavior::NoFollow)?;
         let (mut cursor, mut batch) = (Default::default(), DirentBatch::with_capacity(1024));
-        match directory.read_entries(&mut cursor, &mut batch)? {
-            ReadState::End => Ok(()),
-            ReadState::More => Err(Error::new(millstream_vfs::Operation::Remove, Errno::NOTEMPTY)),
+        while directory.read_entries(&mut cursor, &mut batch)? == ReadState::More {
+            if batch.iter().next().is_some() {
+                return Err(Error::new(Operation::Remove, Errno::NOTEMPTY));
+            }
         }
+        Ok(())
     }
 
     /// Makes a symbolic link, a device, a pipe or a socket.
@@ -379,8 +382,12 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if inode.is_some() && inode == leader.inode {
             return Ok(true);
         }
+        let is_assumed = self.options.comparison == Comparison::None && source.kind() == FileKind::File;
         let differs = match found {
-            Some(found) if found.kind() == source.kind() => self.options.metadata_difference(source, found),
+            Some(found) if found.kind() == source.kind() => {
+                let assumed = if is_assumed { Difference::ASSUMED } else { Difference::empty() };
+                self.options.metadata_difference(source, found) | assumed
+            }
             _ => Difference::NEW,
         };
         if found.is_some_and(|found| found.kind() == FileKind::Directory) {

@@ -27,6 +27,8 @@ pub(super) struct Level<'p, D> {
     pub(super) found_xattrs: XattrValues,
     /// Whether only some entries of it take part, because a list names them.
     pub(super) is_partial: bool,
+    /// Whether it gets no attributes.
+    pub(super) is_left: bool,
     /// Whether the source directory holds anything.
     holds_any: AtomicBool,
     /// Whether something was made, replaced or removed in it.
@@ -55,6 +57,7 @@ impl<'p, D> Level<'p, D> {
             other: OnceLock::new(),
             found_xattrs,
             is_partial: false,
+            is_left: false,
             holds_any: AtomicBool::new(false),
             changed: AtomicBool::new(false),
             widened: AtomicBool::new(false),

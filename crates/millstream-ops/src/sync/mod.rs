@@ -302,12 +302,13 @@ fn last_component(path: &[u8]) -> &[u8] {
 /// The directory that a path is in, as the path goes.
 fn parent(path: &CString) -> Vec<u8> {
     let path = path.to_bytes();
-    path[..path.len() - last_component(path).len()].to_vec()
+    let end = path.iter().rposition(|&b| b != b'/').map_or(path.len(), |at| at + 1);
+    path[..end - last_component(path).len()].to_vec()
 }
 
 /// An absolute path without its first and last slash.
 fn absolute(path: &[u8]) -> Vec<u8> {
-    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(path));
+    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(if path.is_empty() { b"." } else { path }));
     // Where there is no current directory, rules of absolute paths match relative ones.
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let path = path.as_os_str().as_bytes();
