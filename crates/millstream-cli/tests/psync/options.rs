@@ -53,10 +53,8 @@ impl Outcome {
     /// As if no name of a file had been copied, and all were linked to one that is not told. Which of those that are there already
     /// stay, and which are linked to them, is left open, too.
     fn with_any_leader(mut self, linked: &BTreeSet<String>) -> Outcome {
-        let is_there = |line: &str| line.starts_with('h') && !line.contains("+++++++++");
-        let is_kept =
-            |line: &str| line.starts_with('.') && path_of(line).is_some_and(|path| linked.contains(path));
-        self.lines.retain(|line| !is_there(line) && !is_kept(line));
+        let is_linked = |line: &str| path_of(line).is_some_and(|path| linked.contains(path));
+        self.lines.retain(|line| line.contains("+++++++++") || !is_linked(line));
         let line = |line: String| match path_of(&line).filter(|path| linked.contains(*path)) {
             Some(path) if line.starts_with(['>', 'h', 'c']) => format!("h{}{path}", &line[1..12]),
             _ => line,

@@ -15,7 +15,7 @@ use super::difference::Difference;
 use super::item::{Item, Leader, State};
 use super::itemize::{Change, Update};
 use super::load::Plan;
-use super::options::{Comparison, Conflicts, Missing, Newer, Present, Recursion};
+use super::options::{Comparison, Conflicts, Missing, Newer, Present, Recursion, Report};
 use super::removal::{Removals, remove_tree};
 use super::report::{Notice, Trouble};
 use super::stats::count;
@@ -380,6 +380,9 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     ) -> Done<bool> {
         let inode = found.map(Metadata::identity);
         if inode.is_some() && inode == leader.inode {
+            if self.options.report == Report::AllItems {
+                self.tell_change(buffers, item, source.kind(), Update::Link, Difference::empty(), None);
+            }
             return Ok(true);
         }
         let is_assumed = self.options.comparison == Comparison::None && source.kind() == FileKind::File;
