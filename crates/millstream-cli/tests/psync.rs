@@ -3,8 +3,8 @@
 //!
 //! | variable | does |
 //! |---|---|
-//! | `PSYNC_PROGRAM=/usr/bin/rsync` | rsync in the place of psync, which proves the tests ([`program::is_rsync`]) |
-//! | `PSYNC_SEEDS` | the number of random pairs of trees of each test, 200 in the group `psync` of `tests/groups` |
+//! | `PSYNC_PROGRAM=/usr/bin/rsync` | rsync in psync's place, which proves the tests |
+//! | `PSYNC_SEEDS` | how many pairs of trees each test grows; 200 in `tests/groups run psync` |
 //! | `PSYNC_CASES=all` | every case of the tables, instead of one in eight |
 //! | `MILLSTREAM_SEED` | the first seed, as the messages of a failure tell it |
 //! | `PSYNC_KEEP=1` | keeps the trees of a failure and tells where they are |

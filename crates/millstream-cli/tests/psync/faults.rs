@@ -44,7 +44,8 @@ fn contents(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     paths.map(|(path, _)| (path.clone(), fs::read(root.join(path)).expect("readable"))).collect()
 }
 
-/// What fits is whole, what was there stays, nothing is deleted, and once there is room the next run completes it.
+/// What fits is whole, what was there stays, nothing is deleted, and once there is room the next run
+/// completes it.
 #[test]
 fn a_full_file_system_is_told_of_and_tears_nothing() {
     for large in [0, 20 << 20] {
@@ -205,7 +206,8 @@ fn files_that_vanish_are_told_of() {
     panic!("nothing vanished in time in 30 rounds");
 }
 
-/// A file that was written to during a run does not look as if it had been copied: the next run sees that it differs.
+/// A file that was written to during a run does not look as if it had been copied: the next run sees that it
+/// differs.
 #[test]
 fn files_that_change_are_copied_by_the_next_run() {
     use std::io::Write;

@@ -122,7 +122,8 @@ fn words(line: &str) -> Vec<OsString> {
         .collect()
 }
 
-/// Where rsync leaves the time of deletion to itself, it deletes as it goes; psync does when all else is done.
+/// Where rsync leaves the time of deletion to itself, it deletes as it goes; psync does when all else is
+/// done.
 fn deleting_at_last(line: &str) -> String {
     let mut words: Vec<_> = line.split(' ').collect();
     let says_when = ["--delete-before", "--delete-after", "--delete-delay", "--delete-during"];
