@@ -168,7 +168,7 @@ class SlowMounts(Places):
 
     def test_what_vanishes_meanwhile_is_told_of(self):
         # The source is listed, and what it has gone before all of it is copied.
-        grow(self.source, 8, 40)
+        grow(self.source, 8, 400)
         with LatencyMount(self.source, delay_us=1000) as source:
             def remove():
                 while not (self.destination / "d0").exists():

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
+use crate::mount::Mount;
 use crate::oracle::left_to_do;
 use crate::program::{NOBODY, Scratch, User, is_root, is_rsync, psync, psync_command, run, text};
 use crate::races::StopWhenDone;
@@ -43,33 +44,8 @@ fn contents(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     paths.map(|(path, _)| (path.clone(), fs::read(root.join(path)).expect("readable"))).collect()
 }
 
-/// A file system in memory, unmounted in the end.
-struct Mount(PathBuf);
-
-impl Mount {
-    fn new(at: &Path, options: &str) -> Mount {
-        assert!(is_root(), "this test mounts a file system");
-        fs::create_dir_all(at).expect("a directory");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(at).status();
-        assert!(mounted.expect("mount runs").success());
-        Mount(at.to_owned())
-    }
-
-    fn again(&self, options: &str) {
-        let done = Command::new("mount").args(["-o", &format!("remount,{options}")]).arg(&self.0).status();
-        assert!(done.expect("mount runs").success());
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        // Processes that other tests are about to start may still share this one's descriptors.
-        let unmounted = Command::new("umount").arg("--lazy").arg(&self.0).status();
-        assert!(unmounted.is_ok_and(|status| status.success()));
-    }
-}
-
-/// What fits is whole, what was there stays, nothing is deleted, and once there is room the next run completes it.
+/// What fits is whole, what was there stays, nothing is deleted, and once there is room the next run
+/// completes it.
 #[test]
 fn a_full_file_system_is_told_of_and_tears_nothing() {
     for large in [0, 20 << 20] {
@@ -230,7 +206,8 @@ fn files_that_vanish_are_told_of() {
     panic!("nothing vanished in time in 30 rounds");
 }
 
-/// A file that was written to during a run does not look as if it had been copied: the next run sees that it differs.
+/// A file that was written to during a run does not look as if it had been copied: the next run sees that it
+/// differs.
 #[test]
 fn files_that_change_are_copied_by_the_next_run() {
     use std::io::Write;

@@ -96,7 +96,8 @@ fn read_until(over: &AtomicBool, root: &Path, had_old: impl Fn(usize) -> bool, r
     }
 }
 
-/// Whoever opens a file during a run, or between one that was killed and the next, finds one version of it as a whole.
+/// Whoever opens a file during a run, or between one that was killed and the next, finds one version of it as
+/// a whole.
 #[test]
 fn readers_never_see_a_torn_file() {
     let mut random = Random::from_environment();
@@ -126,7 +127,8 @@ fn readers_never_see_a_torn_file() {
         for file in 0..FILES {
             assert!(fs::read(path_of(&destination, file)).expect("there") == contents(file, 1), "f{file}");
         }
-        // Without `--delete`, too: what runs that were killed left behind is not there any more. rsync keeps its own.
+        // Without `--delete`, too: what runs that were killed left behind is not there any more. rsync keeps
+        // its own.
         let left = Tree::read(&destination).0.into_keys().collect::<Vec<_>>();
         assert_eq!(left, Tree::read(&source).0.into_keys().collect::<Vec<_>>(), "{options}");
     }

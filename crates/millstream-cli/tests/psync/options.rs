@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::edit::copy_tree;
+use crate::mount::Mount;
 use crate::program::{RSYNC, Scratch, User, command, is_root, is_rsync, psync_command, run, text};
 use crate::random::Random;
 use crate::state::Tree;
@@ -146,7 +147,8 @@ fn words(line: &str) -> Vec<OsString> {
         .collect()
 }
 
-/// Where rsync leaves the time of deletion to itself, it deletes as it goes; psync does when all else is done.
+/// Where rsync leaves the time of deletion to itself, it deletes as it goes; psync does when all else is
+/// done.
 fn deleting_at_last(line: &str) -> String {
     let mut words: Vec<_> = line.split(' ').collect();
     let says_when = ["--delete-before", "--delete-after", "--delete-delay", "--delete-during"];
@@ -248,4 +250,31 @@ fn further_options_are_rsyncs_or_refused() {
     let different = |line: &str| if is_refused(line) { None } else { pair.differences(line) };
     let different: Vec<_> = cases(include_str!("further.txt")).into_iter().filter_map(different).collect();
     assert!(different.is_empty(), "{}\n{} differ", different.join("\n"), different.len());
+}
+
+/// With `-x` neither side is entered where another file system is mounted.
+#[test]
+fn other_file_systems_are_left_out_as_rsync_does() {
+    let scratch = Scratch::new();
+    let mounts = ["src/mnt", "src/d/mnt", "ours/mnt", "theirs/mnt", "ours/extra/mnt", "theirs/extra/mnt"]
+        .map(|name| Mount::new(&scratch.at(name), "size=1m"));
+    let script = "for place in src src/d src/mnt src/d/mnt; do echo new >$place/new; done
+        for side in ours theirs; do
+            for place in $side $side/mnt $side/extra $side/extra/mnt; do echo extra >$place/old; done
+        done
+        find . -exec touch -h -d 2020-01-01Z {} +";
+    let made = Command::new("sh").args(["-ec", script]).current_dir(scratch.path()).status();
+    assert!(made.expect("sh runs").success());
+    for options in ["-aixn --delete-after", "-ain --delete-after", "-aix", "-aix --delete-after", "-ai"] {
+        let words = |side: &str| words(&format!("{options} src/ {side}/"));
+        let theirs = run(command(Path::new(RSYNC), User::Own, scratch.path()).args(words("theirs")));
+        let ours = run(psync_command(User::Own, scratch.path()).args(words("ours")));
+        assert_eq!(ours.status.code(), theirs.status.code(), "{options}: {ours:?} {theirs:?}");
+        let lines = |output: &Output| -> BTreeSet<String> {
+            text(&output.stdout).lines().filter(|line| !is_remark(line)).map(str::to_owned).collect()
+        };
+        assert_eq!(lines(&ours), lines(&theirs), "{options}");
+        assert_eq!(entries(&scratch.at("ours")), entries(&scratch.at("theirs")), "{options}");
+    }
+    drop(mounts);
 }

@@ -15,7 +15,8 @@ use crate::program::{Scratch, User, is_root, is_rsync, psync_command, run, text}
 use crate::races::StopWhenDone;
 use crate::state::Tree;
 
-/// Every time of deletion that psync takes. rsync's own choice, while it copies, comes before it has seen all.
+/// Every time of deletion that psync takes. rsync's own choice, while it copies, comes before it has seen
+/// all.
 fn times_of_deletion() -> Vec<&'static str> {
     let mut all = vec!["--delete-after", "--delete-before", "--delete-delay"];
     if !is_rsync() {
@@ -153,7 +154,8 @@ fn a_destination_that_cannot_be_listed_is_told_of() {
     }
 }
 
-/// Directories of both sides are swapped for links that lead outside while runs copy, delete and change attributes.
+/// Directories of both sides are swapped for links that lead outside while runs copy, delete and change
+/// attributes.
 #[test]
 fn swapped_directories_lead_nowhere() {
     let scratch = Scratch::new();
@@ -194,7 +196,8 @@ fn swapped_directories_lead_nowhere() {
         let started = Instant::now();
         let mut round = 0;
         while started.elapsed() < Duration::from_secs(5) {
-            // Something to delete, to change and to replace; the run may complain of what vanishes under its hands.
+            // Something to delete, to change and to replace; the run may complain of what vanishes under its
+            // hands.
             for file in 0..30 {
                 for (name, text) in [("x", "extra"), ("f", "old")] {
                     let _ = write_inside(&at("dst/d3"), &format!("{name}{file}"), text);

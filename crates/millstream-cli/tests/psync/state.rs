@@ -60,7 +60,8 @@ fn contents(at: &Path, metadata: &Metadata) -> String {
     }
 }
 
-/// Size and checksum of a file. Blocks of zeros are skipped: most of the large files have hardly anything else.
+/// Size and checksum of a file. Blocks of zeros are skipped: most of the large files have hardly anything
+/// else.
 fn checksum(at: &Path) -> io::Result<String> {
     const BLOCK_BYTES: usize = 64 << 10;
     static ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];

@@ -237,7 +237,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if level.found.is_none() || level.is_unlisted() {
             return;
         }
-        if let Some(Some(other)) = level.other.get() {
+        if let Some(Ok(other)) = level.other.get() {
             self.remove_litter(level, other);
         }
         if notes_deletions {
@@ -265,15 +265,11 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         if !self.options.deletes() || level.is_partial {
             return;
         }
-        let Some(other) = level.other.get_or_init(|| self.read_other(level)) else {
-            let errno = level
-                .place
-                .handle(self.budget)
-                .and_then(|handle| handle.open_dir(c".", SymlinkBehavior::NoFollow).map(|_| ()));
-            if let Err(error) = errno {
-                self.directory_trouble(level, Trouble::OpenDestinationDirectory, error);
+        let other = match level.other.get_or_init(|| self.read_other(level)) {
+            Ok(other) => other,
+            Err(error) => {
+                return self.directory_trouble(level, Trouble::OpenDestinationDirectory, *error);
             }
-            return;
         };
         let target = &self.targets[operand];
         if !other.is_whole() {

@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use millstream_vfs::{Metadata, SymlinkBehavior};
+use millstream_vfs::{Metadata, Result, SymlinkBehavior};
 use millstream_walk::Other;
 
 use super::difference::Difference;
@@ -21,8 +21,8 @@ pub(super) struct Level<'p, D> {
     pub(super) found: Option<Metadata>,
     /// What differed then.
     pub(super) differs: Difference,
-    /// What is in it and has not been met in the source; [`None`] if it cannot be listed, or was made by this run.
-    pub(super) other: OnceLock<Option<Other<'p>>>,
+    /// What is in it and has not been met in the source, if it was found.
+    pub(super) other: OnceLock<Result<Other<'p>>>,
     /// Its extended attributes as they were found.
     pub(super) found_xattrs: XattrValues,
     /// Whether only some entries of it take part, because a list names them.

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, Metadata, SymlinkBehavior, Volume};
-use millstream_walk::{Counterpart, Entry, Pairing};
+use millstream_walk::{Counterpart, Entry, Other, Pairing};
 
 use super::deletions::Deletions;
 use super::item::{Item, Leader, State};
@@ -180,9 +180,10 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
     pub(super) fn is_missing(&self, item: &Item<'_, 'p, V>) -> bool {
         match item.level.place.origin {
             Origin::Made => true,
+            Origin::Found if item.level.found.is_none() => false,
             Origin::Found => {
                 let other = item.level.other.get_or_init(|| self.read_other(item.level));
-                other.as_ref().is_some_and(|other| other.look(item.name) == Counterpart::Missing)
+                other.as_ref().is_ok_and(|other| other.look(item.name) == Counterpart::Missing)
             }
             Origin::Imagined => false,
         }
@@ -190,20 +191,19 @@ impl<'a, 'p, V: Volume> Syncer<'a, 'p, V> {
 
     /// What the directory of the destination lists under the name of an entry.
     pub(super) fn counterpart(&self, item: &Item<'_, 'p, V>) -> Counterpart {
-        if item.below.is_empty() {
+        if item.below.is_empty() || item.level.found.is_none() {
             return Counterpart::Unknown;
         }
         let other = item.level.other.get_or_init(|| self.read_other(item.level));
         other.as_ref().map_or(Counterpart::Unknown, |other| other.take(item.name))
     }
 
-    /// The names of the directory of the destination.
-    pub(super) fn read_other(&self, level: &Level<'p, V::Dir>) -> Option<millstream_walk::Other<'p>> {
-        level.found?;
-        let directory = level.place.handle(self.budget).ok()?;
+    /// The names of the directory of the destination, which was found.
+    pub(super) fn read_other(&self, level: &Level<'p, V::Dir>) -> Result<Other<'p>, Error> {
+        let directory = level.place.handle(self.budget)?;
         // The handle may not be for listing.
-        let listing = directory.open_dir(c".", SymlinkBehavior::NoFollow).ok()?;
-        self.pairing.read(&listing).ok()
+        let listing = directory.open_dir(c".", SymlinkBehavior::NoFollow)?;
+        self.pairing.read(&listing)
     }
 
     /// Whether a file of the destination with several names is the copy of `source` alone. If it is that of another file, too,
