@@ -92,6 +92,10 @@ impl Sink for Output<'_> {
                 let message = warning().text("not deleted, because the source has it now: ");
                 message.name(path).send();
             }
+            Notice::Mounted(path) => {
+                let message = warning().text("not deleted, because a file system is mounted on it: ");
+                message.name(path).send();
+            }
             Notice::NotEmptied(path) => {
                 warning().text("cannot delete non-empty directory: ").name(path).send();
             }

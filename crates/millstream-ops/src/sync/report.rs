@@ -29,6 +29,8 @@ pub enum Notice<'a> {
     DeletionsLost(Errno),
     /// An entry that the destination should not have appeared in the source after that was listed; it stays.
     Appeared(&'a [u8]),
+    /// A directory of the destination is not removed because another file system is mounted on it.
+    Mounted(&'a [u8]),
     /// A directory of the destination cannot be removed because of what is kept in it.
     NotEmptied(&'a [u8]),
 }
