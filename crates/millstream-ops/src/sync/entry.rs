@@ -103,7 +103,11 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let decision = self.decide(buffers, item, entry, source, found, target.as_deref())?;
         let told = target.as_ref().map(|target| target.to_bytes());
         match decision {
-            Decision::Leave => self.resolve(item, claim, None),
+            Decision::Leave => {
+                if let Some(claim) = claim {
+                    self.links.failed(claim);
+                }
+            }
             Decision::Keep => {
                 self.tell_change(buffers, item, source.kind(), Update::Attributes, Difference::empty(), told);
                 self.resolve(item, claim, found.map(Metadata::identity));
