@@ -194,9 +194,9 @@ impl<'a> Settings<'a> {
         };
         match option.id {
             Id::ModifyWindow => {
-                self.options.time_accuracy = match u32::try_from(number()?) {
-                    Ok(seconds) => TimeAccuracy::Seconds(seconds),
-                    Err(_) => TimeAccuracy::Nanoseconds,
+                self.options.time_accuracy = match number()? {
+                    -1 => TimeAccuracy::Nanoseconds,
+                    seconds => TimeAccuracy::Seconds(u32::try_from(seconds).map_err(|_| invalid())?),
                 }
             }
             Id::MaxDelete => self.most_deletions = Some(u64::try_from(number()?).unwrap_or(0)),

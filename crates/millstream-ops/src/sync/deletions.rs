@@ -129,6 +129,13 @@ impl Reader {
     /// # Errors
     /// If it cannot be read.
     pub(super) fn next(&mut self) -> io::Result<Option<Record>> {
+        self.record().inspect_err(|_| {
+            // What follows is in the middle of a record.
+            self.source = Box::new(io::empty());
+        })
+    }
+
+    fn record(&mut self) -> io::Result<Option<Record>> {
         let Some(operand) = self.bytes()? else { return Ok(None) };
         let below = self.bytes()?.ok_or(io::ErrorKind::UnexpectedEof)?;
         let count = self.bytes()?.ok_or(io::ErrorKind::UnexpectedEof)?;
@@ -139,7 +146,8 @@ impl Reader {
                 Some((0..count).map(name).collect::<io::Result<_>>()?)
             }
         };
-        Ok(Some(Record { operand: number(&operand).unwrap_or_default(), below, names }))
+        let operand = number(&operand).ok_or(io::ErrorKind::InvalidData)?;
+        Ok(Some(Record { operand, below, names }))
     }
 
     fn bytes(&mut self) -> io::Result<Option<Vec<u8>>> {

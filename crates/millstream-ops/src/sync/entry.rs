@@ -20,7 +20,7 @@ use super::removal::{Removals, remove_tree};
 use super::report::{Notice, Trouble};
 use super::stats::count;
 use super::syncer::{Buffers, Syncer};
-use super::watchers::Done;
+use super::watchers::{Done, Reported};
 use crate::transfer::Identity;
 use crate::transfer::attributes::XattrValues;
 use crate::transfer::carriers::Crew;
@@ -29,8 +29,6 @@ use crate::transfer::verify::checksum;
 
 /// What is to be done about an entry.
 enum Decision {
-    /// Nothing, whatever may differ.
-    Leave,
     /// It is up to date.
     Keep,
     /// Its attributes are set.
@@ -65,6 +63,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         match found {
             None if self.options.missing == Missing::Skipped => return Ok(()),
             Some(_) if self.options.present == Present::Left => return Ok(()),
+            Some(found) if self.keeps_newer(source, &found) => return Ok(()),
             _ => {}
         }
         let identity = source.identity();
@@ -103,11 +102,6 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let decision = self.decide(buffers, item, entry, source, found, target.as_deref())?;
         let told = target.as_ref().map(|target| target.to_bytes());
         match decision {
-            Decision::Leave => {
-                if let Some(claim) = claim {
-                    self.links.failed(claim);
-                }
-            }
             Decision::Keep => {
                 self.tell_change(buffers, item, source.kind(), Update::Attributes, Difference::empty(), told);
                 self.resolve(item, claim, found.map(Metadata::identity));
@@ -121,12 +115,21 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 self.resolve(item, claim, found.map(Metadata::identity));
             }
             Decision::Make(differs) => {
-                if found.is_some_and(|found| found.kind() == FileKind::Directory) {
-                    self.make_way(buffers, item)?;
-                }
+                let is_in_the_way = found.is_some_and(|found| found.kind() == FileKind::Directory);
                 let plan = Plan { found: found.copied(), differs, claim };
                 if source.kind() == FileKind::File {
+                    // Nothing makes way for a file that cannot be read.
+                    if is_in_the_way && self.is_real() && self.open_source(item, entry)?.is_none() {
+                        self.forsake(&plan);
+                        return Ok(());
+                    }
+                    if let Some(found) = found.filter(|_| is_in_the_way) {
+                        self.make_way(buffers, item, found)?;
+                    }
                     return self.transfer(buffers, item, entry, (source, None), &plan, crew);
+                }
+                if let Some(found) = found.filter(|_| is_in_the_way) {
+                    self.make_way(buffers, item, found)?;
                 }
                 if self.is_real() {
                     self.make(item, entry, source, found, target.as_deref())?;
@@ -139,6 +142,13 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             }
         }
         Ok(())
+    }
+
+    /// Whether a file of the destination stays because it is newer than its source.
+    fn keeps_newer(&self, source: &Metadata, found: &Metadata) -> bool {
+        self.options.newer == Newer::Kept
+            && [source.kind(), found.kind()] == [FileKind::File; 2]
+            && found.mtime > source.mtime
     }
 
     /// Decides what to do about an entry.
@@ -155,9 +165,6 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             return Ok(Decision::Make(Difference::NEW));
         };
         let is_file = source.kind() == FileKind::File;
-        if is_file && self.options.newer == Newer::Kept && found.mtime > source.mtime {
-            return Ok(Decision::Leave);
-        }
         let (xattrs, found_xattrs) = self.both_xattrs(item, entry)?;
         let mut differs = self.options.difference((source, &xattrs), (found, &found_xattrs));
         let has_changed = match source.kind() {
@@ -183,9 +190,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 false => Difference::TIME_OF_RUN,
             };
         }
-        // A file that is that of another source, too, is replaced even if only its attributes differ.
-        let is_own = self.owns(source, found);
-        Ok(if has_changed || (!is_own && !differs.is_empty()) {
+        // What is the copy of another source, too, is replaced even if nothing differs: the other one may change it just now.
+        Ok(if has_changed || !self.owns(source, found) {
             Decision::Make(differs)
         } else if differs.is_empty() {
             Decision::Keep
@@ -272,15 +278,22 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     }
 
     /// Removes a directory that is in the way of something else.
-    fn make_way(&self, buffers: &mut Buffers, item: &Item<'_, 'p, V>) -> Done<()> {
+    fn make_way(&self, buffers: &mut Buffers, item: &Item<'_, 'p, V>, found: &Metadata) -> Done<()> {
         let failed = self.failed(item, Trouble::Remove);
+        if self.protected.contains(&found.identity()) {
+            return Err(self.trouble(item, Trouble::IntoItself, None));
+        }
         let removes_contents = self.options.deletes() || self.options.conflicts == Conflicts::Removed;
         if !removes_contents {
             let removed = match self.is_real() {
                 true => self.within(item.level, |place| place.remove(item.name, RemoveKind::Directory)),
                 false => self.is_empty(item),
             };
-            return removed.map_err(|error| match error.errno {
+            return match removed {
+                Err(error) if error.errno == Errno::NOENT => Ok(()),
+                removed => removed,
+            }
+            .map_err(|error| match error.errno {
                 Errno::NOTEMPTY | Errno::EXIST => self.trouble(item, Trouble::DirectoryInTheWay, None),
                 _ => failed(error),
             });
@@ -302,6 +315,9 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         // One worker: others are at work already.
         if remove_tree(self.volume, base, item.name, &removals, Threads::Fixed(1)) {
             Ok(())
+        } else if !self.counters.is_within_bound() {
+            // That the bound on deletions was met is told at the end.
+            Err(Reported)
         } else {
             Err(self.trouble(item, Trouble::DirectoryInTheWay, None))
         }
@@ -378,7 +394,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         &self,
         buffers: &mut Buffers,
         item: &Item<'_, 'p, V>,
-        leader: &Arc<Leader<'p, V::Dir>>,
+        leader: &Arc<Leader<V::Dir>>,
         source: &Metadata,
         found: Option<&Metadata>,
     ) -> Done<bool> {
@@ -397,8 +413,8 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             }
             _ => Difference::NEW,
         };
-        if found.is_some_and(|found| found.kind() == FileKind::Directory) {
-            self.make_way(buffers, item)?;
+        if let Some(found) = found.filter(|found| found.kind() == FileKind::Directory) {
+            self.make_way(buffers, item, found)?;
         }
         if self.is_real() {
             match self.make_link(item, leader) {
@@ -416,9 +432,9 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     }
 
     /// Links under a temporary name, checks that it is the copy, and renames; false if the copy is gone.
-    fn make_link(&self, item: &Item<'_, 'p, V>, leader: &Leader<'p, V::Dir>) -> Result<bool, Error> {
+    fn make_link(&self, item: &Item<'_, 'p, V>, leader: &Leader<V::Dir>) -> Result<bool, Error> {
         const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
-        let from = leader.level.place.handle(self.budget)?;
+        let from = leader.place.handle(self.budget)?;
         let link = |place: &Arc<V::Dir>| {
             let link = |name: &CStr| from.hard_link(&leader.name, LINK, place, name);
             self.options.temporaries.make(place, item.name, link)
@@ -454,7 +470,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             return self.links.failed(claim);
         }
         let leader = Leader {
-            level: Arc::clone(item.level),
+            place: Arc::clone(&item.level.place),
             name: item.name.into(),
             transfer_name: item.target.transfer_name(item.below).into(),
             inode,
