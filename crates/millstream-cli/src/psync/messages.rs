@@ -43,6 +43,9 @@ impl Sink for Output<'_> {
                 let message = message.text("a directory with contents is in the way: ").name(destination);
                 message.text("; --delete or --force removes it")
             }
+            Trouble::FileInTheWay => {
+                message.text("directory not made, because something else has its name: ").name(destination)
+            }
             Trouble::IntoItself => {
                 message.text("not copied, because it is the destination, or holds a source: ").name(source)
             }

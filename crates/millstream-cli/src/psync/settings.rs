@@ -215,6 +215,7 @@ impl<'a> Settings<'a> {
         let files = self.files()?;
         let mut options = self.options;
         options.filter = filter;
+        options.most_deletions = self.most_deletions;
         let is_recursive = self.recursive && !(self.recursive_by_archive && files.is_some());
         options.recursion = match (is_recursive, self.dirs || files.is_some()) {
             (true, _) => Recursion::Recursive,
@@ -225,7 +226,6 @@ impl<'a> Settings<'a> {
         options.kinds.devices &= options.user == User::Superuser;
         options.deletion = self.deletion.map(|timing| Deletion {
             timing,
-            most: self.most_deletions,
             errors: if self.ignores_errors { Errors::Ignored } else { Errors::PreventDeletion },
         });
         if options.deletion.is_some() && options.recursion == Recursion::None {

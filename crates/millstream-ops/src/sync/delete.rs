@@ -43,6 +43,8 @@ pub(super) struct Deleter<'x, 'p, V: Volume> {
     pub(super) deletions: &'x Deletions,
     pub(super) watchers: Watchers<'x>,
     pub(super) protected: &'x HashSet<Identity>,
+    /// Held while a directory is deleted in that several sources share.
+    pub(super) alone: Mutex<()>,
 }
 
 /// What one thread has open.
@@ -74,13 +76,16 @@ impl<V: Volume> Deleter<'_, '_, V> {
             millstream_walk::Threads::Adaptive { max } => max.min(MOST).max(cpus.min(max)),
         };
         thread::scope(|scope| {
-            let mut others = Vec::new();
             for _ in 1..threads {
                 let Some(permit) = self.options.threads.leave() else { break };
-                others.push(scope.spawn(|| {
+                let work = || {
                     let _permit = permit;
                     self.work(&reader);
-                }));
+                };
+                // Where there can be no more threads, those that there are do the work.
+                if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                    break;
+                }
             }
             self.work(&reader);
         });
@@ -160,6 +165,9 @@ impl<V: Volume> Deleter<'_, '_, V> {
             }
         }
         let Some(open) = open else { return };
+        // Sources that share a destination have records of the same directories, whose times are to stay.
+        let _alone =
+            (open.sources.len() > 1).then(|| self.alone.lock().unwrap_or_else(PoisonError::into_inner));
         let reached = open.destination.reach(&record.below).and_then(|directory| {
             let before = directory.own_metadata(Fields::STAT)?;
             Ok((before, record.names.is_none().then(|| directory.open_dir(c".", LINK)).transpose()?))

@@ -9,8 +9,6 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::options::Deletion;
-
 /// Bytes of records that are kept in memory.
 const KEPT: usize = 16 << 20;
 
@@ -41,9 +39,9 @@ struct Records {
 }
 
 impl Deletions {
-    pub(super) fn new(deletion: Option<Deletion>) -> Self {
-        let left = deletion.and_then(|deletion| deletion.most).map(AtomicU64::new);
-        Deletions { records: Mutex::default(), left }
+    /// At most `most` entries may be deleted, if there is a bound.
+    pub(super) fn new(most: Option<u64>) -> Self {
+        Deletions { records: Mutex::default(), left: most.map(AtomicU64::new) }
     }
 
     /// Whether one more entry may be deleted, which is counted.
@@ -194,13 +192,8 @@ mod tests {
 
     #[test]
     fn a_bound_is_kept() {
-        let bound = |most| Deletion {
-            timing: super::super::options::Timing::After,
-            most,
-            errors: super::super::options::Errors::PreventDeletion,
-        };
-        let deletions = Deletions::new(Some(bound(Some(2))));
+        let deletions = Deletions::new(Some(2));
         assert_eq!([deletions.take(), deletions.take(), deletions.take()], [true, true, false]);
-        assert!(Deletions::new(Some(bound(None))).take());
+        assert!(Deletions::new(None).take());
     }
 }

@@ -20,6 +20,7 @@ use super::report::{Notice, Problem, Trouble};
 use super::stats::count;
 use super::syncer::{Buffers, Syncer};
 use super::watchers::Done;
+use crate::transfer::Identity;
 use crate::transfer::attributes::Before;
 use crate::transfer::place::{Origin, Place};
 
@@ -59,6 +60,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             }
             false => Default::default(),
         };
+        let identity = source.identity();
         // An earlier operand with the same destination has decided what it is like.
         let (source, xattrs) = match found.as_ref().filter(|_| is_decided && is_there) {
             Some(found) => (found, found_xattrs.clone()),
@@ -80,14 +82,14 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let above = Some(Arc::clone(item.level));
         let level = Level::new(above, place, found.filter(|_| is_there), differs, found_xattrs);
         if item.below.is_empty() {
-            self.note_roots(item, &level, source)?;
+            self.note_roots(item, &level, identity)?;
         }
         Ok(self.entered(item, level, standing, source))
     }
 
     /// Remembers an operand that is a directory, and its copy.
-    fn note_roots(&self, item: &Item<'_, 'p, V>, level: &Level<'p, V::Dir>, source: &Metadata) -> Done<()> {
-        item.target.identity.get_or_init(|| source.identity());
+    fn note_roots(&self, item: &Item<'_, 'p, V>, level: &Level<'p, V::Dir>, source: Identity) -> Done<()> {
+        item.target.identity.get_or_init(|| source);
         if level.place.origin == Origin::Imagined {
             return Ok(());
         }
@@ -155,6 +157,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             self.within(item.level, |place| place.create_dir(item.name, mode))
                 .map_err(self.failed(item, Trouble::CreateDirectory))?;
             origin = Origin::Made;
+        }
+        if item.below.is_empty() && item.target.prefix.is_empty() {
+            self.write(&mut buffers.lines);
+            self.notice(&Notice::Created(&item.target.path));
         }
         count(&self.counters.created);
         self.tell_change(buffers, item, FileKind::Directory, Update::Create, Difference::NEW, None);

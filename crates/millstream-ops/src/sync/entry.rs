@@ -115,24 +115,15 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
                 self.resolve(item, claim, found.map(Metadata::identity));
             }
             Decision::Make(differs) => {
-                let is_in_the_way = found.is_some_and(|found| found.kind() == FileKind::Directory);
                 let plan = Plan { found: found.copied(), differs, claim };
                 if source.kind() == FileKind::File {
-                    // Nothing makes way for a file that cannot be read.
-                    if is_in_the_way && self.is_real() && self.open_source(item, entry)?.is_none() {
-                        self.forsake(&plan);
-                        return Ok(());
-                    }
-                    if let Some(found) = found.filter(|_| is_in_the_way) {
-                        self.make_way(buffers, item, found)?;
-                    }
                     return self.transfer(buffers, item, entry, (source, None), &plan, crew);
                 }
-                if let Some(found) = found.filter(|_| is_in_the_way) {
-                    self.make_way(buffers, item, found)?;
+                if !self.is_real() {
+                    self.make_way_for(buffers, item, found)?;
                 }
                 if self.is_real() {
-                    self.make(item, entry, source, found, target.as_deref())?;
+                    self.make(buffers, item, entry, source, found, target.as_deref())?;
                 }
                 if differs.contains(Difference::NEW) {
                     count(&self.counters.created);
@@ -277,6 +268,19 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         }
     }
 
+    /// Removes what was found if it is a directory, which nothing can be renamed over.
+    pub(super) fn make_way_for(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, 'p, V>,
+        found: Option<&Metadata>,
+    ) -> Done<()> {
+        match found.filter(|found| found.kind() == FileKind::Directory) {
+            Some(found) => self.make_way(buffers, item, found),
+            None => Ok(()),
+        }
+    }
+
     /// Removes a directory that is in the way of something else.
     fn make_way(&self, buffers: &mut Buffers, item: &Item<'_, 'p, V>, found: &Metadata) -> Done<()> {
         let failed = self.failed(item, Trouble::Remove);
@@ -339,6 +343,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     /// Makes a symbolic link, a device, a pipe or a socket.
     fn make(
         &self,
+        buffers: &mut Buffers,
         item: &Item<'_, 'p, V>,
         entry: &Entry<'_, V, State<'p, V>>,
         source: &Metadata,
@@ -369,8 +374,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             attributes.set_by_name(place, name, source, &xattrs, may_have_acl, &mut report);
             attributes.set_times_by_name(place, name, source, true, &mut report);
         };
-        // A directory that was in the way is gone.
-        if found.is_none_or(|found| found.kind() == FileKind::Directory) {
+        if found.is_none() {
             self.within(item.level, |place| make(place, item.name)).map_err(self.failed(item, trouble))?;
             let place = item.level.place.handle(self.budget).map_err(self.failed(item, trouble))?;
             finish(&place, item.name);
@@ -382,10 +386,12 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let (temporary, ()) = made.map_err(self.failed(item, trouble))?;
         let place = item.level.place.handle(self.budget).map_err(self.failed(item, trouble))?;
         finish(&place, &temporary.name);
-        self.take_name(item, &temporary.name).map_err(|error| {
+        let named = self
+            .make_way_for(buffers, item, found)
+            .and_then(|()| self.take_name(item, &temporary.name).map_err(self.failed(item, Trouble::Rename)));
+        named.inspect_err(|_| {
             // The first error tells why.
             let _ = place.remove(&temporary.name, RemoveKind::File);
-            self.trouble(item, Trouble::Rename, Some(error.errno))
         })
     }
 
@@ -413,15 +419,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
             }
             _ => Difference::NEW,
         };
-        if let Some(found) = found.filter(|found| found.kind() == FileKind::Directory) {
-            self.make_way(buffers, item, found)?;
-        }
-        if self.is_real() {
-            match self.make_link(item, leader) {
-                Ok(true) => {}
-                Ok(false) => return Ok(false),
-                Err(error) => return Err(self.trouble(item, Trouble::CreateHardLink, Some(error.errno))),
-            }
+        if !self.is_real() {
+            self.make_way_for(buffers, item, found)?;
+        } else if !self.make_link(buffers, item, leader, found)? {
+            return Ok(false);
         }
         if found.is_none() {
             count(&self.counters.created);
@@ -432,21 +433,33 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
     }
 
     /// Links under a temporary name, checks that it is the copy, and renames; false if the copy is gone.
-    fn make_link(&self, item: &Item<'_, 'p, V>, leader: &Leader<V::Dir>) -> Result<bool, Error> {
+    fn make_link(
+        &self,
+        buffers: &mut Buffers,
+        item: &Item<'_, 'p, V>,
+        leader: &Leader<V::Dir>,
+        found: Option<&Metadata>,
+    ) -> Done<bool> {
         const LINK: SymlinkBehavior = SymlinkBehavior::NoFollow;
-        let from = leader.place.handle(self.budget)?;
+        let failed = self.failed(item, Trouble::CreateHardLink);
+        let from = leader.place.handle(self.budget).map_err(&failed)?;
         let link = |place: &Arc<V::Dir>| {
             let link = |name: &CStr| from.hard_link(&leader.name, LINK, place, name);
             self.options.temporaries.make(place, item.name, link)
         };
         let temporary = match self.within(item.level, link) {
             Err(error) if error.errno == Errno::NOENT => return Ok(false),
-            made => made?.0,
+            made => made.map_err(&failed)?.0,
         };
-        let place = item.level.place.handle(self.budget)?;
-        let made = place.metadata(&temporary.name, LINK, Fields::INO).and_then(|made| {
+        let place = item.level.place.handle(self.budget).map_err(&failed)?;
+        let made = place.metadata(&temporary.name, LINK, Fields::INO).map_err(&failed);
+        let made = made.and_then(|made| {
             let is_copy = Some(made.identity()) == leader.inode;
-            if is_copy { self.take_name(item, &temporary.name).map(|()| true) } else { Ok(false) }
+            if is_copy {
+                self.make_way_for(buffers, item, found)?;
+                self.take_name(item, &temporary.name).map_err(&failed)?;
+            }
+            Ok(is_copy)
         });
         // Renaming one name of an inode to another does nothing; in all other cases but success, it is not wanted.
         let _ = place.remove(&temporary.name, RemoveKind::File);

@@ -1,8 +1,8 @@
 //! The data of a file: under a temporary name, with all attributes, and then renamed.
 //!
-//! The source is examined again at the end. If it changed while it was read, it is copied once more. After that, a file that
-//! has only grown gets its name: it is a beginning of the source, and its time makes the next run copy it again. Of any other, the
-//! copy may be a mixture of two versions, so the destination stays as it was.
+//! The source is examined again at the end. A small file that changed while it was read is copied once more. After that, one
+//! that has become larger gets its name, as most such files are appended to, and its time makes the next run copy it again. Of any
+//! other, the copy may be a mixture of two versions, so the destination stays as it was.
 
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -46,9 +46,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         crew: &dyn Crew,
     ) -> Done<()> {
         if !self.is_real() {
+            self.make_way_for(buffers, item, plan.found.as_ref())?;
             self.count_copy(plan, source.size);
             self.tell_transfer(buffers, item, plan, source.size);
-            self.resolve(item, plan.claim, plan.found.map(|found| found.identity()));
+            self.resolve(item, plan.claim, None);
             return Ok(());
         }
         let (mut metadata, mut plan) = (*source, *plan);
@@ -293,8 +294,10 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let bytes = moved.map_err(|error| failed(error.into()))?;
         copy.finish_data(bytes, self.options.sparse).map_err(failed)?;
         let now = copy.source.metadata(Fields::STAT).map_err(self.failed(item, Trouble::StatSource))?;
-        let has_changed =
-            (now.mtime, now.size) != (copy.metadata.mtime, copy.metadata.size) || bytes != copy.metadata.size;
+        let version = |metadata: &Metadata| (metadata.mtime, metadata.ctime, metadata.size);
+        // Files of /proc are said to be empty.
+        let is_short = bytes != copy.metadata.size && copy.metadata.size > 0;
+        let has_changed = version(&now) != version(&copy.metadata) || is_short;
         if !has_changed {
             if self.options.verification == Verification::Checksum {
                 copy.compare(&copy.destination, &mut buffers.data).map_err(failed)?;
@@ -347,6 +350,7 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         bytes: u64,
         inode: Option<Identity>,
     ) -> Done<()> {
+        self.make_way_for(buffers, item, plan.found.as_ref())?;
         self.take_name(item, temporary).map_err(self.failed(item, Trouble::Rename))?;
         self.count_copy(plan, bytes);
         self.tell_transfer(buffers, item, plan, bytes);

@@ -49,7 +49,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
 use millstream_vfs::{Dir, Errno, Error, Fields, FileKind, Operation, SymlinkBehavior, Volume};
@@ -110,7 +110,7 @@ pub fn sync<V: Volume>(
 ) -> Result<Outcome, Error> {
     let budget = Budget::new(Shares::of(volume).places);
     let pairing = Pairing::new(NAMES);
-    let deletions = Deletions::new(options.deletion);
+    let deletions = Deletions::new(options.most_deletions);
     let counters = Counters::default();
     let watchers = Watchers { sink, activity, counters: &counters };
     let base = volume.base();
@@ -157,7 +157,9 @@ pub fn sync<V: Volume>(
             return sink.notice(&Notice::Nested(&outer.path, &inner.path));
         }
         let (budget, deletions, targets, protected) = (&budget, &deletions, &targets, &protected);
-        Deleter { volume, base: &base, options, targets, budget, deletions, watchers, protected }.run();
+        let alone = Mutex::default();
+        Deleter { volume, base: &base, options, targets, budget, deletions, watchers, protected, alone }
+            .run();
     };
     match options.deletion.map(|deletion| deletion.timing) {
         Some(Timing::Before) => {
@@ -295,11 +297,11 @@ fn targets<'p, V: Volume>(
         Ok(found) if found.kind() == FileKind::Directory => Origin::Found,
         Ok(_) => return Err(Error::new(Operation::OpenDir, Errno::NOTDIR)),
         Err(error) if error.errno != Errno::NOENT => return Err(error),
-        Err(_) if options.missing == Missing::Skipped => Origin::Imagined,
-        Err(_) => {
-            sink.notice(&Notice::Created(directory.to_bytes()));
-            Origin::Imagined
+        // A dangling link is in the way.
+        Err(_) if root.metadata(directory, SymlinkBehavior::NoFollow, Fields::KIND).is_ok() => {
+            return Err(Error::new(Operation::CreateDir, Errno::EXIST));
         }
+        Err(_) => Origin::Imagined,
     };
     if origin == Origin::Imagined {
         require_directory::<V>(&root, &parent(directory))?;
@@ -311,6 +313,7 @@ fn targets<'p, V: Volume>(
         && options.missing == Missing::Created;
     if is_made {
         root.create_dir(directory, 0o777)?;
+        sink.notice(&Notice::Created(directory.to_bytes()));
     }
     let origin = if is_made { Origin::Found } else { origin };
     let place = Place::below(&base.place, directory, origin);
