@@ -294,10 +294,13 @@ impl<'p, V: Volume> Syncer<'_, 'p, V> {
         let bytes = moved.map_err(|error| failed(error.into()))?;
         copy.finish_data(bytes, self.options.sparse).map_err(failed)?;
         let now = copy.source.metadata(Fields::STAT).map_err(self.failed(item, Trouble::StatSource))?;
-        let version = |metadata: &Metadata| (metadata.mtime, metadata.ctime, metadata.size);
+        let before = &copy.metadata;
+        // Its time may have been put back. Where it has got or lost a name, as one does that is replaced, nothing else need have
+        // changed.
+        let is_touched = now.ctime != before.ctime && now.nlink == before.nlink;
         // Files of /proc are said to be empty.
         let is_short = bytes != copy.metadata.size && copy.metadata.size > 0;
-        let has_changed = version(&now) != version(&copy.metadata) || is_short;
+        let has_changed = (now.mtime, now.size) != (before.mtime, before.size) || is_touched || is_short;
         if !has_changed {
             if self.options.verification == Verification::Checksum {
                 copy.compare(&copy.destination, &mut buffers.data).map_err(failed)?;
