@@ -1,0 +1,128 @@
+package io.millstream.spark.sync
+
+import java.io.{FileNotFoundException, InputStream, IOException, OutputStream}
+import java.util.concurrent.TimeUnit.{MILLISECONDS, NANOSECONDS}
+
+import scala.util.Using
+
+import org.apache.hadoop.fs.{EtagSource, FileContext, FileStatus, FileSystem, Options, Path, PathIsNotEmptyDirectoryException}
+import org.apache.hadoop.fs.permission.FsPermission
+import org.apache.hadoop.ipc.RemoteException
+
+/** A tree of a file system of Hadoop's that renames atomically, such as HDFS. */
+private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => String) extends Tree {
+  import HadoopTree._
+
+  /** Only this interface of Hadoop's has a rename that replaces. */
+  private lazy val renaming = FileContext.getFileContext(root.toUri, fs.getConf)
+
+  override def capabilities: Capabilities =
+    Capabilities(modes = 0x3ff, hasOwners = true, hasLinks = false, hasTimes = true, amends = true, impliesDirectories = false)
+
+  protected final def at(path: String): Path = Tree.below(root, path)
+
+  override def list(directory: String)(take: Entry => Unit): Unit = {
+    val place = at(directory)
+    val found = fs.listStatusIterator(place)
+    while (found.hasNext) {
+      val status = found.next()
+      if (status.getPath == place) throw new IOException(s"$place is not a directory any more")
+      val name = status.getPath.getName
+      val path = Paths.child(directory, name)
+      take(if (isExpressible(name)) examined(path, status) else Entry(path, Kind.Failed, message = Some("its name is not valid Unicode")))
+    }
+  }
+
+  /** Whether a name comes back from Parquet as it was. */
+  private def isExpressible(name: String): Boolean = Utf8.newEncoder().canEncode(name)
+
+  protected def examined(path: String, status: FileStatus): Entry = Entry(
+    path,
+    kind = if (status.isSymlink) Kind.Other else if (status.isDirectory) Kind.Directory else Kind.File,
+    size = if (status.isFile) status.getLen else 0,
+    mtime = Some(MILLISECONDS.toNanos(status.getModificationTime)),
+    mode = Some(status.getPermission.toShort & 0x3ff),
+    owner = Option(status.getOwner).filter(_.nonEmpty),
+    group = Option(status.getGroup).filter(_.nonEmpty),
+    etag = etagOf(status))
+
+  protected final def etagOf(status: FileStatus): Option[String] = status match {
+    case tagged: EtagSource => Option(tagged.getEtag).map(_.stripPrefix("\"").stripSuffix("\"")).filter(_.nonEmpty)
+    case _ => None
+  }
+
+  override def status(path: String): Option[Entry] =
+    try Some(examined(path, fs.getFileStatus(at(path)))) catch {
+      case _: FileNotFoundException => None
+      case e: RemoteException if e.getClassName == ParentIsFile => None
+      case e: org.apache.hadoop.security.AccessControlException if Option(e.getMessage).exists(_.contains("is not a directory")) => None
+    }
+
+  override def open(path: String, size: Long): InputStream = fs.open(at(path))
+
+  override def stage(path: String, attributes: Attributes, checksum: Option[String]): Staged = new Staged {
+    private val place = at(path)
+    private val hidden = at(Paths.child(Paths.parent(path), temporary()))
+    private var isInstalled = false
+
+    override val out: OutputStream = {
+      val builder = fs.createFile(hidden).overwrite(true)
+      // Who may not read the source must not read its copy meanwhile.
+      (if (attributes.mode.isEmpty) builder else builder.permission(Private)).build()
+    }
+
+    override def install(check: Option[InputStream => Unit]): Unit = {
+      out.close()
+      check.foreach(check => Using.resource[InputStream, Unit](fs.open(hidden))(check))
+      set(hidden, attributes)
+      renaming.rename(hidden, place, Options.Rename.OVERWRITE)
+      isInstalled = true
+    }
+
+    override def discard(): Unit = if (!isInstalled) {
+      try out.close() finally fs.delete(hidden, false)
+    }
+  }
+
+  override def makeDirectory(path: String): Unit = if (!fs.mkdirs(at(path))) throw new IOException("the file system made no directory")
+
+  override def makeLink(path: String, target: String, attributes: Attributes): Unit =
+    throw new UnsupportedOperationException(s"${fs.getUri.getScheme}: has no symbolic links")
+
+  override def setAttributes(path: String, attributes: Attributes): Unit = set(at(path), attributes)
+
+  private def set(place: Path, attributes: Attributes): Unit = {
+    if (attributes.owner.nonEmpty || attributes.group.nonEmpty) fs.setOwner(place, attributes.owner.orNull, attributes.group.orNull)
+    attributes.mode.foreach(mode => fs.setPermission(place, new FsPermission((mode & 0x3ff).toShort)))
+    attributes.mtime.foreach(mtime => fs.setTimes(place, NANOSECONDS.toMillis(mtime), -1))
+  }
+
+  override def delete(path: String): Deleted =
+    try {
+      if (fs.delete(at(path), false)) Deleted.Done else Deleted.Gone
+    } catch {
+      case _: PathIsNotEmptyDirectoryException => Deleted.NotEmpty
+      case e: RemoteException if e.getClassName == classOf[PathIsNotEmptyDirectoryException].getName => Deleted.NotEmpty
+    }
+
+  override def deleteTree(path: String): Unit = fs.delete(at(path), true)
+
+  override def mayGiveAway(path: String): Boolean = {
+    val probe = at(Paths.child(path, temporary()))
+    fs.create(probe).close()
+    try {
+      fs.setOwner(probe, "nobody", null)
+      true
+    } catch {
+      case _: IOException | _: UnsupportedOperationException => false
+    } finally {
+      fs.delete(probe, false)
+    }
+  }
+}
+
+private object HadoopTree {
+  private val Utf8 = java.nio.charset.StandardCharsets.UTF_8
+  private val Private = new FsPermission(Integer.parseInt("600", 8).toShort)
+  private val ParentIsFile = "org.apache.hadoop.fs.ParentNotDirectoryException"
+}

@@ -1,0 +1,78 @@
+package io.millstream.spark.sync
+
+import java.util.concurrent.{Callable, ExecutionException, Executors}
+
+import scala.jdk.CollectionConverters._
+
+import org.apache.spark.sql.{Dataset, SparkSession}
+import org.apache.spark.sql.functions.{coalesce, col, count, lit, sum}
+
+import WorkingDirectory._
+
+/** Numbers of entries by kind, and the bytes of files. */
+private[sync] final case class Census(counts: Map[String, Long], bytes: Long) {
+  def of(kind: String): Long = counts.getOrElse(kind, 0L)
+
+  def all: Long = counts.values.sum
+}
+
+/** Lists both sides by tasks, in rounds: the directories that a round has found and not listed are the work of the next one. */
+private[sync] final class Listings(session: SparkSession, work: WorkingDirectory, site: Site, describing: Jobs) {
+  import Listings._
+
+  private val context = session.sparkContext
+
+  /** Lists both sides. `tops` are their roots, as far as they exist. */
+  def make(tops: Map[String, Entry]): Unit = {
+    val threads = Executors.newFixedThreadPool(2, InFlight.daemon)
+    try {
+      val sides = Seq(Source -> site.source, Destination -> site.destination)
+      val listings = sides.map { case (side, root) => new Callable[Unit] { override def call(): Unit = list(side, root, tops.get(side)) } }
+      threads.invokeAll(listings.asJava).asScala.foreach(_.get)
+    } catch {
+      case e: ExecutionException => throw e.getCause
+    } finally {
+      threads.shutdownNow()
+    }
+  }
+
+  private def list(side: String, root: String, top: Option[Entry]): Unit = {
+    var directories = session.createDataset(top.map(_.path).toSeq)
+    var left = top.size.toLong
+    var round = 0
+    do {
+      val tasks = math.max(1, math.min(left, context.defaultParallelism.toLong * TasksPerCore)).toInt
+      val most = if (round == 0) FirstEntries else MaxEntries
+      val (site, first) = (this.site, top.filter(_ => round == 0))
+      describing(s"list $root, round ${round + 1}: $left directories") {
+        val found = (if (tasks > 1) directories.repartition(tasks) else directories.coalesce(1)).mapPartitions(listing(site, root, first, most, _))
+        work.save(s"$side-$round", found)
+        left = if (round == 0 && top.isEmpty) 0 else censusOf(s"$side-$round").of(Kind.Pending)
+        directories = work.load[Entry](s"$side-$round").filter(col("kind") === Kind.Pending).select("path").as[String]
+      }
+      round += 1
+    } while (left > 0)
+  }
+
+  def all(side: String): Dataset[Entry] = work.load[Entry](work.parts(s"$side-"): _*)
+
+  /** What is there, without what the listing says besides. */
+  def entries(side: String): Dataset[Entry] = all(side).filter(!col("kind").isin(Kind.Pending, Kind.Failed, Kind.Litter))
+
+  def census(side: String): Census = censusOf(work.parts(s"$side-"): _*)
+
+  private def censusOf(parts: String*): Census = {
+    val rows = work.load[Entry](parts: _*).groupBy("kind").agg(count(lit(1)), coalesce(sum("size"), lit(0L))).collect()
+    Census(rows.map(row => row.getString(0) -> row.getLong(1)).toMap, rows.find(_.getString(0) == Kind.File).fold(0L)(_.getLong(2)))
+  }
+}
+
+private object Listings {
+  private val TasksPerCore = 3
+  /** The first round only finds work for all tasks. */
+  private val FirstEntries = 2000L
+  private val MaxEntries = 500000L
+
+  private def listing(site: Site, root: String, top: Option[Entry], most: Long, directories: Iterator[String]): Iterator[Entry] =
+    top.iterator ++ new TreeListing(site.open(root), directories.toVector, site.threads, most, site.prefix)
+}

@@ -1,0 +1,96 @@
+package io.millstream.spark.sync
+
+import java.util.UUID
+import java.util.concurrent.atomic.{AtomicBoolean, AtomicLong}
+
+import org.apache.hadoop.conf.Configuration
+
+import org.apache.spark.{Partitioner, Success, TaskContext}
+import org.apache.spark.broadcast.Broadcast
+import org.apache.spark.rdd.RDD
+import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
+import org.apache.spark.sql.SparkSession
+import org.apache.spark.util.SerializableConfiguration
+
+/**
+ * What tasks need to open the two sides.
+ *
+ * @param source absolute URL
+ * @param destination absolute URL
+ * @param job names what is temporary
+ * @param threads calls that a task has under way at once
+ */
+private[sync] final case class Site(source: String, destination: String, job: String, threads: Int, conf: Broadcast[SerializableConfiguration]) {
+  def openSource(): Tree = open(source)
+
+  def openDestination(): Tree = open(destination)
+
+  def open(side: String): Tree = {
+    val attempt = Option(TaskContext.get()).fold("driver")(_.taskAttemptId().toString)
+    val count = new AtomicLong
+    Tree.open(side, conf.value.value, () => s"$prefix-$attempt-${count.getAndIncrement()}")
+  }
+
+  /** What the names of this run's temporary files begin with. */
+  def prefix: String = s"${Paths.Prefix}$job"
+}
+
+private[sync] object Site {
+  /** Number of calls to a store that answers slowly. */
+  private val RemoteThreads = 16
+  /** A mount may be a slow one, too, and threads that find no work on a fast one cost little. */
+  private val LocalThreads = 8
+  private val Threads = "spark.millstream.sync.threads"
+
+  def of(session: SparkSession, source: String, destination: String, conf: Configuration): Site = {
+    val context = session.sparkContext
+    val isLocal = Seq(source, destination).forall(_.startsWith("file:"))
+    val threads = session.conf.getOption(Threads).map(_.toInt).getOrElse(if (isLocal) LocalThreads else RemoteThreads)
+    if (threads < 1) throw new SyncFailure(s"$Threads must be at least 1, but is $threads")
+    Site(source, destination, UUID.randomUUID().toString.take(8), threads, context.broadcast(new SerializableConfiguration(conf)))
+  }
+}
+
+/** Notes whether attempts of tasks have failed or were killed, and so may have left temporary files. */
+private[sync] final class LostAttempts extends SparkListener {
+  private val any = new AtomicBoolean
+
+  override def onTaskEnd(end: SparkListenerTaskEnd): Unit = if (end.reason != Success) any.set(true)
+
+  def exist: Boolean = any.get
+}
+
+/** Distributes steps, so that tasks get about the same number of bytes and files. */
+private[sync] object Packing {
+  /** What a file costs besides its bytes. */
+  val FileBytes: Long = 1 << 20
+  private val MinTaskBytes = 32L << 20
+  private val MaxTaskBytes = 4L << 30
+  private val TasksPerCore = 4
+
+  private def cost(step: Step): Long = step.source.fold(0L)(_.size) + FileBytes
+
+  def packed(steps: RDD[Step], count: Long, bytes: Long): RDD[Step] = {
+    val all = bytes + count * FileBytes
+    val share = math.min(MaxTaskBytes, math.max(MinTaskBytes, all / (steps.sparkContext.defaultParallelism.max(1) * TasksPerCore)))
+    val tasks = (all / share + 1).toInt
+    if (tasks == 1) steps.coalesce(1)
+    else {
+      val sums = steps.mapPartitionsWithIndex((index, some) => Iterator(index -> some.map(cost).sum)).collect().sortBy(_._1).map(_._2)
+      val starts = sums.scanLeft(0L)(_ + _)
+      steps.mapPartitionsWithIndex { (index, some) =>
+        var at = starts(index)
+        some.map { step =>
+          // A task may begin in the middle of a large file, whose bytes count for those before it.
+          val task = math.min(tasks - 1, at / share).toInt
+          at += cost(step)
+          task -> step
+        }
+      }.partitionBy(new ByNumber(tasks)).values
+    }
+  }
+
+  private final class ByNumber(override val numPartitions: Int) extends Partitioner {
+    override def getPartition(key: Any): Int = key.asInstanceOf[Int]
+  }
+}

@@ -1,0 +1,140 @@
+package io.millstream.spark.sync
+
+import java.io.{IOException, InputStream, OutputStream}
+import java.util.zip.CRC32C
+
+import scala.util.Using
+
+/**
+ * Copies the contents of files.
+ *
+ * The source is looked at again after it has been read. If it changed meanwhile, it is read once more. After that, a file that has only
+ * grown is installed: it is a beginning of the source, and its time makes the next run copy it again. Of any other, the copy may be a
+ * mixture of two versions, so the destination stays as it was.
+ *
+ * @param revalidates whether a copy may be there already, from an earlier run or attempt
+ * @param verify whether to read copies again
+ */
+private[sync] final class Transfer(source: Tree, destination: Tree, preserved: Preserved, revalidates: Boolean, verify: Boolean, copied: Long => Unit) {
+  import Transfer._
+
+  def run(step: Step): Outcome = {
+    var operation = "examine the source of"
+    try {
+      val listed = step.source.get
+      if (isThere(step, listed)) {
+        Outcome.of(step, Status.Kept)
+      } else {
+        operation = "copy"
+        first(step, source.withOwnTime(listed), listed)
+      }
+    } catch {
+      case e @ (_: java.io.FileNotFoundException | _: java.nio.file.NoSuchFileException) =>
+        // Of the source, or of the directory in the destination.
+        if (source.status(step.path).isEmpty) Outcome.of(step, Status.Vanished) else Outcome.failed(step, operation, e)
+      case e if Tree.isOfEntry(e) => Outcome.failed(step, operation, e)
+    }
+  }
+
+  /** Whether an earlier attempt has installed the copy. */
+  private def isThere(step: Step, listed: Entry): Boolean =
+    revalidates && source.status(step.path).exists { now =>
+      now.isFile && destination.status(step.path).exists { found =>
+        found.isFile && found.size == now.size &&
+          Decision.file(source.withOwnTime(now), destination.withOwnTime(found), Rules(preserved)).forall(_.action == Action.Amend) &&
+          !step.destination.exists(_.isSameVersionAs(found))
+      }
+    }
+
+  private def first(step: Step, entry: Entry, listed: Entry): Outcome =
+    attempt(step, entry, listed, isLast = false).getOrElse {
+      source.status(step.path) match {
+        case Some(now) if now.isFile => attempt(step, source.withOwnTime(now), now, isLast = true).get
+        case Some(now) => Outcome.of(step, Status.Changed).copy(message = Some(s"it is a ${now.kind} now"))
+        case None => Outcome.of(step, Status.Vanished)
+      }
+    }
+
+  /** Copies a version; None if it is not current any more. */
+  private def attempt(step: Step, entry: Entry, version: Entry, isLast: Boolean): Option[Outcome] = {
+    val attributes = Decision.attributes(entry, preserved)
+    if (entry.size <= SmallBytes) {
+      val content = Using.resource(source.open(step.path, entry.size))(_.readNBytes(entry.size.toInt))
+      val sum = new CRC32C
+      sum.update(content)
+      settle(step, entry, version, content.length, isLast) { () =>
+        val staged = destination.stage(step.path, attributes, Some(text(sum)))
+        try {
+          staged.out.write(content)
+          install(step, staged, sum)
+        } finally staged.discard()
+      }(text(sum))
+    } else {
+      val staged = destination.stage(step.path, attributes, None)
+      try {
+        val sum = new CRC32C
+        val bytes = Using.resource(source.open(step.path, entry.size))(pass(_, staged.out, entry.size, sum))
+        settle(step, entry, version, bytes, isLast)(() => install(step, staged, sum))(text(sum))
+      } finally staged.discard()
+    }
+  }
+
+  /** Installs a copy if its source is what it was, or has only grown. */
+  private def settle(step: Step, entry: Entry, version: Entry, bytes: Long, isLast: Boolean)(install: () => Unit)(checksum: => String): Option[Outcome] = {
+    val now = source.status(step.path)
+    val isSame = bytes == entry.size && now.exists(version.isSameVersionAs)
+    val isGrown = isLast && bytes == entry.size && now.exists(now => now.isFile && now.size > entry.size)
+    if (isSame || isGrown) {
+      install()
+      copied(bytes)
+      Some(Outcome.of(step, if (isSame) Status.Done else Status.Grown).copy(size = bytes, mtime = entry.mtime, checksum = Some(checksum)))
+    } else if (!isLast) {
+      None
+    } else {
+      Some(Outcome.of(step, if (now.isEmpty) Status.Vanished else Status.Changed))
+    }
+  }
+
+  private def install(step: Step, staged: Staged, sum: CRC32C): Unit = {
+    if (step.makesWay && step.destination.exists(_.isDirectory)) destination.deleteTree(step.path)
+    staged.install(Option.when(verify) { (in: InputStream) =>
+      val stored = new CRC32C
+      pass(in, OutputStream.nullOutputStream(), Long.MaxValue, stored)
+      if (stored.getValue != sum.getValue) throw new IOException("the copy differs from what was written")
+    })
+  }
+}
+
+private[sync] object Transfer {
+  /** Files of up to so many bytes are read before anything is written. */
+  private val SmallBytes = 4 << 20
+  private val BufferBytes = 1 << 20
+
+  private def text(sum: CRC32C): String = f"crc32c:${sum.getValue}%08x"
+
+  /** Passes up to so many bytes on; returns how many there were. */
+  private def pass(in: InputStream, out: OutputStream, limit: Long, sum: CRC32C): Long = {
+    val buffer = new Array[Byte](BufferBytes)
+    var bytes = 0L
+    var read = 0
+    while ({
+      read = if (bytes == limit) -1 else in.read(buffer, 0, math.min(buffer.length, limit - bytes).toInt)
+      read >= 0
+    }) {
+      sum.update(buffer, 0, read)
+      out.write(buffer, 0, read)
+      bytes += read
+    }
+    bytes
+  }
+
+  /** The checksum of a file that is there. */
+  def checksum(tree: Tree, path: String, size: Long): Long = {
+    val sum = new CRC32C
+    Using.resource(tree.open(path, size))(pass(_, OutputStream.nullOutputStream(), Long.MaxValue, sum))
+    sum.getValue
+  }
+
+  /** Whether the contents of two files of the same size are the same. */
+  def areSame(source: Tree, destination: Tree, path: String, size: Long): Boolean = checksum(source, path, size) == checksum(destination, path, size)
+}
