@@ -5,9 +5,10 @@ import java.util.concurrent.TimeUnit.{MILLISECONDS, NANOSECONDS}
 
 import scala.util.Using
 
-import org.apache.hadoop.fs.{EtagSource, FileContext, FileStatus, FileSystem, Options, Path, PathIsNotEmptyDirectoryException}
+import org.apache.hadoop.fs.{EtagSource, FileContext, FileStatus, FileSystem, Options, ParentNotDirectoryException, Path, PathIsNotEmptyDirectoryException}
 import org.apache.hadoop.fs.permission.FsPermission
 import org.apache.hadoop.ipc.RemoteException
+import org.apache.hadoop.security.AccessControlException
 
 /** A tree of a file system of Hadoop's that renames atomically, such as HDFS. */
 private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => String) extends Tree {
@@ -54,8 +55,7 @@ private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => Stri
   override def status(path: String): Option[Entry] =
     try Some(examined(path, fs.getFileStatus(at(path)))) catch {
       case _: FileNotFoundException => None
-      case e: RemoteException if e.getClassName == ParentIsFile => None
-      case e: org.apache.hadoop.security.AccessControlException if Option(e.getMessage).exists(_.contains("is not a directory")) => None
+      case e: IOException if isBelowFile(e) => None
     }
 
   override def open(path: String, size: Long): InputStream = fs.open(at(path))
@@ -103,6 +103,7 @@ private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => Stri
     } catch {
       case _: PathIsNotEmptyDirectoryException => Deleted.NotEmpty
       case e: RemoteException if e.getClassName == classOf[PathIsNotEmptyDirectoryException].getName => Deleted.NotEmpty
+      case e: IOException if isBelowFile(e) => Deleted.Gone
     }
 
   override def deleteTree(path: String): Unit = fs.delete(at(path), true)
@@ -124,5 +125,12 @@ private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => Stri
 private object HadoopTree {
   private val Utf8 = java.nio.charset.StandardCharsets.UTF_8
   private val Private = new FsPermission(Integer.parseInt("600", 8).toShort)
-  private val ParentIsFile = "org.apache.hadoop.fs.ParentNotDirectoryException"
+
+  /** Whether there can be nothing at a path, because something above it is no directory. HDFS says so as of a missing permission. */
+  private def isBelowFile(e: IOException): Boolean = e match {
+    case _: ParentNotDirectoryException => true
+    case remote: RemoteException => remote.getClassName == classOf[ParentNotDirectoryException].getName
+    case _: AccessControlException => Option(e.getMessage).exists(_.contains("(is not a directory)"))
+    case _ => false
+  }
 }

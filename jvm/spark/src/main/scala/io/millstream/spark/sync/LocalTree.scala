@@ -1,7 +1,7 @@
 package io.millstream.spark.sync
 
 import java.io.{InputStream, OutputStream}
-import java.nio.file.{DirectoryIteratorException, DirectoryNotEmptyException, Files, FileVisitResult, InvalidPathException, NoSuchFileException, Path, SimpleFileVisitor}
+import java.nio.file.{DirectoryIteratorException, DirectoryNotEmptyException, Files, FileSystemException, FileVisitResult, InvalidPathException, NoSuchFileException, Path, SimpleFileVisitor}
 import java.nio.file.LinkOption.NOFOLLOW_LINKS
 import java.nio.file.StandardCopyOption.ATOMIC_MOVE
 import java.nio.file.StandardOpenOption.{CREATE_NEW, WRITE}
@@ -80,7 +80,7 @@ private[sync] final class LocalTree(given: Path, temporary: () => String) extend
   override def status(path: String): Option[Entry] =
     try Some(examine(path, at(path))) catch {
       case _: NoSuchFileException => None
-      case e: java.nio.file.FileSystemException if e.getReason == "Not a directory" => None
+      case e: FileSystemException if isBelowFile(e) => None
     }
 
   override def open(path: String, size: Long): InputStream = Files.newInputStream(at(path), NOFOLLOW_LINKS)
@@ -146,6 +146,7 @@ private[sync] final class LocalTree(given: Path, temporary: () => String) extend
     } catch {
       case _: NoSuchFileException => Deleted.Gone
       case _: DirectoryNotEmptyException => Deleted.NotEmpty
+      case e: FileSystemException if isBelowFile(e) => Deleted.Gone
     }
 
   override def deleteTree(path: String): Unit =
@@ -173,6 +174,9 @@ private[sync] final class LocalTree(given: Path, temporary: () => String) extend
 }
 
 private object LocalTree {
+  /** Whether there can be nothing at a path, because something above it is no directory. The JVM has no class for that. */
+  private def isBelowFile(e: FileSystemException): Boolean = e.getReason == "Not a directory"
+
   private val Examined = "unix:mode,uid,gid,size,lastModifiedTime,isRegularFile,isDirectory,isSymbolicLink"
   private val Private = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))
   private def Inexpressible = s"its name is not valid in the JVM's encoding (${System.getProperty("sun.jnu.encoding")}), so Spark cannot copy it; psync without --spark can"

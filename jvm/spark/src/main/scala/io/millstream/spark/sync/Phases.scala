@@ -86,9 +86,11 @@ private[sync] final class Phases(
     if (count > 0) {
       val steps = planning.steps(Action.Copy, Action.Link)
       val (site, preserved, verify, resumes) = (this.site, rules.preserved, options.verify, this.resumes)
+      // What is in the way counts as deletions, too.
+      val empties = rules.delete && options.maxDelete.forall(_ >= shares.of(Action.Delete))
       val counters = Counters(context.longAccumulator("files copied"), context.longAccumulator("bytes copied"))
       lazy val packed = Packing.packed(steps.rdd, count, bytes)
-      save("copies", s"copy $count files ($bytes bytes)", steps)(packed.mapPartitions(transfer(site, preserved, verify, resumes, counters, _)))
+      save("copies", s"copy $count files ($bytes bytes)", steps)(packed.mapPartitions(transfer(site, preserved, verify, empties, resumes, counters, _)))
     }
   }
 
@@ -189,15 +191,22 @@ private object Phases {
     new InFlight[Step, Outcome](steps, site.threads, step => run(source, destination, rules, step))
   }
 
-  private def transfer(site: Site, preserved: Preserved, verify: Boolean, resumes: Boolean, counters: Counters, steps: Iterator[Step]): Iterator[Outcome] = {
+  private def transfer(
+      site: Site,
+      preserved: Preserved,
+      verify: Boolean,
+      empties: Boolean,
+      resumes: Boolean,
+      counters: Counters,
+      steps: Iterator[Step]): Iterator[Outcome] = {
     val (source, destination) = (site.openSource(), site.openDestination())
     val task = TaskContext.get()
     val isAgain = resumes || task.attemptNumber > 0 || task.stageAttemptNumber > 0
-    val transfer = new Transfer(source, destination, preserved, isAgain, verify, bytes => counters.synchronized {
+    val transfer = new Transfer(source, destination, preserved, isAgain, verify, empties, bytes => counters.synchronized {
       counters.files.add(1)
       counters.bytes.add(bytes)
     })
-    new InFlight[Step, Outcome](steps, site.threads, step => if (step.action == Action.Link) link(source, destination, preserved, step) else transfer.run(step))
+    new InFlight[Step, Outcome](steps, site.threads, step => if (step.action == Action.Link) link(destination, preserved, empties, step) else transfer.run(step))
   }
 
   private def trying(step: Step, operation: String)(action: => Outcome): Outcome =
@@ -223,8 +232,8 @@ private object Phases {
     Outcome.of(step, Status.Done)
   }
 
-  private def link(source: Tree, destination: Tree, preserved: Preserved, step: Step): Outcome = trying(step, "create the symbolic link") {
-    if (step.makesWay) destination.deleteTree(step.path)
+  private def link(destination: Tree, preserved: Preserved, empties: Boolean, step: Step): Outcome = trying(step, "create the symbolic link") {
+    Transfer.makeRoom(destination, step, empties)
     destination.makeLink(step.path, step.source.get.target.get, Decision.attributes(step.source.get, preserved))
     Outcome.of(step, Status.Done)
   }

@@ -14,8 +14,17 @@ import scala.util.Using
  *
  * @param revalidates whether a copy may be there already, from an earlier run or attempt
  * @param verify whether to read copies again
+ * @param empties whether a directory in the place of a file may be removed with what is in it
+ * @param copied is told the size of each copy
  */
-private[sync] final class Transfer(source: Tree, destination: Tree, preserved: Preserved, revalidates: Boolean, verify: Boolean, copied: Long => Unit) {
+private[sync] final class Transfer(
+    source: Tree,
+    destination: Tree,
+    preserved: Preserved,
+    revalidates: Boolean,
+    verify: Boolean,
+    empties: Boolean,
+    copied: Long => Unit) {
   import Transfer._
 
   def run(step: Step): Outcome = {
@@ -96,7 +105,7 @@ private[sync] final class Transfer(source: Tree, destination: Tree, preserved: P
   }
 
   private def install(step: Step, staged: Staged, sum: CRC32C): Unit = {
-    if (step.makesWay && step.destination.exists(_.isDirectory)) destination.deleteTree(step.path)
+    makeRoom(destination, step, empties)
     staged.install(Option.when(verify) { (in: InputStream) =>
       val stored = new CRC32C
       pass(in, OutputStream.nullOutputStream(), Long.MaxValue, stored)
@@ -126,6 +135,12 @@ private[sync] object Transfer {
       bytes += read
     }
     bytes
+  }
+
+  /** Removes the directory that is in the place of something else. */
+  def makeRoom(destination: Tree, step: Step, empties: Boolean): Unit = if (step.makesWay && step.destination.exists(_.isDirectory)) {
+    if (empties) destination.deleteTree(step.path)
+    else if (destination.delete(step.path) == Deleted.NotEmpty) throw new IOException("a directory with contents is in the way; --delete (delete=True) removes it")
   }
 
   /** The checksum of a file that is there. */

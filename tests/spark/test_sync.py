@@ -1,0 +1,258 @@
+"""`millstream.sync` between local directories: afterwards `rsync -n` finds nothing to do, and nothing is deleted without need."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import sync_trees
+
+
+@pytest.fixture
+def pair(tmp_path):
+    tmp_path.chmod(0o755)
+    return tmp_path / "source", tmp_path / "destination"
+
+
+def sync(session, source, destination, **options):
+    found = session.call("sync_calls:sync", src=str(source), dst=str(destination), **options)
+    assert "crash" not in found, found["crash"]
+    return found
+
+
+def rsync_finds(source: Path, destination: Path) -> str:
+    run = subprocess.run(["rsync", "-aHnic", "--delete", f"{source}/", f"{destination}/"], capture_output=True, check=True)
+    return run.stdout.decode(errors="replace")
+
+
+def files(top: Path, **content: str) -> None:
+    """Files with contents, all of one time; `__` stands for a slash."""
+    for name, text in content.items():
+        path = top / name.replace("__", "/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.utime(path, (1_500_000_000, 1_500_000_000))
+
+
+def test_random_trees_become_like_their_source(ours, pair, seed):
+    source, destination = pair
+    sync_trees.make(source, seed)
+    done = sync(ours, source, destination, delete=True)
+    assert (done["errors"], done["exit_code"]) == (0, 0), done
+    assert sync_trees.snapshot(destination) == sync_trees.snapshot(source)
+    assert rsync_finds(source, destination) == ""
+    again = sync(ours, source, destination, delete=True)
+    assert [again[key] for key in ("created", "copied_files", "amended", "deleted", "errors")] == [0] * 5, again
+    sync_trees.mutate(destination, seed)
+    repaired = sync(ours, source, destination, delete=True, checksum=True)
+    assert repaired["problems"] == [], repaired["problems"]
+    assert sync_trees.snapshot(destination) == sync_trees.snapshot(source)
+    assert rsync_finds(source, destination) == ""
+
+
+def test_large_trees_are_listed_in_rounds_and_copied_by_many_tasks(ours, pair):
+    source, destination = pair
+    for directory in range(60):
+        (source / f"d{directory}" / "below").mkdir(parents=True)
+        for number in range(60):
+            (source / f"d{directory}" / "below" / f"f{number}").write_text(f"{directory}.{number}")
+    (source / "large").write_bytes(os.urandom(40 << 20))
+    done = sync(ours, source, destination, verify=True)
+    assert (done["files"], done["copied_files"], done["directories"]) == (3601, 3601, 121), done
+    assert sync_trees.snapshot(destination) == sync_trees.snapshot(source)
+
+
+def test_dry_run_changes_nothing_and_predicts_the_run(ours, pair):
+    source, destination = pair
+    sync_trees.make(source, 1)
+    (destination / "extra").mkdir(parents=True)
+    before = sync_trees.snapshot(destination)
+    dry = sync(ours, source, destination, delete=True, dry_run=True)
+    assert sync_trees.snapshot(destination) == before
+    done = sync(ours, source, destination, delete=True)
+    assert {key: dry[key] for key in ("created", "copied_files", "copied_bytes", "deleted")} == {key: done[key] for key in ("created", "copied_files", "copied_bytes", "deleted")}
+    assert dry["dry_run"] and not done["dry_run"]
+
+
+def test_dry_run_makes_no_destination(ours, pair):
+    source, destination = pair
+    files(source, a="1")
+    before = source.parent.stat().st_mtime_ns
+    assert sync(ours, source, destination, dry_run=True)["copied_files"] == 1
+    assert not destination.exists() and source.parent.stat().st_mtime_ns == before and sorted(os.listdir(source.parent)) == ["source"]
+
+
+@pytest.mark.parametrize("options, expected", [
+    ({}, {"same": "old", "size": "longer", "time": "new", "older": "new", "new": "new", "extra": "old"}),
+    ({"delete": True}, {"same": "old", "size": "longer", "time": "new", "older": "new", "new": "new"}),
+    ({"existing": True}, {"same": "old", "size": "longer", "time": "new", "older": "new", "extra": "old"}),
+    ({"ignore_existing": True}, {"same": "old", "size": "old", "time": "old", "older": "old", "new": "new", "extra": "old"}),
+    ({"update": True}, {"same": "old", "size": "longer", "time": "new", "older": "old", "new": "new", "extra": "old"}),
+    ({"size_only": True}, {"same": "old", "size": "longer", "time": "old", "older": "old", "new": "new", "extra": "old"}),
+    ({"checksum": True}, {"same": "new", "size": "longer", "time": "new", "older": "new", "new": "new", "extra": "old"}),
+    ({"ignore_times": True}, {"same": "new", "size": "longer", "time": "new", "older": "new", "new": "new", "extra": "old"}),
+    ({"modify_window": 1000}, {"same": "old", "size": "longer", "time": "old", "older": "new", "new": "new", "extra": "old"}),
+], ids=lambda value: "-".join(value) if isinstance(value, dict) and not set(value) & {"same"} else "")
+def test_what_counts_as_changed(ours, pair, options, expected):
+    source, destination = pair
+    files(source, same="new", size="longer", time="new", older="new", new="new")
+    files(destination, same="old", size="old", time="old", older="old", extra="old")
+    os.utime(source / "time", (1_500_000_500, 1_500_000_500))
+    os.utime(destination / "older", (1_600_000_000, 1_600_000_000))
+    done = sync(ours, source, destination, **options)
+    assert {path.name: path.read_text() for path in destination.iterdir()} == expected
+    assert done["exit_code"] == 0, done
+
+
+def test_attributes_are_set_without_copying(ours, pair):
+    source, destination = pair
+    files(source, a="1", b__c="2")
+    sync(ours, source, destination)
+    (source / "a").chmod(0o600)
+    (source / "b").chmod(0o700)
+    os.chown(source / "b/c", 1234, 2345)
+    done = sync(ours, source, destination)
+    assert (done["copied_files"], done["amended"]) == (0, 3), done
+    assert sync_trees.snapshot(destination) == sync_trees.snapshot(source)
+    kept = sync(ours, source, destination, perms=False, owner=False, group=False)
+    (source / "a").chmod(0o644)
+    kept = sync(ours, source, destination, perms=False, owner=False, group=False)
+    assert kept["amended"] == 0 and (destination / "a").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("kind", ["file", "directory", "link"])
+@pytest.mark.parametrize("there", ["file", "directory", "link"])
+def test_what_is_of_another_kind_makes_way(ours, pair, kind, there):
+    source, destination = pair
+
+    def make(top, kind):
+        top.mkdir()
+        if kind == "file":
+            files(top, x="content")
+        elif kind == "directory":
+            files(top, x__y="inside")
+        else:
+            (top / "x").symlink_to("target")
+
+    make(source, kind)
+    make(destination, there)
+    if there == kind:
+        (destination / "extra").mkdir()
+    refused = sync(ours, source, destination)
+    if there == "directory" and kind != "directory":
+        assert refused["exit_code"] == 23 and (destination / "x/y").read_text() == "inside", refused
+    done = sync(ours, source, destination, delete=True)
+    assert done["exit_code"] == 0, done
+    assert sync_trees.snapshot(destination) == sync_trees.snapshot(source)
+
+
+def test_an_empty_source_deletes_nothing(ours, pair):
+    source, destination = pair
+    source.mkdir()
+    files(destination, a__b="kept", c="kept")
+    done = sync(ours, source, destination, delete=True)
+    assert done["deleted"] == 0 and done["notices"] == [f"nothing is deleted, because the source is empty: file:{source}"]
+    assert (destination / "a/b").read_text() == "kept"
+
+
+def test_a_missing_source_changes_nothing(ours, pair):
+    source, destination = pair
+    files(destination, a="kept")
+    assert sync(ours, source, destination, delete=True) == {"error": f"file:{source}: there is no such directory, so nothing was done"}
+    assert os.listdir(destination) == ["a"]
+
+
+@pytest.mark.parametrize("side", ["source", "destination"])
+def test_errors_of_listings_prevent_deletions(ours, pair, side):
+    source, destination = pair
+    files(source, locked__a="1", open__b="2")
+    files(destination, locked__a="1", open__b="2", locked__x="kept", open__x="kept")
+    locked = (source if side == "source" else destination) / "locked"
+    locked.chmod(0)
+    try:
+        done = sync(ours, source, destination, delete=True, perms=False, times=False)
+        assert done["deleted"] == 0 and done["exit_code"] == 23, done
+        assert done["notices"][0] == "nothing is deleted, because not everything could be listed"
+        assert ("locked", f"list in the {side}") in [(problem["path"], problem["operation"]) for problem in done["problems"]], done
+    finally:
+        locked.chmod(0o755)
+    assert (destination / "locked/x").read_text() == (destination / "open/x").read_text() == "kept"
+
+
+def test_names_that_are_not_valid_are_errors(ours, pair):
+    source, destination = pair
+    files(source, a="1")
+    files(destination, b="kept")
+    Path(os.fsdecode(os.fsencode(source) + b"/bad\xff")).write_text("x")
+    done = sync(ours, source, destination, delete=True)
+    assert done["errors"] == 1 and done["exit_code"] == 23 and done["deleted"] == 0, done
+    assert "not valid in the JVM's encoding" in done["problems"][0]["message"]
+    assert sorted(os.listdir(destination)) == ["a", "b"]
+
+
+def test_no_more_is_deleted_than_allowed(ours, pair):
+    source, destination = pair
+    files(source, a="1")
+    files(destination, **{f"d{n}__e{n}__f": "x" for n in range(5)})
+    done = sync(ours, source, destination, delete=True, max_delete=7)
+    assert (done["deleted"], done["undeleted"], done["exit_code"]) == (7, 8, 25), done
+    left = [path for path in destination.rglob("*") if path.name != "a"]
+    assert len(left) == 8 and not any(path.is_file() for path in left), "the deepest go first"
+    assert sync(ours, source, destination, delete=True)["deleted"] == 8
+    assert os.listdir(destination) == ["a"]
+
+
+def test_unreadable_files_are_reported_and_the_others_copied(ours, pair):
+    source, destination = pair
+    files(source, a="1", b="2", c="3")
+    (source / "b").chmod(0)
+    done = sync(ours, source, destination)
+    assert (done["errors"], done["exit_code"], done["copied_files"]) == (1, 23, 2), done
+    assert (done["problems"][0]["path"], done["problems"][0]["operation"]) == ("b", "copy")
+
+
+def test_pipes_are_skipped_and_named(ours, pair):
+    source, destination = pair
+    files(source, a="1")
+    os.mkfifo(source / "pipe")
+    done = sync(ours, source, destination)
+    assert done["notices"] == ["skipping non-regular file: pipe"] and done["exit_code"] == 0 and done["specials"] == 1
+    assert os.listdir(destination) == ["a"]
+
+
+def test_what_killed_runs_have_left_is_removed(ours, pair):
+    source, destination = pair
+    files(source, d__a="1")
+    files(destination, d__a="1")
+    (destination / ".millstream-sync-01234567" / "source-0").mkdir(parents=True)
+    (destination / "d" / ".millstream-sync-01234567-12-0").write_text("litter")
+    done = sync(ours, source, destination)
+    assert (done["deleted"], done["exit_code"]) == (0, 0)
+    assert rsync_finds(source, destination) == ""
+
+
+@pytest.mark.parametrize("destination, word", [("", "is the source itself"), ("/in", "is inside the source")])
+def test_directories_that_contain_each_other_are_refused(ours, pair, destination, word):
+    source, _ = pair
+    files(source, a="1")
+    assert word in sync(ours, source, f"{source}{destination}")["error"]
+    assert "is inside the destination" in sync(ours, source / "x" / "..", source.parent, delete=True)["error"]
+
+
+@pytest.mark.parametrize("option, word", [("hard_links", "hard links"), ("acls", "access control"), ("xattrs", "extended attributes"), ("devices", "devices")])
+def test_what_is_not_carried_is_refused(ours, pair, option, word):
+    source, destination = pair
+    files(source, a="1")
+    said = ours.call("sync_calls:settings", source=str(source), destination=str(destination), **{option: "true"})
+    assert word in said and "without --spark" in said and not destination.exists()
+
+
+def test_checkpoint_keeps_the_manifest(ours, pair, tmp_path):
+    source, destination = pair
+    files(source, a="1", b="22")
+    checkpoint = tmp_path / "checkpoint"
+    done = sync(ours, source, destination, checkpoint=str(checkpoint))
+    assert done["manifest"] == f"file:{checkpoint}"
+    # CRC-32C of these texts.
+    assert ours.call("sync_calls:manifest", checkpoint=str(checkpoint)) == {"a": ["done", 1, "crc32c:90f599e3"], "b": ["done", 2, "crc32c:47b26cf9"]}
+    assert "is inside" in sync(ours, source, destination, checkpoint=f"{destination}/checkpoint")["error"]
