@@ -65,4 +65,4 @@ def metadata(spark, url):
     """The user metadata of an object that begins with our name."""
     path, file_system = hadoop_path(spark, url)
     headers = file_system.getXAttrs(path)
-    return {name: bytes(headers[name]).decode() for name in headers if name.startswith("header.millstream")}
+    return {name.lower(): bytes(headers[name]).decode() for name in headers if name.lower().startswith("header.millstream")}

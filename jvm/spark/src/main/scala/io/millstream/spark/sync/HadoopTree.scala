@@ -30,12 +30,12 @@ private[sync] class HadoopTree(fs: FileSystem, root: Path, temporary: () => Stri
       if (status.getPath == place) throw new IOException(s"$place is not a directory any more")
       val name = status.getPath.getName
       val path = Paths.child(directory, name)
-      take(if (isExpressible(name)) examined(path, status) else Entry(path, Kind.Failed, message = Some("its name is not valid Unicode")))
+      take(if (isExpressible(name)) examined(path, status) else Entry(path, Kind.Failed, message = Some("its name is not valid Unicode, or was not decoded correctly")))
     }
   }
 
   /** Whether a name comes back from Parquet as it was. */
-  private def isExpressible(name: String): Boolean = Utf8.newEncoder().canEncode(name)
+  private def isExpressible(name: String): Boolean = !name.contains('\uFFFD') && Utf8.newEncoder().canEncode(name)
 
   protected def examined(path: String, status: FileStatus): Entry = Entry(
     path,

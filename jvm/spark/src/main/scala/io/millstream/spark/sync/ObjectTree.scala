@@ -4,6 +4,7 @@ import java.io.{InputStream, OutputStream}
 import java.math.BigDecimal
 import java.nio.charset.StandardCharsets.UTF_8
 
+import scala.jdk.CollectionConverters._
 import scala.util.Try
 
 import org.apache.hadoop.fs.{FileStatus, FileSystem, FSDataOutputStream, Options, Path}
@@ -25,8 +26,9 @@ private[sync] final class ObjectTree(fs: FileSystem, root: Path, temporary: () =
   override def withOwnTime(entry: Entry): Entry =
     if (!entry.isFile) entry
     else {
-      val headers = fs.getXAttrs(at(entry.path))
-      val kept = Option(headers.get(s"header.$Time")).flatMap(value => decoded(new String(value, UTF_8)))
+      // Some servers change the case of names.
+      val header = fs.getXAttrs(at(entry.path)).asScala.collectFirst { case (name, value) if name.equalsIgnoreCase(s"header.$Time") => new String(value, UTF_8) }
+      val kept = header.flatMap(decoded)
       kept.fold(entry)(mtime => entry.copy(mtime = Some(mtime)))
     }
 
